@@ -1,0 +1,53 @@
+# Thin: every target is one command of `python -m autograder`, in a virtual environment made on first use.
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+READY := $(VENV)/.ready
+
+.PHONY: course test book exercises grade feedback audit serve lab check lock clean setup
+
+course: $(READY)      ## everything: exercises, a graded sample class, feedback, the book
+	@$(PYTHON) -m autograder course
+
+test: $(READY)        ## all tests
+	@$(PYTHON) -m pytest -n auto --dist loadgroup
+
+book: $(READY)        ## the book, in _build/html
+	@$(PYTHON) -m autograder book
+
+exercises: $(READY)   ## exercises/ from solutions/
+	@$(PYTHON) -m autograder build
+
+grade: $(READY)       ## grade course/submitted/, write feedback and summary
+	@$(PYTHON) -m autograder grade
+	@$(PYTHON) -m autograder feedback
+	@$(PYTHON) -m autograder report
+
+audit: $(READY)       ## the grader's own exam
+	@$(PYTHON) -m autograder audit
+
+serve: $(READY)       ## the built book on 127.0.0.1:8000
+	@$(PYTHON) -m autograder serve
+
+lab: $(READY)         ## your own copies of the exercises in work/, in JupyterLab
+	@$(PYTHON) -m autograder lab
+
+check: $(READY)       ## format and lint
+	@$(VENV)/bin/ruff format --check .
+	@$(VENV)/bin/ruff check .
+
+lock: $(READY)        ## write constraints.txt from what is installed
+	@echo "# Everything that the pins in requirements.txt bring along, pinned; \`make lock\` writes this file." > constraints.txt
+	@$(PYTHON) -m pip freeze --exclude torch | grep == >> constraints.txt
+
+clean:                ## what builds and runs have made; never work/, never course/submitted/
+	rm -rf _build course/source course/built.json
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+setup: $(READY)
+
+$(READY): requirements.txt constraints.txt
+	@echo "Setting up $(VENV): some minutes, once."
+	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed."; exit 1; }
+	@test -x $(PYTHON) || python3 -m venv $(VENV)
+	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements.txt --constraint constraints.txt
+	@touch $(READY)
