@@ -1,0 +1,1 @@
+"""Turns reference solutions into exercises, and submissions into grades."""

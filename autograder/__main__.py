@@ -1,0 +1,228 @@
+"""The course's command line: python -m autograder."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from autograder.catalogue import ROOT, CatalogueError, exercise_names
+
+COURSE = ROOT / "course"
+
+
+def _exercises(arguments: argparse.Namespace) -> list[str]:
+    names = exercise_names()
+    chosen = getattr(arguments, "exercise", None)
+    if chosen and chosen not in names:
+        raise CatalogueError(f"There is no exercise {chosen!r}. Known: {', '.join(names)}.")
+    return [chosen] if chosen else names
+
+
+def _build(arguments: argparse.Namespace) -> None:
+    from autograder import generation
+
+    built = generation.build(_exercises(arguments), force=arguments.force)
+    for name in built:
+        print(f"Built exercises/{name}/{name}.ipynb")
+    if not built:
+        print("The exercises are up to date.")
+
+
+def _sample(arguments: argparse.Namespace) -> None:
+    from autograder import sample
+
+    made = sample.make(_exercises(arguments), arguments.submitted or COURSE / "submitted")
+    if made:
+        print("The sample class lies in course/submitted/.")
+    else:
+        print("No sample class: submissions of a real class lie in course/submitted/.")
+
+
+def _course(arguments: argparse.Namespace):
+    from autograder.grading import Course
+
+    return Course(arguments.submitted)
+
+
+def _grade(arguments: argparse.Namespace) -> None:
+    from autograder import grading, report
+
+    course = _course(arguments)
+    results = grading.grade_class(
+        course, _exercises(arguments), arguments.rerelease, arguments.new_seed
+    )
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
+    if not results:
+        print(
+            f"No submissions: they belong into {course.submitted}/STUDENT/EXERCISE/EXERCISE.ipynb."
+        )
+        return
+    report.write(results, course.home)
+    report.print_scores(results)
+
+
+def _results(arguments: argparse.Namespace) -> tuple:
+    course = _course(arguments)
+    return course, [
+        course.result(student, exercise)
+        for exercise in _exercises(arguments)
+        for student in course.students(exercise)
+        if course.graded_notebook(student, exercise).exists()
+    ]
+
+
+def _feedback(arguments: argparse.Namespace) -> None:
+    from autograder import grading
+
+    course, results = _results(arguments)
+    grading.write_feedback(course, results)
+    print(f"Feedback for students: {course.home}/feedback/STUDENT/EXERCISE/EXERCISE.html")
+
+
+def _report(arguments: argparse.Namespace) -> None:
+    from autograder import report
+
+    course, results = _results(arguments)
+    if not results:
+        raise CatalogueError("Nothing has been graded yet: run `python -m autograder grade` first.")
+    print(f"Class summary: {report.write(results, course.home)}")
+
+
+def _audit(arguments: argparse.Namespace) -> None:
+    from autograder import audit
+
+    found = audit.run(_exercises(arguments), arguments.extra)
+    if arguments.json:
+        print(json.dumps(found, indent=1))
+    else:
+        audit.print_table(found)
+    if not audit.is_clean(found):
+        sys.exit(1)
+
+
+def _book(arguments: argparse.Namespace) -> None:
+    from autograder import book
+
+    print("Building the book: every cell is executed, which takes some minutes the first time.")
+    built = book.build(clean=arguments.clean)
+    print("Built _build/html." if built else "The book is up to date.")
+
+
+def _serve(arguments: argparse.Namespace) -> None:
+    from autograder.book import HTML
+
+    if not (HTML / "index.html").exists():
+        raise CatalogueError("The book has not been built yet: run `make book` first.")
+    print(f"The book: http://127.0.0.1:{arguments.port}/  (stop with Ctrl-C)")
+    command = [sys.executable, "-m", "http.server", str(arguments.port), "--bind", "127.0.0.1"]
+    subprocess.run([*command, "--directory", str(HTML)], check=False)
+
+
+def _lab(arguments: argparse.Namespace) -> None:
+    work = ROOT / "work"
+    for name in exercise_names():
+        target = work / name / f"{name}.ipynb"
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / "exercises" / name / f"{name}.ipynb", target)
+            print(f"New in work/: {name}")
+    if not arguments.copy_only:
+        subprocess.run([sys.executable, "-m", "jupyterlab", str(work)], cwd=work, check=False)
+
+
+def _everything(arguments: argparse.Namespace) -> None:
+    from autograder import book, generation, grading, report, sample
+
+    names = exercise_names()
+    print("1/4  Exercises from the reference solutions")
+    print("     built: " + (", ".join(generation.build(names)) or "nothing new"))
+    print("2/4  A sample class, graded")
+    sample.make(names, COURSE / "submitted")
+    course = grading.Course()
+    results = grading.grade_class(course, names)
+    print("3/4  Feedback and summary")
+    grading.write_feedback(course, results)
+    summary = report.write(results, course.home)
+    print("4/4  The book, every cell executed (some minutes the first time)")
+    book.build()
+    report.print_scores(results)
+    print("Book        _build/html/index.html   (make serve)")
+    print("Exercises   exercises/               (make lab)")
+    print("Feedback    course/feedback/STUDENT/EXERCISE/EXERCISE.html")
+    print(f"Summary     {summary.relative_to(ROOT)}")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m autograder",
+        description="Turns the course's reference solutions into exercises, and submissions into grades.",
+        epilog="Submissions lie in course/submitted/STUDENT/EXERCISE/EXERCISE.ipynb; all that a run "
+        "writes lies in course/.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    def command(name: str, run, text: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=text, description=text)
+        added.set_defaults(run=run)
+        return added
+
+    def one_exercise(added: argparse.ArgumentParser) -> None:
+        added.add_argument("--exercise", metavar="E", help="only this exercise")
+
+    def folder_of_submissions(added: argparse.ArgumentParser) -> None:
+        one_exercise(added)
+        text = "folder of submissions (default: course/submitted)"
+        added.add_argument("--submitted", metavar="DIR", type=Path, help=text)
+
+    build = command("build", _build, "Generate exercises/ from solutions/, after checking both.")
+    one_exercise(build)
+    build.add_argument("--force", action="store_true", help="even if nothing has changed")
+    folder_of_submissions(command("sample", _sample, "Make the sample class of submissions."))
+    grade = command("grade", _grade, "Grade what has not been graded yet, and print the scores.")
+    folder_of_submissions(grade)
+    grade.add_argument("--json", metavar="FILE", type=Path, help="also write every line's verdict")
+    text = "draw a new secret seed and grade everybody again"
+    grade.add_argument("--new-seed", action="store_true", help=text)
+    text = "the exercise has changed since it was handed out: grade everybody by the new one"
+    grade.add_argument("--rerelease", action="store_true", help=text)
+    folder_of_submissions(command("feedback", _feedback, "Write each student's feedback page."))
+    folder_of_submissions(command("report", _report, "Write the class summary (HTML and CSV)."))
+    audit = command(
+        "audit", _audit, "Grade every known mistake and alternative; fail on a surprise."
+    )
+    one_exercise(audit)
+    text = "folder of further submissions to grade, EXERCISE/NAME.ipynb"
+    audit.add_argument("--extra", metavar="DIR", type=Path, help=text)
+    audit.add_argument("--json", action="store_true", help="print the result as JSON")
+    book = command("book", _book, "Build the book into _build/html.")
+    book.add_argument("--clean", action="store_true", help="forget executed cells first")
+    serve = command("serve", _serve, "Serve the built book on 127.0.0.1.")
+    serve.add_argument("--port", type=int, default=8000, help="default: 8000")
+    lab = command("lab", _lab, "Copy missing exercises into work/ and open JupyterLab there.")
+    lab.add_argument("--copy-only", action="store_true", help="do not open JupyterLab")
+    command("course", _everything, "All of it: exercises, a graded sample class, the book.")
+    return parser
+
+
+def main() -> None:
+    """Run one command; an instructor's error ends with its message and exit status 2."""
+    arguments = _parser().parse_args()
+    try:
+        arguments.run(arguments)
+    except CatalogueError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print(
+            "Stopped. What was recorded is kept; run the command again to go on.", file=sys.stderr
+        )
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

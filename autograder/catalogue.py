@@ -1,0 +1,148 @@
+"""Known mistakes and accepted alternatives of an exercise, and the program each of them makes.
+
+One catalogue serves three ends: it tests the grader, it explains failures to students, and it tells
+an instructor what the class misunderstood.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+ROOT = Path(__file__).resolve().parent.parent
+SOLUTIONS = ROOT / "solutions"
+
+
+class CatalogueError(ValueError):
+    """An instructor's error in a solution or catalogue; the message names the file and the way out."""
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A named, wrong version of one answer.
+
+    name: unique in the exercise; function: the answer it is a version of; cell: grade_id of the cell
+    meant to catch it; means: what the wrong values are; hint: the way on, without the solution;
+    section: label of the book section that helps. Either edits, pairs (old, new) with old occurring
+    exactly once in the reference function, or source, the whole wrong answer.
+    """
+
+    name: str
+    function: str
+    cell: str
+    means: str
+    hint: str
+    section: str
+    edits: Sequence[tuple[str, str]] | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A correct solution in another style: source holds one or more whole answers."""
+
+    name: str
+    source: str
+
+
+def exercise_names() -> list[str]:
+    """Names of all exercises in course order."""
+    return sorted(path.stem for path in SOLUTIONS.glob("ch*.py"))
+
+
+def solution_path(exercise: str) -> Path:
+    """The reference solution's file; CatalogueError when there is no such exercise."""
+    path = SOLUTIONS / f"{exercise}.py"
+    if not path.is_file():
+        known = ", ".join(exercise_names())
+        raise CatalogueError(f"There is no exercise {exercise!r}. Known exercises: {known}.")
+    return path
+
+
+def _catalogue(exercise: str) -> ModuleType:
+    path = SOLUTIONS / "catalogue" / f"{exercise}.py"
+    if not path.is_file():
+        raise CatalogueError(f"solutions/catalogue/{exercise}.py is missing.")
+    return importlib.import_module(f"solutions.catalogue.{exercise}")
+
+
+def mistakes(exercise: str) -> list[Mistake]:
+    """The exercise's catalogue of known mistakes."""
+    return list(_catalogue(exercise).MISTAKES)
+
+
+def alternatives(exercise: str) -> list[Alternative]:
+    """The exercise's catalogue of correct solutions in other styles."""
+    return list(_catalogue(exercise).ALTERNATIVES)
+
+
+def definitions(source: str) -> dict[str, tuple[int, int]]:
+    """Top-level functions and classes of a program: name -> (first line, last line), from 1."""
+    spans = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            spans[node.name] = (first, node.end_lineno)
+    return spans
+
+
+def definition_source(program: str, name: str) -> str:
+    """The text of one top-level definition; CatalogueError when the program has none of that name."""
+    spans = definitions(program)
+    if name not in spans:
+        raise CatalogueError(f"The reference solution defines no {name!r}.")
+    first, last = spans[name]
+    return "\n".join(program.split("\n")[first - 1 : last])
+
+
+def mistake_source(program: str, mistake: Mistake) -> str:
+    """The wrong answer of a mistake as text; CatalogueError when its edits don't fit the reference."""
+    if (mistake.edits is None) == (mistake.source is None):
+        raise CatalogueError(f"Mistake {mistake.name!r} needs either edits or source.")
+    if mistake.source is not None:
+        return mistake.source.strip("\n")
+    text = definition_source(program, mistake.function)
+    for old, new in mistake.edits:
+        if text.count(old) != 1:
+            raise CatalogueError(
+                f"Mistake {mistake.name!r}: {old!r} occurs {text.count(old)} times in the reference "
+                f"{mistake.function!r}; it must occur exactly once."
+            )
+        text = text.replace(old, new)
+    return text
+
+
+def without_markers(source: str) -> str:
+    """A program without nbgrader's solution markers."""
+    lines = source.split("\n")
+    return "\n".join(line for line in lines if "### BEGIN" not in line and "### END" not in line)
+
+
+def mistake_answers(program: str, mistake: Mistake) -> dict[str, str]:
+    """The answer that a mistake replaces: {function: wrong text}."""
+    return {mistake.function: without_markers(mistake_source(program, mistake))}
+
+
+def alternative_answers(program: str, alternative: Alternative) -> dict[str, str]:
+    """The answers that an alternative gives: {name: text}; imports and helpers travel with them."""
+    lines = alternative.source.strip("\n").split("\n")
+    own = definitions(program)
+    answers, start = {}, 0
+    for name, (_, last) in definitions("\n".join(lines)).items():
+        if name in own:
+            answers[name] = "\n".join(lines[start:last]).strip("\n")
+            start = last
+    if not answers:
+        raise CatalogueError(f"Alternative {alternative.name!r} defines no answer of the exercise.")
+    return answers
+
+
+def with_answers(program: str, answers: dict[str, str]) -> str:
+    """The reference program with some of its answers replaced."""
+    for name, text in answers.items():
+        program = program.replace(definition_source(program, name), text, 1)
+    return program

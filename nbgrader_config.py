@@ -1,0 +1,77 @@
+"""nbgrader's settings: its commands, run in this folder, work on this course."""
+
+import os
+import sys
+from pathlib import Path
+
+from nbgrader.preprocessors import (
+    AssignLatePenalties,
+    CheckCellMetadata,
+    ClearHiddenTests,
+    ClearMarkScheme,
+    ClearOutput,
+    ClearSolutions,
+    ComputeChecksums,
+    IgnorePattern,
+    IncludeHeaderFooter,
+    LimitOutput,
+    LockCells,
+    SaveAutoGrades,
+    SaveCells,
+)
+
+ROOT = Path(__file__).resolve().parent
+sys.path.insert(0, str(ROOT))
+# nbgrader shells out to alembic, which stands beside this Python
+os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+from autograder.generation import Autotests, Stamp  # noqa: E402
+from autograder.rebuild import Rebuild  # noqa: E402
+from autograder.sealed import SealedExecute  # noqa: E402
+
+c = get_config()  # noqa: F821
+
+c.CourseDirectory.course_id = "attention-from-scratch"
+c.CourseDirectory.root = str(ROOT)
+c.CourseDirectory.source_directory = "course/source"
+c.CourseDirectory.release_directory = "exercises"
+c.CourseDirectory.submitted_directory = "course/submitted"
+c.CourseDirectory.autograded_directory = "course/autograded"
+c.CourseDirectory.feedback_directory = "course/feedback"
+c.CourseDirectory.db_url = f"sqlite:///{ROOT}/course/gradebook.db"
+# a submission is its notebook: no other file travels with it
+c.CourseDirectory.ignore = ["*"]
+c.Exchange.root = str(ROOT / "course" / "exchange")
+
+c.ClearSolutions.code_stub = {
+    "python": 'raise NotImplementedError("To do: put your code in place of this line, then run the cell.")'
+}
+c.ClearSolutions.text_stub = "YOUR ANSWER HERE"
+c.GenerateAssignment.preprocessors = [
+    IncludeHeaderFooter,
+    Autotests,
+    LockCells,
+    ClearSolutions,
+    ClearOutput,
+    CheckCellMetadata,
+    ComputeChecksums,
+    SaveCells,
+    ClearHiddenTests,
+    ClearMarkScheme,
+    ComputeChecksums,
+    CheckCellMetadata,
+    Stamp,
+]
+c.Autograde.sanitize_preprocessors = [Rebuild, CheckCellMetadata]
+c.Autograde.autograde_preprocessors = [
+    SealedExecute,
+    IgnorePattern,
+    LimitOutput,
+    SaveAutoGrades,
+    AssignLatePenalties,
+    CheckCellMetadata,
+]
+# feedback opens with no network
+c.HTMLExporter.mathjax_url = ""
+c.HTMLExporter.require_js_url = ""
+c.HTMLExporter.jquery_url = ""
