@@ -1,0 +1,1 @@
+"""Reference solutions, one module per exercise: at once a notebook and an importable module."""

@@ -1,0 +1,1 @@
+"""Known mistakes and accepted alternatives, one module per exercise."""

@@ -1,0 +1,1237 @@
+"""Known mistakes and accepted alternatives of exercise 3."""
+
+from autograder.catalogue import Alternative, Mistake
+
+BEFORE = "output, weights = self.attention("
+
+MISTAKES = [
+    # split_heads --------------------------------------------------------------------------------
+    Mistake(
+        name="view without transpose",
+        function="split_heads",
+        cell="split_heads_values",
+        means="The shape is right, but the numbers were taken in the order of memory. Memory holds "
+        "position after position, so a head got whole positions, cut into pieces.",
+        hint="Which two axes lie next to each other in memory: heads and features, or heads and "
+        "positions? Which axis has to move afterwards?",
+        section="ch3-layout",
+        edits=[
+            (
+                "(batch, length, n_heads, d_model // n_heads).transpose(1, 2)",
+                "(batch, n_heads, length, d_model // n_heads)",
+            )
+        ],
+    ),
+    Mistake(
+        name="interleaved heads",
+        function="split_heads",
+        cell="split_heads_values",
+        means="Head 0 has every H-th entry of each vector instead of its first d entries.",
+        hint="When the last axis becomes two, which of the two changes faster along a vector?",
+        section="ch3-layout",
+        edits=[
+            (
+                "(batch, length, n_heads, d_model // n_heads).transpose(1, 2)",
+                "(batch, length, d_model // n_heads, n_heads).permute(0, 3, 1, 2)",
+            )
+        ],
+    ),
+    Mistake(
+        name="heads behind the positions",
+        function="split_heads",
+        cell="split_heads_values",
+        means="The vectors are cut as they should be, but the axis of the heads comes after that of "
+        "the positions: (B, T, H, d).",
+        hint="Attention works on the last two axes. Which two should they be?",
+        section="ch3-layout",
+        edits=[(".transpose(1, 2)", "")],
+    ),
+    Mistake(
+        name="number of heads taken for their width",
+        function="split_heads",
+        cell="split_heads_values",
+        means="Each vector was cut into parts of width H. There should be H parts.",
+        hint="Into how many parts is each vector cut, and how wide is one?",
+        section="ch3-heads",
+        edits=[("n_heads, d_model // n_heads", "d_model // n_heads, n_heads")],
+    ),
+    Mistake(
+        name="features and positions mixed",
+        function="split_heads",
+        cell="split_heads_values",
+        means="The positions were moved to the end first. The reshape that followed then cut runs of "
+        "positions where it should cut vectors.",
+        hint="Cut the last axis while it still holds the features of one position. Move axes after that.",
+        section="ch3-layout",
+        edits=[
+            (
+                "x.reshape(batch, length, n_heads, d_model // n_heads).transpose(1, 2)",
+                "x.transpose(1, 2).reshape(batch, n_heads, length, d_model // n_heads)",
+            )
+        ],
+    ),
+    # merge_heads --------------------------------------------------------------------------------
+    Mistake(
+        name="merged without transposing back",
+        function="merge_heads",
+        cell="merge_heads_values",
+        means="The shape is right, but the heads still stood in front of the positions when the numbers "
+        "were joined. A vector of the result is made of several positions of one head.",
+        hint="Which two axes have to be neighbours, in which order, before they can become one?",
+        section="ch3-layout",
+        edits=[("x.transpose(1, 2).reshape", "x.reshape")],
+    ),
+    Mistake(
+        name="interleaved on the way back",
+        function="merge_heads",
+        cell="merge_heads_values",
+        means="The heads were joined entry by entry: first entry of every head, second entry of every "
+        "head, and so on.",
+        hint="The first d entries of a merged vector should all come from head 0.",
+        section="ch3-layout",
+        edits=[("x.transpose(1, 2).reshape", "x.permute(0, 2, 3, 1).reshape")],
+    ),
+    Mistake(
+        name="view on transposed memory",
+        function="merge_heads",
+        cell="merge_heads_values",
+        means="After a transpose the numbers no longer lie in memory in the order of the axes, and "
+        "`view` refuses to join them.",
+        hint="Which method copies where it has to? Or which one makes a tensor contiguous first?",
+        section="ch3-layout",
+        edits=[(".reshape(", ".view(")],
+    ),
+    Mistake(
+        name="heads averaged when merged",
+        function="merge_heads",
+        cell="merge_heads_values",
+        means="The heads were averaged. Each head found something different, and a mean mixes it again.",
+        hint="How wide is the result if every head keeps its own place in it?",
+        section="ch3-heads",
+        source="""
+def merge_heads(x):
+    return x.mean(dim=1)
+""",
+    ),
+    Mistake(
+        name="heads added when merged",
+        function="merge_heads",
+        cell="merge_heads_values",
+        means="The heads were added. They should stand side by side.",
+        hint="How wide is the result if every head keeps its own place in it?",
+        section="ch3-heads",
+        source="""
+def merge_heads(x):
+    return x.sum(dim=1)
+""",
+    ),
+    # MultiHeadAttention -------------------------------------------------------------------------
+    Mistake(
+        name="views both ways",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="Split and merge both took the numbers in the order of memory. The two undo each other, "
+        "yet in between each head attended among pieces of positions.",
+        hint="Look at one head's queries before the attention: does row t belong to position t?",
+        section="ch3-layout",
+        edits=[
+            (
+                BEFORE,
+                "B, D = query.shape[0], query.shape[2]\n"
+                "        d = D // self.n_heads\n"
+                "        output, weights = self.attention(",
+            ),
+            (
+                "split_heads(self.w_q(query), self.n_heads)",
+                "self.w_q(query).reshape(B, self.n_heads, -1, d)",
+            ),
+            (
+                "split_heads(self.w_k(key), self.n_heads)",
+                "self.w_k(key).reshape(B, self.n_heads, -1, d)",
+            ),
+            (
+                "split_heads(self.w_v(value), self.n_heads)",
+                "self.w_v(value).reshape(B, self.n_heads, -1, d)",
+            ),
+            ("merge_heads(output)", "output.reshape(B, -1, D)"),
+        ],
+    ),
+    Mistake(
+        name="no w_o",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="These are the heads side by side, without the last layer. Nothing mixes what they found.",
+        hint="Which of the four layers has not been used?",
+        section="ch3-heads",
+        edits=[("self.w_o(merge_heads(output))", "merge_heads(output)")],
+    ),
+    Mistake(
+        name="keys and values swapped",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The keys were made of `value` and the values of `key`. In self-attention the two are the "
+        "same, and nobody notices.",
+        hint="Which argument should w_k see?",
+        section="ch3-mistake-arguments",
+        edits=[("self.w_k(key)", "self.w_k(value)"), ("self.w_v(value)", "self.w_v(key)")],
+    ),
+    Mistake(
+        name="layers of keys and values swapped",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The keys went through w_v and the values through w_k. Trained from scratch that is only "
+        "a matter of names; with weights that come from elsewhere it is wrong.",
+        hint="Which layer belongs to which argument?",
+        section="ch3-mistake-arguments",
+        edits=[("self.w_k(key)", "self.w_v(key)"), ("self.w_v(value)", "self.w_k(value)")],
+    ),
+    Mistake(
+        name="one projection for all three",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="Queries, keys and values all went through w_q.",
+        hint="Each of the three has a layer of its own.",
+        section="ch3-heads",
+        edits=[("self.w_k(key)", "self.w_q(key)"), ("self.w_v(value)", "self.w_q(value)")],
+    ),
+    Mistake(
+        name="keys and values made of the query",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="All three projections saw `query`, so this is always self-attention. A decoder built "
+        "of it would never read its source.",
+        hint="What happens to your output when `key` and `value` change?",
+        section="ch3-mistake-arguments",
+        edits=[("self.w_k(key)", "self.w_k(query)"), ("self.w_v(value)", "self.w_v(query)")],
+    ),
+    Mistake(
+        name="values made of the keys",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The values were made of `key`. The argument `value` is not used at all.",
+        hint="What happens to your output when `value` changes?",
+        section="ch3-mistake-arguments",
+        edits=[("self.w_v(value)", "self.w_v(key)")],
+    ),
+    Mistake(
+        name="values not projected",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The values went into the heads without w_v.",
+        hint="How many layers stand in front of the attention?",
+        section="ch3-heads",
+        edits=[("self.w_v(value)", "value")],
+    ),
+    Mistake(
+        name="one wide head",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="These are the values of a single head of width D: the vectors were never split.",
+        hint="How many weight matrices does each example have?",
+        section="ch3-heads",
+        edits=[
+            ("split_heads(self.w_q(query), self.n_heads)", "split_heads(self.w_q(query), 1)"),
+            ("split_heads(self.w_k(key), self.n_heads)", "split_heads(self.w_k(key), 1)"),
+            ("split_heads(self.w_v(value), self.n_heads)", "split_heads(self.w_v(value), 1)"),
+        ],
+    ),
+    Mistake(
+        name="the same head everywhere",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="All heads use the projections of head 0, so they all see the same thing.",
+        hint="Do two heads of your layer ever have different weights?",
+        section="ch3-heads",
+        edits=[
+            (BEFORE, "H = self.n_heads\n        output, weights = self.attention("),
+            (
+                "split_heads(self.w_q(query), self.n_heads)",
+                "split_heads(self.w_q(query), H)[:, :1].expand(-1, H, -1, -1)",
+            ),
+            (
+                "split_heads(self.w_k(key), self.n_heads)",
+                "split_heads(self.w_k(key), H)[:, :1].expand(-1, H, -1, -1)",
+            ),
+            (
+                "split_heads(self.w_v(value), self.n_heads)",
+                "split_heads(self.w_v(value), H)[:, :1].expand(-1, H, -1, -1)",
+            ),
+        ],
+    ),
+    Mistake(
+        name="scaled by the whole width",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The scores were divided by the square root of D. A head's dot products have d terms.",
+        hint="A score of one head is a sum of how many products?",
+        section="ch3-heads",
+        edits=[
+            (
+                "split_heads(self.w_q(query), self.n_heads)",
+                "split_heads(self.w_q(query), self.n_heads) / self.n_heads**0.5",
+            )
+        ],
+    ),
+    Mistake(
+        name="scaled twice",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The scores were divided by the square root of d once in the layer and once more in the "
+        "attention.",
+        hint="Who scales: the layer or the attention that it was given?",
+        section="ch3-heads",
+        edits=[
+            (
+                "split_heads(self.w_q(query), self.n_heads)",
+                "split_heads(self.w_q(query) / (query.shape[-1] / self.n_heads) ** 0.5, self.n_heads)",
+            )
+        ],
+    ),
+    Mistake(
+        name="heads averaged",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="Every head's place was filled with the mean of all heads before w_o. A mean undoes what "
+        "several heads are for.",
+        hint="Does w_o see each head's own result?",
+        section="ch3-heads",
+        edits=[("merge_heads(output)", "output.mean(dim=1).repeat(1, 1, self.n_heads)")],
+    ),
+    Mistake(
+        name="weights averaged over the heads",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The weights are the mean over all heads, as nn.MultiheadAttention gives them unless it is "
+        "told otherwise. The output is right.",
+        hint="Which shape should the weights have?",
+        section="ch3-torch",
+        edits=[("merge_heads(output)), weights", "merge_heads(output)), weights.mean(dim=1)")],
+    ),
+    Mistake(
+        name="attention between heads",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The axis of the heads stood behind that of the positions, so at every position the heads "
+        "attended to one another. With T different from S that fails; in self-attention it runs.",
+        hint="Which axis do the rows of a head's queries run over?",
+        section="ch3-layout",
+        edits=[
+            (
+                "split_heads(self.w_q(query), self.n_heads)",
+                "split_heads(self.w_q(query), self.n_heads).transpose(1, 2)",
+            ),
+            (
+                "split_heads(self.w_k(key), self.n_heads)",
+                "split_heads(self.w_k(key), self.n_heads).transpose(1, 2)",
+            ),
+            (
+                "split_heads(self.w_v(value), self.n_heads)",
+                "split_heads(self.w_v(value), self.n_heads).transpose(1, 2)",
+            ),
+            ("merge_heads(output)", "output.flatten(2)"),
+        ],
+    ),
+    Mistake(
+        name="mask not passed on",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="These are the values without the mask.",
+        hint="Does the attention get the mask?",
+        section="ch3-mistake-mask",
+        edits=[("            mask,\n", "            None,\n")],
+    ),
+    Mistake(
+        name="mask inverted",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The mask is the wrong way round: what may be attended to is hidden. In "
+        "nn.MultiheadAttention True means hidden, in this course it means may attend.",
+        hint="What does True in a mask mean here?",
+        section="notation-mask",
+        edits=[("            mask,\n", "            None if mask is None else ~mask,\n")],
+    ),
+    Mistake(
+        name="mask after the softmax",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The weights were multiplied by the mask when they were done, so their rows no longer sum "
+        "to 1.",
+        hint="What do the rows of your weights sum to?",
+        section="ch3-mistake-mask",
+        edits=[
+            (
+                "            mask,\n        )\n",
+                "            None,\n        )\n"
+                "        if mask is not None:\n"
+                "            weights = weights * mask\n"
+                "            output = weights @ split_heads(self.w_v(value), self.n_heads)  # again\n",
+            ),
+        ],
+    ),
+    Mistake(
+        name="mask gets another axis",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="An axis for the heads was added to a mask that has one already. The shapes no longer fit, "
+        "or they fit by accident.",
+        hint="Which shapes may the mask have according to the task?",
+        section="ch3-mistake-mask",
+        edits=[
+            ("            mask,\n", "            None if mask is None else mask.unsqueeze(1),\n")
+        ],
+    ),
+    Mistake(
+        name="every head gets the mask of head 0",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="All heads used the mask of the first one.",
+        hint="May a mask differ from head to head?",
+        section="ch3-mistake-mask",
+        edits=[
+            (
+                "            mask,\n",
+                "            mask[:, :1] if mask is not None and mask.dim() == 4 else mask,\n",
+            )
+        ],
+    ),
+    Mistake(
+        name="mask repeated in the wrong order",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The heads were folded into the batch, example by example, but the mask was repeated "
+        "batch by batch. So an example met the mask of another one.",
+        hint="In which order do examples and heads follow each other in the folded batch? What is "
+        "the difference between repeat and repeat_interleave?",
+        section="ch3-mistake-mask",
+        edits=[
+            (
+                BEFORE,
+                "B, T, H, S = *query.shape[:2], self.n_heads, key.shape[1]\n"
+                "        if mask is not None:\n"
+                "            mask = mask.expand(B, H, T, S).transpose(0, 1).reshape(B * H, T, S)\n"
+                "        output, weights = self.attention(",
+            ),
+            (
+                "split_heads(self.w_q(query), self.n_heads)",
+                "split_heads(self.w_q(query), self.n_heads).flatten(0, 1)",
+            ),
+            (
+                "split_heads(self.w_k(key), self.n_heads)",
+                "split_heads(self.w_k(key), self.n_heads).flatten(0, 1)",
+            ),
+            (
+                "split_heads(self.w_v(value), self.n_heads)",
+                "split_heads(self.w_v(value), self.n_heads).flatten(0, 1)",
+            ),
+            (
+                "            mask,\n        )\n",
+                "            mask,\n        )\n"
+                "        output = output.unflatten(0, (B, H))\n"
+                "        weights = None if weights is None else weights.unflatten(0, (B, H))\n",
+            ),
+        ],
+    ),
+    Mistake(
+        name="always with bias",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The layers have a bias although `bias=False` was asked for.",
+        hint="Where in your constructor does the argument bias occur?",
+        section="ch3-heads",
+        edits=[
+            (
+                "self.w_q = nn.Linear(d_model, d_model, bias=bias)",
+                "self.w_q = nn.Linear(d_model, d_model)",
+            ),
+            (
+                "self.w_k = nn.Linear(d_model, d_model, bias=bias)",
+                "self.w_k = nn.Linear(d_model, d_model)",
+            ),
+            (
+                "self.w_v = nn.Linear(d_model, d_model, bias=bias)",
+                "self.w_v = nn.Linear(d_model, d_model)",
+            ),
+            (
+                "self.w_o = nn.Linear(d_model, d_model, bias=bias)",
+                "self.w_o = nn.Linear(d_model, d_model)",
+            ),
+        ],
+    ),
+    Mistake(
+        name="w_o always with bias",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The last layer has a bias although `bias=False` was asked for.",
+        hint="Which of the four layers does bias=False concern?",
+        section="ch3-heads",
+        edits=[
+            (
+                "self.w_o = nn.Linear(d_model, d_model, bias=bias)",
+                "self.w_o = nn.Linear(d_model, d_model)",
+            )
+        ],
+    ),
+    Mistake(
+        name="attention argument ignored",
+        function="MultiHeadAttention",
+        cell="multi_head_edges",
+        means="The layer always uses the attention of exercise 2, whichever function it was given.",
+        hint="Which name do you call in forward: the function of the notebook or your attribute?",
+        section="ch3-torch",
+        edits=[("= self.attention(", "= attention(")],
+    ),
+    Mistake(
+        name="crash without weights",
+        function="MultiHeadAttention",
+        cell="multi_head_edges",
+        means="The layer works on the weights, and fails when the attention gives None.",
+        hint="What does your last line do with weights that are None?",
+        section="ch3-torch",
+        edits=[("merge_heads(output)), weights", "merge_heads(output)), weights.contiguous()")],
+    ),
+    Mistake(
+        name="sizes not checked",
+        function="MultiHeadAttention",
+        cell="multi_head_edges",
+        means="A width that the heads do not divide is accepted. It fails much later, in forward, or a "
+        "floor division drops some features.",
+        hint="What is 10 // 3, and what is 10 % 3?",
+        section="ch3-mistake-division",
+        edits=[("if d_model % n_heads:", "if False:")],
+    ),
+    Mistake(
+        name="assert in place of ValueError",
+        function="MultiHeadAttention",
+        cell="multi_head_edges",
+        means="The constructor raises an AssertionError. The task asks for a ValueError: asserts "
+        "vanish when Python runs with -O.",
+        hint="Which statement raises an exception of a class that you choose?",
+        section="ch3-mistake-division",
+        edits=[
+            ("if d_model % n_heads:", "assert d_model % n_heads == 0, ("),
+            (
+                'raise ValueError(f"n_heads={n_heads} does not divide d_model={d_model}")',
+                '    f"n_heads={n_heads} does not divide d_model={d_model}")',
+            ),
+        ],
+    ),
+    Mistake(
+        name="no gradient",
+        function="MultiHeadAttention",
+        cell="multi_head_edges",
+        means="The values are right, but the attention was computed without a graph, so w_q, w_k and "
+        "w_v could never learn.",
+        hint="What do no_grad, detach and .data do to the way back?",
+        section="ch3-heads",
+        edits=[("merge_heads(output)", "merge_heads(output.detach())")],
+    ),
+    # to_torch -----------------------------------------------------------------------------------
+    Mistake(
+        name="batch_first forgotten",
+        function="to_torch",
+        cell="to_torch_values",
+        means="Without batch_first=True the first axis is taken for the positions and the second for the "
+        "batch. In self-attention that runs, and sentences attend to one another.",
+        hint="Which axis comes first in your tensors, and which does PyTorch expect by default?",
+        section="ch3-torch",
+        edits=[("is not None, batch_first=True", "is not None, batch_first=False")],
+    ),
+    Mistake(
+        name="queries and keys in the wrong order",
+        function="to_torch",
+        cell="to_torch_values",
+        means="The blocks of in_proj_weight stand in the order keys, queries, values.",
+        hint="In which order does PyTorch stack the three?",
+        section="ch3-torch",
+        edits=[("mha.w_q, mha.w_k, mha.w_v", "mha.w_k, mha.w_q, mha.w_v")],
+    ),
+    Mistake(
+        name="keys and values in the wrong order",
+        function="to_torch",
+        cell="to_torch_values",
+        means="The blocks of in_proj_weight stand in the order queries, values, keys.",
+        hint="In which order does PyTorch stack the three?",
+        section="ch3-torch",
+        edits=[("mha.w_q, mha.w_k, mha.w_v", "mha.w_q, mha.w_v, mha.w_k")],
+    ),
+    Mistake(
+        name="input weights transposed",
+        function="to_torch",
+        cell="to_torch_values",
+        means="The weights of queries, keys and values were transposed. They are square, so nothing "
+        "complains.",
+        hint="Both nn.Linear and in_proj_weight keep a weight as (out, in).",
+        section="ch3-torch",
+        edits=[("torch.cat([layer.weight for", "torch.cat([layer.weight.T for")],
+    ),
+    Mistake(
+        name="output weight transposed",
+        function="to_torch",
+        cell="to_torch_values",
+        means="The weight of the last layer was transposed. It is square, so nothing complains.",
+        hint="Both are of type nn.Linear. Is there anything to transpose?",
+        section="ch3-torch",
+        edits=[("copy_(mha.w_o.weight)", "copy_(mha.w_o.weight.T)")],
+    ),
+    Mistake(
+        name="output layer not copied",
+        function="to_torch",
+        cell="to_torch_values",
+        means="The last layer kept the random weights that it was born with.",
+        hint="Compare the outputs of your result twice: make it twice, then call both.",
+        section="ch3-torch",
+        edits=[
+            ("theirs.out_proj.weight.copy_(mha.w_o.weight)", "pass"),
+            ("theirs.out_proj.bias.copy_(mha.w_o.bias)", "pass"),
+        ],
+    ),
+    Mistake(
+        name="biases not copied",
+        function="to_torch",
+        cell="to_torch_values",
+        means="The biases were left at zero.",
+        hint="How many parameters does your layer have, and how many did you copy?",
+        section="ch3-torch",
+        edits=[("if bias is not None:", "if False:")],
+    ),
+    Mistake(
+        name="bias of the output not copied",
+        function="to_torch",
+        cell="to_torch_values",
+        means="The bias of the last layer was left at zero.",
+        hint="How many parameters does your layer have, and how many did you copy?",
+        section="ch3-torch",
+        edits=[("theirs.out_proj.bias.copy_(mha.w_o.bias)", "pass")],
+    ),
+    Mistake(
+        name="wrong data type",
+        function="to_torch",
+        cell="to_torch_values",
+        means="The new layer has the default data type, float32, and refuses float64.",
+        hint="Which data type do your own weights have? nn.MultiheadAttention has an argument for it.",
+        section="ch3-torch",
+        edits=[(", dtype=weight.dtype", "")],
+    ),
+    Mistake(
+        name="a single head in PyTorch",
+        function="to_torch",
+        cell="to_torch_values",
+        means="The new layer has one head.",
+        hint="Can you see the number of heads in the shapes of the parameters?",
+        section="ch3-torch",
+        edits=[("mha.n_heads", "1")],
+    ),
+    # count_parameters ---------------------------------------------------------------------------
+    Mistake(
+        name="w_o not counted",
+        function="count_parameters",
+        cell="count_parameters_values",
+        means="Only the layers in front of the attention were counted.",
+        hint="How many linear layers are there?",
+        section="ch3-cost",
+        source="""
+def count_parameters(d_model, n_heads, bias):
+    return 3 * (d_model + bias) * d_model
+""",
+    ),
+    Mistake(
+        name="biases not counted",
+        function="count_parameters",
+        cell="count_parameters_values",
+        means="The biases are missing.",
+        hint="How many numbers does nn.Linear(4, 4) learn?",
+        section="ch3-cost",
+        source="""
+def count_parameters(d_model, n_heads, bias):
+    return 4 * d_model * d_model
+""",
+    ),
+    Mistake(
+        name="biases always counted",
+        function="count_parameters",
+        cell="count_parameters_values",
+        means="Biases were counted although `bias` is False.",
+        hint="Where in your function does the argument bias occur?",
+        section="ch3-cost",
+        source="""
+def count_parameters(d_model, n_heads, bias):
+    return 4 * (d_model + 1) * d_model
+""",
+    ),
+    Mistake(
+        name="every head as wide as the model",
+        function="count_parameters",
+        cell="count_parameters_values",
+        means="Each head was given layers of the full width D. A head has the width D / H.",
+        hint="Into how many parts is one vector of width D split?",
+        section="ch3-cost",
+        source="""
+def count_parameters(d_model, n_heads, bias):
+    return 4 * (d_model + bias) * d_model * n_heads
+""",
+    ),
+    Mistake(
+        name="only one head counted",
+        function="count_parameters",
+        cell="count_parameters_values",
+        means="These are the parameters that belong to a single head.",
+        hint="How many heads are there?",
+        section="ch3-cost",
+        edits=[("n_heads * (into_head", "(into_head")],
+    ),
+    Mistake(
+        name="bias of w_o forgotten",
+        function="count_parameters",
+        cell="count_parameters_values",
+        means="The bias of the last layer is missing.",
+        hint="How many of the four layers have a bias?",
+        section="ch3-cost",
+        edits=[(" + bias * d_model", "")],
+    ),
+    Mistake(
+        name="bias of w_o in every head",
+        function="count_parameters",
+        cell="count_parameters_values",
+        means="The bias of the last layer was counted once for every head. It belongs to all of them "
+        "together.",
+        hint="Over how many heads is the sum in front of that bias?",
+        section="ch3-cost",
+        edits=[(" + bias * d_model", " + n_heads * bias * d_model")],
+    ),
+    # head_contribution --------------------------------------------------------------------------
+    Mistake(
+        name="rows of w_o in place of columns",
+        function="head_contribution",
+        cell="head_contribution_values",
+        means="The part of w_o was cut along its outputs. With (d, D) its shape even fits.",
+        hint="nn.Linear keeps (out, in). Along which of the two do the heads stand side by side?",
+        section="ch3-sum",
+        edits=[
+            (
+                "mha.w_o.weight[:, head * d_head : (head + 1) * d_head]",
+                "mha.w_o.weight[head * d_head : (head + 1) * d_head]",
+            ),
+            ("@ part.T", "@ part"),
+        ],
+    ),
+    Mistake(
+        name="bias of w_o added",
+        function="head_contribution",
+        cell="head_contribution_values",
+        means="The bias of the last layer is part of the result. With H heads it would be added H times.",
+        hint="What do the terms of all heads sum to?",
+        section="ch3-sum",
+        edits=[("@ part.T", "@ part.T + (0 if mha.w_o.bias is None else mha.w_o.bias)")],
+    ),
+    Mistake(
+        name="output without the head",
+        function="head_contribution",
+        cell="head_contribution_values",
+        means="This is what is left when the head is removed. The task asks for what the head adds.",
+        hint="If all heads' terms add up to the output, how large should one of them be?",
+        section="ch3-sum",
+        edits=[
+            (
+                "return outputs[:, head] @ part.T",
+                "return mha(query, key, value, mask)[0] - outputs[:, head] @ part.T",
+            )
+        ],
+    ),
+    Mistake(
+        name="interleaved part of w_o",
+        function="head_contribution",
+        cell="head_contribution_values",
+        means="Every H-th column of w_o was taken. The columns of a head stand next to each other.",
+        hint="Which entries of a merged vector come from head 0?",
+        section="ch3-sum",
+        edits=[("head * d_head : (head + 1) * d_head", "head :: mha.n_heads")],
+    ),
+    Mistake(
+        name="part of head 0 for every head",
+        function="head_contribution",
+        cell="head_contribution_values",
+        means="The result of the right head met the part of w_o that belongs to head 0.",
+        hint="Where does head number `head` begin in the merged vector?",
+        section="ch3-sum",
+        edits=[("head * d_head : (head + 1) * d_head", ":d_head")],
+    ),
+    Mistake(
+        name="head without w_o",
+        function="head_contribution",
+        cell="head_contribution_values",
+        means="This is the head's result before the last layer.",
+        hint="How wide is the term that a head adds to the output?",
+        section="ch3-sum",
+        edits=[("outputs[:, head] @ part.T", "outputs[:, head]")],
+    ),
+    Mistake(
+        name="head without its mask",
+        function="head_contribution",
+        cell="head_contribution_values",
+        means="The mask was not passed on to the attention.",
+        hint="Do the terms of all heads still add up to the layer's output when there is a mask?",
+        section="ch3-sum",
+        edits=[("        mask,\n    )", "        None,\n    )")],
+    ),
+    # grouped_query_attention --------------------------------------------------------------------
+    Mistake(
+        name="groups in turn",
+        function="grouped_query_attention",
+        cell="grouped_query_values",
+        means="Head h uses group h % G: the groups follow each other in turn. Heads that share a group "
+        "should be neighbours.",
+        hint="What is the difference between repeat and repeat_interleave?",
+        section="ch3-grouped",
+        edits=[
+            ("key.repeat_interleave(share, dim=1)", "key.repeat(1, share, 1, 1)"),
+            ("value.repeat_interleave(share, dim=1)", "value.repeat(1, share, 1, 1)"),
+        ],
+    ),
+    Mistake(
+        name="values in another order than keys",
+        function="grouped_query_attention",
+        cell="grouped_query_values",
+        means="The weights are right, but a head's values come from another group than its keys.",
+        hint="Do keys and values go through the same steps?",
+        section="ch3-grouped",
+        edits=[("value.repeat_interleave(share, dim=1)", "value.repeat(1, share, 1, 1)")],
+    ),
+    Mistake(
+        name="group 0 for every head",
+        function="grouped_query_attention",
+        cell="grouped_query_values",
+        means="All heads use the keys and values of group 0, as if there were one group.",
+        hint="Which group should the last head use?",
+        section="ch3-grouped",
+        edits=[
+            ("key.repeat_interleave(share, dim=1)", "key[:, :1]"),
+            ("value.repeat_interleave(share, dim=1)", "value[:, :1]"),
+        ],
+    ),
+    Mistake(
+        name="groups not shared out",
+        function="grouped_query_attention",
+        cell="grouped_query_values",
+        means="Keys of G groups met queries of H heads. That works for G = H and G = 1 alone.",
+        hint="How many keys does the attention need along the axis of the heads?",
+        section="ch3-grouped",
+        edits=[
+            ("    key = key.repeat_interleave(share, dim=1)\n", ""),
+            ("    value = value.repeat_interleave(share, dim=1)\n", ""),
+        ],
+    ),
+    Mistake(
+        name="number of groups not checked",
+        function="grouped_query_attention",
+        cell="grouped_query_groups",
+        means="A number of groups that does not divide the heads raises no ValueError.",
+        hint="What should happen with 5 heads and 2 groups?",
+        section="ch3-grouped",
+        edits=[("if n_heads % n_groups:", "if False:")],
+    ),
+    Mistake(
+        name="grouped heads without the mask",
+        function="grouped_query_attention",
+        cell="grouped_query_values",
+        means="These are the values without the mask.",
+        hint="Does the attention get the mask?",
+        section="ch3-mistake-mask",
+        edits=[("value, mask)", "value)")],
+    ),
+    Mistake(
+        name="grouped heads, mask inverted",
+        function="grouped_query_attention",
+        cell="grouped_query_values",
+        means="The mask is the wrong way round: what may be attended to is hidden.",
+        hint="What does True in a mask mean here?",
+        section="notation-mask",
+        edits=[("value, mask)", "value, None if mask is None else ~mask)")],
+    ),
+    Mistake(
+        name="grouped heads not scaled",
+        function="grouped_query_attention",
+        cell="grouped_query_values",
+        means="The scores were not divided by the square root of d.",
+        hint="What stands below the fraction line in the formula of attention?",
+        section="ch2-square-root",
+        edits=[("attention(query, key", "attention(query * query.shape[-1] ** 0.5, key")],
+    ),
+    Mistake(
+        name="grouped heads scaled by the whole width",
+        function="grouped_query_attention",
+        cell="grouped_query_values",
+        means="The scores were divided by the square root of H times d.",
+        hint="A score of one head is a sum of how many products?",
+        section="ch2-square-root",
+        edits=[("attention(query, key", "attention(query / n_heads**0.5, key")],
+    ),
+    *(
+        Mistake(
+            name=f"grouped heads, {name}",
+            function="grouped_query_attention",
+            cell="grouped_query_values",
+            means=means,
+            hint=hint,
+            section=section,
+            edits=[
+                (
+                    "return attention(query, key, value, mask)",
+                    "scores = query @ key.transpose(-1, -2) / query.shape[-1] ** 0.5\n"
+                    "    if mask is not None:\n"
+                    f"        scores = {fill}\n"
+                    f"    weights = torch.softmax(scores, dim={dim})\n"
+                    "    if mask is not None:\n"
+                    f"        weights = {after}\n"
+                    "    return weights @ value, weights",
+                )
+            ],
+        )
+        for name, fill, dim, after, means, hint, section in [
+            (
+                "softmax over the heads",
+                "scores.masked_fill(~mask, torch.finfo(scores.dtype).min)",
+                1,
+                "weights * mask",
+                "The weights of all heads together sum to 1 for each pair of positions, not those of a "
+                "query over its keys.",
+                "Along which axis do the weights of one query lie?",
+                "ch2-softmax",
+            ),
+            (
+                "softmax over the queries",
+                "scores.masked_fill(~mask, torch.finfo(scores.dtype).min)",
+                -2,
+                "weights * mask",
+                "These are the weights when the softmax runs over the queries (axis -2).",
+                "Along which axis do the weights of one query lie?",
+                "ch2-softmax",
+            ),
+            (
+                "mask after the softmax",
+                "scores",
+                -1,
+                "weights * mask",
+                "The weights were multiplied by the mask when they were done, so their rows no longer "
+                "sum to 1.",
+                "What do the rows of your weights sum to?",
+                "ch3-mistake-mask",
+            ),
+            (
+                "masked scores set to 0",
+                "scores * mask",
+                -1,
+                "weights",
+                "Masked scores were set to 0. A score of 0 is a score like any other: its weight is not 0.",
+                "Which score has an exponential of 0?",
+                "ch3-mistake-mask",
+            ),
+            (
+                "masked scores set to -10",
+                "scores.masked_fill(~mask, -10.0)",
+                -1,
+                "weights",
+                "Masked scores were set to -10. That is no barrier when the other scores are large.",
+                "How small does a score have to be to lose against every other?",
+                "ch3-mistake-mask",
+            ),
+            (
+                "NaN where nothing may be attended to",
+                'scores.masked_fill(~mask, float("-inf"))',
+                -1,
+                "weights",
+                "A query that may attend to nothing has NaN here: its row holds nothing but minus infinity.",
+                "What is 0 divided by 0? And what does this course want there?",
+                "notation-empty",
+            ),
+            (
+                "average where nothing may be attended to",
+                "scores.masked_fill(~mask, torch.finfo(scores.dtype).min)",
+                -1,
+                "weights",
+                "A query that may attend to nothing has equal weights here.",
+                "If all scores of a row are the same, however negative, what does the softmax make of them?",
+                "notation-empty",
+            ),
+        ]
+    ),
+]
+
+ALTERNATIVES = [
+    Alternative(
+        name="einsum, unflatten and flatten",
+        source="""
+def split_heads(x, n_heads):
+    return x.unflatten(-1, (n_heads, -1)).movedim(-2, 1)
+
+
+def merge_heads(x):
+    return x.movedim(1, 2).flatten(2)
+
+
+def count_parameters(d_model, n_heads, bias):
+    return 4 * d_model * (d_model + int(bias))
+
+
+def head_contribution(mha, query, key, value, head, mask=None):
+    q, k, v = (
+        split_heads(layer(x), mha.n_heads)
+        for layer, x in ((mha.w_q, query), (mha.w_k, key), (mha.w_v, value))
+    )
+    output = mha.attention(q, k, v, mask)[0][:, head]
+    columns = mha.w_o.weight.unflatten(1, (mha.n_heads, -1))[:, head]
+    return torch.einsum("btd,od->bto", output, columns)
+
+
+def grouped_query_attention(query, key, value, mask=None):
+    B, H, T, d = query.shape
+    G, S = key.shape[1:3]
+    if H % G != 0:
+        raise ValueError(f"H={H}, G={G}")
+    scores = torch.einsum("bgrtd,bgsd->bgrts", query.reshape(B, G, H // G, T, d), key)
+    scores = scores.reshape(B, H, T, S) / d**0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -1e300)
+    weights = scores.softmax(-1)
+    if mask is not None:
+        weights = weights * mask
+    output = torch.einsum("bgrts,bgsd->bgrtd", weights.reshape(B, G, H // G, T, S), value)
+    return output.reshape(B, H, T, d), weights
+""",
+    ),
+    Alternative(
+        name="chunks, a loop over heads",
+        source="""
+def split_heads(x, n_heads):
+    return torch.stack(x.chunk(n_heads, dim=-1), dim=1)
+
+
+def merge_heads(x):
+    return torch.cat(x.unbind(dim=1), dim=-1)
+
+
+def count_parameters(d_model, n_heads, bias):
+    per_layer = d_model**2
+    if bias:
+        per_layer += d_model
+    return 4 * per_layer
+
+
+def grouped_query_attention(query, key, value, mask=None):
+    H, G = query.shape[1], key.shape[1]
+    if H % G:
+        raise ValueError("the groups do not divide the heads")
+    if mask is not None:
+        mask = mask.expand(*query.shape[:3], key.shape[2])
+    found = [
+        attention(
+            query[:, h],
+            key[:, h // (H // G)],
+            value[:, h // (H // G)],
+            None if mask is None else mask[:, h],
+        )
+        for h in range(H)
+    ]
+    outputs, weights = zip(*found)
+    return torch.stack(outputs, dim=1), torch.stack(weights, dim=1)
+""",
+    ),
+    Alternative(
+        name="heads folded into the batch",
+        source="""
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, n_heads, attention=attention, bias=True):
+        super().__init__()
+        if d_model % n_heads != 0:
+            raise ValueError(f"{d_model} cannot be split into {n_heads} heads")
+        self.attention = attention
+        self.n_heads = n_heads
+        self.w_o = nn.Linear(d_model, d_model, bias)
+        self.w_v = nn.Linear(d_model, d_model, bias)
+        self.w_k = nn.Linear(d_model, d_model, bias)
+        self.w_q = nn.Linear(d_model, d_model, bias)
+        self.dropout = nn.Dropout(0.1)
+
+    def fold(self, x):
+        B, T, D = x.shape
+        x = x.view(B, T, self.n_heads, D // self.n_heads).permute(0, 2, 1, 3)
+        return x.reshape(B * self.n_heads, T, D // self.n_heads)
+
+    def forward(self, query, key, value, mask=None):
+        B, T, D = query.shape
+        S, H = key.size(1), self.n_heads
+        if mask is not None:
+            mask = torch.broadcast_to(mask, (B, H, T, S)).reshape(B * H, T, S)
+        q, k, v = self.fold(self.w_q(query)), self.fold(self.w_k(key)), self.fold(self.w_v(value))
+        output, weights = self.attention(q, k, v, mask)
+        output = output.view(B, H, T, D // H).transpose(1, 2).contiguous().view(B, T, D)
+        if weights is not None:
+            weights = weights.view(B, H, T, S)
+        return self.w_o(self.dropout(output)), weights
+""",
+    ),
+    Alternative(
+        name="one head after the other",
+        source="""
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, n_heads, attention=attention, bias=True):
+        super().__init__()
+        self.d_head, rest = divmod(d_model, n_heads)
+        if rest:
+            raise ValueError("%d %% %d is not 0" % (d_model, n_heads))
+        self.n_heads, self.attention = n_heads, attention
+        for name in ("w_q", "w_k", "w_v", "w_o"):
+            setattr(self, name, nn.Linear(d_model, d_model, bias=bias))
+
+    def forward(self, query, key, value, mask=None):
+        q, k, v = self.w_q(query), self.w_k(key), self.w_v(value)
+        if mask is not None:
+            mask = mask.expand(len(q), self.n_heads, q.shape[1], k.shape[1])
+        outputs, all_weights = [], []
+        for h in range(self.n_heads):
+            part = slice(h * self.d_head, (h + 1) * self.d_head)
+            one_mask = None if mask is None else mask[:, h : h + 1]
+            output, weights = self.attention(
+                q[:, None, :, part], k[:, None, :, part], v[:, None, :, part], one_mask
+            )
+            outputs.append(output[:, 0])
+            all_weights.append(weights)
+        if all_weights[0] is None:
+            all_weights = None
+        else:
+            all_weights = torch.cat(all_weights, dim=1)
+        return self.w_o(torch.cat(outputs, dim=-1)), all_weights
+
+
+def head_contribution(mha, query, key, value, head, mask=None):
+    with_all, _ = mha(query, key, value, mask)
+    weight, d_head = mha.w_o.weight, mha.w_o.in_features // mha.n_heads
+    without = weight.detach().clone()
+    without[:, head * d_head : (head + 1) * d_head] = 0
+    parameters = dict(mha.named_parameters()) | {"w_o.weight": without}
+    rest, _ = torch.func.functional_call(mha, parameters, (query, key, value, mask))
+    return with_all - rest
+""",
+    ),
+    Alternative(
+        name="a sum over heads",
+        source="""
+from torch.nn import functional as F
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, n_heads, attention=attention, bias=True):
+        super().__init__()
+        if d_model % n_heads > 0:
+            raise ValueError(f"d_model {d_model}, n_heads {n_heads}")
+        self.n_heads = n_heads
+        self.attention = attention
+        self.w_q, self.w_k, self.w_v, self.w_o = (
+            nn.Linear(d_model, d_model, bias=bias) for _ in range(4)
+        )
+
+    def project(self, x, layer):
+        weights = layer.weight.unflatten(0, (self.n_heads, -1))
+        heads = torch.einsum("btd,hed->bhte", x, weights)
+        if layer.bias is not None:
+            heads = heads + layer.bias.view(self.n_heads, 1, -1)
+        return heads
+
+    def forward(self, query, key, value, mask=None):
+        heads, weights = self.attention(
+            query=self.project(query, self.w_q),
+            key=self.project(key, self.w_k),
+            value=self.project(value, self.w_v),
+            mask=mask,
+        )
+        output = torch.einsum(
+            "bhte,ohe->bto", heads, self.w_o.weight.unflatten(1, (self.n_heads, -1))
+        )
+        return output if self.w_o.bias is None else output + self.w_o.bias, weights
+
+
+def head_contribution(mha, query, key, value, head, mask=None):
+    d_head = mha.w_o.in_features // mha.n_heads
+    rows = slice(head * d_head, (head + 1) * d_head)
+
+    def project(x, layer):
+        bias = None if layer.bias is None else layer.bias[rows]
+        return F.linear(x, layer.weight[rows], bias)
+
+    if mask is not None:
+        mask = mask.broadcast_to(len(query), mha.n_heads, query.shape[1], key.shape[1])[:, head]
+    output, _ = mha.attention(
+        project(query, mha.w_q), project(key, mha.w_k), project(value, mha.w_v), mask
+    )
+    return F.linear(output, mha.w_o.weight[:, rows])
+""",
+    ),
+    Alternative(
+        name="load_state_dict",
+        source="""
+def to_torch(mha):
+    state = {
+        "in_proj_weight": torch.cat((mha.w_q.weight, mha.w_k.weight, mha.w_v.weight), dim=0),
+        "out_proj.weight": mha.w_o.weight,
+    }
+    has_bias = mha.w_o.bias is not None
+    if has_bias:
+        state["in_proj_bias"] = torch.cat((mha.w_q.bias, mha.w_k.bias, mha.w_v.bias))
+        state["out_proj.bias"] = mha.w_o.bias
+    result = nn.MultiheadAttention(
+        mha.w_q.in_features, mha.n_heads, bias=has_bias, batch_first=True
+    )
+    result = result.to(mha.w_q.weight.dtype)
+    result.load_state_dict(state)
+    return result.train(mha.training)
+
+
+def count_parameters(d_model, n_heads, bias):
+    layer = MultiHeadAttention(d_model, n_heads, bias=bias)
+    return sum(parameter.numel() for parameter in layer.parameters())
+
+
+def grouped_query_attention(query, key, value, mask=None):
+    B, H, T, d = query.shape
+    G, S = key.shape[1], key.shape[2]
+    if H % G:
+        raise ValueError(f"{H} heads, {G} groups")
+    key, value = (
+        x[:, :, None].expand(B, G, H // G, S, d).reshape(B, H, S, d) for x in (key, value)
+    )
+    return attention(query, key, value, mask)
+""",
+    ),
+    Alternative(
+        name="block by block",
+        source="""
+def split_heads(x, n_heads):
+    B, T, D = x.shape
+    d = D // n_heads
+    result = x.new_empty(B, n_heads, T, d)
+    for h in range(n_heads):
+        result[:, h] = x[:, :, h * d : (h + 1) * d]
+    return result
+
+
+def to_torch(mha):
+    D = mha.w_q.in_features
+    with_bias = mha.w_q.bias is not None
+    layer = nn.MultiheadAttention(D, mha.n_heads, bias=with_bias, batch_first=True).double()
+    layer = layer.to(mha.w_q.weight)
+    for n, each in enumerate((mha.w_q, mha.w_k, mha.w_v)):
+        layer.in_proj_weight.data[n * D : (n + 1) * D] = each.weight.data
+        if with_bias:
+            layer.in_proj_bias.data[n * D : (n + 1) * D] = each.bias.data
+    layer.out_proj.load_state_dict(mha.w_o.state_dict())
+    return layer
+
+
+def grouped_query_attention(query, key, value, mask=None):
+    heads, groups = query.shape[1], key.shape[1]
+    if heads // groups * groups != heads:
+        raise ValueError("groups must divide heads")
+    group_of_head = torch.arange(heads) // (heads // groups)
+    return attention(query, key[:, group_of_head], value[:, group_of_head], mask)
+""",
+    ),
+]

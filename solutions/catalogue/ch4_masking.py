@@ -1,0 +1,1008 @@
+"""Known mistakes and accepted alternatives of exercise 4."""
+
+from autograder.catalogue import Alternative, Mistake
+
+MISTAKES = [
+    # padding_mask -------------------------------------------------------------------------------
+    Mistake(
+        name="lengths off by one",
+        function="padding_mask",
+        cell="padding_mask_values",
+        means="One position too many is allowed in each example: the first one with padding.",
+        hint="The positions count from 0. Which is the last real one in an example of length 2?",
+        section="ch4-padding",
+        edits=[("< lengths", "<= lengths")],
+    ),
+    Mistake(
+        name="padding allowed, tokens forbidden",
+        function="padding_mask",
+        cell="padding_mask_values",
+        means="True stands where the padding is. In this course True means may attend.",
+        hint="Which keys should a query see, and what does True mean here?",
+        section="ch4-conventions",
+        edits=[("< lengths", ">= lengths")],
+    ),
+    Mistake(
+        name="padding hidden as queries, not as keys",
+        function="padding_mask",
+        cell="padding_mask_values",
+        means="The lengths lie along the axis of the queries. Real tokens then still attend to padding, "
+        "and the rows of the padding are empty.",
+        hint="The scores are (B, H, T, S). On which of these axes are the positions that must not be "
+        "looked at?",
+        section="ch4-padding",
+        edits=[("[:, None, None, :]", "[:, None, :, None]")],
+    ),
+    Mistake(
+        name="no axes for heads and queries",
+        function="padding_mask",
+        cell="padding_mask_values",
+        means="A mask of shape (B, S) would be lined up with the last two axes of the scores, queries and "
+        "keys, not with examples and keys. Where B equals T that even runs.",
+        hint="Broadcasting lines shapes up from the right. Which axes must have length 1?",
+        section="ch4-shapes",
+        edits=[("[:, None, None, :]", "")],
+    ),
+    Mistake(
+        name="padding taken to be on the left",
+        function="padding_mask",
+        cell="padding_mask_values",
+        means="The last positions of each example are allowed, as if the padding came first.",
+        hint="Where do the real tokens of a short sentence stand?",
+        section="ch4-padding",
+        edits=[("(torch.arange(max_len) <", "(torch.arange(max_len - 1, -1, -1) <")],
+    ),
+    Mistake(
+        name="longest example in place of max_len",
+        function="padding_mask",
+        cell="padding_mask_values",
+        means="The mask has as many keys as the longest example of this batch, not max_len.",
+        hint="Could a batch be filled up to more than its longest sentence?",
+        section="ch4-padding",
+        edits=[("torch.arange(max_len)", "torch.arange(int(lengths.max()))")],
+    ),
+    Mistake(
+        name="numbers in place of booleans",
+        function="padding_mask",
+        cell="padding_mask_values",
+        means="The mask holds the numbers 1 and 0. Functions that take it for an additive mask would add "
+        "them to the scores, which hides nothing.",
+        hint="Which data type does a comparison give?",
+        section="ch4-conventions",
+        edits=[("[:, None, None, :]", "[:, None, None, :].float()")],
+    ),
+    # causal_mask --------------------------------------------------------------------------------
+    Mistake(
+        name="upper triangle for the lower",
+        function="causal_mask",
+        cell="causal_mask_values",
+        means="Each query sees itself and the future, and nothing of the past.",
+        hint="Rows are queries. In the first row, which entries should be True?",
+        section="ch4-causal",
+        edits=[(".tril(S - T)", ".triu(S - T)")],
+    ),
+    Mistake(
+        name="future allowed, past forbidden",
+        function="causal_mask",
+        cell="causal_mask_values",
+        means="This is the mask turned around: True at the future only. It is right for functions in "
+        "which True means ignore.",
+        hint="What does True mean in this course?",
+        section="ch4-conventions",
+        edits=[(".tril(S - T)", ".triu(S - T + 1)")],
+    ),
+    Mistake(
+        name="a query doesn't see itself",
+        function="causal_mask",
+        cell="causal_mask_values",
+        means="The diagonal is missing, so the first query has nothing to attend to.",
+        hint="The input at a position is known when its output is computed. So is the diagonal allowed?",
+        section="ch4-shift",
+        edits=[("(S - T)", "(S - T - 1)")],
+    ),
+    Mistake(
+        name="one position of the future allowed",
+        function="causal_mask",
+        cell="causal_mask_values",
+        means="Each query also sees the next position, and that is the token it is to predict.",
+        hint="In the first of three queries, how many keys are allowed?",
+        section="ch4-causal",
+        edits=[("(S - T)", "(S - T + 1)")],
+    ),
+    Mistake(
+        name="aligned to the top left",
+        function="causal_mask",
+        cell="causal_mask_values",
+        means="With fewer queries than keys the first query is taken for the first position of the "
+        "sequence. A model that writes with kept keys would see the oldest ones only.",
+        hint="The queries are the last positions. Which key has the position of the last query?",
+        section="ch4-alignment",
+        edits=[("tril(S - T)", "tril()")],
+    ),
+    Mistake(
+        name="as many keys as queries",
+        function="causal_mask",
+        cell="causal_mask_values",
+        means="The number of keys was ignored: this is a square mask.",
+        hint="Where in your code does S occur?",
+        section="ch4-alignment",
+        edits=[("S = T if S is None else S", "S = T")],
+    ),
+    # combine ------------------------------------------------------------------------------------
+    Mistake(
+        name="allowed by any mask",
+        function="combine",
+        cell="combine_values",
+        means="A key is allowed as soon as one of the masks allows it, so the causal mask lets padding "
+        "through, and the padding mask lets the future through.",
+        hint="May a query attend to a real token of the future?",
+        section="ch4-combined",
+        edits=[("combined & mask", "combined | mask")],
+    ),
+    Mistake(
+        name="None not left out",
+        function="combine",
+        cell="combine_values",
+        means="A mask that is None stops the function with an error.",
+        hint="None means that everything is allowed. What does such a mask change?",
+        section="ch4-combined",
+        source="""
+def combine(*masks):
+    combined = masks[0] if masks else None
+    for mask in masks[1:]:
+        combined = combined & mask
+    return combined
+""",
+    ),
+    Mistake(
+        name="only the first two masks count",
+        function="combine",
+        cell="combine_values",
+        means="This is the combination of the first two masks. The others have no effect.",
+        hint="Try it with three masks.",
+        section="ch4-combined",
+        source="""
+def combine(*masks):
+    given = [mask for mask in masks if mask is not None]
+    if not given:
+        return None
+    return given[0] & given[1] if len(given) > 1 else given[0]
+""",
+    ),
+    Mistake(
+        name="the last mask wins",
+        function="combine",
+        cell="combine_values",
+        means="This is the last of the masks. What the earlier ones forbid is allowed again.",
+        hint="Which operator needs both sides to be True?",
+        section="ch4-combined",
+        edits=[("combined & mask", "mask")],
+    ),
+    Mistake(
+        name="masks added up",
+        function="combine",
+        cell="combine_values",
+        means="The result counts how many masks allow a key. As a truth value, one of them would be enough.",
+        hint="What is True + False, and what should it be here?",
+        section="ch4-combined",
+        edits=[("combined & mask", "combined.int() + mask")],
+    ),
+    Mistake(
+        name="first mask changed in place",
+        function="combine",
+        cell="combine_values",
+        means="`&=` writes into the first mask, which belongs to the caller. It also fails where the result "
+        "is larger than that mask.",
+        hint="What is the difference between `a &= b` and `a = a & b` for a tensor?",
+        section="ch4-combined",
+        source="""
+def combine(*masks):
+    combined = None
+    for mask in masks:
+        if mask is None:
+            continue
+        if combined is None:
+            combined = mask
+        else:
+            combined &= mask
+    return combined
+""",
+    ),
+    # masked_softmax -----------------------------------------------------------------------------
+    Mistake(
+        name="masked after the softmax",
+        function="masked_softmax",
+        cell="masked_softmax_values",
+        means="The masked weights were set to 0 after the softmax, so those that are left don't sum to 1, "
+        "and masked scores still take part in the sum.",
+        hint="At which moment must a masked key be out of the game, so that the others share all of the "
+        "weight?",
+        section="ch4-before-softmax",
+        edits=[("scores.masked_fill(~mask, lowest)", "scores")],
+    ),
+    Mistake(
+        name="masked scores set to 0, or nearly 0",
+        function="masked_softmax",
+        cell="masked_softmax_values",
+        means="Masked scores became 0, or a number as small as -1e-9 where -1e9 was meant. That is an "
+        "ordinary score: where the others are negative, it even wins.",
+        hint="Which number has an exponential of 0? And how large is 1e-9?",
+        section="ch4-before-softmax",
+        edits=[(" * mask", ""), ("scores.masked_fill(~mask, lowest)", "scores * mask")],
+    ),
+    Mistake(
+        name="fill of -10",
+        function="masked_softmax",
+        cell="masked_softmax_values",
+        means="Masked scores became -10. That is little only as long as the other scores are about 0.",
+        hint="What if all the other scores in a row are below -10?",
+        section="ch4-before-softmax",
+        edits=[(" * mask", ""), ("torch.finfo(scores.dtype).min", "-10.0")],
+    ),
+    Mistake(
+        name="10 subtracted from masked scores",
+        function="masked_softmax",
+        cell="masked_softmax_values",
+        means="Masked scores were lowered by 10, so a masked key that fits well keeps some of its weight.",
+        hint="How much must be subtracted so that the weight is 0, however large the score is?",
+        section="ch4-before-softmax",
+        edits=[
+            (" * mask", ""),
+            ("scores.masked_fill(~mask, lowest)", "scores - 10.0 * (~mask)"),
+        ],
+    ),
+    Mistake(
+        name="result of masked_fill thrown away",
+        function="masked_softmax",
+        cell="masked_softmax_values",
+        means="This is the softmax without any mask. `masked_fill` returns a new tensor and leaves the old "
+        "one as it was.",
+        hint="What do you do with what masked_fill returns? And what does the underscore in masked_fill_ "
+        "mean?",
+        section="ch4-before-softmax",
+        edits=[(".masked_fill(~mask, lowest), dim=-1) * mask", ", dim=-1)")],
+    ),
+    Mistake(
+        name="mask turned around",
+        function="masked_softmax",
+        cell="masked_softmax_values",
+        means="The weights lie on exactly the keys that are forbidden.",
+        hint="masked_fill writes where its mask is True. Which keys should be overwritten?",
+        section="ch4-conventions",
+        edits=[("masked_fill(~mask,", "masked_fill(mask,"), ("* mask", "* ~mask")],
+    ),
+    Mistake(
+        name="mask transposed",
+        function="masked_softmax",
+        cell="masked_softmax_values",
+        means="Row and column of the mask changed places. With a mask that is symmetric nobody would notice.",
+        hint="Entry [i, j] says whether query i may attend to key j. Which axis of the scores is which?",
+        section="ch4-before-softmax",
+        edits=[
+            ("lowest = ", "mask = mask.transpose(-2, -1)\n    lowest = "),
+        ],
+    ),
+    Mistake(
+        name="softmax over the queries",
+        function="masked_softmax",
+        cell="masked_softmax_values",
+        means="The softmax runs along axis -2, so for each key the weights of all queries compete.",
+        hint="Each query shares out a weight of one. Along which axis do its weights lie?",
+        section="ch4-before-softmax",
+        edits=[
+            ("torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=-2)"),
+            ("lowest), dim=-1)", "lowest), dim=-2)"),
+        ],
+    ),
+    Mistake(
+        name="None is not a mask",
+        function="masked_softmax",
+        cell="masked_softmax_values",
+        means="Without a mask the function stops with an error.",
+        hint="mask=None means that every key may be attended to.",
+        section="ch4-combined",
+        edits=[
+            ("if mask is None:\n        return torch.softmax(scores, dim=-1)\n    ", ""),
+        ],
+    ),
+    Mistake(
+        name="NaN in empty rows",
+        function="masked_softmax",
+        cell="masked_softmax_edges",
+        means="A row of minus infinity only has no largest score that could be subtracted, and its softmax "
+        "is 0 divided by 0.",
+        hint="What should the weights be where nothing may be attended to?",
+        section="ch4-empty",
+        edits=[(" * mask", ""), ("torch.finfo(scores.dtype).min", 'float("-inf")')],
+    ),
+    Mistake(
+        name="empty rows uniform",
+        function="masked_softmax",
+        cell="masked_softmax_edges",
+        means="A row in which everything is masked has equal weights on all the keys it must not see. In a "
+        "causal mask that is a look into the future.",
+        hint="If all scores are the same very low number, what is their softmax?",
+        section="ch4-empty",
+        edits=[(" * mask", "")],
+    ),
+    Mistake(
+        name="-1e9 in every data type",
+        function="masked_softmax",
+        cell="masked_softmax_edges",
+        means="The number -1e9 doesn't fit into float16, and empty rows become uniform.",
+        hint="What is the lowest number of a data type, and how do you ask torch for it?",
+        section="ch4-half",
+        edits=[(" * mask", ""), ("torch.finfo(scores.dtype).min", "-1e9")],
+    ),
+    Mistake(
+        name="right values, NaN gradient",
+        function="masked_softmax",
+        cell="masked_softmax_edges",
+        means="The NaN of the empty rows was replaced after a division by 0. The values are right, but the "
+        "gradient still runs through that division and is NaN.",
+        hint="torch.where chooses a value and differentiates both sides. What must the denominator be "
+        "before you divide?",
+        section="ch4-empty",
+        source="""
+def masked_softmax(scores, mask):
+    if mask is None:
+        return torch.softmax(scores, dim=-1)
+    exponentials = torch.exp(scores - scores.amax(dim=-1, keepdim=True)) * mask
+    total = exponentials.sum(dim=-1, keepdim=True)
+    return torch.where(total > 0, exponentials / total, torch.zeros_like(scores))
+""",
+    ),
+    Mistake(
+        name="zero divided by zero",
+        function="masked_softmax",
+        cell="masked_softmax_edges",
+        means="Exponentials times mask, divided by their sum. In an empty row that is 0 divided by 0.",
+        hint="What is the sum in a row in which everything is masked?",
+        section="ch4-empty",
+        source="""
+def masked_softmax(scores, mask):
+    if mask is None:
+        return torch.softmax(scores, dim=-1)
+    exponentials = torch.exp(scores - scores.amax(dim=-1, keepdim=True)) * mask
+    return exponentials / exponentials.sum(dim=-1, keepdim=True)
+""",
+    ),
+    Mistake(
+        name="no maximum subtracted",
+        function="masked_softmax",
+        cell="masked_softmax_edges",
+        means="The exponential of a very low score is 0, also where it is the best score of its row, and of "
+        "a high one it is infinite.",
+        hint="Which number can be subtracted from every row without changing its softmax?",
+        section="ch4-before-softmax",
+        source="""
+def masked_softmax(scores, mask):
+    exponentials = torch.exp(scores)
+    if mask is not None:
+        exponentials = exponentials * mask
+    total = exponentials.sum(dim=-1, keepdim=True)
+    return exponentials / total.clamp(min=torch.finfo(scores.dtype).tiny)
+""",
+    ),
+    Mistake(
+        name="scores filled in place",
+        function="masked_softmax",
+        cell="masked_softmax_edges",
+        means="`masked_fill_` with an underscore writes into the caller's scores. Where autograd watches them, "
+        "it is an error.",
+        hint="What is the difference between masked_fill and masked_fill_?",
+        section="ch4-before-softmax",
+        source="""
+def masked_softmax(scores, mask):
+    if mask is not None:
+        scores.masked_fill_(~mask, float("-inf"))
+    return torch.softmax(scores, dim=-1).nan_to_num(0.0)
+""",
+    ),
+    Mistake(
+        name="no gradient",
+        function="masked_softmax",
+        cell="masked_softmax_edges",
+        means="The values are right, but no gradient reaches the scores.",
+        hint="Which call takes a tensor out of the graph: detach, numpy, item, no_grad?",
+        section="ch4-empty",
+        edits=[("torch.softmax(scores.masked_fill(", "torch.softmax(scores.detach().masked_fill(")],
+    ),
+    # additive -----------------------------------------------------------------------------------
+    Mistake(
+        name="zero times infinity",
+        function="additive",
+        cell="additive_values",
+        means="Where attending is allowed, 0 was multiplied by infinity, and that is NaN.",
+        hint="How can you write infinity in some places without multiplying it in the others?",
+        section="ch4-conventions",
+        source="""
+def additive(mask, dtype):
+    return (~mask).to(dtype) * float("-inf")
+""",
+    ),
+    Mistake(
+        name="additive mask turned around",
+        function="additive",
+        cell="additive_values",
+        means="Minus infinity stands where attending is allowed.",
+        hint="Which scores should stay as they are, and what do you add to leave a number as it is?",
+        section="ch4-conventions",
+        edits=[("~mask", "mask")],
+    ),
+    Mistake(
+        name="a large number for infinity",
+        function="additive",
+        cell="additive_values",
+        means="Forbidden entries are -1e9 and not minus infinity. A low enough score undoes that, and the "
+        "number doesn't fit into float16.",
+        hint="Which number has an exponential of exactly 0, whatever you add to it?",
+        section="ch4-half",
+        edits=[('float("-inf")', "-1e9")],
+    ),
+    Mistake(
+        name="ones where allowed",
+        function="additive",
+        cell="additive_values",
+        means="Allowed entries are 1. Adding the same to all allowed scores happens to change nothing, but it "
+        "is no 0.",
+        hint="What do you add to leave a score as it is?",
+        section="ch4-conventions",
+        edits=[("torch.zeros(", "torch.ones(")],
+    ),
+    Mistake(
+        name="booleans as numbers",
+        function="additive",
+        cell="additive_values",
+        means="True and False became 1 and 0. Added to the scores, that forbids nothing and only "
+        "favours the allowed keys a little.",
+        hint="What must be added to a score so that its weight is 0?",
+        section="ch4-conventions",
+        source="""
+def additive(mask, dtype):
+    return mask.to(dtype)
+""",
+    ),
+    Mistake(
+        name="data type ignored",
+        function="additive",
+        cell="additive_values",
+        means="The mask has torch's default data type, not the one that was asked for. Functions such as "
+        "scaled_dot_product_attention refuse a mask whose data type differs from the query's.",
+        hint="Where in your code does dtype occur?",
+        section="ch4-conventions",
+        edits=[(", dtype=dtype", "")],
+    ),
+    # from_key_padding ---------------------------------------------------------------------------
+    Mistake(
+        name="polarity kept",
+        function="from_key_padding",
+        cell="from_key_padding_values",
+        means="The shape is right, but True still means ignore.",
+        hint="What does True mean in the mask that comes in, and in the one that goes out?",
+        section="ch4-conventions",
+        edits=[("~mask", "mask")],
+    ),
+    Mistake(
+        name="ignored keys on the axis of the queries",
+        function="from_key_padding",
+        cell="from_key_padding_values",
+        means="The positions lie on axis -2, where the queries are.",
+        hint="The result broadcasts to (B, H, T, S), and the mask is about keys.",
+        section="ch4-shapes",
+        edits=[("[:, None, None, :]", "[:, None, :, None]")],
+    ),
+    Mistake(
+        name="axes for heads and queries missing",
+        function="from_key_padding",
+        cell="from_key_padding_values",
+        means="The mask still has the shape (B, S). Against the scores, B would be lined up with the queries.",
+        hint="Broadcasting lines shapes up from the right. Which axes must have length 1?",
+        section="ch4-shapes",
+        edits=[("[:, None, None, :]", "")],
+    ),
+    Mistake(
+        name="mask inverted in place",
+        function="from_key_padding",
+        cell="from_key_padding_values",
+        means="The caller's mask was turned around, too.",
+        hint="Which of your operations writes into the tensor that came in?",
+        section="ch4-conventions",
+        edits=[("~mask", "mask.logical_not_()")],
+    ),
+    # leaks --------------------------------------------------------------------------------------
+    Mistake(
+        name="outputs and inputs swapped",
+        function="leaks",
+        cell="leaks_values",
+        means="The matrix is transposed: entry [j, i] says whether output i depends on input j.",
+        hint="You move one input at a time. Is what you then see a row or a column?",
+        section="ch4-leaks",
+        edits=[("torch.stack(columns, dim=1)", "torch.stack(columns, dim=0)")],
+    ),
+    Mistake(
+        name="the expected answer in place of a test",
+        function="leaks",
+        cell="leaks_values",
+        means="This is the lower triangle, whatever the function is. A test must be able to fail.",
+        hint="Where in your code is fn called?",
+        section="ch4-leaks",
+        source="""
+def leaks(fn, x):
+    return torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()
+""",
+    ),
+    Mistake(
+        name="moved inputs not put back",
+        function="leaks",
+        cell="leaks_values",
+        means="When input j is moved, all inputs before it are still moved, so it is blamed for "
+        "their effect.",
+        hint="How many positions differ from x in your third call?",
+        section="ch4-leaks",
+        source="""
+def leaks(fn, x):
+    before, moved, columns = fn(x), x.clone(), []
+    for j in range(x.shape[1]):
+        moved[:, j] += torch.randn_like(moved[:, j])
+        columns.append((fn(moved) - before).abs().amax(dim=(0, 2)) > 1e-9)
+    return torch.stack(columns, dim=1)
+""",
+    ),
+    Mistake(
+        name="independence reported",
+        function="leaks",
+        cell="leaks_values",
+        means="True stands where the output does not move.",
+        hint="What should a True at [i, j] say?",
+        section="ch4-leaks",
+        edits=[("> 1e-9", "<= 1e-9")],
+    ),
+    Mistake(
+        name="a NaN as a probe",
+        function="leaks",
+        cell="leaks_values",
+        means="One input became NaN, and everything that NaN reached was reported. But 0 times NaN is NaN: it "
+        "also passes where the weight is exactly 0.",
+        hint="What is 0 times NaN?",
+        section="ch4-empty",
+        source="""
+def leaks(fn, x):
+    columns = []
+    for j in range(x.shape[1]):
+        moved = x.clone()
+        moved[:, j] = float("nan")
+        columns.append(fn(moved).isnan().any(dim=2).any(dim=0))
+    return torch.stack(columns, dim=1)
+""",
+    ),
+    Mistake(
+        name="only the first example moved",
+        function="leaks",
+        cell="leaks_edges",
+        means="Only the inputs of example 0 were moved, so what depends on another example was missed.",
+        hint="Which entries of x differ in your second call?",
+        section="ch4-leaks",
+        edits=[
+            (
+                "moved[:, j] += torch.randn_like(moved[:, j])",
+                "moved[0, j] += torch.linspace(0.5, 1.5, x.shape[2], dtype=x.dtype)",
+            )
+        ],
+    ),
+    Mistake(
+        name="only the first example looked at",
+        function="leaks",
+        cell="leaks_edges",
+        means="Only the outputs of example 0 were compared, so what shows in another example was missed.",
+        hint="Over which axes do you look for the largest difference?",
+        section="ch4-leaks",
+        edits=[(".abs().amax(dim=(0, 2))", "[0].abs().amax(dim=-1)")],
+    ),
+    Mistake(
+        name="only the first feature moved",
+        function="leaks",
+        cell="leaks_edges",
+        means="Only feature 0 of the inputs was moved, so what depends on another feature was missed.",
+        hint="Which entries of x differ in your second call?",
+        section="ch4-leaks",
+        edits=[("moved[:, j] += torch.randn_like(moved[:, j])", "moved[:, j, 0] += 1.5")],
+    ),
+    Mistake(
+        name="all features moved alike",
+        function="leaks",
+        cell="leaks_edges",
+        means="All features were moved by the same amount. A function that subtracts their mean doesn't notice.",
+        hint="Is there a change of x that a layer normalisation cannot see?",
+        section="ch4-leaks",
+        edits=[("moved[:, j] += torch.randn_like(moved[:, j])", "moved[:, j] += 1.0")],
+    ),
+    Mistake(
+        name="inputs set to 0",
+        function="leaks",
+        cell="leaks_edges",
+        means="An input was set to 0, or multiplied. Where it was 0 before, nothing has changed.",
+        hint="What if x holds a 0 at the position that you change?",
+        section="ch4-leaks",
+        edits=[("moved[:, j] += torch.randn_like(moved[:, j])", "moved[:, j] = 0.0")],
+    ),
+    Mistake(
+        name="exact comparison",
+        function="leaks",
+        cell="leaks_edges",
+        means="Every difference counts, so rounding in the last digit is taken for a leak.",
+        hint="How large is a difference that comes from rounding?",
+        section="ch4-leaks",
+        edits=[
+            ("> 1e-9", "> 0"),
+            (
+                "torch.randn_like(moved[:, j])",
+                "torch.linspace(0.5, 1.5, x.shape[2], dtype=x.dtype)",
+            ),
+        ],
+    ),
+    Mistake(
+        name="only upward changes counted",
+        function="leaks",
+        cell="leaks_edges",
+        means="Only upward movements were counted: the difference was not made positive first.",
+        hint="Must an output that depends on an input grow when the input grows?",
+        section="ch4-leaks",
+        edits=[
+            (".abs()", ""),
+            (
+                "torch.randn_like(moved[:, j])",
+                "1.0",
+            ),
+        ],
+    ),
+    Mistake(
+        name="x moved in place",
+        function="leaks",
+        cell="leaks_edges",
+        means="The caller's x is not what it was: it was moved in place.",
+        hint="Does `moved = x` make a copy?",
+        section="ch4-leaks",
+        source="""
+def leaks(fn, x):
+    before = fn(x)
+    step = torch.arange(x[:, 0].numel(), dtype=x.dtype).sin().reshape(x[:, 0].shape) + 1.5
+    columns = []
+    for j in range(x.shape[1]):
+        x[:, j] += step
+        columns.append((fn(x) - before).abs().amax(dim=(0, 2)) > 1e-9)
+        before = fn(x)
+    return torch.stack(columns, dim=1)
+""",
+    ),
+    # masked_cross_entropy -----------------------------------------------------------------------
+    Mistake(
+        name="padding counted as tokens",
+        function="masked_cross_entropy",
+        cell="masked_cross_entropy_values",
+        means="This is the mean over all positions, padding included. A model can lower it by "
+        "learning to predict padding.",
+        hint="Which positions should not be in the mean at all?",
+        section="ch4-loss",
+        edits=[(", ignore_index=pad", "")],
+    ),
+    Mistake(
+        name="divided by all positions",
+        function="masked_cross_entropy",
+        cell="masked_cross_entropy_values",
+        means="The losses of the padding were left out of the sum, but their positions were counted, so the "
+        "loss depends on how much padding there is.",
+        hint="By what number do you divide?",
+        section="ch4-loss",
+        source="""
+def masked_cross_entropy(logits, targets, pad):
+    losses = F.cross_entropy(
+        logits.flatten(0, 1), targets.flatten(), ignore_index=pad, reduction="none"
+    )
+    return losses.mean()
+""",
+    ),
+    Mistake(
+        name="padding is always token 0",
+        function="masked_cross_entropy",
+        cell="masked_cross_entropy_values",
+        means="Token 0 was taken for padding, whatever pad is.",
+        hint="Where in your code does pad occur?",
+        section="ch4-loss",
+        edits=[("ignore_index=pad", "ignore_index=0")],
+    ),
+    Mistake(
+        name="sum in place of the mean",
+        function="masked_cross_entropy",
+        cell="masked_cross_entropy_values",
+        means="This is the sum over the real tokens. It grows with the batch.",
+        hint="By what number must the sum be divided?",
+        section="ch4-loss",
+        edits=[("ignore_index=pad", 'ignore_index=pad, reduction="sum"')],
+    ),
+    Mistake(
+        name="mean of sentence means",
+        function="masked_cross_entropy",
+        cell="masked_cross_entropy_values",
+        means="Each sentence was averaged first, so a token in a short sentence counts for more than one "
+        "in a long sentence.",
+        hint="Should every token count the same, or every sentence?",
+        section="ch4-loss",
+        source="""
+def masked_cross_entropy(logits, targets, pad):
+    losses = [
+        F.cross_entropy(one, target, ignore_index=pad)
+        for one, target in zip(logits, targets)
+    ]
+    return torch.stack(losses).mean()
+""",
+    ),
+    Mistake(
+        name="axes joined with view in place of transpose",
+        function="masked_cross_entropy",
+        cell="masked_cross_entropy_values",
+        means="The logits were reshaped to (B, V, T), which mixes positions and tokens. F.cross_entropy wants "
+        "the vocabulary on axis 1, and that takes a transpose.",
+        hint="Does reshape change which numbers belong together?",
+        section="ch4-loss",
+        source="""
+def masked_cross_entropy(logits, targets, pad):
+    B, T, V = logits.shape
+    return F.cross_entropy(logits.reshape(B, V, T), targets, ignore_index=pad)
+""",
+    ),
+    Mistake(
+        name="softmax applied twice",
+        function="masked_cross_entropy",
+        cell="masked_cross_entropy_values",
+        means="The logits went through a softmax before the cross-entropy, which has one of its own.",
+        hint="What does F.cross_entropy expect: logits, probabilities or their logarithms?",
+        section="ch4-loss",
+        edits=[("logits.flatten(0, 1)", "logits.softmax(dim=-1).flatten(0, 1)")],
+    ),
+    Mistake(
+        name="logarithm of a bare softmax",
+        function="masked_cross_entropy",
+        cell="masked_cross_entropy_values",
+        means="Exponentials, their share, and then the logarithm: large logits overflow on the way, and the "
+        "result is infinite or NaN.",
+        hint="Which function computes the logarithm of a softmax without taking the softmax first?",
+        section="ch4-loss",
+        source="""
+def masked_cross_entropy(logits, targets, pad):
+    real = targets != pad
+    index = targets.masked_fill(~real, 0)[..., None]
+    exponentials = torch.exp(logits)
+    share = exponentials.gather(2, index)[..., 0] / exponentials.sum(dim=2)
+    return -(torch.log(share) * real).sum() / real.sum()
+""",
+    ),
+    Mistake(
+        name="padding looked up as a token",
+        function="masked_cross_entropy",
+        cell="masked_cross_entropy_values",
+        means="The logit of the padding was looked up before it was left out. With -100 there is no such token, "
+        "and the lookup is an error.",
+        hint="Which index could you look up at padded positions, since its value is not used?",
+        section="ch4-loss",
+        source="""
+def masked_cross_entropy(logits, targets, pad):
+    real = targets != pad
+    losses = -torch.log_softmax(logits, dim=-1).gather(2, targets[..., None])[..., 0]
+    return (losses * real).sum() / real.sum()
+""",
+    ),
+]
+
+ALTERNATIVES = [
+    Alternative(
+        name="loops",
+        source="""
+def padding_mask(lengths, max_len):
+    rows = [[j < length for j in range(max_len)] for length in lengths.tolist()]
+    return torch.tensor(rows)[:, None, None]
+
+
+def causal_mask(T, S=None):
+    if S is None:
+        S = T
+    mask = torch.zeros(T, S, dtype=torch.bool)
+    for i in range(T):
+        for j in range(S):
+            mask[i, j] = j <= i + S - T
+    return mask
+
+
+def masked_softmax(scores, mask):
+    if mask is None:
+        mask = torch.ones_like(scores, dtype=torch.bool)
+    mask = mask.expand(scores.shape).reshape(-1, scores.shape[-1])
+    rows = []
+    for row, allowed in zip(scores.reshape(mask.shape), mask):
+        weights = torch.zeros_like(row)
+        if allowed.any():
+            weights[allowed] = torch.softmax(row[allowed], dim=0)
+        rows.append(weights)
+    return torch.stack(rows).view(scores.shape)
+
+
+def masked_cross_entropy(logits, targets, pad):
+    losses = []
+    for one, sentence in zip(logits, targets):
+        for logit, target in zip(one, sentence):
+            if target != pad:
+                losses.append(torch.logsumexp(logit, dim=0) - logit[target])
+    return sum(losses) / len(losses)
+""",
+    ),
+    Alternative(
+        name="minus infinity and nan_to_num",
+        source="""
+from functools import reduce
+
+
+def padding_mask(lengths, max_len):
+    return torch.arange(max_len).view(1, 1, 1, -1) < lengths.view(-1, 1, 1, 1)
+
+
+def causal_mask(T, S=None):
+    S = S or T
+    return torch.ones(T, S).triu(diagonal=S - T + 1) == 0
+
+
+def combine(*masks):
+    given = [mask for mask in masks if mask is not None]
+    return reduce(torch.logical_and, given) if given else None
+
+
+def masked_softmax(scores, mask):
+    if mask is None:
+        return F.softmax(scores, -1)
+    return F.softmax(scores.masked_fill(mask.logical_not(), -torch.inf), -1).nan_to_num(0.0)
+
+
+def additive(mask, dtype):
+    return torch.where(mask, 0.0, -torch.inf).to(dtype)
+
+
+def from_key_padding(mask):
+    return mask.logical_not().unsqueeze(1).unsqueeze(1)
+""",
+    ),
+    Alternative(
+        name="positions compared",
+        source="""
+def padding_mask(lengths, max_len):
+    real = torch.arange(max_len).expand(len(lengths), max_len).lt(lengths.unsqueeze(1))
+    return real.reshape(len(lengths), 1, 1, max_len)
+
+
+def causal_mask(T, S=None):
+    S = T if S is None else S
+    query_position = torch.arange(S - T, S)
+    return query_position[:, None] >= torch.arange(S)[None, :]
+
+
+def combine(*masks):
+    result = None
+    for mask in masks:
+        if mask is None:
+            continue
+        result = mask if result is None else result * mask
+    return result
+
+
+def masked_softmax(scores, mask):
+    if mask is None:
+        return scores.softmax(dim=-1)
+    some = mask.any(dim=-1, keepdim=True)
+    weights = torch.where(mask, scores, -torch.inf).softmax(dim=-1)
+    return torch.where(some, weights, torch.zeros_like(weights))
+
+
+def additive(mask, dtype):
+    return torch.log(mask.to(dtype))
+""",
+    ),
+    Alternative(
+        name="a safe denominator",
+        source="""
+import numpy as np
+
+
+def padding_mask(lengths, max_len):
+    return torch.from_numpy(np.arange(max_len) < lengths.numpy()[:, None, None, None])
+
+
+def causal_mask(T, S=None):
+    S = T if S is None else S
+    return torch.from_numpy(np.tri(T, S, S - T, dtype=bool))
+
+
+def masked_softmax(scores, mask):
+    if mask is None:
+        mask = torch.ones((), dtype=torch.bool)
+    lowest = torch.finfo(scores.dtype).min
+    largest = scores.masked_fill(~mask, lowest).max(dim=-1, keepdim=True).values
+    exponentials = torch.exp((scores - largest).masked_fill(~mask, 0)) * mask
+    total = exponentials.sum(dim=-1, keepdim=True)
+    return exponentials / torch.where(total > 0, total, torch.ones_like(total))
+
+
+def masked_cross_entropy(logits, targets, pad):
+    real = targets.ne(pad)
+    index = torch.where(real, targets, torch.zeros_like(targets))
+    log_p = torch.log_softmax(logits, dim=-1).gather(-1, index.unsqueeze(-1)).squeeze(-1)
+    return -(log_p * real).sum() / real.sum()
+""",
+    ),
+    Alternative(
+        name="a test by derivatives",
+        source="""
+def leaks(fn, x):
+    jacobian = torch.autograd.functional.jacobian(fn, x)  # (B, T, E, B, T, D)
+    return (jacobian.abs() > 1e-9).any(dim=5).any(dim=3).any(dim=2).any(dim=0)
+
+
+def masked_cross_entropy(logits, targets, pad):
+    return F.cross_entropy(logits.transpose(1, 2), targets, ignore_index=pad)
+""",
+    ),
+    Alternative(
+        name="every number moved on its own",
+        source="""
+def leaks(fn, x):
+    T = x.shape[1]
+    result = torch.zeros(T, T, dtype=torch.bool)
+    before = fn(x)
+    for b in range(x.shape[0]):
+        for j in range(T):
+            for d in range(x.shape[2]):
+                moved = x.clone()
+                moved[b, j, d] -= 0.7
+                difference = fn(moved) - before
+                for i in range(T):
+                    if difference[:, i].abs().max() > 1e-9:
+                        result[i, j] = True
+    return result
+
+
+def masked_cross_entropy(logits, targets, pad):
+    real = targets != pad
+    return F.cross_entropy(logits[real], targets[real])
+""",
+    ),
+    Alternative(
+        name="inputs replaced, rows compared",
+        source="""
+def leaks(fn, x):
+    generator = torch.Generator().manual_seed(3)
+    other = torch.randn(x.shape, generator=generator, dtype=x.dtype)
+    with torch.no_grad():
+        right = fn(x.clone())
+        rows = []
+        for j in range(x.size(1)):
+            mixed = torch.cat([x[:, :j], other[:, j : j + 1], x[:, j + 1 :]], dim=1)
+            same = torch.isclose(fn(mixed), right, rtol=0, atol=1e-9)
+            rows.append(~same.all(dim=0).all(dim=-1))
+    return torch.stack(rows).T
+
+
+def combine(*masks):
+    masks = [mask for mask in masks if mask is not None]
+    if len(masks) == 0:
+        return None
+    return torch.stack(torch.broadcast_tensors(*masks)).all(dim=0)
+
+
+def masked_cross_entropy(logits, targets, pad):
+    losses = F.nll_loss(
+        F.log_softmax(logits, dim=2).flatten(end_dim=1),
+        targets.reshape(-1),
+        ignore_index=pad,
+        reduction="sum",
+    )
+    return losses / (targets != pad).sum()
+""",
+    ),
+]

@@ -1,0 +1,327 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Exercise 1: Additive attention
+#
+# You build the attention of Bahdanau, Cho and Bengio (2015) in four steps: the alignment scores and the
+# context in NumPy, then both as a PyTorch module, then one step of a decoder that uses it.
+# Chapter 1 has the ideas, worked out for one query. Here everything comes in batches.
+#
+# Replace each `raise NotImplementedError(...)` by your code and run the check below it.
+# A check draws inputs in which all sizes differ and compares your values with the right ones.
+# When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
+# helper functions of your own are welcome.
+#
+# The letters are the same everywhere in this notebook:
+#
+# | letter | size |
+# |---|---|
+# | `B` | examples in the batch |
+# | `S` | source positions |
+# | `Dq`, `Dk`, `Dv` | width of a query, a key, a value |
+# | `A` | hidden width of the attention |
+# | `E`, `H` | width of the decoder's embedding and of its state |
+
+# %% nbgrader={"grade_id": "imports", "locked": true}
+import numpy as np
+import torch
+from torch import nn
+
+# %% [markdown]
+# ## 1. Alignment scores
+#
+# How well does each source position fit what the decoder is looking for? Each example has one query $q$
+# and $S$ keys $k_1, \dots, k_S$. The score of position $i$ is
+#
+# $$e_i = v^\top \tanh(W_q\, q + W_k\, k_i).$$
+#
+# A small case to check by hand, with $B = 1$, $D_q = 2$, $D_k = 1$, $A = 2$:
+#
+# - $q = (1, 2)$, $W_q$ is the identity, so $W_q\, q = (1, 2)$
+# - the keys are $-1$ and $0$, $W_k$ is the column $(1, 2)$, so $W_k\, k_i$ is $(-1, -2)$ and $(0, 0)$
+# - with $v = (1, -1)$ the scores are $0$ and $\tanh 1 - \tanh 2 \approx -0.2024$.
+#
+# The projected query has no source axis and the projected keys have one. Write both shapes down
+# before you add them.
+
+
+# %% nbgrader={"grade_id": "additive_scores", "solution": true}
+def additive_scores(
+    query: np.ndarray, key: np.ndarray, w_q: np.ndarray, w_k: np.ndarray, v: np.ndarray
+) -> np.ndarray:
+    """Score every key against its example's query.
+
+    Source: Bahdanau et al. (2015), appendix A.1.2.
+
+    Args:
+        query: (B, Dq), one query per example.
+        key: (B, S, Dk), the keys of each example.
+        w_q: (A, Dq), projects the query.
+        w_k: (A, Dk), projects each key.
+        v: (A,), turns the hidden layer into one number.
+
+    Returns:
+        (B, S), the scores before any softmax.
+    """
+    ### BEGIN SOLUTION
+    projected_query = query @ w_q.T  # (B, A)
+    projected_key = key @ w_k.T  # (B, S, A)
+    return np.tanh(projected_query[:, None] + projected_key) @ v  # (B, S)
+    ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "additive_scores_values", "grade": true, "points": 4}
+# B, S, Dq, Dk, A = draw.sizes(5)
+# query, key = draw.array(B, Dq), draw.array(B, S, Dk)
+# w_q, w_k, v = draw.array(A, Dq), draw.array(A, Dk), draw.array(A)
+# same_width_key, same_width_w_k = draw.array(B, S, Dq), draw.array(A, Dq)
+# ### 3p AUTOTEST additive_scores(query, key, w_q, w_k, v)
+# ### 1p AUTOTEST additive_scores(query, same_width_key, w_q, same_width_w_k, v)
+
+# %% [markdown]
+# ## 2. Weights and context
+#
+# A softmax over the source positions turns the scores into weights, and the context is the weighted sum
+# of the values. Three cases need care:
+#
+# - **Padding.** `mask` is boolean and `True` means *may attend*. A position with `False` gets weight
+#   exactly 0, and the weights of the others sum to 1. `mask=None` means that every position may be attended to.
+# - **Nothing to attend to.** If a row of the mask is all `False`, that example's weights and context
+#   are all 0. They are never NaN.
+# - **Large scores.** `np.exp(10000)` overflows. Adding the same number to all the scores of one example does not
+#   change its weights, so you are free to choose a better one.
+#
+# A small case: scores $(0, \ln 3)$ and values $(4, 0)$, $(8, 4)$ give weights $(1/4, 3/4)$ and
+# the context $(7, 3)$. With `mask` $=$ `(True, False)` the weights are $(1, 0)$ and the context is $(4, 0)$.
+
+
+# %% nbgrader={"grade_id": "attend", "solution": true}
+def attend(
+    scores: np.ndarray, value: np.ndarray, mask: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Turn scores into weights, and weights into one context vector per example.
+
+    Source: Bahdanau et al. (2015), equations 5 and 6. The arguments are left unchanged.
+
+    Args:
+        scores: (B, S), of any size, 1e4 and more included.
+        value: (B, S, Dv), what is averaged.
+        mask: (B, S), boolean, True = may attend. None = all may be attended to.
+
+    Returns:
+        context (B, Dv) and weights (B, S). Each row of weights sums to 1,
+        or is all zero, like its context, where the row has nothing to attend to.
+    """
+    ### BEGIN SOLUTION
+    if mask is None:
+        mask = np.ones(scores.shape, dtype=bool)
+    scores = np.where(mask, scores, np.finfo(scores.dtype).min)  # finite: an empty row stays finite
+    exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True)) * mask
+    total = exponentials.sum(axis=-1, keepdims=True)
+    weights = exponentials / np.where(total == 0, 1, total)  # (B, S)
+    context = np.einsum("bs,bsd->bd", weights, value)  # (B, Dv)
+    return context, weights
+    ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "attend_values", "grade": true, "points": 4}
+# B, S, Dv = draw.sizes(3, low=4)
+# scores, value, mask = 2 * draw.array(B, S), draw.array(B, S, Dv), draw.mask(B, S)
+# ### 2p AUTOTEST attend(scores, value)
+# ### 2p AUTOTEST attend(scores - 9, value, mask)
+
+# %% active="ipynb" nbgrader={"grade_id": "attend_edges", "grade": true, "points": 4}
+# B, S, Dv = draw.sizes(3, low=4)
+# scores, value = draw.array(B, S), draw.array(B, S, Dv)
+# mask, with_empty = draw.mask(B, S), draw.mask(B, S, empty=1)
+# far_below_zero = scores - 1e4 * (1 + draw.permutation(B))[:, None]
+# ### 1p AUTOTEST attend(1e4 + scores, value)
+# ### 1p AUTOTEST attend(far_below_zero, value, mask)
+# ### 1p AUTOTEST attend(scores, value, with_empty)
+# ### 1p AUTOTEST inputs_after(attend, scores, value, mask)
+
+# %% [markdown]
+# ## 3. The same as a PyTorch module
+#
+# Now the three weights are learned. Write a module with three linear layers **without bias**,
+# under exactly these names, because the checks set their weights by name:
+#
+# | attribute | from | to |
+# |---|---|---|
+# | `w_q` | `d_query` | `d_hidden` |
+# | `w_k` | `d_key` | `d_hidden` |
+# | `v` | `d_hidden` | 1 |
+#
+# As in Bahdanau's model the values are the keys themselves. With equal weights your module returns what
+# your two NumPy functions return, and the rules for `mask` are the same. Gradients must reach all three
+# layers, and they must be finite (never NaN), also for an example with nothing to attend to.
+#
+# `v` returns `(B, S, 1)`, and the weights are to be `(B, S)`. Which axis do you drop, and what happens to your code
+# when `B` is 1?
+
+
+# %% nbgrader={"grade_id": "additive_attention", "solution": true}
+class AdditiveAttention(nn.Module):
+    """Additive attention with learned weights; the values are the keys.
+
+    Source: Bahdanau et al. (2015), equations 5 and 6 and appendix A.1.2.
+
+    Args:
+        d_query: width Dq of a query.
+        d_key: width Dk of a key.
+        d_hidden: width A of the hidden layer.
+
+    Attributes:
+        w_q, w_k, v: the linear layers, without bias.
+    """
+
+    def __init__(self, d_query: int, d_key: int, d_hidden: int):
+        super().__init__()
+        ### BEGIN SOLUTION
+        self.w_q = nn.Linear(d_query, d_hidden, bias=False)
+        self.w_k = nn.Linear(d_key, d_hidden, bias=False)
+        self.v = nn.Linear(d_hidden, 1, bias=False)
+        ### END SOLUTION
+
+    def forward(
+        self, query: torch.Tensor, key: torch.Tensor, mask: torch.Tensor | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Attend to the keys.
+
+        Args:
+            query: (B, Dq).
+            key: (B, S, Dk).
+            mask: (B, S), boolean, True = may attend. None = all may be attended to.
+
+        Returns:
+            context (B, Dk) and weights (B, S); both zero in a row with nothing to attend to.
+        """
+        ### BEGIN SOLUTION
+        hidden = torch.tanh(self.w_q(query).unsqueeze(1) + self.w_k(key))  # (B, S, A)
+        scores = self.v(hidden).squeeze(-1)  # (B, S)
+        if mask is not None:
+            scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+        weights = torch.softmax(scores, dim=-1)
+        if mask is not None:
+            weights = weights * mask  # an empty row was uniform, now it is zero
+        context = torch.einsum("bs,bsd->bd", weights, key)  # (B, Dk)
+        return context, weights
+        ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "additive_attention_values", "grade": true, "points": 6}
+# B, S, Dq, Dk, A = draw.sizes(5, low=4)
+# query, key, mask = draw.tensor(B, Dq), draw.tensor(B, S, Dk), torch.from_numpy(draw.mask(B, S))
+# ### 1p AUTOTEST parameter_shapes(AdditiveAttention(Dq, Dk, A))
+# ### 2p AUTOTEST fill(AdditiveAttention(Dq, Dk, A))(query, key)
+# ### 2p AUTOTEST fill(AdditiveAttention(Dq, Dk, A))(3 * query, 3 * key, mask)
+# ### 1p AUTOTEST fill(AdditiveAttention(Dq, Dk, A))(query[:1], key[:1])
+
+# %% active="ipynb" nbgrader={"grade_id": "additive_attention_gradients", "grade": true, "points": 4}
+# B, S, Dq, Dk, A = draw.sizes(5, low=4)
+# query, key = draw.tensor(B, Dq), draw.tensor(B, S, Dk)
+# with_empty = torch.from_numpy(draw.mask(B, S, empty=1))
+# ### 2p AUTOTEST gradients(fill(AdditiveAttention(Dq, Dk, A)), query, key)
+# ### 1p AUTOTEST fill(AdditiveAttention(Dq, Dk, A))(query, key, with_empty)
+# ### 1p AUTOTEST gradients(fill(AdditiveAttention(Dq, Dk, A)), query, key, with_empty)
+
+# %% [markdown]
+# ## 4. One step of the decoder
+#
+# At each step the decoder first looks at the source, then updates its state:
+#
+# 1. attend to the keys with the **previous** state as the query, and obtain the context;
+# 2. join the embedding of the previous word and the context, **in this order**: `[embedded; context]`;
+# 3. feed that to an `nn.GRUCell`, together with the previous state, and obtain the new state.
+#
+# Use your `AdditiveAttention` under the name `attention` and an `nn.GRUCell` under the name `cell`.
+
+
+# %% nbgrader={"grade_id": "attention_decoder_step", "solution": true}
+class AttentionDecoderStep(nn.Module):
+    """One step of a recurrent decoder with additive attention.
+
+    Source: Bahdanau et al. (2015), section 3.1 and appendix A.2.2.
+
+    Args:
+        d_embed: width E of an embedded word.
+        d_state: width H of the decoder's state.
+        d_key: width Dk of a key.
+        d_hidden: width A of the attention's hidden layer.
+
+    Attributes:
+        attention: the AdditiveAttention, with the state as query.
+        cell: the nn.GRUCell over [embedded; context].
+    """
+
+    def __init__(self, d_embed: int, d_state: int, d_key: int, d_hidden: int):
+        super().__init__()
+        ### BEGIN SOLUTION
+        self.attention = AdditiveAttention(d_state, d_key, d_hidden)
+        self.cell = nn.GRUCell(d_embed + d_key, d_state)
+        ### END SOLUTION
+
+    def forward(
+        self,
+        embedded: torch.Tensor,
+        state: torch.Tensor,
+        key: torch.Tensor,
+        mask: torch.Tensor | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Take one step.
+
+        Args:
+            embedded: (B, E), the embedded previous word.
+            state: (B, H), the previous state.
+            key: (B, S, Dk), the encoder's states.
+            mask: (B, S), boolean, True = may attend. None = all may be attended to.
+
+        Returns:
+            new_state (B, H), context (B, Dk) and weights (B, S).
+        """
+        ### BEGIN SOLUTION
+        context, weights = self.attention(state, key, mask)
+        new_state = self.cell(torch.cat([embedded, context], dim=-1), state)
+        return new_state, context, weights
+        ### END SOLUTION
+
+
+# %% [markdown]
+# The first check below has a single source position. Its weight is 1 whatever its score,
+# so that check looks at your cell alone.
+
+# %% active="ipynb" nbgrader={"grade_id": "decoder_step_values", "grade": true, "points": 7}
+# B, S, E, H, Dk, A = draw.sizes(6, low=4)
+# embedded, state, key = draw.tensor(B, E), draw.tensor(B, H), draw.tensor(B, S, Dk)
+# mask = torch.from_numpy(draw.mask(B, S))
+# ### 3p AUTOTEST fill(AttentionDecoderStep(E, H, Dk, A))(embedded, state, key[:, :1])
+# ### 2p AUTOTEST fill(AttentionDecoderStep(E, H, Dk, A))(embedded, state, key)
+# ### 1p AUTOTEST [[step(embedded, state, key, mask), step.attention(state, key, mask)] for step in [fill(AttentionDecoderStep(E, H, Dk, A))]]
+# ### 1p AUTOTEST gradients(fill(AttentionDecoderStep(E, H, Dk, A)), embedded, state, key)
+
+# %% [markdown] nbgrader={"grade_id": "previous_state", "grade": true, "solution": true, "points": 3}
+# **Written answer.** Bahdanau's decoder computes the scores from its previous state $s_{t-1}$.
+# Why can it not use the new state $s_t$ in this design? And which layers of your module would receive no training signal
+# if the scores were computed from the query alone, without the keys? Explain in two to five sentences.
+#
+# ### BEGIN SOLUTION
+# The new state is computed from the context, and the context from the weights. Weights that needed the
+# new state would need themselves, so only the previous state is available. If the keys did not enter the
+# scores, all positions of an example would get the same score, the weights would be uniform whatever the
+# query, and the context a plain average. Equal changes of all scores leave a softmax unchanged, so the
+# gradient of `w_q` and `v` would be zero, and `w_k` would not be used at all: none of the three layers
+# could learn.
+#
+# Rubric: 1 point for the circle (context before new state), 1 point for uniform weights or scores that cancel in the softmax,
+# 1 point for the conclusion that no layer learns (`w_k` unused, `w_q` and `v` with zero gradient).
+# ### END SOLUTION

@@ -1,0 +1,443 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Exercise 3: Multi-head attention
+#
+# One attention makes one average. Here you build the layer that makes several at once: you split vectors into heads,
+# attend in each, and join the results. Then you load your layer into PyTorch's own, count its parameters, and take a
+# single head out. Chapter 3 has the ideas, worked out for one sentence and two heads.
+#
+# Replace each `raise NotImplementedError(...)` by your code and run the check below it.
+# A check draws inputs in which all sizes differ and compares your values with the right ones.
+# When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
+# helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
+#
+# The letters are the same everywhere in this notebook:
+#
+# | letter | size |
+# |---|---|
+# | `B` | examples in a batch |
+# | `T` | queries |
+# | `S` | keys, and values: one value belongs to each key |
+# | `H` | heads |
+# | `D` | `d_model`, the width of the vectors that come in and go out |
+# | `d` | the width of one head, `D / H` |
+#
+# The cell *What you have built so far* holds the `attention` of exercise 2. You may put your own in its place.
+# You need nothing else: `nn.MultiheadAttention` may be used in task 4 alone.
+
+# %% nbgrader={"grade_id": "imports", "locked": true}
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from solutions.ch2_scaled_dot_product import attention
+
+# %% [markdown]
+# ## 1. Split
+#
+# Head 0 works on the first `d` entries of every vector, head 1 on the next `d`, and so on.
+# Afterwards the head has an axis of its own, in front of the positions, so that each head looks like a batch of sequences:
+#
+# ```python
+# split[b, h, t] == x[b, t, h * d : (h + 1) * d]    # for every b, h and t
+# ```
+#
+# The right shape alone does not make it right. In a sentence of two words with `D = 4`,
+#
+# ```
+# x[0] = [[ 1,  2,  3,  4],        head 0 = [[1, 2],      head 1 = [[3, 4],
+#         [ 5,  6,  7,  8]]                  [5, 6]]                [7, 8]]
+# ```
+
+
+# %% nbgrader={"grade_id": "split_heads", "solution": true}
+def split_heads(x: torch.Tensor, n_heads: int) -> torch.Tensor:
+    """Give each head its own part of every vector.
+
+    Args:
+        x: (B, T, D), in any memory layout, of any data type.
+        n_heads: the number of heads H, which divides D.
+
+    Returns:
+        (B, H, T, D / H).
+    """
+    ### BEGIN SOLUTION
+    batch, length, d_model = x.shape
+    return x.reshape(batch, length, n_heads, d_model // n_heads).transpose(1, 2)
+    ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "split_heads_values", "grade": true, "points": 4}
+# B, T, H, d = draw.sizes(4, low=3)
+# x, time_first = draw.tensor(B, T, H * d), draw.tensor(T, B, H * d)
+# integers = torch.from_numpy(draw.integers(B, T, H * d, low=-99, high=99))
+# ### 2p AUTOTEST split_heads(x, H)
+# ### 1p AUTOTEST split_heads(integers, H)
+# ### 1p AUTOTEST split_heads(time_first.transpose(0, 1), H)
+
+# %% [markdown]
+# ## 2. Merge
+#
+# The way back: `merge_heads(split_heads(x, H))` is `x`, for every `x` and `H`.
+
+
+# %% nbgrader={"grade_id": "merge_heads", "solution": true}
+def merge_heads(x: torch.Tensor) -> torch.Tensor:
+    """Join the parts of all heads into one vector per position, head 0 first.
+
+    Args:
+        x: (B, H, T, d), in any memory layout.
+
+    Returns:
+        (B, T, H * d).
+    """
+    ### BEGIN SOLUTION
+    batch, n_heads, length, d_head = x.shape
+    return x.transpose(1, 2).reshape(batch, length, n_heads * d_head)
+    ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "merge_heads_values", "grade": true, "points": 4}
+# B, T, H, d = draw.sizes(4, low=3)
+# x, heads_last = draw.tensor(B, H, T, d), draw.tensor(B, T, d, H)
+# ### 3p AUTOTEST merge_heads(x)
+# ### 1p AUTOTEST merge_heads(heads_last.permute(0, 3, 1, 2))
+
+# %% [markdown]
+# ## 3. Multi-head attention
+#
+# $$\operatorname{MultiHead}(Q, K, V) = [\text{head}_1; \dots; \text{head}_H]\, W_O, \qquad
+# \text{head}_h = \operatorname{Attention}(Q W_Q^h, K W_K^h, V W_V^h)$$
+#
+# In code all heads are projected at once: `w_q`, `w_k` and `w_v` are layers of type `nn.Linear` from `D` to `D`, and head `h` is the
+# `h`-th part of what comes out. A fourth layer, `w_o`, works on the merged heads.
+#
+# - The layers are called `w_q`, `w_k`, `w_v` and `w_o`; the grader sets their weights by these names. `bias=False` leaves
+#   out the bias of all four. Keep `n_heads` and `attention` as attributes as well: tasks 4 and 6 need them.
+# - `attention` is any function that is called like the one of exercise 2, `attention(query, key, value, mask)`, with tensors of shape
+#   `(B, H, T, d)` and `(B, H, S, d)`, and that returns an output `(B, H, T, d)` and weights `(B, H, T, S)`. Some fast ones have no weights to
+#   give and return `None` in their place. Pass on what you get.
+# - `mask` is boolean, `True` means *may attend*, and its shape broadcasts to `(B, H, T, S)`, for example `(T, S)` or `(B, 1, 1, S)`.
+#   `None` means that there is none.
+# - If `n_heads` does not divide `d_model`, the constructor raises a `ValueError` whose message names both numbers.
+#
+# PyTorch's ready-made attention may not be called here.
+
+
+# %% nbgrader={"grade_id": "MultiHeadAttention", "solution": true}
+class MultiHeadAttention(nn.Module):
+    """Attention in n_heads subspaces at once.
+
+    Source: Vaswani et al. (2017), section 3.2.2.
+
+    Args:
+        d_model: width of queries, keys, values and outputs.
+        n_heads: number of heads; each has the width d_model / n_heads.
+        attention: function of (query, key, value, mask) that returns (output, weights or None).
+        bias: whether the four linear layers have a bias.
+
+    Raises:
+        ValueError: n_heads does not divide d_model; the message names both.
+    """
+
+    def __init__(
+        self, d_model: int, n_heads: int, attention: Callable = attention, bias: bool = True
+    ) -> None:
+        super().__init__()
+        ### BEGIN SOLUTION
+        if d_model % n_heads:
+            raise ValueError(f"n_heads={n_heads} does not divide d_model={d_model}")
+        self.n_heads = n_heads
+        self.attention = attention
+        self.w_q = nn.Linear(d_model, d_model, bias=bias)
+        self.w_k = nn.Linear(d_model, d_model, bias=bias)
+        self.w_v = nn.Linear(d_model, d_model, bias=bias)
+        self.w_o = nn.Linear(d_model, d_model, bias=bias)
+        ### END SOLUTION
+
+    def forward(
+        self,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        mask: torch.Tensor | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Attend.
+
+        Args:
+            query: (B, T, D).
+            key: (B, S, D).
+            value: (B, S, D).
+            mask: broadcastable to (B, H, T, S), boolean, True = may attend. None = no mask.
+
+        Returns:
+            output (B, T, D) and weights (B, H, T, S), or None if the attention gives no weights.
+        """
+        ### BEGIN SOLUTION
+        output, weights = self.attention(
+            split_heads(self.w_q(query), self.n_heads),
+            split_heads(self.w_k(key), self.n_heads),
+            split_heads(self.w_v(value), self.n_heads),
+            mask,
+        )
+        return self.w_o(merge_heads(output)), weights
+        ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "multi_head_values", "grade": true, "points": 6}
+# forbid("scaled_dot_product_attention", "MultiheadAttention")
+# B, T, S, H, d = draw.sizes(5, low=3, high=7)
+# D = H * d
+# query, key, value = 0.3 * draw.tensor(B, T, D), 0.3 * draw.tensor(B, S, D), draw.tensor(B, S, D)
+# mask, padding = torch.from_numpy(draw.mask(B, H, T, S)), torch.from_numpy(draw.mask(B, 1, 1, S))
+# ### 2p AUTOTEST fill(MultiHeadAttention(D, H))(query, key, value)
+# ### 1p AUTOTEST fill(MultiHeadAttention(D, H, bias=False))(query, query, query)
+# ### 2p AUTOTEST fill(MultiHeadAttention(D, H))(3 * query, 3 * key, value, mask)
+# ### 1p AUTOTEST fill(MultiHeadAttention(D, H))(query, key, value, padding)
+
+# %% active="ipynb" nbgrader={"grade_id": "multi_head_edges", "grade": true, "points": 7}
+# forbid("scaled_dot_product_attention", "MultiheadAttention")
+# B, T, S, H, d = draw.sizes(5, low=3, high=7)
+# D = H * d
+# query, key, value = 0.3 * draw.tensor(B, T, D), 0.3 * draw.tensor(B, S, D), draw.tensor(B, S, D)
+# mask, shared = torch.from_numpy(draw.mask(B, H, T, S, empty=1)), torch.from_numpy(draw.mask(T, S))
+# heads = [draw.integer(2, 6) for _ in range(12)]
+# widths = [n * draw.integer(1, 5) + draw.integer(0, 1) for n in heads]
+# ### 2p AUTOTEST gradients(fill(MultiHeadAttention(D, H)), query, key, value, mask)
+# ### 1p AUTOTEST fill(MultiHeadAttention(D, H))(query, key, value, shared)
+# ### 2p AUTOTEST fill(MultiHeadAttention(D, H, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(query, key, value, mask)
+# ### 2p AUTOTEST [raised(MultiHeadAttention, width, n) for width, n in zip(widths, heads)]
+
+# %% [markdown]
+# ## 4. The same layer in PyTorch
+#
+# `nn.MultiheadAttention(d_model, n_heads, bias=..., batch_first=True)` computes the same function, if its parameters are yours:
+#
+# | parameter | shape | holds |
+# |---|---|---|
+# | `in_proj_weight` | `(3 D, D)` | the weights of queries, keys and values, one below the other |
+# | `in_proj_bias` | `(3 D,)` | their biases; `None` with `bias=False` |
+# | `out_proj.weight`, `out_proj.bias` | `(D, D)`, `(D,)` | the layer on the merged heads |
+#
+# Make one from your layer. It has the data type of your layer, its own copy of the numbers, and takes `(B, T, D)`. Your layer stays as it was.
+
+
+# %% nbgrader={"grade_id": "to_torch", "solution": true}
+def to_torch(mha: MultiHeadAttention) -> nn.MultiheadAttention:
+    """PyTorch's layer with the weights of ours.
+
+    Args:
+        mha: a layer with scaled dot-product attention, with or without bias.
+
+    Returns:
+        A layer with batch_first=True that gives the same outputs, in the data type of mha.
+    """
+    ### BEGIN SOLUTION
+    weight, bias = mha.w_q.weight, mha.w_q.bias
+    theirs = nn.MultiheadAttention(
+        weight.shape[0], mha.n_heads, bias=bias is not None, batch_first=True, dtype=weight.dtype
+    )
+    projections = mha.w_q, mha.w_k, mha.w_v
+    with torch.no_grad():
+        theirs.in_proj_weight.copy_(torch.cat([layer.weight for layer in projections]))
+        theirs.out_proj.weight.copy_(mha.w_o.weight)
+        if bias is not None:
+            theirs.in_proj_bias.copy_(torch.cat([layer.bias for layer in projections]))
+            theirs.out_proj.bias.copy_(mha.w_o.bias)
+    return theirs
+    ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "to_torch_values", "grade": true, "points": 5}
+# B, T, S, H, d = draw.sizes(5, low=3, high=7)
+# D = H * d
+# query, key, value = 0.3 * draw.tensor(B, T, D), 0.3 * draw.tensor(B, S, D), draw.tensor(B, S, D)
+# hidden = torch.from_numpy(~draw.mask(B, S))
+# ### 2p AUTOTEST to_torch(fill(MultiHeadAttention(D, H)))(query, key, value, average_attn_weights=False)
+# ### 1p AUTOTEST to_torch(fill(MultiHeadAttention(D, H)))(query, query, query)
+# ### 1p AUTOTEST to_torch(fill(MultiHeadAttention(D, H, bias=False)))(query, key, value)
+# ### 1p AUTOTEST to_torch(fill(MultiHeadAttention(D, H)))(query, key, value, key_padding_mask=hidden)
+
+# %% [markdown]
+# ## 5. What do more heads cost?
+#
+# The number of parameters of `MultiHeadAttention(d_model, n_heads, bias=bias)`. Count the four layers, or count head by head.
+#
+# A small case: `count_parameters(4, 2, False)` is 64, and with bias it is 80.
+
+
+# %% nbgrader={"grade_id": "count_parameters", "solution": true}
+def count_parameters(d_model: int, n_heads: int, bias: bool) -> int:
+    """How many numbers a multi-head attention learns.
+
+    Args:
+        d_model: width of the layer.
+        n_heads: number of heads, which divides d_model.
+        bias: whether the four linear layers have a bias.
+
+    Returns:
+        The number of all entries of weights and biases.
+    """
+    ### BEGIN SOLUTION
+    d_head = d_model // n_heads
+    into_head = 3 * (d_model + bias) * d_head  # its part of w_q, w_k and w_v
+    out_of_head = d_head * d_model  # its part of w_o, whose bias belongs to no head
+    return n_heads * (into_head + out_of_head) + bias * d_model
+    ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "count_parameters_values", "grade": true, "points": 4}
+# heads = [draw.integer(2, 8) for _ in range(10)]
+# widths, biases = [n * draw.integer(2, 64) for n in heads], draw.choices(10, [False, True])
+# ### 2p AUTOTEST [count_parameters(width, n, bias) for width, n, bias in zip(widths, heads, biases)]
+# ### 2p AUTOTEST [count_parameters(width, n, False) for width, n in zip(widths, heads)]
+
+# %% [markdown]
+# ## 6. What does one head add?
+#
+# Joining the heads and multiplying by one matrix is the same as multiplying each head by its own part of that matrix and adding up:
+#
+# $$[\text{head}_1; \dots; \text{head}_H]\, W_O = \sum_h \text{head}_h\, W_O^h$$
+#
+# So the output of the layer is a sum over heads, plus the bias of `w_o`. Return the term of one head. The terms of all heads and the bias
+# add up to the layer's output. Mind that `nn.Linear` keeps its weight as `(out, in)`.
+#
+# Without a term, its head is gone: that is how the chapter prunes heads.
+
+
+# %% nbgrader={"grade_id": "head_contribution", "solution": true}
+def head_contribution(
+    mha: MultiHeadAttention,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    head: int,
+    mask: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """The part of the output that one head adds.
+
+    Args:
+        mha: the layer; it is left as it is.
+        query: (B, T, D).
+        key: (B, S, D).
+        value: (B, S, D).
+        head: the head's number, from 0.
+        mask: broadcastable to (B, H, T, S), boolean, True = may attend. None = no mask.
+
+    Returns:
+        (B, T, D), without the bias of w_o.
+    """
+    ### BEGIN SOLUTION
+    outputs, _ = mha.attention(
+        split_heads(mha.w_q(query), mha.n_heads),
+        split_heads(mha.w_k(key), mha.n_heads),
+        split_heads(mha.w_v(value), mha.n_heads),
+        mask,
+    )
+    d_head = outputs.shape[-1]
+    part = mha.w_o.weight[:, head * d_head : (head + 1) * d_head]  # (D, d)
+    return outputs[:, head] @ part.T
+    ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "head_contribution_values", "grade": true, "points": 5}
+# B, T, S, H, d = draw.sizes(5, low=3, high=7)
+# D, head = H * d, draw.integer(1, H - 1)
+# query, key, value = 0.3 * draw.tensor(B, T, D), 0.3 * draw.tensor(B, S, D), draw.tensor(B, S, D)
+# mask = torch.from_numpy(draw.mask(B, H, T, S))
+# ### 2p AUTOTEST head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, head)
+# ### 1p AUTOTEST [head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, n) for n in range(H)]
+# ### 1p AUTOTEST head_contribution(fill(MultiHeadAttention(D, H, bias=False)), query, query, query, head)
+# ### 1p AUTOTEST head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, head, mask)
+
+# %% [markdown]
+# ## 7. Fewer keys and values than queries
+#
+# In grouped-query attention several heads share one key and one value head, so that less has to be kept while a model writes.
+# There are `H` heads of queries and `G` groups of keys and values. With `H = 6` and `G = 2`, heads 0, 1 and 2 use group 0,
+# and heads 3, 4 and 5 use group 1: head `h` uses group `h // (H / G)`. With `G = H` this is ordinary attention in heads,
+# with `G = 1` it is multi-query attention.
+#
+# The tensors are already projected and split. If `G` does not divide `H`, raise a `ValueError`.
+
+
+# %% nbgrader={"grade_id": "grouped_query_attention", "solution": true}
+def grouped_query_attention(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Scaled dot-product attention in which groups of heads share their keys and values.
+
+    Source: Ainslie et al. (2023), section 2.2; Shazeer (2019) for one group.
+
+    Args:
+        query: (B, H, T, d).
+        key: (B, G, S, d).
+        value: (B, G, S, d).
+        mask: broadcastable to (B, H, T, S), boolean, True = may attend. None = no mask.
+
+    Returns:
+        output (B, H, T, d) and weights (B, H, T, S).
+
+    Raises:
+        ValueError: G does not divide H.
+    """
+    ### BEGIN SOLUTION
+    n_heads, n_groups = query.shape[1], key.shape[1]
+    if n_heads % n_groups:
+        raise ValueError(f"{n_groups} groups do not divide {n_heads} heads")
+    share = n_heads // n_groups
+    key = key.repeat_interleave(share, dim=1)
+    value = value.repeat_interleave(share, dim=1)
+    return attention(query, key, value, mask)
+    ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "grouped_query_values", "grade": true, "points": 6}
+# forbid("scaled_dot_product_attention", "MultiheadAttention")
+# B, T, S, d, G, share = draw.sizes(6, low=2, high=8)
+# H = G * share
+# query, key, value = 2 * draw.tensor(B, H, T, d), draw.tensor(B, G, S, d), draw.tensor(B, G, S, d)
+# mask, with_empty = torch.from_numpy(draw.mask(B, H, T, S)), torch.from_numpy(draw.mask(B, H, T, S, empty=2))
+# padding = torch.from_numpy(draw.mask(B, 1, 1, S))
+# ### 2p AUTOTEST grouped_query_attention(query, key, value)
+# ### 1p AUTOTEST grouped_query_attention(query[:, :G], key, value)
+# ### 1p AUTOTEST grouped_query_attention(3 * query, key, value, mask)
+# ### 1p AUTOTEST grouped_query_attention(query, key, value, with_empty)
+# ### 1p AUTOTEST grouped_query_attention(query, key[:, :1], value[:, :1], padding)
+
+# %% active="ipynb" nbgrader={"grade_id": "grouped_query_groups", "grade": true, "points": 2}
+# groups = [draw.integer(2, 4) for _ in range(12)]
+# heads = [n * draw.integer(1, 3) + draw.integer(0, 1) for n in groups]
+# T, S, d = draw.sizes(3)
+# query, key = draw.tensor(1, 16, T, d), draw.tensor(1, 4, S, d)
+# ### 2p AUTOTEST [raised(grouped_query_attention, query[:, :h], key[:, :n], key[:, :n]) for h, n in zip(heads, groups)]
+
+# %% [markdown] nbgrader={"grade_id": "why_not_view", "grade": true, "solution": true, "points": 3}
+# **Written answer.** A colleague splits heads with `x.view(B, H, T, d)` and merges them with `x.view(B, T, H * d)`. All shapes are right,
+# merging undoes splitting, and training makes the loss fall. What do the rows of head 0 hold if `x` is one sentence with `T = 6` and `H = 2`?
+# Why is the result not multi-head attention, and for which two settings would you see no difference? Two to five sentences.
+#
+# ### BEGIN SOLUTION
+# `view` keeps the order of the numbers in memory, where the sentence lies word after word. The first half of the memory, and so head 0, holds
+# the first three words whole, each cut into two rows; head 1 holds the last three. Within a head a word attends to halves of words of its own half of the sentence,
+# so no word in the first half ever receives anything from the second: heads divide the sentence, not the vector. The loss falls because the layer still
+# mixes neighbouring words. With `H = 1` or `T = 1` the two ways agree, and a test of shapes alone never sees the difference.
+#
+# Rubric: 1 point for what head 0 holds (half of the words, each cut into pieces), 1 point for the consequence (words of different parts of the sentence
+# cannot attend to each other, or: rows are pieces of words and not words), 1 point for `H = 1` and `T = 1`.
+# ### END SOLUTION

@@ -1,0 +1,401 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Exercise 4: Masking
+#
+# A mask that is wrong raises no error, and often makes the numbers look better. Here you build the masks of a Transformer,
+# a softmax that survives them, and a loss that knows them. And you write a test that finds out what a function can see.
+# Chapter 4 has the ideas, worked out for one sentence.
+#
+# Replace each `raise NotImplementedError(...)` by your code and run the check below it.
+# A check draws inputs in which all sizes differ and compares your values with the right ones.
+# When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
+# helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
+#
+# The letters are the same everywhere in this notebook:
+#
+# | letter | size |
+# |---|---|
+# | `B` | examples in a batch |
+# | `T` | queries |
+# | `S` | keys, and values: one value belongs to each key |
+# | `D` | width of the vectors |
+# | `V` | tokens in the vocabulary |
+# | `...` | any number of leading axes, also none |
+#
+# A mask is boolean, and `True` means *may attend*, unless a task says otherwise.
+
+# %% nbgrader={"grade_id": "imports", "locked": true}
+from collections.abc import Callable
+
+import torch
+from torch.nn import functional as F
+
+# %% [markdown]
+# ## 1. Padding
+#
+# A batch holds sentences of different lengths, filled up to the same length at the end. No query of example `b` may attend to a
+# key that is filling. The result has an axis for heads and one for queries, both of length 1, so that it
+# broadcasts to the scores `(B, H, T, S)`.
+#
+# A small case: `padding_mask(torch.tensor([2, 0, 3]), 3)` has the shape `(3, 1, 1, 3)` and holds
+#
+# ```
+# [[[[ True,  True, False]]],
+#  [[[False, False, False]]],
+#  [[[ True,  True,  True]]]]
+# ```
+
+
+# %% nbgrader={"grade_id": "padding_mask", "solution": true}
+def padding_mask(lengths: torch.Tensor, max_len: int) -> torch.Tensor:
+    """Which keys are real tokens.
+
+    Args:
+        lengths: (B,), integers from 0 to max_len: the number of real tokens of each example.
+        max_len: the number of keys S.
+
+    Returns:
+        (B, 1, 1, S), boolean, True = may attend.
+    """
+    ### BEGIN SOLUTION
+    return (torch.arange(max_len) < lengths[:, None])[:, None, None, :]
+    ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "padding_mask_values", "grade": true, "points": 3}
+# B, S = draw.sizes(2, low=5)
+# lengths = torch.from_numpy(draw.integers(B, low=1, high=S - 1))
+# with_extremes = torch.tensor([0, S, *draw.integers(B, low=0, high=S)])[draw.permutation(B + 2)]
+# ### 2p AUTOTEST padding_mask(lengths, S)
+# ### 1p AUTOTEST padding_mask(with_extremes, S)
+
+# %% [markdown]
+# ## 2. The future
+#
+# A query may attend to the keys up to its own position. With as many queries as keys the mask is the lower triangle, diagonal included.
+#
+# When a model writes, it computes only the newest positions, while the keys of all earlier ones are kept. So there may be fewer queries than keys,
+# and then the queries are the *last* positions of the sequence: the last query sees every key.
+#
+# Small cases: `causal_mask(3)`, `causal_mask(2, 4)`, and, for completeness, `causal_mask(3, 2)`, in which the first query has nothing to see:
+#
+# ```
+# [[ True, False, False],      [[ True,  True,  True, False],      [[False, False],
+#  [ True,  True, False],       [ True,  True,  True,  True]]       [ True, False],
+#  [ True,  True,  True]]                                           [ True,  True]]
+# ```
+
+
+# %% nbgrader={"grade_id": "causal_mask", "solution": true}
+def causal_mask(T: int, S: int | None = None) -> torch.Tensor:
+    """Which keys are not in the future: the lower triangle, aligned to the bottom right.
+
+    Args:
+        T: the number of queries, which are the last T positions of the sequence.
+        S: the number of keys. None = as many as queries.
+
+    Returns:
+        (T, S), boolean, True = may attend.
+    """
+    ### BEGIN SOLUTION
+    S = T if S is None else S
+    return torch.ones(T, S, dtype=torch.bool).tril(S - T)
+    ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "causal_mask_values", "grade": true, "points": 4}
+# squares = [draw.integer(2, 9) for _ in range(10)]
+# pairs = [draw.sizes(2, low=1) for _ in range(10)]
+# ### 2p AUTOTEST [causal_mask(T) for T in squares]
+# ### 2p AUTOTEST [causal_mask(min(pair), max(pair)) for pair in pairs] + [causal_mask(T, S) for T, S in pairs]
+
+# %% [markdown]
+# ## 3. Several masks at once
+#
+# A key may be attended to if *every* mask allows it. The masks may have different shapes that broadcast, such as `(B, 1, 1, S)` and `(T, S)`.
+# Some may be `None`, which means that everything is allowed. If all are `None`, or there are none at all, the result is `None`.
+# The masks that come in stay as they were.
+
+
+# %% nbgrader={"grade_id": "combine", "solution": true}
+def combine(*masks: torch.Tensor | None) -> torch.Tensor | None:
+    """The mask that allows what all masks allow.
+
+    Args:
+        masks: boolean, True = may attend, of shapes that broadcast. None = all may be attended to.
+
+    Returns:
+        A boolean mask of the broadcast shape; None if no argument is a mask.
+    """
+    ### BEGIN SOLUTION
+    combined = None
+    for mask in masks:
+        if mask is not None:
+            combined = mask if combined is None else combined & mask
+    return combined
+    ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "combine_values", "grade": true, "points": 4}
+# B, H, T, S = draw.sizes(4)
+# padding, causal = torch.from_numpy(draw.mask(B, 1, 1, S)), torch.from_numpy(draw.mask(T, S))
+# per_head = torch.from_numpy(draw.mask(H, T, S))
+# given = [padding, causal, per_head, None, None]
+# picks = [[given[i] for i in draw.integers(n, low=0, high=4)] for n in draw.permutation(4)]
+# no_masks = [[None] * n for n in range(3)]
+# ### 1p AUTOTEST combine(padding, causal)
+# ### 1p AUTOTEST combine(per_head, padding, causal)
+# ### 1p AUTOTEST [combine(*pick) for pick in picks] + [combine(*pick) for pick in no_masks] + [combine(None, padding, None, causal, per_head)]
+# ### 1p AUTOTEST inputs_after(combine, per_head, causal)
+
+# %% [markdown]
+# ## 4. A softmax under a mask
+#
+# The softmax along the last axis, over the keys that may be attended to:
+#
+# - a masked key has weight exactly 0, and the weights of the others sum to 1, however large or small the scores are;
+# - a row in which nothing may be attended to is all 0;
+# - gradients flow to `scores` and are finite everywhere. They are 0 at masked keys, and in the whole of an empty row;
+# - `mask` broadcasts to the shape of the scores, and `None` means that there is none;
+# - the result has the data type of `scores`, also if that is `float16`, and the inputs stay as they were.
+#
+# A small case: the scores $(0, 5, \ln 3)$ with the mask `(True, False, True)` give the weights $(1/4, 0, 3/4)$.
+
+
+# %% nbgrader={"grade_id": "masked_softmax", "solution": true}
+def masked_softmax(scores: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
+    """Softmax over the keys that may be attended to.
+
+    Args:
+        scores: (..., T, S), floating.
+        mask: broadcastable to (..., T, S), boolean, True = may attend. None = no mask.
+
+    Returns:
+        (..., T, S), in the data type of scores; rows with nothing to attend to are zero.
+    """
+    ### BEGIN SOLUTION
+    if mask is None:
+        return torch.softmax(scores, dim=-1)
+    lowest = torch.finfo(scores.dtype).min
+    # an empty row becomes uniform here, so that nothing is divided by zero; the product empties it
+    return torch.softmax(scores.masked_fill(~mask, lowest), dim=-1) * mask
+    ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "masked_softmax_values", "grade": true, "points": 5}
+# B, H, T, S = draw.sizes(4, low=3)
+# scores, own = 6 * draw.tensor(B, H, T, S), 6 * draw.tensor(T, T)
+# mask, padding = torch.from_numpy(draw.mask(B, H, T, S)), torch.from_numpy(draw.mask(B, 1, 1, S))
+# own_mask = torch.from_numpy(draw.mask(T, T))
+# ### 2p AUTOTEST masked_softmax(scores, mask)
+# ### 1p AUTOTEST masked_softmax(own, own_mask)
+# ### 1p AUTOTEST masked_softmax(scores, padding)
+# ### 1p AUTOTEST masked_softmax(scores, None)
+
+# %% active="ipynb" nbgrader={"grade_id": "masked_softmax_edges", "grade": true, "points": 6}
+# B, T, S = draw.sizes(3, low=3)
+# scores = draw.tensor(B, T, S)
+# mask, with_empty = torch.from_numpy(draw.mask(B, T, S)), torch.from_numpy(draw.mask(B, T, S, empty=2))
+# names = [["float16", "bfloat16", "float32", "float64"][i % 4] for i in draw.permutation(10)]
+# ### 1p AUTOTEST masked_softmax(scores, with_empty)
+# ### 2p AUTOTEST gradients(masked_softmax, scores, with_empty)
+# ### 1p AUTOTEST [[dtype_of(weights), weights] for weights in [masked_softmax(scores[0].to(getattr(torch, name)), mask[0]) for name in names]]
+# ### 1p AUTOTEST masked_softmax(1e4 * scores - 1e5, mask)
+# ### 1p AUTOTEST inputs_after(masked_softmax, scores, mask)
+
+# %% [markdown]
+# ## 5. Other people's masks
+#
+# Not everybody says *True may attend*. Two translators are needed.
+#
+# **Additive.** Many functions add a float mask to the scores: 0 where attending is allowed, minus infinity where it is not.
+# Turn a mask of ours into one of these, in a given data type.
+
+
+# %% nbgrader={"grade_id": "additive", "solution": true}
+def additive(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """A mask as numbers that are added to the scores.
+
+    Args:
+        mask: any shape, boolean, True = may attend.
+        dtype: the floating data type of the result.
+
+    Returns:
+        The shape of mask: 0 where it is True, minus infinity where it is False.
+    """
+    ### BEGIN SOLUTION
+    return torch.zeros(mask.shape, dtype=dtype).masked_fill(~mask, float("-inf"))
+    ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "additive_values", "grade": true, "points": 3}
+# B, T, S = draw.sizes(3, low=3)
+# mask = torch.from_numpy(draw.mask(B, T, S, empty=1))
+# names = [["float16", "bfloat16", "float32", "float64"][i % 4] for i in draw.permutation(10)]
+# ### 2p AUTOTEST [additive(mask, torch.float64), additive(mask, torch.float64).isneginf()]
+# ### 1p AUTOTEST [dtype_of(additive(mask, getattr(torch, name))) for name in names]
+
+# %% [markdown]
+# **Ignore.** The `key_padding_mask` of `nn.MultiheadAttention` has the shape `(B, S)`, and `True` means *ignore this key*.
+# Turn such a mask into one of ours.
+
+
+# %% nbgrader={"grade_id": "from_key_padding", "solution": true}
+def from_key_padding(mask: torch.Tensor) -> torch.Tensor:
+    """A key_padding_mask of nn.MultiheadAttention in this course's convention.
+
+    Args:
+        mask: (B, S), boolean, True = ignore.
+
+    Returns:
+        (B, 1, 1, S), boolean, True = may attend.
+    """
+    ### BEGIN SOLUTION
+    return ~mask[:, None, None, :]
+    ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "from_key_padding_values", "grade": true, "points": 3}
+# B, S = draw.sizes(2, low=3)
+# ignore, square = torch.from_numpy(~draw.mask(B, S)), torch.from_numpy(~draw.mask(S, S))
+# ### 2p AUTOTEST from_key_padding(ignore)
+# ### 1p AUTOTEST [from_key_padding(square), *inputs_after(from_key_padding, square)]
+
+# %% [markdown]
+# ## 6. Write the test yourself
+#
+# You are given a function `fn` that maps `(B, T, D)` to `(B, T, E)`. You cannot see how it works. Does it leak? Find out, for each pair of positions,
+# whether output `i` depends on input `j`: whether some number at position `i` of the output, in any example, moves when the numbers at
+# position `j` of the input, in any example, are changed.
+#
+# Your test is run on functions that it has never seen: linear ones and others, right ones and wrong ones. Some of their traits:
+#
+# - a position may listen to one feature of one example only, and the answer may show in one feature of another example;
+# - some subtract the mean of the features, so that moving all features by the same amount changes nothing;
+# - all of them are smooth: if they depend on a number, then moving it by about 1 has an effect far above $10^{-9}$;
+# - rounding may change an output by $10^{-12}$ where it does not depend on the input. Count as dependent what moves by more than $10^{-9}$;
+# - there is no randomness in them, and they let gradients through, so a test by derivatives is welcome, too.
+#
+# `x` stays as it was. A small case: for `lambda x: x.cumsum(dim=1)`, the sum of all positions so far, the answer is the lower triangle, whatever `x` is.
+
+
+# %% nbgrader={"grade_id": "leaks", "solution": true}
+def leaks(fn: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+    """Which outputs depend on which inputs.
+
+    Args:
+        fn: maps (B, T, D) to (B, T, E), without randomness.
+        x: (B, T, D), float64: where to look.
+
+    Returns:
+        (T, T), boolean; [i, j] is True if output i depends on input j.
+    """
+    ### BEGIN SOLUTION
+    before = fn(x)
+    columns = []
+    for j in range(x.shape[1]):
+        moved = x.clone()
+        moved[:, j] += torch.randn_like(moved[:, j])
+        columns.append((fn(moved) - before).abs().amax(dim=(0, 2)) > 1e-9)
+    return torch.stack(columns, dim=1)
+    ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "leaks_values", "grade": true, "points": 5}
+# B, D, E = draw.sizes(3, low=2, high=4)
+# T = draw.integer(5, 8)
+# x, pattern = draw.tensor(B, T, D), torch.from_numpy(draw.mask(T, T))
+# pattern[draw.integer(0, T - 1), 0] = False
+# size = 0.1 + draw.tensor(B, T, E, B, T, D).abs()
+# matrix = (size * pattern[:, None, None, :, None]).reshape(B * T * E, B * T * D)
+# ### 2p AUTOTEST leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E), x)
+# ### 1p AUTOTEST leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E).flip(1), x)
+# ### 2p AUTOTEST leaks(lambda x: (matrix @ torch.tanh(x).flatten()).reshape(B, T, E).atan(), x)
+
+# %% active="ipynb" nbgrader={"grade_id": "leaks_edges", "grade": true, "points": 6}
+# B, D, E = draw.sizes(3, low=2, high=4)
+# T = draw.integer(5, 8)
+# x, pattern = draw.tensor(B, T, D), torch.from_numpy(draw.mask(T, T))
+# size = 0.1 + draw.tensor(B, T, E, B, T, D).abs()
+# matrix = -(size * pattern[:, None, None, :, None]).reshape(B * T * E, B * T * D)
+# ways = torch.from_numpy(draw.integers(T, T, low=0, high=B * E * B * D - 1))
+# single = torch.arange(B * E * B * D).reshape(B, 1, E, B, 1, D) == ways[:, None, None, :, None]
+# thin = matrix * single.reshape(B * T * E, B * T * D)
+# silent = x.clone()
+# silent[:, draw.integer(0, T - 1)] = 0
+# ### 2p AUTOTEST leaks(lambda x: (thin @ x.flatten()).reshape(B, T, E), x)
+# ### 1p AUTOTEST leaks(lambda x: (matrix @ (x - x.mean(dim=-1, keepdim=True)).flatten()).reshape(B, T, E), x)
+# ### 1p AUTOTEST leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E), silent)
+# ### 1p AUTOTEST leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E) + x.sum() - x.sum(), x)
+# ### 1p AUTOTEST inputs_after(leaks, lambda x: x.cumsum(dim=1), x)[1]
+
+# %% [markdown]
+# ## 7. A loss that knows the padding
+#
+# The cross-entropy of the right tokens, $-\ln p(\text{target})$, averaged over the real tokens of the whole batch: all positions whose target is not `pad`.
+# A long sentence counts for more than a short one, because it has more tokens.
+#
+# - What the logits are at positions with padding makes no difference, and no gradient reaches them.
+# - `pad` may be any integer, even one that is no token, such as −100.
+# - Every batch has at least one real token.
+#
+# A small case: two tokens in the vocabulary, `pad` $=$ 1, the targets $(0, 0, 1)$ and logits $(0, 0)$, $(\ln 3, 0)$, $(7, 8)$.
+# The losses of the two real tokens are $\ln 2$ and $\ln \frac43$, so the result is $\frac12 (\ln 2 + \ln \frac43) \approx 0.4904$.
+
+
+# %% nbgrader={"grade_id": "masked_cross_entropy", "solution": true}
+def masked_cross_entropy(logits: torch.Tensor, targets: torch.Tensor, pad: int) -> torch.Tensor:
+    """Mean cross-entropy over the real tokens of a batch.
+
+    Args:
+        logits: (B, T, V).
+        targets: (B, T), integers; at least one is not pad.
+        pad: the target that marks padding.
+
+    Returns:
+        A tensor with one number, shape ().
+    """
+    ### BEGIN SOLUTION
+    return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=pad)
+    ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "masked_cross_entropy_values", "grade": true, "points": 6}
+# B, V = draw.sizes(2, low=3, high=6)
+# T = draw.integer(7, 9)
+# logits, pad = 2 * draw.tensor(B, T, V), draw.integer(1, V - 1)
+# tokens = (pad + torch.from_numpy(draw.integers(B, T, low=1, high=V - 1))) % V
+# lengths = 1 + draw.permutation(T)[:B]
+# filling = torch.arange(T) >= torch.from_numpy(lengths)[:, None]
+# targets, outside = tokens.masked_fill(filling, pad), tokens.masked_fill(filling, -100)
+# ### 2p AUTOTEST masked_cross_entropy(logits, targets, pad)
+# ### 2p AUTOTEST gradients(masked_cross_entropy, logits, targets, pad)
+# ### 1p AUTOTEST masked_cross_entropy(logits, outside, -100)
+# ### 1p AUTOTEST masked_cross_entropy(1e3 * logits, targets, pad)
+
+# %% [markdown] nbgrader={"grade_id": "too_good", "grade": true, "solution": true, "points": 3}
+# **Written answer.** A colleague trains a translation model. After two epochs it predicts 98 % of the validation tokens right, although the
+# translations that it writes are nonsense. What do you suspect, and why does the one not contradict the other? How would you prove it with your
+# `leaks`, what would a sound model show, and why do you run the test in training mode as well as in evaluation mode? Three to six sentences.
+#
+# ### BEGIN SOLUTION
+# The decoder sees the token that it is to predict: the causal mask is missing, inverted, off by one, or the targets are not shifted. In validation the right
+# tokens are all there as input, so it copies the answer; when it writes, the later tokens do not exist yet, so there is nothing to copy and it
+# has learned nothing else. I would call `leaks` on the function from the decoder's embedded inputs to its logits: a sound model shows True only on and below the diagonal,
+# a leak is a True above it. (If the shift is missing the picture is a clean triangle, and the error lies in input and target being the same token.)
+# A mask may hang on the mode, as where it is built `if self.training`; then training shows a triangle and evaluation a full square, or the other way round.
+#
+# Rubric: 1 point for the suspicion and for why nonsense is written nevertheless (the future exists in validation and not in writing); 1 point for how the picture is
+# read (nothing above the diagonal); 1 point for a mask that depends on the mode.
+# ### END SOLUTION
