@@ -1,0 +1,247 @@
+"""The checks themselves: drawing, plain data, comparing, recognising."""
+
+import base64
+import json
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from autograder import autotest
+
+
+def plain(value):
+    return autotest.decode(json.loads(json.dumps(autotest.encode(value))))
+
+
+def aspect(expected, got):
+    problem = autotest.difference(plain(expected), plain(got))
+    return problem and problem["aspect"]
+
+
+def test_the_stream_of_draws_is_frozen():
+    draw = autotest.Draw(1, 2)
+    assert draw.sizes(4) == [4, 7, 3, 6]
+    assert draw.array(2, 2).tolist() == [[0.7296, 1.9988], [1.6788, -0.7005]]
+
+
+def test_sizes_are_distinct_and_masks_leave_something_and_hide_something():
+    for seed in range(50):
+        draw = autotest.Draw(seed)
+        sizes = draw.sizes(5)
+        assert len(set(sizes)) == 5 and min(sizes) >= 2 and max(sizes) <= 9
+        mask = draw.mask(3, 4, 5)
+        assert mask.any(-1).all() and not mask.all(-1).any()
+        assert (draw.mask(3, 4, 5, empty=2).any(-1) == 0).sum() == 2
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        3,
+        0.1,
+        "text",
+        [1, (2.5, None)],
+        {"a": np.arange(6.0).reshape(2, 3)},
+        torch.tensor([[1.5, float("nan")]]),
+        torch.ones(2, dtype=torch.bfloat16),
+        np.zeros((0, 3)),
+        np.asfortranarray(np.arange(6).reshape(2, 3))[:, ::-1],
+        np.array([1.0, 2.0], dtype=">f8"),
+    ],
+)
+def test_plain_data_survives_the_journey(value):
+    back = autotest.restore(plain(value))
+    assert autotest.difference(plain(value), plain(back)) is None
+    if isinstance(value, np.ndarray):
+        assert np.array_equal(value, back) and back.dtype.kind == value.dtype.kind
+
+
+def deep(levels):
+    tree = {"kind": "none"}
+    for _ in range(levels):
+        tree = {"kind": "list", "items": [tree]}
+    return tree
+
+
+EIGHT = base64.b64encode(b"12345678").decode()
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        [],
+        {"kind": "code"},
+        {"kind": "number", "value": "1"},
+        {"kind": "number", "value": [1]},
+        {"kind": "list", "items": {}},
+        deep(200),
+        {"kind": "array", "dtype": "object", "shape": [1], "data": EIGHT},
+        {"kind": "array", "dtype": "float64", "shape": [2], "data": EIGHT},
+        {"kind": "array", "dtype": "float64", "shape": [-1], "data": EIGHT},
+        {"kind": "array", "dtype": "float64", "shape": [10**12], "data": EIGHT},
+        {"kind": "array", "dtype": "float64", "shape": [1] * 40, "data": EIGHT},
+        {"kind": "array", "dtype": "float64", "shape": [True], "data": EIGHT},
+        {"kind": "array", "dtype": "float64", "shape": [1], "data": "!!"},
+        {"kind": "array", "dtype": "float64", "shape": [1], "data": [{}]},
+    ],
+)
+def test_what_is_not_plain_data_is_refused(tree):
+    with pytest.raises(autotest.PlainDataError):
+        autotest.decode(tree)
+
+
+def test_differences_are_named_by_the_first_property_that_breaks():
+    weights = np.array([[0.2, 0.8, 0.0], [0.5, 0.25, 0.25]])
+    assert aspect(weights, weights + 1e-12) is None
+    assert aspect(weights, torch.from_numpy(weights)) == "kind"
+    assert aspect(weights, weights[:, None]) == "shape"
+    assert aspect(weights, weights.astype(int)) == "dtype"
+    assert aspect(weights, np.where(weights > 0.7, np.nan, weights)) == "finite"
+    assert aspect(weights, weights + 1e-3) == "mask"
+    assert aspect(weights, weights * [[2], [1]]) == "rows"
+    assert aspect(weights - 5, 3 * (weights - 5)) == "scale"
+    assert aspect(weights, weights[:, [1, 0, 2]]) == "value"
+    assert aspect([1, 2], (1, 2)) is None
+    assert aspect({"a": 1}, {"b": 1}) == "kind"
+    assert aspect(3, 4) == "value"
+    assert aspect(3.0, np.float32(3.0)) is None
+    assert aspect(0.5, torch.tensor(0.5)) is None
+    assert aspect(True, 1) == "value"
+
+
+def test_a_float32_result_is_accepted_and_a_rounded_one_is_not():
+    values = np.random.RandomState(0).standard_normal((4, 5))
+    assert aspect(values, values.astype(np.float32)) is None
+    assert aspect(values, np.round(values, 3)) == "value"
+
+
+def test_the_message_names_place_and_both_numbers():
+    expected, got = np.zeros((2, 3)), np.zeros((2, 3))
+    got[1, 2] = 7
+    message = autotest.difference(plain([expected]), plain([got]))["message"]
+    assert "part 1 of 1" in message and "[1, 2]" in message
+    assert "expected 0" in message and "got 7" in message
+
+
+def test_fingerprints_tell_values_apart_and_forgive_rounding():
+    values = np.random.RandomState(0).standard_normal((4, 5))
+    one = autotest.fingerprint(plain(values))
+    assert autotest.same_fingerprint(one, autotest.fingerprint(plain(values * (1 + 1e-9))))
+    assert not autotest.same_fingerprint(one, autotest.fingerprint(plain(values[::-1])))
+    assert not autotest.same_fingerprint(one, autotest.fingerprint(plain(values.T)))
+    assert not autotest.same_fingerprint(one, autotest.fingerprint(plain(-values)))
+
+
+def test_a_mistake_is_named_only_if_it_explains_every_line():
+    def line(passed, value, **mistakes):
+        prints = {k: autotest.fingerprint(plain(v)) for k, v in mistakes.items()}
+        found = autotest.fingerprint(plain(value))
+        return {"passed": passed, "fingerprint": found, "mistakes": prints}
+
+    both = [line(False, 2.0, a=2.0, b=2.0), line(False, 3.0, a=3.0, b=4.0)]
+    assert autotest.recognise(both) == "a"
+    assert autotest.recognise(both[:1]) is None
+    assert autotest.recognise(both[:1], known=["b"]) == "b"
+    assert autotest.recognise([*both, line(False, 9.0)]) is None
+    assert autotest.recognise([line(True, 1.0, a=2.0)]) is None
+
+
+def test_an_evaluation_never_raises_but_tells():
+    def error(expression):
+        value = autotest.evaluate(expression, {"exit": exit}, 0)["value"]
+        return value["kind"], value.get("name")
+
+    assert error("1/0") == ("error", "ZeroDivisionError")
+    assert error("exit(3)") == ("error", "SystemExit")
+    assert error("lambda: 0") == ("unsupported", None)
+    assert error("[" * 20 + "]" * 20) == ("error", "PlainDataError")
+
+
+def test_fill_sets_by_name_whatever_the_order_of_creation():
+    class One(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.a, self.b = nn.Linear(2, 3), nn.Linear(3, 4)
+
+        def forward(self, x):
+            return self.b(self.a(x))
+
+    class Other(One):
+        def __init__(self):
+            nn.Module.__init__(self)
+            self.drop = nn.Dropout(0.9)
+            self.b, self.a = nn.Linear(3, 4), nn.Linear(2, 3)
+
+        def forward(self, x):
+            return self.b(self.drop(self.a(x)))
+
+    names = {**autotest.HELPERS, "One": One, "Other": Other, "x": torch.ones(1, 2).double()}
+    one = autotest.evaluate("fill(One())(x)", names, 5)
+    other = autotest.evaluate("fill(Other())(x)", names, 5)
+    assert autotest.judge(one, other)["passed"]
+    assert not autotest.judge(one, autotest.evaluate("fill(Other())(x)", names, 6))["passed"]
+
+
+def test_gradients_agree_with_autograd_and_name_what_they_do_not_reach():
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64)
+    found = autotest.gradients(lambda x: (x**2).sum(), x)["inputs"][0]
+    assert torch.allclose(found, 2 * x)
+    assert autotest.gradients(lambda x: x.detach(), x)["inputs"] == ["no gradient reaches it"]
+
+
+def test_raised_names_the_builtin_class_and_lets_to_do_through():
+    class Mine(ValueError):
+        pass
+
+    def fail():
+        raise Mine
+
+    def to_do():
+        raise NotImplementedError("To do: ...")
+
+    assert autotest.raised(fail) == "ValueError"
+    assert autotest.raised(int, "3") == "nothing"
+    with pytest.raises(NotImplementedError):
+        autotest.raised(to_do)
+
+
+def test_forbidden_calls_are_refused_only_while_the_cell_runs():
+    early = F.scaled_dot_product_attention
+    q = torch.randn(2, 3, 4)
+
+    def sneaky():
+        try:
+            return early(q, q, q)
+        except RuntimeError:
+            return q
+
+    names = {"early": early, "q": q, "sneaky": sneaky, "nn": nn}
+    forbidden = ["scaled_dot_product_attention", "MultiheadAttention"]
+    for expression in ("early(q, q, q)", "sneaky()", "nn.MultiheadAttention(4, 2)(q, q, q)"):
+        got = autotest.evaluate(expression, names, 0, forbidden)
+        assert got["forbidden"], expression
+        verdict = autotest.judge(got, got)
+        assert not verdict["passed"] and verdict["aspect"] == "forbidden"
+    assert early(q, q, q).shape == q.shape
+    assert nn.MultiheadAttention(4, 2)(q, q, q)[0].shape == q.shape
+
+
+def test_a_cell_is_read_into_its_steps():
+    source = "%%autotest c\nforbid('Transformer')\nx = 1\ncheck('f(x)', points=2, answer='a')"
+    forbidden, steps = autotest.parse_cell(source)
+    assert forbidden == ["Transformer"]
+    assert steps == ["x = 1", {"expression": "f(x)", "points": 2, "answer": "a"}]
+
+
+def test_each_line_gets_inputs_that_nobody_has_changed():
+    steps = ["x = np.zeros(2)", {"expression": "a"}, {"expression": "b"}]
+    seen = []
+    for _, inputs in autotest.lines_with_inputs(steps, autotest.Draw(0)):
+        seen.append(inputs["x"].tolist())
+        inputs["x"] += 1
+    assert seen == [[0, 0], [0, 0]]

@@ -1,0 +1,338 @@
+"""Whatever is submitted, the run goes on, and a score with a reason is recorded."""
+
+import copy
+import json
+import os
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell
+from nbgrader.api import Gradebook
+
+from autograder import report
+from autograder.audit import left_running
+from autograder.grading import Course, grade_class, write_feedback
+from autograder.sample import answer_cell, reference_answers, solved
+from autograder.sealed import SealedExecute
+
+pytestmark = pytest.mark.xdist_group("bad input")
+EXERCISE = "ch2_scaled_dot_product"
+NAME = f"{EXERCISE}.ipynb"
+LIMITS = {"timeout": 8, "grade_cell_seconds": 8.0, "notebook_seconds": 120.0}
+FULL, SOME, NONE = "full marks", "some points", "no points"
+SUBMISSIONS = {}
+
+
+def submission(score, *words):
+    """Register what one student hands in: what it earns, and words that feedback and summary hold."""
+
+    def register(make):
+        SUBMISSIONS[make.__name__] = (make, score, words)
+        return make
+
+    return register
+
+
+def right():
+    return copy.deepcopy(solved(EXERCISE, reference_answers(EXERCISE)))
+
+
+def save(folder, notebook, name=NAME):
+    (folder / name).write_text(json.dumps(notebook), encoding="utf-8")
+
+
+def with_cell(folder, code, at_start=True):
+    notebook = right()
+    place = notebook.cells.index(answer_cell(notebook)) if at_start else len(notebook.cells)
+    notebook.cells.insert(place, new_code_cell(code))
+    save(folder, notebook)
+
+
+# Files ------------------------------------------------------------------------------------------
+
+
+@submission(NONE, "No notebook named")
+def empty_folder(folder):
+    pass
+
+
+@submission(NONE, "No notebook named")
+def only_other_files(folder):
+    (folder / "notes.txt").write_text("my notes")
+    (folder / "folder").mkdir()
+
+
+@submission(NONE, "No notebook named")
+def folder_is_a_file(folder):
+    folder.rmdir()
+    folder.write_text("a file")
+
+
+@submission(FULL, "its name should be")
+def wrong_name(folder):
+    save(folder, right(), "Untitled (1).ipynb")
+
+
+@submission(NONE, "No notebook named")
+def two_wrong_names(folder):
+    save(folder, right(), "a.ipynb")
+    save(folder, right(), "b.ipynb")
+
+
+@submission(NONE, "is a link")
+def link(folder):
+    save(folder, right(), "elsewhere.txt")
+    (folder / NAME).symlink_to(folder / "elsewhere.txt")
+
+
+@submission(NONE, "is a link")
+def link_to_nothing(folder):
+    (folder / NAME).symlink_to(folder / "nothing")
+
+
+@submission(NONE, "not an ordinary file")
+def fifo(folder):
+    os.mkfifo(folder / NAME)
+
+
+@submission(NONE, "not an ordinary file")
+def directory(folder):
+    (folder / NAME).mkdir()
+
+
+@submission(NONE, "too large")
+def thirty_megabytes(folder):
+    notebook = right()
+    notebook.metadata.picture = "x" * 30_000_000
+    save(folder, notebook)
+
+
+@submission(NONE, "not a notebook that can be read")
+def not_json(folder):
+    (folder / NAME).write_text("print('this is no notebook')")
+
+
+@submission(NONE, "not a notebook that can be read")
+def nothing_in_it(folder):
+    (folder / NAME).write_text("")
+
+
+@submission(NONE, "not a notebook that can be read")
+def not_text(folder):
+    (folder / NAME).write_bytes(b"\xff\xfe\x00" * 1000)
+
+
+@submission(NONE, "not a notebook that can be read")
+def a_list(folder):
+    (folder / NAME).write_text("[1, 2, 3]")
+
+
+@submission(NONE, "not a notebook that can be read")
+def no_cells(folder):
+    (folder / NAME).write_text("{}")
+
+
+@submission(NONE, "not a notebook that can be read")
+def nested(folder):
+    (folder / NAME).write_text("[" * 100_000)
+
+
+# Cells ------------------------------------------------------------------------------------------
+
+
+@submission(SOME, "attention_jacobian is missing")
+def answer_deleted(folder):
+    notebook = right()
+    notebook.cells.remove(answer_cell(notebook, -1))
+    save(folder, notebook)
+
+
+@submission(FULL)
+def all_cells_retyped(folder):
+    notebook = right()
+    for cell in notebook.cells:
+        cell.cell_type = "raw" if cell.cell_type == "code" else "code"
+    save(folder, notebook)
+
+
+@submission(FULL)
+def all_cells_doubled(folder):
+    notebook = right()
+    notebook.cells = [cell for cell in notebook.cells for _ in range(2)]
+    save(folder, notebook)
+
+
+@submission(FULL, "softmax_values had been changed")
+def checks_edited(folder):
+    notebook = right()
+    for cell in notebook.cells:
+        if cell.metadata.get("nbgrader", {}).get("grade") and cell.cell_type == "code":
+            cell.source = "1 / 0"
+    save(folder, notebook)
+
+
+@submission(FULL)
+def format_3(folder):
+    save(folder, nbformat.convert(right(), 3))
+
+
+@submission(FULL)
+def metadata_of_wrong_types(folder):
+    notebook = right()
+    for number, cell in enumerate(notebook.cells):
+        cell.metadata = ["x", 7, None, {"nbgrader": [1]}, {"nbgrader": {"grade_id": {}}}][
+            number % 5
+        ]
+        cell.id = [None, 7, [], "same", "same"][number % 5]
+        cell.outputs = "none"
+    notebook.metadata = notebook.nbformat = "x"
+    notebook.cells += [None, 7, "x", {}, {"cell_type": 7, "source": {"x": 1}}]
+    save(folder, notebook)
+
+
+@submission(FULL, "the first 2000 were read")
+def ten_thousand_cells(folder):
+    notebook = right()
+    notebook.cells += [new_code_cell("1 + 1") for _ in range(10_000)]
+    save(folder, notebook)
+
+
+@submission(NONE, "the first 2000 were read", "softmax is missing")
+def ten_thousand_cells_first(folder):
+    notebook = right()
+    notebook.cells[:0] = [nbformat.v4.new_markdown_cell("one of many") for _ in range(10_000)]
+    save(folder, notebook)
+
+
+@submission(FULL)
+def half_of_a_pair(folder):
+    with_cell(folder, "word = 'half of a surrogate pair: \ud83d'")
+
+
+# Code -------------------------------------------------------------------------------------------
+
+
+@submission(SOME, "does a loop never end?")
+def endless_loop(folder):
+    notebook = right()
+    answer_cell(
+        notebook, -1
+    ).source = "def attention_jacobian(query, key):\n    while True:\n        pass"
+    save(folder, notebook)
+
+
+@submission(FULL, "ran for more than 8 seconds")
+def endless_cell(folder):
+    with_cell(folder, "while True:\n    pass")
+
+
+@submission(SOME, "ended the Python process")
+def kernel_dies(folder):
+    notebook = right()
+    place = notebook.cells.index(answer_cell(notebook, 1))
+    notebook.cells.insert(place, new_code_cell("import os\nos._exit(1)"))
+    save(folder, notebook)
+
+
+@submission(FULL, "the rest of the output is not shown")
+def hundred_megabytes(folder):
+    with_cell(folder, "for _ in range(100):\n    print('x' * 1_000_000)")
+
+
+@submission(FULL)
+def honest(folder):
+    save(folder, right())
+
+
+# The class --------------------------------------------------------------------------------------
+
+
+def class_of(folder, names=tuple(SUBMISSIONS)):
+    course = Course(home=folder)
+    course.config.SealedExecute.update(LIMITS)
+    for name in names:
+        target = course.folder("submitted", name, EXERCISE)
+        target.mkdir(parents=True)
+        SUBMISSIONS[name][0](target)
+    return course
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory):
+    """The whole class, graded in one run."""
+    course = class_of(tmp_path_factory.mktemp("class"))
+    results = grade_class(course, [EXERCISE])
+    write_feedback(course, results)
+    report.write(results, course.home)
+    return course, {result["student"]: result for result in results}
+
+
+@pytest.mark.parametrize("name", SUBMISSIONS)
+def test_a_score_and_a_reason_are_recorded(graded, name):
+    course, results = graded
+    _, score, words = SUBMISSIONS[name]
+    result = results[name]
+    assert {0: NONE, result["points"]: FULL}.get(result["score"], SOME) == score
+    page = course.folder("feedback", name, EXERCISE) / f"{EXERCISE}.html"
+    text = page.read_text(encoding="utf-8")
+    assert [word for word in words if word not in text] == []
+    lines = [line for cell in result["cells"].values() for line in cell]
+    assert all(line["message"] for line in lines if line["verdict"] != "passed")
+    with Gradebook(course.db_url) as gradebook:
+        assert gradebook.find_submission(EXERCISE, name).score == result["score"]
+
+
+def test_the_summary_gives_a_reason_for_every_lost_point(graded):
+    course, results = graded
+    rows = (course.home / "summary.html").read_text(encoding="utf-8").split("<tr>")
+    for name, (_, score, words) in SUBMISSIONS.items():
+        (row,) = [row for row in rows if f">{name}</a>" in row]
+        reason = row.rsplit("<td>", 1)[1].split("</td>")[0]
+        if score != FULL:
+            assert reason
+        if score == NONE:
+            assert any(word in reason for word in words), (name, reason)
+    assert results["honest"]["score"] == results["honest"]["points"]
+
+
+def test_nothing_is_left_running(graded):
+    assert left_running() == set()
+
+
+# An interrupted run -----------------------------------------------------------------------------
+
+
+def test_an_interrupted_run_loses_and_repeats_nothing(tmp_path, monkeypatch):
+    names = ("answer_deleted", "empty_folder", "honest", "not_json", "wrong_name")
+    course = class_of(tmp_path, names)
+    run_cell, cells = SealedExecute._run_cell, []
+
+    def interrupted(self, cell, values, kernel):
+        cells.append(cell)
+        # in the middle of the third student, whose kernel runs
+        if kernel is not None and len({id(c) for c in cells}) > 70:
+            raise KeyboardInterrupt
+        run_cell(self, cell, values, kernel)
+
+    monkeypatch.setattr(SealedExecute, "_run_cell", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        grade_class(course, [EXERCISE])
+    monkeypatch.setattr(SealedExecute, "_run_cell", run_cell)
+    assert left_running() == set()
+
+    def recorded():
+        notebooks = {name: course.graded_notebook(name, EXERCISE) for name in names}
+        return {name: path.stat().st_mtime_ns for name, path in notebooks.items() if path.exists()}
+
+    before = recorded()
+    assert 0 < len(before) < len(names)
+    results = grade_class(course, [EXERCISE])
+    assert [result["student"] for result in results] == list(names)
+    after = recorded()
+    assert set(after) == set(names)
+    assert {name: after[name] for name in before} == before
+    again = grade_class(course, [EXERCISE])
+    assert recorded() == after
+    assert again == results
+    assert Path(course.home / "gradebook.db").exists()

@@ -1,0 +1,182 @@
+"""The built book: clean, whole, without solutions, without a word to another host."""
+
+import ast
+import html.parser
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from autograder import book
+from autograder.catalogue import ROOT, exercise_names, mistakes
+from tests.test_generation import normalised, whole_answers
+
+pytestmark = pytest.mark.xdist_group("book")
+
+
+class Page(html.parser.HTMLParser):
+    """What the tests look at in a page: code, ids, links, what it loads, and images."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.code, self.ids, self.links, self.loads, self.images = [], set(), [], [], []
+        self._in_pre = 0
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        if given.get("id"):
+            self.ids.add(given["id"])
+        if tag == "a" and given.get("href"):
+            self.links.append(given["href"])
+        if tag in ("script", "img", "iframe", "source") and given.get("src"):
+            self.loads.append(given["src"])
+        if tag == "link" and given.get("rel") in ("stylesheet", "preload", "icon"):
+            self.loads.append(given["href"])
+        if tag == "img":
+            self.images.append(given)
+        if tag == "pre":
+            self._in_pre += 1
+            self.code.append("")
+
+    def handle_endtag(self, tag):
+        if tag == "pre":
+            self._in_pre -= 1
+
+    def handle_data(self, data):
+        if self._in_pre:
+            self.code[-1] += data
+
+
+@pytest.fixture(scope="module")
+def pages():
+    """Every page of the book, built if it is not up to date."""
+    book.build()
+    return {path: Page(path) for path in sorted(book.HTML.glob("book/*.html"))}
+
+
+def chapters():
+    return sorted(path.stem for path in (ROOT / "book").glob("ch*.md"))
+
+
+def code_cells(source):
+    return re.findall(r"```\{code-cell\}[^\n]*\n(.*?)```", source, flags=re.DOTALL)
+
+
+def test_every_chapter_is_built(pages):
+    built = {path.stem for path in pages}
+    assert {"intro", "notation", "glossary", "bibliography", *chapters()} <= built
+
+
+def test_the_book_holds_no_solution_and_no_marker(pages):
+    answers = {}
+    for exercise in exercise_names():
+        answers |= whole_answers(exercise)
+    programs = [(path.name, text) for path, page in pages.items() for text in page.code]
+    for path in book.HTML.glob("_sources/**/*.ipynb"):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            programs.append((path.name, "".join(cell["source"])))
+    for path in (ROOT / "book").glob("*.md"):
+        cells = code_cells(path.read_text(encoding="utf-8"))
+        programs += [(path.name, cell) for cell in cells]
+    parsed = 0
+    for place, program in programs:
+        lines = [line for line in program.split("\n") if not line.startswith((":", "%"))]
+        try:
+            found = normalised("\n".join(lines))
+        except (SyntaxError, ValueError):
+            continue
+        parsed += 1
+        for tree in found:
+            assert tree not in answers, f"{place} holds {answers[tree]}"
+    assert parsed > 20
+    for path in book.HTML.rglob("*"):
+        if path.suffix in (".html", ".md", ".ipynb", ".js", ".txt", ".py"):
+            text = path.read_text(encoding="utf-8", errors="ignore")
+            assert "### BEGIN SOLUTION" not in text and "### BEGIN HIDDEN" not in text, path
+
+
+def test_pages_load_nothing_from_elsewhere(pages):
+    for path, page in pages.items():
+        for address in page.loads:
+            assert not re.match(r"(https?:)?//", address), f"{path.name} loads {address}"
+
+
+def test_internal_links_and_anchors_hold(pages):
+    everything = {**pages, **{p: Page(p) for p in book.HTML.glob("*.html")}}
+    broken = []
+    for path, page in pages.items():
+        for link in page.links:
+            if re.match(r"[a-z]+:|//", link) or not link:
+                continue
+            target, _, anchor = link.partition("#")
+            where = (path.parent / target).resolve() if target else path
+            if not where.exists() or (
+                anchor and where in everything and anchor not in everything[where].ids
+            ):
+                broken.append(f"{path.name}: {link}")
+    assert not broken
+
+
+def test_images_have_alternative_text_and_figures_a_caption(pages):
+    for path, page in pages.items():
+        for image in page.images:
+            assert image.get("alt"), f"{path.name}: {image}"
+        text = path.read_text(encoding="utf-8")
+        figures = text.count("<figure")
+        assert figures == text.count("<figcaption")
+        if path.stem in chapters():
+            assert figures >= 3
+
+
+def test_no_page_shows_an_error_or_a_warning(pages):
+    for path in pages:
+        text = path.read_text(encoding="utf-8")
+        assert "Traceback (most recent call last)" not in text
+        assert 'class="output stderr' not in text
+
+
+def test_pages_are_executed(pages):
+    for path in (ROOT / "book").glob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        if "{code-cell}" in text:
+            assert "file_format: mystnb" in text, path.name
+
+
+def test_every_section_that_a_hint_names_exists(pages):
+    labels = set()
+    for path in (ROOT / "book").glob("*.md"):
+        labels |= set(re.findall(r"^\(([\w-]+)\)=", path.read_text(encoding="utf-8"), re.MULTILINE))
+    for exercise in exercise_names():
+        for mistake in mistakes(exercise):
+            assert mistake.section in labels, (exercise, mistake.name)
+
+
+def test_each_chapter_has_its_parts():
+    for name in chapters():
+        text = (ROOT / "book" / f"{name}.md").read_text(encoding="utf-8")
+        for part in ("Takeaways", "Further reading", "Predict", f"{name}.ipynb", "description:"):
+            assert part in text, f"{name} lacks {part}"
+
+
+def test_the_cache_is_keyed_on_imported_code(monkeypatch, tmp_path):
+    before = book.imported_code_digest()
+    assert before == book.imported_code_digest()
+    (tmp_path / "solutions").mkdir()
+    Path(tmp_path / "solutions" / "x.py").write_text("x = 1")
+    monkeypatch.setattr(book, "ROOT", tmp_path)
+    one = book.imported_code_digest()
+    Path(tmp_path / "solutions" / "x.py").write_text("x = 2")
+    assert book.imported_code_digest() != one
+
+
+def test_reference_answers_would_be_recognised():
+    """The comparison of syntax trees can fail: renaming and comments don't hide a copy."""
+    exercise = exercise_names()[0]
+    name = next(iter(whole_answers(exercise).values())).split(":")[0]
+    from autograder.sample import reference_answers
+
+    copy = "# a remark\n" + reference_answers(exercise)[name].replace("Args", "Arguments")
+    assert normalised(copy).keys() & whole_answers(exercise).keys()
+    assert ast.parse(copy)

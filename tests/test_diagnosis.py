@@ -1,0 +1,107 @@
+"""Are mistakes named rightly, and is a mistake that nobody knows left without a name?"""
+
+import itertools
+import random
+
+import pytest
+
+from autograder import autotest, reference
+from autograder.catalogue import (
+    alternative_answers,
+    alternatives,
+    mistake_answers,
+    mistakes,
+    solution_path,
+    with_answers,
+)
+from autograder.generation import grade_cells
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+COMPOSITIONS = 50
+DRAWS = [[7, 0], [7, 1], [7, 2]]
+
+
+@pytest.fixture(scope="module")
+def values():
+    """Expected values and the mistakes' fingerprints, once per exercise."""
+    held = {}
+
+    def of(exercise):
+        if exercise not in held:
+            held[exercise] = {
+                name: reference.cell_values(exercise, name, text, DRAWS)
+                for name, text in grade_cells(exercise).items()
+            }
+        return held[exercise]
+
+    return of
+
+
+def lines_of(cell, definitions, without=None):
+    """What the grader sees of a program in one cell, with one mistake left out of the catalogue."""
+    lines = []
+    for line in cell["lines"]:
+        for draw in line["draws"]:
+            inputs = {
+                name: autotest.restore(autotest.decode(tree))
+                for name, tree in draw["inputs"].items()
+            }
+            names = {**definitions, **autotest.HELPERS, **inputs}
+            got = autotest.evaluate(line["expression"], names, draw["parameter_seed"])
+            known = {k: v for k, v in draw["mistakes"].items() if k != without}
+            found = autotest.fingerprint(autotest.decode(got["value"]))
+            passed = autotest.judge(draw["expected"], got)["passed"]
+            lines.append({"passed": passed, "fingerprint": found, "mistakes": known})
+    return lines
+
+
+def test_an_unknown_mistake_gets_no_name_and_two_mistakes_at_most_their_own(exercise, values):
+    program = solution_path(exercise).read_text(encoding="utf-8")
+    known = {mistake.name: mistake_answers(program, mistake) for mistake in mistakes(exercise)}
+    wrong, named, asked = [], 0, 0
+    for name, answer in known.items():
+        definitions = reference.definitions(with_answers(program, answer))
+        asked += 1
+        cells = values(exercise).values()
+        found = {autotest.recognise(lines_of(cell, definitions, without=name)) for cell in cells}
+        if found - {None}:
+            wrong.append(f"{name} left out: {found}")
+    pairs = [
+        (one, other)
+        for one, other in itertools.combinations(known, 2)
+        if not known[one].keys() & known[other].keys()
+    ]
+    for one, other in random.Random(0).sample(pairs, min(COMPOSITIONS, len(pairs))):
+        definitions = reference.definitions(with_answers(program, known[one] | known[other]))
+        asked += 1
+        cells = values(exercise).values()
+        found = {autotest.recognise(lines_of(cell, definitions)) for cell in cells}
+        named += bool(found & {one, other})
+        if found - {None, one, other}:
+            wrong.append(f"{one} with {other}: {found}")
+    assert named > 0
+    assert len(wrong) <= 0.02 * asked, f"{len(wrong)} of {asked}: {wrong[:10]}"
+
+
+def test_every_known_mistake_is_named_in_its_cell_and_nowhere_wrongly(exercise, values):
+    program = solution_path(exercise).read_text(encoding="utf-8")
+    for mistake in mistakes(exercise):
+        changed = with_answers(program, mistake_answers(program, mistake))
+        definitions = reference.definitions(changed)
+        for grade_id, cell in values(exercise).items():
+            found = autotest.recognise(lines_of(cell, definitions), known=[mistake.name])
+            assert found in (None, mistake.name), (mistake.name, grade_id)
+        own = autotest.recognise(lines_of(values(exercise)[mistake.cell], definitions))
+        assert own == mistake.name
+
+
+def test_every_alternative_passes_every_line(exercise, values):
+    program = solution_path(exercise).read_text(encoding="utf-8")
+    assert len(alternatives(exercise)) >= 5
+    for alternative in alternatives(exercise):
+        changed = with_answers(program, alternative_answers(program, alternative))
+        definitions = reference.definitions(changed)
+        for grade_id, cell in values(exercise).items():
+            passed = [line["passed"] for line in lines_of(cell, definitions)]
+            assert all(passed), (alternative.name, grade_id)
