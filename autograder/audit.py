@@ -176,7 +176,8 @@ def _grade_attack(course: Course, case: Case, student: str, folder: Path) -> Non
     course.grade(HONEST, case.exercise)
     if after != before or _recorded(course, case.exercise)[HONEST] != before[HONEST]:
         case.harm.append("changes another student's score")
-    if not all(line["message"] for lines in case.result["cells"].values() for line in lines):
+    lines = [line for cell in case.result["cells"].values() for line in cell]
+    if not all(line["message"] or line["verdict"] == "passed" for line in lines):
         case.harm.append("has no reason recorded")
     if left_running():
         case.harm.append("leaves processes running")
@@ -220,8 +221,6 @@ def grade_cases(cases: Sequence[Case]) -> list[Case]:
         size = min(8, -(-len(own) // workers))
         chunks += [own[i : i + size] for i in range(0, len(own), size)]
     done: list[Case] = []
-    # one seed, so that a worker evaluates the reference once per exercise
-    seed = [secrets.randbits(32) for _ in range(8)]
     with (
         concurrent.futures.ProcessPoolExecutor(workers) as pool,
         progress("Auditing") as bar,
@@ -281,20 +280,20 @@ def _check_mistake(case: Case, program: str, found: dict) -> None:
             found["surprises"].append(f"mistake {case.name!r} also costs {cell}: {expression}")
 
 
-def _check_visible(case: Case, found: dict) -> None:
-    """The student's own check must say what the grade says, line by line."""
+def disagreements(case: Case) -> list[str]:
+    """Where a student's own check does not say what the grade says, line by line and name by name."""
+    found = []
     for cell, lines in case.result["cells"].items():
         for line in lines:
             # a cell that nobody has begun shows one "To do" and no lines
             shown = case.visible["lines"].get((cell, line["expression"]), False)
             if shown != (line["verdict"] == "passed"):
-                found["disagreements"].append(f"{case.name}: {cell}: {line['expression']}")
+                found.append(f"{case.name}: {cell}: {line['expression']}")
         graded = {line["mistake"] for line in lines} - {None}
         shown_name = case.visible["named"].get(cell)
         if graded != ({shown_name} - {None}):
-            found["disagreements"].append(
-                f"{case.name}: {cell}: named {shown_name!r}, not {graded}"
-            )
+            found.append(f"{case.name}: {cell}: named {shown_name!r}, not {graded}")
+    return found
 
 
 def _check_attack(case: Case, found: dict) -> None:
@@ -371,7 +370,7 @@ def run(exercises: Sequence[str], extra: Path | None = None) -> dict[str, dict]:
             elif case.kind == "extra":
                 found["extra"].append({"name": case.name, **case.result})
             if case.seen:
-                _check_visible(case, found)
+                found["disagreements"] += disagreements(case)
         findings[exercise] = found
     return findings
 

@@ -20,7 +20,7 @@ import sys
 import traceback
 import warnings
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -807,16 +807,19 @@ def _parameters_message(wanted: list, found: list, problem: dict) -> str:
     return problem["message"]
 
 
-def recognise(lines: Sequence[dict], known: Sequence[str] = ()) -> str | None:
+def recognise(lines: Sequence[dict], own: Collection[str], known: Collection[str]) -> str | None:
     """The one known mistake that explains every line of a cell, or None.
 
     lines: one per line and draw, {"passed": bool, "fingerprint": of the value that came, "mistakes":
     {name: fingerprint of what the mistake gives, left out where it gives the right value}}.
-    known: mistakes already recognised in the notebook; they win where several explain the cell.
+    own: the mistakes that this cell is meant to catch. known: those already recognised in the
+    notebook; they win where several explain the cell. No other is named: the lines that would tell
+    it from mistakes that nobody knows stand in its own cell.
     """
     if all(line["passed"] for line in lines):
         return None
     names = dict.fromkeys(name for line in lines for name in line["mistakes"])
+    names = [name for name in names if name in own or name in known]
 
     def explains(name: str) -> bool:
         return all(
@@ -922,16 +925,17 @@ def run_cell(cell_name: str, source: str, definitions: dict[str, Any], catalogue
         lines.append(
             {**line, **verdict, "fingerprint": print_of_value, "mistakes": answer["mistakes"]}
         )
-    _report(lines, catalogue)
+    _report(cell_name, lines, catalogue)
 
 
 _recognised: list[str] = []
 
 
-def _report(lines: list[dict], catalogue: dict) -> None:
+def _report(cell_name: str, lines: list[dict], catalogue: dict) -> None:
     if all(line["aspect"] == "to do" for line in lines):
         raise AutotestFailure(lines[0]["message"])
-    name = recognise(lines, _recognised)
+    own = [name for name, mistake in catalogue.items() if mistake["cell"] == cell_name]
+    name = recognise(lines, own, _recognised)
     if name:
         _recognised.append(name)
     earned = sum(line["points"] for line in lines if line["passed"])

@@ -165,11 +165,13 @@ def check_catalogue(exercise: str, cells: dict[str, dict]) -> None:
         ]
         if all(line["passed"] for line in lines):
             raise CatalogueError(f"{where}: cell {mistake.cell} doesn't catch {mistake.name!r}.")
-        if autotest.recognise(lines) != mistake.name:
+        own = [other.name for other in mistakes(exercise) if other.cell == mistake.cell]
+        if autotest.recognise(lines, own, known=()) != mistake.name:
             twins = [
                 other.name
                 for other in mistakes(exercise)
                 if other is not mistake
+                and other.cell == mistake.cell
                 and all(
                     (other.name in line["mistakes"]) is (not line["passed"])
                     and (

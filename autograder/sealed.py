@@ -139,9 +139,10 @@ class SealedExecute(Execute):
             results, outputs = self._ask(line, values["forbidden"], kernel, deadline)
             lines.append(self._verdict(line, results))
             printed += [output["text"] for output in outputs if output["output_type"] == "stream"]
-        name = autotest.recognise(
-            [result for line in lines for result in line["results"]], self._known
-        )
+        here = cell.metadata.nbgrader.grade_id
+        own = [name for name, mistake in self._catalogue.items() if mistake["cell"] == here]
+        results = [result for line in lines for result in line["results"]]
+        name = autotest.recognise(results, own, self._known)
         if name and name not in self._known:
             self._known.append(name)
         told = False

@@ -115,6 +115,7 @@ def checker_cell(exercise: str) -> NotebookNode:
     catalogue = {
         mistake.name: {
             "function": mistake.function,
+            "cell": mistake.cell,
             "means": mistake.means,
             "hint": mistake.hint,
             "section": mistake.section,

@@ -209,7 +209,7 @@ def attention(
 # ### 2p AUTOTEST gradients(attention, query, key, value)
 # ### 1p AUTOTEST attention(query, key, value, with_empty)
 # ### 1p AUTOTEST gradients(attention, query, key, value, with_empty)
-# ### 1p AUTOTEST [[dtype_of(result) for result in attention(*[x.to(getattr(torch, name)) for x in (query, key, value)])] for name in names]
+# ### 1p AUTOTEST [[[dtype_of(result), result] for result in attention(*[x.to(getattr(torch, name)) for x in (query, key, value)])] for name in names]
 # ### 1p AUTOTEST attention(query, 1e4 + key, value)
 # ### 1p AUTOTEST inputs_after(attention, query, key, value, with_empty)
 

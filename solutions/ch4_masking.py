@@ -244,7 +244,7 @@ def additive(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 # mask = torch.from_numpy(draw.mask(B, T, S, empty=1))
 # names = [["float16", "bfloat16", "float32", "float64"][i % 4] for i in draw.permutation(10)]
 # ### 2p AUTOTEST [additive(mask, torch.float64), additive(mask, torch.float64).isneginf()]
-# ### 1p AUTOTEST [dtype_of(additive(mask, getattr(torch, name))) for name in names]
+# ### 1p AUTOTEST [[dtype_of(bias), bias] for bias in [additive(mask, getattr(torch, name)) for name in names]]
 
 # %% [markdown]
 # **Ignore.** The `key_padding_mask` of `nn.MultiheadAttention` has the shape `(B, S)`, and `True` means *ignore this key*.

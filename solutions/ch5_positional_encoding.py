@@ -207,7 +207,7 @@ class PositionalEncoding(nn.Module):
 # x, names = 10 + draw.tensor(B, T, 2 * half), draw.choices(10, ["float32", "float64"])
 # ### 2p AUTOTEST [[parameter_shapes(module), list({"encoding"} & set(dict(module.named_buffers()))), 2 + module.encoding] for module in [PositionalEncoding(2 * half, max_len=size) for size in sizes]]
 # ### 2p AUTOTEST torch.unique((PositionalEncoding(2 * half, rate, sizes[0]).train()(x) / PositionalEncoding(2 * half, rate, sizes[0]).eval()(x)).round(decimals=4))
-# ### 1p AUTOTEST [dtype_of(PositionalEncoding(2 * half, max_len=sizes[0])(x.to(getattr(torch, name)))) for name in names]
+# ### 1p AUTOTEST [[dtype_of(total), total] for total in [PositionalEncoding(2 * half, max_len=sizes[0])(x.to(getattr(torch, name))) for name in names]]
 
 # %% [markdown]
 # ## 4. Rotary positions
@@ -263,9 +263,9 @@ def rope(x: torch.Tensor, positions: torch.Tensor, theta: float = 10000.0) -> to
 # H, T, half = draw.sizes(3, low=3, high=7)
 # x, positions = draw.tensor(H, T, 2 * half), torch.from_numpy(draw.integers(T, low=5, high=40))
 # names = draw.choices(10, ["float32", "float64"])
-# ### 1p AUTOTEST inputs_after(rope, x, positions)
+# ### 1p AUTOTEST [100 + part for part in inputs_after(rope, x, positions)]
 # ### 1p AUTOTEST [100 + gradient for gradient in gradients(rope, x, positions)["inputs"]]
-# ### 1p AUTOTEST [dtype_of(rope(x.to(getattr(torch, name)), positions)) for name in names]
+# ### 1p AUTOTEST [[dtype_of(turned), 100 + turned] for turned in [rope(x.to(getattr(torch, name)), positions) for name in names]]
 
 # %% [markdown]
 # ## 5. A penalty on distance

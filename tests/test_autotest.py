@@ -144,11 +144,19 @@ def test_a_mistake_is_named_only_if_it_explains_every_line():
         return {"passed": passed, "fingerprint": found, "mistakes": prints}
 
     both = [line(False, 2.0, a=2.0, b=2.0), line(False, 3.0, a=3.0, b=4.0)]
-    assert autotest.recognise(both) == "a"
-    assert autotest.recognise(both[:1]) is None
-    assert autotest.recognise(both[:1], known=["b"]) == "b"
-    assert autotest.recognise([*both, line(False, 9.0)]) is None
-    assert autotest.recognise([line(True, 1.0, a=2.0)]) is None
+    assert autotest.recognise(both, own="ab", known=()) == "a"
+    assert autotest.recognise(both[:1], own="ab", known=()) is None
+    assert autotest.recognise(both[:1], own="ab", known=["b"]) == "b"
+    assert autotest.recognise(both, own=(), known=["b"]) is None
+    assert autotest.recognise([*both, line(False, 9.0)], own="ab", known=()) is None
+    assert autotest.recognise([line(True, 1.0, a=2.0)], own="ab", known=()) is None
+
+
+def test_a_mistake_that_another_cell_catches_is_named_only_after_that_cell():
+    value = autotest.fingerprint(plain(2.0))
+    lines = [{"passed": False, "fingerprint": value, "mistakes": {"a": value}}]
+    assert autotest.recognise(lines, own=(), known=()) is None
+    assert autotest.recognise(lines, own=(), known=["a"]) == "a"
 
 
 def test_an_evaluation_never_raises_but_tells():
