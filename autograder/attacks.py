@@ -284,6 +284,8 @@ SCRIPTS = [
     "<img src=x onerror=alert(1)>",
     "[a link](javascript:alert(1))",
     "[a link](java&#115;cript:alert(1))",
+    "[a link](java&amp;#115;cript:alert(1))",
+    "[a link](javascript&colon;alert(1))",
     "[a link](<java\tscript:alert(1)>)",
     "[a link]: javascript:alert(1)",
     "<svg/onload=alert(1)>",

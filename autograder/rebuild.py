@@ -155,7 +155,11 @@ def clean_markdown(source: str) -> str:
 
     What is no harmless tag stays readable: `p <q` is mathematics, not the tag q.
     """
-    source = re.sub(rf"<(?!/?(?:{HARMLESS})\b[^<>]*>)(?=[a-zA-Z/!?])", "< ", source[:MAX_MARKDOWN])
+    source = re.sub(r"[\x00-\x09\x0b-\x1f\x7f]", " ", source[:MAX_MARKDOWN])
+    # Markdown would decode entities after this: java&#115;cript
+    while (decoded := html.unescape(source)) != source:
+        source = decoded
+    source = re.sub(rf"<(?!/?(?:{HARMLESS})\b[^<>]*>)(?=[a-zA-Z/!?])", "< ", source)
     if re.search(r"<[a-zA-Z/]", source):
         source = nh3.clean(source)
     return re.sub(r"(?i)(javascript|vbscript|data)\s*:", r"\1 ", source)

@@ -109,3 +109,162 @@ def test_an_edited_submission_is_graded_again_and_only_that(copy):
     finally:
         student.write_text(untouched, encoding="utf-8")
         assert run(copy, "autograder", "grade").returncode == 0
+
+
+# nbgrader's own commands --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def stock(copy):
+    """The same course after nbgrader's own generate_assignment, autograde, feedback and export."""
+    generation = "from autograder import generation"
+    source = f"{generation}; generation.write_sources([{EXERCISE!r}])"
+    done = subprocess.run([sys.executable, "-c", source], cwd=copy, check=False)
+    assert done.returncode == 0
+    before = scores(copy)
+    released = (copy / "exercises" / EXERCISE / f"{EXERCISE}.ipynb").read_text(encoding="utf-8")
+    for command in (
+        ("generate_assignment", EXERCISE, "--force"),
+        ("autograde", EXERCISE, "--student=sample-dia", "--force"),
+        ("generate_feedback", EXERCISE, "--student=sample-dia", "--force"),
+        ("export", "--to=grades.csv"),
+    ):
+        done = run(copy, "nbgrader", *command)
+        assert done.returncode == 0, done.stderr
+    return before, released
+
+
+def test_nbgraders_commands_give_what_ours_give(copy, stock):
+    before, released = stock
+    regenerated = copy / "exercises" / EXERCISE / f"{EXERCISE}.ipynb"
+    assert json.loads(regenerated.read_text(encoding="utf-8")) == json.loads(released)
+    assert scores(copy) == before
+    page = copy / "course" / "feedback" / "sample-dia" / EXERCISE / f"{EXERCISE}.html"
+    assert "Hint:" in page.read_text(encoding="utf-8")
+    with (copy / "grades.csv").open(encoding="utf-8") as file:
+        exported = {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
+    assert exported == {f"{SAMPLE_PREFIX}{name}": score for name, score in before.items()}
+
+
+def test_nbgrader_validate_tells_right_from_wrong(copy):
+    for student, words in (("ada", "Success"), ("dia", "FAILED")):
+        folder = copy / "course" / "submitted" / f"{SAMPLE_PREFIX}{student}" / EXERCISE
+        done = run(copy, "nbgrader", "validate", str(folder / f"{EXERCISE}.ipynb"))
+        assert (words.lower() in done.stdout.lower()) is True, done.stdout
+
+
+def test_late_work_pays_the_penalty_that_nbgrader_is_told(copy):
+    config = copy / "nbgrader_config.py"
+    text = config.read_text(encoding="utf-8")
+    stamp = copy / "course" / "submitted" / "sample-ada" / EXERCISE / "timestamp.txt"
+    due = f"--duedate={'2027-03-01 18:00:00 UTC'}"
+    try:
+        config.write_text(text + '\nc.LateSubmissionPlugin.penalty_method = "zero"\n')
+        stamp.write_text("2027-03-01 21:00:00 UTC\n")
+        assert run(copy, "nbgrader", "db", "assignment", "add", EXERCISE, due).returncode == 0
+        command = ("autograde", EXERCISE, "--student=sample-ada", "--force")
+        assert run(copy, "nbgrader", *command).returncode == 0
+        with Gradebook(f"sqlite:///{copy}/course/gradebook.db") as gradebook:
+            submission = gradebook.find_submission(EXERCISE, "sample-ada")
+            (notebook,) = submission.notebooks
+            assert submission.score == automatic_points(copy)
+            assert notebook.late_submission_penalty == submission.score
+    finally:
+        stamp.unlink()
+        config.write_text(text, encoding="utf-8")
+
+
+# What else an instructor and a student meet -------------------------------------------------------
+
+
+def test_the_seed_is_secret_kept_and_renewed_on_request(copy):
+    path = copy / "course" / "seeds.json"
+    before = json.loads(path.read_text())
+    assert path.stat().st_mode & 0o077 == 0
+    assert len(before[EXERCISE]) == 8
+    full = scores(copy)["ada"]
+    assert run(copy, "autograder", "grade", "--new-seed").returncode == 0
+    after = json.loads(path.read_text())
+    assert after[EXERCISE] != before[EXERCISE]
+    assert scores(copy)["ada"] == full and scores(copy)["ida"] == 0
+    assert run(copy, "autograder", "grade").returncode == 0
+    assert json.loads(path.read_text()) == after
+
+
+def test_an_exercise_that_changed_since_it_was_graded_is_refused_or_graded_anew(copy):
+    solution = copy / "solutions" / f"{EXERCISE}.py"
+    notebook = copy / "exercises" / EXERCISE / f"{EXERCISE}.ipynb"
+    real = copy / "course" / "submitted" / "zoe" / EXERCISE
+    kept = {path: path.read_text(encoding="utf-8") for path in (solution, notebook)}
+    real.mkdir(parents=True)
+    try:
+        shutil.copy(copy / "course/submitted/sample-ada" / EXERCISE / notebook.name, real)
+        assert run(copy, "autograder", "grade").returncode == 0
+        changed = kept[solution].replace("### 2p AUTOTEST gradients(", "### 1p AUTOTEST gradients(")
+        changed = changed.replace(
+            '"attention_edges", "grade": true, "points": 7',
+            '"attention_edges", "grade": true, "points": 6',
+        )
+        assert changed != kept[solution]
+        solution.write_text(changed, encoding="utf-8")
+        done = run(copy, "autograder", "grade", "--new-seed")
+        assert done.returncode == 2
+        assert "attention_edges" in done.stderr and "Traceback" not in done.stderr
+        assert run(copy, "autograder", "build", "--exercise", EXERCISE).returncode == 0
+        done = run(copy, "autograder", "grade")
+        assert done.returncode == 2
+        assert "--rerelease" in done.stderr
+        full = scores(copy)["zoe"]
+        done = run(copy, "autograder", "grade", "--rerelease")
+        assert done.returncode == 0, done.stderr
+        assert scores(copy)["zoe"] == full - 1
+    finally:
+        for path, text in kept.items():
+            path.write_text(text, encoding="utf-8")
+        assert run(copy, "autograder", "grade", "--rerelease").returncode == 0
+        shutil.rmtree(real.parent)
+
+
+def test_no_sample_class_is_put_beside_a_real_one(copy):
+    real = copy / "course" / "submitted" / "real"
+    real.mkdir()
+    missing = copy / "course" / "submitted" / "sample-ben" / EXERCISE
+    kept = (missing / f"{EXERCISE}.ipynb").read_text(encoding="utf-8")
+    try:
+        shutil.rmtree(missing)
+        done = run(copy, "autograder", "sample", "--exercise", EXERCISE)
+        assert done.returncode == 0 and "No sample class" in done.stdout
+        assert not missing.exists()
+    finally:
+        missing.mkdir()
+        (missing / f"{EXERCISE}.ipynb").write_text(kept, encoding="utf-8")
+        real.rmdir()
+
+
+def test_lab_copies_what_is_missing_and_overwrites_nothing(copy):
+    assert run(copy, "autograder", "lab", "--copy-only").returncode == 0
+    mine = copy / "work" / EXERCISE / f"{EXERCISE}.ipynb"
+    released = copy / "exercises" / EXERCISE / f"{EXERCISE}.ipynb"
+    assert mine.read_bytes() == released.read_bytes()
+    mine.write_text("my work", encoding="utf-8")
+    other = next(path for path in (copy / "work").iterdir() if path.name != EXERCISE)
+    shutil.rmtree(other)
+    assert run(copy, "autograder", "lab", "--copy-only").returncode == 0
+    assert mine.read_text(encoding="utf-8") == "my work"
+    assert (other / f"{other.name}.ipynb").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("grade", "--exercise", "ch0_nothing"), "There is no exercise 'ch0_nothing'"),
+        (("report", "--submitted", "nowhere"), "Nothing has been graded yet"),
+        (("serve",), "make book"),
+        (("audit", "--exercise", EXERCISE, "--extra", "nowhere"), "There is no folder nowhere"),
+    ],
+)
+def test_an_instructors_error_is_one_line_with_the_way_out(copy, arguments, words):
+    done = run(copy, "autograder", *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
