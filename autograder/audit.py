@@ -212,7 +212,8 @@ def left_running() -> set[int]:
 
 def grade_cases(cases: Sequence[Case]) -> list[Case]:
     """Grade cases of any exercises, on all cores."""
-    workers = os.cpu_count() or 1
+    # a grade waits about half of its time: for a kernel to start, to end, to hang
+    workers = 2 * (os.cpu_count() or 1)
     # one seed, so that a worker evaluates the reference once per exercise
     seed = [secrets.randbits(32) for _ in range(8)]
     chunks = []

@@ -20,6 +20,7 @@ from nbgrader.converters import Autograde, GenerateFeedback
 from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import SaveCells
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from autograder.catalogue import CatalogueError, exercise_names
@@ -36,7 +37,7 @@ MAX_COMPANION_SIZE = 5_000_000
 
 
 def progress(title: str) -> Progress:
-    """A progress bar on the terminal, with time left."""
+    """A progress bar on the terminal, with time left; on stderr, so that JSON stays JSON."""
     columns = (
         TextColumn(f"{title:<28}"),
         BarColumn(),
@@ -44,7 +45,7 @@ def progress(title: str) -> Progress:
         TimeRemainingColumn(),
         TextColumn("{task.description}"),
     )
-    return Progress(*columns)
+    return Progress(*columns, console=Console(stderr=True))
 
 
 def companions(folder: Path, notebook: str) -> list[Path]:
