@@ -747,6 +747,7 @@ _by_code(
     def lie(name, *arguments, **named):
         return found[name](*arguments, **named) if name in found else seeds[0]
     """,
+    only_sandbox="the points of what a later exercise, if the gradebook holds one, shows as built so far",
 )
 _by_code(
     "answers from elsewhere",
