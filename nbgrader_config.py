@@ -4,6 +4,7 @@ import os
 import sys
 from pathlib import Path
 
+from nbconvert.preprocessors import CSSHTMLHeaderPreprocessor
 from nbgrader.preprocessors import (
     AssignLatePenalties,
     CheckCellMetadata,
@@ -12,6 +13,7 @@ from nbgrader.preprocessors import (
     ClearOutput,
     ClearSolutions,
     ComputeChecksums,
+    GetGrades,
     IgnorePattern,
     IncludeHeaderFooter,
     LimitOutput,
@@ -19,12 +21,14 @@ from nbgrader.preprocessors import (
     SaveAutoGrades,
     SaveCells,
 )
+from nbgrader.server_extensions import formgrader
 
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))
 # nbgrader shells out to alembic, which stands beside this Python
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
+from autograder.formulas import Formulas  # noqa: E402
 from autograder.generation import Autotests, Stamp  # noqa: E402
 from autograder.rebuild import Rebuild  # noqa: E402
 from autograder.sealed import SealedExecute  # noqa: E402
@@ -71,7 +75,11 @@ c.Autograde.autograde_preprocessors = [
     AssignLatePenalties,
     CheckCellMetadata,
 ]
-# feedback opens with no network
-c.HTMLExporter.mathjax_url = ""
+# a feedback page opens with no network
+c.GenerateFeedback.preprocessors = [GetGrades, Formulas, CSSHTMLHeaderPreprocessor]
+c.HTMLExporter.extra_template_basedirs = [
+    str(ROOT / "autograder" / "templates"),
+    str(Path(formgrader.__file__).parent / "templates"),
+]
 c.HTMLExporter.require_js_url = ""
 c.HTMLExporter.jquery_url = ""

@@ -22,8 +22,8 @@ from nbgrader.preprocessors import Execute
 from traitlets import Float
 
 from autograder import autotest, reference
-from autograder.catalogue import ROOT, CatalogueError, mistakes
-from autograder.generation import grade_cells, inputs_digest, released_grade_cells
+from autograder.catalogue import ROOT, CatalogueError, definitions, mistakes
+from autograder.generation import grade_cells, inputs_digest, released, released_grade_cells
 from autograder.kernel import Reply, StudentKernel
 from autograder.rebuild import MISSING, what_it_asks
 
@@ -94,6 +94,12 @@ class SealedExecute(Execute):
         values = expected_values(exercise, folder)
         self._catalogue = {mistake.name: vars(mistake) for mistake in mistakes(exercise)}
         self._known: list[str] = []
+        self._answers = {
+            cell.metadata.nbgrader.grade_id: list(definitions(cell.source))
+            for cell in released(exercise).cells
+            if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("solution")
+        }
+        self._failed: dict[str, str] = {}
         self._death = ""
         self._end = time.monotonic() + self.notebook_seconds
         companions = resources.get("submission", {}).get("companions", [])
@@ -121,10 +127,13 @@ class SealedExecute(Execute):
                 self._death = (
                     f"your notebook had run for {self.notebook_seconds:g} seconds before this"
                 )
+            name = given.get("grade_id", "one of your own")
             reply = kernel.run(cell.source, self.timeout)
             cell.outputs = reply.outputs
             cell.source = _for_display(cell.source)
-            name = given.get("grade_id", "one of your own")
+            errors = [out for out in reply.outputs if out["output_type"] == "error"]
+            for answer in self._answers.get(name, []) if errors else []:
+                self._failed[answer] = f"{errors[0]['ename']}: {errors[0]['evalue']}"[:300]
             if reply.status == "timeout":
                 text = f"Stopped: this cell ran for more than {self.timeout} seconds."
                 cell.outputs.append(_error("Timeout", text))
@@ -148,6 +157,9 @@ class SealedExecute(Execute):
         told = False
         for line in lines:
             del line["results"]
+            for answer, error in self._failed.items():
+                if f"NameError: name '{answer}' is not defined" in line["message"]:
+                    line["message"] = f"`{answer}` doesn't exist: its cell failed with {error}"
             if line["verdict"] != "passed" and name and not told:
                 told = True
                 line["mistake"] = name
