@@ -157,10 +157,10 @@ _dressed(
     """,
 )
 _before("warnings turned into errors", "import warnings\nwarnings.simplefilter('error')")
-_before("numpy errors turned into exceptions", "np.seterr(all='raise')")
+_before("numpy errors turned into exceptions", "import numpy as np\nnp.seterr(all='raise')")
 _before(
     "print options changed",
-    "np.set_printoptions(precision=1, threshold=2)\ntorch.set_printoptions(precision=1)",
+    "import numpy as np\nnp.set_printoptions(precision=1, threshold=2)\ntorch.set_printoptions(precision=1)",
 )
 _before(
     "standard output replaced by a tee",
@@ -208,11 +208,15 @@ _after(
     "experiments that raise behind the answers", "raise ValueError('an experiment')", "%no_magic"
 )
 _after("an exit behind every answer", "import sys\nsys.exit('done')")
-_before(
-    "everything deleted and imported again",
-    "%reset -f",
-    "import numpy as np\nimport torch\nfrom torch import nn\nimport torch.nn.functional as F\nimport math",
-)
+
+
+@_oddity("everything deleted and run again")
+def _(notebook: NotebookNode) -> None:
+    first = notebook.cells.index(_answers(notebook)[0])
+    again = [cell.source for cell in notebook.cells if cell.id in ("imports", "built_so_far")]
+    notebook.cells[first:first] = [_code(code) for code in ("%reset -f", *again)]
+
+
 _before(
     "names that tests use too",
     """
@@ -233,7 +237,10 @@ _before("float64 as default dtype", "torch.set_default_dtype(torch.float64)")
 _before("float16 as default dtype", "torch.set_default_dtype(torch.float16)")
 _before("gradients switched off", "torch.set_grad_enabled(False)")
 _before("inference mode entered and never left", "torch.inference_mode().__enter__()")
-_before("seeds set", "import random\nrandom.seed(0)\nnp.random.seed(0)\ntorch.manual_seed(0)")
+_before(
+    "seeds set",
+    "import random\nimport numpy as np\nrandom.seed(0)\nnp.random.seed(0)\ntorch.manual_seed(0)",
+)
 _before(
     "deterministic algorithms and anomaly detection",
     "torch.use_deterministic_algorithms(True)\ntorch.autograd.set_detect_anomaly(True)",
@@ -246,6 +253,7 @@ _before("annotations from the future", "from __future__ import annotations")
 _converted(
     "float32 for NumPy's float64",
     """
+    import numpy as np
     def convert(value):
         return value.astype(np.float32) if isinstance(value, np.ndarray) and value.dtype == float else value
     """,
@@ -253,6 +261,7 @@ _converted(
 _converted(
     "results that aren't contiguous",
     """
+    import numpy as np
     def convert(value):
         if isinstance(value, np.ndarray):
             return np.stack([value, value], axis=-1)[..., 0] if value.ndim < 2 else np.asfortranarray(value)[::1]
@@ -271,17 +280,19 @@ _converted(
 _converted(
     "NumPy scalars for numbers",
     """
+    import numpy as np
     def convert(value):
         return {float: np.float64, int: np.int64, bool: np.bool_}.get(type(value), lambda x: x)(value)
     """,
 )
 _converted(
     "arrays without axes for numbers",
-    "def convert(value):\n    return np.array(value) if isinstance(value, float) else value",
+    "import numpy as np\ndef convert(value):\n    return np.array(value) if isinstance(value, float) else value",
 )
 _converted(
     "array subclasses",
     """
+    import numpy as np
     class Mine(np.ndarray):
         pass
     def convert(value):

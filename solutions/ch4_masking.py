@@ -338,7 +338,7 @@ def leaks(fn: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.
 # ### 1p AUTOTEST leaks(lambda x: (matrix @ (x - x.mean(dim=-1, keepdim=True)).flatten()).reshape(B, T, E), x)
 # ### 1p AUTOTEST leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E), silent)
 # ### 1p AUTOTEST leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E) + x.sum() - x.sum(), x)
-# ### 1p AUTOTEST inputs_after(leaks, lambda x: x.cumsum(dim=1), x)[1]
+# ### 1p AUTOTEST inputs_after(leaks, lambda x: x.cumsum(dim=1), x)[1:]
 
 # %% [markdown]
 # ## 7. A loss that knows the padding
