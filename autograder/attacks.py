@@ -116,12 +116,13 @@ def visible_answers(exercise: str) -> dict[str, dict]:
 # What every attack by code may use: `visible`, the answers in the student's own notebook;
 # `answer(expression)`, the reply they suggest; `asked(text)`, the expression in the grader's question.
 SPY = """
+# an attack that does not get so far proves nothing
 import ast, base64, builtins, gc, glob, json, os, signal, subprocess, sys, threading, time
 import numpy as np, torch
 exercise, MIME, RESULT = {exercise!r}, {mime!r}, {result!r}
 shell, autotest = get_ipython(), sys.modules["_autotest"]
 kernel = shell.kernel
-visible = autotest.unpack({visible!r})
+visible = autotest.unpack(seen)
 def answer(expression):
     return json.dumps([{{**visible[expression], "forbidden": [], "passed": True}}] * 3)
 def asked(text):
@@ -130,6 +131,7 @@ def value_of(expression):
     return autotest.restore(autotest.decode(visible[expression]["value"]))
 def lie(name, *arguments, **named):
     return None
+print("armed")
 """
 LYING_FUNCTION = "def {name}(*arguments, **named):\n    return lie({name!r}, *arguments, **named)"
 LYING_CLASS = """class {name}(torch.nn.Module):
@@ -150,10 +152,14 @@ def _liar(exercise: str, code: str) -> NotebookNode:
         exercise=exercise,
         mime=REPLY_MIME,
         result=RESULT_MIME,
-        visible=pack(visible_answers(exercise)),
     )
+    seen = pack(visible_answers(exercise))
+    # in pieces: a cell has a largest length
+    pieces = [seen[i : i + 80_000] for i in range(0, len(seen), 80_000)]
     first = notebook.cells.index(answer_cell(notebook))
     notebook.cells[first:first] = [
+        new_code_cell("seen = ''"),
+        *(new_code_cell(f"seen += {piece!r}") for piece in pieces),
         new_code_cell(spy.strip()),
         new_code_cell(textwrap.dedent(code).strip()),
     ]

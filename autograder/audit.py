@@ -21,7 +21,7 @@ from nbgrader.api import Gradebook
 from rich.console import Console
 from rich.table import Table
 
-from autograder.attacks import ATTACKS, HONEST, attacks
+from autograder.attacks import ATTACKS, HONEST, SPY, attacks
 from autograder.catalogue import (
     ROOT,
     CatalogueError,
@@ -170,6 +170,8 @@ def _grade_attack(course: Course, case: Case, student: str, folder: Path) -> Non
         return
     finally:
         del course.config["SealedExecute"]
+    if not _was_tried(course.graded_notebook(student, case.exercise)):
+        case.harm.append("was not tried: its first cell failed")
     after = _recorded(course, case.exercise)
     if after.pop(student, None) != case.result["score"]:
         case.harm.append("the gradebook has another score than the report")
@@ -181,6 +183,16 @@ def _grade_attack(course: Course, case: Case, student: str, folder: Path) -> Non
         case.harm.append("has no reason recorded")
     if left_running():
         case.harm.append("leaves processes running")
+
+
+def _was_tried(graded: Path) -> bool:
+    """Whether the code that attacks begin with, if an attack has it, ran to its end."""
+    first_line = SPY.strip().split("\n")[0]
+    return all(
+        any("armed" in out.get("text", "") for out in cell.outputs)
+        for cell in nbformat.read(graded, as_version=4).cells
+        if cell.source.startswith(first_line)
+    )
 
 
 def _recorded(course: Course, exercise: str) -> dict[str, float]:
