@@ -424,7 +424,7 @@ class Transformer(nn.Module):
 # %% active="ipynb" nbgrader={"grade_id": "transformer_values", "grade": true, "points": 9}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
 # B, S, T, H, F = draw.sizes(5, low=2, high=7)
-# D, n, pad = 2 * H, draw.integer(2, 3), draw.integer(1, 4)
+# D, n, pad = 2 * H, 2, draw.integer(1, 4)
 # W, V = draw.sizes(2, low=6, high=12)
 # words, more_words = (torch.from_numpy(draw.integers(B, S, low=pad + 1, high=W - 1)) for _ in range(2))
 # target_in = torch.from_numpy(draw.integers(B, T, low=pad + 1, high=V - 1))
@@ -439,7 +439,7 @@ class Transformer(nn.Module):
 # %% active="ipynb" nbgrader={"grade_id": "transformer_masks", "grade": true, "points": 9}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
 # B, S, T, H, F = draw.sizes(5, low=3, high=7)
-# D, n, pad = 2 * H, draw.integer(1, 2), draw.integer(1, 4)
+# D, n, pad = 2 * H, 1, draw.integer(1, 4)
 # W, V = draw.sizes(2, low=8, high=12)
 # words, more_words = (torch.from_numpy(draw.integers(B, S, low=0, high=W - 1)) for _ in range(2))
 # target, other = (torch.from_numpy(draw.integers(B, T, low=pad + 1, high=V - 1)) for _ in range(2))
