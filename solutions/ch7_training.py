@@ -37,12 +37,24 @@
 
 # %% nbgrader={"grade_id": "imports", "locked": true}
 import math
+import time
 from collections import Counter
 from collections.abc import Callable
 
 import torch
+from torch import nn
 
+from solutions.ch2_scaled_dot_product import attention  # noqa: F401
 from solutions.ch3_multi_head import MultiHeadAttention, merge_heads, split_heads
+from solutions.ch4_masking import causal_mask, combine, from_key_padding  # noqa: F401
+from solutions.ch5_positional_encoding import PositionalEncoding, sinusoidal  # noqa: F401
+from solutions.ch6_transformer import (  # noqa: F401
+    DecoderLayer,
+    EncoderLayer,
+    FeedForward,
+    Transformer,
+    shift,
+)
 
 # %% [markdown]
 # ## 1. A smoothed loss
@@ -411,3 +423,103 @@ def corpus_bleu(hypotheses: list[list[str]], references: list[list[str]], n: int
 # ### 1p AUTOTEST corpus_bleu(stutter, right, 2)
 # ### 1p AUTOTEST corpus_bleu(holes, right)
 # ### 2p AUTOTEST [corpus_bleu(tiny, right, n) for n in range(1, 6)] + [corpus_bleu(noisy, right[::-1], 5), corpus_bleu(right, right)]
+
+# %% [markdown]
+# ## 7. All of it
+#
+# You get pairs of sentences of a small language that nobody has seen before: every word has one translation, and the order of the words changes by
+# one rule. Which words and which rule is drawn anew each time. Train a model, and return a function that translates.
+#
+# - A sentence is a list of whole numbers from 3 to 99. So 0, 1 and 2 are free for padding, BOS and EOS.
+# - `translate` gets a list of source sentences and returns the list of their translations, without BOS, EOS and padding.
+# - `fit` has to be back after `seconds` seconds; leave some room. It runs on one thread.
+# - The check gives 2,000 pairs of 3 to 6 words, a vocabulary of 10 to 16 words and 20 seconds, and then asks for sentences that are not among the pairs. At
+#   least 95 % of them must be right in every word.
+#
+# The cell *What you have built so far* has the `Transformer` of exercise 6, with `encode`, `decode` and `shift`. One layer on each side and a width of 48 are enough. Worth a thought:
+# the size of the batch, how large the learning rate is and what becomes of it towards the end, and a few pairs kept aside that tell you how well it goes.
+
+
+# %% nbgrader={"grade_id": "fit", "solution": true}
+def fit(
+    pairs: list[tuple[list[int], list[int]]], seconds: float
+) -> Callable[[list[list[int]]], list[list[int]]]:
+    """Train a translator.
+
+    Args:
+        pairs: source and target sentences, lists of numbers from 3 to 99.
+        seconds: the time that may be used, by the clock on the wall.
+
+    Returns:
+        A function from a list of source sentences to the list of their translations.
+    """
+    ### BEGIN SOLUTION
+    begin, pad, bos, eos = time.monotonic(), 0, 1, 2
+
+    def padded(rows: list[list[int]]) -> torch.Tensor:
+        rows = [torch.tensor(row) for row in rows]
+        return nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=pad)
+
+    source = padded([words for words, _ in pairs])
+    target = padded([[bos, *words, eos] for _, words in pairs])
+    vocab = 1 + int(max(source.max(), target.max()))
+    model = Transformer(vocab, vocab, d_model=48, n_heads=4, n_layers=1, d_ff=96, pad=pad)
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.01, betas=(0.9, 0.98))
+
+    @torch.no_grad()
+    def translate(sentences: list[list[int]]) -> list[list[int]]:
+        rows = padded(sentences)
+        memory = model.encode(rows)
+        ids = greedy_decode(
+            lambda prefix: model.decode(prefix, memory, rows)[:, -1].log_softmax(dim=-1),
+            *(bos, eos, target.shape[1], len(rows), pad),
+        )
+        return [[word for word in row if word not in (pad, eos)] for row in ids.tolist()]
+
+    aside, step = pairs[:100], 0
+    # a third of the time is left over, for a machine that has other things to do as well
+    while (left := 1 - (time.monotonic() - begin) / (0.67 * seconds)) > 0:
+        step += 1
+        optimiser.param_groups[0]["lr"] = 0.01 * min(1, step / 50) * left
+        rows = torch.randint(len(aside), len(pairs), (128,))
+        target_in, target_out = shift(target[rows])
+        logits = model(source[rows], target_in)
+        loss = smoothed_cross_entropy(logits, target_out, 0.0, pad)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        if step % 100 == 0:
+            found = translate([words for words, _ in aside])
+            if found == [list(words) for _, words in aside]:
+                break
+    return translate
+    ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "fit_values", "grade": true, "points": 6}
+# agreement("targets", share=0.95, seconds=60)
+# n_words, rule = draw.integer(10, 16), draw.integer(0, 3)
+# secret = 3 + draw.permutation(n_words)
+# lengths = draw.integers(2400, low=3, high=6).tolist()
+# drawn = draw.integers(2400, 6, low=0, high=n_words - 1).tolist()
+# words = [row[:length] for row, length in zip(drawn, lengths)]
+# turned = [[row[::-1], row[1:] + row[:1], row[-1:] + row[:-1], row[len(row) // 2 :] + row[: len(row) // 2]][rule] for row in words]
+# sources = [[3 + word for word in row] for row in words]
+# translated = [[int(secret[word]) for word in row] for row in turned]
+# pairs = [[source, target] for source, target in zip(sources[:2000], translated)]
+# new = [i for i in range(2000, 2400) if sources[i] not in sources[:2000]][:200]
+# unseen, targets = [sources[i] for i in new], [translated[i] for i in new]
+# ### 6p AUTOTEST fit(pairs, 20)(unseen)
+
+# %% [markdown] nbgrader={"grade_id": "two_scores", "grade": true, "solution": true, "points": 3}
+# **Written answer.** Two reports on the same test set: one says BLEU 41.0, the other 38.5. Name three things in how the score was made that could explain the difference without any model being
+# better, say what each of them does to the number, and what a report must state so that others can compare. Three to six sentences.
+#
+# ### BEGIN SOLUTION
+# The text may have been lowercased, which turns wrong capitals into matches. It may have been split differently: BLEU on tokens (or on pieces of words) counts other n-grams
+# than BLEU on plain text that a standard tokeniser has split, and punctuation split off gives more easy matches. Smoothing, the number of references or the mean of the sentences' scores in place of
+# the corpus's change the formula itself. The search counts as well: beam size and length penalty, which moves the brevity penalty, and whether a checkpoint was chosen on the test set.
+# A report must state the score with its version, tokenisation, case, smoothing and number of references, as sacreBLEU's signature does, and which files were compared.
+#
+# Rubric: 1 point for three causes; 1 point for what at least two of them do to the number; 1 point for the signature or a list that says the same (tokenisation, case, smoothing, references, version).
+# ### END SOLUTION
