@@ -127,7 +127,7 @@ def smoothed_cross_entropy(logits, targets, smoothing, pad):
         means="A sentence that needs all of max_len is one token too short.",
         hint="With max_len=1, how many tokens should come out, and how many does your prefix hold then?",
         section="ch7-greedy",
-        edits=[("<= max_len", "< max_len")],
+        edits=[("prefix.shape[1] <= max_len", "prefix.shape[1] < max_len")],
     ),
     # beam_search --------------------------------------------------------------------------------
     Mistake(
