@@ -600,6 +600,20 @@ def difference(expected: dict, got: dict, where: str = "") -> dict | None:
     return None
 
 
+def _disagreement(expected: dict, got: dict, share: float) -> dict | None:
+    """Why fewer than this share of a list's items are the expected ones, or None. Both are decoded."""
+    if got["kind"] != "list" or len(got["items"]) != len(expected["items"]):
+        return difference(expected, got)
+    pairs = zip(expected["items"], got["items"], strict=True)
+    problems = [difference(*pair, f"part {n}") for n, pair in enumerate(pairs, start=1)]
+    wrong = [problem for problem in problems if problem]
+    if 1 - len(wrong) / len(problems) >= share:
+        return None
+    right = f"{len(problems) - len(wrong)} of {len(problems)} parts are right"
+    message = f"{right}, {share:.0%} are asked for; the first that is not: {wrong[0]['message']}"
+    return {"aspect": "agreement", "message": message}
+
+
 def _inside(where: str, place: str) -> str:
     return f"{where}, {place}" if where else place
 
@@ -783,7 +797,10 @@ def judge(expected: dict, got: dict) -> dict:
         return {"passed": False, "aspect": "forbidden", "message": message}
     if is_to_do(value):
         return {"passed": False, "aspect": "to do", "message": value["message"]}
-    problem = difference(decode(expected["value"]), value)
+    if "share" in expected:
+        problem = _disagreement(decode(expected["value"]), value, expected["share"])
+    else:
+        problem = difference(decode(expected["value"]), value)
     if problem is None:
         return {"passed": True, "aspect": "", "message": ""}
     wanted, found = expected.get("parameters"), got.get("parameters")
@@ -869,19 +886,27 @@ def parse_cell(source: str) -> tuple[list[str], list[str | dict]]:
     """A grade cell's forbidden names, and its steps in order.
 
     A step is the text of an input statement or a line {"expression", "points", "answer"}. The
-    `%%autotest` line, if there is one, is skipped.
+    `%%autotest` line, if there is one, is skipped. After `agreement("targets", share=..., seconds=...)`
+    lines hold "truth", "share" and "seconds" as well: no value of the reference is expected then, but
+    the drawn input of that name, of whose items at least this share must come back. Such a line, which
+    trains a model, is asked once, and has so much time.
     """
     body = "\n".join(line for line in source.split("\n") if not line.startswith("%%autotest"))
     forbidden: list[str] = []
     steps: list[str | dict] = []
+    agreement: dict[str, Any] = {}
     for node in ast.parse(body).body:
         call = node.value if isinstance(node, ast.Expr) else None
         name = getattr(getattr(call, "func", None), "id", None)
         if name == "forbid":
             forbidden += [ast.literal_eval(argument) for argument in call.args]
-        elif name == "check":
-            line = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
-            steps.append({"expression": ast.literal_eval(call.args[0]), **line})
+        elif name in ("check", "agreement"):
+            named = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+            first = ast.literal_eval(call.args[0])
+            if name == "check":
+                steps.append({"expression": first, **named, **agreement})
+            else:
+                agreement = {"truth": first, **named}
         else:
             steps.append(ast.unparse(node))
     return forbidden, steps

@@ -259,10 +259,11 @@ def check_release(exercise: str, release: NotebookNode, db_url: str) -> None:
 def what_it_asks(source: str) -> list:
     """A grade cell's inputs, expressions and points, without the numbers baked into it."""
     forbidden, steps = parse_cell(source)
-    lines = [
-        step if isinstance(step, str) else [step["expression"], step["points"]] for step in steps
+    asked = [
+        step if isinstance(step, str) else {k: v for k, v in step.items() if k != "answer"}
+        for step in steps
     ]
-    return [forbidden, lines]
+    return [forbidden, asked]
 
 
 class Rebuild(NbGraderPreprocessor):

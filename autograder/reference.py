@@ -47,6 +47,11 @@ def _used(expression: str, inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _expected(where: str, program: str, line: dict, inputs: dict, seed: int) -> dict:
+    if "truth" in line:
+        if not isinstance(inputs.get(line["truth"]), list):
+            raise CatalogueError(f"{where}: agreement needs a drawn list {line['truth']!r}.")
+        value = autotest.encode(inputs[line["truth"]])
+        return {"value": value, "parameters": [], "share": line["share"]}
     names = {**definitions(program), **autotest.HELPERS, **inputs}
     result = autotest.evaluate(line["expression"], names, seed)
     value = result["value"]
@@ -79,6 +84,8 @@ def cell_values(exercise: str, grade_id: str, source: str, seeds: Sequence[Seque
         seed = draw.parameter_seed
         # one pass for every program, because each evaluation needs inputs that nobody has changed
         for number, (line, inputs) in enumerate(_run(where, steps, draw)):
+            if "truth" in line and lines[number]["draws"]:
+                continue
             packed = {
                 name: autotest.encode(v) for name, v in _used(line["expression"], inputs).items()
             }
@@ -90,10 +97,11 @@ def cell_values(exercise: str, grade_id: str, source: str, seeds: Sequence[Seque
             def fresh(packed: dict = packed) -> dict[str, Any]:
                 return {k: autotest.restore(autotest.decode(tree)) for k, tree in packed.items()}
 
-            expected = _expected(where, program, line, fresh(), seed)
+            expected = _expected(where, program, line, {**inputs, **fresh()}, seed)
             right = autotest.fingerprint(autotest.decode(expected["value"]))
             prints = {}
-            for name, wrong_program in wrong.items():
+            # what is trained has no fingerprint
+            for name, wrong_program in ({} if "truth" in line else wrong).items():
                 names = {**definitions(wrong_program), **autotest.HELPERS, **fresh()}
                 got = autotest.evaluate(line["expression"], names, seed)
                 if not autotest.judge(expected, got)["passed"]:

@@ -143,7 +143,7 @@ class SealedExecute(Execute):
 
     def _grade_cell(self, cell: NotebookNode, values: dict, kernel: StudentKernel | None) -> None:
         lines, printed = [], []
-        deadline = time.monotonic() + self.grade_cell_seconds
+        deadline = time.monotonic() + max(map(self._seconds, values["lines"]))
         for line in values["lines"]:
             results, outputs = self._ask(line, values["forbidden"], kernel, deadline)
             lines.append(self._verdict(line, results))
@@ -167,6 +167,9 @@ class SealedExecute(Execute):
                 line["message"] += "\n" + autotest.explain(mistake, line["expression"])
         _write_verdict(cell, lines, "".join(printed))
 
+    def _seconds(self, line: dict) -> float:
+        return line.get("seconds", self.grade_cell_seconds)
+
     def _ask(
         self, line: dict, forbidden: list[str], kernel: StudentKernel | None, deadline: float
     ) -> tuple[Any, list[NotebookNode]]:
@@ -177,7 +180,7 @@ class SealedExecute(Execute):
             return self._death or "the Python process had ended", []
         seconds = deadline - time.monotonic()
         if seconds <= 0:
-            limit = f"{self.grade_cell_seconds:g} seconds"
+            limit = f"{self._seconds(line):g} seconds"
             return f"not run: the lines above used up this cell's {limit}", []
         draws = [
             {"inputs": draw["inputs"], "parameter_seed": draw["parameter_seed"]}
@@ -189,7 +192,7 @@ class SealedExecute(Execute):
             self._death = f"your code ended the Python process during `{line['expression']}`"
         if reply.status == "timeout":
             return (
-                f"no answer within {self.grade_cell_seconds:g} seconds: does a loop never end?",
+                f"no answer within {self._seconds(line):g} seconds: does a loop never end?",
                 reply.outputs,
             )
         if reply.value is None:

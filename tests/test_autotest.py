@@ -253,3 +253,31 @@ def test_each_line_gets_inputs_that_nobody_has_changed():
         seen.append(inputs["x"].tolist())
         inputs["x"] += 1
     assert seen == [[0, 0], [0, 0]]
+
+
+AGREEMENT = """%%autotest c
+agreement('targets', share=0.75, seconds=40)
+targets = [[int(n)] for n in draw.permutation(8)]
+rows = targets[::-1]
+check('answer(rows)', points=2)"""
+
+
+def test_a_share_of_a_list_can_be_asked_for():
+    _, steps = autotest.parse_cell(AGREEMENT)
+    (line,) = (step for step in steps if isinstance(step, dict))
+    assert (line["truth"], line["share"], line["seconds"]) == ("targets", 0.75, 40)
+    expected = {"value": autotest.encode([[1, 2], [3], [4], [5]]), "share": 0.75}
+
+    def judged(value):
+        return autotest.judge(expected, {"value": autotest.encode(value)})
+
+    assert judged([[1, 2], [3], [4], [5]])["passed"]
+    assert judged([[1, 2], [3], [4], [0]])["passed"]
+    half = judged([[1, 2], [3], [0], "five"])
+    assert not half["passed"] and half["aspect"] == "agreement"
+    assert "2 of 4 parts are right, 75% are asked for" in half["message"]
+    assert "part 3" in half["message"]
+    for other in (None, [], [[1, 2], [3], [4]], {"0": [1, 2]}, torch.ones(4), "text"):
+        assert not judged(other)["passed"]
+    error = autotest.evaluate("1 / 0", {}, 0)
+    assert autotest.judge(expected, error)["aspect"] == "error"

@@ -8,7 +8,7 @@ import nbformat
 import numpy as np
 import pytest
 
-from autograder import autotest, generation, reference, source
+from autograder import autotest, generation, rebuild, reference, source
 from autograder.catalogue import (
     ROOT,
     CatalogueError,
@@ -195,6 +195,31 @@ def test_an_autotest_that_a_constant_would_pass_is_refused(monkeypatch, tmp_path
     ((grade_id, text),) = generation.grade_cells(name).items()
     with pytest.raises(CatalogueError, match="100% of 200 seeds"):
         reference.check_variety(name, grade_id, text)
+
+
+def test_what_a_line_must_agree_with_stays_with_the_grader(monkeypatch, tmp_path):
+    cell = (
+        "# agreement('twice', share=0.9, seconds=30)\n# x = draw.integers(5, low=0, high=99).tolist()\n"
+        "# twice = [2 * number for number in x]\n# ### 2p AUTOTEST [double(number) for number in x]"
+    )
+    name = solution_with(monkeypatch, tmp_path, cell)
+    ((grade_id, text),) = generation.grade_cells(name).items()
+    (line,) = reference.cell_values(name, grade_id, text, [[0], [1], [2]])["lines"]
+    (drawn,) = line["draws"]  # once, as training takes its time
+    assert list(drawn["inputs"]) == ["x"] and line["seconds"] == 30
+    assert drawn["expected"]["share"] == 0.9 and not drawn["mistakes"]
+    x, twice = (
+        autotest.restore(autotest.decode(tree))
+        for tree in (drawn["inputs"]["x"], drawn["expected"]["value"])
+    )
+    assert twice == [2 * number for number in x]
+    reference.check_variety(name, grade_id, text)
+    other = text.replace("0.9", "0.8")
+    assert rebuild.what_it_asks(text) != rebuild.what_it_asks(other)
+    with pytest.raises(CatalogueError, match="needs a drawn list 'thrice'"):
+        reference.cell_values(
+            name, grade_id, text.replace("agreement('twice'", "agreement('thrice'"), [[0]]
+        )
 
 
 @pytest.mark.parametrize("expression", ["double(None)", "double", "{double: 1}.keys()"])
