@@ -1,0 +1,390 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Exercise 6: The Transformer
+#
+# Everything is there: attention, heads, masks, positions. Here you put them together, first into the two layers of the
+# Transformer (Vaswani et al., 2017) and then into the whole model. Chapter 6 has the ideas, and what happens where one of them is left out.
+#
+# Replace each `raise NotImplementedError(...)` by your code and run the check below it.
+# A check draws inputs in which all sizes differ and compares your values with the right ones.
+# When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
+# helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
+#
+# The letters are the same everywhere in this notebook:
+#
+# | letter | size |
+# |---|---|
+# | `B` | examples in a batch |
+# | `S` | source tokens |
+# | `T` | target tokens |
+# | `D` | `d_model`, the width of the vectors |
+# | `H` | heads; `H` divides `D` |
+# | `F` | `d_ff`, the width inside the feed-forward network |
+# | `V` | tokens in the vocabulary of the target |
+#
+# A mask is boolean, and `True` means *may attend*. The grader sets weights by the names of your attributes, so these names are part of each task.
+#
+# The cell *What you have built so far* holds what earlier exercises built: `attention` (2), `MultiHeadAttention` (3), `causal_mask`, `combine` and
+# `from_key_padding` (4), `PositionalEncoding` (5). You may put your own in their place. You need nothing else: PyTorch's ready-made attention and Transformer layers may not be called here.
+
+# %% nbgrader={"grade_id": "imports", "locked": true}
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from solutions.ch2_scaled_dot_product import attention
+from solutions.ch3_multi_head import MultiHeadAttention, merge_heads, split_heads  # noqa: F401
+from solutions.ch4_masking import causal_mask, combine, from_key_padding
+from solutions.ch5_positional_encoding import PositionalEncoding, sinusoidal  # noqa: F401
+
+# %% [markdown]
+# ## 1. The feed-forward network
+#
+# $$\operatorname{FFN}(x) = W_2 \max(0,\, W_1 x + b_1) + b_2$$
+#
+# Two linear layers with a ReLU between them, applied to each position on its own: `linear1` from `D` to `F`, `linear2` back from `F` to `D`, both with bias.
+# In training mode, dropout acts on what the ReLU gives.
+
+
+# %% nbgrader={"grade_id": "FeedForward", "solution": true}
+class FeedForward(nn.Module):
+    """Two linear layers with a ReLU between them, the same for every position.
+
+    Source: Vaswani et al. (2017), equation 2.
+
+    Args:
+        d_model: width D of the vectors that come in and go out.
+        d_ff: width F in between.
+        dropout: the probability of dropping an entry after the ReLU, in training mode.
+    """
+
+    def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        ### BEGIN SOLUTION
+        self.linear1 = nn.Linear(d_model, d_ff)
+        self.linear2 = nn.Linear(d_ff, d_model)
+        self.dropout = nn.Dropout(dropout)
+        ### END SOLUTION
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Work on every position.
+
+        Args:
+            x: (..., D).
+
+        Returns:
+            (..., D).
+        """
+        ### BEGIN SOLUTION
+        return self.linear2(self.dropout(self.linear1(x).relu()))
+        ### END SOLUTION
+
+
+# %% [markdown]
+# ## 2. The encoder layer
+#
+# Two sublayers, self-attention and the feed-forward network. Each has a residual connection and a layer normalisation, in one of two orders:
+#
+# | `norm_first` | a sublayer `f` turns `x` into | who does it |
+# |---|---|---|
+# | `True` | `x + dropout(f(norm(x)))` | most models since about 2019 |
+# | `False` | `norm(x + dropout(f(x)))` | figure 1 of the paper |
+#
+# - The parts are called `self_attention` (a `MultiHeadAttention` with bias), `feed_forward`, `norm1` (for the attention) and `norm2` (for the feed-forward network). The norms are
+#   `nn.LayerNorm` as PyTorch makes them.
+# - In self-attention the same tensor is query, key and value.
+# - `attention` is the function that the heads use, and `dropout` is also the dropout of the feed-forward network.
+
+
+# %% nbgrader={"grade_id": "EncoderLayer", "solution": true}
+class EncoderLayer(nn.Module):
+    """Self-attention, then a feed-forward network, each with residual and layer norm.
+
+    Source: Vaswani et al. (2017), section 3.1; with norm_first, Xiong et al. (2020), figure 1 (b).
+
+    Args:
+        d_model: width D of the vectors.
+        n_heads: number of heads.
+        d_ff: width inside the feed-forward network.
+        dropout: the probability of dropping an entry of a sublayer's result before it is added.
+        norm_first: normalise what goes into a sublayer (True) or the sum that comes after it (False).
+        attention: function of (query, key, value, mask) that returns (output, weights or None).
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        dropout: float = 0.0,
+        norm_first: bool = True,
+        attention: Callable = attention,
+    ) -> None:
+        super().__init__()
+        ### BEGIN SOLUTION
+        self.self_attention = MultiHeadAttention(d_model, n_heads, attention)
+        self.feed_forward = FeedForward(d_model, d_ff, dropout)
+        self.norm1 = nn.LayerNorm(d_model)
+        self.norm2 = nn.LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
+        self.norm_first = norm_first
+        ### END SOLUTION
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
+        """Let every position look at the others, then think by itself.
+
+        Args:
+            x: (B, S, D).
+            mask: broadcastable to (B, H, S, S), boolean, True = may attend. None = no mask.
+
+        Returns:
+            (B, S, D).
+        """
+        ### BEGIN SOLUTION
+        if self.norm_first:
+            normed = self.norm1(x)
+            x = x + self.dropout(self.self_attention(normed, normed, normed, mask)[0])
+            return x + self.dropout(self.feed_forward(self.norm2(x)))
+        x = self.norm1(x + self.dropout(self.self_attention(x, x, x, mask)[0]))
+        return self.norm2(x + self.dropout(self.feed_forward(x)))
+        ### END SOLUTION
+
+
+# %% [markdown]
+# ## 3. The decoder layer
+#
+# Three sublayers: self-attention among the targets, *cross-attention* from the targets to the memory (the encoder's result), and the feed-forward network.
+# Residuals and norms are as in the encoder.
+#
+# - The parts are called `self_attention`, `cross_attention`, `feed_forward`, and `norm1`, `norm2` and `norm3` in this order.
+# - In cross-attention the targets ask: they are the query, and the memory is key and value. The memory goes in as it is, with no norm of this layer on it.
+# - `target_mask` belongs to the self-attention, `memory_mask` to the cross-attention.
+
+
+# %% nbgrader={"grade_id": "DecoderLayer", "solution": true}
+class DecoderLayer(nn.Module):
+    """Self-attention, cross-attention to the memory, then a feed-forward network.
+
+    Source: Vaswani et al. (2017), section 3.1; with norm_first, Xiong et al. (2020), figure 1 (b).
+
+    Args:
+        d_model: width D of the vectors, the memory's too.
+        n_heads: number of heads.
+        d_ff: width inside the feed-forward network.
+        dropout: the probability of dropping an entry of a sublayer's result before it is added.
+        norm_first: normalise what goes into a sublayer (True) or the sum that comes after it (False).
+        attention: function of (query, key, value, mask) that returns (output, weights or None).
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        d_ff: int,
+        dropout: float = 0.0,
+        norm_first: bool = True,
+        attention: Callable = attention,
+    ) -> None:
+        super().__init__()
+        ### BEGIN SOLUTION
+        self.self_attention = MultiHeadAttention(d_model, n_heads, attention)
+        self.cross_attention = MultiHeadAttention(d_model, n_heads, attention)
+        self.feed_forward = FeedForward(d_model, d_ff, dropout)
+        self.norm1 = nn.LayerNorm(d_model)
+        self.norm2 = nn.LayerNorm(d_model)
+        self.norm3 = nn.LayerNorm(d_model)
+        self.dropout = nn.Dropout(dropout)
+        self.norm_first = norm_first
+        ### END SOLUTION
+
+    def forward(
+        self,
+        y: torch.Tensor,
+        memory: torch.Tensor,
+        target_mask: torch.Tensor | None = None,
+        memory_mask: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """Let every target look at the targets and at the memory, then think by itself.
+
+        Args:
+            y: (B, T, D), the targets.
+            memory: (B, S, D).
+            target_mask: broadcastable to (B, H, T, T), boolean, True = may attend. None = no mask.
+            memory_mask: broadcastable to (B, H, T, S), likewise.
+
+        Returns:
+            (B, T, D).
+        """
+        ### BEGIN SOLUTION
+        if self.norm_first:
+            normed = self.norm1(y)
+            y = y + self.dropout(self.self_attention(normed, normed, normed, target_mask)[0])
+            normed = self.norm2(y)
+            y = y + self.dropout(self.cross_attention(normed, memory, memory, memory_mask)[0])
+            return y + self.dropout(self.feed_forward(self.norm3(y)))
+        y = self.norm1(y + self.dropout(self.self_attention(y, y, y, target_mask)[0]))
+        y = self.norm2(y + self.dropout(self.cross_attention(y, memory, memory, memory_mask)[0]))
+        return self.norm3(y + self.dropout(self.feed_forward(y)))
+        ### END SOLUTION
+
+
+# %% [markdown]
+# ## 4. The Transformer
+#
+# The whole model, from token numbers to logits.
+#
+# | attribute | what it is |
+# |---|---|
+# | `source_embedding`, `target_embedding` | `nn.Embedding`, one for each vocabulary, not shared |
+# | `encoder`, `decoder` | `nn.ModuleList` of `n_layers` encoder or decoder layers, each with weights of its own |
+# | `encoder_norm`, `decoder_norm` | with `norm_first`, an `nn.LayerNorm` after the last layer: a sum that nobody has normalised yet would come out otherwise. Without `norm_first`, nothing |
+# | `project` | `nn.Linear` with bias, from `D` to the target's vocabulary, not tied to the embedding |
+#
+# - Tokens become vectors: the embedding, times $\sqrt D$, plus the sinusoidal positions (counted from 0, padding included), then dropout.
+# - The masks are built here, from `pad`. No query attends to a key that is padding, wherever the padding stands: neither in the encoder, nor among the
+#   targets, nor in the memory. A target attends to itself and to earlier targets only. All of this holds in training and in evaluation mode alike.
+# - What comes out at positions that are padding themselves is never looked at.
+# - `forward` is `decode` after `encode`. A program that translates calls `encode` once and `decode` for every new token.
+#
+# Two things are not graded. Start the embeddings with a standard deviation of $D^{-1/2}$, so that they are about as large as the positions once they have been
+# scaled. And all other layers may start as PyTorch starts them.
+
+
+# %% nbgrader={"grade_id": "Transformer", "solution": true}
+class Transformer(nn.Module):
+    """An encoder-decoder Transformer from token numbers to logits.
+
+    Source: Vaswani et al. (2017), section 3.
+
+    Args:
+        source_vocab: number of tokens of the source language.
+        target_vocab: number of tokens V of the target language.
+        d_model: width D of the vectors, even.
+        n_heads: number of heads, which divides d_model.
+        n_layers: number of encoder layers, and of decoder layers.
+        d_ff: width inside the feed-forward networks.
+        dropout: the probability of dropping, in the layers and after the positions are added.
+        pad: the token that is padding, in both languages.
+        norm_first: as in the layers; True adds a layer norm at the end of encoder and decoder.
+        attention: function of (query, key, value, mask) that returns (output, weights or None).
+    """
+
+    def __init__(
+        self,
+        source_vocab: int,
+        target_vocab: int,
+        d_model: int,
+        n_heads: int,
+        n_layers: int,
+        d_ff: int,
+        dropout: float = 0.0,
+        pad: int = 0,
+        norm_first: bool = True,
+        attention: Callable = attention,
+    ) -> None:
+        super().__init__()
+        ### BEGIN SOLUTION
+        self.pad = pad
+        self.scale = d_model**0.5
+        self.source_embedding = nn.Embedding(source_vocab, d_model)
+        self.target_embedding = nn.Embedding(target_vocab, d_model)
+        for embedding in (self.source_embedding, self.target_embedding):
+            nn.init.normal_(embedding.weight, std=d_model**-0.5)
+        self.positions = PositionalEncoding(d_model, dropout)
+        sizes = d_model, n_heads, d_ff, dropout, norm_first, attention
+        self.encoder = nn.ModuleList(EncoderLayer(*sizes) for _ in range(n_layers))
+        self.decoder = nn.ModuleList(DecoderLayer(*sizes) for _ in range(n_layers))
+        self.encoder_norm = nn.LayerNorm(d_model) if norm_first else nn.Identity()
+        self.decoder_norm = nn.LayerNorm(d_model) if norm_first else nn.Identity()
+        self.project = nn.Linear(d_model, target_vocab)
+        ### END SOLUTION
+
+    def encode(self, source: torch.Tensor) -> torch.Tensor:
+        """Read the source.
+
+        Args:
+            source: (B, S), token numbers.
+
+        Returns:
+            The memory (B, S, D).
+        """
+        ### BEGIN SOLUTION
+        mask = from_key_padding(source == self.pad)
+        x = self.positions(self.source_embedding(source) * self.scale)
+        for layer in self.encoder:
+            x = layer(x, mask)
+        return self.encoder_norm(x)
+        ### END SOLUTION
+
+    def decode(
+        self, target_in: torch.Tensor, memory: torch.Tensor, source: torch.Tensor
+    ) -> torch.Tensor:
+        """Predict, at every target position, the token that comes next.
+
+        Args:
+            target_in: (B, T), token numbers.
+            memory: (B, S, D), from encode.
+            source: (B, S), the tokens that the memory was made of; they tell where padding is.
+
+        Returns:
+            Logits (B, T, V).
+        """
+        ### BEGIN SOLUTION
+        future = causal_mask(target_in.shape[1]).to(target_in.device)
+        target_mask = combine(from_key_padding(target_in == self.pad), future)
+        memory_mask = from_key_padding(source == self.pad)
+        y = self.positions(self.target_embedding(target_in) * self.scale)
+        for layer in self.decoder:
+            y = layer(y, memory, target_mask, memory_mask)
+        return self.project(self.decoder_norm(y))
+        ### END SOLUTION
+
+    def forward(self, source: torch.Tensor, target_in: torch.Tensor) -> torch.Tensor:
+        """Encode the source and decode the target, all positions at once.
+
+        Args:
+            source: (B, S), token numbers.
+            target_in: (B, T), token numbers.
+
+        Returns:
+            Logits (B, T, V).
+        """
+        ### BEGIN SOLUTION
+        return self.decode(target_in, self.encode(source), source)
+        ### END SOLUTION
+
+
+# %% [markdown]
+# ## 5. What goes in and what should come out
+#
+# In training the decoder gets the right translation, and at each position it has to predict the token after it. So its input is the target without
+# the last token, and its answer is the target without the first.
+#
+# A small case: `shift(torch.tensor([[1, 7, 8, 2]]))` is `[[1, 7, 8]]` and `[[7, 8, 2]]`.
+
+
+# %% nbgrader={"grade_id": "shift", "solution": true}
+def shift(target: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Input and answer of a decoder in training.
+
+    Args:
+        target: (B, T + 1), token numbers, each row with its begin and end token.
+
+    Returns:
+        target_in (B, T) and target_out (B, T): target_out[:, t] is what follows target_in[:, t].
+    """
+    ### BEGIN SOLUTION
+    return target[:, :-1], target[:, 1:]
+    ### END SOLUTION
