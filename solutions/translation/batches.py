@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import lru_cache
 
 import torch
 from torch.nn.utils.rnn import pad_sequence
@@ -31,43 +32,44 @@ class Batches:
     ) -> None:
         self.sources = [torch.tensor(row) for row in sources]
         self.targets = [torch.tensor([BOS, *row]) for row in targets]
+        self.lengths = [
+            (len(source), len(target)) for source, target in zip(sources, targets, strict=True)
+        ]
         self.tokens = tokens
         self.seed = seed
-        self.epoch = -1
-        self._begin(0)
+        self._epoch = lru_cache(maxsize=2)(self._shuffled)  # a step may lie in two epochs
+        self.count = len(self._epoch(0))
 
     def __len__(self) -> int:
         """Batches of an epoch."""
-        return len(self.rows)
+        return self.count
 
-    def _begin(self, epoch: int) -> None:
-        """Make the batches of an epoch, as lists of rows."""
-        self.epoch = epoch
+    def _shuffled(self, epoch: int) -> list[list[int]]:
+        """The batches of an epoch, as lists of rows."""
         draw = random.Random(f"{self.seed} {epoch}")
         order = list(range(len(self.sources)))
         draw.shuffle(order)
 
-        def lengths(row: int) -> tuple[int, int]:
+        def by_length(row: int) -> tuple[int, int]:
             # every other target length runs back, so that source lengths do not jump between them
-            source, target = len(self.sources[row]), len(self.targets[row])
+            source, target = self.lengths[row]
             return target, source if target % 2 else -source
 
-        self.rows: list[list[int]] = []
+        batches: list[list[int]] = []
         longest = 0
-        for row in sorted(order, key=lengths):
-            longest = max(longest, len(self.sources[row]), len(self.targets[row]) - 1)
-            if not self.rows or (len(self.rows[-1]) + 1) * longest > self.tokens:
-                self.rows.append([])
-                longest = max(len(self.sources[row]), len(self.targets[row]) - 1)
-            self.rows[-1].append(row)
-        draw.shuffle(self.rows)
+        for row in sorted(order, key=by_length):
+            longest = max(longest, *self.lengths[row])
+            if not batches or (len(batches[-1]) + 1) * longest > self.tokens:
+                batches.append([])
+                longest = max(self.lengths[row])
+            batches[-1].append(row)
+        draw.shuffle(batches)
+        return batches
 
     def _rows(self, n: int) -> list[int]:
         """The sentences of batch n."""
-        epoch, place = divmod(n, len(self.rows))
-        if epoch != self.epoch:
-            self._begin(epoch)
-        return self.rows[place]
+        epoch, place = divmod(n, self.count)
+        return self._epoch(epoch)[place]
 
     def __getitem__(self, n: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Batch n: source (B, S), and target (B, T + 1) from BOS to EOS, both padded."""
@@ -79,7 +81,7 @@ class Batches:
 
     def predicted(self, n: int) -> int:
         """How many tokens are to be predicted in batch n, padding left out."""
-        return sum(len(self.targets[row]) - 1 for row in self._rows(n))
+        return sum(self.lengths[row][1] for row in self._rows(n))
 
     def padding(self) -> float:
         """The share of padding among all entries of an epoch, source and target together."""

@@ -140,7 +140,9 @@ def multi30k_pairs(folder: str, source: str, target: str, text: str, split: str)
     paths = []
     for language in (source, target):
         name = f"{MULTI30K_SPLITS[split]}{middle}.{language}"
-        found = [path for path in (Path(folder) / name, Path(folder) / f"{name}.gz") if path.exists()]
+        found = [
+            path for path in (Path(folder) / name, Path(folder) / f"{name}.gz") if path.exists()
+        ]
         if not found:
             raise TranslationError(f"{folder} has neither {name} nor {name}.gz")
         paths.append(str(found[0]))
@@ -158,7 +160,9 @@ def load(settings: dict, split: str) -> list[Pair]:
         Pairs (source, target); none where the task has no such split.
     """
     if settings["task"] == "numbers":
-        trained, kept = split_numbers(*(settings[k] for k in ("below", "examples", "held_out", "seed")))
+        trained, kept = split_numbers(
+            *(settings[k] for k in ("below", "examples", "held_out", "seed"))
+        )
         numbers = {"train": trained, "test": kept}.get(split, [])
         languages = settings["source_language"], settings["target_language"]
         return [tuple(in_words(n, language) for language in languages) for n in numbers]
