@@ -1,0 +1,413 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Exercise 7: Training it
+#
+# A model is not yet a translator. Here you write what stands around it: the loss, the learning rate, two ways to search for the best sentence,
+# a cache that saves the second half of the work, and the score. At the end you put it all together: a function that gets
+# sentence pairs in a language it has never seen, trains for some seconds and returns a translator.
+#
+# Replace each `raise NotImplementedError(...)` by your code and run the check below it.
+# A check draws inputs in which all sizes differ and compares your values with the right ones.
+# When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
+# helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
+#
+# The letters are the same everywhere in this notebook:
+#
+# | letter | size |
+# |---|---|
+# | `B` | sentences in a batch |
+# | `T` | tokens of a target sentence |
+# | `V` | tokens in the vocabulary |
+# | `D` | `d_model`, the width of the vectors of a model |
+# | `H`, `d` | heads, and the width of one head, `D / H` |
+# | `N`, `t` | prefixes, and tokens in each of them |
+#
+# Three tokens are special: BOS stands before a sentence, EOS ends it, pad fills up the rest of a row.
+
+# %% nbgrader={"grade_id": "imports", "locked": true}
+import math
+from collections import Counter
+from collections.abc import Callable
+
+import torch
+
+from solutions.ch3_multi_head import MultiHeadAttention, merge_heads, split_heads
+
+# %% [markdown]
+# ## 1. A smoothed loss
+#
+# Label smoothing asks for a little of every token: the target is no longer all of one token, but a share $1 - \epsilon$ of the
+# right token $y$ and a share $\epsilon$ spread evenly over all $V$ tokens, the right one and `pad` included. With the logits' softmax $p$, one token costs
+#
+# $$-(1 - \epsilon) \ln p_y - \frac{\epsilon}{V} \sum_{v=1}^{V} \ln p_v$$
+#
+# The result is the mean over the real tokens of the whole batch, those whose target is not `pad`.
+#
+# - What the logits are at positions with padding makes no difference, and no gradient reaches them.
+# - `pad` may be any integer, even one that is no token, such as −100.
+# - Every batch has at least one real token, and `smoothing` lies between 0 and 1.
+#
+# A small case: one token, $V = 2$, the target 0, the logits $(\ln 3, 0)$, so $p = (\frac34, \frac14)$. With $\epsilon = 0.2$ it
+# costs $-0.8 \ln \frac34 - 0.1 (\ln \frac34 + \ln \frac14) \approx 0.3975$.
+
+
+# %% nbgrader={"grade_id": "smoothed_cross_entropy", "solution": true}
+def smoothed_cross_entropy(
+    logits: torch.Tensor, targets: torch.Tensor, smoothing: float, pad: int
+) -> torch.Tensor:
+    """Mean cross-entropy with label smoothing over the real tokens of a batch.
+
+    Source: Szegedy et al. (2016), section 7, with the uniform distribution over all V tokens.
+
+    Args:
+        logits: (B, T, V).
+        targets: (B, T), integers; at least one is not pad.
+        smoothing: the share epsilon that is spread over all tokens.
+        pad: the target that marks padding.
+
+    Returns:
+        A tensor with one number, shape ().
+    """
+    ### BEGIN SOLUTION
+    real = targets != pad
+    log_p = torch.log_softmax(logits[real], dim=-1)  # (real tokens, V)
+    right = log_p.gather(-1, targets[real][:, None]).squeeze(-1)
+    return -((1 - smoothing) * right + smoothing * log_p.mean(dim=-1)).mean()
+    ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "smoothed_cross_entropy_values", "grade": true, "points": 6}
+# B, V = draw.sizes(2, low=3, high=6)
+# T = draw.integer(7, 9)
+# logits, pad = 2 * draw.tensor(B, T, V), draw.integer(1, V - 1)
+# smoothing = 0.1 + 0.01 * draw.integer(0, 30)
+# tokens = (pad + torch.from_numpy(draw.integers(B, T, low=1, high=V - 1))) % V
+# lengths = 1 + draw.permutation(T)[:B]
+# filling = torch.arange(T) >= torch.from_numpy(lengths)[:, None]
+# targets, outside = tokens.masked_fill(filling, pad), tokens.masked_fill(filling, -100)
+# ### 2p AUTOTEST smoothed_cross_entropy(logits, targets, smoothing, pad)
+# ### 2p AUTOTEST gradients(smoothed_cross_entropy, logits, targets, smoothing, pad)
+# ### 1p AUTOTEST [smoothed_cross_entropy(logits, outside, smoothing, -100), smoothed_cross_entropy(logits, targets, 0.0, pad)]
+# ### 1p AUTOTEST smoothed_cross_entropy(1e3 * logits, targets, smoothing, pad)
+
+# %% [markdown]
+# ## 2. The learning rate
+#
+# The first Transformer was trained with a rate that rises in proportion to the step during `warmup` steps and then falls with the root of the step:
+#
+# $$\text{rate}(\text{step}) = d_{\text{model}}^{-1/2} \cdot \min\left(\text{step}^{-1/2},\; \text{step} \cdot \text{warmup}^{-3/2}\right)$$
+#
+# Steps count from 1. Raise a `ValueError` for a step below 1. A small case: `noam_rate(4, 4, 4)` is
+# $\frac12 \cdot \min(\frac12, 4 \cdot \frac18) = \frac14$, and there the two branches meet.
+
+
+# %% nbgrader={"grade_id": "noam_rate", "solution": true}
+def noam_rate(step: int, d_model: int, warmup: int) -> float:
+    """Learning rate with a linear rise and a fall with the root of the step.
+
+    Source: Vaswani et al. (2017), equation 3.
+
+    Args:
+        step: number of the update, from 1.
+        d_model: width of the model.
+        warmup: number of steps during which the rate rises, at least 1.
+
+    Raises:
+        ValueError: step is below 1.
+    """
+    ### BEGIN SOLUTION
+    if step < 1:
+        raise ValueError(f"step={step}: steps count from 1")
+    return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
+    ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "noam_rate_values", "grade": true, "points": 4}
+# width = 8 * draw.integer(2, 90)
+# warmup = draw.integer(20, 400)
+# rising = [draw.integer(2, warmup - 1) for _ in range(4)]
+# falling = [draw.integer(warmup + 1, 20 * warmup) for _ in range(4)]
+# steps = [draw.integer(-5, 5) for _ in range(20)]
+# ### 1p AUTOTEST [1e3 * noam_rate(step, width, warmup) for step in rising]
+# ### 1p AUTOTEST [1e3 * noam_rate(step, width, warmup) for step in [warmup, *falling]]
+# ### 2p AUTOTEST [raised(noam_rate, step, width, warmup) for step in steps]
+
+# %% [markdown]
+# ## 3. Greedy decoding
+#
+# A trained model only says which token is likely next. The simplest way to a sentence takes the most likely token, again and again.
+#
+# What you are given of the model is a function: `step_fn(prefix)` takes the tokens so far, `(B, t)`, BOS first, and returns for every sentence the logarithms of
+# the probabilities of the next token, `(B, V)`. The sentences of the batch differ (each has a source of its own), so always hand over all rows, in their order,
+# also those that have ended.
+#
+# - The result does not hold BOS. A row holds its tokens up to and including EOS, and after that only `pad`.
+# - Stop when every row has ended: the result is as wide as its longest row. Stop also at `max_len` tokens, EOS counted; a row may end without EOS then.
+#
+# A small case: with `bos` 1, `eos` 2, `pad` 0, two rows that want to say `5 2` and `6 7 2` give `[[5, 2, 0], [6, 7, 2]]`, and with `max_len=2`
+# they give `[[5, 2], [6, 7]]`.
+
+
+# %% nbgrader={"grade_id": "greedy_decode", "solution": true}
+def greedy_decode(
+    step_fn: Callable[[torch.Tensor], torch.Tensor],
+    bos: int,
+    eos: int,
+    max_len: int,
+    batch: int,
+    pad: int,
+) -> torch.Tensor:
+    """The sentences that come from always taking the most likely token.
+
+    Args:
+        step_fn: maps prefixes (B, t), BOS first, to log-probabilities of the next token (B, V).
+        bos: the token that stands before every sentence.
+        eos: the token that ends a sentence.
+        max_len: the largest number of tokens, with EOS and without BOS, at least 1.
+        batch: the number of sentences B.
+        pad: what fills a row after its EOS; another token than eos.
+
+    Returns:
+        (B, <= max_len), integers, without BOS, with EOS, then pad.
+    """
+    ### BEGIN SOLUTION
+    prefix = torch.full((batch, 1), bos)
+    ended = torch.zeros(batch, dtype=torch.bool)
+    while prefix.shape[1] <= max_len and not ended.all():
+        token = step_fn(prefix).argmax(dim=-1).masked_fill(ended, pad)
+        prefix = torch.cat([prefix, token[:, None]], dim=1)
+        ended = ended | (token == eos)
+    return prefix[:, 1:]
+    ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "greedy_decode_values", "grade": true, "points": 6}
+# B, V = draw.sizes(2, low=5, high=9)
+# L = draw.integer(10, 12)
+# pad, bos, eos = [int(token) for token in draw.permutation(V)[:3]]
+# table = draw.tensor(B, L, V, V)
+# short, long = table.clone(), table.clone()
+# short[:, 0, :, eos], short[:, 5, :, eos] = -9, 9
+# long[:, :, :, eos] = -9
+# long[0, 2, :, eos] = 9
+# ### 2p AUTOTEST greedy_decode(lambda prefix: short[torch.arange(B), prefix.shape[1] - 1, prefix[:, -1]].log_softmax(-1), bos, eos, L, B, pad)
+# ### 2p AUTOTEST greedy_decode(lambda prefix: long[torch.arange(B), prefix.shape[1] - 1, prefix[:, -1]].log_softmax(-1), bos, eos, L, B, pad)
+# ### 2p AUTOTEST [greedy_decode(lambda prefix: table[torch.arange(B), prefix[:, ::2].sum(1) % L, prefix[:, -1]].log_softmax(-1), bos, eos, n, B, pad) for n in range(1, L)]
+
+# %% [markdown]
+# ## 4. Beam search
+#
+# Greedy decoding never takes back a choice. A first token that is a little less likely may lead to a sentence that is far more likely.
+# Beam search keeps several *open* prefixes:
+#
+# 1. It starts with one open prefix, BOS alone, whose log-probability is 0.
+# 2. Every open prefix is continued by every token. The log-probability of a continuation is the sum over all its tokens. Of **all** these continuations the
+#    `beam` most likely ones are kept (all, if there are fewer).
+# 3. Kept continuations that end in EOS are *finished*. The others are the open prefixes of the next round: as many as are left, without refilling.
+# 4. It ends when nothing is open. What is still open at `max_len` tokens is finished as it is, without EOS.
+#
+# A long sentence has a small probability, as every token costs something. So the finished ones compete by a score in which length is discounted,
+# and the best score wins, whenever that sentence was finished:
+#
+# $$\text{score} = \frac{\ln p(\text{sentence})}{\left(\frac{5 + L}{6}\right)^{\alpha}}, \qquad L \text{ tokens, EOS counted, BOS not}$$
+#
+# Here there is one sentence, so `step_fn` takes any number of prefixes `(N, t)`, BOS first, and returns `(N, V)`.
+
+
+# %% nbgrader={"grade_id": "beam_search", "solution": true}
+def beam_search(
+    step_fn: Callable[[torch.Tensor], torch.Tensor],
+    bos: int,
+    eos: int,
+    beam: int,
+    max_len: int,
+    alpha: float,
+) -> tuple[torch.Tensor, float]:
+    """The best sentence that a search with several open prefixes finds.
+
+    Source: the length penalty of Wu et al. (2016), equation 14, without the coverage term.
+
+    Args:
+        step_fn: maps prefixes (N, t), BOS first, to log-probabilities of the next token (N, V).
+        bos: the token that stands before the sentence.
+        eos: the token that ends it.
+        beam: how many continuations are kept in each round, at least 1.
+        max_len: the largest number of tokens, with EOS and without BOS, at least 1.
+        alpha: exponent of the length penalty; 0 = none.
+
+    Returns:
+        ids (L,), integers, without BOS, with EOS if the sentence has ended, and its score, a float.
+    """
+    ### BEGIN SOLUTION
+    prefixes, log_p = torch.full((1, 1), bos), torch.zeros(1)
+    best, best_score = prefixes[0], -math.inf
+    for length in range(1, max_len + 1):
+        step = step_fn(prefixes)  # (N, V)
+        totals = (log_p[:, None] + step).flatten()
+        log_p, places = totals.topk(min(beam, len(totals)))
+        parents, tokens = places // step.shape[-1], places % step.shape[-1]
+        prefixes = torch.cat([prefixes[parents], tokens[:, None]], dim=1)
+        finished = (tokens == eos) | (length == max_len)
+        scores = log_p / ((5 + length) / 6) ** alpha
+        for ids, score in zip(prefixes[finished], scores[finished].tolist(), strict=True):
+            if score > best_score:
+                best, best_score = ids, score
+        prefixes, log_p = prefixes[~finished], log_p[~finished]
+        if not len(prefixes):
+            break
+    return best[1:], best_score
+    ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "beam_search_values", "grade": true, "points": 7}
+# V, L = draw.integer(6, 9), draw.integer(6, 8)
+# bos, eos, decoy = [int(token) for token in draw.permutation(V)[:3]]
+# beam = draw.integer(3, 5)
+# alpha = 0.1 * draw.integer(4, 12)
+# logits = 3 * draw.tensor(L, V, V)
+# logits[:, :, eos] = logits[:, :, eos] - 1
+# logits[:, decoy] = 0
+# trap = logits.clone()
+# trap[0, bos] = 0.1 * draw.tensor(V)
+# trap[0, bos, decoy], trap[0, bos, eos] = 1, -9
+# ### 3p AUTOTEST beam_search(lambda prefix: trap.log_softmax(-1)[prefix.shape[1] - 1, prefix[:, -1]], bos, eos, V, L, alpha)
+# ### 2p AUTOTEST beam_search(lambda prefix: logits.log_softmax(-1)[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, beam, L, alpha)
+# ### 2p AUTOTEST [beam_search(lambda prefix: trap.log_softmax(-1)[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, 1, n, 0.0) for n in range(1, L)]
+
+# %% active="ipynb" nbgrader={"grade_id": "beam_search_edges", "grade": true, "points": 5}
+# V, L = draw.integer(4, 5), 4
+# bos, eos = [int(token) for token in draw.permutation(V)[:2]]
+# alpha = 0.1 * draw.integer(4, 12)
+# logits, endless = 2 * draw.tensor(L, V, V), draw.tensor(L, V, V)
+# endless[:, :, eos] = -30
+# exponents = [0.5 * number for number in range(6)]
+# ### 2p AUTOTEST beam_search(lambda prefix: logits.log_softmax(-1)[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, V**L, L, alpha)
+# ### 2p AUTOTEST [beam_search(lambda prefix: logits.log_softmax(-1)[prefix.shape[1] - 1, prefix[:, -1]], bos, eos, 3, L, power) for power in exponents]
+# ### 1p AUTOTEST [beam_search(lambda prefix: endless.log_softmax(-1)[prefix.shape[1] - 1, prefix[:, -1]], bos, eos, 2, n, alpha) for n in range(1, L + 1)]
+
+# %% [markdown]
+# ## 5. A cache for keys and values
+#
+# To write token 100 a decoder needs the keys and the values of the 99 before it. They were computed when those were written, and
+# have not changed since. Causal self-attention can therefore be run one position at a time: project the new position only, add its key and value to a cache, and attend from
+# the one new query to everything that is in there.
+#
+# - `mha` is a layer of exercise 3: it has `w_q`, `w_k`, `w_v`, `w_o`, `n_heads` and `attention`, and the attention is to be called as `mha.attention(query, key, value, mask)`.
+# - The cache is a dictionary with `"key"` and `"value"`, both of the shape `(B, H, t, d)`, in the order of the positions. `None` stands for the empty cache.
+# - The cache that comes in stays as it was, so that two continuations can start from the same one.
+# - The outputs, one after the other, are those of `mha(x, x, x, causal mask)` on the whole sequence at once.
+
+
+# %% nbgrader={"grade_id": "cached_attention", "solution": true}
+def cached_attention(
+    mha: MultiHeadAttention, x: torch.Tensor, cache: dict[str, torch.Tensor] | None = None
+) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
+    """Causal self-attention of the newest position, with the earlier ones in a cache.
+
+    Args:
+        mha: the layer.
+        x: (B, 1, D), the newest position.
+        cache: "key" and "value", each (B, H, t, d), of the t positions before. None = there are none.
+
+    Returns:
+        output (B, 1, D), and a new cache with the keys and values of t + 1 positions.
+    """
+    ### BEGIN SOLUTION
+    query, key, value = (
+        split_heads(project(x), mha.n_heads) for project in (mha.w_q, mha.w_k, mha.w_v)
+    )
+    if cache is not None:
+        key = torch.cat([cache["key"], key], dim=2)
+        value = torch.cat([cache["value"], value], dim=2)
+    # nothing in the cache is in the future of the newest position, so there is nothing to mask
+    output, _ = mha.attention(query, key, value, None)
+    return mha.w_o(merge_heads(output)), {"key": key, "value": value}
+    ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "cached_attention_values", "grade": true, "points": 7}
+# forbid("scaled_dot_product_attention", "MultiheadAttention")
+# B, T, H, d, t = draw.sizes(5, low=3, high=7)
+# x, new = 0.4 * draw.tensor(B, T, H * d), 0.4 * draw.tensor(B, 1, H * d)
+# cache = {"key": 0.4 * draw.tensor(B, H, t, d), "value": draw.tensor(B, H, t, d)}
+# ### 2p AUTOTEST [output for mha in [fill(MultiHeadAttention(H * d, H))] for cache in [None] for i in range(T) for output, cache in [cached_attention(mha, x[:, i : i + 1], cache)]]
+# ### 1p AUTOTEST cached_attention(fill(MultiHeadAttention(H * d, H)), new)
+# ### 2p AUTOTEST cached_attention(fill(MultiHeadAttention(H * d, H)), new, cache)
+# ### 1p AUTOTEST inputs_after(cached_attention, fill(MultiHeadAttention(H * d, H, bias=False)), new, cache)[1:]
+# ### 1p AUTOTEST cached_attention(fill(MultiHeadAttention(H * d, H, attention=lambda query, key, value, mask=None: (attention(2 * query, key, value, mask)[0], None))), new, cache)
+
+# %% [markdown]
+# ## 6. BLEU
+#
+# How good are the translations? BLEU counts n-grams, runs of $k$ tokens for $k = 1, \dots, n$, in the whole corpus:
+#
+# $$\text{BLEU} = 100 \cdot \text{BP} \cdot \left(\prod_{k=1}^{n} \frac{m_k}{c_k}\right)^{1/n}, \qquad
+# \text{BP} = \begin{cases} 1 & \text{if } c \ge r \\ e^{1 - r/c} & \text{if } c < r \end{cases}$$
+#
+# - $c_k$ is the number of $k$-grams in all hypotheses. $m_k$ is how many of them match: in each sentence an n-gram counts at most as often as it occurs in the
+#   reference of that sentence ("clipped").
+# - $c$ and $r$ are the numbers of tokens in all hypotheses and all references.
+# - The sums over sentences come first, the fraction last: it is not the mean of the sentences' scores.
+# - There is no smoothing. If some $m_k$ is 0, the result is 0, also where no hypothesis is long enough to have a $k$-gram.
+#
+# A small case, with `n=2`: the hypothesis `a a b` and the reference `a b c d`. $m_1 = 2$ of $c_1 = 3$, $m_2 = 1$ of $c_2 = 2$, and
+# $\text{BP} = e^{1 - 4/3}$, so BLEU is $100 \cdot e^{-1/3} \cdot \sqrt{1/3} \approx 41.37$.
+
+
+# %% nbgrader={"grade_id": "corpus_bleu", "solution": true}
+def corpus_bleu(hypotheses: list[list[str]], references: list[list[str]], n: int = 4) -> float:
+    """BLEU of a corpus of token lists, with one reference for each hypothesis, without smoothing.
+
+    Source: Papineni et al. (2002), sections 2.2 and 2.3.
+
+    Args:
+        hypotheses: lists of tokens; some may be empty.
+        references: as many lists of tokens, none of them empty.
+        n: the longest n-grams that count.
+
+    Returns:
+        A number from 0 to 100.
+    """
+    ### BEGIN SOLUTION
+    matches, counts = [0] * n, [0] * n
+    for hypothesis, reference in zip(hypotheses, references, strict=True):
+        for k in range(1, n + 1):
+            own, right = (
+                Counter(zip(*(tokens[i:] for i in range(k)), strict=False))
+                for tokens in (hypothesis, reference)
+            )
+            matches[k - 1] += (own & right).total()
+            counts[k - 1] += own.total()
+    if not all(matches):
+        return 0.0
+    c, r = sum(map(len, hypotheses)), sum(map(len, references))
+    precision = math.prod(m / count for m, count in zip(matches, counts, strict=True))
+    return 100 * min(1.0, math.exp(1 - r / c)) * precision ** (1 / n)
+    ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "corpus_bleu_values", "grade": true, "points": 8}
+# words = ["tok%d" % i for i in range(draw.integer(12, 20))]
+# right = [draw.choices(draw.integer(6, 14), words) for _ in range(20)]
+# noisy = [[word if draw.integer(0, 6) else words[0] for word in sentence] for sentence in right]
+# long = [sentence + draw.choices(draw.integer(1, 3), words) for sentence in noisy]
+# short = [sentence[: draw.integer(5, 9)] for sentence in noisy]
+# holes = [sentence[: draw.integer(0, 1) * len(sentence)] for sentence in noisy]
+# stutter = [[word for word in sentence for _ in range(draw.integer(1, 2))] for sentence in noisy]
+# tiny = [sentence[: draw.integer(1, 3)] for sentence in right]
+# ### 2p AUTOTEST corpus_bleu(long, right)
+# ### 2p AUTOTEST [corpus_bleu(short, right), corpus_bleu(short, right, 2)]
+# ### 1p AUTOTEST corpus_bleu(stutter, right, 2)
+# ### 1p AUTOTEST corpus_bleu(holes, right)
+# ### 2p AUTOTEST [corpus_bleu(tiny, right, n) for n in range(1, 6)] + [corpus_bleu(noisy, right[::-1], 5), corpus_bleu(right, right)]
