@@ -17,13 +17,13 @@ from solutions.translation.settings import MODEL, RECIPES, SETTINGS, TASK, TRAIN
 EXAMPLES = """examples:
   python -m solutions.translation train
       number words, English to German, in some minutes on a laptop
-  python -m solutions.translation train --source-language fr --target-language ja --run runs/fr-ja
+  python -m solutions.translation train --source-language fr --target-language ja --folder runs/fr-ja
       two other languages of num2words
-  python -m solutions.translation train --task multi30k --data multi30k --run runs/multi30k
+  python -m solutions.translation train --task multi30k --data multi30k --folder runs/multi30k
       image captions, with the settings of a published model
-  python -m solutions.translation train --task parallel --source a.en.gz --target a.de.gz --run runs/mine
+  python -m solutions.translation train --task parallel --source a.en.gz --target a.de.gz --folder runs/mine
       your own text, a sentence a line
-  python -m solutions.translation train --run runs/mine --resume
+  python -m solutions.translation train --folder runs/mine --resume
       go on where a run stopped
   torchrun --nproc-per-node 4 -m solutions.translation train --task multi30k --data multi30k
       four GPUs, or four shares of a CPU
@@ -58,7 +58,7 @@ def _train(arguments: argparse.Namespace) -> None:
     from solutions.translation.run_folder import RunFolder
     from solutions.translation.trainer import Trainer
 
-    folder = RunFolder(arguments.run)
+    folder = RunFolder(arguments.folder)
     given = {name: value for name, value in vars(arguments).items() if name in SETTINGS}
     settings = _settings(given, folder, arguments.resume)
     here = _machine(arguments)
@@ -92,7 +92,7 @@ def _translator(arguments: argparse.Namespace):
     from solutions.translation.decoding import Translator
     from solutions.translation.run_folder import RunFolder
 
-    folder = RunFolder(arguments.run)
+    folder = RunFolder(arguments.folder)
     here = _machine(arguments)
     translator = Translator.load(folder, here, arguments.average)
     return translator, folder.settings()
@@ -159,7 +159,7 @@ def _parser() -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
         added.set_defaults(command=run)
         added.add_argument(
-            "--run", default="runs/last", help="folder of the run (default runs/last)"
+            "--folder", default="runs/last", help="folder of the run (default runs/last)"
         )
         return added
 

@@ -84,7 +84,7 @@ class RunFolder:
         """
         if self.last.exists():
             raise TranslationError(
-                f"{self.path} already holds a run: --resume goes on with it, --run names another folder"
+                f"{self.path} already holds a run: --resume goes on with it, --folder names another folder"
             )
         try:
             self.path.mkdir(parents=True, exist_ok=True)

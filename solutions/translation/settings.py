@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from solutions.translation import TranslationError
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -90,6 +92,19 @@ RECIPES: dict[str, dict[str, Any]] = {
 
 
 def complete(given: dict[str, Any]) -> dict[str, Any]:
-    """All settings: those given, else those of the task's recipe, else the defaults."""
+    """All settings: those given, else those of the task's recipe, else the defaults.
+
+    Raises:
+        TranslationError: a number makes no sense.
+    """
     task = given.get("task", TASK["task"].default)
-    return {name: setting.default for name, setting in SETTINGS.items()} | RECIPES[task] | given
+    settings = {name: setting.default for name, setting in SETTINGS.items()} | RECIPES[task] | given
+    for name, value in settings.items():
+        option = "--" + name.replace("_", "-")
+        if type(value) is int and value < (0 if name in ("seed",) else 1):
+            raise TranslationError(f"{option} {value} is too small")
+        if type(value) is float and not value >= 0:
+            raise TranslationError(f"{option} {value} must not be negative")
+        if name in ("dropout", "smoothing") and value >= 1:
+            raise TranslationError(f"{option} {value} must be below 1")
+    return settings

@@ -39,10 +39,11 @@ class Stopped(Exception):
 class _Interruption:
     """Turns Ctrl-C, and the SIGTERM that torchrun passes on, into a flag that the loop looks at.
 
-    A second Ctrl-C interrupts at once.
+    A second Ctrl-C interrupts at once; not under torchrun, where one arrives more than once.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, alone: bool) -> None:
+        self.alone = alone
         self.asked = False
 
     def __enter__(self) -> _Interruption:
@@ -54,7 +55,7 @@ class _Interruption:
             signal.signal(number, handler)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
-        if self.asked:
+        if self.asked and self.alone:
             raise KeyboardInterrupt
         self.asked = True
 
@@ -235,7 +236,8 @@ class Trainer:
             TimeRemainingColumn(),
             TextColumn("left"),
         )
-        with _Interruption() as stop, Progress(*columns, disable=not (show and first)) as bar:
+        alone = self.machine.world_size == 1
+        with _Interruption(alone) as stop, Progress(*columns, disable=not (show and first)) as bar:
             task = bar.add_task(
                 "", total=settings["steps"], completed=self.step, loss=math.nan, speed=0
             )
@@ -245,7 +247,7 @@ class Trainer:
                 nonlocal saved
                 values = torch.stack([torch.stack(item[:2]) for item in pending])
                 losses = torch.cat([values[:, 0], values.new_tensor([float(stop.asked)])])
-                if self.machine.world_size > 1:
+                if not alone:
                     distributed.all_reduce(losses)
                 *losses, asked = losses.tolist()
                 for place, (loss, norm) in enumerate(
@@ -279,7 +281,6 @@ class Trainer:
             while self.step < settings["steps"] and not asked:
                 pending.append(self.train_step())
                 due = self.step % settings["save_every"] == 0 or self.step == settings["steps"]
-                alone = self.machine.world_size == 1
                 if due or self.step % settings["log_every"] == 0 or (alone and stop.asked):
                     asked = measure()
                 else:
@@ -289,6 +290,8 @@ class Trainer:
                         folder.add({"step": self.step, "valid_loss": self.valid_loss()})
                     folder.save(self.state(), settings["keep"])
                     folder.plot()
+                if (due or asked) and not alone:
+                    distributed.barrier()  # nobody ends before the checkpoint is written
             if asked:
                 raise Stopped(f"stopped after step {self.step}; --resume goes on from there")
 
