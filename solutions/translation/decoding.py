@@ -172,10 +172,10 @@ class Translator:
 
     def _search(self, rows: list[list[int]], beam: int, alpha: float) -> list[list[int]]:
         """Translate sentences of nearly the same length; a beam takes one at a time."""
-        longest = max(map(len, rows))
+        longest, room = max(map(len, rows)), self.model.positions.encoding.shape[0]
         padded = [row + [PAD] * (longest - len(row)) for row in rows]
         source = torch.tensor(padded, device=self.machine.device)
-        max_len = min(2 * longest + 20, self.model.positions.encoding.shape[0])
+        limits = [min(2 * len(row) + 20, room) for row in rows]
         with self.machine.autocast():
             step = CachedDecoder(self.model, source)
 
@@ -183,6 +183,7 @@ class Translator:
                 return step(prefix.to(self.machine.device)).cpu()
 
             if beam == 1:
-                return greedy_decode(on_device, BOS, EOS, max_len, len(rows), PAD).tolist()
-            ids, _ = beam_search(on_device, BOS, EOS, beam, max_len, alpha)
+                ids = greedy_decode(on_device, BOS, EOS, max(limits), len(rows), PAD).tolist()
+                return [row[:limit] for row, limit in zip(ids, limits, strict=True)]
+            ids, _ = beam_search(on_device, BOS, EOS, beam, limits[0], alpha)
             return [torch.as_tensor(ids).tolist()]
