@@ -38,10 +38,10 @@ def measure(seed: int, path: Path, more: list[str]) -> dict:
     digits = [len(str(number)) for number in data.split_numbers(*languages)[1]]
     written = Translator.load(folder, machine.choose("cpu"))([source for source, _ in pairs])
     right = [target for _, target in pairs]
-    by_digits = {
-        count: exact_match(*zip(*[p for p, d in zip(zip(written, right), digits) if d == count]))
-        for count in sorted(set(digits))
-    }
+    by_digits = {}
+    for count in sorted(set(digits)):
+        places = [place for place, found in enumerate(digits) if found == count]
+        by_digits[count] = exact_match([written[n] for n in places], [right[n] for n in places])
     return {
         "seed": seed,
         "exact_match": exact_match(written, right),
