@@ -137,12 +137,15 @@ def main() -> None:
     lengths = [32, 64, 128, 256, 512, 1024, 2048]
     parser.add_argument("--lengths", type=int, nargs="+", default=lengths)
     parser.add_argument("--tokens", type=int, help="of a batch (default 2048, on a GPU 16384)")
+    parser.add_argument("--width", type=int, help="of the models (default 256, on a GPU 512)")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     here = machine.choose(arguments.device)
     eager = machine.choose(arguments.device, compile=False)
     cuda = here.device.type == "cuda"
     size = {"d_model": 512, "layers": 6, "d_ff": 2048, "heads": 8} if cuda else {}
+    if arguments.width:
+        size["d_model"] = arguments.width
     settings = complete({"task": "parallel"} | size)
     tokens = arguments.tokens or (16_384 if cuda else 2048)
     torch.manual_seed(0)
@@ -170,6 +173,8 @@ def main() -> None:
         "tokens_per_second_at_length_32": short,
         "ours_to_torch": short["ours"] / short["torch.nn.Transformer"],
         "by_length": long_,
+        "d_model": settings["d_model"],
+        "layers": settings["layers"],
         "parameters": {"ours": n_parameters(fused), "torch.nn.Transformer": n_parameters(theirs)},
         "precision": here.precision,
         "compiled": here.compile,
