@@ -154,8 +154,11 @@ def test_a_trained_run_is_evaluated(trained, tmp_path, capsys):
     assert len(losses) == 2 and losses[1] < losses[0] < 1
 
 
-def test_evaluating_needs_sentences(trained, capsys):
+def test_evaluating_needs_sentences_and_a_place_to_write(trained, capsys):
     run = ["--folder", str(trained / "run"), "--device=cpu"]
+    files = ["--source", str(trained / "en"), "--target", str(trained / "de")]
+    assert main(["evaluate", *run, *files, "--output", str(trained / "no" / "out")]) == 1
+    assert "cannot write" in capsys.readouterr().err
     assert main(["evaluate", *run]) == 1
     assert "has no split 'test': give --source and --target" in capsys.readouterr().err
 

@@ -12,6 +12,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from autograder.catalogue import exercise_names
 from solutions.ch2_scaled_dot_product import attention
 from solutions.ch6_transformer import shift
 from solutions.translation import TranslationError, machine, trainer
@@ -346,6 +347,11 @@ def test_a_device_that_is_not_there(capsys, tmp_path):
     for device in (["cuda"] if not there else []) + ["cudo"]:
         told = failure(capsys, ["train", "--folder", str(tmp_path), "--device", device])
         assert f"--device {device}" in told
+
+
+def test_the_trainer_is_no_exercise():
+    assert exercise_names() and all(name.startswith("ch") for name in exercise_names())
+    assert not any("translation" in name for name in exercise_names())
 
 
 def test_help_is_there_for_every_command(capsys):

@@ -107,6 +107,7 @@ def _translate(arguments: argparse.Namespace) -> None:
 
 def _evaluate(arguments: argparse.Namespace) -> None:
     from solutions.translation.evaluation import scores
+    from solutions.translation.run_folder import write
 
     translator, settings = _translator(arguments)
     if arguments.source or arguments.target:
@@ -120,7 +121,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     sources, references = map(list, zip(*pairs, strict=True))
     written = translator(sources, arguments.beam, arguments.alpha)
     if arguments.output:
-        Path(arguments.output).write_text("\n".join(written) + "\n", encoding="utf-8")
+        write(Path(arguments.output), ("\n".join(written) + "\n").encode())
     print(json.dumps(scores(written, references, settings), indent=1, ensure_ascii=False))
 
 
