@@ -146,7 +146,8 @@ def inputs_digest(exercise: str) -> str:
     """A digest of everything that an exercise is generated from."""
     digest = hashlib.sha256()
     paths = [
-        *sorted((ROOT / "solutions").rglob("*.py")),
+        *sorted((ROOT / "solutions").glob("*.py")),
+        *sorted((ROOT / "solutions" / "catalogue").glob("*.py")),
         *(ROOT / "autograder" / f"{name}.py" for name in GENERATORS),
         ROOT / "requirements.txt",
         ROOT / "autotests.yml",

@@ -7,26 +7,40 @@ import importlib.metadata
 import json
 import os
 import platform
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
-PACKAGES = ("nbgrader", "torch", "numpy", "ipykernel")
+import torch
+
+PACKAGES = ("nbgrader", "torch", "numpy", "ipykernel", "sentencepiece", "sacrebleu")
 
 
-def save(script: str, measured: dict) -> None:
-    """Print a result and write it beside its script, with device, versions, date and commit."""
+def save(script: str, measured: dict, suffix: str = "") -> None:
+    """Print a result and write it beside its script, with device, versions, date and commit.
+
+    Args:
+        script: path of the script.
+        measured: the result.
+        suffix: of the file's name, for a script with several results.
+    """
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
     )
+    device = f"{platform.machine()}, {os.cpu_count()} cores"
+    if torch.cuda.is_available():
+        device += f", {torch.cuda.get_device_name()}"
+    program = ".".join(Path(sys.argv[0]).with_suffix("").parts[-2:])
     result = measured | {
-        "device": f"{platform.machine()}, {os.cpu_count()} cores",
+        "device": device,
         "python": platform.python_version(),
         "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "commit": commit.stdout.strip(),
-        "command": "python -m " + ".".join(Path(sys.argv[0]).with_suffix("").parts[-2:]),
+        "command": shlex.join(["python", "-m", program, *sys.argv[1:]]),
     }
     text = json.dumps(result, indent=1)
-    Path(script).with_suffix(".json").write_text(text + "\n", encoding="utf-8")
+    path = Path(script)
+    path.with_name(f"{path.stem}{suffix}.json").write_text(text + "\n", encoding="utf-8")
     print(text)

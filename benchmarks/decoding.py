@@ -1,0 +1,102 @@
+"""Greedy decoding with and without a cache: batch 32, d_model 256, 4 layers, 100 tokens.
+
+python -m benchmarks.decoding
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+
+import torch
+
+from benchmarks.record import save
+from solutions.ch6_transformer import Transformer
+from solutions.translation import machine
+from solutions.translation.decoding import CachedDecoder
+from solutions.translation.model import build
+from solutions.translation.settings import complete
+from solutions.translation.tokenizer import BOS
+
+VOCAB = 8000
+BATCH = 32
+
+
+class Uncached:
+    """A step function that computes the whole prefix each time; the memory only once."""
+
+    def __init__(self, model: Transformer, source: torch.Tensor) -> None:
+        self.model, self.source, self.memory = model, source, model.encode(source)
+
+    def __call__(self, prefix: torch.Tensor) -> torch.Tensor:
+        """Log-probabilities (N, V) of what follows the prefixes (N, t)."""
+        logits = self.model.decode(prefix, self.memory, self.source)[:, -1]
+        return logits.float().log_softmax(dim=-1)
+
+
+def decode(step: Callable, length: int, device: torch.device) -> tuple[torch.Tensor, list[float]]:
+    """Always the likeliest token, with no end; the tokens and the seconds that each took."""
+    prefix = torch.full((BATCH, 1), BOS, device=device)
+    seconds = []
+    for _ in range(length):
+        begun = time.perf_counter()
+        token = step(prefix).argmax(dim=-1, keepdim=True)
+        prefix = torch.cat([prefix, token], dim=1)
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+        seconds.append(time.perf_counter() - begun)
+    return prefix, seconds
+
+
+@torch.inference_mode()
+def main() -> None:
+    """Measure and save."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2, help="cores to use (default 2)")
+    parser.add_argument("--length", type=int, default=100, help="tokens (default 100)")
+    parser.add_argument(
+        "--longest", type=int, default=800, help="longest prefix whose cost is taken"
+    )
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    here = machine.choose(arguments.device, precision="float32", compile=False)
+    torch.manual_seed(0)
+    settings = complete({"task": "parallel", "layers": 4})
+    model = build(settings, VOCAB, "fused").to(here.device).eval()
+    source = torch.randint(4, VOCAB, (BATCH, 30), device=here.device)
+    kinds = {"cached": CachedDecoder, "uncached": Uncached}
+    totals: dict[str, list[float]] = {name: [] for name in kinds}
+    for number in range(arguments.rounds + 1):
+        tokens = {}
+        for name, kind in kinds.items():
+            begun = time.perf_counter()
+            tokens[name], _ = decode(kind(model, source), arguments.length, here.device)
+            if number:  # the first round warms up
+                totals[name].append(time.perf_counter() - begun)
+    medians = {name: statistics.median(found) for name, found in totals.items()}
+    _, seconds = decode(CachedDecoder(model, source), arguments.longest, here.device)
+    ends = [end for end in (50, 100, 200, 400, 800) if end <= arguments.longest]
+    per_token = {end: 1000 * statistics.median(seconds[end - 20 : end]) for end in ends}
+    save(
+        __file__,
+        {
+            "seconds": medians,
+            "times_as_fast": medians["uncached"] / medians["cached"],
+            "tokens_per_second_cached": BATCH * arguments.length / medians["cached"],
+            "same_tokens": torch.equal(tokens["cached"], tokens["uncached"]),
+            "milliseconds_per_token_at_prefix": per_token,
+            "settings": {"batch": BATCH, "d_model": settings["d_model"], "layers": 4},
+            "tokens": arguments.length,
+            "threads": arguments.threads,
+            "rounds": arguments.rounds,
+        },
+        "_cuda" if here.device.type == "cuda" else "",
+    )
+
+
+if __name__ == "__main__":
+    main()

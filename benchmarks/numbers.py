@@ -1,0 +1,77 @@
+"""English number words into German: exact match on held-out numbers after one training run a seed.
+
+python -m benchmarks.numbers
+
+The settings are the defaults of `python -m solutions.translation train`. The weights are those of
+the last step; held-out numbers are looked at once, afterwards. Two cores are used.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+
+from benchmarks.record import save
+from solutions.translation import data, machine
+from solutions.translation.__main__ import main as trainer
+from solutions.translation.decoding import Translator
+from solutions.translation.evaluation import exact_match
+from solutions.translation.run_folder import RunFolder
+
+
+def measure(seed: int, path: Path, more: list[str]) -> dict:
+    """Train with one seed; seconds, processor seconds, and exact match by number of digits."""
+    processor = time.process_time()
+    status = trainer(["train", "--folder", str(path), "--device=cpu", f"--seed={seed}", *more])
+    if status:
+        raise SystemExit(status)
+    processor = time.process_time() - processor
+    folder = RunFolder(path)
+    settings = folder.settings()
+    pairs = data.load(settings, "test")
+    languages = settings["below"], settings["examples"], settings["held_out"], settings["seed"]
+    digits = [len(str(number)) for number in data.split_numbers(*languages)[1]]
+    written = Translator.load(folder, machine.choose("cpu"))([source for source, _ in pairs])
+    right = [target for _, target in pairs]
+    by_digits = {}
+    for count in sorted(set(digits)):
+        places = [place for place, found in enumerate(digits) if found == count]
+        by_digits[count] = exact_match([written[n] for n in places], [right[n] for n in places])
+    return {
+        "seed": seed,
+        "exact_match": exact_match(written, right),
+        "exact_match_by_digits": by_digits,
+        "training_seconds": folder.measured()[-1]["seconds"],
+        "processor_seconds_with_preparation": processor,
+        "steps": settings["steps"],
+    }
+
+
+def main() -> None:
+    """Train with each seed and report mean and worst."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--threads", type=int, default=2, help="cores to use (default 2)")
+    arguments, more = parser.parse_known_args()  # the rest goes to the trainer
+    torch.set_num_threads(arguments.threads)
+    with tempfile.TemporaryDirectory() as folder:
+        runs = [measure(seed, Path(folder) / str(seed), more) for seed in arguments.seeds]
+    found = [run["exact_match"] for run in runs]
+    save(
+        __file__,
+        {
+            "mean_exact_match": statistics.mean(found),
+            "worst_exact_match": min(found),
+            "threads": arguments.threads,
+            "runs": runs,
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()

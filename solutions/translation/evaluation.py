@@ -1,0 +1,75 @@
+"""How good translations are: exact match, and BLEU as sacreBLEU computes it."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+
+from sacrebleu.metrics import BLEU
+
+
+def exact_match(written: Sequence[str], references: Sequence[str]) -> float:
+    """The percentage of translations that are the reference, letter by letter."""
+    hits = sum(one == other for one, other in zip(written, references, strict=True))
+    return 100 * hits / len(references)
+
+
+def bleu(
+    written: Sequence[str], references: Sequence[str], tokenize: str, lowercase: bool = False
+) -> tuple[float, str]:
+    """BLEU (Papineni et al. 2002) and the signature that says how it was computed (Post 2018).
+
+    Args:
+        written: translations.
+        references: one for each.
+        tokenize: "13a" for plain text, "none" for text whose tokens are separated by spaces.
+        lowercase: whether to ignore case.
+
+    Returns:
+        The score, 0 to 100, and the signature.
+    """
+    # `force` keeps sacreBLEU from warning that text looks tokenised where it is meant to be
+    metric = BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
+    score = metric.corpus_score(list(written), [list(references)])
+    return score.score, metric.get_signature().format()
+
+
+def detokenise(text: str) -> str:
+    """Undo the tokenisation of `lc.norm.tok` files, which is that of Moses (Koehn et al. 2007).
+
+    Args:
+        text: tokens separated by spaces, with entities such as &quot;.
+
+    Returns:
+        Plain text, in lower case as it came.
+    """
+    text = html.unescape(text).replace(" @-@ ", "-")
+    text = re.sub(r" (?='(?:s|t|m|d|re|ve|ll)\b)", "", text)
+    text = re.sub(r" (?=[.,!?;:%)\]}])", "", text)
+    text = re.sub(r"(?<=[(\[{]) ", "", text)
+    return re.sub(r'" ([^"]*) "', r'"\1"', text)
+
+
+def scores(written: Sequence[str], references: Sequence[str], settings: dict) -> dict:
+    """All that says how good the translations of a run are.
+
+    Args:
+        written: translations.
+        references: one for each.
+        settings: those of the run.
+
+    Returns:
+        "sentences" and "exact_match"; unless the task is numbers, also "bleu" on plain text and its
+        "signature". Of text that is tokenised in its files, "bleu_tokenised" is the score on the tokens
+        as they are; the plain text is in lower case then.
+    """
+    found: dict = {"sentences": len(references), "exact_match": exact_match(written, references)}
+    if settings["task"] == "numbers":
+        return found
+    tokenised = settings["task"] == "multi30k" and settings["text"] != "raw"
+    if tokenised:
+        found["bleu_tokenised"], found["signature_tokenised"] = bleu(written, references, "none")
+        written, references = (list(map(detokenise, texts)) for texts in (written, references))
+    found["bleu"], found["signature"] = bleu(written, references, "13a", lowercase=tokenised)
+    return found

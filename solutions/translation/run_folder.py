@@ -1,0 +1,220 @@
+"""What a run leaves: settings, vocabulary, metrics, a plot of the loss, and checkpoints.
+
+    config.json        the settings
+    tokenizer.model    the vocabulary
+    metrics.jsonl      one line each time something was measured
+    loss.svg           the loss against the step
+    last.pt            everything that it takes to go on
+    weights-000500.pt  the weights alone, of the last few checkpoints
+
+Files are written whole or not at all: to a neighbour first, which then takes the file's name.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import pickle
+from pathlib import Path
+
+import torch
+from matplotlib.figure import Figure
+from torch import nn
+
+from solutions.translation import TranslationError
+from solutions.translation.tokenizer import Tokenizer
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a whole file, or leave the old one as it was.
+
+    Raises:
+        TranslationError: the disk is full, or the file cannot be written for another reason.
+    """
+    neighbour = path.with_name(path.name + ".part")
+    try:
+        with neighbour.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        neighbour.replace(path)
+    except OSError as error:
+        neighbour.unlink(missing_ok=True)
+        raise TranslationError(
+            f"cannot write {path}: {error.strerror}; what was there before is unharmed"
+        ) from error
+
+
+def load_weights(model: nn.Module, weights: dict[str, torch.Tensor], origin: Path) -> None:
+    """Put weights into a model.
+
+    Raises:
+        TranslationError: names or shapes differ; the message has the first that does.
+    """
+    own = model.state_dict()
+    for name in sorted(own.keys() ^ weights.keys()):
+        where = "the model has no" if name in weights else "the checkpoint lacks"
+        raise TranslationError(f"{origin} is of another model: {where} {name}")
+    for name, value in own.items():
+        theirs, ours = tuple(weights[name].shape), tuple(value.shape)
+        if theirs != ours:
+            raise TranslationError(
+                f"{origin} is of another shape: {name} is {theirs} there and {ours} here"
+            )
+    model.load_state_dict(weights)
+
+
+class RunFolder:
+    """The folder of one run.
+
+    Args:
+        path: where it is or is to be.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.last = self.path / "last.pt"
+
+    def create(self, settings: dict, tokenizer: Tokenizer) -> None:
+        """Begin a run.
+
+        Raises:
+            TranslationError: there is one already, or nothing can be written.
+        """
+        if self.last.exists():
+            raise TranslationError(
+                f"{self.path} already holds a run: --resume goes on with it, --folder names another folder"
+            )
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise TranslationError(f"cannot make {self.path}: {error.strerror}") from error
+        for old in [*self.path.glob("weights-*.pt"), self.path / "metrics.jsonl"]:
+            old.unlink(missing_ok=True)
+        write(self.path / "tokenizer.model", tokenizer.model)
+        self.write_settings(settings)
+
+    def write_settings(self, settings: dict) -> None:
+        """Save the settings."""
+        write(self.path / "config.json", (json.dumps(settings, indent=1) + "\n").encode())
+
+    def settings(self) -> dict:
+        """The settings of the run.
+
+        Raises:
+            TranslationError: there is no run, or its file is broken.
+        """
+        try:
+            return json.loads((self.path / "config.json").read_text(encoding="utf-8"))
+        except OSError as error:
+            raise TranslationError(f"{self.path} holds no run: it has no config.json") from error
+        except ValueError as error:
+            raise TranslationError(f"{self.path / 'config.json'} is broken: {error}") from error
+
+    def tokenizer(self) -> Tokenizer:
+        """The vocabulary of the run."""
+        try:
+            return Tokenizer((self.path / "tokenizer.model").read_bytes())
+        except OSError as error:
+            raise TranslationError(f"{self.path} has no tokenizer.model") from error
+
+    def save(self, checkpoint: dict, keep: int) -> None:
+        """Save a checkpoint, and its weights once more beside those of the keep - 1 before.
+
+        Args:
+            checkpoint: with "step" and "model"; tensors, numbers and containers of them.
+            keep: how many files of weights remain.
+        """
+        for path, content in (
+            (self.last, checkpoint),
+            (self.path / f"weights-{checkpoint['step']:06d}.pt", checkpoint["model"]),
+        ):
+            written = io.BytesIO()
+            torch.save(content, written)
+            write(path, written.getvalue())
+        for old in self.weights()[:-keep]:
+            old.unlink()
+
+    def weights(self) -> list[Path]:
+        """The files of weights, oldest first."""
+        return sorted(self.path.glob("weights-*.pt"))
+
+    def read(self, path: Path | None = None) -> dict:
+        """The last checkpoint, or another file of weights.
+
+        Raises:
+            TranslationError: it is missing, cut short, or not such a file.
+        """
+        path = path or self.last
+        try:
+            return torch.load(path, map_location="cpu", weights_only=True)
+        except FileNotFoundError as error:
+            raise TranslationError(
+                f"{self.path} holds no checkpoint yet: no {path.name}"
+            ) from error
+        except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as error:
+            raise TranslationError(f"{path} is cut short or no checkpoint") from error
+
+    def trained_weights(self, average: int = 1) -> tuple[dict[str, torch.Tensor], Path]:
+        """The last weights, or the mean of the last few.
+
+        Args:
+            average: how many checkpoints to average.
+
+        Returns:
+            The weights by name, and the newest file that they come from.
+
+        Raises:
+            TranslationError: there are not as many.
+        """
+        files = self.weights()[-average:]
+        if len(files) < average:
+            raise TranslationError(
+                f"{self.path} has weights of {len(files)} checkpoints, not of {average}"
+            )
+        read = [self.read(path) for path in files]
+        mean = {
+            name: torch.stack([weights[name].double() for weights in read]).mean(0).to(value.dtype)
+            for name, value in read[0].items()
+        }
+        return mean, files[-1]
+
+    def measured(self) -> list[dict]:
+        """All lines of metrics."""
+        path = self.path / "metrics.jsonl"
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        return [json.loads(line) for line in lines]
+
+    def add(self, metrics: dict) -> None:
+        """Append a line of metrics.
+
+        Raises:
+            TranslationError: the disk is full, or the file cannot be written for another reason.
+        """
+        path = self.path / "metrics.jsonl"
+        try:
+            with path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(metrics) + "\n")
+        except OSError as error:
+            raise TranslationError(f"cannot write {path}: {error.strerror}") from error
+
+    def forget_after(self, step: int) -> None:
+        """Drop the metrics of steps that are done again."""
+        kept = [metrics for metrics in self.measured() if metrics["step"] <= step]
+        text = "".join(json.dumps(metrics) + "\n" for metrics in kept)
+        write(self.path / "metrics.jsonl", text.encode())
+
+    def plot(self) -> None:
+        """Draw the loss against the step."""
+        figure = Figure(figsize=(7, 4), layout="constrained")
+        axes = figure.add_subplot(xlabel="step", ylabel="loss per token (nats)", yscale="log")
+        for name, label in (("loss", "training"), ("valid_loss", "validation")):
+            points = [(line["step"], line[name]) for line in self.measured() if name in line]
+            if points:
+                axes.plot(*zip(*points, strict=True), label=label)
+        axes.legend()
+        axes.grid(alpha=0.3)
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format="svg")
+        write(self.path / "loss.svg", drawn.getvalue())

@@ -1,0 +1,111 @@
+"""The settings of a run: what they mean, and what they are in each task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from solutions.translation import TranslationError
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting: its default, what it means, the values to choose from or None, and, for a list, how
+    many values: "+"."""
+
+    default: Any
+    help: str
+    choices: tuple | None = None
+    nargs: str | None = None
+
+
+TASK = {
+    "task": Setting("numbers", "what to translate", ("numbers", "parallel", "multi30k")),
+    "source_language": Setting("en", "language to translate from, in numbers and multi30k"),
+    "target_language": Setting("de", "language to translate into, in numbers and multi30k"),
+    "below": Setting(1_000_000, "numbers: all numbers are below this"),
+    "examples": Setting(20_000, "numbers: how many to train on"),
+    "held_out": Setting(1000, "numbers: how many to keep for the test, evenly over their digits"),
+    "source": Setting([], "parallel: text files, plain or .gz, a sentence a line", nargs="+"),
+    "target": Setting([], "parallel: their translations, line by line", nargs="+"),
+    "valid_source": Setting([], "parallel: files to measure the loss on", nargs="+"),
+    "valid_target": Setting([], "parallel: their translations", nargs="+"),
+    "data": Setting("", "multi30k: folder of its files, as in its repository"),
+    "text": Setting("lc.norm.tok", "multi30k: which version of the text", ("raw", "lc.norm.tok")),
+}
+MODEL = {
+    "vocab_size": Setting(8000, "pieces in the vocabulary that both languages share"),
+    "pieces": Setting("bpe", "how the vocabulary is made", ("bpe", "unigram", "char", "word")),
+    "d_model": Setting(256, "width of the model"),
+    "heads": Setting(4, "heads of each attention"),
+    "layers": Setting(3, "layers of the encoder, and of the decoder"),
+    "d_ff": Setting(1024, "width of the feed-forward networks"),
+    "dropout": Setting(0.1, "probability of dropping a number"),
+    "norm_first": Setting(True, "layer norm before each sublayer instead of after it"),
+    "tie": Setting(True, "one matrix for both embeddings and the last layer"),
+}
+TRAINING = {
+    "steps": Setting(20_000, "steps of the optimizer"),
+    "tokens": Setting(4096, "size of a batch: sentences times the longest one's pieces"),
+    "accumulate": Setting(1, "batches a step, in each process"),
+    "rate": Setting(1e-3, "highest learning rate"),
+    "warmup": Setting(1000, "steps until it is reached"),
+    "schedule": Setting("cosine", "how it falls then", ("cosine", "noam")),
+    "smoothing": Setting(0.1, "label smoothing"),
+    "weight_decay": Setting(0.0, "decay of the weights (AdamW)"),
+    "clip": Setting(1.0, "longest gradient"),
+    "seed": Setting(0, "of weights, dropout, batches and held-out numbers"),
+    "save_every": Setting(1000, "steps from checkpoint to checkpoint"),
+    "log_every": Setting(50, "steps from line to line of metrics.jsonl"),
+    "keep": Setting(10, "checkpoints whose weights are kept, to average"),
+}
+SETTINGS = TASK | MODEL | TRAINING
+RECIPES: dict[str, dict[str, Any]] = {
+    "numbers": {
+        "vocab_size": 160,
+        "d_model": 128,
+        "layers": 2,
+        "d_ff": 256,
+        "dropout": 0.0,
+        "smoothing": 0.0,
+        "steps": 2000,
+        "tokens": 2000,
+        "rate": 2e-3,
+        "warmup": 200,
+        "save_every": 250,
+    },
+    "parallel": {},
+    # Transformer-Tiny of Wu et al. (2021), arXiv 2105.14462: 4096 tokens on each of two GPUs there
+    "multi30k": {
+        "vocab_size": 10_000,
+        "d_model": 128,
+        "layers": 4,
+        "d_ff": 256,
+        "dropout": 0.3,
+        "steps": 8000,
+        "tokens": 8192,
+        "rate": 5e-3,
+        "warmup": 2000,
+        "schedule": "noam",
+        "save_every": 200,
+    },
+}
+
+
+def complete(given: dict[str, Any]) -> dict[str, Any]:
+    """All settings: those given, else those of the task's recipe, else the defaults.
+
+    Raises:
+        TranslationError: a number makes no sense.
+    """
+    task = given.get("task", TASK["task"].default)
+    settings = {name: setting.default for name, setting in SETTINGS.items()} | RECIPES[task] | given
+    for name, value in settings.items():
+        option = "--" + name.replace("_", "-")
+        if type(value) is int and value < (0 if name in ("seed",) else 1):
+            raise TranslationError(f"{option} {value} is too small")
+        if type(value) is float and not value >= 0:
+            raise TranslationError(f"{option} {value} must not be negative")
+        if name in ("dropout", "smoothing") and value >= 1:
+            raise TranslationError(f"{option} {value} must be below 1")
+    return settings

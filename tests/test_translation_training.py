@@ -1,0 +1,367 @@
+"""The trainer: what a step computes, and how a run ends, goes on, and fails."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from autograder.catalogue import exercise_names
+from solutions.ch2_scaled_dot_product import attention
+from solutions.ch6_transformer import shift
+from solutions.translation import TranslationError, machine, trainer
+from solutions.translation.__main__ import main
+from solutions.translation.model import build, fused_attention, n_parameters
+from solutions.translation.run_folder import RunFolder
+from solutions.translation.settings import complete
+from solutions.translation.tokenizer import PAD, learn
+
+ROOT = Path(__file__).parent.parent
+SMALL = {
+    "vocab_size": 80,
+    "d_model": 16,
+    "heads": 2,
+    "layers": 1,
+    "d_ff": 32,
+    "dropout": 0.2,
+    "smoothing": 0.1,
+    "tokens": 250,
+    "warmup": 4,
+    "save_every": 3,
+    "log_every": 2,
+    "examples": 200,
+    "held_out": 20,
+}
+CPU = machine.choose("cpu")
+
+
+def command(run, *more, **changed):
+    """The arguments of a small training run."""
+    words = [f"--{name.replace('_', '-')}={value}" for name, value in (SMALL | changed).items()]
+    return ["train", "--folder", str(run), "--device=cpu", *words, *map(str, more)]
+
+
+def weights(run):
+    """The weights of a run's last checkpoint."""
+    return RunFolder(run).read()["model"]
+
+
+def same(one, other):
+    """Whether two sets of weights are the same, bit for bit."""
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run of six steps."""
+    run = tmp_path_factory.mktemp("run") / "six"
+    assert main(command(run, steps=6)) == 0
+    return run
+
+
+@pytest.fixture
+def pairs():
+    words = ["rot", "blau", "gelb", "weiß", "schwarz", "braun"]
+    texts = [" ".join(words[n % 6] for n in range(i, i + 1 + i % 4)) for i in range(40)]
+    return [(text + " rot", text) for text in texts]
+
+
+@pytest.fixture
+def tokenizer(pairs):
+    return learn([text for pair in pairs for text in pair], 28)
+
+
+def small_trainer(tokenizer, pairs, attention="fused", **changed):
+    settings = complete(SMALL | {"steps": 9} | changed)
+    return trainer.Trainer(
+        settings, machine.choose("cpu", attention=attention), tokenizer, pairs, []
+    )
+
+
+def test_fused_attention_is_the_formula():
+    torch.manual_seed(0)
+    query, key, value = torch.randn(2, 3, 4, 6), torch.randn(2, 3, 5, 6), torch.randn(2, 3, 5, 6)
+    mask = torch.rand(2, 1, 4, 5) < 0.5
+    mask[0, 0, 2] = False
+    inputs = [x.double().requires_grad_() for x in (query, key, value)]
+    ours, none = fused_attention(*inputs, mask)
+    expected, _ = attention(*inputs, mask)
+    assert none is None
+    torch.testing.assert_close(ours, expected)
+    assert (ours[0, :, 2] == 0).all() and expected[0, :, 1].any()
+    for a, b in zip(
+        *(torch.autograd.grad(out.sin().sum(), inputs) for out in (ours, expected)), strict=True
+    ):
+        torch.testing.assert_close(a, b)
+    torch.testing.assert_close(fused_attention(*inputs)[0], attention(*inputs)[0])
+
+
+def test_training_with_either_attention_gives_the_same_losses(tokenizer, pairs):
+    losses = []
+    for name in ("formula", "fused"):
+        run = small_trainer(tokenizer, pairs, name)
+        losses.append([float(run.train_step()[0]) for _ in range(6)])
+    torch.testing.assert_close(losses[0], losses[1], rtol=1e-4, atol=0)
+
+
+def test_a_step_is_adam_on_the_mean_over_all_tokens(tokenizer, pairs):
+    run = small_trainer(tokenizer, pairs, dropout=0.0, tokens=50, accumulate=3, clip=1e9)
+    by_hand = build(run.settings, len(tokenizer), "formula")
+    by_hand.load_state_dict(run.model.state_dict())
+    rows = [run.batches[n] for n in range(3)]
+    assert len({target.shape for _, target in rows}) > 1
+    total = tokens = 0
+    for source, target in rows:
+        target_in, target_out = shift(target)
+        logits = by_hand(source, target_in).flatten(0, 1)
+        total += F.cross_entropy(
+            logits, target_out.flatten(), ignore_index=PAD, label_smoothing=0.1, reduction="sum"
+        )
+        tokens += int((target_out != PAD).sum())
+    (total / tokens).backward()
+    optimizer = torch.optim.AdamW(by_hand.parameters(), 1e-3 / 2, (0.9, 0.98), 1e-9, 0.0)
+    optimizer.step()
+    run.settings.update(rate=2e-3, warmup=4)  # the first of four steps up to 2e-3
+    loss, norm, counted = run.train_step()
+    assert counted == tokens
+    torch.testing.assert_close(float(loss), total.item() / tokens, rtol=1e-5, atol=0)
+    gradients = [p.grad.flatten() for p in by_hand.parameters()]
+    torch.testing.assert_close(norm, torch.cat(gradients).norm(), rtol=1e-4, atol=0)
+    for (name, a), b in zip(run.model.named_parameters(), by_hand.parameters(), strict=True):
+        if not name.endswith("w_k.bias"):  # has no gradient but rounding, which Adam makes large
+            torch.testing.assert_close(a, b, rtol=1e-4, atol=2e-6, msg=name)
+
+
+def test_the_learning_rate_rises_and_falls():
+    settings = complete({"warmup": 10, "steps": 100, "rate": 0.5})
+    cosine = [trainer.learning_rate(step, settings) for step in range(1, 101)]
+    assert cosine[9] == max(cosine) == 0.5 and cosine[4] == 0.25
+    assert cosine[54] == pytest.approx(0.25) and cosine[-1] == pytest.approx(0, abs=1e-12)
+    noam = [trainer.learning_rate(step, settings | {"schedule": "noam"}) for step in range(1, 101)]
+    assert noam[9] == max(noam) == pytest.approx(0.5) and noam[39] == pytest.approx(0.25)
+
+
+def test_tied_parameters_are_one(tokenizer):
+    tied, untied = (build(complete(SMALL | {"tie": tie}), 45, "fused") for tie in (True, False))
+    assert n_parameters(untied) - n_parameters(tied) == 2 * 45 * 16
+    assert tied.project.weight is tied.source_embedding.weight is tied.target_embedding.weight
+
+
+def test_the_published_setting_stays_within_2_7_million_parameters():
+    assert (
+        2_500_000
+        < n_parameters(build(complete({"task": "multi30k"}), 10_000, "fused"))
+        <= 2_700_000
+    )
+
+
+def test_a_run_leaves_its_folder(finished):
+    folder = RunFolder(finished)
+    assert folder.settings()["d_model"] == 16
+    lines = folder.measured()
+    assert [line["step"] for line in lines] == [2, 3, 4, 6]
+    assert all(math.isfinite(line["loss"]) and line["tokens_per_second"] > 0 for line in lines)
+    assert [path.name for path in folder.weights()] == ["weights-000003.pt", "weights-000006.pt"]
+    assert "<svg" in (finished / "loss.svg").read_text()
+    assert not list(finished.glob("*.part"))
+
+
+def test_averaged_weights_are_the_mean(finished):
+    folder = RunFolder(finished)
+    one, other = (folder.read(path) for path in folder.weights())
+    mean, _ = folder.trained_weights(2)
+    name = "project.weight"
+    torch.testing.assert_close(mean[name], (one[name] + other[name]) / 2)
+    assert not torch.equal(one[name], other[name])
+    assert same(folder.trained_weights()[0], weights(finished))
+    with pytest.raises(TranslationError, match="weights of 2 checkpoints, not of 3"):
+        folder.trained_weights(3)
+
+
+def test_resuming_gives_the_same_bits(finished, tmp_path):
+    assert main(command(tmp_path, steps=6, seed=1)) == 0
+    assert not same(weights(tmp_path), weights(finished))
+    for part in tmp_path.iterdir():
+        part.unlink()
+    interrupted = trainer.Trainer.train_step
+
+    def stop_at_four(self):
+        if self.step == 3:
+            signal.raise_signal(signal.SIGINT)
+        return interrupted(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trainer.Trainer, "train_step", stop_at_four)
+        assert main(command(tmp_path, steps=6)) == 130
+    assert RunFolder(tmp_path).read()["step"] == 4
+    assert main(["train", "--folder", str(tmp_path), "--device=cpu", "--resume"]) == 0
+    assert same(weights(tmp_path), weights(finished))
+    one, other = (RunFolder(run).read()["optimizer"]["state"] for run in (tmp_path, finished))
+    assert all(torch.equal(one[n]["exp_avg_sq"], other[n]["exp_avg_sq"]) for n in one)
+    losses = [RunFolder(run).measured()[-1]["loss"] for run in (tmp_path, finished)]
+    assert losses[0] == losses[1]
+
+
+def test_steps_done_again_are_measured_once(finished, tmp_path):
+    assert main(command(tmp_path, steps=5)) == 0
+    folder = RunFolder(tmp_path)
+    folder.add({"step": 6, "loss": 99.0})  # as if it had died after step 6, before its checkpoint
+    assert main(["train", "--folder", str(tmp_path), "--device=cpu", "--resume", "--steps=6"]) == 0
+    assert [line["step"] for line in folder.measured()] == [2, 3, 4, 5, 6]
+    assert folder.measured()[-1]["loss"] < 99
+    assert folder.settings()["steps"] == 6
+
+
+def test_two_processes_compute_what_one_does(tmp_path):
+    changed = {"dropout": 0.0, "steps": 4, "log_every": 1}
+    alone = tmp_path / "alone"
+    assert main(command(alone, accumulate=4, **changed)) == 0
+    two = tmp_path / "two"
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    arguments = [*launch, "-m", "solutions.translation", *command(two, accumulate=2, **changed)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(arguments, cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("2 processes") == 1
+    losses = [[line["loss"] for line in RunFolder(run).measured()] for run in (two, alone)]
+    assert len(losses[0]) == 4
+    torch.testing.assert_close(*losses, rtol=1e-5, atol=0)
+    for name, value in weights(alone).items():
+        if not name.endswith("w_k.bias"):
+            torch.testing.assert_close(weights(two)[name], value, rtol=1e-3, atol=1e-4, msg=name)
+
+
+def failure(capsys, arguments):
+    """The one line that a command ends with."""
+    assert main(arguments) == 1
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert lines[-1].startswith("Error: ")
+    return lines[-1]
+
+
+@pytest.mark.parametrize("bad", ["loss", "gradient"])
+def test_a_loss_that_is_no_number_stops_the_run(tmp_path, capsys, monkeypatch, bad):
+    step, loss = trainer.Trainer.train_step, torch.tensor(math.nan)
+
+    def fails_at_five(self):
+        total, norm, tokens = step(self)
+        if self.step < 5:
+            return total, norm, tokens
+        return (loss, norm, tokens) if bad == "loss" else (total, loss, tokens)
+
+    monkeypatch.setattr(trainer.Trainer, "train_step", fails_at_five)
+    told = failure(capsys, command(tmp_path, steps=9, log_every=4))
+    assert f"the {bad} of step 5 is not a number" in told and "last.pt" in told
+    assert RunFolder(tmp_path).read()["step"] == 3
+    assert all(value.isfinite().all() for value in weights(tmp_path).values())
+
+
+def test_a_rate_that_is_far_too_high_is_noticed(tmp_path, capsys):
+    told = failure(capsys, command(tmp_path, steps=9, rate=1e30, warmup=1, save_every=9))
+    assert "of step 2 is not a number" in told
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_leaves_the_last_checkpoint(tmp_path, capsys):
+    assert main(command(tmp_path, steps=3)) == 0
+    before = weights(tmp_path)
+    (tmp_path / "last.pt.part").symlink_to("/dev/full")
+    arguments = ["train", "--folder", str(tmp_path), "--device=cpu", "--resume", "--steps=6"]
+    assert "No space left on device; what was there before is unharmed" in failure(
+        capsys, arguments
+    )
+    assert same(weights(tmp_path), before)
+    assert main(arguments) == 0
+
+
+def copy_run(run, target):
+    """A copy of a run's folder."""
+    target.mkdir()
+    for path in run.iterdir():
+        (target / path.name).write_bytes(path.read_bytes())
+    return target
+
+
+def test_a_checkpoint_cut_short(finished, tmp_path, capsys):
+    run = copy_run(finished, tmp_path / "cut")
+    for name in ("last.pt", "weights-000006.pt"):
+        (run / name).write_bytes((run / name).read_bytes()[:3000])
+    arguments = ["train", "--folder", str(run), "--device=cpu", "--resume"]
+    assert "last.pt is cut short or no checkpoint" in failure(capsys, arguments)
+    assert "000006.pt is cut short" in failure(capsys, ["translate", "--folder", str(run), "one"])
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("d_model", 24, "of another shape: .* is .*16.* there and .*24"),
+        ("layers", 2, "of another model: the checkpoint lacks decoder.1"),
+    ],
+)
+def test_a_checkpoint_of_another_shape(finished, tmp_path, name, value, told):
+    run = copy_run(finished, tmp_path / "other")
+    folder = RunFolder(run)
+    folder.write_settings(folder.settings() | {name: value})
+    with pytest.raises(TranslationError, match=told):
+        from solutions.translation.decoding import Translator
+
+        Translator.load(folder, CPU)
+
+
+def test_a_folder_that_has_a_run_is_not_overwritten(finished, capsys):
+    before = weights(finished)
+    assert "already holds a run" in failure(capsys, command(finished, steps=2))
+    assert same(weights(finished), before)
+
+
+def test_resume_keeps_the_settings(finished, tmp_path, capsys):
+    assert "d_model is 16, not 24" in failure(capsys, command(finished, "--resume", d_model=24))
+    assert "holds no run" in failure(capsys, ["train", "--folder", str(tmp_path), "--resume"])
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"vocab_size": 5000}, "no vocabulary of 5000 pieces"),
+        ({"target_language": "xx"}, "num2words has no language 'xx'"),
+        ({"heads": 3}, "n_heads=3 does not divide d_model=16"),
+        ({"steps": 0}, "--steps 0 is too small"),
+        ({"dropout": 1.0}, "--dropout 1.0 must be below 1"),
+        ({"rate": -1.0}, "--rate -1.0 must not be negative"),
+        ({"task": "parallel"}, "needs --source FILE and --target FILE"),
+    ],
+)
+def test_settings_that_cannot_be(tmp_path, capsys, changed, told):
+    assert told in failure(capsys, command(tmp_path / "run", **changed))
+    assert not (tmp_path / "run" / "last.pt").exists()
+
+
+def test_a_device_that_is_not_there(capsys, tmp_path):
+    there = torch.cuda.device_count()
+    for device in (["cuda"] if not there else []) + ["cudo"]:
+        told = failure(capsys, ["train", "--folder", str(tmp_path), "--device", device])
+        assert f"--device {device}" in told
+
+
+def test_the_trainer_is_no_exercise():
+    assert exercise_names() and all(name.startswith("ch") for name in exercise_names())
+    assert not any("translation" in name for name in exercise_names())
+
+
+def test_help_is_there_for_every_command(capsys):
+    for words in ([], ["train"], ["translate"], ["evaluate"]):
+        with pytest.raises(SystemExit) as ended:
+            main([*words, "--help"])
+        assert ended.value.code == 0
+        assert "--help" in capsys.readouterr().out
+
+
+def test_metrics_are_json_lines(finished):
+    for line in (finished / "metrics.jsonl").read_text().splitlines():
+        assert {"step", "loss", "rate", "seconds", "tokens_per_second"} <= json.loads(line).keys()
