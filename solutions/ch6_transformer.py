@@ -92,6 +92,13 @@ class FeedForward(nn.Module):
         ### END SOLUTION
 
 
+# %% active="ipynb" nbgrader={"grade_id": "feed_forward_values", "grade": true, "points": 4}
+# B, T, D, F = draw.sizes(4, low=2)
+# x, rate = draw.tensor(B, T, D), draw.integer(20, 60) / 100
+# ### 2p AUTOTEST fill(FeedForward(D, F))(x)
+# ### 1p AUTOTEST gradients(fill(FeedForward(D, F)), x)
+# ### 1p AUTOTEST [fill(FeedForward(D, F, rate))(x[0]), fill(FeedForward(D, F, dropout=0.0)).train()(x[0, 0])]
+
 # %% [markdown]
 # ## 2. The encoder layer
 #
@@ -161,6 +168,29 @@ class EncoderLayer(nn.Module):
         return self.norm2(x + self.dropout(self.feed_forward(x)))
         ### END SOLUTION
 
+
+# %% active="ipynb" nbgrader={"grade_id": "encoder_layer_values", "grade": true, "points": 6}
+# forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
+# B, S, H, d, F = draw.sizes(5, low=2, high=7)
+# D = H * d
+# x = draw.tensor(B, S, D)
+# mask, padding = torch.from_numpy(draw.mask(B, H, S, S)), torch.from_numpy(draw.mask(B, 1, 1, S))
+# ### 2p AUTOTEST fill(EncoderLayer(D, H, F))(x, mask)
+# ### 2p AUTOTEST fill(EncoderLayer(D, H, F, norm_first=False))(x, mask)
+# ### 1p AUTOTEST [fill(EncoderLayer(D, H, F, norm_first=first))(x) for first in (True, False)]
+# ### 1p AUTOTEST fill(EncoderLayer(D, H, F))(6 * x, mask=padding)
+
+# %% active="ipynb" nbgrader={"grade_id": "encoder_layer_edges", "grade": true, "points": 6}
+# forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
+# B, S, H, F = draw.sizes(4, low=2, high=6)
+# D = 2 * H
+# x, rate = draw.tensor(B, S, D), draw.integer(20, 60) / 100
+# mask, with_empty = torch.from_numpy(draw.mask(B, 1, S, S)), torch.from_numpy(draw.mask(B, H, S, S, empty=2))
+# ### 2p AUTOTEST [gradients(fill(EncoderLayer(D, H, F, norm_first=first)), x, mask) for first in (True, False)]
+# ### 1p AUTOTEST [fill(EncoderLayer(D, H, F, norm_first=first)).train()(x, with_empty) for first in (True, False)]
+# ### 1p AUTOTEST [fill(EncoderLayer(D, H, F, rate, first))(x, mask) for first in (True, False)]
+# ### 1p AUTOTEST [fill(EncoderLayer(D, H, F, dropout=1.0, norm_first=first)).train()(x, mask) for first in (True, False)]
+# ### 1p AUTOTEST fill(EncoderLayer(D, H, F, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(x, mask)
 
 # %% [markdown]
 # ## 3. The decoder layer
@@ -239,6 +269,31 @@ class DecoderLayer(nn.Module):
         return self.norm3(y + self.dropout(self.feed_forward(y)))
         ### END SOLUTION
 
+
+# %% active="ipynb" nbgrader={"grade_id": "decoder_layer_values", "grade": true, "points": 8}
+# forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
+# B, S, T, H, d, F = draw.sizes(6, low=2, high=7)
+# D = H * d
+# y, memory = draw.tensor(B, T, D), draw.tensor(B, S, D)
+# target_mask, memory_mask = torch.from_numpy(draw.mask(B, H, T, T)), torch.from_numpy(draw.mask(B, H, T, S))
+# padding = torch.from_numpy(draw.mask(B, 1, 1, S))
+# ### 3p AUTOTEST fill(DecoderLayer(D, H, F))(y, memory, target_mask, memory_mask)
+# ### 2p AUTOTEST fill(DecoderLayer(D, H, F, norm_first=False))(y, memory, target_mask, memory_mask)
+# ### 1p AUTOTEST [fill(DecoderLayer(D, H, F, norm_first=first))(y, memory) for first in (True, False)]
+# ### 1p AUTOTEST fill(DecoderLayer(D, H, F))(y, 3 * memory, memory_mask=padding)
+# ### 1p AUTOTEST fill(DecoderLayer(D, H, F))(y, memory, target_mask)
+
+# %% active="ipynb" nbgrader={"grade_id": "decoder_layer_edges", "grade": true, "points": 6}
+# forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
+# B, S, T, H, d, F = draw.sizes(6, low=2, high=7)
+# D = H * d
+# y, memory, rate = draw.tensor(B, T, D), draw.tensor(B, S, D), draw.integer(20, 60) / 100
+# target_mask, memory_mask = torch.from_numpy(draw.mask(T, T)), torch.from_numpy(draw.mask(B, H, T, S, empty=2))
+# ### 2p AUTOTEST [gradients(fill(DecoderLayer(D, H, F, norm_first=first)), y, memory, target_mask, memory_mask)["inputs"] for first in (True, False)]
+# ### 1p AUTOTEST [fill(DecoderLayer(D, H, F, norm_first=first)).train()(y, memory, target_mask, memory_mask) for first in (True, False)]
+# ### 1p AUTOTEST [fill(DecoderLayer(D, H, F, rate, first))(y, memory, target_mask, memory_mask) for first in (True, False)]
+# ### 1p AUTOTEST [fill(DecoderLayer(D, H, F, dropout=1.0, norm_first=first)).train()(y, memory, target_mask, memory_mask) for first in (True, False)]
+# ### 1p AUTOTEST fill(DecoderLayer(D, H, F, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(y, memory, target_mask, memory_mask)
 
 # %% [markdown]
 # ## 4. The Transformer
@@ -366,6 +421,51 @@ class Transformer(nn.Module):
         ### END SOLUTION
 
 
+# %% active="ipynb" nbgrader={"grade_id": "transformer_values", "grade": true, "points": 9}
+# forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
+# B, S, T, H, F = draw.sizes(5, low=2, high=7)
+# D, n, pad = 2 * H, 2, draw.integer(1, 4)
+# W, V = draw.sizes(2, low=6, high=12)
+# words, more_words = (torch.from_numpy(draw.integers(B, S, low=pad + 1, high=W - 1)) for _ in range(2))
+# target_in = torch.from_numpy(draw.integers(B, T, low=pad + 1, high=V - 1))
+# source = torch.from_numpy(draw.mask(B, S)) * (words - pad) + pad
+# memory = draw.tensor(B, S, D)
+# ### 2p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).encode(words)
+# ### 2p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).decode(target_in, memory, more_words)
+# ### 2p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad))(source, target_in)
+# ### 2p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad, norm_first=False))(source, target_in)
+# ### 1p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(source, target_in)
+
+# %% active="ipynb" nbgrader={"grade_id": "transformer_masks", "grade": true, "points": 9}
+# forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
+# B, S, T, H, F = draw.sizes(5, low=3, high=7)
+# D, n, pad = 2 * H, 1, draw.integer(1, 4)
+# W, V = draw.sizes(2, low=8, high=12)
+# words, more_words = (torch.from_numpy(draw.integers(B, S, low=0, high=W - 1)) for _ in range(2))
+# target, other = (torch.from_numpy(draw.integers(B, T, low=pad + 1, high=V - 1)) for _ in range(2))
+# source = torch.from_numpy(draw.mask(B, S)) * (words - pad) + pad
+# target_in = torch.from_numpy(draw.mask(B, T)) * (target - pad) + pad
+# zeros = torch.from_numpy(draw.mask(B, S)) * more_words
+# changed = torch.cat([target[:, : T - 2], other[:, T - 2 :]], dim=1)
+# memory, filling = draw.tensor(B, S, D), torch.full((B, 2), pad)
+# ### 2p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).train(mode).encode(source)[source != pad] for mode in (True, False)]
+# ### 2p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).train(mode).decode(target_in, memory, source)[target_in != pad] for mode in (True, False)]
+# ### 2p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).train(mode)(source, tokens)[:, : T - 2] for mode in (True, False) for tokens in (target, changed)]
+# ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).train(mode)(torch.cat([source, filling], dim=1), target) for mode in (True, False)]
+# ### 2p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad))(zeros, target), 100 + fill(Transformer(W, V, D, H, n, F))(zeros, target)]
+
+# %% active="ipynb" nbgrader={"grade_id": "transformer_training", "grade": true, "points": 4}
+# forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
+# B, S, T, F = draw.sizes(4, low=2, high=5)
+# D, H, pad, rate = draw.integer(2, 3) * 2, 2, draw.integer(1, 2), draw.integer(20, 60) / 100
+# W, V = draw.sizes(2, low=5, high=8)
+# words = torch.from_numpy(draw.integers(B, S, low=pad + 1, high=W - 1))
+# target = torch.from_numpy(draw.integers(B, T, low=pad + 1, high=V - 1))
+# source = torch.from_numpy(draw.mask(B, S)) * (words - pad) + pad
+# ### 2p AUTOTEST {name: 100 + gradient for name, gradient in gradients(fill(Transformer(W, V, D, H, 1, F, pad=pad)), source, target)["parameters"].items()}
+# ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, 2, F, rate, pad, first))(source, target) for first in (True, False)]
+# ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, 2, F, dropout=1.0, pad=pad, norm_first=first)).train()(source, target) for first in (True, False)]
+
 # %% [markdown]
 # ## 5. What goes in and what should come out
 #
@@ -388,3 +488,27 @@ def shift(target: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     ### BEGIN SOLUTION
     return target[:, :-1], target[:, 1:]
     ### END SOLUTION
+
+
+# %% active="ipynb" nbgrader={"grade_id": "shift_values", "grade": true, "points": 3}
+# B, T = draw.sizes(2, low=3)
+# target = torch.from_numpy(draw.integers(B, T, low=0, high=50))
+# targets = [torch.from_numpy(draw.integers(*draw.sizes(2, low=2), low=0, high=50)) for _ in range(4)]
+# ### 2p AUTOTEST shift(target)
+# ### 1p AUTOTEST [inputs_after(shift, target) for target in targets]
+
+# %% [markdown] nbgrader={"grade_id": "two_sources", "grade": true, "solution": true, "points": 3}
+# **Written answer.** A colleague's decoder layer calls `self.cross_attention(y, y, y, target_mask)`. All shapes are right, and the loss on German to English falls
+# for hours, though not as far as it should. What has the model become, and why does the loss fall nevertheless? What does it write for two different German
+# sentences? Describe a test with an untrained model that finds the mistake in a second, and say what your `Transformer` shows in it. Three to six sentences.
+#
+# ### BEGIN SOLUTION
+# The memory is not used, so this is a language model of English: it predicts the next word from the English words before it. That alone makes the loss fall far below that of guessing,
+# because much of a word can be guessed from what stands before it. In writing it starts from the same begin token whatever the source is, and gets the same
+# logits, so greedy decoding writes the same sentence for every source. The test: one target, two different sources, compare the logits. Equal logits
+# mean that the source is not read; in a sound model all positions differ, the first included. Or: the gradient of the logits with respect to the source embedding, which is zero (or missing) in the
+# wrong model and nowhere zero for the tokens of the sentence in the right one.
+#
+# Rubric: 1 point for "a language model of the target alone" with the reason for the falling loss; 1 point for "the same output for every source"; 1 point for a test that
+# changes the source alone (or takes the gradient with respect to it) and says what either model shows.
+# ### END SOLUTION
