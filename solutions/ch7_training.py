@@ -284,15 +284,16 @@ def beam_search(
 
 # %% active="ipynb" nbgrader={"grade_id": "beam_search_values", "grade": true, "points": 7}
 # V, L = draw.integer(6, 9), draw.integer(6, 8)
-# bos, eos, decoy = [int(token) for token in draw.permutation(V)[:3]]
+# bos, eos, decoy, good = [int(token) for token in draw.permutation(V)[:4]]
 # beam = draw.integer(3, 5)
 # alpha = 0.1 * draw.integer(4, 12)
 # logits = 3 * draw.tensor(L, V, V)
 # logits[:, :, eos] = logits[:, :, eos] - 1
-# logits[:, decoy] = 0
+# logits[:, decoy] = 0.1 * draw.tensor(L, V)
 # trap = logits.clone()
-# trap[0, bos] = 0.1 * draw.tensor(V)
-# trap[0, bos, decoy], trap[0, bos, eos] = 1, -9
+# trap[0, bos] = 0.1 * draw.tensor(V) - 3
+# trap[0, bos, decoy], trap[0, bos, good] = 1, 0.8
+# trap[1, good, good], trap[2, good, eos] = 20, 20
 # ### 3p AUTOTEST beam_search(lambda prefix: trap.log_softmax(-1)[prefix.shape[1] - 1, prefix[:, -1]], bos, eos, V, L, alpha)
 # ### 2p AUTOTEST beam_search(lambda prefix: logits.log_softmax(-1)[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, beam, L, alpha)
 # ### 2p AUTOTEST [beam_search(lambda prefix: trap.log_softmax(-1)[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, 1, n, 0.0) for n in range(1, L)]

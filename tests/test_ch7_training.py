@@ -157,7 +157,7 @@ def test_greedy_is_wrong_in_every_trap_that_the_grader_draws():
         greedy, low = ch7.beam_search(step_fn, bos, eos, 1, L, inputs["alpha"])
         _, high = ch7.beam_search(step_fn, bos, eos, inputs["V"], L, inputs["alpha"])
         assert greedy[0] == inputs["decoy"]
-        assert high > low + 0.01, seed
+        assert high > low + 0.1, seed
 
 
 @many
