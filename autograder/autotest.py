@@ -471,7 +471,14 @@ def _usual_settings() -> Iterator[None]:
     ):
         if any(action == "error" for action, *_ in warnings.filters):
             warnings.simplefilter("default")
-        yield
+        default = torch.get_default_dtype()
+        if default.itemsize < 4:
+            # tables and parameters would be too coarse to tell right from wrong
+            torch.set_default_dtype(torch.float32)
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(default)
 
 
 def evaluate(

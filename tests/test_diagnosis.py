@@ -42,6 +42,9 @@ def lines_of(cell, definitions):
     """What the grader sees of a program in one cell."""
     lines = []
     for line in cell["lines"]:
+        if "truth" in line:
+            # trains a model for seconds, and has no fingerprint
+            continue
         for draw in line["draws"]:
             inputs = {
                 name: autotest.restore(autotest.decode(tree))
