@@ -132,7 +132,8 @@ def _grade(cases: list[Case], seed: list[int]) -> list[Case]:
         Path(home, "seeds.json").write_text(json.dumps({exercise: seed}))
         course = Course(home=Path(home))
         course.prepare(exercise)
-        if any(case.kind == "attack" for case in cases):
+        attacked = [case for case in cases if case.kind == "attack"]
+        if attacked:
             text = nbformat.writes(solved(exercise, reference_answers(exercise)))
             _hand_in(course, HONEST, exercise).write_text(text, encoding="utf-8")
             course.grade(HONEST, exercise)
@@ -147,6 +148,13 @@ def _grade(cases: list[Case], seed: list[int]) -> list[Case]:
                 case.result = course.result(student, exercise)
             if case.seen:
                 case.visible = visible_check(case.seen)
+        if attacked:
+            before = _recorded(course, exercise)[HONEST]
+            course.grade(HONEST, exercise)
+            if _recorded(course, exercise)[HONEST] != before:
+                for case in attacked:
+                    names = ", ".join(repr(other.name) for other in attacked)
+                    case.harm.append(f"changes another student's later score, or one of {names}")
     return cases
 
 
@@ -175,8 +183,7 @@ def _grade_attack(course: Course, case: Case, student: str, folder: Path) -> Non
     after = _recorded(course, case.exercise)
     if after.pop(student, None) != case.result["score"]:
         case.harm.append("the gradebook has another score than the report")
-    course.grade(HONEST, case.exercise)
-    if after != before or _recorded(course, case.exercise)[HONEST] != before[HONEST]:
+    if after != before:
         case.harm.append("changes another student's score")
     lines = [line for cell in case.result["cells"].values() for line in cell]
     if not all(line["message"] or line["verdict"] == "passed" for line in lines):
@@ -231,7 +238,7 @@ def grade_cases(cases: Sequence[Case]) -> list[Case]:
     chunks = []
     for exercise in sorted({case.exercise for case in cases}):
         own = [case for case in cases if case.exercise == exercise]
-        size = min(8, -(-len(own) // workers))
+        size = min(16, -(-len(own) // workers))
         chunks += [own[i : i + size] for i in range(0, len(own), size)]
     done: list[Case] = []
     with (

@@ -2,10 +2,12 @@
 
 import itertools
 import random
+import re
 
 import pytest
 
 from autograder import autotest, reference
+from autograder.audit import depends_on
 from autograder.catalogue import (
     alternative_answers,
     alternatives,
@@ -58,10 +60,20 @@ def lines_of(cell, definitions):
     return lines
 
 
-def names_found(exercise, cells, definitions, without=None):
-    """The name that every cell gives, {grade_id: name or None}, with one mistake left out."""
+def names_found(exercise, cells, answers, without=None):
+    """The name that every cell gives, {grade_id: name or None}, with one mistake left out.
+
+    answers: the wrong ones. Cells that use none of them, directly or not, are right and have no name.
+    """
+    program = solution_path(exercise).read_text(encoding="utf-8")
+    definitions = reference.definitions(with_answers(program, answers))
+    affected = set().union(*(depends_on(program, answer) for answer in answers))
     found = {}
     for grade_id, cell in cells.items():
+        asked = " ".join(line["expression"] for line in cell["lines"])
+        if not affected & set(re.findall(r"\w+", asked)):
+            found[grade_id] = None
+            continue
         own = {m.name for m in mistakes(exercise) if m.cell == grade_id} - {without}
         lines = lines_of(cell, definitions)
         found[grade_id] = autotest.recognise(lines, own, set(found.values()) - {None})
@@ -73,9 +85,8 @@ def test_an_unknown_mistake_gets_no_name_and_two_mistakes_at_most_their_own(exer
     known = {mistake.name: mistake_answers(program, mistake) for mistake in mistakes(exercise)}
     wrong, named, asked = [], 0, 0
     for name, answer in known.items():
-        definitions = reference.definitions(with_answers(program, answer))
         asked += 1
-        found = set(names_found(exercise, values(exercise), definitions, without=name).values())
+        found = set(names_found(exercise, values(exercise), answer, without=name).values())
         if found - {None}:
             wrong.append(f"{name} left out: {found}")
     pairs = [
@@ -84,9 +95,8 @@ def test_an_unknown_mistake_gets_no_name_and_two_mistakes_at_most_their_own(exer
         if not known[one].keys() & known[other].keys()
     ]
     for one, other in random.Random(0).sample(pairs, min(COMPOSITIONS, len(pairs))):
-        definitions = reference.definitions(with_answers(program, known[one] | known[other]))
         asked += 1
-        found = set(names_found(exercise, values(exercise), definitions).values())
+        found = set(names_found(exercise, values(exercise), known[one] | known[other]).values())
         named += bool(found & {one, other})
         if found - {None, one, other}:
             wrong.append(f"{one} with {other}: {found}")
@@ -97,9 +107,7 @@ def test_an_unknown_mistake_gets_no_name_and_two_mistakes_at_most_their_own(exer
 def test_every_known_mistake_is_named_in_its_cell_and_nowhere_wrongly(exercise, values):
     program = solution_path(exercise).read_text(encoding="utf-8")
     for mistake in mistakes(exercise):
-        changed = with_answers(program, mistake_answers(program, mistake))
-        definitions = reference.definitions(changed)
-        found = names_found(exercise, values(exercise), definitions)
+        found = names_found(exercise, values(exercise), mistake_answers(program, mistake))
         assert found[mistake.cell] == mistake.name
         assert set(found.values()) <= {None, mistake.name}, mistake.name
 
