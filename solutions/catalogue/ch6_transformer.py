@@ -185,18 +185,6 @@ MISTAKES = [
             ("y, y, y, target_mask", "y, y, y"),
         ],
     ),
-    Mistake(
-        name="memory mask not passed on",
-        function="DecoderLayer",
-        cell="decoder_layer_values",
-        means="The cross-attention ran without a mask. Every target attends to padding of the source.",
-        hint="How many masks does a decoder layer get, and who uses which?",
-        section="ch6-mistake-masks",
-        edits=[
-            ("(normed, memory, memory, memory_mask)", "(normed, memory, memory)"),
-            ("(y, memory, memory, memory_mask)", "(y, memory, memory)"),
-        ],
-    ),
     # Transformer --------------------------------------------------------------------------------
     Mistake(
         name="embeddings not scaled",
