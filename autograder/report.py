@@ -150,9 +150,9 @@ def print_scores(results: Sequence[dict]) -> None:
     exercises = sorted({result["exercise"] for result in results})
     scores = {(result["student"], result["exercise"]): result for result in results}
     table = Table(title="Automatic points")
-    table.add_column("student")
+    table.add_column("student", no_wrap=True)
     for exercise in exercises:
-        table.add_column(exercise, justify="right")
+        table.add_column(exercise.split("_")[0], justify="right")
     for student in sorted({result["student"] for result in results}):
         found = [scores.get((student, exercise)) for exercise in exercises]
         table.add_row(student, *(f"{r['score']:g} / {r['points']:g}" if r else "-" for r in found))
