@@ -1042,7 +1042,8 @@ def _(exercise: str, folder: Path) -> None:
     notebook = _liar(exercise, "pass")
     hang = "while True:\n    pass"
     notebook.cells += [new_code_cell(hang) for _ in range(300)]
-    notebook.cells[5:5] = [new_code_cell(hang) for _ in range(300)]
+    first = notebook.cells.index(answer_cell(notebook))
+    notebook.cells[first:first] = [new_code_cell(hang) for _ in range(300)]
     _save(exercise, folder, notebook)
 
 
