@@ -20,9 +20,9 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from autograder.autotest import pack, parse_cell, unpack
+from autograder.examination import RESULT_MIME
 from autograder.kernel import REPLY_MIME
 from autograder.sample import answer_cell, reference_answers, solved
-from autograder.sealed import RESULT_MIME
 
 # the student whose solved notebook lies in the same course, to be copied or harmed
 HONEST = "honest"

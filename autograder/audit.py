@@ -33,6 +33,7 @@ from autograder.catalogue import (
     mistakes,
     solution_path,
 )
+from autograder.examination import Limits
 from autograder.grading import Course, progress
 from autograder.honest import ODDITIES
 from autograder.kernel import FOLDER, StudentKernel
@@ -40,7 +41,7 @@ from autograder.sample import reference_answers, solved
 
 VISIBLE_SECONDS = 60
 # an attack that hangs is to be over soon
-ATTACK_LIMITS = {"timeout": 5, "grade_cell_seconds": 5.0, "notebook_seconds": 30.0}
+ATTACK_LIMITS = Limits(cell=5, grade_cell=5, notebook=30)
 SHOWN_LINE = re.compile(r"^([✓✗]) [\d.]+/[\d.]+ points   (.*)$", flags=re.MULTILINE)
 SHOWN_NAME = re.compile(r"^ *Recognised: (.*?)\. ", flags=re.MULTILINE)
 
@@ -168,7 +169,7 @@ def _grade_attack(course: Course, case: Case, student: str, folder: Path) -> Non
     """Grade an attack, then look around for harm."""
     ATTACKS[case.name].make(case.exercise, folder)
     before = _recorded(course, case.exercise)
-    course.config.SealedExecute.update(ATTACK_LIMITS)
+    usual, course.limits = course.limits, ATTACK_LIMITS
     try:
         course.grade(student, case.exercise)
         case.result = course.result(student, case.exercise)
@@ -177,7 +178,7 @@ def _grade_attack(course: Course, case: Case, student: str, folder: Path) -> Non
         case.result = {"score": 0, "points": 0, "remarks": [], "cells": {}}
         return
     finally:
-        del course.config["SealedExecute"]
+        course.limits = usual
     if not _was_tried(course.graded_notebook(student, case.exercise)):
         case.harm.append("was not tried: its first cell failed")
     after = _recorded(course, case.exercise)

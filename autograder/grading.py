@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import datetime
+import hashlib
 import json
 import logging
 import os
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from nbformat import NotebookNode
 from nbgrader import utils
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import Autograde, GenerateFeedback
@@ -24,16 +26,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from autograder.catalogue import CatalogueError, exercise_names
+from autograder.examination import examined, results_of
 from autograder.generation import COURSE, nbgrader_config, released
-from autograder.rebuild import check_release, read_submission
+from autograder.papers import class_seed, grader_digest, paper
+from autograder.rebuild import check_release
 from autograder.sample import SAMPLE_PREFIX
-from autograder.sealed import class_seed, expected_values, grader_digest, results_of
+from autograder.sealed import SealedExecute
+from autograder.submission import Submission, companions, read_submission
+from autograder.workers import Task, examine_all
 
 # nbgrader 0.9.6 with SQLAlchemy 2 warns at every submission, to no effect
 warnings.filterwarnings("ignore", message="Object of type <Submitted")
-
-MAX_COMPANIONS = 20
-MAX_COMPANION_SIZE = 5_000_000
 
 
 def progress(title: str) -> Progress:
@@ -46,19 +49,6 @@ def progress(title: str) -> Progress:
         TextColumn("{task.description}"),
     )
     return Progress(*columns, console=Console(stderr=True))
-
-
-def companions(folder: Path, notebook: str) -> list[Path]:
-    """The ordinary files that lie beside a submitted notebook, within limits; links are left out."""
-    found = []
-    for entry in (
-        sorted(os.scandir(folder), key=lambda entry: entry.name) if folder.is_dir() else []
-    ):
-        status = entry.stat(follow_symlinks=False)
-        fits = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_COMPANION_SIZE
-        if fits and entry.name != notebook and entry.name != "timestamp.txt":
-            found.append(Path(entry.path))
-    return found[:MAX_COMPANIONS]
 
 
 class PlainTimestamps(CourseDirectory):
@@ -85,58 +75,32 @@ class PlainTimestamps(CourseDirectory):
         return None
 
 
-class ClassAutograde(Autograde):
-    """nbgrader's autograde for one submission, which records a score where nbgrader would abort."""
+class Recorder(Autograde):
+    """nbgrader's autograde for a submission that has been examined: it records what is in it.
 
-    instructors_error: CatalogueError | None = None
+    graded: the examined notebook. It is written last, so that what is not there is graded again.
+    """
+
+    graded: NotebookNode
 
     def init_destination(self, assignment_id: str, student_id: str) -> bool:
-        """Always grade: what is up to date never comes here."""
-        destination = Path(self._format_dest(assignment_id, student_id))
-        if destination.exists():
-            utils.rmtree(str(destination))
+        """Always record: what is up to date never comes here."""
         return True
 
     def convert_single_notebook(self, notebook_filename: str) -> None:
-        """Sanitise, run and save one notebook; a failure of any kind becomes a 0 with a sentence."""
-        path = find_notebook(Path(notebook_filename))
-        cells, remarks, digest = read_submission(path)
-        if str(path) != notebook_filename:
-            wanted = Path(notebook_filename).name
-            remarks.append(f"The notebook was named {path.name}; its name should be {wanted}.")
-        if not PlainTimestamps.is_readable(path.parent):
-            remarks.append("The time stamp of this submission can't be read.")
-        given = {
-            "cells": cells,
-            "remarks": remarks,
-            "digest": digest,
-            "companions": companions(path.parent, path.name) if cells else [],
-        }
-        try:
-            self._both_stages(notebook_filename, given)
-        except CatalogueError as error:
-            self.instructors_error = error
-            raise
-        except Exception as error:
-            reason = f"{type(error).__name__}: {str(error)[:300]}"
-            self.log.exception("%s could not be graded", notebook_filename)
-            remark = (
-                f"This submission could not be graded ({reason}). Your instructor will look at it."
-            )
-            nothing = {"cells": [], "remarks": [remark], "digest": digest, "companions": []}
-            self._both_stages(notebook_filename, nothing)
-
-    def _both_stages(self, notebook_filename: str, given: dict) -> None:
+        """Run the steps that follow on SealedExecute, then write the notebook."""
         resources = self.init_single_notebook_resources(notebook_filename)
-        resources["metadata"] = {"path": "", "name": resources["unique_key"]}
-        notebook = nbformat.v4.new_notebook()
-        for self._sanitizing in (True, False):
-            self._init_preprocessors()
-            resources["submission"] = given
-            output, resources = self.exporter.from_notebook_node(notebook, resources)
-            notebook = nbformat.reads(output, as_version=4)
-        self.write_single_notebook(output, resources)
-        self._sanitizing = True
+        notebook = self.graded
+        steps = self.autograde_preprocessors
+        for step in steps[steps.index(SealedExecute) + 1 :]:
+            notebook, resources = step(parent=self).preprocess(notebook, resources)
+        own = resources["nbgrader"]
+        folder = Path(self._format_dest(own["assignment"], own["student"]))
+        folder.mkdir(parents=True, exist_ok=True)
+        target = folder / Path(notebook_filename).name
+        aside = target.with_suffix(".new")
+        aside.write_text(nbformat.writes(notebook), encoding="utf-8")
+        aside.replace(target)
 
 
 def find_notebook(path: Path) -> Path:
@@ -200,6 +164,8 @@ class Course:
         own.feedback_directory = str(home / "feedback")
         own.db_url = self.db_url = f"sqlite:///{home}/gradebook.db"
         self.submitted = Path(own.submitted_directory)
+        self.limits = SealedExecute(config=self.config).limits()
+        self._papers: dict[str, dict] = {}
 
     def folder(self, kind: str, student: str, exercise: str) -> Path:
         """Where a student's submitted, autograded or feedback files of an exercise lie."""
@@ -224,18 +190,45 @@ class Course:
         """Everything that can go wrong on the instructor's side, before any student is graded."""
         register(exercise, self.db_url, rerelease)
         class_seed(exercise, self.home, new_seed)
-        expected_values(exercise, self.home)
+        self.paper(exercise)
 
-    def is_current(self, student: str, exercise: str) -> bool:
+    def paper(self, exercise: str) -> dict:
+        """What grading an exercise in this class needs."""
+        if exercise not in self._papers:
+            self._papers[exercise] = paper(exercise, self.home)
+        return self._papers[exercise]
+
+    def submission(self, student: str, exercise: str) -> Submission:
+        """What a student has handed in, read with care; its digest covers all of it."""
+        wanted = self.folder("submitted", student, exercise) / f"{exercise}.ipynb"
+        path = find_notebook(wanted)
+        found = read_submission(path)
+        if path != wanted:
+            found.remarks.append(
+                f"The notebook was named {path.name}; its name should be {wanted.name}."
+            )
+        if not PlainTimestamps.is_readable(path.parent):
+            found.remarks.append("The time stamp of this submission can't be read.")
+        if found.cells:
+            found.companions, remarks = companions(path.parent, path.name)
+            found.remarks += remarks
+        digest = hashlib.sha256(found.digest.encode())
+        for name, content in found.companions.items():
+            digest.update(hashlib.sha256(name.encode()).digest() + hashlib.sha256(content).digest())
+        found.digest = digest.hexdigest()
+        return found
+
+    def is_current(self, student: str, exercise: str, digest: str) -> bool:
         """Whether a submission has been graded as it is, by the exercise and grader as they are."""
-        submitted = self.folder("submitted", student, exercise) / f"{exercise}.ipynb"
         try:
-            notebook = nbformat.read(self.graded_notebook(student, exercise), as_version=4)
-            record = notebook.metadata.autotest
-            digest = read_submission(find_notebook(submitted))[2]
-            return record.graded == grader_digest(exercise) and record.submission == digest
+            record = self._graded(student, exercise).metadata.autotest
         except Exception:
             return False
+        return record.graded == grader_digest(exercise) and record.submission == digest
+
+    def _graded(self, student: str, exercise: str) -> NotebookNode:
+        text = self.graded_notebook(student, exercise).read_text(encoding="utf-8")
+        return nbformat.from_dict(json.loads(text))
 
     def _converter(self, kind: type, student: str, exercise: str) -> Any:
         self.config.CourseDirectory.assignment_id = exercise
@@ -245,16 +238,22 @@ class Course:
         return converter
 
     def grade(self, student: str, exercise: str) -> None:
-        """Grade one submission into the gradebook and the autograded folder."""
-        converter = self._converter(ClassAutograde, student, exercise)
+        """Examine one submission here, and record it."""
+        found = self.submission(student, exercise)
+        self.record(student, exercise, examined(self.paper(exercise), found, self.limits))
+
+    def record(self, student: str, exercise: str, graded: NotebookNode) -> None:
+        """Write an examined submission into the gradebook and the autograded folder."""
+        converter = self._converter(Recorder, student, exercise)
         folder = self.folder("submitted", student, exercise)
         # a missing notebook is graded too: nbgrader would find nothing to do
         converter.init_notebooks = lambda: None
         converter.assignments = {str(folder): [str(folder / f"{exercise}.ipynb")]}
+        converter.graded = graded
         try:
             converter.start()
         except NbGraderException:
-            raise converter.instructors_error or CatalogueError(
+            raise CatalogueError(
                 f"{folder}: nbgrader could not record this submission; is {student!r} a name it accepts?"
             ) from None
 
@@ -270,7 +269,7 @@ class Course:
 
     def result(self, student: str, exercise: str) -> dict:
         """One student's result: {"student", "exercise", "score", "points", "remarks", "cells"}."""
-        notebook = nbformat.read(self.graded_notebook(student, exercise), as_version=4)
+        notebook = self._graded(student, exercise)
         cells = {
             cell.metadata.nbgrader.grade_id: results_of(cell)
             for cell in notebook.cells
@@ -292,33 +291,36 @@ def grade_class(
     exercises: Sequence[str] | None = None,
     rerelease: bool = False,
     new_seed: bool = False,
+    workers: int | None = None,
 ) -> list[dict]:
     """Grade every submission that isn't graded yet as it is; returns all results.
 
-    Raises CatalogueError for an instructor's error, before any student is graded.
+    workers: how many submissions to examine at a time, by default one a core. Raises CatalogueError
+    for an instructor's error, before any student is graded.
     """
-    work, stale = [], set()
-    for exercise in exercises or exercise_names():
-        if course.students(exercise):
-            register(exercise, course.db_url, rerelease)
-            class_seed(exercise, course.home, new_seed)
-        for student in course.students(exercise):
-            work.append((student, exercise))
-            if new_seed or rerelease or not course.is_current(student, exercise):
-                stale.add((student, exercise))
+    classes = {name: course.students(name) for name in exercises or exercise_names()}
+    classes = {name: students for name, students in classes.items() if students}
+    for exercise in classes:
+        register(exercise, course.db_url, rerelease)
+        class_seed(exercise, course.home, new_seed)
+    work = [(student, exercise) for exercise, students in classes.items() for student in students]
+    stale = [
+        (student, exercise)
+        for student, exercise in work
+        if new_seed
+        or rerelease
+        or not course.is_current(student, exercise, course.submission(student, exercise).digest)
+    ]
+    needed = sorted({exercise for _, exercise in stale})
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        needed = sorted({exercise for _, exercise in stale})
-        list(pool.map(lambda exercise: expected_values(exercise, course.home), needed))
-    results = []
+        papers = dict(zip(needed, pool.map(course.paper, needed), strict=True))
+    tasks = (Task(student, name, course.submission(student, name)) for student, name in stale)
     with progress("Grading") as bar:
-        task = bar.add_task("", total=len(work))
-        for student, exercise in work:
-            bar.update(task, description=f"{student} {exercise}")
-            if (student, exercise) in stale:
-                course.grade(student, exercise)
-            results.append(course.result(student, exercise))
-            bar.advance(task)
-    return results
+        shown = bar.add_task("", total=len(work), completed=len(work) - len(stale))
+        for task, graded in examine_all(tasks, papers, course.limits, workers):
+            course.record(task.student, task.exercise, graded)
+            bar.update(shown, advance=1, description=f"{task.student} {task.exercise}")
+    return [course.result(student, exercise) for student, exercise in work]
 
 
 def write_feedback(course: Course, results: Sequence[dict]) -> None:

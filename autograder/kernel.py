@@ -9,7 +9,7 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -134,18 +134,18 @@ class Outputs:
 class StudentKernel:
     """A kernel in a private folder, with a private environment. A context manager.
 
-    companions: files to copy into its working directory.
+    companions: files to lay into its working directory.
     """
 
-    def __init__(self, companions: Sequence[Path] = ()) -> None:
+    def __init__(self, companions: Mapping[str, bytes] | None = None) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix=FOLDER))
         self.dead = False
         self._pictures = MAX_PICTURES
         work = self._folder / "work"
         for name in ("work", "home", "tmp", "kernel"):
             (self._folder / name).mkdir()
-        for path in companions:
-            shutil.copyfile(path, work / path.name, follow_symlinks=False)
+        for name, content in (companions or {}).items():
+            (work / name).write_bytes(content)
         self._manager = KernelManager(
             transport="ipc",
             ip=str(self._folder / "kernel" / "k"),

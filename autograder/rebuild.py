@@ -6,13 +6,10 @@ metadata, points, flags, outputs and test cells come from the release.
 
 from __future__ import annotations
 
-import hashlib
 import html
 import json
 import re
-import stat
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import nh3
@@ -23,95 +20,11 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from autograder.autotest import parse_cell
 from autograder.catalogue import CatalogueError, definitions
 from autograder.generation import released
+from autograder.submission import Submission, read_submission
 
-MAX_SUBMISSION = 20_000_000
-MAX_SOURCE = 100_000
-MAX_SOURCES = 1_000_000
 MAX_MARKDOWN = 10_000
-MAX_CELLS = 2_000
 HARMLESS = "|".join(sorted(nh3.ALLOWED_TAGS))
 MISSING = "# This answer cell is missing from the submission."
-
-
-def read_submission(path: Path) -> tuple[list[dict], list[str], str]:
-    """The cells of a submitted notebook, remarks on what was wrong with it, and its digest.
-
-    Never raises for anything a student can submit: what can't be read has no cells, and a remark
-    says why.
-    """
-    try:
-        status = path.lstat()
-        if any(part.is_symlink() for part in (path, *path.parents[:2])):
-            remark = "The submitted notebook, or its folder, is a link, which isn't followed."
-            return [], [remark], ""
-        if not stat.S_ISREG(status.st_mode):
-            return [], ["The submitted notebook is not an ordinary file."], ""
-        if status.st_size > MAX_SUBMISSION:
-            size = f"{status.st_size / 1e6:.0f} MB"
-            return (
-                [],
-                [f"The submitted notebook is too large to be read ({size})."],
-                str(status.st_size),
-            )
-        content = path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return [], [f"No notebook named {path.name} was submitted."], ""
-    except OSError as error:
-        return [], [f"The submitted notebook can't be read: {error.strerror}."], ""
-    digest = hashlib.sha256(content).hexdigest()
-    try:
-        return *_cells(json.loads(content)), digest
-    except (ValueError, TypeError, RecursionError) as error:
-        reason = str(error)[:200] or type(error).__name__
-        return [], [f"The submitted file is not a notebook that can be read ({reason})."], digest
-
-
-def _text(source: Any) -> str:
-    if isinstance(source, list):
-        source = "".join(part for part in source if isinstance(part, str))
-    source = source[:MAX_SOURCE] if isinstance(source, str) else ""
-    # half a surrogate pair can't be written to a file
-    return source.encode("utf-8", "replace").decode()
-
-
-def _cells(notebook: Any) -> tuple[list[dict], list[str]]:
-    """Cells as {"type", "source", "grade_id", "id"}, whatever shape the notebook is in; remarks."""
-    if not isinstance(notebook, dict):
-        raise ValueError("it is not a JSON object")
-    cells = notebook.get("cells")
-    if cells is None and isinstance(notebook.get("worksheets"), list):
-        cells = [
-            cell
-            for sheet in notebook["worksheets"]
-            if isinstance(sheet, dict)
-            for cell in sheet.get("cells", [])
-        ]
-    if not isinstance(cells, list):
-        raise ValueError("it has no list of cells")
-    found: list[dict] = []
-    room = MAX_SOURCES
-    for number, cell in enumerate(cells):
-        if number >= MAX_CELLS or room <= 0:
-            remark = (
-                f"The notebook is too long: of its {len(cells)} cells the first {number} were read."
-            )
-            return found, [remark]
-        if not isinstance(cell, dict):
-            continue
-        metadata = cell.get("metadata")
-        own = metadata.get("nbgrader") if isinstance(metadata, dict) else None
-        grade_id = own.get("grade_id") if isinstance(own, dict) else None
-        source = _text(cell.get("source", cell.get("input", "")))
-        room -= len(source)
-        found.append(
-            {
-                "type": cell.get("cell_type"),
-                "source": source,
-                "grade_id": grade_id if isinstance(grade_id, str) else None,
-                "id": cell.get("id") if isinstance(cell.get("id"), str) else None,
-            }
-        )
-    return found, []
 
 
 def _defined(source: str) -> set[str]:
@@ -191,16 +104,16 @@ def _is_changed(released: NotebookNode, submitted: dict) -> bool:
     return released.cell_type == "code" and not own.solution and not same
 
 
-def rebuild(cells: list[dict], remarks: list[str], release: NotebookNode) -> NotebookNode:
+def rebuild(submission: Submission, release: NotebookNode) -> NotebookNode:
     """A notebook of the released cells, in their order, with a student's answers and own cells.
 
-    cells, remarks: from `read_submission`. A cell of the student's own stands behind the released
-    cell that it followed in the submission; so do copies of an answer cell and the halves of one
-    that was split.
+    A cell of the student's own stands behind the released cell that it followed in the submission; so
+    do copies of an answer cell and the halves of one that was split.
     """
+    cells = submission.cells
     skeleton = [cell for cell in release.cells if "nbgrader" in cell.metadata]
     keys, found = _match(cells, skeleton) if cells else ([], [])
-    remarks = [*remarks, *found]
+    remarks = [*submission.remarks, *found]
     first: dict[str, dict] = {}
     behind: dict[str | None, list[NotebookNode]] = {}
     anchor = None
@@ -227,7 +140,7 @@ def rebuild(cells: list[dict], remarks: list[str], release: NotebookNode) -> Not
         notebook.cells.insert(0, nbformat.v4.new_markdown_cell(text))
     for number, cell in enumerate(notebook.cells):
         cell.id = cell.metadata.get("nbgrader", {}).get("grade_id", f"own-{number}")
-    notebook.metadata.autotest = NotebookNode(remarks=remarks)
+    notebook.metadata.autotest = NotebookNode(remarks=remarks, submission=submission.digest)
     return notebook
 
 
@@ -274,13 +187,5 @@ class Rebuild(NbGraderPreprocessor):
         exercise = resources["nbgrader"]["notebook"]
         release = released(exercise)
         check_release(exercise, release, resources["nbgrader"]["db_url"])
-        given = resources.get("submission") or self._read(resources)
-        rebuilt = rebuild(given["cells"], given["remarks"], release)
-        rebuilt.metadata.autotest.submission = given["digest"]
-        return rebuilt, resources
-
-    def _read(self, resources: dict) -> dict:
-        metadata = resources["metadata"]
-        path = Path(metadata["path"]) / f"{metadata['name']}.ipynb"
-        cells, remarks, digest = read_submission(path)
-        return {"cells": cells, "remarks": remarks, "digest": digest}
+        path = Path(resources["metadata"]["path"]) / f"{resources['metadata']['name']}.ipynb"
+        return rebuild(read_submission(path), release), resources

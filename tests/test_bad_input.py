@@ -250,7 +250,7 @@ def honest(folder):
 
 def class_of(folder, names=tuple(SUBMISSIONS)):
     course = Course(home=folder)
-    course.config.SealedExecute.update(LIMITS)
+    course.limits = LIMITS
     for name in names:
         target = course.folder("submitted", name, EXERCISE)
         target.mkdir(parents=True)

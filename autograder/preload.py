@@ -1,0 +1,15 @@
+"""All that kernels need, imported: what a warm process has done before it forks the first one."""
+
+import gc
+
+import ipykernel.ipkernel
+import ipykernel.kernelapp
+import IPython.core.interactiveshell
+import matplotlib.font_manager
+import numpy
+import torch
+
+torch.set_num_threads(1)
+LOADED = (ipykernel, IPython, matplotlib, numpy)
+# what is here to stay need not be copied when a child's collector looks at it
+gc.freeze()

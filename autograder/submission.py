@@ -1,0 +1,160 @@
+"""Reading what a student has handed in: nothing that lies there is followed, trusted or too large."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+MAX_NOTEBOOK = 20_000_000
+MAX_SOURCE = 100_000
+MAX_SOURCES = 1_000_000
+MAX_CELLS = 2_000
+MAX_COMPANIONS = 20
+MAX_COMPANION = 5_000_000
+MAX_FILES = 10_000
+
+
+@dataclass
+class Submission:
+    """A submission as plain data.
+
+    cells: {"type", "source", "grade_id", "id"} each; remarks: what was wrong with it, in sentences;
+    digest: of the notebook's bytes; companions: the files beside it, by name.
+    """
+
+    cells: list[dict]
+    remarks: list[str]
+    digest: str = ""
+    companions: dict[str, bytes] = field(default_factory=dict)
+
+
+class NotReadError(ValueError):
+    """A file that is not read; the message is a sentence for its author."""
+
+
+def _content(path: Path, limit: int, what: str) -> bytes:
+    """The bytes of an ordinary file of at most limit bytes, also if it is being changed meanwhile."""
+    try:
+        # not blocking: a pipe would wait for a writer
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotReadError(f"No {what} named {path.name} was submitted.") from None
+    except OSError as error:
+        if path.is_symlink():
+            raise NotReadError(f"The submitted {what} is a link, which isn't followed.") from None
+        if path.exists() and not path.is_file():
+            raise NotReadError(f"The submitted {what} is not an ordinary file.") from None
+        raise NotReadError(f"The submitted {what} can't be read: {error.strerror}.") from None
+    with os.fdopen(file, "rb") as opened:
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode):
+            raise NotReadError(f"The submitted {what} is not an ordinary file.")
+        content = opened.read(limit + 1)
+    if len(content) > limit:
+        size = f"{max(status.st_size, len(content)) / 1e6:.0f} MB"
+        raise NotReadError(f"The submitted {what} is too large to be read ({size}).")
+    return content
+
+
+def read_submission(path: Path) -> Submission:
+    """The submission whose notebook is at a path, without the files beside it.
+
+    Never raises for anything a student can submit: what can't be read has no cells, and a remark
+    says why.
+    """
+    if any(part.is_symlink() for part in path.parents[:2]):
+        remark = "The submitted notebook, or its folder, is a link, which isn't followed."
+        return Submission([], [remark])
+    try:
+        content = _content(path, MAX_NOTEBOOK, "notebook")
+    except NotReadError as error:
+        return Submission([], [str(error)])
+    digest = hashlib.sha256(content).hexdigest()
+    try:
+        return Submission(*_cells(json.loads(content)), digest)
+    except (ValueError, TypeError, RecursionError) as error:
+        reason = str(error)[:200] or type(error).__name__
+        remark = f"The submitted file is not a notebook that can be read ({reason})."
+        return Submission([], [remark], digest)
+
+
+def companions(folder: Path, notebook: str) -> tuple[dict[str, bytes], list[str]]:
+    """The ordinary files that lie beside a notebook, within limits, and remarks on what was left out."""
+    found: dict[str, bytes] = {}
+    left: list[str] = []
+    entries: list[str] = []
+    if folder.is_dir() and not folder.is_symlink():
+        with os.scandir(folder) as listing:
+            for number, entry in enumerate(listing):
+                if number >= MAX_FILES:
+                    break
+                if entry.is_file(follow_symlinks=False):
+                    entries.append(entry.name)
+    for name in sorted(set(entries) - {notebook, "timestamp.txt"}):
+        if len(found) >= MAX_COMPANIONS:
+            left.append(name)
+            continue
+        try:
+            found[name] = _content(folder / name, MAX_COMPANION, "file")
+        except NotReadError:
+            left.append(name)
+    if not left:
+        return found, []
+    shown = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
+    return found, [
+        f"Not all files beside the notebook were used (at most {MAX_COMPANIONS}, of at most "
+        f"{MAX_COMPANION / 1e6:g} MB): without {shown}."
+    ]
+
+
+def _text(source: Any) -> str:
+    if isinstance(source, list):
+        source = "".join(part for part in source if isinstance(part, str))
+    source = source[:MAX_SOURCE] if isinstance(source, str) else ""
+    # half a surrogate pair can't be written to a file
+    return source.encode("utf-8", "replace").decode()
+
+
+def _cells(notebook: Any) -> tuple[list[dict], list[str]]:
+    """Cells as {"type", "source", "grade_id", "id"}, whatever shape the notebook is in; remarks."""
+    if not isinstance(notebook, dict):
+        raise ValueError("it is not a JSON object")
+    cells = notebook.get("cells")
+    if cells is None and isinstance(notebook.get("worksheets"), list):
+        cells = [
+            cell
+            for sheet in notebook["worksheets"]
+            if isinstance(sheet, dict)
+            for cell in sheet.get("cells", [])
+        ]
+    if not isinstance(cells, list):
+        raise ValueError("it has no list of cells")
+    found: list[dict] = []
+    room = MAX_SOURCES
+    for number, cell in enumerate(cells):
+        if number >= MAX_CELLS or room <= 0:
+            remark = (
+                f"The notebook is too long: of its {len(cells)} cells the first {number} were read."
+            )
+            return found, [remark]
+        if not isinstance(cell, dict):
+            continue
+        metadata = cell.get("metadata")
+        own = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+        grade_id = own.get("grade_id") if isinstance(own, dict) else None
+        source = _text(cell.get("source", cell.get("input", "")))
+        room -= len(source)
+        found.append(
+            {
+                "type": cell.get("cell_type"),
+                "source": source,
+                "grade_id": grade_id if isinstance(grade_id, str) else None,
+                "id": cell.get("id") if isinstance(cell.get("id"), str) else None,
+            }
+        )
+    return found, []
