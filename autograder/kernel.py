@@ -20,7 +20,7 @@ import zmq
 from jupyter_client.manager import KernelManager
 from nbformat import NotebookNode
 
-from autograder import autotest, warm
+from autograder import autotest, sandbox, warm
 
 MAX_OUTPUT = 20_000
 MAX_PICTURE = 2_000_000
@@ -134,10 +134,13 @@ class Outputs:
 class StudentKernel:
     """A kernel in a private folder, with a private environment. A context manager.
 
-    companions: files to lay into its working directory.
+    companions: files to lay into its working directory; seconds: of computing that its processes may
+    use each, in a room of their own (see `sandbox`), or None for no room.
     """
 
-    def __init__(self, companions: Mapping[str, bytes] | None = None) -> None:
+    def __init__(
+        self, companions: Mapping[str, bytes] | None = None, seconds: float | None = None
+    ) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix=FOLDER))
         self.dead = False
         self._pictures = MAX_PICTURES
@@ -151,7 +154,7 @@ class StudentKernel:
             ip=str(self._folder / "kernel" / "k"),
             connection_file=str(self._folder / "kernel" / "connection.json"),
         )
-        self._manager._kernel_spec = warm.kernel_spec()
+        self._manager._kernel_spec = warm.kernel_spec(seconds)
         self._work = work
 
     def _environment(self) -> dict[str, str]:
@@ -166,6 +169,12 @@ class StudentKernel:
             "PYTHONDONTWRITEBYTECODE": "1",
             "OMP_NUM_THREADS": "1",
         }
+
+    @property
+    def limit(self) -> str:
+        """The limit that has ended it, "memory" or "time", if it was one."""
+        path = self._folder / sandbox.ENDED
+        return path.read_text() if path.exists() else ""
 
     def __enter__(self) -> StudentKernel:
         try:
@@ -182,7 +191,9 @@ class StudentKernel:
             program = Path(autotest.__file__).read_text(encoding="utf-8")
             begun = self.run(BEGIN.format(program=program, mime=REPLY_MIME), timeout=120)
             if begun.status != "ok":
-                raise RuntimeError(f"the kernel could not be prepared: {begun}")
+                error = self._folder / sandbox.KERNEL / warm.ERROR
+                why = error.read_text() if error.exists() else begun
+                raise RuntimeError(f"the kernel could not be prepared: {why}")
         except BaseException:
             self.__exit__()
             raise

@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -25,6 +26,7 @@ from typing import Any
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
 
+from autograder import sandbox
 from autograder.catalogue import ROOT
 
 NAME = "warm-provisioner"
@@ -33,6 +35,7 @@ START_SECONDS, REPLY_SECONDS = 300, 10
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 SINGLE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 MAX_DESCRIPTORS = 1024
+ERROR = "error"
 # what a student's kernel may know of our environment
 KEPT_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "VIRTUAL_ENV", "LD_LIBRARY_PATH")
 
@@ -113,11 +116,9 @@ class ForkServer:
         self._socket.settimeout(REPLY_SECONDS)
         return message, descriptors
 
-    def fork(self, argv: list[str], folder: str, environment: dict[str, str]) -> ForkedProcess:
-        """Start a kernel."""
-        message, descriptors = self._ask(
-            {"argv": argv, "folder": folder, "environment": environment}
-        )
+    def fork(self, request: dict) -> ForkedProcess:
+        """Start a kernel; request: see `fork` below."""
+        message, descriptors = self._ask(request)
         return ForkedProcess(int(message), descriptors[0])
 
     def sweep(self) -> None:
@@ -149,14 +150,18 @@ def server() -> ForkServer:
     return held[0]
 
 
-def fork(argv: list[str], folder: str, environment: dict[str, str]) -> ForkedProcess:
-    """Start a kernel; a warm process that somebody has killed or stopped is replaced."""
+def fork(request: dict) -> ForkedProcess:
+    """Start a kernel; a warm process that somebody has killed or stopped is replaced.
+
+    request: {"argv": the kernel's arguments, "folder": its working directory, "environment", "seconds":
+    what it may compute in a room of its own, or None for no room}.
+    """
     warm = server()
     try:
-        return warm.fork(argv, folder, environment)
+        return warm.fork(request)
     except OSError:
         warm.end()
-        return server().fork(argv, folder, environment)
+        return server().fork(request)
 
 
 def sweep() -> None:
@@ -215,21 +220,26 @@ class WarmProvisioner(LocalProvisioner):
     async def launch_kernel(self, cmd: list[str], **options: Any) -> dict:
         """Fork a kernel with the connection file that cmd names."""
         argv = cmd[cmd.index("ipykernel_launcher") + 1 :]
-        self.process = fork(argv, options["cwd"], options["env"])
+        seconds = self.kernel_spec.metadata["seconds"]
+        request = {"argv": argv, "folder": options["cwd"], "environment": options["env"]}
+        self.process = fork(request | {"seconds": seconds})
         self.pid = self.pgid = self.process.pid
         self.cwd = options["cwd"]
         return self.connection_info
 
 
-def kernel_spec() -> KernelSpec:
-    """The course's kernel: this Python, warm where the system allows it."""
+def kernel_spec(seconds: float | None) -> KernelSpec:
+    """The course's kernel: this Python, warm where the system allows it.
+
+    seconds: of computing in a room of its own (see `sandbox`), or None for no room.
+    """
     argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     metadata: dict[str, Any] = {}
     if available():
         factory = KernelProvisionerFactory.instance()
         entry = EntryPoint(NAME, "autograder.warm:WarmProvisioner", factory.GROUP_NAME)
         factory.provisioners.setdefault(NAME, entry)
-        metadata = {"kernel_provisioner": {"provisioner_name": NAME}}
+        metadata = {"kernel_provisioner": {"provisioner_name": NAME}, "seconds": seconds}
     return KernelSpec(argv=argv, display_name="Python 3", language="python", metadata=metadata)
 
 
@@ -237,7 +247,6 @@ def _become_kernel(request: dict) -> None:
     """In the forked child: private folder and environment, no way back, then ipykernel's main."""
     os.setsid()
     end_with_parent()
-    os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -245,6 +254,9 @@ def _become_kernel(request: dict) -> None:
         os.dup2(nothing, number)
     os.closerange(3, MAX_DESCRIPTORS)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    folder, seconds = Path(request["folder"]), request["seconds"]
+    words = sandbox.enter(folder.parent, seconds) if seconds else None
+    os.chdir(folder)
     sys.path[:] = [path for path in sys.path if path not in ("", str(ROOT))]
 
     import random
@@ -259,7 +271,11 @@ def _become_kernel(request: dict) -> None:
     for name in [name for name in sys.modules if name.split(".")[0] == "autograder"]:
         del sys.modules[name]
     sys.argv = ["ipykernel_launcher", *request["argv"]]
-    IPKernelApp.launch_instance(argv=request["argv"])
+    kernel = IPKernelApp.instance()
+    kernel.initialize(request["argv"])
+    if words is not None:
+        sandbox.settled(words)
+    kernel.start()
 
 
 def _children() -> list[int]:
@@ -309,6 +325,9 @@ def _serve(channel: socket.socket) -> None:
                 signal.signal(signal.SIGINT, signal.default_int_handler)
                 _become_kernel(request)
                 status = 0
+            except Exception:
+                place = Path(request["folder"]).parent / sandbox.KERNEL / ERROR
+                place.write_text(traceback.format_exc())
             finally:
                 os._exit(status)
         kernels[pid] = os.pidfd_open(pid)
