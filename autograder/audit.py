@@ -13,7 +13,7 @@ import secrets
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import nbformat
@@ -33,7 +33,6 @@ from autograder.catalogue import (
     mistakes,
     solution_path,
 )
-from autograder.examination import Limits
 from autograder.grading import Course, progress
 from autograder.honest import ODDITIES
 from autograder.kernel import FOLDER, StudentKernel
@@ -41,7 +40,7 @@ from autograder.sample import reference_answers, solved
 
 VISIBLE_SECONDS = 60
 # an attack that hangs is to be over soon
-ATTACK_LIMITS = Limits(cell=5, grade_cell=5, notebook=30)
+ATTACK_SECONDS = {"cell": 5, "grade_cell": 5, "notebook": 30}
 SHOWN_LINE = re.compile(r"^([✓✗]) [\d.]+/[\d.]+ points   (.*)$", flags=re.MULTILINE)
 SHOWN_NAME = re.compile(r"^ *Recognised: (.*?)\. ", flags=re.MULTILINE)
 
@@ -169,7 +168,7 @@ def _grade_attack(course: Course, case: Case, student: str, folder: Path) -> Non
     """Grade an attack, then look around for harm."""
     ATTACKS[case.name].make(case.exercise, folder)
     before = _recorded(course, case.exercise)
-    usual, course.limits = course.limits, ATTACK_LIMITS
+    usual, course.limits = course.limits, replace(course.limits, **ATTACK_SECONDS)
     try:
         course.grade(student, case.exercise)
         case.result = course.result(student, case.exercise)
@@ -232,8 +231,7 @@ def left_running() -> set[int]:
 
 def grade_cases(cases: Sequence[Case]) -> list[Case]:
     """Grade cases of any exercises, on all cores."""
-    # a grade waits about half of its time: for a kernel to start, to end, to hang
-    workers = 2 * (os.cpu_count() or 1)
+    workers = os.cpu_count() or 1
     # one seed, so that a worker evaluates the reference once per exercise
     seed = [secrets.randbits(32) for _ in range(8)]
     chunks = []

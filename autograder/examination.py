@@ -18,7 +18,9 @@ from nbformat import NotebookNode
 
 from autograder import autotest
 from autograder.kernel import Reply, StudentKernel
-from autograder.rebuild import MISSING, Submission, rebuild
+from autograder.rebuild import MISSING, rebuild
+from autograder.sandbox import MEMORY
+from autograder.submission import Submission
 
 RESULT_MIME = "application/vnd.attention-from-scratch.result+json"
 MAX_VALUE = 20_000_000
@@ -27,11 +29,16 @@ MAX_SHOWN, MAX_SHOWN_LINE = 20_000, 1_000
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds that a cell of the student, all lines of a grade cell, and a whole notebook may take."""
+    """What a submission may take, and where.
+
+    cell, grade_cell, notebook: seconds for a cell of the student, for all lines of a grade cell, and for
+    all of a notebook; room: whether its kernel has a room of its own (see `sandbox`).
+    """
 
     cell: float = 30.0
     grade_cell: float = 10.0
     notebook: float = 600.0
+    room: bool = False
 
 
 def examined(paper: dict, submission: Submission, limits: Limits) -> NotebookNode:
@@ -72,7 +79,8 @@ def examine(
     """
     sitting = _Sitting(paper, limits)
     if any(cell.cell_type == "code" and _is_students(cell) for cell in notebook.cells):
-        with StudentKernel(companions or {}) as kernel:
+        seconds = limits.notebook if limits.room else None
+        with StudentKernel(companions, seconds) as kernel:
             for cell in notebook.cells:
                 sitting.run_cell(cell, kernel)
     else:
@@ -119,7 +127,9 @@ class _Sitting:
                 text = f"Stopped: this cell ran for more than {self._limits.cell:g} seconds."
                 cell.outputs.append(_error("Timeout", text))
             if kernel.dead and not self._death:
-                self._death = f"your code ended the Python process in the cell {name}, so nothing after it could run"
+                self._death = (
+                    f"{_how_it_ended(kernel)} in the cell {name}, so nothing after it could run"
+                )
                 cell.outputs.append(_error("The kernel died", "The Python process ended here."))
 
     def _grade_cell(self, cell: NotebookNode, values: dict, kernel: StudentKernel | None) -> None:
@@ -127,7 +137,13 @@ class _Sitting:
         deadline = time.monotonic() + max(map(self._seconds, values["lines"]))
         for line in values["lines"]:
             results, outputs = self._ask(line, values["forbidden"], kernel, deadline)
-            lines.append(self._verdict(line, results))
+            verdict = self._verdict(line, results)
+            if "truth" in line and verdict["verdict"] == "agreement":
+                # training is a matter of luck, and of what else the machine has to do
+                again = time.monotonic() + self._seconds(line)
+                results, outputs = self._ask(line, values["forbidden"], kernel, again)
+                verdict = self._verdict(line, results)
+            lines.append(verdict)
             printed += [output["text"] for output in outputs if output["output_type"] == "stream"]
         here = cell.metadata.nbgrader.grade_id
         own = [name for name, mistake in self._catalogue.items() if mistake["cell"] == here]
@@ -170,7 +186,7 @@ class _Sitting:
         request = {"expression": line["expression"], "forbidden": forbidden, "draws": draws}
         reply: Reply = kernel.ask(request, seconds)
         if kernel.dead and not self._death:
-            self._death = f"your code ended the Python process during `{line['expression']}`"
+            self._death = f"{_how_it_ended(kernel)} during `{line['expression']}`"
         if reply.status == "timeout":
             return (
                 f"no answer within {self._seconds(line):g} seconds: does a loop never end?",
@@ -202,6 +218,14 @@ class _Sitting:
             "mistake": None,
             "results": judged,
         }
+
+
+def _how_it_ended(kernel: StudentKernel) -> str:
+    if kernel.limit == "memory":
+        return f"your code used more than {MEMORY / 1e9:g} GB of memory and was stopped"
+    if kernel.limit == "time":
+        return "your code computed for longer than a whole notebook may and was stopped"
+    return "your code ended the Python process"
 
 
 def _judge(draw: dict, results: Any, number: int) -> dict:

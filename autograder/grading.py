@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import concurrent.futures
-import datetime
 import hashlib
 import json
 import logging
 import os
-import stat
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
-from nbgrader import utils
 from nbgrader.api import Gradebook, MissingEntry
-from nbgrader.converters import Autograde, GenerateFeedback
-from nbgrader.converters.base import NbGraderException
-from nbgrader.coursedir import CourseDirectory
+from nbgrader.converters import GenerateFeedback
 from nbgrader.preprocessors import SaveCells
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -30,13 +23,11 @@ from autograder.examination import examined, results_of
 from autograder.generation import COURSE, nbgrader_config, released
 from autograder.papers import class_seed, grader_digest, paper
 from autograder.rebuild import check_release
+from autograder.recording import PlainTimestamps, Recorder
 from autograder.sample import SAMPLE_PREFIX
 from autograder.sealed import SealedExecute
 from autograder.submission import Submission, companions, read_submission
 from autograder.workers import Task, examine_all
-
-# nbgrader 0.9.6 with SQLAlchemy 2 warns at every submission, to no effect
-warnings.filterwarnings("ignore", message="Object of type <Submitted")
 
 
 def progress(title: str) -> Progress:
@@ -49,58 +40,6 @@ def progress(title: str) -> Progress:
         TextColumn("{task.description}"),
     )
     return Progress(*columns, console=Console(stderr=True))
-
-
-class PlainTimestamps(CourseDirectory):
-    """nbgrader's course directory, in which a time stamp that can't be read counts as none."""
-
-    @staticmethod
-    def is_readable(folder: Path) -> bool:
-        """Whether a folder has a time stamp that can be read, or none."""
-        path = folder / "timestamp.txt"
-        try:
-            if stat.S_ISREG(path.lstat().st_mode):
-                utils.parse_utc(path.read_text(encoding="utf-8")[:100].strip())
-                return True
-        except (FileNotFoundError, NotADirectoryError):
-            return True
-        except (OSError, ValueError, OverflowError):
-            pass
-        return False
-
-    def get_existing_timestamp(self, dest_path: str) -> datetime.datetime | None:
-        """The date in a folder's timestamp.txt, if there is one."""
-        if self.is_readable(Path(dest_path)):
-            return super().get_existing_timestamp(dest_path)
-        return None
-
-
-class Recorder(Autograde):
-    """nbgrader's autograde for a submission that has been examined: it records what is in it.
-
-    graded: the examined notebook. It is written last, so that what is not there is graded again.
-    """
-
-    graded: NotebookNode
-
-    def init_destination(self, assignment_id: str, student_id: str) -> bool:
-        """Always record: what is up to date never comes here."""
-        return True
-
-    def convert_single_notebook(self, notebook_filename: str) -> None:
-        """Run the steps that follow on SealedExecute, then write the notebook."""
-        resources = self.init_single_notebook_resources(notebook_filename)
-        notebook = self.graded
-        steps = self.autograde_preprocessors
-        for step in steps[steps.index(SealedExecute) + 1 :]:
-            notebook, resources = step(parent=self).preprocess(notebook, resources)
-        own = resources["nbgrader"]
-        folder = Path(self._format_dest(own["assignment"], own["student"]))
-        folder.mkdir(parents=True, exist_ok=True)
-        target = folder / Path(notebook_filename).name
-        aside = target.with_suffix(".new")
-        aside.write_text(nbformat.writes(notebook), encoding="utf-8")
-        aside.replace(target)
 
 
 def find_notebook(path: Path) -> Path:
@@ -166,6 +105,7 @@ class Course:
         self.submitted = Path(own.submitted_directory)
         self.limits = SealedExecute(config=self.config).limits()
         self._papers: dict[str, dict] = {}
+        self._recorder: Recorder | None = None
 
     def folder(self, kind: str, student: str, exercise: str) -> Path:
         """Where a student's submitted, autograded or feedback files of an exercise lie."""
@@ -230,13 +170,6 @@ class Course:
         text = self.graded_notebook(student, exercise).read_text(encoding="utf-8")
         return nbformat.from_dict(json.loads(text))
 
-    def _converter(self, kind: type, student: str, exercise: str) -> Any:
-        self.config.CourseDirectory.assignment_id = exercise
-        self.config.CourseDirectory.student_id = student
-        converter = kind(coursedir=PlainTimestamps(config=self.config), config=self.config)
-        converter.log.setLevel(logging.CRITICAL)
-        return converter
-
     def grade(self, student: str, exercise: str) -> None:
         """Examine one submission here, and record it."""
         found = self.submission(student, exercise)
@@ -244,25 +177,21 @@ class Course:
 
     def record(self, student: str, exercise: str, graded: NotebookNode) -> None:
         """Write an examined submission into the gradebook and the autograded folder."""
-        converter = self._converter(Recorder, student, exercise)
-        folder = self.folder("submitted", student, exercise)
-        # a missing notebook is graded too: nbgrader would find nothing to do
-        converter.init_notebooks = lambda: None
-        converter.assignments = {str(folder): [str(folder / f"{exercise}.ipynb")]}
-        converter.graded = graded
-        try:
-            converter.start()
-        except NbGraderException:
-            raise CatalogueError(
-                f"{folder}: nbgrader could not record this submission; is {student!r} a name it accepts?"
-            ) from None
+        if self._recorder is None:
+            coursedir = PlainTimestamps(config=self.config)
+            self._recorder = Recorder(coursedir=coursedir, config=self.config)
+        self._recorder.record(student, exercise, graded)
 
     def write_feedback(self, student: str, exercise: str) -> Path:
         """Write one student's feedback page, if it is older than the grade; returns its path."""
         page = self.folder("feedback", student, exercise) / f"{exercise}.html"
         graded = self.graded_notebook(student, exercise)
         if not page.exists() or page.stat().st_mtime < graded.stat().st_mtime:
-            converter = self._converter(GenerateFeedback, student, exercise)
+            self.config.CourseDirectory.assignment_id = exercise
+            self.config.CourseDirectory.student_id = student
+            coursedir = PlainTimestamps(config=self.config)
+            converter = GenerateFeedback(coursedir=coursedir, config=self.config)
+            converter.log.setLevel(logging.CRITICAL)
             converter.force = True
             converter.start()
         return page

@@ -9,6 +9,7 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import Execute
 from traitlets import Float, Unicode
 
+from autograder import sandbox
 from autograder.examination import Limits, examine
 from autograder.generation import COURSE
 from autograder.papers import paper
@@ -23,7 +24,8 @@ class SealedExecute(Execute):
 
     def limits(self) -> Limits:
         """The limits as they are configured."""
-        return Limits(self.timeout, self.grade_cell_seconds, self.notebook_seconds)
+        room = not sandbox.why_not()
+        return Limits(self.timeout, self.grade_cell_seconds, self.notebook_seconds, room)
 
     def preprocess(
         self, nb: NotebookNode, resources: dict, km: Any = None
