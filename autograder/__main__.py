@@ -45,16 +45,21 @@ def _sample(arguments: argparse.Namespace) -> None:
 def _course(arguments: argparse.Namespace):
     from autograder.grading import Course
 
-    return Course(arguments.submitted)
+    return Course(arguments.submitted, db=arguments.db)
 
 
 def _grade(arguments: argparse.Namespace) -> None:
-    from autograder import grading, report
+    from autograder import grading, regrading, report
 
     course = _course(arguments)
-    results = grading.grade_class(
-        course, _exercises(arguments), arguments.rerelease, arguments.new_seed
-    )
+    means = grading.Means(arguments.workers, arguments.scheduler, arguments.require_sandbox)
+    if arguments.changed:
+        regrading.regrade(course, _exercises(arguments), means, arguments.yes)
+        _, results = _results(arguments)
+    else:
+        results = grading.grade_class(
+            course, _exercises(arguments), arguments.rerelease, arguments.new_seed, means
+        )
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
     if not results:
@@ -178,6 +183,8 @@ def _parser() -> argparse.ArgumentParser:
         one_exercise(added)
         text = "folder of submissions (default: course/submitted)"
         added.add_argument("--submitted", metavar="DIR", type=Path, help=text)
+        text = "the gradebook's database, like postgresql://user@host/name (default: a file in course/)"
+        added.add_argument("--db", metavar="URL", help=text)
 
     build = command("build", _build, "Generate exercises/ from solutions/, after checking both.")
     one_exercise(build)
@@ -190,6 +197,15 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--new-seed", action="store_true", help=text)
     text = "the exercise has changed since it was handed out: grade everybody by the new one"
     grade.add_argument("--rerelease", action="store_true", help=text)
+    text = "show who would gain or lose what, then ask before anything is written"
+    grade.add_argument("--changed", action="store_true", help=text)
+    grade.add_argument("--yes", action="store_true", help="with --changed: do not ask, write")
+    text = "submissions to examine at a time (default: one a core)"
+    grade.add_argument("--workers", metavar="N", type=int, help=text)
+    text = "examine on a Dask cluster, like tcp://host:8786, instead of here"
+    grade.add_argument("--scheduler", metavar="ADDRESS", help=text)
+    text = "refuse to run submissions where the system cannot shut them in"
+    grade.add_argument("--require-sandbox", action="store_true", help=text)
     folder_of_submissions(command("feedback", _feedback, "Write each student's feedback page."))
     folder_of_submissions(command("report", _report, "Write the class summary (HTML and CSV)."))
     audit = command(

@@ -7,7 +7,9 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
@@ -18,16 +20,22 @@ from nbgrader.preprocessors import SaveCells
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from autograder import sandbox
 from autograder.catalogue import CatalogueError, exercise_names
-from autograder.examination import examined, results_of
+from autograder.examination import examined, refused, results_of
 from autograder.generation import COURSE, nbgrader_config, released
 from autograder.papers import class_seed, grader_digest, paper
 from autograder.rebuild import check_release
-from autograder.recording import PlainTimestamps, Recorder
+from autograder.recording import PlainTimestamps, Recorder, explained
 from autograder.sample import SAMPLE_PREFIX
 from autograder.sealed import SealedExecute
 from autograder.submission import Submission, companions, read_submission
-from autograder.workers import Task, examine_all
+from autograder.workers import Crew, LocalCrew, Task, examine_all
+
+KILLER = (
+    "Grading this submission ended the grader's own process twice, so it was given up. Your instructor "
+    "will look at it."
+)
 
 
 def progress(title: str) -> Progress:
@@ -54,7 +62,7 @@ def register(exercise: str, db_url: str, rerelease: bool = False) -> None:
     Raises CatalogueError when the exercise has changed since submissions to it were graded.
     """
     release = released(exercise)
-    with Gradebook(db_url) as gradebook:
+    with explained(db_url), Gradebook(db_url) as gradebook:
         try:
             submissions = gradebook.find_assignment(exercise).submissions
             only_samples = all(s.student.id.startswith(SAMPLE_PREFIX) for s in submissions)
@@ -90,10 +98,13 @@ class Course:
     """The course's nbgrader folders, as one object that grades.
 
     submitted: where submissions lie, if not under course/submitted; home: where everything that
-    grading writes goes, if not to course/.
+    grading writes goes, if not to course/; db: address of the gradebook's database, if it is not the
+    file gradebook.db there.
     """
 
-    def __init__(self, submitted: Path | None = None, home: Path = COURSE) -> None:
+    def __init__(
+        self, submitted: Path | None = None, home: Path = COURSE, db: str | None = None
+    ) -> None:
         home.mkdir(parents=True, exist_ok=True)
         self.home = home
         self.config = nbgrader_config()
@@ -101,7 +112,7 @@ class Course:
         own.submitted_directory = str((submitted or home / "submitted").resolve())
         own.autograded_directory = str(home / "autograded")
         own.feedback_directory = str(home / "feedback")
-        own.db_url = self.db_url = f"sqlite:///{home}/gradebook.db"
+        own.db_url = self.db_url = db or f"sqlite:///{home}/gradebook.db"
         self.submitted = Path(own.submitted_directory)
         self.limits = SealedExecute(config=self.config).limits()
         self._papers: dict[str, dict] = {}
@@ -197,22 +208,83 @@ class Course:
         return page
 
     def result(self, student: str, exercise: str) -> dict:
-        """One student's result: {"student", "exercise", "score", "points", "remarks", "cells"}."""
-        notebook = self._graded(student, exercise)
-        cells = {
-            cell.metadata.nbgrader.grade_id: results_of(cell)
-            for cell in notebook.cells
-            if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("grade")
-        }
-        lines = [line for found in cells.values() for line in found]
-        return {
-            "student": student,
-            "exercise": exercise,
-            "score": sum(line["earned"] for line in lines),
-            "points": sum(line["points"] for line in lines),
-            "remarks": list(notebook.metadata.autotest.get("remarks", [])),
-            "cells": cells,
-        }
+        """One student's recorded result (see `result_of`)."""
+        return result_of(student, exercise, self._graded(student, exercise))
+
+
+def result_of(student: str, exercise: str, notebook: NotebookNode) -> dict:
+    """What an examined notebook got: {"student", "exercise", "score", "points", "remarks", "cells"}."""
+    cells = {
+        cell.metadata.nbgrader.grade_id: results_of(cell)
+        for cell in notebook.cells
+        if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("grade")
+    }
+    lines = [line for found in cells.values() for line in found]
+    return {
+        "student": student,
+        "exercise": exercise,
+        "score": sum(line["earned"] for line in lines),
+        "points": sum(line["points"] for line in lines),
+        "remarks": list(notebook.metadata.autotest.get("remarks", [])),
+        "cells": cells,
+    }
+
+
+@dataclass(frozen=True)
+class Means:
+    """Who examines: so many processes here (by default one a core), or a Dask cluster's workers.
+
+    require_sandbox: refuse to run submissions that have no room of their own.
+    """
+
+    workers: int | None = None
+    scheduler: str | None = None
+    require_sandbox: bool = False
+
+    def crew(self, course: Course, papers: dict[str, dict]) -> AbstractContextManager[Crew]:
+        """Those who examine, ready to begin."""
+        if self.scheduler:
+            # takes a second to import, and only this needs it
+            from autograder.cluster import ClusterCrew
+
+            return ClusterCrew(self.scheduler, papers, course.limits, self.require_sandbox)
+        if not course.limits.room:
+            sandbox.warn(sandbox.why_not(), self.require_sandbox)
+        return LocalCrew(papers, course.limits, self.workers)
+
+
+def classes(course: Course, exercises: Sequence[str] | None) -> dict[str, list[str]]:
+    """The students who have handed in each exercise; exercises that nobody has are left out."""
+    found = {name: course.students(name) for name in exercises or exercise_names()}
+    return {name: students for name, students in found.items() if students}
+
+
+def stale(course: Course, handed_in: dict[str, list[str]]) -> list[tuple[str, str]]:
+    """Those (student, exercise) that are not graded as they are, by exercise and grader as they are."""
+    return [
+        (student, exercise)
+        for exercise, students in handed_in.items()
+        for student in students
+        if not course.is_current(student, exercise, course.submission(student, exercise).digest)
+    ]
+
+
+def examine(
+    course: Course, work: Sequence[tuple[str, str]], means: Means, title: str
+) -> Iterator[tuple[str, str, NotebookNode]]:
+    """Examine submissions, with a progress bar; yields (student, exercise, notebook) as they come."""
+    needed = sorted({exercise for _, exercise in work})
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        papers = dict(zip(needed, pool.map(course.paper, needed), strict=True))
+    if not work:
+        return
+    tasks = (Task(student, name, course.submission(student, name)) for student, name in work)
+    with means.crew(course, papers) as crew, progress(title) as bar:
+        shown = bar.add_task("", total=len(work))
+        for task, notebook in examine_all(tasks, crew):
+            done = notebook or refused(papers[task.exercise], task.submission, KILLER)
+            yield task.student, task.exercise, done
+            bar.update(shown, advance=1, description=f"{task.student} {task.exercise}")
 
 
 def grade_class(
@@ -220,36 +292,29 @@ def grade_class(
     exercises: Sequence[str] | None = None,
     rerelease: bool = False,
     new_seed: bool = False,
-    workers: int | None = None,
+    means: Means = Means(),
 ) -> list[dict]:
     """Grade every submission that isn't graded yet as it is; returns all results.
 
-    workers: how many submissions to examine at a time, by default one a core. Raises CatalogueError
-    for an instructor's error, before any student is graded.
+    Args:
+        course: where submissions, gradebook and results lie.
+        exercises: their names, by default all.
+        rerelease: the exercises have changed; grade everybody by the new ones.
+        new_seed: draw other inputs and grade everybody again.
+        means: who examines.
+
+    Raises:
+        CatalogueError: an instructor's error, found before any student is graded.
     """
-    classes = {name: course.students(name) for name in exercises or exercise_names()}
-    classes = {name: students for name, students in classes.items() if students}
-    for exercise in classes:
+    handed_in = classes(course, exercises)
+    for exercise in handed_in:
         register(exercise, course.db_url, rerelease)
         class_seed(exercise, course.home, new_seed)
-    work = [(student, exercise) for exercise, students in classes.items() for student in students]
-    stale = [
-        (student, exercise)
-        for student, exercise in work
-        if new_seed
-        or rerelease
-        or not course.is_current(student, exercise, course.submission(student, exercise).digest)
-    ]
-    needed = sorted({exercise for _, exercise in stale})
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        papers = dict(zip(needed, pool.map(course.paper, needed), strict=True))
-    tasks = (Task(student, name, course.submission(student, name)) for student, name in stale)
-    with progress("Grading") as bar:
-        shown = bar.add_task("", total=len(work), completed=len(work) - len(stale))
-        for task, graded in examine_all(tasks, papers, course.limits, workers):
-            course.record(task.student, task.exercise, graded)
-            bar.update(shown, advance=1, description=f"{task.student} {task.exercise}")
-    return [course.result(student, exercise) for student, exercise in work]
+    everybody = [(student, name) for name, students in handed_in.items() for student in students]
+    work = everybody if new_seed or rerelease else stale(course, handed_in)
+    for student, exercise, notebook in examine(course, work, means, "Grading"):
+        course.record(student, exercise, notebook)
+    return [course.result(student, exercise) for student, exercise in everybody]
 
 
 def write_feedback(course: Course, results: Sequence[dict]) -> None:

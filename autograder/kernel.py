@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import contextlib
+import inspect
 import json
 import shutil
 import tempfile
@@ -188,7 +189,7 @@ class StudentKernel:
             self._poller = zmq.Poller()
             for channel in (self._client.shell_channel, self._client.iopub_channel):
                 self._poller.register(channel.socket, zmq.POLLIN)
-            program = Path(autotest.__file__).read_text(encoding="utf-8")
+            program = inspect.getsource(autotest)
             begun = self.run(BEGIN.format(program=program, mime=REPLY_MIME), timeout=120)
             if begun.status != "ok":
                 error = self._folder / sandbox.KERNEL / warm.ERROR

@@ -78,7 +78,7 @@ class Recorder(Autograde):
         steps = self.autograde_preprocessors
         after = steps[steps.index(SealedExecute) + 1 :]
         self._steps = [step(parent=self) for step in after]
-        with _explained(coursedir.db_url):
+        with explained(coursedir.db_url):
             self._gradebook = OpenGradebook(coursedir.db_url, coursedir.course_id)
 
     def record(self, student: str, exercise: str, graded: NotebookNode) -> None:
@@ -98,7 +98,7 @@ class Recorder(Autograde):
             for module in (autograde, saveautogrades, latesubmissions):
                 opened = mock.patch.object(module, "Gradebook", lambda *_: self._gradebook)
                 stack.enter_context(opened)
-            stack.enter_context(_explained(self.coursedir.db_url))
+            stack.enter_context(explained(self.coursedir.db_url))
             stack.enter_context(self._gradebook.transaction())
             self.notebooks = [str(source)]
             self.init_assignment(exercise, student)
@@ -113,7 +113,7 @@ class Recorder(Autograde):
 
 
 @contextlib.contextmanager
-def _explained(url: str) -> Iterator[None]:
+def explained(url: str) -> Iterator[None]:
     """Turn the database's errors into one that says what to do."""
     try:
         yield

@@ -22,7 +22,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from autograder.catalogue import ROOT
+from autograder.catalogue import ROOT, CatalogueError
 
 WORK, KERNEL, ENDED = "work", "kernel", "ended"
 MEMORY = 2_000_000_000
@@ -272,12 +272,23 @@ def why_not() -> str:
         return f"it needs Linux, and this is {sys.platform}"
     done = subprocess.run(
         [sys.executable, "-m", "autograder.sandbox"],
-        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,
     )
     return "" if done.stdout == HOLDS else done.stderr.strip().rpartition("\n")[2] or "it died"
+
+
+def warn(reason: str, required: bool) -> None:
+    """Say loudly that there are no rooms, and what that means; raise CatalogueError if they are required."""
+    text = (
+        f"NOT SANDBOXED ({reason}): the code of submissions can read this account's files, solutions and "
+        "gradebook included, use the network, and use up memory and disk."
+    )
+    if required:
+        raise CatalogueError(f"{text} --require-sandbox refuses that.")
+    print(f"{text} See --require-sandbox.", file=sys.stderr)
 
 
 def _try() -> None:

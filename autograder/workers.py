@@ -1,4 +1,4 @@
-"""Who examines submissions: a pool of processes on this machine.
+"""Who examines submissions: processes on this machine (for others see `cluster`).
 
 The process that starts them alone reads submissions and writes results.
 """
@@ -9,27 +9,23 @@ import functools
 import json
 import multiprocessing
 import os
+import shutil
 import signal
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from collections.abc import Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import forkserver
 from pathlib import Path
+from typing import Protocol
 
 import nbformat
 from nbformat import NotebookNode
 
 from autograder import warm
-from autograder.examination import Limits, examined, refused
+from autograder.examination import Limits, examined
 from autograder.submission import Submission
-
-DEATHS = (BrokenProcessPool,)
-KILLER = (
-    "Grading this submission ended the grader's own process twice, so it was given up. Your instructor "
-    "will look at it."
-)
 
 
 @dataclass
@@ -39,6 +35,22 @@ class Task:
     student: str
     exercise: str
     submission: Submission
+
+
+class Crew(Protocol):
+    """Something that examines submissions elsewhere."""
+
+    room: int
+    deaths: tuple[type[BaseException], ...]
+
+    def start(self) -> None:
+        """Begin, also after `stop`."""
+
+    def submit(self, task: Task) -> Future:
+        """Have a submission examined; a worker that ended in between raises one of `deaths`."""
+
+    def stop(self) -> None:
+        """End what runs."""
 
 
 @functools.lru_cache(maxsize=32)
@@ -61,80 +73,89 @@ def _begin() -> None:
         warm.server()
 
 
-def _pool(workers: int) -> ProcessPoolExecutor:
-    """Processes that have imported all that kernels need; on Linux, forked from one that has."""
-    if not warm.available():
-        return ProcessPoolExecutor(workers, initializer=_begin)
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["autograder.workers", "autograder.preload"])
-    with warm.clean_environment():
-        forkserver.ensure_running()
-    return ProcessPoolExecutor(workers, context, initializer=_begin)
+class LocalCrew:
+    """Processes on this machine that have imported all that kernels need.
 
+    On Linux they are forked from one that has, which costs next to nothing.
 
-def examine_all(
-    tasks: Iterable[Task], papers: Mapping[str, dict], limits: Limits, workers: int | None = None
-) -> Iterator[tuple[Task, NotebookNode]]:
-    """Examine submissions; yields each with its examined notebook, as they come.
-
-    A submission is taken from tasks when there is room for it. One that ends its worker is examined
-    once more, alone; if it does so again, that is what is recorded.
-
-    papers: by exercise, from `papers.paper`; workers: processes, by default one a core.
+    papers: by exercise, from `papers.paper`; workers: how many, by default one a core.
     """
-    count = workers or os.cpu_count() or 1
-    with tempfile.TemporaryDirectory(prefix="papers-") as folder:
-        paths = {}
+
+    deaths = (BrokenProcessPool,)
+
+    def __init__(self, papers: Mapping[str, dict], limits: Limits, workers: int | None) -> None:
+        self._limits = limits
+        self._workers = workers or os.cpu_count() or 1
+        self.room = 2 * self._workers
+        self._folder = Path(tempfile.mkdtemp(prefix="papers-"))
         for exercise, paper in papers.items():
-            paths[exercise] = Path(folder) / f"{exercise}.json"
-            paths[exercise].write_text(json.dumps(paper), encoding="utf-8")
+            self._path(exercise).write_text(json.dumps(paper), encoding="utf-8")
 
-        def submit(executor: Executor, task: Task) -> Future:
-            return executor.submit(_examine, paths[task.exercise], task.submission, limits)
+    def _path(self, exercise: str) -> Path:
+        return self._folder / f"{exercise}.json"
 
-        start = functools.partial(_pool, count)
-        for task, notebook in _results(iter(tasks), start, submit, room=2 * count):
-            if notebook is None:
-                notebook = refused(papers[task.exercise], task.submission, KILLER)
-            yield task, notebook
+    def start(self) -> None:
+        """Begin, also after `stop`."""
+        context = None
+        if warm.available():
+            context = multiprocessing.get_context("forkserver")
+            context.set_forkserver_preload(["autograder.workers", "autograder.preload"])
+            with warm.clean_environment():
+                forkserver.ensure_running()
+        self._pool = ProcessPoolExecutor(self._workers, context, initializer=_begin)
+
+    def submit(self, task: Task) -> Future:
+        """Have a submission examined."""
+        return self._pool.submit(_examine, self._path(task.exercise), task.submission, self._limits)
+
+    def stop(self) -> None:
+        """End what runs."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        for process in multiprocessing.active_children():
+            process.terminate()
+
+    def __enter__(self) -> LocalCrew:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._folder)
 
 
-def _results(
-    tasks: Iterator[Task],
-    start: Callable[[], Executor],
-    submit: Callable[[Executor, Task], Future],
-    room: int,
-) -> Iterator[tuple[Task, NotebookNode | None]]:
-    """Every task with its result, or with None if it has ended a worker twice."""
-    executor = start()
+def examine_all(tasks: Iterator[Task], crew: Crew) -> Iterator[tuple[Task, NotebookNode | None]]:
+    """Every task with its examined notebook, as they come.
+
+    A submission is taken from tasks when there is room for it. One whose worker ends is examined once
+    more, alone; if it ends that worker too, it comes with None.
+    """
     pending: dict[Future, Task] = {}
     suspects: list[Task] = []
+    crew.start()
     try:
         while True:
             # with a suspect about, what runs is let finish, and nothing new begins
-            while len(pending) < room and not suspects and (task := next(tasks, None)):
-                pending[submit(executor, task)] = task
+            while len(pending) < crew.room and not suspects and (task := next(tasks, None)):
+                pending[crew.submit(task)] = task
             if pending:
                 for future in wait(pending, return_when=FIRST_COMPLETED).done:
                     task = pending.pop(future)
-                    if isinstance(future.exception(), DEATHS):
+                    try:
+                        notebook = future.result()
+                    except crew.deaths:
                         suspects.append(task)
                     else:
-                        yield task, future.result()
+                        yield task, notebook
             elif suspects:
                 task = suspects.pop()
-                executor.shutdown()
-                executor = start()
-                future = submit(executor, task)
-                died = isinstance(future.exception(), DEATHS)
-                yield task, None if died else future.result()
-                if died:
-                    executor.shutdown()
-                    executor = start()
+                crew.stop()
+                crew.start()
+                try:
+                    notebook = crew.submit(task).result()
+                except crew.deaths:
+                    notebook = None
+                    crew.stop()
+                    crew.start()
+                yield task, notebook
             else:
-                executor.shutdown()
                 return
     finally:
-        executor.shutdown(wait=False, cancel_futures=True)
-        for process in multiprocessing.active_children():
-            process.terminate()
+        crew.stop()
