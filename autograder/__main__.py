@@ -183,6 +183,9 @@ def _parser() -> argparse.ArgumentParser:
         one_exercise(added)
         text = "folder of submissions (default: course/submitted)"
         added.add_argument("--submitted", metavar="DIR", type=Path, help=text)
+
+    def graded_class(added: argparse.ArgumentParser) -> None:
+        folder_of_submissions(added)
         text = "the gradebook's database, like postgresql://user@host/name (default: a file in course/)"
         added.add_argument("--db", metavar="URL", help=text)
 
@@ -191,7 +194,7 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--force", action="store_true", help="even if nothing has changed")
     folder_of_submissions(command("sample", _sample, "Make the sample class of submissions."))
     grade = command("grade", _grade, "Grade what has not been graded yet, and print the scores.")
-    folder_of_submissions(grade)
+    graded_class(grade)
     grade.add_argument("--json", metavar="FILE", type=Path, help="also write every line's verdict")
     text = "draw a new secret seed and grade everybody again"
     grade.add_argument("--new-seed", action="store_true", help=text)
@@ -206,8 +209,8 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--scheduler", metavar="ADDRESS", help=text)
     text = "refuse to run submissions where the system cannot shut them in"
     grade.add_argument("--require-sandbox", action="store_true", help=text)
-    folder_of_submissions(command("feedback", _feedback, "Write each student's feedback page."))
-    folder_of_submissions(command("report", _report, "Write the class summary (HTML and CSV)."))
+    graded_class(command("feedback", _feedback, "Write each student's feedback page."))
+    graded_class(command("report", _report, "Write the class summary (HTML and CSV)."))
     audit = command(
         "audit", _audit, "Grade every known mistake and alternative; fail on a surprise."
     )

@@ -7,6 +7,7 @@ earn a point, end the run, leave anything running or change another student's sc
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import os
 import socket
@@ -19,13 +20,18 @@ from typing import Any
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
+from autograder import sandbox
 from autograder.autotest import pack, parse_cell, unpack
+from autograder.catalogue import ROOT
 from autograder.examination import RESULT_MIME
 from autograder.kernel import REPLY_MIME
+from autograder.room_attacks import LEFT_BEHIND, ROOM_ATTACKS
 from autograder.sample import answer_cell, reference_answers, solved
 
 # the student whose solved notebook lies in the same course, to be copied or harmed
 HONEST = "honest"
+# attacks of this kind are not tried where nothing would stop them
+MACHINE = "the machine"
 FORBIDDING = "ch2_scaled_dot_product"
 
 
@@ -33,30 +39,34 @@ FORBIDDING = "ch2_scaled_dot_product"
 class Attack:
     """One attack: make(exercise, folder) writes its submission into an empty folder.
 
-    only_sandbox: what it gains until files, network, memory and processes of a student's kernel are
-    limited; empty for an attack that must gain nothing. undetected: the same for a use of a forbidden
-    function that isn't seen: detection, not proof. exercise: the only one it fits, if not all.
+    without_room: what it gains where kernels can't be given a room of their own (see `sandbox`); empty
+    for an attack that gains nothing there either. undetected: what a use of a forbidden function gains
+    that isn't seen: detection, not proof. exercise: the only one it fits, if not all.
     """
 
     name: str
     kind: str
     make: Callable[[str, Path], None]
-    only_sandbox: str = ""
+    without_room: str = ""
     undetected: str = ""
     exercise: str = ""
 
     @property
     def may_gain(self) -> bool:
         """Whether it is known to gain something."""
-        return bool(self.only_sandbox or self.undetected)
+        return bool(self.undetected or (self.without_room and sandbox.why_not()))
 
 
 ATTACKS: dict[str, Attack] = {}
 
 
 def attacks(exercise: str) -> list[Attack]:
-    """The attacks that fit an exercise."""
-    return [attack for attack in ATTACKS.values() if attack.exercise in ("", exercise)]
+    """The attacks that fit an exercise, and this machine."""
+    return [
+        attack
+        for attack in ATTACKS.values()
+        if attack.exercise in ("", exercise) and not (attack.kind == MACHINE and sandbox.why_not())
+    ]
 
 
 # Making submissions -----------------------------------------------------------------------------
@@ -164,6 +174,26 @@ def _liar(exercise: str, code: str) -> NotebookNode:
         new_code_cell(textwrap.dedent(code).strip()),
     ]
     return notebook
+
+
+@functools.cache
+def _listener() -> socket.socket:
+    """A socket on 127.0.0.1 that waits for attackers."""
+    return socket.create_server(("127.0.0.1", 0))
+
+
+def _on_the_machine(name: str, code: str) -> None:
+    """Register an attack on the machine, which is the same one whatever the exercise."""
+
+    @_attack(MACHINE, name, exercise=FORBIDDING)
+    def make(exercise: str, folder: Path) -> None:
+        port = _listener().getsockname()[1]
+        places = {"root": str(ROOT), "home": str(Path.home()), "left": LEFT_BEHIND}
+        _save(exercise, folder, _liar(exercise, code.format(port=port, **places)))
+
+
+for _name, _code in ROOM_ATTACKS.items():
+    _on_the_machine(_name, _code)
 
 
 # Outputs and metadata ---------------------------------------------------------------------------
@@ -732,7 +762,7 @@ _by_code(
     plain = autotest.serve
     autotest.serve = lambda request, names: plain(request, {**names, **found})
     """,
-    only_sandbox="all points: the reference solution lies on the grading machine",
+    without_room="all points: the reference solution lies on the grading machine",
 )
 _by_code(
     "answers from elsewhere",
@@ -753,7 +783,7 @@ _by_code(
     def lie(name, *arguments, **named):
         return found[name](*arguments, **named) if name in found else seeds[0]
     """,
-    only_sandbox="the points of what a later exercise, if the gradebook holds one, shows as built so far",
+    without_room="the points of what a later exercise, if the gradebook holds one, shows as built so far",
 )
 _by_code(
     "answers from elsewhere",

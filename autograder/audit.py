@@ -36,6 +36,7 @@ from autograder.catalogue import (
 from autograder.grading import Course, progress
 from autograder.honest import ODDITIES
 from autograder.kernel import FOLDER, StudentKernel
+from autograder.room_attacks import LEFT_BEHIND
 from autograder.sample import reference_answers, solved
 
 VISIBLE_SECONDS = 60
@@ -178,6 +179,10 @@ def _grade_attack(course: Course, case: Case, student: str, folder: Path) -> Non
         return
     finally:
         course.limits = usual
+    printed = _printed(course.graded_notebook(student, case.exercise))
+    got = [line for line in printed.split("\n") if line.startswith("GOT")]
+    if got:
+        case.harm.append(f"gets what it wants: {got[0][:200]}")
     if not _was_tried(course.graded_notebook(student, case.exercise)):
         case.harm.append("was not tried: its first cell failed")
     after = _recorded(course, case.exercise)
@@ -202,6 +207,12 @@ def _was_tried(graded: Path) -> bool:
     )
 
 
+def _printed(graded: Path) -> str:
+    """All that a submission's own cells printed."""
+    cells = nbformat.read(graded, as_version=4).cells
+    return "\n".join(out.get("text", "") for cell in cells for out in cell.get("outputs", []))
+
+
 def _recorded(course: Course, exercise: str) -> dict[str, float]:
     """Every student's score in the gradebook."""
     with Gradebook(course.db_url) as gradebook:
@@ -217,7 +228,8 @@ def left_running() -> set[int]:
             with contextlib.suppress(OSError):
                 names = [str((process / "cwd").readlink()), (process / "environ").read_text()]
                 folder = re.search(rf"/[^\0=:]*/{FOLDER}\w+", "\0".join(names))
-                if folder and not Path(folder[0]).exists():
+                left = LEFT_BEHIND in (process / "cmdline").read_text()
+                if left or (folder and not Path(folder[0]).exists()):
                     found.add(int(process.name))
         return found
 
@@ -319,7 +331,7 @@ def _check_attack(case: Case, found: dict) -> None:
     attack, points = ATTACKS[case.name], case.result["score"]
     found["surprises"] += [f"attack {case.name!r} {harm}" for harm in case.harm]
     if attack.may_gain:
-        why = attack.only_sandbox or attack.undetected
+        why = attack.undetected or attack.without_room
         found["gained"].append({"name": case.name, "points": points, "why": why})
     elif points:
         found["undeserved_points"] += points

@@ -10,7 +10,7 @@ import dataclasses
 import tempfile
 import threading
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future
 from pathlib import Path
 from typing import Any
@@ -85,6 +85,7 @@ class ClusterCrew:
                 for source in sorted((ROOT / "autograder").glob("*.py")):
                     file.write(source, f"autograder/{source.name}")
             self._refuse_other_versions()
+            self._client.run(_forgetting())
             self._client.upload_file(str(path))
         for worker, reason in self._client.run(sandbox.why_not).items():
             if reason:
@@ -137,6 +138,18 @@ class ClusterCrew:
 
     def __exit__(self, *_: object) -> None:
         self._client.close()
+
+
+def _forgetting() -> Callable[[], None]:
+    """A function that lets a worker forget this package as it was sent to it before."""
+
+    def forget() -> None:
+        import sys
+
+        for name in [name for name in sys.modules if name.split(".")[0] == "autograder"]:
+            del sys.modules[name]
+
+    return forget
 
 
 def _plain(packages: dict) -> dict[str, str]:

@@ -170,7 +170,7 @@ def _limit(seconds: float) -> None:
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     for what, most in (
         (resource.RLIMIT_AS, pages * resource.getpagesize() + MEMORY),
-        (resource.RLIMIT_CPU, int(seconds) + 1),
+        (resource.RLIMIT_CPU, int(seconds)),
         (resource.RLIMIT_FSIZE, DISK),
         (resource.RLIMIT_NPROC, PROCESSES),
         (resource.RLIMIT_NOFILE, DESCRIPTORS),
@@ -189,16 +189,19 @@ def _memory_in_use() -> int:
     return pages * resource.getpagesize()
 
 
-def _keep(kernel: int, words: int, folder: Path, ended: int) -> None:
-    """Outside the room: pass on interrupts, and end the kernel when the room uses too much memory."""
+def _keep(kernel: int, words: int, folder: Path, ended: int, most: float) -> None:
+    """Outside the room: pass on interrupts, and end the kernel when the room uses too much memory.
+
+    most: seconds of computing after which the system ends it.
+    """
     signal.signal(signal.SIGINT, lambda *_: os.kill(kernel, signal.SIGINT))
     watched = os.pidfd_open(kernel)
     waiting, seconds = [watched, words], None
     while True:
         found = select.select(waiting, [], [], seconds)[0]
         if watched in found:
-            status = os.waitpid(kernel, 0)[1]
-            if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
+            _, status, used = os.wait4(kernel, 0)
+            if os.WIFSIGNALED(status) and used.ru_utime + used.ru_stime >= most:
                 os.write(ended, b"time")
             return
         if words in found:
@@ -244,7 +247,7 @@ def enter(folder: Path, seconds: float) -> int:
     if kernel:
         theirs.close()
         try:
-            _keep(kernel, ours.fileno(), folder, ended)
+            _keep(kernel, ours.fileno(), folder, ended, int(seconds))
         finally:
             os._exit(0)
     os.close(ended)

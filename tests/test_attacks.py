@@ -53,7 +53,7 @@ def test_the_catalogue_is_broad_and_what_may_gain_says_what():
     kinds = [attack.kind for attack in ATTACKS.values()]
     assert len(kinds) >= 45
     assert kinds.count("forbidden functions") >= 12
-    assert sum(bool(attack.only_sandbox) for attack in ATTACKS.values()) <= 3
+    assert sum(bool(attack.without_room) for attack in ATTACKS.values()) <= 3
     assert sum(bool(attack.undetected) for attack in ATTACKS.values()) <= 4
 
 

@@ -1,0 +1,263 @@
+"""Attacks on the machine: what only a room of its own (see `sandbox`) keeps a kernel from.
+
+Each prints a line that begins with GOT if it gets what it wants. All are small, and stop by themselves.
+"""
+
+from __future__ import annotations
+
+LEFT_BEHIND = "left-behind-by-an-attack"
+
+# name -> code; {root}, {home}, {port}: the repository, the grader's home, a listener on 127.0.0.1
+ROOM_ATTACKS: dict[str, str] = {
+    "the repository looked through": """
+        for folder, _, files in os.walk({root!r}):
+            if "site-packages" in folder:
+                continue
+            found = [name for name in files if name.startswith(exercise)]
+            if found or os.path.basename(folder) in ("solutions", "autograder", "exercises"):
+                print("GOT", folder, found)
+                break
+    """,
+    "the gradebook searched for on the whole disk": """
+        wanted = {{"gradebook.db", "seeds.json", "timestamp.txt", exercise + ".json"}}
+        for top in os.listdir("/"):
+            if top not in ("proc", "usr", "lib"):
+                for folder, folders, files in os.walk("/" + top):
+                    folders[:] = [name for name in folders if name not in ("site-packages", "versions")]
+                    if wanted & set(files):
+                        print("GOT", folder, files)
+    """,
+    "the grader's home looked through": """
+        import pathlib
+        python = {{*pathlib.Path(sys.prefix).parents, *pathlib.Path(sys.base_prefix).resolve().parents}}
+        home = pathlib.Path({home!r})
+        for path in home.iterdir() if home.is_dir() and str(home) != "/" else []:
+            if path not in python and not path.is_mount():
+                print("GOT", path)
+    """,
+    "passwords": """
+        for path in ("/etc/shadow", "/etc/hosts", "/etc/hostname", "/var/log", "/run", "/boot"):
+            if os.path.exists(path):
+                print("GOT", path)
+    """,
+    "other processes listed": """
+        others = [name for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
+        if others:
+            print("GOT", others)
+    """,
+    "other processes' memory": """
+        for pid in range(1, 70_000):
+            if pid != os.getpid() and not os.path.exists(f"/proc/self/task/{{pid}}"):
+                try:
+                    print("GOT", open(f"/proc/{{pid}}/maps").readline())
+                except OSError:
+                    pass
+    """,
+    "signals to everybody": """
+        for pid in range(2, 70_000):
+            if pid != os.getpid() and not os.path.exists(f"/proc/self/task/{{pid}}"):
+                try:
+                    os.kill(pid, 0)
+                    print("GOT", pid)
+                except OSError:
+                    pass
+    """,
+    "ptrace": """
+        import ctypes
+        c = ctypes.CDLL(None)
+        for pid in range(2, 3000):
+            if c.ptrace(16, pid, 0, 0) == 0:
+                print("GOT", pid)
+                c.ptrace(17, pid, 0, 0)
+    """,
+    "a connection to this machine": """
+        import socket
+        try:
+            socket.create_connection(("127.0.0.1", {port}), timeout=2)
+            print("GOT a connection")
+        except OSError:
+            pass
+    """,
+    "a network": """
+        import socket
+        names = [name for _, name in socket.if_nameindex() if name != "lo"]
+        outside = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            outside.connect(("192.0.2.1", 53))
+            print("GOT a route", names)
+        except OSError:
+            pass
+    """,
+    "sockets of the warm process": """
+        lines = open("/proc/net/unix").read().split("\\n")[1:]
+        for line in lines:
+            path = line.split()[-1] if len(line.split()) > 7 else ""
+            if path and "/kernel/" not in path:
+                print("GOT", path)
+    """,
+    "a daemon that outlives the kernel": """
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                os.chdir("/")
+                os.execve(sys.executable, [sys.executable, "-c", "import time; time.sleep(300)", {left!r}], {{}})
+            os._exit(0)
+    """,
+    "a fork storm": """
+        children = []
+        try:
+            for _ in range(400):
+                pid = os.fork()
+                if pid == 0:
+                    time.sleep(20)
+                    os._exit(0)
+                children.append(pid)
+        except OSError:
+            pass
+        if len(children) > 200:
+            print("GOT", len(children), "processes")
+        for pid in children:
+            os.kill(pid, 9)
+    """,
+    "a thread storm": """
+        done, threads = threading.Event(), []
+        try:
+            for _ in range(400):
+                threads.append(threading.Thread(target=done.wait, daemon=True))
+                threads[-1].start()
+        except RuntimeError:
+            pass
+        if len(threads) > 200:
+            print("GOT", len(threads), "threads")
+        done.set()
+    """,
+    "memory in one piece": """
+        try:
+            piece = np.ones(500_000_000)
+            print("GOT", piece.nbytes)
+        except MemoryError:
+            pass
+    """,
+    "memory in many processes": """
+        pipes = os.pipe()
+        for _ in range(6):
+            if os.fork() == 0:
+                piece = np.ones(75_000_000)
+                os.write(pipes[1], b"x")
+                time.sleep(3)
+                os._exit(0)
+        time.sleep(3)
+        os.set_blocking(pipes[0], False)
+        if len(os.read(pipes[0], 6)) == 6:
+            print("GOT 3.6 GB")
+    """,
+    "a full disk": """
+        try:
+            for number in range(40):
+                open(f"part{{number}}", "wb").write(bytes(10_000_000))
+            print("GOT 400 MB")
+        except OSError:
+            pass
+    """,
+    "a full memory disk": """
+        try:
+            for number in range(40):
+                open(f"/dev/shm/part{{number}}", "wb").write(bytes(10_000_000))
+            print("GOT 400 MB")
+        except OSError:
+            pass
+    """,
+    "one long file": """
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        for place in (".", "/tmp", "/dev/shm", os.path.expanduser("~")):
+            try:
+                os.truncate(os.open(place + "/long", os.O_CREAT | os.O_RDWR), 10**10)
+                print("GOT", place)
+            except OSError:
+                pass
+    """,
+    "very many files": """
+        try:
+            for number in range(30_000):
+                os.mknod(f"file{{number}}")
+            print("GOT 30,000 files")
+        except OSError:
+            pass
+    """,
+    "files among the grader's sockets": """
+        try:
+            open("../kernel/mine", "w").write("x" * 1000)
+            print("GOT a file")
+        except OSError:
+            pass
+        try:
+            os.unlink("../kernel/connection.json")
+            print("GOT rid of a file")
+        except OSError:
+            pass
+    """,
+    "poisoned packages": """
+        import site
+        for folder in [*site.getsitepackages(), sys.base_prefix, sys.prefix, "/usr/lib", "/etc"]:
+            for name in ("sitecustomize.py", "poison.pth"):
+                try:
+                    open(os.path.join(folder, name), "x").close()
+                    print("GOT", folder)
+                    os.unlink(os.path.join(folder, name))
+                except OSError:
+                    pass
+    """,
+    "poisoned settings": """
+        home = os.path.expanduser("~")
+        for name in (".ipython/profile_default/startup/00.py", ".config/matplotlib/matplotlibrc", ".pythonrc"):
+            os.makedirs(os.path.dirname(f"{{home}}/{{name}}"), exist_ok=True)
+            if os.path.exists(f"{{home}}/{{name}}"):
+                print("GOT another's", name)
+            open(f"{{home}}/{{name}}", "w").write("import os; os._exit(3)")
+    """,
+    "more privileges": """
+        import ctypes
+        for what in (lambda: os.setuid(0), lambda: os.nice(-5), lambda: os.sethostname("mine") if hasattr(os, "sethostname")
+                     else ctypes.CDLL(None).sethostname(b"mine", 4) and 1 / 0, lambda: os.chroot("/tmp"),
+                     lambda: os.mknod("disk", 0o60666, os.makedev(8, 0)), lambda: os.remove("/etc/passwd"),
+                     lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))):
+            try:
+                what()
+                print("GOT privileges")
+            except (OSError, ZeroDivisionError):
+                pass
+        status = open("/proc/self/status").read()
+        if "CapEff:\\t0000000000000000" not in status or "NoNewPrivs:\\t1" not in status:
+            print("GOT", status)
+    """,
+    "the room's walls moved": """
+        import ctypes
+        c = ctypes.CDLL(None)
+        for kind, flags in ((b"", 32 | 4096), (b"tmpfs", 0), (b"proc", 0)):
+            if c.mount(b"none", b"/usr", kind, flags, None) == 0:
+                print("GOT a mount")
+        if c.umount2(b"/proc", 2) == 0 or c.pivot_root(b"/tmp", b"/tmp") == 0:
+            print("GOT out")
+        for name in ("ns/mnt", "ns/net", "root", "cwd"):
+            try:
+                if c.setns(os.open(f"/proc/1/{{name}}", os.O_RDONLY), 0) == 0:
+                    print("GOT", name)
+            except OSError:
+                pass
+    """,
+    "a letter for the next kernel": """
+        import ctypes
+        c = ctypes.CDLL(None)
+        c.shmat.restype = ctypes.c_void_p
+        if c.shmget(0x5157, 4096, 0o666) >= 0:
+            print("GOT a letter")
+        c.shmget(0x5157, 4096, 0o666 | 0o1000)
+        for place in ("/dev/shm/letter", "/tmp/letter", "/var/tmp/letter"):
+            try:
+                open(place, "x").write("x")
+            except FileExistsError:
+                print("GOT", place)
+            except OSError:
+                pass
+    """,
+}

@@ -1,0 +1,171 @@
+"""A kernel's room: what it keeps in, and that the attacks on it would get something without it."""
+
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from autograder import sandbox
+from autograder.audit import left_running
+from autograder.catalogue import ROOT, CatalogueError
+from autograder.kernel import StudentKernel
+from autograder.room_attacks import LEFT_BEHIND, ROOM_ATTACKS
+
+PRELUDE = "import os, signal, sys, threading, time\nimport numpy as np\nexercise = 'ch2_scaled_dot_product'"
+# what they get without a room; the others would harm the machine, or get it as root alone
+GETS_WITHOUT = (
+    "the repository looked through",
+    "other processes listed",
+    "other processes' memory",
+    "signals to everybody",
+    "a connection to this machine",
+    "files among the grader's sockets",
+    "a letter for the next kernel",
+    "passwords",
+)
+
+needs_room = pytest.mark.skipif(bool(sandbox.why_not()), reason=f"no sandbox: {sandbox.why_not()}")
+
+
+@pytest.fixture(scope="module")
+def listener():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0)
+        yield server
+
+
+def told(code, kernel):
+    reply = kernel.run(code, 20)
+    return "".join(
+        out.get("text", "") + "\n".join(out.get("traceback", [])) for out in reply.outputs
+    )
+
+
+def attack(name, listener, kernel):
+    port = listener.getsockname()[1]
+    code = ROOM_ATTACKS[name].format(
+        root=str(ROOT), home=str(Path.home()), port=port, left=LEFT_BEHIND
+    )
+    assert kernel.run(PRELUDE, 20).status == "ok"
+    return told(textwrap.dedent(code).strip(), kernel)
+
+
+@needs_room
+@pytest.mark.parametrize("name", ROOM_ATTACKS)
+def test_an_attack_on_the_machine_gets_nothing(name, listener):
+    with StudentKernel(seconds=60) as kernel:
+        text = attack(name, listener, kernel)
+    assert "GOT" not in text, text
+    # it did not fail before it tried
+    assert "NameError" not in text and "SyntaxError" not in text and "IndexError" not in text, text
+    with pytest.raises(BlockingIOError):
+        listener.accept()
+    assert left_running() == set()
+
+
+@needs_room
+def test_a_letter_does_not_reach_the_next_kernel(listener):
+    for _ in range(2):
+        with StudentKernel(seconds=60) as kernel:
+            assert "GOT" not in attack("a letter for the next kernel", listener, kernel)
+            assert "GOT" not in attack("poisoned settings", listener, kernel)
+
+
+@pytest.mark.parametrize("name", GETS_WITHOUT)
+def test_the_attack_would_get_something_without_a_room(name, listener):
+    with StudentKernel() as kernel:
+        text = attack(name, listener, kernel)
+        if name == "a letter for the next kernel":
+            text = attack(name, listener, kernel)
+            told(
+                "import ctypes; c = ctypes.CDLL(None); c.shmctl(c.shmget(0x5157, 0, 0), 0, None)",
+                kernel,
+            )
+            for place in ("/dev/shm/letter", "/tmp/letter", "/var/tmp/letter"):
+                Path(place).unlink(missing_ok=True)
+        if name == "a connection to this machine":
+            listener.accept()[0].close()
+    assert "GOT" in text
+
+
+@needs_room
+def test_honest_work_finds_what_it_needs():
+    code = """
+    import getpass, os, pathlib, subprocess, sys, tempfile, matplotlib, torch, sacrebleu
+    import matplotlib.pyplot as plt
+    print(open("data.csv").read(), getpass.getuser(), pathlib.Path.home().is_dir())
+    plt.plot([1, 2]); plt.savefig("figure.png")
+    with tempfile.NamedTemporaryFile("w+") as file:
+        file.write("x" * 1000)
+    print(subprocess.run([sys.executable, "-c", "print(6 * 7)"], capture_output=True, text=True).stdout)
+    print(torch.randn(500, 500).mm(torch.randn(500, 500)).shape, os.listdir("."), open("/dev/urandom", "rb").read(1) != b"")
+    import multiprocessing
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        print(pool.map(abs, [-1, -2]))
+    """
+    with StudentKernel({"data.csv": b"1,2"}, 60) as kernel:
+        text = told(textwrap.dedent(code), kernel)
+    for words in ("1,2 student True", "42", "[500, 500]", "'figure.png'", "[1, 2]"):
+        assert words in text, text
+
+
+@needs_room
+def test_too_much_memory_ends_a_kernel_with_its_reason():
+    code = """
+    import os, time
+    import numpy as np
+    for _ in range(3):
+        if os.fork() == 0:
+            piece = np.ones(120_000_000)
+            time.sleep(30)
+    time.sleep(20)
+    """
+    with StudentKernel(seconds=60) as kernel:
+        reply = kernel.run(textwrap.dedent(code), 20)
+        assert reply.status == "dead" and kernel.limit == "memory"
+
+
+@needs_room
+def test_too_much_computing_ends_a_kernel_with_its_reason():
+    with StudentKernel(seconds=2) as kernel:
+        reply = kernel.run("while True:\n    pass", 30)
+        assert reply.status == "dead" and kernel.limit == "time"
+
+
+@needs_room
+def test_an_interrupt_reaches_the_kernel_and_it_goes_on():
+    with StudentKernel(seconds=60) as kernel:
+        reply = kernel.run("import time\ntime.sleep(60)", 1)
+        assert reply.status == "timeout"
+        assert told("print(1 + 1)", kernel) == "2\n"
+
+
+@needs_room
+def test_a_kernel_does_not_outlive_a_grader_that_is_killed():
+    code = (
+        "import time\nfrom autograder.kernel import StudentKernel\n"
+        "with StudentKernel(seconds=60) as kernel:\n    print(kernel._manager.provisioner.pid, flush=True)\n"
+        "    time.sleep(60)"
+    )
+    command = [sys.executable, "-c", code]
+    grader = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    keeper = int(grader.stdout.readline())
+    assert Path(f"/proc/{keeper}").exists()
+    grader.kill()
+    grader.wait()
+    for _ in range(50):
+        if not Path(f"/proc/{keeper}").exists():
+            break
+        time.sleep(0.1)
+    assert not Path(f"/proc/{keeper}").exists()
+
+
+def test_without_a_sandbox_it_is_said_or_refused(capsys):
+    sandbox.warn("no reason", required=False)
+    assert capsys.readouterr().err.startswith("NOT SANDBOXED (no reason)")
+    with pytest.raises(CatalogueError, match="--require-sandbox"):
+        sandbox.warn("no reason", required=True)
