@@ -187,7 +187,7 @@ def build(exercises: Sequence[str] | None = None, force: bool = False) -> list[s
     if not stale:
         return []
     write_sources(stale)
-    seeds = [[], [1], [2], [3]]
+    seeds = [[], *([number] for number in range(1, 8))]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         list(pool.map(lambda n: reference.in_own_process(n, grade_cells(n), seeds, True), stale))
     COURSE.mkdir(exist_ok=True)

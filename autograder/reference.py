@@ -198,6 +198,24 @@ def check_catalogue(exercise: str, cells: dict[str, dict]) -> None:
             )
 
 
+def check_certainty(exercise: str, cells: dict[str, dict]) -> None:
+    """Refuse a line that catches a mistake under some seeds only: who is told would be a matter of luck.
+
+    cells: `cell_values` by grade_id.
+    """
+    for name, cell in cells.items():
+        for line in cell["lines"]:
+            draws = line["draws"]
+            caught = collections.Counter(wrong for draw in draws for wrong in draw["mistakes"])
+            for wrong, count in caught.items():
+                if count < len(draws):
+                    raise CatalogueError(
+                        f"solutions/{exercise}.py, cell {name}: `{line['expression']}` shows the mistake "
+                        f"{wrong!r} under {count} of {len(draws)} seeds. Draw larger sizes or more "
+                        "cases, so that it shows under every seed or under none."
+                    )
+
+
 def run_job(job: dict) -> dict:
     """Values of all cells of a job {"exercise", "cells": {grade_id: source}, "seeds", "strict"}."""
     import torch
@@ -209,6 +227,7 @@ def run_job(job: dict) -> dict:
     values = {name: cell_values(exercise, name, text, job["seeds"]) for name, text in cells.items()}
     if job["strict"]:
         check_catalogue(exercise, values)
+        check_certainty(exercise, values)
         for name, text in cells.items():
             check_variety(exercise, name, text)
     return values

@@ -409,8 +409,8 @@ def grouped_query_attention(
 
 # %% active="ipynb" nbgrader={"grade_id": "grouped_query_values", "grade": true, "points": 6}
 # forbid("scaled_dot_product_attention", "MultiheadAttention")
-# B, T, S, d, G, share = draw.sizes(6, low=2, high=8)
-# H = G * share
+# B, T, d, G, share = draw.sizes(5, low=2, high=7)
+# S, H = draw.integer(8, 10), G * share
 # query, key, value = 2 * draw.tensor(B, H, T, d), draw.tensor(B, G, S, d), draw.tensor(B, G, S, d)
 # mask, with_empty = torch.from_numpy(draw.mask(B, H, T, S)), torch.from_numpy(draw.mask(B, H, T, S, empty=2))
 # padding = torch.from_numpy(draw.mask(B, 1, 1, S))
@@ -421,7 +421,7 @@ def grouped_query_attention(
 # ### 1p AUTOTEST grouped_query_attention(query, key[:, :1], value[:, :1], padding)
 
 # %% active="ipynb" nbgrader={"grade_id": "grouped_query_groups", "grade": true, "points": 2}
-# groups = [draw.integer(2, 4) for _ in range(12)]
+# groups = [draw.integer(2, 4) for _ in range(24)]
 # heads = [n * draw.integer(1, 3) + draw.integer(0, 1) for n in groups]
 # T, S, d = draw.sizes(3)
 # query, key = draw.tensor(1, 16, T, d), draw.tensor(1, 4, S, d)

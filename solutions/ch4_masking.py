@@ -195,9 +195,9 @@ def masked_softmax(scores: torch.Tensor, mask: torch.Tensor | None) -> torch.Ten
 
 # %% active="ipynb" nbgrader={"grade_id": "masked_softmax_values", "grade": true, "points": 5}
 # B, H, T, S = draw.sizes(4, low=3)
-# scores, own = 6 * draw.tensor(B, H, T, S), 6 * draw.tensor(T, T)
+# scores, own = 6 * draw.tensor(B, H, T, S), 6 * draw.tensor(T + 3, T + 3)
 # mask, padding = torch.from_numpy(draw.mask(B, H, T, S)), torch.from_numpy(draw.mask(B, 1, 1, S))
-# own_mask = torch.from_numpy(draw.mask(T, T))
+# own_mask = torch.from_numpy(draw.mask(T + 3, T + 3))
 # ### 2p AUTOTEST masked_softmax(scores, mask)
 # ### 1p AUTOTEST masked_softmax(own, own_mask)
 # ### 1p AUTOTEST masked_softmax(scores, padding)

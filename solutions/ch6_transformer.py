@@ -93,7 +93,8 @@ class FeedForward(nn.Module):
 
 
 # %% active="ipynb" nbgrader={"grade_id": "feed_forward_values", "grade": true, "points": 4}
-# B, T, D, F = draw.sizes(4, low=2)
+# B, T, D = draw.sizes(3, low=2)
+# F = draw.integer(10, 12)
 # x, rate = draw.tensor(B, T, D), draw.integer(20, 60) / 100
 # ### 2p AUTOTEST fill(FeedForward(D, F))(x)
 # ### 1p AUTOTEST gradients(fill(FeedForward(D, F)), x)
@@ -171,7 +172,8 @@ class EncoderLayer(nn.Module):
 
 # %% active="ipynb" nbgrader={"grade_id": "encoder_layer_values", "grade": true, "points": 6}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
-# B, S, H, d, F = draw.sizes(5, low=2, high=7)
+# B, S, H, d = draw.sizes(4, low=2, high=7)
+# F = draw.integer(10, 12)
 # D = H * d
 # x = draw.tensor(B, S, D)
 # mask, padding = torch.from_numpy(draw.mask(B, H, S, S)), torch.from_numpy(draw.mask(B, 1, 1, S))
@@ -182,7 +184,8 @@ class EncoderLayer(nn.Module):
 
 # %% active="ipynb" nbgrader={"grade_id": "encoder_layer_edges", "grade": true, "points": 6}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
-# B, S, H, F = draw.sizes(4, low=2, high=6)
+# B, S, H = draw.sizes(3, low=2, high=6)
+# F = draw.integer(7, 9)
 # D = 2 * H
 # x, rate = draw.tensor(B, S, D), draw.integer(20, 60) / 100
 # mask, with_empty = torch.from_numpy(draw.mask(B, 1, S, S)), torch.from_numpy(draw.mask(B, H, S, S, empty=2))
@@ -272,7 +275,8 @@ class DecoderLayer(nn.Module):
 
 # %% active="ipynb" nbgrader={"grade_id": "decoder_layer_values", "grade": true, "points": 8}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
-# B, S, T, H, d, F = draw.sizes(6, low=2, high=7)
+# B, S, T, H, d = draw.sizes(5, low=2, high=7)
+# F = draw.integer(10, 12)
 # D = H * d
 # y, memory = draw.tensor(B, T, D), draw.tensor(B, S, D)
 # target_mask, memory_mask = torch.from_numpy(draw.mask(B, H, T, T)), torch.from_numpy(draw.mask(B, H, T, S))
@@ -285,7 +289,8 @@ class DecoderLayer(nn.Module):
 
 # %% active="ipynb" nbgrader={"grade_id": "decoder_layer_edges", "grade": true, "points": 6}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
-# B, S, T, H, d, F = draw.sizes(6, low=2, high=7)
+# B, S, T, H, d = draw.sizes(5, low=2, high=7)
+# F = draw.integer(10, 12)
 # D = H * d
 # y, memory, rate = draw.tensor(B, T, D), draw.tensor(B, S, D), draw.integer(20, 60) / 100
 # target_mask, memory_mask = torch.from_numpy(draw.mask(T, T)), torch.from_numpy(draw.mask(B, H, T, S, empty=2))
@@ -423,7 +428,8 @@ class Transformer(nn.Module):
 
 # %% active="ipynb" nbgrader={"grade_id": "transformer_values", "grade": true, "points": 9}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
-# B, S, T, H, F = draw.sizes(5, low=2, high=7)
+# B, S, T, H = draw.sizes(4, low=2, high=7)
+# F = draw.integer(10, 12)
 # D, n, pad = 2 * H, 2, draw.integer(1, 4)
 # W, V = draw.sizes(2, low=6, high=12)
 # words, more_words = (torch.from_numpy(draw.integers(B, S, low=pad + 1, high=W - 1)) for _ in range(2))
@@ -438,7 +444,8 @@ class Transformer(nn.Module):
 
 # %% active="ipynb" nbgrader={"grade_id": "transformer_masks", "grade": true, "points": 9}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
-# B, S, T, H, F = draw.sizes(5, low=3, high=7)
+# B, S, T, H = draw.sizes(4, low=3, high=7)
+# F = draw.integer(10, 12)
 # D, n, pad = 2 * H, 1, draw.integer(1, 4)
 # W, V = draw.sizes(2, low=8, high=12)
 # words, more_words = (torch.from_numpy(draw.integers(B, S, low=0, high=W - 1)) for _ in range(2))
@@ -456,7 +463,8 @@ class Transformer(nn.Module):
 
 # %% active="ipynb" nbgrader={"grade_id": "transformer_training", "grade": true, "points": 4}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
-# B, S, T, F = draw.sizes(4, low=2, high=5)
+# B, S, T = draw.sizes(3, low=2, high=5)
+# F = draw.integer(10, 12)
 # D, H, pad, rate = draw.integer(2, 3) * 2, 2, draw.integer(1, 2), draw.integer(20, 60) / 100
 # W, V = draw.sizes(2, low=5, high=8)
 # words = torch.from_numpy(draw.integers(B, S, low=pad + 1, high=W - 1))

@@ -150,7 +150,8 @@ def noam_rate(step: int, d_model: int, warmup: int) -> float:
 # warmup = draw.integer(20, 400)
 # rising = [draw.integer(2, warmup - 1) for _ in range(4)]
 # falling = [draw.integer(warmup + 1, 20 * warmup) for _ in range(4)]
-# steps = [draw.integer(-5, 5) for _ in range(20)]
+# near = [0, 1, *(draw.integer(-5, 5) for _ in range(18))]
+# steps = [near[i] for i in draw.permutation(20)]
 # ### 1p AUTOTEST [1e3 * noam_rate(step, width, warmup) for step in rising]
 # ### 1p AUTOTEST [1e3 * noam_rate(step, width, warmup) for step in [warmup, *falling]]
 # ### 2p AUTOTEST [raised(noam_rate, step, width, warmup) for step in steps]
@@ -208,9 +209,9 @@ def greedy_decode(
 # B, V = draw.sizes(2, low=5, high=9)
 # L = draw.integer(10, 12)
 # pad, bos, eos = [int(token) for token in draw.permutation(V)[:3]]
-# table = draw.tensor(B, L, V, V)
+# table = draw.tensor(B, L, V, V) + 1e-6 * draw.tensor(B, L, V, V)  # no two are equal
 # short, long = table.clone(), table.clone()
-# short[:, 0, :, eos], short[:, 5, :, eos] = -9, 9
+# short[:, 0, :, eos], short[0, 2, :, eos], short[:, 5, :, eos] = -9, 9, 9
 # long[:, :, :, eos] = -9
 # long[0, 2, :, eos] = 9
 # ### 2p AUTOTEST greedy_decode(lambda prefix: short[torch.arange(B), prefix.shape[1] - 1, prefix[:, -1]].log_softmax(-1), bos, eos, L, B, pad)
@@ -287,27 +288,30 @@ def beam_search(
 # bos, eos, decoy, good = [int(token) for token in draw.permutation(V)[:4]]
 # beam = draw.integer(3, 5)
 # alpha = 0.1 * draw.integer(4, 12)
-# logits = 3 * draw.tensor(L, V, V)
-# logits[:, :, eos] = logits[:, :, eos] - 1
-# logits[:, decoy] = 0.1 * draw.tensor(L, V)
-# trap = logits.clone()
+# tables = 2 * draw.tensor(16, L, V, V) + 1e-6 * draw.tensor(16, L, V, V)  # no two are equal
+# tables[..., eos] = tables[..., eos] - 1
+# trap = 1.5 * tables[0]
+# trap[:, decoy] = 0.1 * draw.tensor(L, V)
 # trap[0, bos] = 0.1 * draw.tensor(V) - 3
 # trap[0, bos, decoy], trap[0, bos, good] = 1, 0.8
 # trap[1, good, good], trap[2, good, eos] = 20, 20
-# ### 3p AUTOTEST beam_search(lambda prefix: trap.log_softmax(-1)[prefix.shape[1] - 1, prefix[:, -1]], bos, eos, V, L, alpha)
-# ### 2p AUTOTEST beam_search(lambda prefix: logits.log_softmax(-1)[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, beam, L, alpha)
-# ### 2p AUTOTEST [beam_search(lambda prefix: trap.log_softmax(-1)[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, 1, n, 0.0) for n in range(1, L)]
+# trap = (trap + 1e-6 * draw.tensor(L, V, V)).log_softmax(-1)
+# tables = tables.log_softmax(-1)
+# ### 3p AUTOTEST beam_search(lambda prefix: trap[prefix.shape[1] - 1, prefix[:, -1]], bos, eos, V, L, alpha)
+# ### 2p AUTOTEST [beam_search(lambda prefix: table[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, beam, L, alpha) for table in tables]
+# ### 2p AUTOTEST [beam_search(lambda prefix: table[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, 1, n, 0.0) for n in range(1, L) for table in tables]
 
 # %% active="ipynb" nbgrader={"grade_id": "beam_search_edges", "grade": true, "points": 5}
 # V, L = draw.integer(4, 5), 4
 # bos, eos = [int(token) for token in draw.permutation(V)[:2]]
 # alpha = 0.1 * draw.integer(4, 12)
-# logits, endless = 2 * draw.tensor(L, V, V), draw.tensor(L, V, V)
-# endless[:, :, eos] = -30
+# logits = draw.tensor(2, 48, L, V, V) + 1e-6 * draw.tensor(2, 48, L, V, V)  # no two are equal
+# logits[1, ..., eos] = -30
+# tables, endless = logits.log_softmax(-1)
 # exponents = [0.5 * number for number in range(6)]
-# ### 2p AUTOTEST beam_search(lambda prefix: logits.log_softmax(-1)[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, V**L, L, alpha)
-# ### 2p AUTOTEST [beam_search(lambda prefix: logits.log_softmax(-1)[prefix.shape[1] - 1, prefix[:, -1]], bos, eos, 3, L, power) for power in exponents]
-# ### 1p AUTOTEST [beam_search(lambda prefix: endless.log_softmax(-1)[prefix.shape[1] - 1, prefix[:, -1]], bos, eos, 2, n, alpha) for n in range(1, L + 1)]
+# ### 2p AUTOTEST [beam_search(lambda prefix: table[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, V**L, L, alpha) for table in tables]
+# ### 2p AUTOTEST [beam_search(lambda prefix: table[prefix.shape[1] - 1, prefix[:, -1]], bos, eos, 3, L, power) for power in exponents for table in tables[:16]]
+# ### 1p AUTOTEST [beam_search(lambda prefix: table[prefix.shape[1] - 1, prefix[:, -1]], bos, eos, 2, n, alpha) for n in range(1, L + 1) for table in endless]
 
 # %% [markdown]
 # ## 5. A cache for keys and values

@@ -12,6 +12,7 @@ from autograder import autotest, generation, rebuild, reference, source
 from autograder.catalogue import (
     ROOT,
     CatalogueError,
+    Mistake,
     definition_source,
     definitions,
     exercise_names,
@@ -195,6 +196,24 @@ def test_an_autotest_that_a_constant_would_pass_is_refused(monkeypatch, tmp_path
     ((grade_id, text),) = generation.grade_cells(name).items()
     with pytest.raises(CatalogueError, match="100% of 200 seeds"):
         reference.check_variety(name, grade_id, text)
+
+
+def test_a_line_that_shows_a_mistake_only_now_and_then_is_refused(monkeypatch, tmp_path):
+    name = solution_with(
+        monkeypatch, tmp_path, "# n = draw.integer(0, 3)\n# ### 2p AUTOTEST double(n)"
+    )
+    wrong = Mistake(
+        "zero", "double", "values", "0 is doubled to 1.", "Zero?", "x", [("2 * x", "2 * x or 1")]
+    )
+    monkeypatch.setattr(reference, "mistakes", lambda name: [wrong])
+    cells = generation.grade_cells(name)
+    seeds = [[number] for number in range(8)]
+    values = {cell: reference.cell_values(name, cell, text, seeds) for cell, text in cells.items()}
+    with pytest.raises(CatalogueError, match=r"'zero' under . of 8 seeds"):
+        reference.check_certainty(name, values)
+    for line in values["values"]["lines"]:
+        line["draws"] = [draw for draw in line["draws"] if draw["mistakes"]]
+    reference.check_certainty(name, values)
 
 
 def test_what_a_line_must_agree_with_stays_with_the_grader(monkeypatch, tmp_path):
