@@ -17,7 +17,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder import autotest
-from autograder.kernel import Reply, StudentKernel
+from autograder.kernel import KernelStartError, Reply, StudentKernel
 from autograder.rebuild import MISSING, rebuild
 from autograder.sandbox import MEMORY
 from autograder.submission import Submission
@@ -49,6 +49,9 @@ def examined(paper: dict, submission: Submission, limits: Limits) -> NotebookNod
     try:
         notebook = rebuild(submission, paper["release"])
         examine(notebook, paper, limits, submission.companions)
+    except KernelStartError:
+        # nobody's submission is to blame
+        raise
     except Exception as error:
         reason = f"{type(error).__name__}: {str(error)[:300]}"
         return refused(

@@ -24,6 +24,7 @@ from autograder import sandbox
 from autograder.catalogue import CatalogueError, exercise_names
 from autograder.examination import examined, refused, results_of
 from autograder.generation import COURSE, nbgrader_config, released
+from autograder.kernel import KernelStartError
 from autograder.papers import class_seed, grader_digest, paper
 from autograder.rebuild import check_release
 from autograder.recording import PlainTimestamps, Recorder, explained
@@ -281,10 +282,16 @@ def examine(
     tasks = (Task(student, name, course.submission(student, name)) for student, name in work)
     with means.crew(course, papers) as crew, progress(title) as bar:
         shown = bar.add_task("", total=len(work))
-        for task, notebook in examine_all(tasks, crew):
-            done = notebook or refused(papers[task.exercise], task.submission, KILLER)
-            yield task.student, task.exercise, done
-            bar.update(shown, advance=1, description=f"{task.student} {task.exercise}")
+        try:
+            for task, notebook in examine_all(tasks, crew):
+                done = notebook or refused(papers[task.exercise], task.submission, KILLER)
+                yield task.student, task.exercise, done
+                bar.update(shown, advance=1, description=f"{task.student} {task.exercise}")
+        except KernelStartError as error:
+            raise CatalogueError(
+                f"A kernel for students' code can't be started: {error}. What was recorded before is kept; "
+                "mend this and run the command again to go on."
+            ) from error
 
 
 def grade_class(

@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import nbformat
 import nh3
@@ -30,6 +30,9 @@ MAX_OUTPUTS = 50
 MAX_MESSAGE = 40_000_000
 MAX_NONSENSE = 1_000
 GRACE = 5.0
+START_SECONDS = 120
+# shell, iopub, stdin, control and heartbeat
+SOCKETS = 5
 FOLDER = "grade-"
 REPLY_MIME = "application/x-autotest+json"
 
@@ -38,9 +41,11 @@ def _begin(program):
     import sys, types
     import torch
     torch.set_num_threads(1)
+    # a warm process has compiled it already
+    code = sys.__dict__.pop("_autotest", None) or compile(program, "autotest.py", "exec")
     sys.path[:] = [path for path in sys.path if path] + ["."]
     module = types.ModuleType("_autotest")
-    exec(compile(program, "autotest.py", "exec"), module.__dict__)
+    exec(code, module.__dict__)
     class Reply:
         def __init__(self, text):
             self.text = text
@@ -54,6 +59,10 @@ def _begin(program):
 _begin({program!r})
 del _begin
 """
+
+
+class KernelStartError(RuntimeError):
+    """A kernel that did not come so far as to run a student's code; the message says why."""
 
 
 @dataclass
@@ -157,6 +166,7 @@ class StudentKernel:
         )
         self._manager._kernel_spec = warm.kernel_spec(seconds)
         self._work = work
+        self._room = seconds is not None
 
     def _environment(self) -> dict[str, str]:
         home = str(self._folder / "home")
@@ -184,17 +194,17 @@ class StudentKernel:
                 env=self._environment(),
                 extra_arguments=["--HistoryManager.hist_file=:memory:"],
             )
+            self._wait_for_sockets()
             self._client = self._manager.client()
             self._client.start_channels(stdin=False, hb=False)
             self._poller = zmq.Poller()
             for channel in (self._client.shell_channel, self._client.iopub_channel):
                 self._poller.register(channel.socket, zmq.POLLIN)
+            self._wait_for_welcome()
             program = inspect.getsource(autotest)
-            begun = self.run(BEGIN.format(program=program, mime=REPLY_MIME), timeout=120)
+            begun = self.run(BEGIN.format(program=program, mime=REPLY_MIME), START_SECONDS)
             if begun.status != "ok":
-                error = self._folder / sandbox.KERNEL / warm.ERROR
-                why = error.read_text() if error.exists() else begun
-                raise RuntimeError(f"the kernel could not be prepared: {why}")
+                self._did_not_start(str(begun))
         except BaseException:
             self.__exit__()
             raise
@@ -204,11 +214,32 @@ class StudentKernel:
         with contextlib.suppress(AttributeError):
             self._client.stop_channels()
         if self._manager.has_kernel:
-            self._manager.shutdown_kernel(now=True)
+            self._end()
         self._manager.cleanup_resources()
-        if warm.available():
+        if warm.available() and not self._room:
             warm.sweep()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _wait_for_sockets(self) -> None:
+        """Wait until the kernel listens: who connects too early waits longer."""
+        deadline = time.monotonic() + START_SECONDS
+        while len(list((self._folder / sandbox.KERNEL).glob("k-*"))) < SOCKETS:
+            if time.monotonic() > deadline or not self._manager.is_alive():
+                self._did_not_start("it does not listen")
+            time.sleep(0.002)
+
+    def _wait_for_welcome(self) -> None:
+        """Wait until the kernel's outputs are on their way to us."""
+        socket = self._client.iopub_channel.socket
+        while socket.poll(START_SECONDS * 1000):
+            _, parts = self._client.session.feed_identities(socket.recv_multipart())
+            if self._client.session.deserialize(parts)["msg_type"] == "iopub_welcome":
+                return
+        self._did_not_start("it does not answer")
+
+    def _did_not_start(self, why: str) -> NoReturn:
+        error = self._folder / sandbox.KERNEL / warm.ERROR
+        raise KernelStartError(error.read_text() if error.exists() else why)
 
     def run(self, code: str, timeout: float) -> Reply:
         """Execute code as a cell, for at most timeout seconds."""
@@ -246,6 +277,13 @@ class StudentKernel:
     def kill(self) -> None:
         """End the kernel; whatever is asked of it afterwards is answered by "dead"."""
         self.dead = True
+        self._end()
+
+    def _end(self) -> None:
+        if isinstance(self._manager.provisioner, warm.WarmProvisioner):
+            # else jupyter_client looks only ten times a second whether it has ended
+            self._manager.provisioner.process.kill()
+            self._manager.provisioner.process.wait()
         self._manager.shutdown_kernel(now=True)
 
     def _wait(self, message: str, outputs: Outputs, timeout: float) -> dict | None:

@@ -27,6 +27,8 @@ from autograder import warm
 from autograder.examination import Limits, examined
 from autograder.submission import Submission
 
+CREW = "crew-"
+
 
 @dataclass
 class Task:
@@ -65,8 +67,12 @@ def _examine(path: Path, submission: Submission, limits: Limits) -> NotebookNode
     return examined(_paper(path), submission, limits)
 
 
-def _begin() -> None:
-    """In a new worker, before it has threads: fork the process that kernels will be forked from."""
+def _begin(folder: str) -> None:
+    """In a new worker, before it has threads: fork the process that kernels will be forked from.
+
+    folder: where kernels' files go.
+    """
+    tempfile.tempdir = folder
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if warm.available():
         warm.end_with_parent()
@@ -87,12 +93,16 @@ class LocalCrew:
         self._limits = limits
         self._workers = workers or os.cpu_count() or 1
         self.room = 2 * self._workers
-        self._folder = Path(tempfile.mkdtemp(prefix="papers-"))
+        if warm.available():
+            _tidy()
+        self._folder = Path(tempfile.mkdtemp(prefix=f"{CREW}{os.getpid()}-"))
+        for name in ("papers", "kernels"):
+            (self._folder / name).mkdir()
         for exercise, paper in papers.items():
             self._path(exercise).write_text(json.dumps(paper), encoding="utf-8")
 
     def _path(self, exercise: str) -> Path:
-        return self._folder / f"{exercise}.json"
+        return self._folder / "papers" / f"{exercise}.json"
 
     def start(self) -> None:
         """Begin, also after `stop`."""
@@ -102,7 +112,8 @@ class LocalCrew:
             context.set_forkserver_preload(["autograder.workers", "autograder.preload"])
             with warm.clean_environment():
                 forkserver.ensure_running()
-        self._pool = ProcessPoolExecutor(self._workers, context, initializer=_begin)
+        own = (str(self._folder / "kernels"),)
+        self._pool = ProcessPoolExecutor(self._workers, context, initializer=_begin, initargs=own)
 
     def submit(self, task: Task) -> Future:
         """Have a submission examined."""
@@ -113,12 +124,31 @@ class LocalCrew:
         self._pool.shutdown(wait=False, cancel_futures=True)
         for process in multiprocessing.active_children():
             process.terminate()
+            process.join()
 
     def __enter__(self) -> LocalCrew:
         return self
 
     def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self._folder)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _tidy() -> None:
+    """Remove what crews of this user have left whose process was killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{CREW}*"):
+        owner = folder.name.removeprefix(CREW).split("-")[0]
+        if owner.isdigit() and folder.stat().st_uid == os.getuid() and not _runs(int(owner)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def examine_all(tasks: Iterator[Task], crew: Crew) -> Iterator[tuple[Task, NotebookNode | None]]:

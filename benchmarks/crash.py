@@ -1,0 +1,127 @@
+"""Kill a grading run at random moments: is the gradebook whole, and is each grade there, once?
+
+python -m benchmarks.crash
+
+After every kill the gradebook is checked; every second time it has graded all, some submissions change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import nbformat
+from nbgrader.api import Gradebook
+
+from autograder.audit import left_running
+from autograder.catalogue import ROOT
+from autograder.grading import Course
+from autograder.sample import reference_answers, solved
+from benchmarks.record import save
+
+EXERCISE = "ch1_additive_attention"
+STUDENTS = 12
+RUN = (
+    "import sys; from pathlib import Path; from autograder.grading import Course, grade_class\n"
+    f"if __name__ == '__main__': grade_class(Course(home=Path(sys.argv[1])), ['{EXERCISE}'])"
+)
+
+
+def start(home: Path, script: Path) -> subprocess.Popen:
+    """Grade what is not graded, in a process of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, str(script), str(home)]
+    return subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+
+
+def hand_in(course: Course, number: int) -> None:
+    """Lay a submission; every third one lacks its last answer. A new one differs from the last."""
+    answers = reference_answers(EXERCISE)
+    if number % 3 == 0:
+        answers.popitem()
+    path = course.folder("submitted", f"s{number:02}", EXERCISE) / f"{EXERCISE}.ipynb"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = nbformat.writes(solved(EXERCISE, answers)) + " " * random.randrange(1_000_000)
+    path.write_text(text, encoding="utf-8")
+
+
+def look(course: Course) -> tuple[int, list[str]]:
+    """How many submissions are graded, and what is wrong with what is recorded."""
+    wrong = []
+    with sqlite3.connect(course.home / "gradebook.db") as database:
+        if database.execute("PRAGMA integrity_check").fetchone() != ("ok",):
+            wrong.append("the gradebook is corrupt")
+    with Gradebook(course.db_url) as gradebook:
+        submissions = gradebook.assignment_submissions(EXERCISE)
+        recorded = {s.student.id: s.score for s in submissions}
+        if len(recorded) != len(submissions):
+            wrong.append("a grade is there twice")
+    graded = [s for s in course.students(EXERCISE) if course.graded_notebook(s, EXERCISE).exists()]
+    for student in graded:
+        if recorded.get(student) != course.result(student, EXERCISE)["score"]:
+            wrong.append(f"{student} has {recorded.get(student)}")
+    return len(graded), wrong
+
+
+def main() -> None:
+    """Kill, look, go on."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=50)
+    arguments = parser.parse_args()
+    random.seed(0)
+    with tempfile.TemporaryDirectory() as folder:
+        course = Course(home=Path(folder) / "home")
+        script = Path(folder, "run.py")
+        script.write_text(RUN)
+        course.prepare(EXERCISE)
+        for number in range(STUDENTS):
+            hand_in(course, number)
+        begun = time.perf_counter()
+        start(course.home, script).wait()
+        whole = time.perf_counter() - begun
+        right = {s: course.result(s, EXERCISE)["score"] for s in course.students(EXERCISE)}
+        found, moments, survived, finished = [], [], 0, 0
+        for _ in range(arguments.kills):
+            for number in range(STUDENTS):
+                if random.random() < 0.5:
+                    hand_in(course, number)
+            process = start(course.home, script)
+            moments.append(random.uniform(0.1, 1.0) * whole)
+            try:
+                process.wait(moments[-1])
+                finished += 1
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+            time.sleep(1)
+            survived += len(left_running())
+            count, wrong = look(course)
+            found += wrong + ([] if count == STUDENTS else [f"{STUDENTS - count} grades lost"])
+        start(course.home, script).wait()
+        _, wrong = look(course)
+        last = {s: course.result(s, EXERCISE)["score"] for s in course.students(EXERCISE)}
+    save(
+        __file__,
+        {
+            "kills": arguments.kills - finished,
+            "ended_before_the_kill": finished,
+            "seconds_of_a_whole_run": whole,
+            "found_wrong_after_a_kill": found,
+            "found_wrong_at_the_end": wrong,
+            "same_scores_at_the_end": last == right,
+            "processes_left_running": survived,
+            "submissions": STUDENTS,
+        },
+    )
+
+
+if __name__ == "__main__":
+    main()
