@@ -243,26 +243,31 @@ def left_running() -> set[int]:
 
 def grade_cases(cases: Sequence[Case]) -> list[Case]:
     """Grade cases of any exercises, on all cores."""
-    workers = os.cpu_count() or 1
+    cores = os.cpu_count() or 1
     # one seed, so that a worker evaluates the reference once per exercise
     seed = [secrets.randbits(32) for _ in range(8)]
+    done: list[Case] = []
+    with progress("Auditing") as bar:
+        task = bar.add_task("", total=len(cases))
+        # attacks mostly wait, for what hangs to be stopped; training needs a core to itself
+        for attacking, workers in ((False, cores), (True, 2 * cores)):
+            group = [case for case in cases if (case.kind == "attack") is attacking]
+            with concurrent.futures.ProcessPoolExecutor(workers) as pool:
+                running = [pool.submit(_grade, chunk, seed) for chunk in _chunks(group, workers)]
+                for future in concurrent.futures.as_completed(running):
+                    done += future.result()
+                    bar.update(task, completed=len(done))
+    return done
+
+
+def _chunks(cases: Sequence[Case], workers: int) -> list[list[Case]]:
+    """Cases of one exercise each, for workers to take in turn."""
     chunks = []
     for exercise in sorted({case.exercise for case in cases}):
         own = [case for case in cases if case.exercise == exercise]
         size = min(16, -(-len(own) // workers))
         chunks += [own[i : i + size] for i in range(0, len(own), size)]
-    done: list[Case] = []
-    with (
-        concurrent.futures.ProcessPoolExecutor(workers) as pool,
-        progress("Auditing") as bar,
-    ):
-        task = bar.add_task("", total=len(cases))
-        for future in concurrent.futures.as_completed(
-            pool.submit(_grade, chunk, seed) for chunk in chunks
-        ):
-            done += future.result()
-            bar.update(task, completed=len(done))
-    return done
+    return chunks
 
 
 def depends_on(program: str, name: str) -> set[str]:
