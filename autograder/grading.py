@@ -18,7 +18,16 @@ from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import GenerateFeedback
 from nbgrader.preprocessors import SaveCells
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Task as ProgressTask
+from rich.text import Text
 
 from autograder import sandbox
 from autograder.catalogue import CatalogueError, exercise_names
@@ -39,12 +48,21 @@ KILLER = (
 )
 
 
+class Rate(ProgressColumn):
+    """How many a second."""
+
+    def render(self, task: ProgressTask) -> Text:
+        """The rate, once it is known."""
+        return Text(f"{task.speed:.1f}/s" if task.speed else "")
+
+
 def progress(title: str) -> Progress:
-    """A progress bar on the terminal, with time left; on stderr, so that JSON stays JSON."""
+    """A progress bar on the terminal, with rate and time left; on stderr, so that JSON stays JSON."""
     columns = (
         TextColumn(f"{title:<28}"),
         BarColumn(),
         MofNCompleteColumn(),
+        Rate(),
         TimeRemainingColumn(),
         TextColumn("{task.description}"),
     )

@@ -50,10 +50,11 @@ def _content(path: Path, limit: int, what: str) -> bytes:
         if path.exists() and not path.is_file():
             raise NotReadError(f"The submitted {what} is not an ordinary file.") from None
         raise NotReadError(f"The submitted {what} can't be read: {error.strerror}.") from None
+    status = os.fstat(file)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(file)
+        raise NotReadError(f"The submitted {what} is not an ordinary file.")
     with os.fdopen(file, "rb") as opened:
-        status = os.fstat(file)
-        if not stat.S_ISREG(status.st_mode):
-            raise NotReadError(f"The submitted {what} is not an ordinary file.")
         content = opened.read(limit + 1)
     if len(content) > limit:
         size = f"{max(status.st_size, len(content)) / 1e6:.0f} MB"

@@ -1,8 +1,11 @@
 """A kernel's room: what it keeps in, and that the attacks on it would get something without it."""
 
+import os
 import socket
 import subprocess
 import sys
+import sysconfig
+import tempfile
 import textwrap
 import time
 from pathlib import Path
@@ -169,3 +172,53 @@ def test_without_a_sandbox_it_is_said_or_refused(capsys):
     assert capsys.readouterr().err.startswith("NOT SANDBOXED (no reason)")
     with pytest.raises(CatalogueError, match="--require-sandbox"):
         sandbox.warn("no reason", required=True)
+
+
+AS_ANOTHER = """
+import sys, textwrap
+from autograder import sandbox
+from autograder.kernel import StudentKernel
+from tests.test_sandbox import PRELUDE, attack, told
+import os
+import socket
+print("room", repr(sandbox.why_not()))
+with socket.create_server(("127.0.0.1", 0)) as listener:
+    for name in ("the repository looked through", "a connection to this machine", "a fork storm",
+                 "other processes listed", "more privileges", "memory in many processes"):
+        with StudentKernel({"data.csv": b"1,2"}, 60) as kernel:
+            print(name, attack(name, listener, kernel), kernel.limit)
+with StudentKernel({"data.csv": b"1,2"}, 60) as kernel:
+    print(told("import os; print(open('data.csv').read(), os.getuid())", kernel))
+"""
+
+
+@needs_room
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_an_ordinary_users_kernels_have_a_room_too():
+    with tempfile.TemporaryDirectory() as home:
+        Path(home).chmod(0o777)
+        # this Python may be root's alone; the system's, with the same packages, is everybody's
+        version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+        if not Path("/usr/bin", version).exists():
+            pytest.skip("there is no Python that others may run")
+        make = [f"/usr/bin/{version}", "-m", "venv", "--without-pip", f"{home}/venv"]
+        subprocess.run(make, check=True)
+        packages = Path(home, "venv", "lib", version, "site-packages", "shared.pth")
+        packages.write_text(sysconfig.get_paths()["purelib"])
+        done = subprocess.run(
+            [f"{home}/venv/bin/python", "-c", AS_ANOTHER],
+            user=1500,
+            group=1500,
+            extra_groups=[],
+            env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": home},
+            cwd="/tmp",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if "room 'unshare" in done.stdout:
+        pytest.skip("this system lets root alone have namespaces")
+    assert "room ''" in done.stdout, done.stdout + done.stderr
+    assert "GOT" not in done.stdout, done.stdout
+    assert "memory in many processes  memory" in done.stdout, done.stdout
+    assert "1,2 1500" in done.stdout, done.stdout + done.stderr
