@@ -21,11 +21,12 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import Execute
 from traitlets import Float
 
-from autograder import autotest, reference
+from autograder import autotest, catalogue, reference
 from autograder.catalogue import ROOT, CatalogueError, definitions, mistakes
 from autograder.generation import grade_cells, inputs_digest, released, released_grade_cells
 from autograder.kernel import Reply, StudentKernel
 from autograder.rebuild import MISSING, what_it_asks
+from autograder.sections import Section, book_sections, book_url
 
 RESULT_MIME = "application/vnd.attention-from-scratch.result+json"
 MAX_VALUE = 20_000_000
@@ -93,6 +94,7 @@ class SealedExecute(Execute):
         folder = Path(resources["nbgrader"]["db_url"].removeprefix("sqlite:///")).parent
         values = expected_values(exercise, folder)
         self._catalogue = {mistake.name: vars(mistake) for mistake in mistakes(exercise)}
+        self._sections = catalogue.sections(exercise)
         self._known: list[str] = []
         self._answers = {
             cell.metadata.nbgrader.grade_id: list(definitions(cell.source))
@@ -101,7 +103,8 @@ class SealedExecute(Execute):
         }
         self._failed: dict[str, str] = {}
         self._death = ""
-        self._end = time.monotonic() + self.notebook_seconds
+        start = time.monotonic()
+        self._end = start + self.notebook_seconds
         companions = resources.get("submission", {}).get("companions", [])
         if any(cell.cell_type == "code" and _is_students(cell) for cell in nb.cells):
             with StudentKernel(companions) as kernel:
@@ -111,6 +114,7 @@ class SealedExecute(Execute):
             for cell in nb.cells:
                 self._run_cell(cell, values, None)
         nb.metadata.setdefault("autotest", NotebookNode()).graded = grader_digest(exercise)
+        nb.metadata.autotest.seconds = round(time.monotonic() - start, 1)
         return nb, resources
 
     def _run_cell(self, cell: NotebookNode, values: dict, kernel: StudentKernel | None) -> None:
@@ -164,8 +168,11 @@ class SealedExecute(Execute):
                 told = True
                 line["mistake"] = name
                 mistake = self._catalogue[name]
-                line["message"] += "\n" + autotest.explain(mistake, line["expression"])
-        _write_verdict(cell, lines, "".join(printed))
+                told_here = autotest.explain(mistake, line["expression"])
+                # the section stands below, by its title
+                line["message"] += "\n" + told_here.partition("\nRead again:")[0]
+        label = self._catalogue[name]["section"] if name else self._sections.get(here)
+        _write_verdict(cell, lines, "".join(printed), book_sections().get(label))
 
     def _seconds(self, line: dict) -> float:
         return line.get("seconds", self.grade_cell_seconds)
@@ -248,13 +255,15 @@ def _error(name: str, text: str) -> NotebookNode:
     return nbformat.v4.new_output("error", ename=name, evalue=text, traceback=[f"{name}: {text}"])
 
 
-def _write_verdict(cell: NotebookNode, lines: list[dict], printed: str) -> None:
+def _write_verdict(
+    cell: NotebookNode, lines: list[dict], printed: str, section: Section | None
+) -> None:
     """Put the verdict into a grade cell, in the form that nbgrader's determine_grade reads."""
     cell.source = "\n".join(_without_answers(cell.source))
     earned, points = sum(ln["earned"] for ln in lines), sum(ln["points"] for ln in lines)
     data = {
-        "text/plain": _plain(lines),
-        "text/html": _html(lines),
+        "text/plain": _plain(lines, section),
+        "text/html": _html(lines, section),
         RESULT_MIME: {"lines": lines},
     }
     cell.outputs = [nbformat.v4.new_output("display_data", data=data)]
@@ -285,17 +294,19 @@ def _without_answers(source: str) -> list[str]:
     return lines
 
 
-def _plain(lines: list[dict]) -> str:
+def _plain(lines: list[dict], section: Section | None) -> str:
     rows = []
     for line in lines:
         mark = "✓" if line["verdict"] == "passed" else "✗"
         rows.append(f"{mark} {line['earned']:g}/{line['points']:g} points   {line['expression']}")
         if line["message"]:
             rows.append("    " + line["message"].replace("\n", "\n    "))
+    if section and any(line["verdict"] != "passed" for line in lines):
+        rows.append(f"Read again: {section.place}")
     return "\n".join(rows)
 
 
-def _html(lines: list[dict]) -> str:
+def _html(lines: list[dict], section: Section | None) -> str:
     rows = []
     for line in lines:
         passed = line["verdict"] == "passed"
@@ -308,6 +319,8 @@ def _html(lines: list[dict]) -> str:
             + (f"<div>{message}</div>" if message else "")
             + "</div>"
         )
+    if section and any(line["verdict"] != "passed" for line in lines):
+        rows.append(f"<div>Read again: {section.link(book_url())}</div>")
     return "".join(rows)
 
 
