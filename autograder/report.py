@@ -32,7 +32,7 @@ h1,h2,h3{line-height:1.2;overflow-wrap:anywhere}h1{font-size:clamp(1.4rem,6vw,2r
 table{border-collapse:collapse;width:100%;margin:.5rem 0 1rem}
 th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid var(--line);vertical-align:top}
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
-code{font-size:.9em;overflow-wrap:anywhere}td{overflow-wrap:anywhere}td:not(.n){min-width:9rem}
+code{font-size:.9em;overflow-wrap:anywhere}td{overflow-wrap:anywhere}td:not(.n){min-width:11rem}
 .wide{overflow-x:auto}
 .bar{display:block;width:5rem;height:.6rem;margin:.2rem 0 .2rem auto}.track{fill:var(--track)}.fill{fill:var(--fill)}
 .plot{display:block;width:100%;max-width:32rem;font:11px system-ui,sans-serif}.plot text{fill:var(--ink)}.ink{fill:var(--ink)}
