@@ -98,6 +98,34 @@ def _report(arguments: argparse.Namespace) -> None:
     print(f"Class summary: {report.write(results, course.home)}")
 
 
+def _export(arguments: argparse.Namespace) -> None:
+    from autograder import export
+
+    told = export.write(
+        COURSE,
+        _exercises(arguments),
+        arguments.format,
+        arguments.output,
+        arguments.roster,
+        arguments.without_names,
+    )
+    print("\n".join(told), file=sys.stderr, end="\n" if told else "")
+    print(f"Grades: {arguments.output}")
+
+
+def _import_zip(arguments: argparse.Namespace) -> None:
+    from autograder import intake
+
+    (exercise,) = _exercises(arguments)
+    submitted = arguments.submitted or COURSE / "submitted"
+    done = intake.import_zip(arguments.zip, exercise, COURSE, submitted)
+    print("\n".join(done.told), file=sys.stderr, end="\n" if done.told else "")
+    for words, students in (("unchanged", done.unchanged), ("replaced", done.replaced)):
+        if students:
+            print(f"{len(students)} {words}: {', '.join(students)}")
+    print(f"{len(done.new)} new submissions of {exercise} in {submitted}")
+
+
 def _audit(arguments: argparse.Namespace) -> None:
     from autograder import audit
 
@@ -210,7 +238,35 @@ def _parser() -> argparse.ArgumentParser:
     text = "refuse to run submissions where the system cannot shut them in"
     grade.add_argument("--require-sandbox", action="store_true", help=text)
     graded_class(command("feedback", _feedback, "Write each student's feedback page."))
-    graded_class(command("report", _report, "Write the class summary (HTML and CSV)."))
+    text = "Write the class summary and each exercise's report (HTML and CSV)."
+    graded_class(command("report", _report, text))
+    text = (
+        "Write the grades as a file. canvas and moodle import theirs as it is; nbgrader is what `nbgrader "
+        "export` writes, csv has one row per student. Scores are the gradebook's: with points given by "
+        "hand, late penalties taken off, and 0 for who is in it and has handed in nothing."
+    )
+    export = command("export", _export, text)
+    one_exercise(export)
+    formats = ("nbgrader", "csv", "canvas", "moodle")
+    export.add_argument("--format", choices=formats, default="csv", help="default: csv")
+    export.add_argument("--output", metavar="FILE", type=Path, required=True)
+    text = (
+        "the gradebook as exported by Canvas, or grades as exported by Moodle, for ids and columns"
+    )
+    export.add_argument("--roster", metavar="FILE", type=Path, help=text)
+    text = "under pseudonyms, which only the key in course/pseudonyms.key can trace back"
+    export.add_argument("--without-names", action="store_true", help=text)
+    text = (
+        "Lay out a class's zip as downloaded from Canvas or Moodle: one notebook per student, the one of "
+        "the exercise's name or else the newest. A student is found in the gradebook's roster by "
+        "lms_user_id or name; else the id is made of the name. A submission that is there already and "
+        "differs is moved to course/replaced/STUDENT/EXERCISE/1, 2, ..., and said to be."
+    )
+    intake = command("import-zip", _import_zip, text)
+    intake.add_argument("zip", metavar="FILE", type=Path)
+    intake.add_argument("--exercise", metavar="E", required=True)
+    text = "folder to lay out in (default: course/submitted)"
+    intake.add_argument("--submitted", metavar="DIR", type=Path, help=text)
     audit = command(
         "audit", _audit, "Grade every known mistake and alternative; fail on a surprise."
     )

@@ -80,6 +80,11 @@ def alternatives(exercise: str) -> list[Alternative]:
     return list(_catalogue(exercise).ALTERNATIVES)
 
 
+def sections(exercise: str) -> dict[str, str]:
+    """The section of the book to read again, by grade cell: grade_id -> label."""
+    return dict(_catalogue(exercise).SECTIONS)
+
+
 def definitions(source: str) -> dict[str, tuple[int, int]]:
     """Top-level functions and classes of a program: name -> (first line, last line), from 1."""
     spans = {}

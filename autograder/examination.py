@@ -80,6 +80,7 @@ def examine(
 
     companions: files that are to lie beside it.
     """
+    begun = time.monotonic()
     sitting = _Sitting(paper, limits)
     if any(cell.cell_type == "code" and _is_students(cell) for cell in notebook.cells):
         seconds = limits.notebook if limits.room else None
@@ -89,7 +90,9 @@ def examine(
     else:
         for cell in notebook.cells:
             sitting.run_cell(cell, None)
-    notebook.metadata.setdefault("autotest", NotebookNode()).graded = paper["grader"]
+    record = notebook.metadata.setdefault("autotest", NotebookNode())
+    record.graded = paper["grader"]
+    record.seconds = round(time.monotonic() - begun, 1)
 
 
 class _Sitting:
@@ -99,6 +102,8 @@ class _Sitting:
         self._values = paper["values"]
         self._catalogue = paper["catalogue"]
         self._answers = paper["answers"]
+        self._sections = paper["sections"]
+        self._section_of = paper["section_of"]
         self._limits = limits
         self._known: list[str] = []
         self._failed: dict[str, str] = {}
@@ -164,8 +169,11 @@ class _Sitting:
                 told = True
                 line["mistake"] = name
                 mistake = self._catalogue[name]
-                line["message"] += "\n" + autotest.explain(mistake, line["expression"])
-        _write_verdict(cell, lines, "".join(printed))
+                told_here = autotest.explain(mistake, line["expression"])
+                # the section stands below, by its title
+                line["message"] += "\n" + told_here.partition("\nRead again:")[0]
+        label = self._catalogue[name]["section"] if name else self._section_of.get(here)
+        _write_verdict(cell, lines, "".join(printed), self._sections.get(label))
 
     def _seconds(self, line: dict) -> float:
         return line.get("seconds", self._limits.grade_cell)
@@ -256,13 +264,18 @@ def _error(name: str, text: str) -> NotebookNode:
     return nbformat.v4.new_output("error", ename=name, evalue=text, traceback=[f"{name}: {text}"])
 
 
-def _write_verdict(cell: NotebookNode, lines: list[dict], printed: str) -> None:
-    """Put the verdict into a grade cell, in the form that nbgrader's determine_grade reads."""
+def _write_verdict(
+    cell: NotebookNode, lines: list[dict], printed: str, section: dict | None
+) -> None:
+    """Put the verdict into a grade cell, in the form that nbgrader's determine_grade reads.
+
+    section: the one to read again, {"place", "link"}.
+    """
     cell.source = "\n".join(_without_answers(cell.source))
     earned, points = sum(ln["earned"] for ln in lines), sum(ln["points"] for ln in lines)
     data = {
-        "text/plain": _plain(lines),
-        "text/html": _html(lines),
+        "text/plain": _plain(lines, section),
+        "text/html": _html(lines, section),
         RESULT_MIME: {"lines": lines},
     }
     cell.outputs = [nbformat.v4.new_output("display_data", data=data)]
@@ -293,17 +306,19 @@ def _without_answers(source: str) -> list[str]:
     return lines
 
 
-def _plain(lines: list[dict]) -> str:
+def _plain(lines: list[dict], section: dict | None) -> str:
     rows = []
     for line in lines:
         mark = "✓" if line["verdict"] == "passed" else "✗"
         rows.append(f"{mark} {line['earned']:g}/{line['points']:g} points   {line['expression']}")
         if line["message"]:
             rows.append("    " + line["message"].replace("\n", "\n    "))
+    if section and any(line["verdict"] != "passed" for line in lines):
+        rows.append(f"Read again: {section['place']}")
     return "\n".join(rows)
 
 
-def _html(lines: list[dict]) -> str:
+def _html(lines: list[dict], section: dict | None) -> str:
     rows = []
     for line in lines:
         passed = line["verdict"] == "passed"
@@ -316,6 +331,8 @@ def _html(lines: list[dict]) -> str:
             + (f"<div>{message}</div>" if message else "")
             + "</div>"
         )
+    if section and any(line["verdict"] != "passed" for line in lines):
+        rows.append(f"<div>Read again: {section['link']}</div>")
     return "".join(rows)
 
 

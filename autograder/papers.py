@@ -13,9 +13,10 @@ import secrets
 from pathlib import Path
 
 from autograder import reference
-from autograder.catalogue import ROOT, CatalogueError, definitions, mistakes
+from autograder.catalogue import ROOT, CatalogueError, definitions, mistakes, sections
 from autograder.generation import grade_cells, inputs_digest, released, released_grade_cells
 from autograder.rebuild import what_it_asks
+from autograder.sections import book_sections, book_url
 
 GRADERS = ("autotest", "examination", "kernel", "papers", "rebuild", "reference")
 
@@ -85,8 +86,8 @@ def paper(exercise: str, folder: Path) -> dict:
     """An exercise's paper for the class whose gradebook lies in a folder.
 
     Returns {"exercise", "release", "values", "catalogue": mistakes by name, "answers": the names that
-    each answer cell defines, "grader": a digest of all that grades depend on}; a CatalogueError is an
-    instructor's error.
+    each answer cell defines, "sections": the book's, by label, "section_of": the label for each grade
+    cell, "grader": a digest of all that grades depend on}; a CatalogueError is an instructor's error.
     """
     release = released(exercise)
     return {
@@ -99,5 +100,10 @@ def paper(exercise: str, folder: Path) -> dict:
             for cell in release.cells
             if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("solution")
         },
+        "sections": {
+            label: {"place": section.place, "link": section.link(book_url())}
+            for label, section in book_sections().items()
+        },
+        "section_of": sections(exercise),
         "grader": grader_digest(exercise),
     }

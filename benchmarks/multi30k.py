@@ -24,6 +24,7 @@ from solutions.translation.evaluation import bleu, scores
 from solutions.translation.model import n_parameters
 from solutions.translation.run_folder import RunFolder
 
+CLOCKS = ("seconds", "processor_seconds")
 SETTINGS = {
     "en": {"beam": 5, "average": 10, "alpha": 1.0, "train": []},
     "de": {
@@ -48,7 +49,7 @@ def measure(seed: int, path: Path, setting: dict, more: list[str], device: str) 
     average = min(setting["average"], len(folder.weights()))
     translator = Translator.load(folder, here, average)
     written = translator(sources, setting["beam"], setting["alpha"])
-    seconds = {line["step"]: line["seconds"] for line in folder.measured() if "seconds" in line}
+    times = {line["step"]: line for line in folder.measured() if "seconds" in line}
     curve = []
     for weights in folder.weights():
         translator.model.load_state_dict(folder.read(weights))
@@ -56,12 +57,13 @@ def measure(seed: int, path: Path, setting: dict, more: list[str], device: str) 
         score, _ = bleu(
             translator(sources), references, "none" if settings["text"] != "raw" else "13a"
         )
-        curve.append({"step": step, "minutes": seconds[step] / 60, "greedy_bleu": score})
+        minutes = {name: round(times[step][name] / 60, 2) for name in CLOCKS}
+        curve.append({"step": step, "minutes": minutes, "greedy_bleu": score})
     return {
         "seed": seed,
         **scores(written, references, settings),
         "parameters": n_parameters(translator.model),
-        "training_seconds": folder.measured()[-1].get("seconds", max(seconds.values())),
+        "training_seconds": max(line["seconds"] for line in times.values()),
         "averaged_checkpoints": average,
         "beam": setting["beam"],
         "curve": curve,

@@ -286,7 +286,8 @@ def test_a_score_and_a_reason_are_recorded(graded, name):
 
 def test_the_summary_gives_a_reason_for_every_lost_point(graded):
     course, results = graded
-    rows = (course.home / "summary.html").read_text(encoding="utf-8").split("<tr>")
+    page = course.home / "reports" / f"{EXERCISE}.html"
+    rows = page.read_text(encoding="utf-8").split("<tr>")
     for name, (_, score, words) in SUBMISSIONS.items():
         (row,) = [row for row in rows if f">{name}</a>" in row]
         reason = row.rsplit("<td>", 1)[1].split("</td>")[0]

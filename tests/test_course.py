@@ -80,7 +80,10 @@ def test_feedback_and_summary_say_what_went_wrong(copy):
         # formulas need no script, and nothing is loaded
         assert "<math" in text and not re.search(r"<(script|link|img)[^>]*(src|href)=.http", text)
     summary = (copy / "course" / "summary.html").read_text(encoding="utf-8")
-    assert "What the class misunderstood" in summary and "sample-kim" in summary
+    assert f"reports/{EXERCISE}.html" in summary
+    page = copy / "course" / "reports" / f"{EXERCISE}.html"
+    text = page.read_text(encoding="utf-8")
+    assert "What the class misunderstood" in text and "sample-kim" in text
     with (copy / "course" / "summary.csv").open(encoding="utf-8") as file:
         rows = {row["student"]: row for row in csv.DictReader(file)}
     assert float(rows["sample-ada"]["score"]) == automatic_points(copy)

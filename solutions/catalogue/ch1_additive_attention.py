@@ -2,6 +2,16 @@
 
 from autograder.catalogue import Alternative, Mistake
 
+# the section of the book to read again, by grade cell
+SECTIONS = {
+    "additive_scores_values": "ch1-three-steps",
+    "attend_values": "ch1-three-steps",
+    "attend_edges": "ch1-padding",
+    "additive_attention_values": "ch1-three-steps",
+    "additive_attention_gradients": "ch1-padding",
+    "decoder_step_values": "ch1-previous-state",
+}
+
 MISTAKES = [
     # additive_scores ----------------------------------------------------------------------------
     Mistake(

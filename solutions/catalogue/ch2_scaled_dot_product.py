@@ -2,6 +2,18 @@
 
 from autograder.catalogue import Alternative, Mistake
 
+# the section of the book to read again, by grade cell
+SECTIONS = {
+    "softmax_values": "ch2-softmax",
+    "softmax_edges": "ch2-softmax",
+    "attention_numpy_values": "ch2-all-words",
+    "attention_numpy_edges": "ch2-mask",
+    "attention_values": "ch2-mask",
+    "attention_edges": "ch2-torch",
+    "score_statistics_values": "ch2-scaling",
+    "attention_jacobian_values": "ch2-saturation",
+}
+
 MISTAKES = [
     # softmax ------------------------------------------------------------------------------------
     Mistake(

@@ -4,6 +4,19 @@ from autograder.catalogue import Alternative, Mistake
 
 BEFORE = "output, weights = self.attention("
 
+# the section of the book to read again, by grade cell
+SECTIONS = {
+    "split_heads_values": "ch3-layout",
+    "merge_heads_values": "ch3-layout",
+    "multi_head_values": "ch3-heads",
+    "multi_head_edges": "ch3-heads",
+    "to_torch_values": "ch3-torch",
+    "count_parameters_values": "ch3-cost",
+    "head_contribution_values": "ch3-sum",
+    "grouped_query_values": "ch3-grouped",
+    "grouped_query_groups": "ch3-grouped",
+}
+
 MISTAKES = [
     # split_heads --------------------------------------------------------------------------------
     Mistake(

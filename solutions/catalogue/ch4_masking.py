@@ -2,6 +2,20 @@
 
 from autograder.catalogue import Alternative, Mistake
 
+# the section of the book to read again, by grade cell
+SECTIONS = {
+    "padding_mask_values": "ch4-padding",
+    "causal_mask_values": "ch4-causal",
+    "combine_values": "ch4-combined",
+    "masked_softmax_values": "ch4-before-softmax",
+    "masked_softmax_edges": "ch4-empty",
+    "additive_values": "ch4-conventions",
+    "from_key_padding_values": "ch4-conventions",
+    "leaks_values": "ch4-leaks",
+    "leaks_edges": "ch4-leaks",
+    "masked_cross_entropy_values": "ch4-loss",
+}
+
 MISTAKES = [
     # padding_mask -------------------------------------------------------------------------------
     Mistake(

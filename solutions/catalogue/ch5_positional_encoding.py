@@ -2,6 +2,18 @@
 
 from autograder.catalogue import Alternative, Mistake
 
+# the section of the book to read again, by grade cell
+SECTIONS = {
+    "sinusoidal_values": "ch5-clock",
+    "sinusoidal_odd": "ch5-layouts",
+    "shift_matrix_values": "ch5-shift",
+    "encoding_values": "ch5-adding",
+    "encoding_module": "ch5-adding",
+    "rope_values": "ch5-rope",
+    "rope_edges": "ch5-rope",
+    "alibi_values": "ch5-alibi",
+}
+
 MISTAKES = [
     # sinusoidal ---------------------------------------------------------------------------------
     Mistake(

@@ -2,6 +2,19 @@
 
 from autograder.catalogue import Alternative, Mistake
 
+# the section of the book to read again, by grade cell
+SECTIONS = {
+    "feed_forward_values": "ch6-feed-forward",
+    "encoder_layer_values": "ch6-encoder-layer",
+    "encoder_layer_edges": "ch6-norm-order",
+    "decoder_layer_values": "ch6-cross-attention",
+    "decoder_layer_edges": "ch6-cross-attention",
+    "transformer_values": "ch6-whole-model",
+    "transformer_masks": "ch6-mistake-masks",
+    "transformer_training": "ch6-initialisation",
+    "shift_values": "ch6-mistake-shift",
+}
+
 MISTAKES = [
     # FeedForward --------------------------------------------------------------------------------
     Mistake(

@@ -2,6 +2,18 @@
 
 from autograder.catalogue import Alternative, Mistake
 
+# the section of the book to read again, by grade cell
+SECTIONS = {
+    "smoothed_cross_entropy_values": "ch7-smoothing",
+    "noam_rate_values": "ch7-warmup",
+    "greedy_decode_values": "ch7-greedy",
+    "beam_search_values": "ch7-beam",
+    "beam_search_edges": "ch7-length-penalty",
+    "cached_attention_values": "ch7-cache",
+    "corpus_bleu_values": "ch7-bleu",
+    "fit_values": "ch7-teacher-forcing",
+}
+
 MISTAKES = [
     # smoothed_cross_entropy ---------------------------------------------------------------------
     Mistake(

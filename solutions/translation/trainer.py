@@ -270,6 +270,7 @@ class Trainer:
                     "rate": learning_rate(self.step, settings),
                     "tokens_per_second": round(speed),
                     "seconds": round(self.seconds, 2),
+                    "processor_seconds": round(time.process_time(), 2),
                 }
                 pending.clear()
                 if first:

@@ -1,0 +1,62 @@
+"""The book's sections by label: what each is called, and where it can be read."""
+
+from __future__ import annotations
+
+import functools
+import html
+import os
+import re
+from dataclasses import dataclass
+
+from autograder.catalogue import ROOT
+
+BOOK = ROOT / "book"
+BUILT_BOOK = ROOT / "_build" / "html"
+LABELLED = re.compile(r"^\((?P<label>[\w-]+)\)=\n+#+ +(?P<title>.+)$", flags=re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A labelled section: page is the file's name without its ending."""
+
+    label: str
+    title: str
+    page: str
+
+    @property
+    def place(self) -> str:
+        """Chapter and title, as one says it."""
+        chapter = re.match(r"ch(\d+)_", self.page)
+        page = f"chapter {chapter[1]}" if chapter else f"page {self.page}"
+        return f'{page}, "{self.title}"'
+
+    def link(self, book: str) -> str:
+        """The place as HTML: a link into a built book at an address or path, if that isn't empty."""
+        place = html.escape(self.place)
+        return f'<a href="{html.escape(self.address(book))}">{place}</a>' if book else place
+
+    def address(self, book: str) -> str:
+        """The section's address in a built book that lies at an address or path."""
+        return f"{book.rstrip('/')}/book/{self.page}.html#{self.label}"
+
+
+def book_url() -> str:
+    """Where students read the book, from the environment variable BOOK_URL; empty when not set."""
+    return os.environ.get("BOOK_URL", "")
+
+
+def _plain(title: str) -> str:
+    """A heading without its markup; formulas keep what can be read aloud."""
+    return re.sub(r"\\sqrt\{(\w+)\}", r"√\1", re.sub(r"\{\w+\}(?=`)", "", title)).translate(
+        {ord(mark): None for mark in "`$*"}
+    )
+
+
+@functools.cache
+def book_sections() -> dict[str, Section]:
+    """All labelled sections of the book: label -> section."""
+    return {
+        found["label"]: Section(found["label"], _plain(found["title"].strip()), path.stem)
+        for path in sorted(BOOK.glob("*.md"))
+        for found in LABELLED.finditer(path.read_text(encoding="utf-8"))
+    }

@@ -1,0 +1,333 @@
+"""Exported grades: the right ones, for the right people, in cells that are no formulas."""
+
+import csv
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder import __main__, export, intake
+from autograder.catalogue import CatalogueError
+from autograder.export import safe
+from autograder.generation import nbgrader_config
+
+FIRST, SECOND = "ch1_additive_attention", "ch2_scaled_dot_product"
+POINTS = {FIRST: 32, SECOND: 44}
+# id: first name, last name, e-mail address, number in Canvas
+STUDENTS = {
+    "s1": ("Jo Ann", "Comma, Quote", 's1"@example.org', "1001"),
+    "s2": ('The "Quoted"', "=1+1", "s2@example.org", ""),
+    "s3": ("@home", "-minus", "s3@example.org", "1003"),
+    "s4": ("", "", "", ""),
+    "s5": ("é 名", "новый\nline", "s5@example.org", ""),
+}
+SCORES = {("s1", FIRST): 30.5, ("s1", SECOND): 44, ("s2", FIRST): 7, ("s5", SECOND): 0.25}
+PENALTY = {("s1", FIRST): 10.25}
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """A course whose gradebook holds STUDENTS and SCORES; who has none has handed in nothing."""
+    nbgrader_config()  # puts alembic, which nbgrader calls, on the path
+    home = tmp_path_factory.mktemp("course")
+    with Gradebook(f"sqlite:///{home}/gradebook.db") as book:
+        for exercise, points in POINTS.items():
+            book.add_assignment(exercise)
+            book.add_notebook(exercise, exercise)
+            book.add_grade_cell("all", exercise, exercise, max_score=points, cell_type="code")
+        for student, (first, last, email, number) in STUDENTS.items():
+            named = {"first_name": first, "last_name": last, "email": email}
+            book.add_student(student, **named, lms_user_id=number or None)
+        for (student, exercise), score in SCORES.items():
+            book.add_submission(exercise, student)
+            book.find_grade("all", exercise, exercise, student).auto_score = score
+            notebook = book.find_submission_notebook(exercise, exercise, student)
+            notebook.late_submission_penalty = PENALTY.get((student, exercise), 0)
+        book.db.commit()
+    return home
+
+
+def score(student, exercise):
+    return SCORES.get((student, exercise), 0) - PENALTY.get((student, exercise), 0)
+
+
+def rows(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))
+
+
+def written(course, tmp_path, form, **options):
+    output = tmp_path / "out" / "grades.csv"
+    told = export.write(course, [FIRST, SECOND], form, output, **options)
+    head, *body = rows(output)
+    assert {len(row) for row in body} == {len(head)}
+    for cell in (cell for row in body for cell in row):
+        assert not re.match(r"\s*[=+\-@]|[\t\r\n]", cell), cell
+    return head, body, told
+
+
+def roster(tmp_path, head, *body, mark=",", encoding="utf-8"):
+    path = tmp_path / "roster.csv"
+    with path.open("w", newline="", encoding=encoding) as file:
+        csv.writer(file, delimiter=mark).writerows([head, *body])
+    return path
+
+
+# Cells --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "=1+1",
+        "+1",
+        "-1",
+        "@SUM(A1)",
+        "\t=1",
+        "\r=1",
+        "\n=1",
+        " =1",
+        "\u00a0=1",
+        "＝1",
+        "＋1",
+        "－",
+        "＠",
+    ],
+)
+def test_a_formula_becomes_text(cell):
+    assert safe(cell) == f"'{cell}"
+
+
+@pytest.mark.parametrize("cell", ["", " ", "a=b", "O'Neil", "a-b", "1", -1, 0.5, None, "'=1"])
+def test_everything_else_stays(cell):
+    assert safe(cell) == cell
+
+
+# nbgrader's and a plain table ---------------------------------------------------------------------
+
+
+def test_nbgraders_export_with_names_that_hold_commas_and_quotes(course, tmp_path):
+    head, body, told = written(course, tmp_path, "nbgrader")
+    assert told == []
+    assert head == [
+        *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"),
+        *("raw_score", "late_submission_penalty", "score", "max_score"),
+    ]
+    found = [dict(zip(head, row, strict=True)) for row in body]
+    assert len(found) == len(STUDENTS) * len(POINTS)
+    for row in found:
+        student, exercise = row["student_id"], row["assignment"]
+        first, last, email, _ = STUDENTS[student]
+        assert [row[n] for n in ("first_name", "last_name", "email")] == [
+            *map(safe, (first, last, email))
+        ]
+        assert float(row["score"]) == score(student, exercise)
+        assert float(row["raw_score"]) == SCORES.get((student, exercise), 0)
+        assert float(row["max_score"]) == POINTS[exercise]
+
+
+def test_a_plain_table_has_one_row_per_student(course, tmp_path):
+    head, (top, *body), _ = written(course, tmp_path, "csv")
+    assert head == ["student", FIRST, SECOND]
+    assert top == ["maximum", "32", "44"]
+    assert [row[0] for row in body] == sorted(STUDENTS)
+    for student, *own in body:
+        assert [float(cell) for cell in own] == [score(student, e) for e in (FIRST, SECOND)]
+
+
+@pytest.mark.parametrize("form", ["csv", "nbgrader"])
+def test_without_names_nothing_leads_back_but_the_key(course, tmp_path, form):
+    head, body, _ = written(course, tmp_path, form, hide_names=True)
+    text = (tmp_path / "out" / "grades.csv").read_text(encoding="utf-8")
+    for student, (first, last, email, number) in STUDENTS.items():
+        for name in filter(None, (student, first, last, email, number)):
+            assert not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)
+    key = course / export.KEY_FILE
+    assert key.stat().st_mode & 0o077 == 0
+    column = head.index("student" if form == "csv" else "student_id")
+    names = [row[column] for row in body if row[0] != "maximum"]
+    assert names == sorted(names)
+    assert set(names) == {export.pseudonym(student, course) for student in STUDENTS}
+    assert written(course, tmp_path, form, hide_names=True)[1] == body
+    # another key, other names
+    kept = key.read_text()
+    key.unlink()
+    assert not {export.pseudonym(student, course) for student in STUDENTS} & set(names)
+    key.write_text(kept)
+
+
+# Canvas -------------------------------------------------------------------------------------------
+
+CANVAS = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
+EXPORTED = [*CANVAS, f"{SECOND} (78)", "Essay (77)", "Essay Current Score", "Final Score"]
+
+
+def canvas_roster(tmp_path, points="44.00", **options):
+    return roster(
+        tmp_path,
+        EXPORTED,
+        ["", "", "", "", "", "Manual Posting", "", "", ""],
+        ["    Points Possible", "", "", "", "", points, "10", "(read only)", "(read only)"],
+        ["Comma, Jo Ann", "1001", "u1", "login1", "A", "1", "9", "90", "90"],
+        ['="=Quoted"', "1002", "u2", "s2", "A and B", "", "8", "80", "80"],
+        ["Home", "1003", "s1003", "login3", "A", "", "", "", ""],
+        ["Student, Test", "1999", "", "ffff", "A", "", "", "", ""],
+        **options,
+    )
+
+
+@pytest.mark.parametrize("options", [{}, {"mark": ";"}, {"encoding": "utf-8-sig"}])
+def test_canvas_gets_its_own_columns_and_people_back(course, tmp_path, options):
+    path = canvas_roster(tmp_path, **options)
+    head, (top, *body), told = written(course, tmp_path, "canvas", roster=path)
+    assert head == [*CANVAS, FIRST, f"{SECOND} (78)"]
+    assert "Points Possible" in top[0] and top[5:] == ["32", "44"] and top[1:5] == [""] * 4
+    found = {row[1]: row for row in body}
+    # found by number, by login and by number again; who isn't there gets no row, nor an empty cell
+    assert found.keys() == {"1001", "1002", "1003"}
+    for number, student in (("1001", "s1"), ("1002", "s2"), ("1003", "s3")):
+        assert [float(c) for c in found[number][5:]] == [score(student, e) for e in (FIRST, SECOND)]
+    assert found["1001"][:5] == ["Comma, Jo Ann", "1001", "u1", "login1", "A"]
+    assert any(FIRST in words and "new assignment" in words for words in told)
+    assert [words.split()[0] for words in told if "not in the roster" in words] == ["s4", "s5"]
+
+
+def test_a_zip_from_canvas_and_its_gradebook_fit(course):
+    """What intake makes of a file's name, export finds in the gradebook's row."""
+    name = "o_neilsmithjosé"
+    assert intake.canvas_id("O_Neil-Smith, José", "12") == f"{name}_12"
+    match = next(filter(None, (p.fullmatch(f"{name}_12_9_{FIRST}.ipynb") for p in intake.CANVAS)))
+    assert intake.canvas_id(match["name"], match["number"]) == f"{name}_12"
+
+
+def test_canvas_without_a_roster_has_its_columns(course, tmp_path):
+    head, (top, *body), told = written(course, tmp_path, "canvas")
+    assert head == [*CANVAS, FIRST, SECOND]
+    assert top == ["    Points Possible", "", "", "", "", "32", "44"]
+    found = {row[3]: row for row in body}
+    assert found.keys() == STUDENTS.keys()
+    assert found["s1"][:3] == ["Comma, Quote, Jo Ann", "1001", ""]
+    assert found["s4"][0] == "s4"
+    assert "--roster" in told[0]
+
+
+def test_canvas_with_other_points_is_refused(course, tmp_path):
+    path = canvas_roster(tmp_path, points="100,00")
+    with pytest.raises(CatalogueError, match=r"Canvas gives 100,00 points for ch2.* has 44"):
+        written(course, tmp_path, "canvas", roster=path)
+
+
+# Moodle -------------------------------------------------------------------------------------------
+
+MOODLE = ["First name", "Last name", "ID number", "Email address", "Assignment: Essay (Real)"]
+
+
+def test_moodle_gets_identifiers_that_all_have(course, tmp_path):
+    path = roster(
+        tmp_path,
+        MOODLE,
+        ["Jo Ann", "Comma", "77", 's1"@example.org', "-"],
+        ["The", "Quoted", "", "s2@example.org", "-"],
+        ["New", "Line", "s5", "S5@example.org", "-"],
+        ["Nobody", "Else", "80", "else@example.org", "-"],
+    )
+    head, body, told = written(course, tmp_path, "moodle", roster=path)
+    # s2 has no ID number: that column would give the row to the student before
+    assert head == ["Email address", FIRST, SECOND]
+    found = {row[0]: [float(cell) for cell in row[1:]] for row in body}
+    emails = {"s1": 's1"@example.org', "s2": "s2@example.org", "s5": "S5@example.org"}
+    assert found == {emails[s]: [score(s, e) for e in (FIRST, SECOND)] for s in emails}
+    assert [words.split()[0] for words in told] == ["s3", "s4"]
+
+
+def test_moodle_finds_who_came_in_a_zip_by_the_full_name(course, tmp_path):
+    given = export.grades(course, [FIRST])
+    renamed = [{**row, "student_id": intake.student_id(f"Jo {row['student_id']}")} for row in given]
+    path = roster(tmp_path, MOODLE, *(["Jo", s, "", f"{s}@uni", "-"] for s in STUDENTS))
+    head, body = export.as_moodle(renamed, path, told := [])
+    assert told == [] and head == ["Email address", FIRST]
+    assert dict(body) == {f"{student}@uni": score(student, FIRST) for student in STUDENTS}
+
+
+def test_two_rows_that_fit_are_no_ones(course, tmp_path):
+    given = [{**row, "student_id": "Jo_Doe"} for row in export.grades(course, [FIRST])[:1]]
+    given[0].update(email="", lms_user_id="")
+    path = roster(tmp_path, MOODLE, *(["Jo", "Doe", n, f"{n}@uni", "-"] for n in "12"))
+    with pytest.raises(CatalogueError, match="No student"):
+        export.as_moodle(given, path, told := [])
+    assert "fits several rows" in told[0]
+
+
+def test_an_identifier_that_is_a_formula_is_left_out_and_told(course, tmp_path):
+    given = export.grades(course, [FIRST])
+    path = roster(
+        tmp_path, MOODLE, *(["", s, s, f"={s}" if s == "s1" else s, "-"] for s in STUDENTS)
+    )
+    _, body = export.as_moodle(given, path, told := [])
+    assert len(body) == len(STUDENTS) - 1
+    assert told[0].startswith("s1 was left out")
+
+
+def test_moodle_without_a_roster_has_user_names(course, tmp_path):
+    head, body, _ = written(course, tmp_path, "moodle")
+    # not everybody has an e-mail address
+    assert head == ["Username", FIRST, SECOND]
+    assert [row[0] for row in body] == sorted(STUDENTS)
+
+
+# The command, and errors -------------------------------------------------------------------------------------------
+
+
+def test_the_command_writes_the_file_and_says_what_is_to_be_said(
+    course, tmp_path, monkeypatch, capsys
+):
+    output = tmp_path / "grades.csv"
+    monkeypatch.setattr(__main__, "COURSE", course)
+    command = ["autograder", "export", "--format", "canvas", "--output", str(output)]
+    monkeypatch.setattr(sys, "argv", command)
+    __main__.main()
+    printed = capsys.readouterr()
+    assert str(output) in printed.out and "--roster" in printed.err
+    assert rows(output)[0] == [*CANVAS, FIRST, SECOND]
+    monkeypatch.setattr(sys, "argv", [*command, "--without-names"])
+    with pytest.raises(SystemExit) as stopped:
+        __main__.main()
+    assert stopped.value.code == 2 and "use --format csv" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("form", "options", "words"),
+    [
+        ("canvas", {"hide_names": True}, "use --format csv"),
+        ("csv", {"roster": Path("x.csv")}, "--roster is for"),
+        ("canvas", {"roster": Path("nowhere.csv")}, "nowhere.csv can't be read"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(course, tmp_path, form, options, words):
+    with pytest.raises(CatalogueError, match=words):
+        written(course, tmp_path, form, **options)
+    assert not (tmp_path / "out" / "grades.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("form", "head", "words"),
+    [
+        ("canvas", ["Name", "Points"], "Export Entire Gradebook"),
+        ("canvas", ["Student"], "Export Entire Gradebook"),
+        ("moodle", ["Vorname", "Nachname"], "Plain text file"),
+        ("moodle", MOODLE, "No student of the gradebook"),
+    ],
+)
+def test_a_roster_that_is_none_is_an_error_with_a_way_out(course, tmp_path, form, head, words):
+    path = roster(tmp_path, head, ["x"] * len(head))
+    with pytest.raises(CatalogueError, match=words):
+        written(course, tmp_path, form, roster=path)
+
+
+def test_no_gradebook_and_no_grades_are_errors(course, tmp_path):
+    with pytest.raises(CatalogueError, match="autograder grade"):
+        export.write(tmp_path, [FIRST], "csv", tmp_path / "x.csv")
+    with pytest.raises(CatalogueError, match="no grades of this"):
+        export.write(course, ["ch9_nothing"], "csv", tmp_path / "x.csv")

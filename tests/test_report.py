@@ -1,0 +1,328 @@
+"""The report: numbers with an oracle of their own, text that can't act, pages that load nothing."""
+
+import csv
+import html.parser
+import math
+import random
+import re
+import time
+import urllib.parse
+
+import nbformat
+import numpy as np
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from autograder import analysis, plots, report
+from autograder.analysis import MIN_CLASS
+from autograder.catalogue import mistakes, sections
+from autograder.generation import grade_cells
+from autograder.sample import reference_answers
+from autograder.sections import book_sections
+
+EXERCISE = "ch2_scaled_dot_product"
+NASTY = '"><script>alert(1)</script>&<img src=x onerror=alert(2)>'
+NAMES = ("student-01", 'O\'Neil, "Q"', "=1+1", "@x", "über-名前", "a&b<c>", "x'y")
+
+
+def line(expression, points=1.0, verdict="passed", mistake=None, message="element [0] is 1, not 2"):
+    right = verdict == "passed"
+    return {
+        "expression": expression,
+        "points": points,
+        "earned": points if right else 0,
+        "verdict": verdict,
+        "message": "" if right else message,
+        "mistake": mistake,
+    }
+
+
+def result(student, cells, remarks=()):
+    lines = [line for found in cells.values() for line in found]
+    return {
+        "student": student,
+        "exercise": EXERCISE,
+        "score": sum(line["earned"] for line in lines),
+        "points": sum(line["points"] for line in lines),
+        "remarks": list(remarks),
+        "cells": cells,
+    }
+
+
+def random_class(size, seed=0):
+    """Students of different strength; each of 8 questions has a difficulty of its own."""
+    draw = random.Random(seed)
+    cells = list(grade_cells(EXERCISE))[:4]
+    found = []
+    for number in range(size):
+        strength = draw.gauss(0, 1)
+        given = {
+            cell: [
+                line(
+                    f"f{i}_{j}(x)",
+                    points=1 + j,
+                    verdict="passed" if strength + draw.gauss(0, 1) > i / 2 - 1 else "values",
+                )
+                for j in range(2)
+            ]
+            for i, cell in enumerate(cells)
+        }
+        found.append(result(f"student-{number:03d}", given))
+    return found
+
+
+class Page(html.parser.HTMLParser):
+    """Tags, attributes and links of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.links, self.ids, self.text = [], [], set(), ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self.links += [value for name, value in attributes if name == "href"]
+        self.ids |= {value for name, value in attributes if name == "id"}
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def written(results, folder):
+    report.write(results, folder)
+    text = (folder / "reports" / f"{EXERCISE}.html").read_text(encoding="utf-8")
+    return text, Page(text)
+
+
+def rows(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+# Numbers ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_discrimination_is_numpys_correlation_with_the_rest(seed):
+    results = random_class(40, seed)
+    asked = analysis.questions(results)
+    assert len(asked) == 8
+    for question in asked:
+        own = [
+            next(ln for ln in r["cells"][question.cell] if ln["expression"] == question.expression)
+            for r in results
+        ]
+        right = [ln["verdict"] == "passed" for ln in own]
+        rest = [r["score"] - ln["earned"] for r, ln in zip(results, own, strict=True)]
+        assert question.right == sum(right)
+        assert question.share_right == np.mean(right)
+        assert question.discrimination == pytest.approx(np.corrcoef(right, rest)[0, 1])
+
+
+@pytest.mark.parametrize(
+    ("right", "rest"),
+    [([True] * 5, range(5)), ([False] * 5, range(5)), ([True, False, True], [2, 2, 2])],
+)
+def test_there_is_no_discrimination_without_variation(right, rest):
+    assert analysis.item_rest_correlation(right, list(rest)) is None
+
+
+def odd_class(size):
+    """One question that all get right, one that none does, one for the weak, one as it should be."""
+    found = []
+    for number in range(size):
+        strong = number % 2 == 0
+        verdict = lambda right: "passed" if right else "values"
+        cells = {
+            "softmax_values": [line("everybody()"), line("nobody()", verdict="values")],
+            "softmax_edges": [line("weak()", verdict=verdict(not strong))],
+            "attention_values": [line(f"good{i}()", 3, verdict(strong)) for i in range(3)],
+        }
+        found.append(result(f"student-{number:02d}", cells))
+    return found
+
+
+def test_odd_questions_are_named_and_good_ones_are_not():
+    odd = {q.expression: words for q, words in analysis.oddities(analysis.questions(odd_class(24)))}
+    assert odd.keys() == {"everybody()", "nobody()", "weak()"}
+    assert odd["everybody()"].startswith("All are right")
+    assert odd["nobody()"].startswith("All are wrong")
+    assert "few points elsewhere" in odd["weak()"]
+
+
+def test_a_question_that_means_nothing_is_seldom_called_odd():
+    """Under no relation at all, about one in forty is below two standard errors."""
+    draw, called, size, tries = random.Random(1), 0, 30, 400
+    for _ in range(tries):
+        r = analysis.item_rest_correlation(
+            [draw.random() < 0.5 for _ in range(size)], [draw.gauss(0, 1) for _ in range(size)]
+        )
+        called += r is not None and r < -2 / math.sqrt(size - 1)
+    assert called / tries < 0.06
+
+
+def test_a_small_class_is_told_that_it_is_small(tmp_path):
+    assert analysis.oddities(analysis.questions(odd_class(MIN_CLASS - 1))) == []
+    text, _ = written(odd_class(MIN_CLASS - 1), tmp_path)
+    assert f"needs at least {MIN_CLASS} submissions; there are {MIN_CLASS - 1}" in text
+    text, _ = written(odd_class(MIN_CLASS), tmp_path)
+    assert "All are wrong" in text and "needs at least" not in text
+
+
+def test_mistakes_and_sections_are_counted_by_student():
+    first, second = mistakes(EXERCISE)[:2]
+    made = lambda name: [line("a()", verdict="values", mistake=name), line("b()", verdict="values")]
+    results = [
+        result("c", {"softmax_values": made(first.name), "softmax_edges": made(first.name)}),
+        result("a", {"softmax_values": made(first.name)}),
+        result("b", {"softmax_values": made(second.name), "attention_values": made(None)}),
+        result("d", {"softmax_values": [line("a()")]}),
+        result("e", {"softmax_values": made("one that the catalogue has dropped")}),
+    ]
+    found = analysis.misunderstood(EXERCISE, results)
+    assert [(m.name, m.students) for m in found[:2]] == [
+        (first.name, ["a", "c"]),
+        (second.name, ["b"]),
+    ]
+    assert found[0].section == first.section and found[0].means == first.means
+    lost = dict(analysis.to_teach_again(EXERCISE, results))
+    assert set(lost[first.section]) >= {"a", "c"}
+    assert not any("d" in students for students in lost.values())
+    assert lost[sections(EXERCISE)["attention_values"]] == ["b"]
+
+
+def test_the_histogram_counts_everybody_once():
+    shares = [0, 0.05, 0.1, 0.3, 0.7, 0.99, 1, 1, 0.3]
+    title = re.search(r"<title>(.*)</title>", plots.histogram(shares))[1]
+    counts = [int(count) for count in re.findall(r"%: (\d+)", title)]
+    assert counts == np.histogram(shares, bins=np.arange(11) / 10)[0].tolist()
+    assert plots.histogram([]).count('class="fill"') == 0
+
+
+# Pages and data -----------------------------------------------------------------------------------
+
+
+def nasty_class():
+    return [
+        result(
+            name,
+            {NASTY: [line(NASTY, verdict="error", mistake=NASTY, message=NASTY + "\nmore")]},
+            [NASTY],
+        )
+        for name in NAMES
+    ]
+
+
+def test_text_of_students_can_do_nothing(tmp_path):
+    text, page = written(nasty_class(), tmp_path)
+    summary = (tmp_path / "summary.html").read_text(encoding="utf-8")
+    for found in (page, Page(summary)):
+        assert not {"script", "img", "iframe", "link", "object"} & {tag for tag, _ in found.tags}
+        for _, attributes in found.tags:
+            assert not any(name.startswith("on") or name == "src" for name in attributes)
+    assert "default-src 'none'" in text
+    assert all(name in page.text for name in NAMES)
+
+
+def test_links_lead_to_feedback_and_to_the_book(tmp_path, monkeypatch):
+    first = mistakes(EXERCISE)[0]
+    cells = {first.cell: [line("a()", verdict="values", mistake=first.name)]}
+    results = [result(name, cells) for name in NAMES]
+    address = book_sections()[first.section].address
+    monkeypatch.delenv("BOOK_URL", raising=False)
+    _, page = written(results, tmp_path)
+    feedback = {urllib.parse.unquote(link) for link in page.links}
+    for name in NAMES:
+        assert f"../feedback/{name}/{EXERCISE}/{EXERCISE}.html" in feedback
+    (local,) = {link for link in page.links if f"#{first.section}" in link}
+    assert local.endswith("_build/html/book/ch2_scaled_dot_product.html#" + first.section)
+    assert all(link[1:] in page.ids for link in page.links if link.startswith("#"))
+    monkeypatch.setenv("BOOK_URL", "https://example.org/book")
+    _, page = written(results, tmp_path)
+    assert address("https://example.org/book") in page.links
+
+
+def test_the_data_come_back_as_they_were(tmp_path):
+    results = [*random_class(3), *nasty_class()]
+    report.write(results, tmp_path)
+    found = rows(tmp_path / "reports" / f"{EXERCISE}.csv")
+    wanted = [(r, cell, ln) for r in results for cell, lines in r["cells"].items() for ln in lines]
+    assert len(found) == len(wanted)
+    for row, (r, cell, ln) in zip(found, wanted, strict=True):
+        assert row["student"].removeprefix("'") == r["student"]
+        assert (row["cell"], row["expression"]) == (cell, ln["expression"])
+        assert (float(row["points"]), float(row["earned"])) == (ln["points"], ln["earned"])
+        assert (row["verdict"], row["mistake"]) == (ln["verdict"], ln["mistake"] or "")
+        assert row["student"][0] not in "=+-@"
+    summary = rows(tmp_path / "summary.csv")
+    assert [float(row["score"]) for row in summary] == [r["score"] for r in results]
+
+
+def autograded(folder, student, answers, seconds):
+    notebook = new_notebook(metadata={"autotest": {"seconds": seconds}})
+    for name, source in answers.items():
+        metadata = {"nbgrader": {"grade_id": name, "solution": True}}
+        notebook.cells.append(new_code_cell(source, metadata=metadata))
+    path = folder / "autograded" / student / EXERCISE / f"{EXERCISE}.ipynb"
+    path.parent.mkdir(parents=True)
+    nbformat.write(notebook, path)
+
+
+def test_near_identical_answers_stand_side_by_side_as_a_hint(tmp_path):
+    lines = "\n".join(f"    x = np.exp(x - {i}) @ x.T + {i} * x  # {{0}}" for i in range(8))
+    odd = "def softmax(x, axis=-1):\n" + lines + "\n    return x</pre><script>"
+    program = odd.replace("</pre><script>", "")
+    changed = program.replace("return x", "return x.T")
+    for student, text in (("a", program.format("mine")), ("b", changed.format("also mine"))):
+        autograded(tmp_path, student, {"softmax": text}, 12.0)
+    reference = reference_answers(EXERCISE)
+    for student in ("c", "d"):
+        autograded(tmp_path, student, {"attention_numpy": reference["attention_numpy"]}, 30.5)
+    for student in ("e", "f"):
+        autograded(tmp_path, student, {"softmax": odd}, 1.0)
+    results = [result(student, {"softmax_values": [line("a()")]}) for student in "abcdef"]
+    text, page = written(results, tmp_path)
+    assert "A hint to look, not a verdict" in page.text
+    assert "<h3>a, b</h3>" in text and "<h3>e, f</h3>" in text
+    assert re.findall("<mark>.*</mark>", text) == [
+        "<mark>    return v0</mark>",
+        "<mark>    return v0.T</mark>",
+    ]
+    assert "the reference" in page.text and "c (attention_numpy); d (attention_numpy)" in page.text
+    assert "<h3>c, d</h3>" not in text
+    assert "<script" not in text
+    assert "12 s at the median" in page.text and "30 s at most (c)" in page.text
+
+
+def test_failures_are_told_once_for_all_whom_they_hit(tmp_path):
+    stopped = line(
+        "a()", verdict="error", message="no answer within 10 seconds: does a loop never end?"
+    )
+    raised = line("b()", verdict="error", message="your code raised ValueError: no")
+    results = [result(name, {"softmax_values": [stopped, raised]}, ["Too large."]) for name in "ab"]
+    assert analysis.failures(results) == [
+        ("", "Too large.", ["a", "b"]),
+        ("softmax_values", stopped["message"], ["a", "b"]),
+    ]
+    text, _ = written([result("c", {"softmax_values": [line("a()")]})], tmp_path)
+    assert "Nothing had to be stopped" in text
+
+
+def test_the_summary_leads_to_every_report(tmp_path):
+    other = {**result("a", {"x": [line("a()")]}), "exercise": "ch1_additive_attention"}
+    report.write([*random_class(4), other], tmp_path)
+    page = Page((tmp_path / "summary.html").read_text(encoding="utf-8"))
+    for exercise in (EXERCISE, "ch1_additive_attention"):
+        for ending in ("html", "csv"):
+            assert f"reports/{exercise}.{ending}" in page.links
+            assert (tmp_path / "reports" / f"{exercise}.{ending}").exists()
+
+
+def test_a_class_of_three_hundred_is_written_in_seconds(tmp_path, capsys):
+    results = random_class(300)
+    start = time.process_time()
+    report.write(results, tmp_path)
+    seconds = time.process_time() - start
+    size = (tmp_path / "reports" / f"{EXERCISE}.html").stat().st_size
+    with capsys.disabled():
+        print(f"\n300 students: report in {seconds:.1f} s, {size / 1e3:.0f} kB")

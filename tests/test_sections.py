@@ -1,0 +1,45 @@
+"""Every grade cell leads back to a section of its chapter."""
+
+import re
+
+import pytest
+
+from autograder import sections
+from autograder.catalogue import ROOT, mistakes
+from autograder.catalogue import sections as sections_of
+from autograder.generation import grade_cells
+
+
+def headings(exercise):
+    """The page's labels and the headings under them, read line by line."""
+    lines = (ROOT / "book" / f"{exercise}.md").read_text(encoding="utf-8").split("\n")
+    return {
+        line[1:-2]: lines[number + 1].lstrip("# ")
+        for number, line in enumerate(lines[:-1])
+        if re.fullmatch(r"\([\w-]+\)=", line) and lines[number + 1].startswith("#")
+    }
+
+
+def test_every_grade_cell_has_a_section_of_its_own_chapter(exercise):
+    chosen, known = sections_of(exercise), headings(exercise)
+    assert chosen.keys() == grade_cells(exercise).keys()
+    assert set(chosen.values()) <= known.keys()
+
+
+def test_sections_are_called_what_their_headings_say(exercise):
+    known = headings(exercise)
+    for label in {*sections_of(exercise).values(), *(m.section for m in mistakes(exercise))}:
+        section = sections.book_sections()[label]
+        if label in known:
+            assert section.page == exercise
+            assert section.place.startswith(f"chapter {exercise[2]}, ")
+            if not set("`$*{") & set(known[label]):
+                assert section.title == known[label]
+        assert not set("`$*\\{") & set(section.title)
+
+
+@pytest.mark.parametrize("book", ["https://example.org/book", "https://example.org/book/"])
+def test_an_address_leads_to_the_anchor(book):
+    section = sections.book_sections()["ch2-torch"]
+    page = "https://example.org/book/book/ch2_scaled_dot_product.html#ch2-torch"
+    assert section.address(book) == page
