@@ -108,6 +108,7 @@ def _export(arguments: argparse.Namespace) -> None:
         arguments.output,
         arguments.roster,
         arguments.without_names,
+        arguments.db,
     )
     print("\n".join(told), file=sys.stderr, end="\n" if told else "")
     print(f"Grades: {arguments.output}")
@@ -214,6 +215,9 @@ def _parser() -> argparse.ArgumentParser:
 
     def graded_class(added: argparse.ArgumentParser) -> None:
         folder_of_submissions(added)
+        gradebook(added)
+
+    def gradebook(added: argparse.ArgumentParser) -> None:
         text = "the gradebook's database, like postgresql://user@host/name (default: a file in course/)"
         added.add_argument("--db", metavar="URL", help=text)
 
@@ -247,6 +251,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     export = command("export", _export, text)
     one_exercise(export)
+    gradebook(export)
     formats = ("nbgrader", "csv", "canvas", "moodle")
     export.add_argument("--format", choices=formats, default="csv", help="default: csv")
     export.add_argument("--output", metavar="FILE", type=Path, required=True)

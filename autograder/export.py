@@ -24,6 +24,7 @@ from nbgrader.plugins import CsvExportPlugin
 
 from autograder.catalogue import CatalogueError
 from autograder.intake import canvas_id, student_id
+from autograder.recording import explained
 
 KEY_FILE = "pseudonyms.key"
 Table = tuple[list[str], list[list]]
@@ -76,15 +77,16 @@ class _QuotedGradebook:
         return self._gradebook.find_submission(assignment, str(student))
 
 
-def grades(course: Path, exercises: Sequence[str]) -> list[dict]:
+def grades(course: Path, exercises: Sequence[str], db: str | None = None) -> list[dict]:
     """The rows of nbgrader's export, scores as numbers, with each student's `lms_user_id` added.
 
     Raises CatalogueError when nothing has been graded.
     """
     path = course / "gradebook.db"
-    if not path.exists():
+    if not (db or path.exists()):
         raise CatalogueError(f"There is no {path}: run `python -m autograder grade` first.")
-    with Gradebook(f"sqlite:///{path}") as gradebook, tempfile.TemporaryDirectory() as folder:
+    url = db or f"sqlite:///{path}"
+    with explained(url), Gradebook(url) as gradebook, tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "grades.csv"
         exporter = CsvExportPlugin(to=str(written), assignment=list(exercises))
         exporter.export(_QuotedGradebook(gradebook))
@@ -93,7 +95,9 @@ def grades(course: Path, exercises: Sequence[str]) -> list[dict]:
         with written.open(newline="") as file:
             rows = list(csv.DictReader(file))
     if not rows:
-        raise CatalogueError(f"{path} holds no grades of this: run `python -m autograder grade`.")
+        raise CatalogueError(
+            "The gradebook holds no grades of this: run `python -m autograder grade`."
+        )
     for row in rows:
         row["lms_user_id"] = numbers[row["student_id"]]
         for name in ("raw_score", "late_submission_penalty", "score", "max_score"):
@@ -316,12 +320,13 @@ def write(
     output: Path,
     roster: Path | None = None,
     hide_names: bool = False,
+    db: str | None = None,
 ) -> list[str]:
     """Write the grades of a course in one of FORMATS; returns what is to be told about it.
 
-    Raises CatalogueError when nothing is graded, or when the roster can't be used.
+    db: address of the gradebook's database, if it is not the file in the course's folder. Raises CatalogueError when nothing is graded, or when the roster can't be used.
     """
-    rows, told = grades(course, exercises), []
+    rows, told = grades(course, exercises, db), []
     to_lms = form in ("canvas", "moodle")
     if hide_names and to_lms:
         raise CatalogueError(

@@ -23,8 +23,8 @@ from pathlib import Path, PurePosixPath
 from nbgrader.api import Gradebook
 
 from autograder.catalogue import CatalogueError
-from autograder.rebuild import MAX_SUBMISSION
 from autograder.sample import SAMPLE_PREFIX
+from autograder.submission import MAX_NOTEBOOK
 
 MAX_ENTRIES, MAX_NAME = 20_000, 1_000
 MAX_TOTAL = 2_000_000_000
@@ -189,7 +189,7 @@ def _refusal(entry: zipfile.ZipInfo) -> str:
         return "is encrypted"
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         return "is packed in a way that neither Canvas nor Moodle uses"
-    if entry.file_size > MAX_SUBMISSION:
+    if entry.file_size > MAX_NOTEBOOK:
         return f"is too large ({entry.file_size / 1e6:.0f} MB)"
     if entry.file_size > max(RATIO_FROM, MAX_RATIO * entry.compress_size):
         return "unpacks to far more than a notebook does"

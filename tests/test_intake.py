@@ -235,7 +235,7 @@ def test_a_bomb_does_not_go_off(unpack, monkeypatch):
     done = unpack({f"ada_1_10_{NAME}": zeros, f"ben_2_20_{NAME}": "in"})
     assert laid_out(unpack.course) == {"ben_2": "in"}
     assert "far more than a notebook" in done.told[0]
-    monkeypatch.setattr(intake, "MAX_SUBMISSION", 1_000)
+    monkeypatch.setattr(intake, "MAX_NOTEBOOK", 1_000)
     done = unpack({f"ada_1_10_{NAME}": os.urandom(1_001)})
     assert "too large" in done.told[0]
     monkeypatch.setattr(intake, "MAX_TOTAL", 1_500)
