@@ -1,0 +1,109 @@
+"""Figures to touch: a static figure that a small script brings to life, with no request to anyone.
+
+Each function returns HTML for one figure: a table or drawing that stands there without JavaScript,
+the numbers that the page has computed, and a script from `_widgets` that replaces the one by the
+other. Everything is written into the page, because a page opened from disk may load nothing.
+"""
+
+import html
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from figures import number_text
+from IPython.display import HTML
+
+SCRIPTS = Path(__file__).parent / "_widgets"
+
+
+def calculator(
+    words: Sequence[str], query: np.ndarray, key: np.ndarray, value: np.ndarray, caption: str
+) -> HTML:
+    """Attention of a few words, with matrices to edit and a temperature to slide.
+
+    Args:
+        words: the names of the rows, (T,).
+        query: (T, d).
+        key: (T, d).
+        value: (T, dv).
+        caption: what to see in the figure.
+    """
+    root = query.shape[1] ** 0.5
+    temperatures = sorted({*np.geomspace(0.1, 100, 61).tolist(), root})
+    scores = query @ key.T
+    powers = np.exp((scores - scores.max(axis=1, keepdims=True)) / root)
+    weights = powers / powers.sum(axis=1, keepdims=True)
+    titles = {
+        "query": "queries",
+        "key": "keys",
+        "value": "values",
+        "scores": "scores",
+        "weights": "weights",
+        "output": "output",
+    }
+    still = [("query", query, 0), ("key", key, 0), ("value", value, 0), ("scores", scores, 0)]
+    still += [("weights", weights, 3), ("output", weights @ value, 3)]
+    tables = []
+    for name, matrix, digits in still:
+        square = name in ("scores", "weights")
+        columns = words if square else [str(j + 1) for j in range(matrix.shape[1])]
+        tint = "muted" if name == "scores" else name
+        tables.append(_table(titles[name], words, columns, matrix, tint, digits))
+    data = {
+        "words": list(words),
+        "query": query.tolist(),
+        "key": key.tolist(),
+        "value": value.tolist(),
+        "temperatures": temperatures,
+        "start": temperatures.index(root),
+        "titles": titles,
+    }
+    return _figure("calculator", "Attention calculator", data, _parts(*tables), caption)
+
+
+def _table(
+    title: str,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    matrix: np.ndarray,
+    tint: str,
+    digits: int = 2,
+) -> str:
+    """A matrix as a table of coloured cells; common.js draws the same one."""
+    matrix = np.asarray(matrix, dtype=float)
+    limit = np.abs(matrix).max() or 1
+    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in columns)
+    body = ""
+    for name, numbers in zip(rows, matrix, strict=True):
+        cells = "".join(
+            f'<td{" class=negative" if x < 0 else ""} style="--share: {abs(x) / limit:.3f}">'
+            f"{number_text(x, digits)}</td>"
+            for x in numbers
+        )
+        body += f'<tr><th scope="row">{html.escape(name)}</th>{cells}</tr>'
+    return (
+        f'<table class="cells" data-tint="{tint}"><caption>{html.escape(title)}</caption>'
+        f"<thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+def _parts(*parts: str) -> str:
+    return f'<div class="parts">{"".join(parts)}</div>'
+
+
+def _figure(kind: str, title: str, data: dict[str, Any], still: str, caption: str) -> HTML:
+    """One figure with all that it needs. `still` is what stands there without JavaScript."""
+    # "</script>" in a word would end the script
+    numbers = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
+    scripts = "".join(
+        f"<script>{(SCRIPTS / f'{name}.js').read_text(encoding='utf-8')}</script>"
+        for name in ("common", kind)
+    )
+    return HTML(
+        f'<figure class="widget" data-widget="{kind}"><p class="title">{html.escape(title)}</p>'
+        f'<div class="still">{still}</div>'
+        f"<figcaption>{html.escape(' '.join(caption.split()))}</figcaption>"
+        f'<script type="application/json">{numbers}</script></figure>{scripts}'
+    )

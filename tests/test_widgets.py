@@ -1,0 +1,255 @@
+"""The figures to touch, in a real browser: right, by keyboard, without a network, without a script."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from solutions.ch2_scaled_dot_product import attention
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-core")
+
+ROOT = Path(__file__).resolve().parent.parent
+CHROMIUM = Path("/usr/bin/chromium")
+SETTINGS = 20
+
+pytestmark = [
+    pytest.mark.xdist_group("widgets"),
+    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser: {CHROMIUM} is missing"),
+]
+
+
+def load_widgets():
+    """book/widgets.py, as a page imports it."""
+    sys.path.insert(0, str(ROOT / "book"))
+    try:
+        spec = importlib.util.spec_from_file_location("widgets", ROOT / "book" / "widgets.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(ROOT / "book"))
+    return module
+
+
+def examples():
+    """One figure of each kind, with numbers that are easy to confuse."""
+    widgets = load_widgets()
+    rng = np.random.RandomState(0)
+    words = ["cold", "rain", "</b>", "falls"]
+    return {
+        "calculator": widgets.calculator(
+            words, *(rng.randint(-2, 4, size=(4, n)).astype(float) for n in (3, 3, 2)), "Edit."
+        ),
+    }
+
+
+def document(figure):
+    """A page as small as possible, with the theme's style and the book's."""
+    import pydata_sphinx_theme
+
+    theme = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static/styles"
+    styles = (theme / "pydata-sphinx-theme.css").read_text(encoding="utf-8")
+    styles = re.sub(r"@font-face\{[^}]*\}", "", styles)
+    styles += (ROOT / "book" / "_static" / "book.css").read_text(encoding="utf-8")
+    return (
+        '<!DOCTYPE html><html lang="en" data-theme="light"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Test</title>'
+        f'<link rel="icon" href="data:,"><style>{styles}</style></head>'
+        '<body><main class="bd-content" style="display: block; max-width: 46rem; margin: auto; '
+        'padding: 0 1rem"><h1>Test</h1><div class="cell_output"><div class="output text_html">'
+        f"{figure}</div></div></main></body></html>"
+    )
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as tools:
+        browser = tools.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("widgets")
+    paths = {}
+    for name, figure in examples().items():
+        paths[name] = folder / f"{name}.html"
+        paths[name].write_text(document(figure.data), encoding="utf-8")
+    return paths
+
+
+@pytest.fixture
+def opened(browser, files):
+    """Open the page of a figure from disk, with the network closed; nothing may go wrong on it."""
+    contexts, troubles = [], []
+
+    def open_page(name, width=1280, scripts=True, **options):
+        context = browser.new_context(
+            viewport={"width": width, "height": 800}, java_script_enabled=scripts, **options
+        )
+        context.set_offline(True)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(5000)
+        page.on("console", lambda message: troubles.append(message.text))
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        address = files[name].as_uri()
+
+        def watch(request):
+            if request.url != address and not request.url.startswith("data:"):
+                troubles.append(request.url)
+
+        page.on("request", watch)
+        page.goto(address)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not troubles
+
+
+def numbers(page, title):
+    """The full numbers of the table with this caption; what is shown must be their rounding."""
+    found = page.evaluate(
+        """title => [...document.querySelectorAll("table")]
+            .filter(table => table.caption.textContent.startsWith(title))
+            .map(table => [...table.tBodies[0].rows].map(row =>
+                [...row.querySelectorAll("[data-value]")].map(cell =>
+                    [cell.dataset.value, cell.textContent])))""",
+        title,
+    )
+    assert len(found) == 1, f"{len(found)} tables named {title}"
+    for value, shown in (cell for row in found[0] for cell in row):
+        digits = len(shown.partition(".")[2])
+        assert abs(float(shown.replace("−", "-")) - float(value)) <= 0.5001 * 10**-digits
+    return np.array([[float(value) for value, _ in row] for row in found[0]])
+
+
+def tab_to(page, role, name):
+    """Press Tab until the control has the focus, as a reader without a mouse does."""
+    target = page.get_by_role(role, name=name, exact=True)
+    for _ in range(80):
+        if target.evaluate("node => node === document.activeElement"):
+            return target
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab never reaches the {role} {name}")
+
+
+def calculator_reference(now, temperature):
+    query, key, value = (torch.tensor(now[name]) for name in ("query", "key", "value"))
+    # `attention` divides by the root of the width
+    output, weights = attention(query * query.shape[1] ** 0.5 / temperature, key, value)
+    return (query @ key.T).numpy(), weights.numpy(), output.numpy()
+
+
+def calculator_shown(page):
+    return [numbers(page, title) for title in ("scores", "weights", "output")]
+
+
+def test_calculator_computes_what_attention_computes(opened):
+    page = opened("calculator")
+    rng = np.random.RandomState(1)
+    words = ["cold", "rain", "</b>", "falls"]
+    slider = page.get_by_role("slider", name="temperature")
+    taus = sorted([*np.geomspace(0.1, 100, 61), 3**0.5])
+    now = {
+        name: page.evaluate(
+            f"""[...document.querySelectorAll('table[data-tint="{name}"] tr:has(input)')].map(
+            row => [...row.querySelectorAll("input")].map(input => input.valueAsNumber))"""
+        )
+        for name in ("query", "key", "value")
+    }
+    now = {name: np.array(matrix, dtype=float) for name, matrix in now.items()}
+    for wanted, shown in zip(
+        calculator_reference(now, 3**0.5), calculator_shown(page), strict=True
+    ):
+        np.testing.assert_allclose(shown, wanted, atol=1e-6)
+    for _ in range(SETTINGS):
+        for name in rng.permutation(["query", "key", "value"] * 2):
+            i, j = rng.randint(4), rng.randint(now[name].shape[1])
+            now[name][i, j] = round(3 * rng.randn(), 2)
+            page.get_by_label(f"{name} of {words[i]}, entry {j + 1}").fill(str(now[name][i, j]))
+        place = rng.randint(len(taus))
+        slider.fill(str(place))
+        reference = calculator_reference(now, taus[place])
+        for wanted, shown in zip(reference, calculator_shown(page), strict=True):
+            np.testing.assert_allclose(shown, wanted, atol=1e-6)
+
+
+def test_calculator_by_keyboard(opened):
+    page = opened("calculator")
+    before = calculator_shown(page)
+    tab_to(page, "spinbutton", "key of rain, entry 2")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("2.5")
+    scores, weights, _ = calculator_shown(page)
+    assert not np.allclose(scores[:, 1], before[0][:, 1])
+    slider = tab_to(page, "slider", "temperature")
+    page.keyboard.press("End")
+    assert slider.get_attribute("aria-valuetext") == "100.00"
+    assert np.ptp(numbers(page, "weights")) < np.ptp(weights)
+    tab_to(page, "button", "Start again")
+    page.keyboard.press("Enter")
+    for one, other in zip(calculator_shown(page), before, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_calculator_waits_for_a_number(opened):
+    page = opened("calculator")
+    before = calculator_shown(page)
+    box = page.get_by_label("value of cold, entry 1")
+    box.fill("")
+    assert box.get_attribute("aria-invalid") == "true"
+    np.testing.assert_array_equal(calculator_shown(page)[2], before[2])
+
+
+@pytest.mark.parametrize("name", examples())
+def test_without_a_script_the_figure_stands_still(opened, name):
+    page = opened(name, scripts=False)
+    figure = page.locator("figure")
+    assert figure.locator(".still").is_visible() and not figure.locator(".live").count()
+    assert figure.locator("table td:visible, svg:visible").count() > 0
+    assert figure.locator("input, button, select").count() == 0
+    assert figure.locator("figcaption").inner_text()
+
+
+@pytest.mark.parametrize("name", examples())
+@pytest.mark.parametrize("width", [390, 1280])
+def test_page_never_scrolls_sideways(opened, name, width):
+    for scripts in (True, False):
+        page = opened(name, width, scripts)
+        box = page.locator("figure").bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("name", examples())
+def test_everyone_can_use_it(opened, name):
+    page = opened(name, reduced_motion="reduce")
+    for theme in ("light", "dark"):
+        page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+        for found in axe.Axe().run(page).response["violations"]:
+            raise AssertionError(f"{theme}: {found['help']}: {found['nodes'][0]['html']}")
+    moving = page.evaluate("document.getAnimations().length")
+    assert moving == 0
+
+
+def test_colours_are_those_of_the_other_figures():
+    from figures import COLOURS
+
+    css = (ROOT / "book" / "_static" / "book.css").read_text(encoding="utf-8")
+    assert dict(re.findall(r"--figure-(\w+): (#\w{6});", css)) == COLOURS
+
+
+def test_scripts_are_small_and_ask_nobody():
+    for path in (ROOT / "book" / "_widgets").glob("*.js"):
+        text = path.read_text(encoding="utf-8")
+        assert len(text.encode()) < 6144, path.name
+        assert not re.search(r"\bfetch\b|\bimport\b|XMLHttp|https?://(?!www\.w3\.org)", text)
