@@ -63,6 +63,42 @@ def calculator(
     return _figure("calculator", "Attention calculator", data, _parts(*tables), caption)
 
 
+def mask_painter(
+    words: Sequence[str],
+    exponentials: np.ndarray,
+    length: int,
+    weights: np.ndarray,
+    caption: str,
+) -> HTML:
+    """A mask to paint, in either polarity, and the weights that it leaves.
+
+    Args:
+        words: queries and keys, (T,).
+        exponentials: the exponentials of the scores, positive integers, (T, T).
+        length: how many of the words are real at the start; the rest is padding.
+        weights: what is left when padding and future are hidden, (T, T).
+        caption: what to see in the figure.
+    """
+    T = len(words)
+    mask = np.tril(np.ones((T, T), dtype=int)) * (np.arange(T) < length)
+    titles = {"exponentials": "exponentials of the scores", "mask": "mask", "weights": "weights"}
+    names = [word if i < length else "pad" for i, word in enumerate(words)]
+    sums = weights.sum(axis=1, keepdims=True)
+    still = _parts(
+        _table(titles["exponentials"], names, names, exponentials, "muted", 0),
+        _table(titles["mask"], names, names, mask, "key", 0),
+        _table(titles["weights"], names, [*names, "sum"], np.hstack([weights, sums]), "weights"),
+    )
+    data = {
+        "words": list(words),
+        "exponentials": exponentials.tolist(),
+        "length": length,
+        "titles": titles,
+        "readings": ["may attend, as in this course", "hidden, as in nn.MultiheadAttention"],
+    }
+    return _figure("mask", "Mask painter", data, still, caption)
+
+
 def _table(
     title: str,
     rows: Sequence[str],

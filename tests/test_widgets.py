@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from solutions.ch2_scaled_dot_product import attention
+from solutions.ch4_masking import causal_mask, masked_softmax
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-core")
@@ -22,6 +23,14 @@ pytestmark = [
     pytest.mark.xdist_group("widgets"),
     pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser: {CHROMIUM} is missing"),
 ]
+
+
+WORDS = ["birds", "sing", "at", "dawn", "again"]
+EXPONENTIALS = np.random.RandomState(2).randint(1, 9, size=(5, 5))
+
+
+def mask_reference(mask):
+    return masked_softmax(torch.from_numpy(EXPONENTIALS).double().log(), mask).numpy()
 
 
 def load_widgets():
@@ -41,10 +50,12 @@ def examples():
     widgets = load_widgets()
     rng = np.random.RandomState(0)
     words = ["cold", "rain", "</b>", "falls"]
+    start = causal_mask(5) & (torch.arange(5) < 4)
     return {
         "calculator": widgets.calculator(
             words, *(rng.randint(-2, 4, size=(4, n)).astype(float) for n in (3, 3, 2)), "Edit."
         ),
+        "mask": widgets.mask_painter(WORDS, EXPONENTIALS, 4, mask_reference(start), "Paint."),
     }
 
 
@@ -210,6 +221,74 @@ def test_calculator_waits_for_a_number(opened):
     np.testing.assert_array_equal(calculator_shown(page)[2], before[2])
 
 
+def test_mask_painter_renormalises_like_masked_softmax(opened):
+    page = opened("mask")
+    rng = np.random.RandomState(3)
+    mask = causal_mask(5) & (torch.arange(5) < 4)
+    np.testing.assert_allclose(numbers(page, "weights")[:, :5], mask_reference(mask), atol=1e-6)
+    length, padding, future, hidden = 4, True, True, False
+    for setting in range(SETTINGS):
+        if setting % 4 == 0:
+            length, padding, future = rng.randint(6), bool(rng.randint(2)), bool(rng.randint(2))
+            page.get_by_role("slider", name="real words").fill(str(length))
+            page.get_by_label("hide the padding").set_checked(padding)
+            page.get_by_label("hide the future").set_checked(future)
+            may = torch.ones(5, 5, dtype=torch.bool)
+            may = may & (torch.arange(5) < length) if padding else may
+            mask = (may & causal_mask(5) if future else may) != hidden
+        for _ in range(4):
+            i, j = rng.randint(5, size=2)
+            page.locator("table[role=grid] tbody tr").nth(i).locator("button").nth(j).click()
+            mask[i, j] = ~mask[i, j]
+        hidden = bool(rng.randint(2))
+        page.get_by_label("read 1 as").select_option(index=int(hidden))
+        may = mask != hidden
+        shown = numbers(page, "weights")
+        np.testing.assert_allclose(shown[:, :5], mask_reference(may), atol=1e-6)
+        np.testing.assert_allclose(shown[:, 5], may.any(dim=1).double().numpy(), atol=1e-6)
+        empty = int((~may.any(dim=1)).sum())
+        on_padding = int(may[:, length:].sum())
+        on_future = int(may.triu(1)[:, :length].sum())
+        assert page.locator(".says").inner_text() == (
+            f"Weights on padding: {on_padding}. On the future: {on_future}. "
+            f"Rows with nothing to attend to, all zeros: {empty}."
+        )
+
+
+def test_mask_painter_by_keyboard(opened):
+    page = opened("mask")
+    cell = tab_to(page, "button", "query birds, key birds")
+    page.keyboard.press("Space")
+    assert cell.get_attribute("aria-pressed") == "false"
+    assert (numbers(page, "weights")[0] == 0).all()
+    for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowUp", "ArrowUp"):
+        page.keyboard.press(key)
+    page.keyboard.press("Enter")
+    may = causal_mask(5) & (torch.arange(5) < 4)
+    may[0, 0], may[0, 3] = False, True
+    np.testing.assert_allclose(numbers(page, "weights")[:, :5], mask_reference(may), atol=1e-6)
+    tab_to(page, "combobox", "read 1 as")
+    page.keyboard.press("ArrowDown")
+    np.testing.assert_allclose(numbers(page, "weights")[:, :5], mask_reference(~may), atol=1e-6)
+    tab_to(page, "button", "Turn 0 and 1 around")
+    page.keyboard.press("Enter")
+    np.testing.assert_allclose(numbers(page, "weights")[:, :5], mask_reference(may), atol=1e-6)
+    tab_to(page, "slider", "real words")
+    page.keyboard.press("Home")
+    assert not numbers(page, "weights").any()  # all is padding
+
+
+def test_mask_painter_paints_where_the_mouse_is_drawn(opened):
+    page = opened("mask")
+    rows = page.locator("table[role=grid] tbody tr")
+    places = [rows.nth(4).locator("button").nth(j).bounding_box() for j in range(3)]
+    page.mouse.move(places[0]["x"] + 9, places[0]["y"] + 9)
+    page.mouse.down()
+    page.mouse.move(places[2]["x"] + 9, places[2]["y"] + 9, steps=9)
+    page.mouse.up()
+    np.testing.assert_array_equal(numbers(page, "weights")[4, :4], [0, 0, 0, 1])
+
+
 @pytest.mark.parametrize("name", examples())
 def test_without_a_script_the_figure_stands_still(opened, name):
     page = opened(name, scripts=False)
@@ -218,6 +297,18 @@ def test_without_a_script_the_figure_stands_still(opened, name):
     assert figure.locator("table td:visible, svg:visible").count() > 0
     assert figure.locator("input, button, select").count() == 0
     assert figure.locator("figcaption").inner_text()
+
+
+@pytest.mark.parametrize("name", examples())
+def test_the_still_figure_shows_the_same_numbers(opened, name):
+    read = """() => [...document.querySelectorAll("table")].map(table => [
+        table.caption.textContent,
+        [...table.rows].map(row => [...row.cells].map(
+            cell => cell.querySelector("input") ? cell.querySelector("input").value.replace("-", "−")
+            : cell.textContent))])"""
+    still = dict(opened(name, scripts=False).evaluate(read))
+    alive = dict(opened(name).evaluate(read))
+    assert still and still == {title: alive.get(title) for title in still}
 
 
 @pytest.mark.parametrize("name", examples())
