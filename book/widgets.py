@@ -99,6 +99,54 @@ def mask_painter(
     return _figure("mask", "Mask painter", data, still, caption)
 
 
+def square_root(
+    widths: Sequence[int],
+    measured: dict[str, Sequence[Sequence[float]]],
+    scales: dict[str, Sequence[float]],
+    scores: Sequence[np.ndarray],
+    caption: str,
+) -> HTML:
+    """What scalings do to scores, weights and gradient, for a width to slide.
+
+    Args:
+        widths: the widths of queries and keys that were measured.
+        measured: for each scaling and width the variance of the scores, the largest weight, the
+            entropy and the gradient through the softmax.
+        scales: for each scaling and width the factor of the scores.
+        scores: for each width the scores of many queries without a factor, (queries, keys).
+        caption: what to see in the figure.
+    """
+    beyond, start = 12, len(widths) // 2
+    edges = [-np.inf, *np.arange(-beyond + 0.5, beyond), np.inf]
+    histograms = [
+        [
+            (np.histogram(factor * raw, edges)[0] / raw.size).tolist()
+            for factor, raw in zip(factors, scores, strict=True)
+        ]
+        for factors in scales.values()
+    ]
+    columns = ["variance", "largest weight", "entropy", "gradient"]
+    still = _parts(
+        *(
+            _table(name, [f"d = {d}" for d in widths], columns, np.array(numbers), "muted", 3)
+            for name, numbers in measured.items()
+        )
+    )
+    data = {
+        "names": list(measured),
+        "columns": columns,
+        "widths": list(widths),
+        "start": start,
+        "measured": [np.array(numbers).tolist() for numbers in measured.values()],
+        "limits": [None, 1, float(np.log(scores[0].shape[1])), 1],
+        "scales": [list(factors) for factors in scales.values()],
+        "scores": [raw[0].round(6).tolist() for raw in scores],
+        "histograms": histograms,
+        "beyond": beyond,
+    }
+    return _figure("root", "Why the square root", data, still, caption)
+
+
 def _table(
     title: str,
     rows: Sequence[str],
