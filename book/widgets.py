@@ -147,6 +147,38 @@ def square_root(
     return _figure("root", "Why the square root", data, still, caption)
 
 
+def position_clock(
+    d_model: int, bases: Sequence[int], position: int, offset: int, caption: str
+) -> HTML:
+    """Sinusoidal positions as clock hands, for two positions to move.
+
+    Args:
+        d_model: the width of the encoding; half of it is the number of clocks.
+        bases: the bases to choose from, the first one at the start.
+        position: the position p at the start.
+        offset: the distance to the second position at the start.
+        caption: what to see in the figure.
+    """
+    omega = bases[0] ** (-np.arange(0, d_model, 2) / d_model)
+    here, there = position * omega, (position + offset) * omega
+    columns = ["ω", "sin at p", "cos at p", "turn", "sin after", "cos after"]
+    matrix = [omega, np.sin(here), np.cos(here), offset * omega, np.sin(there), np.cos(there)]
+    pairs = [f"pair {i}" for i in range(d_model // 2)]
+    title = "hands at p, and after turning by offset · ω"
+    data = {
+        "width": d_model,
+        "bases": list(bases),
+        "positions": 61,
+        "position": position,
+        "reach": 60,
+        "offset": offset,
+        "title": title,
+        "columns": columns,
+    }
+    still = _scroll(title, _table(title, pairs, columns, np.transpose(matrix), "muted", 3))
+    return _figure("clock", "Position clock", data, still, caption)
+
+
 def _table(
     title: str,
     rows: Sequence[str],
@@ -175,6 +207,12 @@ def _table(
 
 def _parts(*parts: str) -> str:
     return f'<div class="parts">{"".join(parts)}</div>'
+
+
+def _scroll(label: str, content: str) -> str:
+    """A box for what is wider than a phone: it scrolls by itself, also by keyboard."""
+    label = html.escape(label)
+    return f'<div class="scroll" role="region" tabindex="0" aria-label="{label}">{content}</div>'
 
 
 def _figure(kind: str, title: str, data: dict[str, Any], still: str, caption: str) -> HTML:

@@ -11,6 +11,7 @@ import torch
 
 from solutions.ch2_scaled_dot_product import attention
 from solutions.ch4_masking import causal_mask, masked_softmax
+from solutions.ch5_positional_encoding import shift_matrix, sinusoidal
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-core")
@@ -62,6 +63,7 @@ def examples():
         ),
         "mask": widgets.mask_painter(WORDS, EXPONENTIALS, 4, mask_reference(start), "Paint."),
         "root": widgets.square_root([4, 64, 1024], MEASURED, SCALES, SCORES, "Slide."),
+        "clock": widgets.position_clock(16, [100, 10000], 12, 5, "Turn."),
     }
 
 
@@ -77,8 +79,8 @@ def document(figure):
         '<!DOCTYPE html><html lang="en" data-theme="light"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Test</title>'
         f'<link rel="icon" href="data:,"><style>{styles}</style></head>'
-        '<body><main class="bd-content" style="display: block; max-width: 46rem; margin: auto; '
-        'padding: 0 1rem"><h1>Test</h1><div class="cell_output"><div class="output text_html">'
+        '<body><main class="bd-content" style="display: block; width: 100%; '
+        'max-width: 46rem; margin: auto; padding: 0 1rem"><h1>Test</h1><div class="cell_output"><div class="output text_html">'
         f"{figure}</div></div></main></body></html>"
     )
 
@@ -337,6 +339,57 @@ def test_square_root_by_keyboard(opened):
     page.keyboard.press("ArrowRight")
     np.testing.assert_allclose(numbers(page, "measured")[1], MEASURED["1/sqrt(d)"][2])
     assert page.locator(".says").inner_text().startswith("At width 1024 the gradient")
+
+
+def check_clock(page, p, offset, base):
+    # the table has 32 bits, the rotations have 64: turn the first row, which is exact
+    first = sinusoidal(1, 16, base=base).double()[0].numpy()
+    here = shift_matrix(p, 16, base=base).double().numpy() @ first
+    there = shift_matrix(offset, 16, base=base).double().numpy() @ here
+    shown = numbers(page, "hands")
+    np.testing.assert_allclose(shown[:, 1:3].ravel(), here, atol=1e-6)
+    np.testing.assert_allclose(shown[:, 4:6].ravel(), there, atol=1e-6)
+    np.testing.assert_allclose(shown[:, 3], offset * shown[:, 0], atol=1e-6)
+    said = page.locator(".says").get_attribute("data-value")
+    np.testing.assert_allclose(float(said), here @ there, atol=1e-6)
+    points = page.locator("polyline").get_attribute("points").split()
+    at, height = np.array([point.split(",") for point in points], dtype=float).T
+    np.testing.assert_array_equal(at, np.arange(-60, 61))
+    wanted = [here @ shift_matrix(int(k), 16, base=base).double().numpy() @ here for k in at]
+    np.testing.assert_allclose(-height, wanted, atol=1e-6)
+    # the end of each hand is where sine and cosine say
+    ends = page.locator(".hand").evaluate_all(
+        """hands => hands.map(hand => {
+            const turn = parseFloat(hand.style.transform.slice(7));
+            return [Math.sin(turn), Math.cos(turn)];
+        })"""
+    )
+    drawn = np.array(ends).reshape(8, 2, 2)  # the later one lies behind; a style has six digits
+    np.testing.assert_allclose(drawn[:, 1].ravel(), here, atol=1e-4)
+    np.testing.assert_allclose(drawn[:, 0].ravel(), there, atol=1e-4)
+
+
+def test_position_clock_shows_the_encoding_and_its_rotation(opened):
+    page = opened("clock", reduced_motion="reduce")
+    rng = np.random.RandomState(5)
+    check_clock(page, 12, 5, 100.0)
+    for _ in range(SETTINGS):
+        p, offset, which = rng.randint(61), rng.randint(-60, 61), rng.randint(2)
+        page.get_by_role("slider", name="position p").fill(str(p))
+        page.get_by_role("slider", name="offset").fill(str(offset + 60))
+        page.get_by_label("base").select_option(index=int(which))
+        check_clock(page, p, offset, [100.0, 10000.0][which])
+
+
+def test_position_clock_by_keyboard(opened):
+    page = opened("clock", reduced_motion="reduce")
+    tab_to(page, "slider", "position p")
+    page.keyboard.press("ArrowRight")
+    tab_to(page, "slider", "offset")
+    page.keyboard.press("Home")
+    tab_to(page, "combobox", "base")
+    page.keyboard.press("ArrowDown")
+    check_clock(page, 13, -60, 10000.0)
 
 
 @pytest.mark.parametrize("name", examples())
