@@ -24,7 +24,7 @@ def calculator(
     """Attention of a few words, with matrices to edit and a temperature to slide.
 
     Args:
-        words: the names of the rows, (T,).
+        words: the names of the rows, (T,); the last part of each is the name of a column.
         query: (T, d).
         key: (T, d).
         value: (T, dv).
@@ -45,14 +45,15 @@ def calculator(
     }
     still = [("query", query, 0), ("key", key, 0), ("value", value, 0), ("scores", scores, 0)]
     still += [("weights", weights, 3), ("output", weights @ value, 3)]
-    tables = []
+    short, tables = [word.split()[-1] for word in words], []
     for name, matrix, digits in still:
         square = name in ("scores", "weights")
-        columns = words if square else [str(j + 1) for j in range(matrix.shape[1])]
+        columns = short if square else [str(j + 1) for j in range(matrix.shape[1])]
         tint = "muted" if name == "scores" else name
         tables.append(_table(titles[name], words, columns, matrix, tint, digits))
     data = {
         "words": list(words),
+        "short": short,
         "query": query.tolist(),
         "key": key.tolist(),
         "value": value.tolist(),

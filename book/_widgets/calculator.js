@@ -25,8 +25,8 @@
       );
       grids[name] = table(data.titles[name], data.words, entries(data[name]), name, (i, j) => make("td", {}, inputs[name][i][j]));
     }
-    grids.scores = table(data.titles.scores, data.words, data.words, "muted");
-    grids.weights = table(data.titles.weights, data.words, data.words, "weights");
+    grids.scores = table(data.titles.scores, data.words, data.short, "muted");
+    grids.weights = table(data.titles.weights, data.words, data.short, "weights");
     grids.output = table(data.titles.output, data.words, entries(data.value), "output");
     const says = saying();
 
