@@ -180,6 +180,37 @@ def position_clock(
     return _figure("clock", "Position clock", data, still, caption)
 
 
+def alignment_viewer(
+    examples: Sequence[tuple[str, Sequence[str], Sequence[str], np.ndarray]],
+    heads: Sequence[str],
+    caption: str,
+) -> HTML:
+    """The weights of one word at a time, by pointing at it.
+
+    Args:
+        examples: name, source words, target words and weights (heads, T, S) of each.
+        heads: the names of the heads.
+        caption: what to see in the figure.
+    """
+    title = "weights: a row for each target word"
+    _, source, target, weights = examples[0]
+    data = {
+        "title": title,
+        "heads": list(heads),
+        "examples": [
+            {
+                "name": name,
+                "source": list(source),
+                "target": list(target),
+                "weights": np.asarray(weights, dtype=float).round(8).tolist(),
+            }
+            for name, source, target, weights in examples
+        ],
+    }
+    still = _scroll(title, _table(title, target, source, weights[0], "weights"))
+    return _figure("alignment", "Alignment viewer", data, still, caption)
+
+
 def _table(
     title: str,
     rows: Sequence[str],
@@ -190,7 +221,7 @@ def _table(
 ) -> str:
     """A matrix as a table of coloured cells; common.js draws the same one."""
     matrix = np.asarray(matrix, dtype=float)
-    limit = np.abs(matrix).max() or 1
+    limit = 1 if tint == "weights" else np.abs(matrix).max() or 1
     head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in columns)
     body = ""
     for name, numbers in zip(rows, matrix, strict=True):

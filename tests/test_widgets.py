@@ -39,6 +39,13 @@ MEASURED = {name: np.random.RandomState(i).rand(3, 4) for i, name in enumerate(S
 SCORES = [d**0.5 * np.random.RandomState(d).randn(200, 32) for d in (4, 64, 1024)]
 
 
+ALIGNMENTS = [
+    (f"number {n}", [f"s{j}" for j in range(3 + n)], [f"t{i}" for i in range(5)], weights)
+    for n in range(2)
+    for weights in [np.random.RandomState(n).dirichlet(np.ones(3 + n), size=(3, 5))]
+]
+
+
 def load_widgets():
     """book/widgets.py, as a page imports it."""
     sys.path.insert(0, str(ROOT / "book"))
@@ -64,6 +71,7 @@ def examples():
         "mask": widgets.mask_painter(WORDS, EXPONENTIALS, 4, mask_reference(start), "Paint."),
         "root": widgets.square_root([4, 64, 1024], MEASURED, SCALES, SCORES, "Slide."),
         "clock": widgets.position_clock(16, [100, 10000], 12, 5, "Turn."),
+        "alignment": widgets.alignment_viewer(ALIGNMENTS, ["mean", "head 1", "head 2"], "Point."),
     }
 
 
@@ -390,6 +398,36 @@ def test_position_clock_by_keyboard(opened):
     tab_to(page, "combobox", "base")
     page.keyboard.press("ArrowDown")
     check_clock(page, 13, -60, 10000.0)
+
+
+def word_weights(page):
+    found = page.locator(".words small[data-value]")
+    return found.evaluate_all("nodes => nodes.map(node => Number(node.dataset.value))")
+
+
+def test_alignment_viewer_shows_rows_and_columns(opened):
+    page = opened("alignment")
+    rng = np.random.RandomState(6)
+    for _ in range(SETTINGS):
+        example, head, side = rng.randint(2), rng.randint(3), "st"[rng.randint(2)]
+        _, source, target, weights = ALIGNMENTS[example]
+        page.get_by_label("number").select_option(index=int(example))
+        page.get_by_label("head").select_option(index=int(head))
+        at = rng.randint(len(source if side == "s" else target))
+        page.get_by_role("button", name=f"{side}{at}", exact=True).hover()
+        wanted = weights[head][at] if side == "t" else weights[head][:, at]
+        np.testing.assert_allclose(word_weights(page), wanted, atol=1e-6)
+        np.testing.assert_allclose(numbers(page, "weights"), weights[head], atol=1e-6)
+        best = (source if side == "t" else target)[wanted.argmax()]
+        assert f": {best} {wanted.max():.2f}," in page.locator(".says").inner_text()
+
+
+def test_alignment_viewer_by_keyboard(opened):
+    page = opened("alignment")
+    tab_to(page, "combobox", "head")
+    page.keyboard.press("ArrowDown")
+    tab_to(page, "button", "t3")
+    np.testing.assert_allclose(word_weights(page), ALIGNMENTS[0][3][1][3], atol=1e-6)
 
 
 @pytest.mark.parametrize("name", examples())
