@@ -211,6 +211,44 @@ def alignment_viewer(
     return _figure("alignment", "Alignment viewer", data, still, caption)
 
 
+def head_split(words: str, right: np.ndarray, wrong: np.ndarray, caption: str) -> HTML:
+    """Which place of memory the right and the wrong split send where.
+
+    Args:
+        words: one letter for each word that can be chosen.
+        right: the places of memory, (heads, words, width of a head), as they should be split.
+        wrong: the same without the transpose.
+        caption: what to see in the figure.
+    """
+    heads, length, part = right.shape
+    width = heads * part
+    titles = ["right: view(T, H, d), then transpose", "wrong: view(H, T, d)"]
+
+    def cell(place: int, row: int) -> str:
+        word = place // width
+        mark = "" if word == row else " leak"
+        return f'<td class="word-{word}{mark}">{words[word]}{place % width + 1}</td>'
+
+    still = ""
+    rows = [f"row {t + 1}" for t in range(length)]
+    columns = [str(c + 1) for c in range(part)]
+    for title, split in zip(titles, (right, wrong), strict=True):
+        tables = []
+        for h, places in enumerate(split.tolist()):
+            cells = [[cell(place, t) for place in line] for t, line in enumerate(places)]
+            tables.append(_grid(f"head {h + 1}", rows, columns, cells, "muted"))
+        still += f'<p class="label">{title}</p>{_parts(*tables)}'
+    data = {
+        "words": list(words),
+        "width": width,
+        "length": length,
+        "heads": heads,
+        "choices": [n for n in range(1, width + 1) if width % n == 0],
+        "titles": titles,
+    }
+    return _figure("split", "Head split as memory", data, still, caption)
+
+
 def _table(
     title: str,
     rows: Sequence[str],
@@ -222,15 +260,30 @@ def _table(
     """A matrix as a table of coloured cells; common.js draws the same one."""
     matrix = np.asarray(matrix, dtype=float)
     limit = 1 if tint == "weights" else np.abs(matrix).max() or 1
-    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in columns)
-    body = ""
-    for name, numbers in zip(rows, matrix, strict=True):
-        cells = "".join(
+    cells = [
+        [
             f'<td{" class=negative" if x < 0 else ""} style="--share: {abs(x) / limit:.3f}">'
             f"{number_text(x, digits)}</td>"
             for x in numbers
-        )
-        body += f'<tr><th scope="row">{html.escape(name)}</th>{cells}</tr>'
+        ]
+        for numbers in matrix
+    ]
+    return _grid(title, rows, columns, cells, tint)
+
+
+def _grid(
+    title: str,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    tint: str,
+) -> str:
+    """A table with names for rows and columns, of cells that are HTML."""
+    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in columns)
+    body = "".join(
+        f'<tr><th scope="row">{html.escape(name)}</th>{"".join(line)}</tr>'
+        for name, line in zip(rows, cells, strict=True)
+    )
     return (
         f'<table class="cells" data-tint="{tint}"><caption>{html.escape(title)}</caption>'
         f"<thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>"

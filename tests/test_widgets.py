@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from solutions.ch2_scaled_dot_product import attention
+from solutions.ch3_multi_head import split_heads
 from solutions.ch4_masking import causal_mask, masked_softmax
 from solutions.ch5_positional_encoding import shift_matrix, sinusoidal
 
@@ -46,6 +47,13 @@ ALIGNMENTS = [
 ]
 
 
+def splits(length, heads, width=4):
+    """Places of memory (heads, length, width of a head), split as it should be and as it should not."""
+    places = torch.arange(length * width)
+    right = split_heads(places.view(1, length, width).double(), heads)[0].long()
+    return right, places.view(heads, length, width // heads)
+
+
 def load_widgets():
     """book/widgets.py, as a page imports it."""
     sys.path.insert(0, str(ROOT / "book"))
@@ -72,6 +80,7 @@ def examples():
         "root": widgets.square_root([4, 64, 1024], MEASURED, SCALES, SCORES, "Slide."),
         "clock": widgets.position_clock(16, [100, 10000], 12, 5, "Turn."),
         "alignment": widgets.alignment_viewer(ALIGNMENTS, ["mean", "head 1", "head 2"], "Point."),
+        "split": widgets.head_split("abcde", *(split.numpy() for split in splits(3, 2)), "Look."),
     }
 
 
@@ -428,6 +437,45 @@ def test_alignment_viewer_by_keyboard(opened):
     page.keyboard.press("ArrowDown")
     tab_to(page, "button", "t3")
     np.testing.assert_allclose(word_weights(page), ALIGNMENTS[0][3][1][3], atol=1e-6)
+
+
+def check_split(page, length, heads, place):
+    tables = page.locator("table").evaluate_all(
+        """tables => tables.map(table => [...table.tBodies[0].rows].map(row =>
+            [...row.querySelectorAll("td")].map(cell => Number(cell.dataset.place))))"""
+    )
+    wanted = torch.cat(splits(length, heads))
+    np.testing.assert_array_equal(np.array(tables), wanted.numpy())
+    told = re.findall(r"head (\d), row (\d)", page.locator(".says").inner_text())
+    for split, where in zip(splits(length, heads), told, strict=True):
+        h, t, _ = (split == place).nonzero()[0].tolist()
+        assert where == (str(h + 1), str(t + 1))
+    chosen = page.locator(".chosen").evaluate_all("nodes => nodes.map(node => node.textContent)")
+    assert chosen == ["abcde"[place // 4] + str(place % 4 + 1)] * 3
+
+
+def test_head_split_follows_memory(opened):
+    page = opened("split")
+    rng = np.random.RandomState(7)
+    check_split(page, 3, 2, 6)
+    for _ in range(SETTINGS):
+        length, heads = rng.randint(2, 6), [1, 2, 4][rng.randint(3)]
+        page.get_by_label("words").select_option(str(length))
+        page.get_by_label("heads").select_option(str(heads))
+        place = rng.randint(4 * length)
+        page.get_by_role("slider", name="place in memory").fill(str(place))
+        check_split(page, length, heads, place)
+
+
+def test_head_split_by_keyboard(opened):
+    page = opened("split")
+    tab_to(page, "combobox", "words")
+    page.keyboard.press("ArrowDown")
+    tab_to(page, "combobox", "heads")
+    page.keyboard.press("ArrowDown")
+    tab_to(page, "slider", "place in memory")
+    page.keyboard.press("End")
+    check_split(page, 4, 4, 15)
 
 
 @pytest.mark.parametrize("name", examples())
