@@ -202,7 +202,7 @@ def alignment_viewer(
                 "name": name,
                 "source": list(source),
                 "target": list(target),
-                "weights": np.asarray(weights, dtype=float).round(8).tolist(),
+                "weights": _plain(weights),
             }
             for name, source, target, weights in examples
         ],
@@ -247,6 +247,50 @@ def head_split(words: str, right: np.ndarray, wrong: np.ndarray, caption: str) -
         "titles": titles,
     }
     return _figure("split", "Head split as memory", data, still, caption)
+
+
+def encoder_decoder(
+    source: Sequence[str],
+    target: Sequence[str],
+    answer: Sequence[str],
+    encoder: np.ndarray,
+    own: np.ndarray,
+    cross: np.ndarray,
+    caption: str,
+) -> HTML:
+    """What attends to what, step by step, while a Transformer writes.
+
+    Args:
+        source: the words that the encoder reads, (S,).
+        target: the words that the decoder reads, (T,).
+        answer: the words that are to come out, (T,).
+        encoder: weights of the encoder's self-attention, (S, S).
+        own: weights of the decoder's self-attention, (T, T).
+        cross: weights of the cross-attention, (T, S).
+        caption: what to see in the figure.
+    """
+    named = {
+        "encoder": ("encoder", source, source, encoder),
+        "own": ("decoder, self-attention", target, target, own),
+        "cross": ("decoder, cross-attention", target, source, cross),
+    }
+    still = _parts(*(_table(*parts, "weights") for parts in named.values()))
+    data = {
+        "source": list(source),
+        "target": list(target),
+        "answer": list(answer),
+        "tables": [
+            {"name": name, "title": title, "rows": list(rows), "columns": list(columns)}
+            for name, (title, rows, columns, _) in named.items()
+        ],
+        **{name: _plain(weights) for name, (*_, weights) in named.items()},
+    }
+    return _figure("steps", "Encoder and decoder, step by step", data, still, caption)
+
+
+def _plain(numbers: np.ndarray) -> list[Any]:
+    """Numbers for JSON, with more digits than anybody will see."""
+    return np.asarray(numbers, dtype=float).round(8).tolist()
 
 
 def _table(

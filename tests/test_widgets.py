@@ -54,6 +54,17 @@ def splits(length, heads, width=4):
     return right, places.view(heads, length, width // heads)
 
 
+STEPS = ["begin", "a", "dog", "barks"], ["a", "dog", "barks", "end"]
+STEP_WEIGHTS = {
+    name: masked_softmax(torch.from_numpy(np.random.RandomState(T).randn(T, S)), mask).numpy()
+    for name, T, S, mask in [
+        ("encoder", 3, 3, None),
+        ("own", 4, 4, causal_mask(4)),
+        ("cross", 4, 3, None),
+    ]
+}
+
+
 def load_widgets():
     """book/widgets.py, as a page imports it."""
     sys.path.insert(0, str(ROOT / "book"))
@@ -81,6 +92,9 @@ def examples():
         "clock": widgets.position_clock(16, [100, 10000], 12, 5, "Turn."),
         "alignment": widgets.alignment_viewer(ALIGNMENTS, ["mean", "head 1", "head 2"], "Point."),
         "split": widgets.head_split("abcde", *(split.numpy() for split in splits(3, 2)), "Look."),
+        "steps": widgets.encoder_decoder(
+            ["ein", "Hund", "bellt"], *STEPS, *(STEP_WEIGHTS[name] for name in STEP_WEIGHTS), "Go."
+        ),
     }
 
 
@@ -476,6 +490,45 @@ def test_head_split_by_keyboard(opened):
     tab_to(page, "slider", "place in memory")
     page.keyboard.press("End")
     check_split(page, 4, 4, 15)
+
+
+def check_step(page, step):
+    looks = page.locator(".look").evaluate_all("nodes => nodes.map(node => node.dataset.value)")
+    t, kind = divmod(step - 2, 3)
+    wanted = np.zeros(0)
+    if step == 1:
+        wanted = STEP_WEIGHTS["encoder"].ravel()
+    elif step > 1 and kind < 2:
+        row = STEP_WEIGHTS[["own", "cross"][kind]][t]
+        wanted = row[row > 0]
+    np.testing.assert_allclose(np.array(looks, dtype=float), wanted, atol=1e-6)
+    # what is not written yet cannot be read
+    waiting = page.locator(".box.waits text").evaluate_all("nodes => nodes.map(n => n.textContent)")
+    written = STEPS[1][: max(0, t + (kind == 2))]
+    assert [word for word in waiting if word in STEPS[1]].count("end") == ("end" not in written)
+
+
+def test_encoder_decoder_shows_each_step(opened):
+    page = opened("steps")
+    rng = np.random.RandomState(8)
+    check_step(page, 0)
+    for step in rng.randint(14, size=SETTINGS):
+        page.get_by_role("slider", name="step").fill(str(step))
+        check_step(page, step)
+
+
+def test_encoder_decoder_by_keyboard(opened):
+    page = opened("steps")
+    assert page.get_by_role("button", name="Back").is_disabled()
+    tab_to(page, "button", "Next")
+    for step in range(1, 14):
+        page.keyboard.press("Enter")
+        check_step(page, step)
+    assert page.get_by_role("button", name="Next").is_disabled()
+    page.keyboard.press("Tab")
+    tab_to(page, "button", "Back")
+    page.keyboard.press("Enter")
+    check_step(page, 12)
 
 
 @pytest.mark.parametrize("name", examples())
