@@ -288,6 +288,64 @@ def encoder_decoder(
     return _figure("steps", "Encoder and decoder, step by step", data, still, caption)
 
 
+def beam_tree(
+    words: Sequence[str], log_p: np.ndarray, bos: int, eos: int, longest: int, caption: str
+) -> HTML:
+    """Beam search over a model that looks at the last word only, as a tree that grows by rounds.
+
+    Args:
+        words: the vocabulary, (V,).
+        log_p: log-probabilities of the next word, a row for each last word, (V, V).
+        bos: the word that stands before the sentence.
+        eos: the word that ends it.
+        longest: the largest number of words, with `eos` and without `bos`.
+        caption: what to see in the figure.
+    """
+    title = "probability of the next word, a row for each last word"
+    data = {
+        "words": list(words),
+        "table": _plain(log_p),
+        "bos": bos,
+        "eos": eos,
+        "longest": longest,
+        "beams": [1, 2, 3],
+        "start": 1,
+        "alphas": [0, 0.6, 1],
+        "least": 1e-4,
+        "title": title,
+    }
+    still = _scroll(title, _table(title, words, words, np.exp(log_p), "weights"))
+    return _figure("beam", "Beam search, round by round", data, still, caption)
+
+
+def cache_timeline(
+    words: Sequence[str],
+    weights: Sequence[np.ndarray],
+    differences: Sequence[np.ndarray],
+    caption: str,
+) -> HTML:
+    """Decoding with a key-value cache, with right positions and with position 0 for ever.
+
+    Args:
+        words: what is written, (T,).
+        weights: for right positions and for position 0, where each word looks, (T, T).
+        differences: for both, how far each output is from the one without a cache, (T,).
+        caption: what to see in the figure.
+    """
+    titles = ["weights with the right positions", "weights with position 0 for every word"]
+    data = {
+        "words": list(words),
+        "titles": titles,
+        "weights": [_plain(one) for one in weights],
+        "differences": [_plain(one) for one in differences],
+    }
+    still = "".join(
+        _scroll(title, _table(title, words, words, one, "weights"))
+        for title, one in zip(titles, weights, strict=True)
+    )
+    return _figure("cache", "Key-value cache, word by word", data, still, caption)
+
+
 def _plain(numbers: np.ndarray) -> list[Any]:
     """Numbers for JSON, with more digits than anybody will see."""
     return np.asarray(numbers, dtype=float).round(8).tolist()

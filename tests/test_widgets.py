@@ -1,6 +1,7 @@
 """The figures to touch, in a real browser: right, by keyboard, without a network, without a script."""
 
 import importlib.util
+import itertools
 import re
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from solutions.ch2_scaled_dot_product import attention
 from solutions.ch3_multi_head import split_heads
 from solutions.ch4_masking import causal_mask, masked_softmax
 from solutions.ch5_positional_encoding import shift_matrix, sinusoidal
+from solutions.ch7_training import beam_search
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-core")
@@ -65,6 +67,15 @@ STEP_WEIGHTS = {
 }
 
 
+BEAM_WORDS = ["<bos>", "<eos>", "a", "the", "cat"]
+BEAM_TABLE = torch.from_numpy(2 * np.random.RandomState(9).randn(5, 5)).log_softmax(dim=-1)
+CACHED = [
+    masked_softmax(torch.from_numpy(np.random.RandomState(n).randn(5, 5)), causal_mask(5)).numpy()
+    for n in range(2)
+]
+CACHE_DIFFERENCES = np.random.RandomState(10).rand(2, 5)
+
+
 def load_widgets():
     """book/widgets.py, as a page imports it."""
     sys.path.insert(0, str(ROOT / "book"))
@@ -95,6 +106,8 @@ def examples():
         "steps": widgets.encoder_decoder(
             ["ein", "Hund", "bellt"], *STEPS, *(STEP_WEIGHTS[name] for name in STEP_WEIGHTS), "Go."
         ),
+        "beam": widgets.beam_tree(BEAM_WORDS, BEAM_TABLE.numpy(), 0, 1, 4, "Grow."),
+        "cache": widgets.cache_timeline(WORDS, CACHED, CACHE_DIFFERENCES, "Keep."),
     }
 
 
@@ -529,6 +542,82 @@ def test_encoder_decoder_by_keyboard(opened):
     tab_to(page, "button", "Back")
     page.keyboard.press("Enter")
     check_step(page, 12)
+
+
+def check_tree(page, beam, alpha, to_the_end):
+    nodes = page.locator(".node small").evaluate_all(
+        "nodes => nodes.map(node => [node.dataset.prefix, node.dataset.value])"
+    )
+    for prefix, value in nodes:
+        tokens = [int(token) for token in prefix.split()]
+        log_p = sum(BEAM_TABLE[one, next_].item() for one, next_ in itertools.pairwise(tokens))
+        assert abs(np.exp(log_p) - float(value)) < 1e-6
+    said = page.locator(".says")
+    if to_the_end:
+        ids, score = beam_search(lambda p: BEAM_TABLE[p[:, -1]], 0, 1, beam, 4, alpha)
+        assert abs(float(said.get_attribute("data-value")) - score) < 1e-6
+        found = " ".join(BEAM_WORDS[i] for i in ids.tolist())
+        assert f"Found: {found}, score" in said.inner_text()
+        assert page.locator(".node.best").count() == 1
+
+
+def test_beam_tree_finds_what_beam_search_finds(opened):
+    page = opened("beam")
+    rng = np.random.RandomState(11)
+    slider = page.get_by_role("slider", name="round")
+    for _ in range(SETTINGS):
+        which, power = rng.randint(3), rng.randint(3)
+        page.get_by_label("kept in each round").select_option(index=int(which))
+        page.get_by_label("α").select_option(index=int(power))
+        last = int(slider.get_attribute("max"))
+        at = last if rng.randint(2) else rng.randint(last)
+        slider.fill(str(at))
+        check_tree(page, which + 1, [0, 0.6, 1][power], at == last)
+        assert page.locator(".node.dropped:visible").count() >= (at > 0)
+
+
+def test_beam_tree_by_keyboard(opened):
+    page = opened("beam")
+    tab_to(page, "combobox", "kept in each round")
+    page.keyboard.press("ArrowDown")
+    tab_to(page, "button", "Next")
+    while page.get_by_role("button", name="Next").is_enabled():
+        page.keyboard.press("Enter")
+    check_tree(page, 3, 0, True)
+
+
+def check_cache(page, step, kind):
+    np.testing.assert_allclose(chip_weights(page), CACHED[kind][step, : step + 1], atol=1e-6)
+    said = page.locator(".says")
+    assert abs(float(said.get_attribute("data-value")) - CACHE_DIFFERENCES[kind][step]) < 1e-6
+    assert f"{step + 1} now and {sum(range(step + 2))} so far" in said.inner_text()
+    positions = page.locator(".chip small:last-child").all_inner_texts()
+    assert positions[: step + 1] == [f"pos. {0 if kind else i}" for i in range(step + 1)]
+
+
+def chip_weights(page):
+    found = page.locator(".chip small[data-value]")
+    return found.evaluate_all("nodes => nodes.map(node => Number(node.dataset.value))")
+
+
+def test_cache_timeline_shows_each_word(opened):
+    page = opened("cache")
+    rng = np.random.RandomState(12)
+    for _ in range(SETTINGS):
+        step, kind = rng.randint(5), rng.randint(2)
+        page.get_by_role("slider", name="word").fill(str(step))
+        page.get_by_label("every new word gets position 0").set_checked(bool(kind))
+        check_cache(page, step, kind)
+
+
+def test_cache_timeline_by_keyboard(opened):
+    page = opened("cache")
+    tab_to(page, "button", "Next")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    tab_to(page, "checkbox", "every new word gets position 0")
+    page.keyboard.press("Space")
+    check_cache(page, 2, 1)
 
 
 @pytest.mark.parametrize("name", examples())

@@ -86,14 +86,14 @@
   const steps = (label, count, says, changed) => {
     const all = slider(label, count, 0, says, (i) => {
       back.disabled = i === 0;
-      next.disabled = i === count - 1;
+      next.disabled = i === Number(all.input.max);
       changed(i);
     });
     const go = (by) => () => all.set(Number(all.input.value) + by);
     const back = button("Back", go(-1));
     const next = button("Next", go(1));
     back.disabled = true;
-    return { node: make("div", { class: "steps" }, back, next, all.node), input: all.input };
+    return { node: make("div", { class: "steps" }, back, next, all.node), input: all.input, set: all.set };
   };
 
   const choice = (label, options, changed) => {
