@@ -166,7 +166,7 @@ def heatmap(
             ax.text(
                 column + 0.5,
                 row + 0.5,
-                _number(entry, 0 if whole else digits),
+                number_text(entry, 0 if whole else digits),
                 ha="center",
                 va="center",
                 fontsize=9,
@@ -175,7 +175,8 @@ def heatmap(
     return mesh
 
 
-def _number(entry: float, digits: int) -> str:
+def number_text(entry: float, digits: int) -> str:
+    """A number rounded for readers, with a true minus and without a negative zero."""
     if np.isinf(entry):
         return "−∞" if entry < 0 else "∞"
     # adding zero turns -0.0 into 0.0

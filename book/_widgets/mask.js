@@ -1,0 +1,116 @@
+// Mask painter: a mask to paint, read with either polarity, and the weights that it leaves.
+(() => {
+  "use strict";
+  const { make, softmax, table, slider, choice, tick, button, parts, saying, start } = window.figures;
+
+  start("mask", (data) => {
+    const n = data.words.length;
+    const mask = data.words.map(() => data.words.map(() => true));
+    let length = data.length;
+    let trueMeansHidden = false;
+    let brush = true; // what dragging paints
+
+    // A key may be attended to?
+    const allowed = (i, j) => mask[i][j] !== trueMeansHidden;
+
+    const buttons = data.words.map((query, i) =>
+      data.words.map((key, j) => {
+        // dragging paints the cell it leaves and the cell it enters; a click does the rest
+        const drag = (event) => event.buttons === 1 && paint(i, j, brush);
+        return make("button", {
+          type: "button",
+          tabindex: i || j ? -1 : 0,
+          onclick: () => paint(i, j, !mask[i][j]),
+          onpointerdown: () => { brush = !mask[i][j]; },
+          onpointerleave: drag,
+          onpointerenter: drag,
+          onkeydown: (event) => move(event, i, j),
+          onfocus: () => buttons.flat().forEach((other) => { other.tabIndex = other === buttons[i][j] ? 0 : -1; }),
+        });
+      })
+    );
+    const move = (event, i, j) => {
+      const by = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+      const next = by && buttons[i + by[0]] && buttons[i + by[0]][j + by[1]];
+      if (by) event.preventDefault();
+      if (next) next.focus();
+    };
+    const exponentials = table(data.titles.exponentials, data.words, data.words, "muted");
+    const painted = table(data.titles.mask, data.words, data.words, "key", (i, j) => make("td", {}, buttons[i][j]));
+    painted.node.setAttribute("role", "grid");
+    const weights = table(data.titles.weights, data.words, [...data.words, "sum"], "weights");
+    const says = saying();
+
+    const paint = (i, j, on) => {
+      mask[i][j] = on;
+      show();
+    };
+    // What a decoder must not see. Counted whatever the mask says.
+    const kind = (i, j) => (j >= length ? "padding" : j > i ? "the future" : "");
+
+    const show = () => {
+      const names = data.words.map((word, j) => (j < length ? word : "pad"));
+      const lines = data.exponentials.map((line, i) =>
+        softmax(line.map(Math.log), line.map((_, j) => allowed(i, j)))
+      );
+      const sums = lines.map((line) => line.reduce((sum, weight) => sum + weight, 0));
+      exponentials.set(data.exponentials, 0);
+      weights.set(lines.map((line, i) => [...line, sums[i]]), 2, 1);
+      for (const one of [exponentials, painted, weights]) {
+        names.forEach((name, j) => {
+          one.node.tHead.rows[0].cells[j + 1].textContent = name;
+          one.node.tBodies[0].rows[j].cells[0].textContent = name;
+        });
+      }
+      const leaks = { padding: 0, "the future": 0 };
+      lines.forEach((line, i) => {
+        weights.cells[i][n].style.setProperty("--share", 0);
+        line.forEach((weight, j) => {
+          const leak = weight > 0 && kind(i, j);
+          if (leak) leaks[leak] += 1;
+          weights.cells[i][j].classList.toggle("leak", Boolean(leak));
+          const cell = buttons[i][j];
+          cell.textContent = mask[i][j] ? "1" : "0";
+          cell.setAttribute("aria-pressed", String(mask[i][j]));
+          cell.setAttribute("aria-label", `query ${names[i]}, key ${names[j]}`);
+          cell.parentNode.style.setProperty("--share", mask[i][j] ? 0.8 : 0);
+        });
+      });
+      const empty = sums.filter((sum) => sum === 0).length;
+      says.textContent =
+        `Weights on padding: ${leaks.padding}. On the future: ${leaks["the future"]}. ` +
+        `Rows with nothing to attend to, all zeros: ${empty}.`;
+    };
+
+    const padding = tick("hide the padding", true, () => preset());
+    const future = tick("hide the future", true, () => preset());
+    const preset = () => {
+      for (let i = 0; i < n; i += 1) {
+        for (let j = 0; j < n; j += 1) {
+          const hidden = (padding.input.checked && j >= length) || (future.input.checked && j > i);
+          mask[i][j] = hidden === trueMeansHidden;
+        }
+      }
+      show();
+    };
+    const invert = () => {
+      mask.forEach((line) => line.forEach((on, j) => { line[j] = !on; }));
+      show();
+    };
+    preset();
+    return [
+      parts(
+        make("div", { class: "controls" },
+          slider("real words", n + 1, length, String, (value) => { length = value; preset(); }).node,
+          padding.node,
+          future.node,
+          choice("read 1 as", data.readings, (i) => { trueMeansHidden = i === 1; show(); }),
+          button("Turn 0 and 1 around", invert)
+        ),
+        exponentials.node
+      ),
+      parts(painted.node, weights.node),
+      says,
+    ];
+  });
+})();

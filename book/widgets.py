@@ -1,0 +1,418 @@
+"""Figures to touch: a static figure that a small script brings to life, with no request to anyone.
+
+Each function returns HTML for one figure: a table or drawing that stands there without JavaScript,
+the numbers that the page has computed, and a script from `_widgets` that replaces the one by the
+other. Everything is written into the page, because a page opened from disk may load nothing.
+"""
+
+import html
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from figures import number_text
+from IPython.display import HTML
+
+SCRIPTS = Path(__file__).parent / "_widgets"
+
+
+def calculator(
+    words: Sequence[str], query: np.ndarray, key: np.ndarray, value: np.ndarray, caption: str
+) -> HTML:
+    """Attention of a few words, with matrices to edit and a temperature to slide.
+
+    Args:
+        words: the names of the rows, (T,); the last part of each is the name of a column.
+        query: (T, d).
+        key: (T, d).
+        value: (T, dv).
+        caption: what to see in the figure.
+    """
+    root = query.shape[1] ** 0.5
+    temperatures = sorted({*np.geomspace(0.1, 100, 61).tolist(), root})
+    scores = query @ key.T
+    powers = np.exp((scores - scores.max(axis=1, keepdims=True)) / root)
+    weights = powers / powers.sum(axis=1, keepdims=True)
+    titles = {
+        "query": "queries",
+        "key": "keys",
+        "value": "values",
+        "scores": "scores",
+        "weights": "weights",
+        "output": "output",
+    }
+    still = [("query", query, 0), ("key", key, 0), ("value", value, 0), ("scores", scores, 0)]
+    still += [("weights", weights, 3), ("output", weights @ value, 3)]
+    short, tables = [word.split()[-1] for word in words], []
+    for name, matrix, digits in still:
+        square = name in ("scores", "weights")
+        columns = short if square else [str(j + 1) for j in range(matrix.shape[1])]
+        tint = "muted" if name == "scores" else name
+        tables.append(_table(titles[name], words, columns, matrix, tint, digits))
+    data = {
+        "words": list(words),
+        "short": short,
+        "query": query.tolist(),
+        "key": key.tolist(),
+        "value": value.tolist(),
+        "temperatures": temperatures,
+        "start": temperatures.index(root),
+        "titles": titles,
+    }
+    return _figure("calculator", "Attention calculator", data, _parts(*tables), caption)
+
+
+def mask_painter(
+    words: Sequence[str],
+    exponentials: np.ndarray,
+    length: int,
+    weights: np.ndarray,
+    caption: str,
+) -> HTML:
+    """A mask to paint, in either polarity, and the weights that it leaves.
+
+    Args:
+        words: queries and keys, (T,).
+        exponentials: the exponentials of the scores, positive integers, (T, T).
+        length: how many of the words are real at the start; the rest is padding.
+        weights: what is left when padding and future are hidden, (T, T).
+        caption: what to see in the figure.
+    """
+    T = len(words)
+    mask = np.tril(np.ones((T, T), dtype=int)) * (np.arange(T) < length)
+    titles = {"exponentials": "exponentials of the scores", "mask": "mask", "weights": "weights"}
+    names = [word if i < length else "pad" for i, word in enumerate(words)]
+    sums = weights.sum(axis=1, keepdims=True)
+    still = _parts(
+        _table(titles["exponentials"], names, names, exponentials, "muted", 0),
+        _table(titles["mask"], names, names, mask, "key", 0),
+        _table(titles["weights"], names, [*names, "sum"], np.hstack([weights, sums]), "weights"),
+    )
+    data = {
+        "words": list(words),
+        "exponentials": exponentials.tolist(),
+        "length": length,
+        "titles": titles,
+        "readings": ["may attend, as in this course", "hidden, as in nn.MultiheadAttention"],
+    }
+    return _figure("mask", "Mask painter", data, still, caption)
+
+
+def square_root(
+    widths: Sequence[int],
+    measured: dict[str, Sequence[Sequence[float]]],
+    scales: dict[str, Sequence[float]],
+    scores: Sequence[np.ndarray],
+    caption: str,
+) -> HTML:
+    """What scalings do to scores, weights and gradient, for a width to slide.
+
+    Args:
+        widths: the widths of queries and keys that were measured.
+        measured: for each scaling and width the variance of the scores, the largest weight, the
+            entropy and the gradient through the softmax.
+        scales: for each scaling and width the factor of the scores.
+        scores: for each width the scores of many queries without a factor, (queries, keys).
+        caption: what to see in the figure.
+    """
+    beyond, start = 12, len(widths) // 2
+    edges = [-np.inf, *np.arange(-beyond + 0.5, beyond), np.inf]
+    histograms = [
+        [
+            (np.histogram(factor * raw, edges)[0] / raw.size).tolist()
+            for factor, raw in zip(factors, scores, strict=True)
+        ]
+        for factors in scales.values()
+    ]
+    columns = ["variance", "largest weight", "entropy", "gradient"]
+    still = _parts(
+        *(
+            _table(name, [f"d = {d}" for d in widths], columns, np.array(numbers), "muted", 3)
+            for name, numbers in measured.items()
+        )
+    )
+    data = {
+        "names": list(measured),
+        "columns": columns,
+        "widths": list(widths),
+        "start": start,
+        "measured": [np.array(numbers).tolist() for numbers in measured.values()],
+        "limits": [None, 1, float(np.log(scores[0].shape[1])), 1],
+        "scales": [list(factors) for factors in scales.values()],
+        "scores": [raw[0].round(6).tolist() for raw in scores],
+        "histograms": histograms,
+        "beyond": beyond,
+    }
+    return _figure("root", "Why the square root", data, still, caption)
+
+
+def position_clock(
+    d_model: int, bases: Sequence[int], position: int, offset: int, caption: str
+) -> HTML:
+    """Sinusoidal positions as clock hands, for two positions to move.
+
+    Args:
+        d_model: the width of the encoding; half of it is the number of clocks.
+        bases: the bases to choose from, the first one at the start.
+        position: the position p at the start.
+        offset: the distance to the second position at the start.
+        caption: what to see in the figure.
+    """
+    omega = bases[0] ** (-np.arange(0, d_model, 2) / d_model)
+    here, there = position * omega, (position + offset) * omega
+    columns = ["ω", "sin at p", "cos at p", "turn", "sin after", "cos after"]
+    matrix = [omega, np.sin(here), np.cos(here), offset * omega, np.sin(there), np.cos(there)]
+    pairs = [f"pair {i}" for i in range(d_model // 2)]
+    title = "hands at p, and after turning by offset · ω"
+    data = {
+        "width": d_model,
+        "bases": list(bases),
+        "positions": 61,
+        "position": position,
+        "reach": 60,
+        "offset": offset,
+        "title": title,
+        "columns": columns,
+    }
+    still = _scroll(title, _table(title, pairs, columns, np.transpose(matrix), "muted", 3))
+    return _figure("clock", "Position clock", data, still, caption)
+
+
+def alignment_viewer(
+    examples: Sequence[tuple[str, Sequence[str], Sequence[str], np.ndarray]],
+    heads: Sequence[str],
+    caption: str,
+) -> HTML:
+    """The weights of one word at a time, by pointing at it.
+
+    Args:
+        examples: name, source words, target words and weights (heads, T, S) of each.
+        heads: the names of the heads.
+        caption: what to see in the figure.
+    """
+    title = "weights: a row for each target word"
+    _, source, target, weights = examples[0]
+    data = {
+        "title": title,
+        "heads": list(heads),
+        "examples": [
+            {
+                "name": name,
+                "source": list(source),
+                "target": list(target),
+                "weights": _plain(weights),
+            }
+            for name, source, target, weights in examples
+        ],
+    }
+    still = _scroll(title, _table(title, target, source, weights[0], "weights"))
+    return _figure("alignment", "Alignment viewer", data, still, caption)
+
+
+def head_split(words: str, right: np.ndarray, wrong: np.ndarray, caption: str) -> HTML:
+    """Which place of memory the right and the wrong split send where.
+
+    Args:
+        words: one letter for each word that can be chosen.
+        right: the places of memory, (heads, words, width of a head), as they should be split.
+        wrong: the same without the transpose.
+        caption: what to see in the figure.
+    """
+    heads, length, part = right.shape
+    width = heads * part
+    titles = ["right: view(T, H, d), then transpose", "wrong: view(H, T, d)"]
+
+    def cell(place: int, row: int) -> str:
+        word = place // width
+        mark = "" if word == row else " leak"
+        return f'<td class="word-{word}{mark}">{words[word]}{place % width + 1}</td>'
+
+    still = ""
+    rows = [f"row {t + 1}" for t in range(length)]
+    columns = [str(c + 1) for c in range(part)]
+    for title, split in zip(titles, (right, wrong), strict=True):
+        tables = []
+        for h, places in enumerate(split.tolist()):
+            cells = [[cell(place, t) for place in line] for t, line in enumerate(places)]
+            tables.append(_grid(f"head {h + 1}", rows, columns, cells, "muted"))
+        still += f'<p class="label">{title}</p>{_parts(*tables)}'
+    data = {
+        "words": list(words),
+        "width": width,
+        "length": length,
+        "heads": heads,
+        "choices": [n for n in range(1, width + 1) if width % n == 0],
+        "titles": titles,
+    }
+    return _figure("split", "Head split as memory", data, still, caption)
+
+
+def encoder_decoder(
+    source: Sequence[str],
+    target: Sequence[str],
+    answer: Sequence[str],
+    encoder: np.ndarray,
+    own: np.ndarray,
+    cross: np.ndarray,
+    caption: str,
+) -> HTML:
+    """What attends to what, step by step, while a Transformer writes.
+
+    Args:
+        source: the words that the encoder reads, (S,).
+        target: the words that the decoder reads, (T,).
+        answer: the words that are to come out, (T,).
+        encoder: weights of the encoder's self-attention, (S, S).
+        own: weights of the decoder's self-attention, (T, T).
+        cross: weights of the cross-attention, (T, S).
+        caption: what to see in the figure.
+    """
+    named = {
+        "encoder": ("encoder", source, source, encoder),
+        "own": ("decoder, self-attention", target, target, own),
+        "cross": ("decoder, cross-attention", target, source, cross),
+    }
+    still = _parts(*(_table(*parts, "weights") for parts in named.values()))
+    data = {
+        "source": list(source),
+        "target": list(target),
+        "answer": list(answer),
+        "tables": [
+            {"name": name, "title": title, "rows": list(rows), "columns": list(columns)}
+            for name, (title, rows, columns, _) in named.items()
+        ],
+        **{name: _plain(weights) for name, (*_, weights) in named.items()},
+    }
+    return _figure("steps", "Encoder and decoder, step by step", data, still, caption)
+
+
+def beam_tree(
+    words: Sequence[str], log_p: np.ndarray, bos: int, eos: int, longest: int, caption: str
+) -> HTML:
+    """Beam search over a model that looks at the last word only, as a tree that grows by rounds.
+
+    Args:
+        words: the vocabulary, (V,).
+        log_p: log-probabilities of the next word, a row for each last word, (V, V).
+        bos: the word that stands before the sentence.
+        eos: the word that ends it.
+        longest: the largest number of words, with `eos` and without `bos`.
+        caption: what to see in the figure.
+    """
+    title = "probability of the next word, a row for each last word"
+    data = {
+        "words": list(words),
+        "table": _plain(log_p),
+        "bos": bos,
+        "eos": eos,
+        "longest": longest,
+        "beams": [1, 2, 3],
+        "start": 1,
+        "alphas": [0, 0.6, 1],
+        "least": 1e-4,
+        "title": title,
+    }
+    still = _scroll(title, _table(title, words, words, np.exp(log_p), "weights"))
+    return _figure("beam", "Beam search, round by round", data, still, caption)
+
+
+def cache_timeline(
+    words: Sequence[str],
+    weights: Sequence[np.ndarray],
+    differences: Sequence[np.ndarray],
+    caption: str,
+) -> HTML:
+    """Decoding with a key-value cache, with right positions and with position 0 for ever.
+
+    Args:
+        words: what is written, (T,).
+        weights: for right positions and for position 0, where each word looks, (T, T).
+        differences: for both, how far each output is from the one without a cache, (T,).
+        caption: what to see in the figure.
+    """
+    titles = ["weights with the right positions", "weights with position 0 for every word"]
+    data = {
+        "words": list(words),
+        "titles": titles,
+        "weights": [_plain(one) for one in weights],
+        "differences": [_plain(one) for one in differences],
+    }
+    still = "".join(
+        _scroll(title, _table(title, words, words, one, "weights"))
+        for title, one in zip(titles, weights, strict=True)
+    )
+    return _figure("cache", "Key-value cache, word by word", data, still, caption)
+
+
+def _plain(numbers: np.ndarray) -> list[Any]:
+    """Numbers for JSON, with more digits than anybody will see."""
+    return np.asarray(numbers, dtype=float).round(8).tolist()
+
+
+def _table(
+    title: str,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    matrix: np.ndarray,
+    tint: str,
+    digits: int = 2,
+) -> str:
+    """A matrix as a table of coloured cells; common.js draws the same one."""
+    matrix = np.asarray(matrix, dtype=float)
+    limit = 1 if tint == "weights" else np.abs(matrix).max() or 1
+    cells = [
+        [
+            f'<td{" class=negative" if x < 0 else ""} style="--share: {abs(x) / limit:.3f}">'
+            f"{number_text(x, digits)}</td>"
+            for x in numbers
+        ]
+        for numbers in matrix
+    ]
+    return _grid(title, rows, columns, cells, tint)
+
+
+def _grid(
+    title: str,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    tint: str,
+) -> str:
+    """A table with names for rows and columns, of cells that are HTML."""
+    head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in columns)
+    body = "".join(
+        f'<tr><th scope="row">{html.escape(name)}</th>{"".join(line)}</tr>'
+        for name, line in zip(rows, cells, strict=True)
+    )
+    return (
+        f'<table class="cells" data-tint="{tint}"><caption>{html.escape(title)}</caption>'
+        f"<thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+def _parts(*parts: str) -> str:
+    return f'<div class="parts">{"".join(parts)}</div>'
+
+
+def _scroll(label: str, content: str) -> str:
+    """A box for what is wider than a phone: it scrolls by itself, also by keyboard."""
+    label = html.escape(label)
+    return f'<div class="scroll" role="region" tabindex="0" aria-label="{label}">{content}</div>'
+
+
+def _figure(kind: str, title: str, data: dict[str, Any], still: str, caption: str) -> HTML:
+    """One figure with all that it needs. `still` is what stands there without JavaScript."""
+    # "</script>" in a word would end the script
+    numbers = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
+    scripts = "".join(
+        f"<script>{(SCRIPTS / f'{name}.js').read_text(encoding='utf-8')}</script>"
+        for name in ("common", kind)
+    )
+    return HTML(
+        f'<figure class="widget" data-widget="{kind}"><p class="title">{html.escape(title)}</p>'
+        f'<div class="still">{still}</div>'
+        f"<figcaption>{html.escape(' '.join(caption.split()))}</figcaption>"
+        f'<script type="application/json">{numbers}</script></figure>{scripts}'
+    )
