@@ -26,6 +26,7 @@ def _digest(paths: list[Path]) -> str:
 def imported_code_digest() -> str:
     """A digest of what the pages import: the execution cache is only good for the same."""
     paths = [*(ROOT / "solutions").rglob("*.py"), *(ROOT / "book").glob("*.py")]
+    paths += (ROOT / "book" / "_widgets").glob("*.js")  # cells write them into the page
     return _digest([*paths, ROOT / "requirements.txt", ROOT / "constraints.txt"])[:16]
 
 

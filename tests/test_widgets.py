@@ -111,6 +111,11 @@ def examples():
     }
 
 
+def landing_map():
+    intro = (ROOT / "book" / "intro.md").read_text(encoding="utf-8")
+    return re.search(r"<figure.*?</figure>", intro, re.DOTALL)[0]
+
+
 def document(figure):
     """A page as small as possible, with the theme's style and the book's."""
     import pydata_sphinx_theme
@@ -144,6 +149,8 @@ def files(tmp_path_factory):
     for name, figure in examples().items():
         paths[name] = folder / f"{name}.html"
         paths[name].write_text(document(figure.data), encoding="utf-8")
+    paths["map"] = folder / "map.html"
+    paths["map"].write_text(document(landing_map()), encoding="utf-8")
     return paths
 
 
@@ -643,7 +650,7 @@ def test_the_still_figure_shows_the_same_numbers(opened, name):
         assert still[title] == alive[title]
 
 
-@pytest.mark.parametrize("name", examples())
+@pytest.mark.parametrize("name", [*examples(), "map"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_page_never_scrolls_sideways(opened, name, width):
     for scripts in (True, False):
@@ -653,7 +660,7 @@ def test_page_never_scrolls_sideways(opened, name, width):
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.parametrize("name", examples())
+@pytest.mark.parametrize("name", [*examples(), "map"])
 def test_everyone_can_use_it(opened, name):
     page = opened(name, reduced_motion="reduce")
     for theme in ("light", "dark"):
@@ -662,6 +669,14 @@ def test_everyone_can_use_it(opened, name):
             raise AssertionError(f"{theme}: {found['help']}: {found['nodes'][0]['html']}")
     moving = page.evaluate("document.getAnimations().length")
     assert moving == 0
+
+
+def test_map_leads_to_sections_of_every_chapter():
+    links = re.findall(r'href="(ch\d\w+)\.html#([\w-]+)"', landing_map())
+    assert len({page for page, _ in links}) == 7
+    for page, label in links:
+        text = (ROOT / "book" / f"{page}.md").read_text(encoding="utf-8")
+        assert f"\n({label})=\n" in text, f"{page}#{label}"
 
 
 def test_colours_are_those_of_the_other_figures():
