@@ -166,7 +166,6 @@ def opened(browser, files):
         context.set_offline(True)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(5000)
         page.on("console", lambda message: troubles.append(message.text))
         page.on("pageerror", lambda error: troubles.append(str(error)))
         address = files[name].as_uri()
