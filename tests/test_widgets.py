@@ -1,5 +1,6 @@
 """The figures to touch, in a real browser: right, by keyboard, without a network, without a script."""
 
+import functools
 import importlib.util
 import itertools
 import re
@@ -88,6 +89,7 @@ def load_widgets():
     return module
 
 
+@functools.cache
 def examples():
     """One figure of each kind, with numbers that are easy to confuse."""
     widgets = load_widgets()
