@@ -1,5 +1,6 @@
 """The figures to touch, in a real browser: right, by keyboard, without a network, without a script."""
 
+import functools
 import importlib.util
 import itertools
 import re
@@ -88,6 +89,7 @@ def load_widgets():
     return module
 
 
+@functools.cache
 def examples():
     """One figure of each kind, with numbers that are easy to confuse."""
     widgets = load_widgets()
@@ -166,7 +168,6 @@ def opened(browser, files):
         context.set_offline(True)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(5000)
         page.on("console", lambda message: troubles.append(message.text))
         page.on("pageerror", lambda error: troubles.append(str(error)))
         address = files[name].as_uri()
