@@ -16,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Iterator
@@ -250,6 +251,8 @@ def _become_kernel(request: dict) -> None:
     end_with_parent()
     os.environ.clear()
     os.environ.update(request["environment"])
+    # a folder for files that pass is remembered once it was asked for, and ours is not the kernel's
+    tempfile.tempdir = None
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in (0, 1, 2):
         os.dup2(nothing, number)

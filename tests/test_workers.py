@@ -125,6 +125,20 @@ def test_a_worker_killed_on_this_machine_loses_nothing(graded):
     assert multiprocessing.active_children() == []
 
 
+def test_a_submission_finds_a_folder_for_files_that_pass(tmp_path):
+    course = handed_in(tmp_path, 1)
+    path = course.folder("submitted", "s0", EXERCISE) / f"{EXERCISE}.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    # torch's optimisers make one as well
+    code = "import tempfile, torch\ntorch.optim.Adam([torch.nn.Parameter(torch.ones(2))])\nprint(tempfile.mkdtemp())"
+    notebook.cells.append(nbformat.v4.new_code_cell(code))
+    nbformat.write(notebook, path)
+    grade_class(course, [EXERCISE], means=Means(workers=1))
+    last = nbformat.read(course.graded_notebook("s0", EXERCISE), as_version=4).cells[-1]
+    assert [output.output_type for output in last.outputs] == ["stream"], last.outputs
+    assert "/tmp" in last.outputs[0].text
+
+
 # Grading on trial -------------------------------------------------------------------------------
 
 
