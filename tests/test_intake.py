@@ -213,7 +213,7 @@ def test_nothing_is_overwritten_without_a_word(unpack):
     ],
 )
 def test_a_path_that_leads_out_is_left_out(unpack, tmp_path, name):
-    before = set(tmp_path.parent.rglob(NAME))
+    before = set(tmp_path.parent.rglob("*.ipynb"))
     done = unpack({name: "out", f"ben_2_20_{NAME}": "in"})
     assert laid_out(unpack.course) == {"ben_2": "in"}
     assert "left out: 1" in done.told[0]
