@@ -18,7 +18,16 @@ from autograder.generation import grade_cells, inputs_digest, released, released
 from autograder.rebuild import what_it_asks
 from autograder.sections import book_sections, book_url
 
-GRADERS = ("autotest", "examination", "kernel", "papers", "rebuild", "reference")
+GRADERS = (
+    "autotest",
+    "examination",
+    "kernel",
+    "papers",
+    "rebuild",
+    "reference",
+    "sandbox",
+    "submission",
+)
 
 
 def grader_digest(exercise: str) -> str:

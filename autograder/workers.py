@@ -142,13 +142,7 @@ def _tidy() -> None:
 
 
 def _runs(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
+    return Path(f"/proc/{pid}").exists()
 
 
 def examine_all(tasks: Iterator[Task], crew: Crew) -> Iterator[tuple[Task, NotebookNode | None]]:

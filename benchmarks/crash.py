@@ -2,7 +2,7 @@
 
 python -m benchmarks.crash
 
-After every kill the gradebook is checked; every second time it has graded all, some submissions change.
+Before every run half of the submissions change; after every kill the gradebook is checked.
 """
 
 from __future__ import annotations
