@@ -651,8 +651,8 @@ def _number_difference(expected: float, got: Any, differs: Callable) -> dict | N
     elif not math.isfinite(got) and math.isfinite(expected):
         return differs("finite", f"expected {expected:.6g}, got {got}")
     else:
-        # no tighter: a plain number may come from float32
-        same = math.isclose(expected, got, rel_tol=1e-5, abs_tol=1e-9)
+        # no tighter: a plain number may be a sum of float32 terms of order 1
+        same = math.isclose(expected, got, rel_tol=1e-5, abs_tol=2e-7)
         same = same or (math.isnan(expected) and math.isnan(got))
     return None if same else differs("value", f"expected {expected!r}, got {got!r}")
 
@@ -866,7 +866,6 @@ def explain(mistake: dict, expression: str) -> str:
     lines = [f"Recognised: {mistake['name']}. {mistake['means']}"]
     if mistake["function"] in names:
         lines.append(f"Hint: {mistake['hint']}")
-        lines.append(f'Read again: the book\'s section "{mistake["section"]}".')
     else:
         lines.append(
             f"It is in your `{mistake['function']}`, which this uses: right, given what comes from "
@@ -942,8 +941,11 @@ def _shown(points: float) -> str:
     return f"{points:g}"
 
 
-def run_cell(cell_name: str, source: str, definitions: dict[str, Any], catalogue: dict) -> None:
-    """Check a grade cell in the student's notebook: show every line, then raise if one is wrong."""
+def run_cell(cell_name: str, source: str, definitions: dict[str, Any], course: dict) -> None:
+    """Check a grade cell in the student's notebook: show every line, then raise if one is wrong.
+
+    course: {"mistakes": the exercise's, by name, "sections": where to read again, by cell}.
+    """
     forbidden, steps = parse_cell(source)
     draw = Draw(zlib.crc32(cell_name.encode()))
     lines = []
@@ -957,16 +959,16 @@ def run_cell(cell_name: str, source: str, definitions: dict[str, Any], catalogue
         lines.append(
             {**line, **verdict, "fingerprint": print_of_value, "mistakes": answer["mistakes"]}
         )
-    _report(cell_name, lines, catalogue)
+    _report(cell_name, lines, **course)
 
 
 _recognised: list[str] = []
 
 
-def _report(cell_name: str, lines: list[dict], catalogue: dict) -> None:
+def _report(cell_name: str, lines: list[dict], mistakes: dict, sections: dict) -> None:
     if all(line["aspect"] == "to do" for line in lines):
         raise AutotestFailure(lines[0]["message"])
-    own = [name for name, mistake in catalogue.items() if mistake["cell"] == cell_name]
+    own = [name for name, mistake in mistakes.items() if mistake["cell"] == cell_name]
     name = recognise(lines, own, _recognised)
     if name:
         _recognised.append(name)
@@ -981,20 +983,23 @@ def _report(cell_name: str, lines: list[dict], catalogue: dict) -> None:
         print(f"    {line['message']}")
         if name and not told:
             told = True
-            explanation = explain({"name": name, **catalogue[name]}, line["expression"])
+            explanation = explain({"name": name, **mistakes[name]}, line["expression"])
             print("    " + explanation.replace("\n", "\n    "))
     if earned < total:
+        section = mistakes[name]["section"] if name else sections.get(cell_name)
+        if section:
+            print(f"Read again: {section}")
         raise AutotestFailure(f"Not yet: {_shown(earned)} of {_shown(total)} points in this cell.")
 
 
-def install(catalogue_text: str) -> None:
-    """Make `%%autotest` known to the notebook. catalogue_text: the exercise's mistakes, packed."""
+def install(course_text: str) -> None:
+    """Make `%%autotest` known to the notebook. course_text: packed, what `run_cell` needs."""
     from IPython import get_ipython
 
     shell = get_ipython()
-    catalogue = unpack(catalogue_text)
+    course = unpack(course_text)
 
     def autotest(line: str, cell: str) -> None:
-        run_cell(line.strip(), cell, dict(shell.user_ns), catalogue)
+        run_cell(line.strip(), cell, dict(shell.user_ns), course)
 
     shell.register_magic_function(autotest, magic_kind="cell")

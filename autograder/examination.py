@@ -169,9 +169,7 @@ class _Sitting:
                 told = True
                 line["mistake"] = name
                 mistake = self._catalogue[name]
-                told_here = autotest.explain(mistake, line["expression"])
-                # the section stands below, by its title
-                line["message"] += "\n" + told_here.partition("\nRead again:")[0]
+                line["message"] += "\n" + autotest.explain(mistake, line["expression"])
         label = self._catalogue[name]["section"] if name else self._section_of.get(here)
         _write_verdict(cell, lines, "".join(printed), self._sections.get(label))
 

@@ -23,7 +23,7 @@ from traitlets.config import Config, PyFileConfigLoader
 
 from autograder import reference
 from autograder.catalogue import ROOT, CatalogueError, exercise_names
-from autograder.source import as_checks, source_notebook
+from autograder.source import as_checks, source_notebook, told_to_students
 
 EXERCISES = ROOT / "exercises"
 COURSE = ROOT / "course"
@@ -163,6 +163,12 @@ def inputs_digest(exercise: str) -> str:
     return digest.hexdigest()
 
 
+def build_stamp(exercise: str) -> str:
+    """What `build` compares: an exercise is built anew also where its ways back to the book changed."""
+    told = json.dumps(told_to_students(exercise))
+    return hashlib.sha256((inputs_digest(exercise) + told).encode()).hexdigest()
+
+
 GENERATORS = ("autotest", "baking", "catalogue", "generation", "reference", "source")
 
 
@@ -181,7 +187,7 @@ def build(exercises: Sequence[str] | None = None, force: bool = False) -> list[s
         name
         for name in names
         if force
-        or stamps.get(name) != inputs_digest(name)
+        or stamps.get(name) != build_stamp(name)
         or not (EXERCISES / name / f"{name}.ipynb").exists()
     ]
     if not stale:
@@ -199,7 +205,7 @@ def build(exercises: Sequence[str] | None = None, force: bool = False) -> list[s
             if old.exists():
                 old.rename(Path(aside) / f"{name}.old")
             shutil.move(str(new), old)
-    stamps.update({name: inputs_digest(name) for name in stale})
+    stamps.update({name: build_stamp(name) for name in stale})
     stamp_file.write_text(json.dumps(stamps, indent=1))
     return stale
 

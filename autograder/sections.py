@@ -45,6 +45,15 @@ def book_url() -> str:
     return os.environ.get("BOOK_URL", "")
 
 
+def readings() -> dict[str, str]:
+    """What a student is told to read, by label: the place, and its address where that is known."""
+    book = book_url()
+    return {
+        label: f"{section.place}: {section.address(book)}" if book else section.place
+        for label, section in book_sections().items()
+    }
+
+
 def _plain(title: str) -> str:
     """A heading without its markup; formulas keep what can be read aloud."""
     return re.sub(r"\\sqrt\{(\w+)\}", r"√\1", re.sub(r"\{\w+\}(?=`)", "", title)).translate(

@@ -15,9 +15,11 @@ from autograder.catalogue import (
     CatalogueError,
     definition_source,
     mistakes,
+    sections,
     solution_path,
     without_markers,
 )
+from autograder.sections import readings
 
 AUTOTEST_LINE = re.compile(r"^\s*#+\s*(?P<points>[\d.]+)p AUTOTEST\s+(?P<expression>.+?)\s*$")
 BUILT_SO_FAR = "# What you have built so far"
@@ -110,29 +112,44 @@ def _locked_cell(grade_id: str, source: str) -> NotebookNode:
     return cell
 
 
-def checker_cell(exercise: str) -> NotebookNode:
-    """The locked cell that carries the course's checks and the exercise's mistakes, packed."""
-    catalogue = {
-        mistake.name: {
-            "function": mistake.function,
-            "cell": mistake.cell,
-            "means": mistake.means,
-            "hint": mistake.hint,
-            "section": mistake.section,
-        }
-        for mistake in mistakes(exercise)
+def told_to_students(exercise: str) -> dict:
+    """What a failed check can tell: {"mistakes": by name, "sections": where to read again, by cell}."""
+    places = readings()
+    labels = [*(mistake.section for mistake in mistakes(exercise)), *sections(exercise).values()]
+    unknown = sorted({label for label in labels if label not in places})
+    if unknown:
+        raise CatalogueError(
+            f"solutions/catalogue/{exercise}.py sends students to {', '.join(map(repr, unknown))}: no "
+            "section of the book has that label."
+        )
+    return {
+        "mistakes": {
+            mistake.name: {
+                "function": mistake.function,
+                "cell": mistake.cell,
+                "means": mistake.means,
+                "hint": mistake.hint,
+                "section": places[mistake.section],
+            }
+            for mistake in mistakes(exercise)
+        },
+        "sections": {cell: places[label] for cell, label in sections(exercise).items()},
     }
+
+
+def checker_cell(exercise: str) -> NotebookNode:
+    """The locked cell that carries the course's checks and what they tell, packed."""
     program = (ROOT / "autograder" / "autotest.py").read_text(encoding="utf-8")
-    source = f"""{CHECKER_NOTE}def install_checks(program, catalogue):
+    source = f"""{CHECKER_NOTE}def install_checks(program, course):
     import base64, json, types, zlib
 
     module = types.ModuleType("autotest")
     source = json.loads(zlib.decompress(base64.b85decode(program)))
     exec(compile(source, "autotest.py", "exec"), module.__dict__)
-    module.install(catalogue)
+    module.install(course)
 
 
-install_checks("{autotest.pack(program)}", "{autotest.pack(catalogue)}")"""
+install_checks("{autotest.pack(program)}", "{autotest.pack(told_to_students(exercise))}")"""
     return _locked_cell("checker", source)
 
 

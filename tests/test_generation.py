@@ -71,6 +71,8 @@ def test_an_exercise_has_no_outputs_no_markers_and_the_current_checks(exercise):
     packed = re.search(r'install_checks\("([^"]*)"', text.replace('\\"', '"'))[1]
     program = (ROOT / "autograder" / "autotest.py").read_text(encoding="utf-8")
     assert autotest.unpack(packed) == program
+    packed = re.findall(r'install_checks\("[^"]*", "([^"]*)"', text.replace('\\"', '"'))[-1]
+    assert autotest.unpack(packed) == source.told_to_students(exercise)
 
 
 def test_baked_numbers_have_ten_significant_digits(exercise):
@@ -181,6 +183,7 @@ def solution_with(monkeypatch, tmp_path, cell, grade='"points": 2'):
     for module in (source, reference, generation):
         monkeypatch.setattr(module, "solution_path", lambda name: path, raising=False)
         monkeypatch.setattr(module, "mistakes", lambda name: [], raising=False)
+        monkeypatch.setattr(module, "sections", lambda name: {}, raising=False)
     return "ch9_small"
 
 
@@ -266,3 +269,17 @@ def test_a_build_refuses_to_lose_edits(monkeypatch, tmp_path):
     (path.parent / "notes.txt").write_text("mine")
     with pytest.raises(CatalogueError, match=r"notes\.txt holds work"):
         generation.refuse_to_lose_edits()
+
+
+def test_a_way_back_to_a_section_that_is_not_there_is_refused(monkeypatch):
+    monkeypatch.setattr(source, "sections", lambda name: {"values": "ch2-nowhere"})
+    with pytest.raises(CatalogueError, match="'ch2-nowhere': no section"):
+        source.told_to_students("ch2_scaled_dot_product")
+
+
+def test_an_exercise_is_built_anew_for_another_address_of_the_book(monkeypatch):
+    before = generation.build_stamp("ch2_scaled_dot_product")
+    monkeypatch.setenv("BOOK_URL", "https://example.org/course")
+    assert generation.build_stamp("ch2_scaled_dot_product") != before
+    told = source.told_to_students("ch2_scaled_dot_product")["sections"]["softmax_values"]
+    assert told.endswith("https://example.org/course/book/ch2_scaled_dot_product.html#ch2-softmax")
