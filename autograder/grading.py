@@ -81,36 +81,37 @@ def register(exercise: str, db_url: str, rerelease: bool = False) -> None:
     Raises CatalogueError when the exercise has changed since submissions to it were graded.
     """
     release = released(exercise)
-    with explained(db_url), Gradebook(db_url) as gradebook:
+    with explained(db_url):
+        with Gradebook(db_url) as gradebook:
+            try:
+                submissions = gradebook.find_assignment(exercise).submissions
+                only_samples = all(s.student.id.startswith(SAMPLE_PREFIX) for s in submissions)
+                gradebook.find_notebook(exercise, exercise)
+                known = True
+            except MissingEntry:
+                only_samples, known = True, False
+        if known:
+            try:
+                check_release(exercise, release, db_url)
+                return
+            except CatalogueError:
+                if not (rerelease or only_samples):
+                    raise
+                if only_samples:
+                    with Gradebook(db_url) as gradebook:
+                        gradebook.remove_assignment(exercise)
+        with Gradebook(db_url) as gradebook:
+            gradebook.update_or_create_assignment(exercise)
+        resources = {"nbgrader": {"notebook": exercise, "assignment": exercise, "db_url": db_url}}
+        notebook = nbformat.from_dict(json.loads(json.dumps(release)))
         try:
-            submissions = gradebook.find_assignment(exercise).submissions
-            only_samples = all(s.student.id.startswith(SAMPLE_PREFIX) for s in submissions)
-            gradebook.find_notebook(exercise, exercise)
-            known = True
-        except MissingEntry:
-            only_samples, known = True, False
-    if known:
-        try:
-            check_release(exercise, release, db_url)
-            return
-        except CatalogueError:
-            if not (rerelease or only_samples):
-                raise
-            if only_samples:
-                with Gradebook(db_url) as gradebook:
-                    gradebook.remove_assignment(exercise)
-    with Gradebook(db_url) as gradebook:
-        gradebook.update_or_create_assignment(exercise)
-    resources = {"nbgrader": {"notebook": exercise, "assignment": exercise, "db_url": db_url}}
-    notebook = nbformat.from_dict(json.loads(json.dumps(release)))
-    try:
-        SaveCells().preprocess(notebook, resources)
-    except RuntimeError as error:
-        raise CatalogueError(
-            f"{exercise}: cells were added or removed since submissions were graded, which nbgrader's "
-            "gradebook cannot take. To drop a question, keep its cell and set its points and those of "
-            "its lines to 0."
-        ) from error
+            SaveCells().preprocess(notebook, resources)
+        except RuntimeError as error:
+            raise CatalogueError(
+                f"{exercise}: cells were added or removed since submissions were graded, which nbgrader's "
+                "gradebook cannot take. To drop a question, keep its cell and set its points and those of "
+                "its lines to 0."
+            ) from error
 
 
 class Course:

@@ -105,11 +105,18 @@ class Recorder(Autograde):
             notebook = graded
             for step in self._steps:
                 notebook, resources = step.preprocess(notebook, resources)
-        target.parent.mkdir(parents=True, exist_ok=True)
         aside = target.with_suffix(".new")
-        aside.write_text(nbformat.writes(notebook), encoding="utf-8")
-        aside.chmod(0o444)
-        aside.replace(target)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            aside.write_text(nbformat.writes(notebook), encoding="utf-8")
+            aside.chmod(0o444)
+            aside.replace(target)
+        except OSError as error:
+            aside.unlink(missing_ok=True)
+            raise CatalogueError(
+                f"{target} can't be written: {error.strerror}. Mend this and run the command again: what "
+                "was graded before is kept, this submission is graded again."
+            ) from error
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import stat
@@ -88,17 +89,9 @@ def companions(folder: Path, notebook: str) -> tuple[dict[str, bytes], list[str]
     """The ordinary files that lie beside a notebook, within limits, and remarks on what was left out."""
     found: dict[str, bytes] = {}
     left: list[str] = []
-    entries: list[str] = []
-    if folder.is_dir() and not folder.is_symlink():
-        with os.scandir(folder) as listing:
-            for number, entry in enumerate(listing):
-                if number >= MAX_FILES:
-                    break
-                if entry.is_file(follow_symlinks=False):
-                    entries.append(entry.name)
-    for name in sorted(set(entries) - {notebook, "timestamp.txt"}):
-        if len(found) >= MAX_COMPANIONS:
-            left.append(name)
+    for name in sorted(_files(folder) - {notebook, "timestamp.txt"}):
+        if len(found) >= MAX_COMPANIONS or not name.isprintable():
+            left.append(name.encode(errors="replace").decode())
             continue
         try:
             found[name] = _content(folder / name, MAX_COMPANION, "file")
@@ -111,6 +104,18 @@ def companions(folder: Path, notebook: str) -> tuple[dict[str, bytes], list[str]
         f"Not all files beside the notebook were used (at most {MAX_COMPANIONS}, of at most "
         f"{MAX_COMPANION / 1e6:g} MB): without {shown}."
     ]
+
+
+def _files(folder: Path) -> set[str]:
+    """Names of the ordinary files in a folder; none when it is a link or goes away meanwhile."""
+    if folder.is_symlink():
+        return set()
+    try:
+        with os.scandir(folder) as listing:
+            some = itertools.islice(listing, MAX_FILES)
+            return {entry.name for entry in some if entry.is_file(follow_symlinks=False)}
+    except OSError:
+        return set()
 
 
 def _text(source: Any) -> str:

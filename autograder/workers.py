@@ -112,6 +112,8 @@ class LocalCrew:
             context.set_forkserver_preload(["autograder.workers", "autograder.preload"])
             with warm.clean_environment():
                 forkserver.ensure_running()
+        # what else this process has started is none of a crew's business
+        self._others = set(multiprocessing.active_children())
         own = (str(self._folder / "kernels"),)
         self._pool = ProcessPoolExecutor(self._workers, context, initializer=_begin, initargs=own)
 
@@ -122,7 +124,7 @@ class LocalCrew:
     def stop(self) -> None:
         """End what runs."""
         self._pool.shutdown(wait=False, cancel_futures=True)
-        for process in multiprocessing.active_children():
+        for process in set(multiprocessing.active_children()) - self._others:
             process.terminate()
             process.join()
 

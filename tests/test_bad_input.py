@@ -1,9 +1,14 @@
 """Whatever is submitted, the run goes on, and a score with a reason is recorded."""
 
+import contextlib
 import copy
 import dataclasses
 import json
 import os
+import resource
+import shutil
+import sqlite3
+import threading
 from pathlib import Path
 
 import nbformat
@@ -13,6 +18,8 @@ from nbgrader.api import Gradebook
 
 from autograder import report
 from autograder.audit import left_running
+from autograder.catalogue import CatalogueError
+from autograder.examination import examined
 from autograder.grading import Course, grade_class, write_feedback
 from autograder.sample import answer_cell, reference_answers, solved
 
@@ -67,6 +74,19 @@ def only_other_files(folder):
 def folder_is_a_file(folder):
     folder.rmdir()
     folder.write_text("a file")
+
+
+@submission(FULL, "Not all files beside the notebook were used")
+def ten_thousand_files(folder):
+    save(folder, right())
+    for number in range(10_000):
+        (folder / f"{number}.txt").write_text("")
+
+
+@submission(FULL, "Not all files beside the notebook were used")
+def names_that_are_no_text(folder):
+    save(folder, right())
+    Path(os.fsdecode(os.fsencode(folder) + b"/\xff\n.txt")).write_text("a file")
 
 
 @submission(FULL, "its name should be")
@@ -299,6 +319,121 @@ def test_the_summary_gives_a_reason_for_every_lost_point(graded):
 
 def test_nothing_is_left_running(graded):
     assert left_running() == set()
+
+
+# What changes meanwhile -------------------------------------------------------------------------
+
+
+def test_a_folder_that_changes_while_it_is_read_ends_no_run(tmp_path):
+    course = class_of(tmp_path, ["honest"])
+    folder, done = course.folder("submitted", "honest", EXERCISE), threading.Event()
+    text = (folder / NAME).read_text(encoding="utf-8")
+
+    def change():
+        while not done.is_set():
+            (folder / NAME).write_text(text[: len(text) // 2], encoding="utf-8")
+            (folder / "data.csv").write_text("1, 2")
+            folder.rename(folder.with_name("away"))
+            folder.mkdir()
+            folder.rmdir()
+            folder.with_name("away").rename(folder)
+            (folder / "data.csv").unlink()
+            (folder / NAME).write_text(text, encoding="utf-8")
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        found = [course.submission("honest", EXERCISE) for _ in range(300)]
+    finally:
+        done.set()
+        thread.join()
+    assert any(one.cells for one in found)
+    assert all(one.cells or one.remarks for one in found)
+    assert course.submission("honest", EXERCISE).cells
+
+
+def test_what_changes_after_it_was_read_is_graded_next_time(tmp_path, monkeypatch):
+    course = class_of(tmp_path, ["honest"])
+    path = course.folder("submitted", "honest", EXERCISE) / NAME
+    record = Course.record
+
+    def changed(self, student, exercise, graded):
+        path.write_text("{}", encoding="utf-8")
+        record(self, student, exercise, graded)
+
+    monkeypatch.setattr(Course, "record", changed)
+    (first,) = grade_class(course, [EXERCISE])
+    assert first["score"] == first["points"]
+    monkeypatch.setattr(Course, "record", record)
+    (second,) = grade_class(course, [EXERCISE])
+    assert second["score"] == 0
+
+
+# A gradebook that can't be written --------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def half_graded(tmp_path_factory):
+    """A course with one student graded, and what another, not yet recorded, has got."""
+    course = class_of(tmp_path_factory.mktemp("class"), ["honest"])
+    grade_class(course, [EXERCISE])
+    SUBMISSIONS["honest"][0](course.folder("submitted", "late", EXERCISE))
+    found = course.submission("late", EXERCISE)
+    return course, examined(course.paper(EXERCISE), found, course.limits)
+
+
+def in_gradebook(course):
+    with Gradebook(course.db_url) as gradebook:
+        return {s.student.id: s.score for s in gradebook.assignment_submissions(EXERCISE)}
+
+
+@contextlib.contextmanager
+def locked(course):
+    with contextlib.closing(sqlite3.connect(course.home / "gradebook.db")) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        yield
+
+
+@contextlib.contextmanager
+def full(course):
+    """No file of this process may grow."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@contextlib.contextmanager
+def no_room_for_the_notebook(course):
+    place = course.home / "autograded" / "late"
+    place.write_text("in the way")
+    yield
+    place.unlink()
+
+
+@pytest.mark.parametrize(
+    ("trouble", "words"),
+    [
+        (locked, "gradebook.*can't be used: database is locked.*kept"),
+        (full, "gradebook.*can't be used: .*kept"),
+        (no_room_for_the_notebook, "late.*can't be written: .*kept"),
+    ],
+)
+def test_a_grade_that_cannot_be_written_is_told_and_written_later(half_graded, trouble, words):
+    course, notebook = half_graded
+    before = course.result("honest", EXERCISE)
+    with trouble(course), pytest.raises(CatalogueError, match=words):
+        course.record("late", EXERCISE, notebook)
+    assert not course.graded_notebook("late", EXERCISE).exists()
+    course.record("late", EXERCISE, notebook)
+    points = before["points"]
+    assert in_gradebook(course) == {"honest": points, "late": points}
+    assert course.result("honest", EXERCISE) == before
+    shutil.rmtree(course.home / "autograded" / "late")
+    with Gradebook(course.db_url) as gradebook:
+        gradebook.remove_submission(EXERCISE, "late")
 
 
 # An interrupted run -----------------------------------------------------------------------------

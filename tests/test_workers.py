@@ -125,6 +125,17 @@ def test_a_worker_killed_on_this_machine_loses_nothing(graded):
     assert multiprocessing.active_children() == []
 
 
+def test_a_crew_ends_none_but_its_own(tmp_path):
+    other = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
+    other.start()
+    try:
+        grade_class(handed_in(tmp_path, 1), [EXERCISE], means=Means(workers=1))
+        assert multiprocessing.active_children() == [other]
+    finally:
+        other.terminate()
+        other.join()
+
+
 def test_a_submission_finds_a_folder_for_files_that_pass(tmp_path):
     course = handed_in(tmp_path, 1)
     path = course.folder("submitted", "s0", EXERCISE) / f"{EXERCISE}.ipynb"
