@@ -16,7 +16,7 @@ import nbformat
 import sqlalchemy
 from nbformat import NotebookNode
 from nbgrader import utils
-from nbgrader.api import Gradebook
+from nbgrader.api import Gradebook, InvalidEntry
 from nbgrader.converters import Autograde, autograde
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import latesubmissions, saveautogrades
@@ -112,7 +112,8 @@ class Recorder(Autograde):
             aside.chmod(0o444)
             aside.replace(target)
         except OSError as error:
-            aside.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                aside.unlink()
             raise CatalogueError(
                 f"{target} can't be written: {error.strerror}. Mend this and run the command again: what "
                 "was graded before is kept, this submission is graded again."
@@ -124,7 +125,7 @@ def explained(url: str) -> Iterator[None]:
     """Turn the database's errors into one that says what to do."""
     try:
         yield
-    except sqlalchemy.exc.SQLAlchemyError as error:
+    except (sqlalchemy.exc.SQLAlchemyError, InvalidEntry) as error:
         reason = str(getattr(error, "orig", None) or error).strip().split("\n")[0]
         shown = sqlalchemy.engine.make_url(url).render_as_string()
         raise CatalogueError(
