@@ -17,6 +17,7 @@ import hashlib
 import json
 import math
 import sys
+import sysconfig
 import traceback
 import warnings
 import zlib
@@ -511,13 +512,16 @@ def evaluate(
 
 
 def _encode_error(error: BaseException) -> dict:
-    frames = traceback.extract_tb(error.__traceback__)
+    # the last line of the student's own, not that of a library which it calls
+    library = tuple(sysconfig.get_paths()[kind] for kind in ("stdlib", "purelib", "platlib"))
     at = ""
-    for frame in frames:
-        if frame.line and "autotest" not in frame.filename:
+    for frame in traceback.extract_tb(error.__traceback__):
+        if (
+            frame.line
+            and not frame.filename.startswith(library)
+            and "autotest" not in frame.filename
+        ):
             at = frame.line
-        if "site-packages" in frame.filename:
-            break
     return {
         "kind": "error",
         "name": type(error).__name__,

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import runpy
 
 import numpy as np
 import pytest
@@ -281,3 +282,18 @@ def test_a_share_of_a_list_can_be_asked_for():
         assert not judged(other)["passed"]
     error = autotest.evaluate("1 / 0", {}, 0)
     assert autotest.judge(expected, error)["aspect"] == "error"
+
+
+def test_an_error_shows_the_last_line_of_the_students_own(tmp_path):
+    path = tmp_path / "answer.py"
+    path.write_text(
+        "import torch\n\n\nclass Answer(torch.nn.Module):\n    def forward(self, x):\n"
+        "        return torch.nn.functional.linear_cross_entropy_of_nothing(x)\n\n\n"
+        "class Deep(torch.nn.Module):\n    def forward(self, x):\n"
+        "        return torch.nn.functional.multi_head_attention_forward(x, x, x, 1, 1, *[None] * 6, x, x)\n"
+    )
+    names = runpy.run_path(str(path))
+    for name, line in (("Answer", "linear_cross"), ("Deep", "multi_head")):
+        value = autotest.evaluate(f"{name}()(1)", names, 0)["value"]
+        assert value["kind"] == "error"
+        assert value["at"].startswith(f"return torch.nn.functional.{line}"), value
