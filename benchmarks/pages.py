@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, Response
 
 CHROMIUM = Path("/usr/bin/chromium")
 ROUNDS = 5
@@ -83,8 +83,8 @@ def first_load(browser: Browser, address: str, slowdown: int = SLOWDOWN) -> dict
     page = context.new_page()
     context.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", {"rate": slowdown})
     page.add_init_script(OBSERVER)
-    responses: list = []
-    page.on("response", responses.append)
+    responses: list[Response] = []
+    page.on("response", lambda response: responses.append(response))
     page.goto(address)
     settle(page)
     page.wait_for_timeout(500)

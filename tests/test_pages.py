@@ -72,7 +72,7 @@ def visit(browser, address, **options):
 
     def listen(message):
         if message.type in ("error", "warning"):
-            troubles.append(message.text)
+            troubles.append(f"{message.location['url']}: {message.text}")
 
     context.route("**/*", watch)
     page.on("console", listen)
@@ -111,7 +111,7 @@ def test_page_at_every_width_light_and_dark(browser, site, icon_glyphs, name, wi
         assert icons and icons <= icon_glyphs
         for theme in ("light", "dark"):
             page.emulate_media(color_scheme=theme)
-            assert page.evaluate("document.documentElement.dataset.theme") == theme
+            page.locator(f"html[data-theme={theme}]").wait_for()
             assert page.evaluate("document.documentElement.scrollWidth") <= width
             for code in page.locator("pre:visible").all():
                 box = code.bounding_box()
@@ -143,8 +143,8 @@ def test_page_without_a_script(browser, site, name):
         for figure in page.locator("figure").all():
             assert figure.locator("svg:visible, td:visible").count() > 0
         # every word of the text is there to read, or one click on a <details> away
-        hidden = page.locator("article").evaluate(
-            """article => [...article.querySelectorAll("p, li, pre, td")].filter(node =>
+        hidden = page.evaluate(
+            """() => [...document.querySelectorAll("article :is(p, li, pre, td)")].filter(node =>
                 node.textContent.trim() && !node.checkVisibility()
                 && !node.closest("details:not([open])")).map(node => node.textContent)"""
         )

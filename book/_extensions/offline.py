@@ -62,6 +62,15 @@ def offer_notebook(
         context["ipynb_source"] = f"{page}.ipynb"
 
 
+def spare_mathjax(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
+) -> None:
+    """Take MathJax off a page without formulas; Sphinx asks the pages below it, too."""
+    if 'class="math' not in context.get("body", ""):
+        scripts = context["script_files"]
+        context["script_files"] = [file for file in scripts if "mathjax" not in str(file.filename)]
+
+
 def icon_font(path: Path, characters: set[int]) -> str:
     """The glyphs of some characters as a font that fits into a style sheet.
 
@@ -132,5 +141,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("html-page-context", plain_citation_roles)
     # before the theme makes its download button
     app.connect("html-page-context", offer_notebook, priority=400)
+    # after Sphinx has added it
+    app.connect("html-page-context", spare_mathjax, priority=600)
     app.connect("build-finished", keep_icons_in_use)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
