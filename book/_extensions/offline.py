@@ -1,16 +1,24 @@
 """Sphinx extension: a book that is complete without a network and whose cells are never stale."""
 
+import base64
+import io
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
+from fontTools import subset
+from fontTools.ttLib import TTFont
 from pybtex.plugin import register_plugin
 from pybtex.style.formatting.plain import Style
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
 VENDOR = Path(__file__).parent.parent / "_vendor"
+
+ICON_RULE = re.compile(r'((?:\.fa-[\w-]+:before,?)+)\{content:"\\([0-9a-f]+) ?"\}')
+ICON_NAME = re.compile(r"\bfa-([a-z0-9-]+)")
 
 
 class ByAuthor(Style):
@@ -54,6 +62,78 @@ def offer_notebook(
         context["ipynb_source"] = f"{page}.ipynb"
 
 
+def spare_mathjax(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
+) -> None:
+    """Take MathJax off a page without formulas; Sphinx asks the pages below it, too."""
+    if 'class="math' not in context.get("body", ""):
+        scripts = context["script_files"]
+        context["script_files"] = [file for file in scripts if "mathjax" not in str(file.filename)]
+
+
+def icon_font(path: Path, characters: set[int]) -> str:
+    """The glyphs of some characters as a font that fits into a style sheet.
+
+    The font has no name: its licence keeps the name for the whole of it.
+
+    Args:
+        path: the font file with all icons.
+        characters: code points; those the font lacks, such as the logos of brands, are left out.
+
+    Returns:
+        The font's address, which starts with `data:`.
+    """
+    font = TTFont(path, recalcTimestamp=False)
+    subsetter = subset.Subsetter(subset.Options(name_IDs=[], layout_features=[]))
+    subsetter.populate(unicodes=characters)
+    subsetter.subset(font)
+    font.flavor = "woff"
+    file = io.BytesIO()
+    font.save(file)
+    return "data:font/woff;base64," + base64.b64encode(file.getvalue()).decode()
+
+
+def keep_icons_in_use(app: Sphinx, exception: Exception | None) -> None:
+    """Leave of the theme's 2000 icons those that pages and styles show.
+
+    The theme brings them as a script of 1.5 MB, which the template leaves out, and as fonts. The
+    icons in use become a font of a few kilobytes in the style sheet itself, so that no page waits
+    for them and a page opened from disk has them, too. Screen readers do not read icons out.
+    """
+    if exception or app.builder.name != "html":
+        return
+    static = Path(app.outdir) / "_static"
+    pages = [path.read_text(encoding="utf-8") for path in Path(app.outdir).rglob("*.html")]
+    names = {name for page in pages for name in ICON_NAME.findall(page)}
+
+    def rule_if_in_use(rule: re.Match[str]) -> str:
+        return rule[0] if names & {*ICON_NAME.findall(rule[1])} else ""
+
+    sheets = {path: path.read_text(encoding="utf-8") for path in (static / "styles").glob("*.css")}
+    for path, sheet in sheets.items():
+        sheet = ICON_RULE.sub(rule_if_in_use, sheet)
+        sheet = re.sub(r"@font-face\{[^}]*Font Awesome[^}]*\}", "", sheet)
+        sheet = re.sub(r"Font Awesome\\? 6 Free", "Icons", sheet)
+        sheets[path] = re.sub(
+            r'content:("\\[ef][0-9a-f]{3}"|var\(--pst-icon-[\w-]+\))', r'\g<0>;\g<0>/""', sheet
+        )
+    everything = "".join(sheets.values())
+    characters = {ord(character) for character in re.findall("[\ue000-\uf8ff]", everything)}
+    characters |= {int(code, 16) for code in re.findall(r'"\\([ef][0-9a-f]{3})"', everything)}
+    font = icon_font(static / "vendor/fontawesome/webfonts/fa-solid-900.ttf", characters)
+    theme = static / "styles" / "pydata-sphinx-theme.css"
+    sheets[theme] += (
+        "/*! Icons: some of Font Awesome Free 6.5.2, copyright 2024 Fonticons, Inc., "
+        "https://fontawesome.com/license/free, icons CC BY 4.0, font SIL OFL 1.1 */"
+        f"@font-face{{font-family:Icons;font-weight:900;src:url({font})}}"
+    )
+    for path, sheet in sheets.items():
+        path.write_text(sheet, encoding="utf-8")
+    shutil.rmtree(static / "vendor")
+    for path in (static / "scripts").glob("fontawesome.js*"):
+        path.unlink()
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     register_plugin("pybtex.style.formatting", "by_author", ByAuthor)
     app.connect("config-inited", use_keyed_cache)
@@ -61,4 +141,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("html-page-context", plain_citation_roles)
     # before the theme makes its download button
     app.connect("html-page-context", offer_notebook, priority=400)
+    # after Sphinx has added it
+    app.connect("html-page-context", spare_mathjax, priority=600)
+    app.connect("build-finished", keep_icons_in_use)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,178 @@
+"""Every page of the built book in a real browser: narrow and wide, light and dark, offline, from
+disk, without a script."""
+
+import base64
+import contextlib
+import io
+import re
+
+import pytest
+from fontTools.ttLib import TTFont
+
+from autograder import book
+from autograder.catalogue import ROOT
+from benchmarks.pages import BARS, CHROMIUM, first_load, served, settle
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-core")
+
+pytestmark = [
+    pytest.mark.xdist_group("book"),  # as the other tests of the built book: one builds it
+    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser: {CHROMIUM} is missing"),
+]
+
+CHAPTERS = sorted(path.stem for path in (ROOT / "book").glob("ch*.md"))
+NAMES = [f"book/{path.stem}" for path in sorted((ROOT / "book").glob("*.md"))]
+NAMES += ["search", "genindex"]
+
+FORMULAS = """() => ({
+    written: document.querySelectorAll(".math").length,
+    set: document.querySelectorAll(".math mjx-container").length,
+    wrong: [...document.querySelectorAll("mjx-merror")].map(node => node.textContent),
+    fonts: [...document.fonts].filter(font => font.status === "error").map(font => font.family),
+})"""
+
+# Both themes and both layouts in full, and all colours: the themes differ in nothing else, and a page
+# has no part at 768 that it has not at 390 or 1280.
+COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"]}
+AXE = {(1280, "light"): {}, (390, "dark"): {}, (1280, "dark"): COLOURS}
+
+# every character of an icon font that an element, or what is drawn before or after it, shows
+ICONS = """() => [...document.querySelectorAll("*")].flatMap(node =>
+    ["::before", "::after"].flatMap(part =>
+        [...getComputedStyle(node, part).content].map(sign => sign.codePointAt(0))
+            .filter(code => code >= 0xe000 && code <= 0xf8ff)))"""
+
+
+@pytest.fixture(scope="module")
+def site():
+    """The address of the book, built if it is not up to date."""
+    book.build()
+    with served(book.HTML) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as tools:
+        browser = tools.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@contextlib.contextmanager
+def visit(browser, address, **options):
+    """Open a page with every other origin closed; nothing may be asked of them, or go wrong."""
+    context = browser.new_context(**options)
+    page = context.new_page()
+    troubles = []
+    origin = re.match(r"https?://[^/]*/|file://", address)[0]
+
+    def watch(route):
+        if route.request.url.startswith((origin, "data:")):
+            route.continue_()
+        else:
+            troubles.append(route.request.url)
+            route.abort()
+
+    def listen(message):
+        if message.type in ("error", "warning"):
+            troubles.append(f"{message.location['url']}: {message.text}")
+
+    context.route("**/*", watch)
+    page.on("console", listen)
+    page.on("pageerror", lambda error: troubles.append(str(error)))
+    page.on("requestfailed", lambda request: troubles.append(f"failed: {request.url}"))
+    page.goto(address)
+    yield page
+    context.close()
+    assert not troubles
+
+
+def check_formulas(page):
+    formulas = page.evaluate(FORMULAS)
+    assert formulas["set"] == formulas["written"]
+    assert not formulas["wrong"] and not formulas["fonts"]
+
+
+@pytest.fixture(scope="module")
+def icon_glyphs(site):
+    """The characters that the style sheet's own font of icons can draw."""
+    sheet = (book.HTML / "_static/styles/pydata-sphinx-theme.css").read_text(encoding="utf-8")
+    fonts = re.findall(r"font-family:Icons;[^}]*base64,([^)]*)\)", sheet)
+    assert len(fonts) == 1
+    return {*TTFont(io.BytesIO(base64.b64decode(fonts[0]))).getBestCmap()}
+
+
+@pytest.mark.parametrize("width", [390, 768, 1280])
+@pytest.mark.parametrize("name", NAMES)
+def test_page_at_every_width_light_and_dark(browser, site, icon_glyphs, name, width):
+    viewport = {"width": width, "height": 800}
+    address = f"{site}{name}.html"
+    with visit(browser, address, viewport=viewport, reduced_motion="reduce") as page:
+        settle(page)
+        check_formulas(page)
+        icons = {*page.evaluate(ICONS)}
+        assert icons and icons <= icon_glyphs
+        for theme in ("light", "dark"):
+            page.emulate_media(color_scheme=theme)
+            page.locator(f"html[data-theme={theme}]").wait_for()
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            for code in page.locator("pre:visible").all():
+                box = code.bounding_box()
+                assert box["x"] >= 0 and box["x"] + box["width"] <= width
+            if (width, theme) in AXE:
+                result = axe.Axe().run(page, options=AXE[width, theme]).response
+                assert result["passes"]
+                for found in result["violations"]:
+                    raise AssertionError(f"{theme}: {found['help']}: {found['nodes'][0]['html']}")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_page_opened_from_disk(browser, site, name):
+    address = (book.HTML / f"{name}.html").as_uri()
+    with visit(browser, address, offline=True) as page:
+        settle(page)
+        check_formulas(page)
+        figures = page.locator("figure.widget:not(.map)")
+        assert figures.locator(".live").count() == figures.count()
+        assert page.locator("figure svg:visible").count() >= page.locator("figure.plot").count()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_page_without_a_script(browser, site, name):
+    with visit(browser, f"{site}{name}.html", java_script_enabled=False) as page:
+        assert page.locator("main h1:visible").inner_text()
+        assert page.locator("main p:visible").count() > 0
+        for formula in page.locator("main .math:visible").all_inner_texts():
+            assert re.fullmatch(r"\s*\\[(\[].+\\[)\]]\s*", formula, re.DOTALL)
+        for figure in page.locator("figure").all():
+            assert figure.locator("svg:visible, td:visible").count() > 0
+        # every word of the text is there to read, or one click on a <details> away
+        hidden = page.evaluate(
+            """() => [...document.querySelectorAll("article :is(p, li, pre, td)")].filter(node =>
+                node.textContent.trim() && !node.checkVisibility()
+                && !node.closest("details:not([open])")).map(node => node.textContent)"""
+        )
+        assert not hidden
+
+
+def test_answers_of_the_quizzes_are_hidden_until_asked_for_and_open_without_a_script(browser, site):
+    address = f"{site}book/{CHAPTERS[0]}.html"
+    answers = ".admonition.dropdown > p:last-child"
+    with visit(browser, address) as page:
+        settle(page)
+        answer = page.locator(answers).last
+        assert not answer.evaluate("node => node.checkVisibility({opacityProperty: true})")
+    with visit(browser, address, java_script_enabled=False) as page:
+        assert page.locator(answers).count() > 2
+        assert page.locator(answers).last.is_visible()
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_page_is_light(browser, site, chapter):
+    load = first_load(browser, f"{site}book/{chapter}.html", slowdown=1)
+    assert load["bytes"] <= BARS["bytes"]
+    text = (book.HTML / "book" / f"{chapter}.html").read_text(encoding="utf-8")
+    figures = re.findall(r"<figure.*?</figure>", text, re.DOTALL)
+    assert figures and sum(len(figure.encode()) for figure in figures) <= 300_000
