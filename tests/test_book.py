@@ -142,6 +142,12 @@ def test_every_page_says_what_a_reader_can_do_after_it(pages):
         seen.add(found)
 
 
+def test_figures_weigh_little(pages):
+    for path in pages:
+        figures = re.findall(r"<figure.*?</figure>", path.read_text(encoding="utf-8"), re.DOTALL)
+        assert sum(len(figure.encode()) for figure in figures) <= 300_000, path.name
+
+
 def test_no_page_shows_an_error_or_a_warning(pages):
     for path in pages:
         text = path.read_text(encoding="utf-8")
