@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from autograder.catalogue import ROOT, CatalogueError
+from autograder.sections import book_url
 
 BUILD = ROOT / "_build"
 HTML = BUILD / "html"
@@ -33,7 +34,8 @@ def imported_code_digest() -> str:
 def _everything_digest() -> str:
     paths = [*(ROOT / "book").rglob("*"), ROOT / "_config.yml", ROOT / "_toc.yml"]
     exercises = [*(ROOT / "exercises").rglob("*.ipynb")]
-    return _digest([*paths, *exercises]) + imported_code_digest()
+    # pages name their own address
+    return _digest([*paths, *exercises]) + imported_code_digest() + book_url()
 
 
 def build(clean: bool = False) -> bool:

@@ -33,13 +33,19 @@ COLOURS = {
 INK = "#010203"  # the page's text colour
 INK_ON_CELL = "#010204"  # black on a light page, white on a dark one
 
+# On a narrow screen a figure shrinks to this share of its size, where its words are 9 pixels high.
+# If it is still wider than the text on a phone, it scrolls in a box of its own.
+SMALLEST = 0.65
+PHONE = 358  # pixels
+
 STYLE = {
     "axes.edgecolor": INK,
     "axes.facecolor": "none",
     "axes.grid": False,
     "axes.labelcolor": INK,
     "axes.prop_cycle": mpl.cycler(
-        color=[COLOURS[name] for name in ("query", "key", "value", "output", "weights", "accent")]
+        # never those of query, key and value, which mean nothing else
+        color=[COLOURS[name] for name in ("output", "accent", "weights", "muted")]
     ),
     "axes.spines.right": False,
     "axes.spines.top": False,
@@ -67,7 +73,12 @@ _shown: Counter[str] = Counter()
 
 
 def show(fig: Figure, alt: str, caption: str) -> None:
-    """Display `fig` as one inline SVG with its caption, and close it.
+    """Display what `as_html` gives."""
+    display(as_html(fig, alt, caption))
+
+
+def as_html(fig: Figure, alt: str, caption: str) -> HTML:
+    """`fig` as one inline SVG with its caption; closes it.
 
     Args:
         fig: The figure.
@@ -82,8 +93,9 @@ def show(fig: Figure, alt: str, caption: str) -> None:
         raise ValueError("a figure needs an alternative text: show(fig, alt=..., caption=...)")
     if not caption:
         raise ValueError("a figure needs a caption: show(fig, alt=..., caption=...)")
-    display(HTML(_figure(fig, alt, caption)))
+    page = HTML(_figure(fig, alt, caption))
     plt.close(fig)
+    return page
 
 
 def heatmap(
@@ -207,12 +219,19 @@ def _figure(fig: Figure, alt: str, caption: str) -> str:
     opening = re.search(r"<svg\b[^>]*>", svg)[0]
     view_box = re.search(r'viewBox="([^"]*)"', opening)[1]
     width = float(view_box.split()[2]) * 4 / 3  # from points to pixels
+    least = SMALLEST * width
     svg = svg.replace(
         opening,
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
         f'viewBox="{view_box}" role="img" aria-label="{html.escape(alt)}" '
-        f'style="width: {width:.0f}px; max-width: 100%; height: auto; stroke-linejoin: round">',
+        f'style="width: {width:.0f}px; min-width: {least:.0f}px; max-width: 100%; height: auto; '
+        'stroke-linejoin: round">',
     )
+    if least > PHONE:
+        svg = (
+            f'<div class="scroll" role="group" tabindex="0" aria-label="{html.escape(caption)}" '
+            f'style="overflow-x: auto">{svg}</div>'
+        )
     return (
         f'<figure class="plot" id="{name}">\n{svg}'
         f"<figcaption>{html.escape(caption)}</figcaption>\n</figure>"

@@ -67,35 +67,53 @@ def calculator(
 def mask_painter(
     words: Sequence[str],
     exponentials: np.ndarray,
+    values: np.ndarray,
+    exchanged: tuple[np.ndarray, np.ndarray],
     length: int,
     weights: np.ndarray,
+    leaks: np.ndarray,
     caption: str,
 ) -> HTML:
-    """A mask to paint, in either polarity, and the weights that it leaves.
+    """A mask to paint, in either polarity, the weights that it leaves, and its leak matrix.
 
     Args:
         words: queries and keys, (T,).
         exponentials: the exponentials of the scores, positive integers, (T, T).
+        values: (T, dv).
+        exchanged: exponentials (T, T) and values (T, dv) that stand in column and row j when word j
+            is exchanged for another.
         length: how many of the words are real at the start; the rest is padding.
         weights: what is left when padding and future are hidden, (T, T).
+        leaks: with the same mask, how far output i moves when word j is exchanged, (T, T).
         caption: what to see in the figure.
     """
     T = len(words)
     mask = np.tril(np.ones((T, T), dtype=int)) * (np.arange(T) < length)
-    titles = {"exponentials": "exponentials of the scores", "mask": "mask", "weights": "weights"}
+    titles = {
+        "exponentials": "exponentials of the scores",
+        "mask": "mask",
+        "weights": "weights",
+        "leaks": "leak matrix: how far outputs move",
+    }
     names = [word if i < length else "pad" for i, word in enumerate(words)]
     sums = weights.sum(axis=1, keepdims=True)
     still = _parts(
         _table(titles["exponentials"], names, names, exponentials, "muted", 0),
         _table(titles["mask"], names, names, mask, "key", 0),
         _table(titles["weights"], names, [*names, "sum"], np.hstack([weights, sums]), "weights"),
+        _table(titles["leaks"], names, names, leaks, "output"),
     )
+    others, other_values = exchanged
     data = {
         "words": list(words),
         "exponentials": exponentials.tolist(),
+        "values": values.tolist(),
+        "others": others.tolist(),
+        "otherValues": other_values.tolist(),
         "length": length,
         "titles": titles,
         "readings": ["may attend, as in this course", "hidden, as in nn.MultiheadAttention"],
+        "places": ["before the softmax, as it should be", "after the softmax"],
     }
     return _figure("mask", "Mask painter", data, still, caption)
 

@@ -1,6 +1,7 @@
 """The built book: clean, whole, without solutions, without a word to another host."""
 
 import ast
+import html
 import html.parser
 import json
 import re
@@ -130,6 +131,23 @@ def test_images_have_alternative_text_and_figures_a_caption(pages):
             assert figures >= 2
 
 
+def test_every_page_says_what_a_reader_can_do_after_it(pages):
+    seen = set()
+    for path in pages:
+        text = path.read_text(encoding="utf-8")
+        (found,) = re.findall(r'<meta content="([^"]*)" name="description" */>', text)
+        assert 50 <= len(html.unescape(found)) <= 160, path.name
+        assert f'<meta property="og:description" content="{found}">' in text
+        assert found not in seen
+        seen.add(found)
+
+
+def test_figures_weigh_little(pages):
+    for path in pages:
+        figures = re.findall(r"<figure.*?</figure>", path.read_text(encoding="utf-8"), re.DOTALL)
+        assert sum(len(figure.encode()) for figure in figures) <= 300_000, path.name
+
+
 def test_no_page_shows_an_error_or_a_warning(pages):
     for path in pages:
         text = path.read_text(encoding="utf-8")
@@ -169,6 +187,13 @@ def test_the_cache_is_keyed_on_imported_code(monkeypatch, tmp_path):
     one = book.imported_code_digest()
     Path(tmp_path / "solutions" / "x.py").write_text("x = 2")
     assert book.imported_code_digest() != one
+
+
+def test_a_book_for_another_address_is_built_anew(monkeypatch):
+    monkeypatch.delenv("BOOK_URL", raising=False)
+    before = book._everything_digest()
+    monkeypatch.setenv("BOOK_URL", "https://example.org/course")
+    assert book._everything_digest() != before
 
 
 def test_reference_answers_would_be_recognised():

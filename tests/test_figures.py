@@ -70,6 +70,11 @@ def test_palette_has_the_agreed_names_and_enough_contrast(figures):
         assert contrast(colour, DARK) >= 3
 
 
+def test_lines_never_take_the_colours_of_query_key_and_value(figures):
+    taken = {figures.COLOURS[name] for name in ("query", "key", "value")}
+    assert not taken & set(mpl.rcParams["axes.prop_cycle"].by_key()["color"])
+
+
 # Machado, Oliveira and Fernandes (2009), doi:10.1109/TVCG.2009.113: how linear RGB looks to readers
 # without red, green or blue cones
 VISION = {
@@ -109,6 +114,20 @@ def test_show_writes_one_accessible_figure_and_closes_it(figures, shown):
     assert svg.get("aria-label") == 'A "zigzag" & more.'
     assert svg.get("viewBox") and svg.get("width") is None
     assert "max-width: 100%" in svg.get("style")
+
+
+@pytest.mark.parametrize("inches, scrolls", [(5.5, False), (7.5, True)])
+def test_words_stay_readable_on_a_phone(figures, shown, inches, scrolls):
+    fig = line_plot()
+    fig.set_size_inches(inches, 3)
+    figures.show(fig, alt="a line", caption='up & "down"')
+    (page,) = shown
+    width, least = (int(size) for size in re.findall(r"width: (\d+)px", page))
+    size = float(re.search(r"font-size: ([\d.]+)px; text-anchor: middle[^>]*>steps", page)[1])
+    assert size * 4 / 3 * least / width >= 9
+    # what does not fit scrolls by itself, also by keyboard
+    assert (least > 358) == ('tabindex="0"' in page) == scrolls
+    svg_of(page)
 
 
 def test_svg_takes_the_colours_and_the_font_of_the_page(figures, shown):

@@ -32,10 +32,26 @@ pytestmark = [
 
 WORDS = ["birds", "sing", "at", "dawn", "again"]
 EXPONENTIALS = np.random.RandomState(2).randint(1, 9, size=(5, 5))
+OTHERS = 9 - EXPONENTIALS
+VALUES, OTHER_VALUES = np.random.RandomState(2).randn(2, 5, 3)
 
 
-def mask_reference(mask):
-    return masked_softmax(torch.from_numpy(EXPONENTIALS).double().log(), mask).numpy()
+def mask_reference(mask, exponentials=EXPONENTIALS, afterwards=False):
+    scores = torch.from_numpy(exponentials).double().log()
+    weights = scores.softmax(dim=-1) * mask if afterwards else masked_softmax(scores, mask)
+    return weights.numpy()
+
+
+def leak_reference(mask, afterwards=False):
+    """How far each output moves when the key and the value of one word are exchanged."""
+    columns = []
+    for j in range(5):
+        keys, values = EXPONENTIALS.copy(), VALUES.copy()
+        keys[:, j], values[j] = OTHERS[:, j], OTHER_VALUES[j]
+        after = mask_reference(mask, keys, afterwards) @ values
+        before = mask_reference(mask, EXPONENTIALS, afterwards) @ VALUES
+        columns.append(np.abs(after - before).max(axis=1))
+    return np.stack(columns, axis=1)
 
 
 SCALES = {"none": [1, 1, 1], "1/sqrt(d)": [0.5, 0.125, 1 / 32], "1/d": [1 / 4, 1 / 64, 1 / 1024]}
@@ -100,7 +116,16 @@ def examples():
         "calculator": widgets.calculator(
             words, *(rng.randint(-2, 4, size=(4, n)).astype(float) for n in (3, 3, 2)), "Edit."
         ),
-        "mask": widgets.mask_painter(WORDS, EXPONENTIALS, 4, mask_reference(start), "Paint."),
+        "mask": widgets.mask_painter(
+            WORDS,
+            EXPONENTIALS,
+            VALUES,
+            (OTHERS, OTHER_VALUES),
+            4,
+            mask_reference(start),
+            leak_reference(start),
+            "Paint.",
+        ),
         "root": widgets.square_root([4, 64, 1024], MEASURED, SCALES, SCORES, "Slide."),
         "clock": widgets.position_clock(16, [100, 10000], 12, 5, "Turn."),
         "alignment": widgets.alignment_viewer(ALIGNMENTS, ["mean", "head 1", "head 2"], "Point."),
@@ -189,7 +214,7 @@ def opened(browser, files):
 def numbers(page, title):
     """The full numbers of the table with this caption; what is shown must be their rounding."""
     found = page.evaluate(
-        """title => [...document.querySelectorAll("table")]
+        """title => [...document.querySelectorAll(".live table")]
             .filter(table => table.caption.textContent.startsWith(title))
             .map(table => [...table.tBodies[0].rows].map(row =>
                 [...row.querySelectorAll("[data-value]")].map(cell =>
@@ -232,7 +257,7 @@ def test_calculator_computes_what_attention_computes(opened):
     taus = sorted([*np.geomspace(0.1, 100, 61), 3**0.5])
     now = {
         name: page.evaluate(
-            f"""[...document.querySelectorAll('table[data-tint="{name}"] tr:has(input)')].map(
+            f"""[...document.querySelectorAll('.live table[data-tint="{name}"] tr:has(input)')].map(
             row => [...row.querySelectorAll("input")].map(input => input.valueAsNumber))"""
         )
         for name in ("query", "key", "value")
@@ -281,11 +306,12 @@ def test_calculator_waits_for_a_number(opened):
     np.testing.assert_array_equal(calculator_shown(page)[2], before[2])
 
 
-def test_mask_painter_renormalises_like_masked_softmax(opened):
+def test_mask_painter_shows_weights_and_leaks(opened):
     page = opened("mask")
     rng = np.random.RandomState(3)
     mask = causal_mask(5) & (torch.arange(5) < 4)
     np.testing.assert_allclose(numbers(page, "weights")[:, :5], mask_reference(mask), atol=1e-6)
+    np.testing.assert_allclose(numbers(page, "leak matrix"), leak_reference(mask), atol=1e-6)
     length, padding, future, hidden = 4, True, True, False
     for setting in range(SETTINGS):
         if setting % 4 == 0:
@@ -300,17 +326,25 @@ def test_mask_painter_renormalises_like_masked_softmax(opened):
             i, j = rng.randint(5, size=2)
             page.locator("table[role=grid] tbody tr").nth(i).locator("button").nth(j).click()
             mask[i, j] = ~mask[i, j]
-        hidden = bool(rng.randint(2))
+        hidden, afterwards = bool(rng.randint(2)), bool(rng.randint(2))
         page.get_by_label("read 1 as").select_option(index=int(hidden))
+        page.get_by_label("mask", exact=True).select_option(index=int(afterwards))
         may = mask != hidden
-        shown = numbers(page, "weights")
-        np.testing.assert_allclose(shown[:, :5], mask_reference(may), atol=1e-6)
-        np.testing.assert_allclose(shown[:, 5], may.any(dim=1).double().numpy(), atol=1e-6)
+        shown, moved = numbers(page, "weights"), numbers(page, "leak matrix")
+        wanted = mask_reference(may, afterwards=afterwards)
+        np.testing.assert_allclose(shown[:, :5], wanted, atol=1e-6)
+        np.testing.assert_allclose(shown[:, 5], wanted.sum(axis=1), atol=1e-6)
+        np.testing.assert_allclose(moved, leak_reference(may, afterwards), atol=1e-6)
+        # before the softmax an output depends on what it may see; after it, on everything
+        depends = may.any(dim=1, keepdim=True).expand(5, 5) if afterwards else may
+        np.testing.assert_array_equal(moved > 1e-9, depends.numpy())
+        framed = page.locator('table[data-tint="output"] td.leak')
+        on_padding = int(depends[:, length:].sum())
+        on_future = int(depends.triu(1)[:, :length].sum())
+        assert framed.count() == on_padding + on_future
         empty = int((~may.any(dim=1)).sum())
-        on_padding = int(may[:, length:].sum())
-        on_future = int(may.triu(1)[:, :length].sum())
         assert page.locator(".says").inner_text() == (
-            f"Weights on padding: {on_padding}. On the future: {on_future}. "
+            f"Leaks from padding: {on_padding}. From the future: {on_future}. "
             f"Rows with nothing to attend to, all zeros: {empty}."
         )
 
@@ -333,6 +367,10 @@ def test_mask_painter_by_keyboard(opened):
     tab_to(page, "button", "Turn 0 and 1 around")
     page.keyboard.press("Enter")
     np.testing.assert_allclose(numbers(page, "weights")[:, :5], mask_reference(may), atol=1e-6)
+    assert not (numbers(page, "leak matrix") > 0)[~may.numpy()].any()
+    tab_to(page, "combobox", "mask")
+    page.keyboard.press("ArrowDown")
+    np.testing.assert_allclose(numbers(page, "leak matrix"), leak_reference(may, True), atol=1e-6)
     tab_to(page, "slider", "real words")
     page.keyboard.press("Home")
     assert not numbers(page, "weights").any()  # all is padding
@@ -475,7 +513,7 @@ def test_alignment_viewer_by_keyboard(opened):
 
 
 def check_split(page, length, heads, place):
-    tables = page.locator("table").evaluate_all(
+    tables = page.locator(".live table").evaluate_all(
         """tables => tables.map(table => [...table.tBodies[0].rows].map(row =>
             [...row.querySelectorAll("td")].map(cell => Number(cell.dataset.place))))"""
     )
@@ -485,7 +523,9 @@ def check_split(page, length, heads, place):
     for split, where in zip(splits(length, heads), told, strict=True):
         h, t, _ = (split == place).nonzero()[0].tolist()
         assert where == (str(h + 1), str(t + 1))
-    chosen = page.locator(".chosen").evaluate_all("nodes => nodes.map(node => node.textContent)")
+    chosen = page.locator(".live .chosen").evaluate_all(
+        "nodes => nodes.map(node => node.textContent)"
+    )
     assert chosen == ["abcde"[place // 4] + str(place % 4 + 1)] * 3
 
 
@@ -640,13 +680,13 @@ def test_without_a_script_the_figure_stands_still(opened, name):
 
 @pytest.mark.parametrize("name", examples())
 def test_the_still_figure_shows_the_same_numbers(opened, name):
-    read = """() => [...document.querySelectorAll("table")].map(table => [
+    read = """part => [...document.querySelectorAll(`${part} table`)].map(table => [
         table.caption.textContent,
         [...table.rows].map(row => [...row.cells].map(
             cell => cell.querySelector("input") ? cell.querySelector("input").value.replace("-", "−")
             : cell.textContent))])"""
-    still = dict(opened(name, scripts=False).evaluate(read))
-    alive = dict(opened(name).evaluate(read))
+    still = dict(opened(name, scripts=False).evaluate(read, ".still"))
+    alive = dict(opened(name).evaluate(read, ".live"))
     for title in still.keys() & alive.keys():
         assert still[title] == alive[title]
 

@@ -23,12 +23,11 @@
     return (Number(rounded) === 0 ? rounded.replace("-", "") : rounded).replace("-", "−");
   };
 
-  // The softmax over what is allowed. Nothing allowed, nothing given: a row of zeros.
-  const softmax = (scores, allowed = scores.map(() => true)) => {
-    const largest = Math.max(...scores.filter((_, j) => allowed[j]));
-    const powers = scores.map((score, j) => (allowed[j] ? Math.exp(score - largest) : 0));
+  const softmax = (scores) => {
+    const largest = Math.max(...scores);
+    const powers = scores.map((score) => Math.exp(score - largest));
     const total = powers.reduce((sum, power) => sum + power, 0);
-    return powers.map((power) => (total ? power / total : 0));
+    return powers.map((power) => power / total);
   };
   const dot = (one, other) => one.reduce((sum, number, i) => sum + number * other[i], 0);
   const column = (matrix, j) => matrix.map((row) => row[j]);
@@ -114,12 +113,14 @@
     make("div", { class: "scroll", role: "region", tabindex: 0, "aria-label": label }, ...children);
   const saying = () => make("p", { class: "says", "aria-live": "polite" });
 
-  // Bring the figures of one kind to life. Until then, and if `build` fails, the static one stays.
+  // Bring the figures of one kind to life. The static one stays if `build` fails, and for paper.
   const start = (kind, build) => {
     for (const figure of document.querySelectorAll(`figure[data-widget="${kind}"]:not(.alive)`)) {
       const data = JSON.parse(figure.querySelector('script[type="application/json"]').textContent);
       const nodes = build(data);
-      figure.querySelector(".still").replaceWith(make("div", { class: "live" }, ...nodes));
+      const still = figure.querySelector(".still");
+      still.after(make("div", { class: "live" }, ...nodes));
+      still.hidden = true;
       figure.classList.add("alive");
     }
   };

@@ -26,7 +26,7 @@
     const charts = data.names.map((name) => {
       const histogram = chart(`histogram of the scores, ${name}`, bins, (i) => i === 0 || i === bins - 1);
       const weights = chart(`weights of one query, ${name}`, keys, () => false);
-      histogram.node.setAttribute("data-tint", "key");
+      histogram.node.setAttribute("data-tint", "muted");
       weights.node.setAttribute("data-tint", "weights");
       grid.append(make("strong", {}, name), histogram.node, weights.node);
       return { histogram, weights };
