@@ -31,9 +31,10 @@ serve: $(READY)       ## the built book on 127.0.0.1:8000
 lab: $(READY)         ## your own copies of the exercises in work/, in JupyterLab
 	@$(PYTHON) -m autograder lab
 
-check: $(READY)       ## format and lint
+check: $(READY)       ## format, lint and spelling
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/codespell
 
 lock: $(READY)        ## write constraints.txt from what is installed
 	@echo "# Everything that the pins in requirements.txt bring along, pinned; \`make lock\` writes this file." > constraints.txt
