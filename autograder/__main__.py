@@ -49,8 +49,9 @@ def _course(arguments: argparse.Namespace):
 
 
 def _grade(arguments: argparse.Namespace) -> None:
-    from autograder import grading, regrading, report
+    from autograder import generation, grading, regrading, report
 
+    generation.write_missing_sources(_exercises(arguments))
     course = _course(arguments)
     means = grading.Means(arguments.workers, arguments.scheduler, arguments.require_sandbox)
     if arguments.changed:
