@@ -3,7 +3,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: course test book exercises grade feedback audit serve lab check lock clean setup
+.PHONY: course test book exercises grade feedback audit serve release lab check lock clean setup
 
 course: $(READY)      ## everything: exercises, a graded sample class, feedback, the book
 	@$(PYTHON) -m autograder course
@@ -27,6 +27,9 @@ audit: $(READY)       ## the grader's own exam
 
 serve: $(READY)       ## the built book on 127.0.0.1:8000
 	@$(PYTHON) -m autograder serve
+
+release: $(READY)     ## the built book and the exercises as one zip, in _build/
+	@$(PYTHON) -m autograder release
 
 lab: $(READY)         ## your own copies of the exercises in work/, in JupyterLab
 	@$(PYTHON) -m autograder lab
