@@ -6,6 +6,7 @@ import functools
 import html
 import os
 import re
+import urllib.parse
 from dataclasses import dataclass
 
 from autograder.catalogue import ROOT
@@ -43,6 +44,19 @@ class Section:
 def book_url() -> str:
     """Where students read the book, from the environment variable BOOK_URL; empty when not set."""
     return os.environ.get("BOOK_URL", "")
+
+
+def colab_url(exercise: str) -> str:
+    """Where an exercise opens in Colab, from what GitHub's workflows set; empty elsewhere.
+
+    Colab reads public repositories of github.com by branch or tag.
+    """
+    repository = os.environ.get("GITHUB_REPOSITORY", "")
+    ref = re.fullmatch(r"refs/(?:heads|tags)/(.+)", os.environ.get("GITHUB_REF", ""))
+    if os.environ.get("GITHUB_SERVER_URL") != "https://github.com" or not repository or not ref:
+        return ""
+    path = f"{repository}/blob/{ref[1]}/exercises/{exercise}/{exercise}.ipynb"
+    return f"https://colab.research.google.com/github/{urllib.parse.quote(path)}"
 
 
 def _plain(title: str) -> str:
