@@ -3,7 +3,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: course test book exercises grade feedback audit serve lab check lock clean setup
+.PHONY: course test book exercises grade feedback audit serve release lab check lock clean setup
 
 course: $(READY)      ## everything: exercises, a graded sample class, feedback, the book
 	@$(PYTHON) -m autograder course
@@ -28,12 +28,16 @@ audit: $(READY)       ## the grader's own exam
 serve: $(READY)       ## the built book on 127.0.0.1:8000
 	@$(PYTHON) -m autograder serve
 
+release: $(READY)     ## the built book and the exercises as one zip, in _build/
+	@$(PYTHON) -m autograder release
+
 lab: $(READY)         ## your own copies of the exercises in work/, in JupyterLab
 	@$(PYTHON) -m autograder lab
 
-check: $(READY)       ## format and lint
+check: $(READY)       ## format, lint and spelling
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/codespell
 
 lock: $(READY)        ## write constraints.txt from what is installed
 	@echo "# Everything that the pins in requirements.txt bring along, pinned; \`make lock\` writes this file." > constraints.txt

@@ -74,8 +74,9 @@ c.Autograde.autograde_preprocessors = [
     SaveAutoGrades,
     AssignLatePenalties,
 ]
-# a feedback page opens with no network
-c.GenerateFeedback.preprocessors = [GetGrades, Formulas, CSSHTMLHeaderPreprocessor]
+c.GenerateFeedback.preprocessors = [GetGrades, CSSHTMLHeaderPreprocessor]
+# feedback and formgrader open with no network
+c.HTMLExporter.preprocessors = [Formulas]
 c.HTMLExporter.extra_template_basedirs = [
     str(ROOT / "autograder" / "templates"),
     str(Path(formgrader.__file__).parent / "templates"),

@@ -49,8 +49,9 @@ def _course(arguments: argparse.Namespace):
 
 
 def _grade(arguments: argparse.Namespace) -> None:
-    from autograder import grading, regrading, report
+    from autograder import generation, grading, regrading, report
 
+    generation.write_missing_sources(_exercises(arguments))
     course = _course(arguments)
     means = grading.Means(arguments.workers, arguments.scheduler, arguments.require_sandbox)
     if arguments.changed:
@@ -145,6 +146,13 @@ def _book(arguments: argparse.Namespace) -> None:
     print("Building the book: every cell is executed, which takes some minutes the first time.")
     built = book.build(clean=arguments.clean)
     print("Built _build/html." if built else "The book is up to date.")
+
+
+def _release(arguments: argparse.Namespace) -> None:
+    from autograder import book, release
+
+    book.build()
+    print(f"Release: {release.make().relative_to(ROOT)}")
 
 
 def _serve(arguments: argparse.Namespace) -> None:
@@ -281,6 +289,8 @@ def _parser() -> argparse.ArgumentParser:
     audit.add_argument("--json", action="store_true", help="print the result as JSON")
     book = command("book", _book, "Build the book into _build/html.")
     book.add_argument("--clean", action="store_true", help="forget executed cells first")
+    text = "Pack the built book and the exercises into one zip, to read without a network."
+    command("release", _release, text)
     serve = command("serve", _serve, "Serve the built book on 127.0.0.1.")
     serve.add_argument("--port", type=int, default=8000, help="default: 8000")
     lab = command("lab", _lab, "Copy missing exercises into work/ and open JupyterLab there.")

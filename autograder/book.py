@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from autograder.catalogue import ROOT, CatalogueError
-from autograder.sections import book_url
+from autograder.sections import book_url, colab_url
 
 BUILD = ROOT / "_build"
 HTML = BUILD / "html"
@@ -34,8 +34,9 @@ def imported_code_digest() -> str:
 def _everything_digest() -> str:
     paths = [*(ROOT / "book").rglob("*"), ROOT / "_config.yml", ROOT / "_toc.yml"]
     exercises = [*(ROOT / "exercises").rglob("*.ipynb")]
-    # pages name their own address
-    return _digest([*paths, *exercises]) + imported_code_digest() + book_url()
+    # pages name the place they are built for
+    places = f" {book_url()} {colab_url('')}"
+    return _digest([*paths, *exercises]) + imported_code_digest() + places
 
 
 def build(clean: bool = False) -> bool:

@@ -1,4 +1,4 @@
-"""Formulas on a feedback page as MathML, which a browser shows with no script and no network."""
+"""Formulas on feedback and grading pages as MathML, which a browser shows without script or network."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 
 import nh3
 from latex2mathml.converter import convert
+from nbconvert.preprocessors import Preprocessor
 from nbformat import NotebookNode
-from nbgrader.preprocessors import NbGraderPreprocessor
 
 # code first: a dollar in it is no formula
 FORMULA = re.compile(
@@ -68,8 +68,8 @@ def with_mathml(source: str) -> str:
     return FORMULA.sub(mathml, source)
 
 
-class Formulas(NbGraderPreprocessor):
-    """Step of nbgrader's generate_feedback: formulas that need no script."""
+class Formulas(Preprocessor):
+    """Step of turning a notebook into HTML: formulas that need no script."""
 
     def preprocess_cell(
         self, cell: NotebookNode, resources: dict, index: int

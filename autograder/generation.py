@@ -111,6 +111,11 @@ def write_sources(exercises: Sequence[str]) -> None:
         nbformat.write(notebook, folder / f"{exercise}.ipynb")
 
 
+def write_missing_sources(exercises: Sequence[str]) -> None:
+    """Write the source notebooks that aren't there: formgrader lists the exercises that have one."""
+    write_sources([name for name in exercises if not (SOURCE / name).is_dir()])
+
+
 def nbgrader_config() -> Config:
     """The course's nbgrader settings, from nbgrader_config.py."""
     return PyFileConfigLoader("nbgrader_config.py", path=str(ROOT)).load_config()

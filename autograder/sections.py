@@ -6,6 +6,7 @@ import functools
 import html
 import os
 import re
+import urllib.parse
 from dataclasses import dataclass
 
 from autograder.catalogue import ROOT
@@ -52,6 +53,19 @@ def readings() -> dict[str, str]:
         label: f"{section.place}: {section.address(book)}" if book else section.place
         for label, section in book_sections().items()
     }
+
+
+def colab_url(exercise: str) -> str:
+    """Where an exercise opens in Colab, from what GitHub's workflows set; empty elsewhere.
+
+    Colab reads public repositories of github.com by branch or tag.
+    """
+    repository = os.environ.get("GITHUB_REPOSITORY", "")
+    ref = re.fullmatch(r"refs/(?:heads|tags)/(.+)", os.environ.get("GITHUB_REF", ""))
+    if os.environ.get("GITHUB_SERVER_URL") != "https://github.com" or not repository or not ref:
+        return ""
+    path = f"{repository}/blob/{ref[1]}/exercises/{exercise}/{exercise}.ipynb"
+    return f"https://colab.research.google.com/github/{urllib.parse.quote(path)}"
 
 
 def _plain(title: str) -> str:

@@ -17,11 +17,11 @@ pytestmark = pytest.mark.xdist_group("book")
 
 
 class Page(html.parser.HTMLParser):
-    """What the tests look at in a page: code, ids, links, what it loads, and images."""
+    """What the tests look at in a page: code, ids, links, and what it loads."""
 
     def __init__(self, path):
         super().__init__()
-        self.code, self.ids, self.links, self.loads, self.images = [], set(), [], [], []
+        self.code, self.ids, self.links, self.loads = [], set(), [], []
         self._in_pre = 0
         self.feed(path.read_text(encoding="utf-8"))
 
@@ -35,8 +35,6 @@ class Page(html.parser.HTMLParser):
             self.loads.append(given["src"])
         if tag == "link" and given.get("rel") in ("stylesheet", "preload", "icon"):
             self.loads.append(given["href"])
-        if tag == "img":
-            self.images.append(given)
         if tag == "pre":
             self._in_pre += 1
             self.code.append("")
@@ -104,26 +102,8 @@ def test_pages_load_nothing_from_elsewhere(pages):
             assert not re.match(r"(https?:)?//", address), f"{path.name} loads {address}"
 
 
-def test_internal_links_and_anchors_hold(pages):
-    everything = {**pages, **{p: Page(p) for p in book.HTML.glob("*.html")}}
-    broken = []
-    for path, page in pages.items():
-        for link in page.links:
-            if re.match(r"[a-z]+:|//", link) or not link:
-                continue
-            target, _, anchor = link.partition("#")
-            where = (path.parent / target).resolve() if target else path
-            if not where.exists() or (
-                anchor and where in everything and anchor not in everything[where].ids
-            ):
-                broken.append(f"{path.name}: {link}")
-    assert not broken
-
-
-def test_images_have_alternative_text_and_figures_a_caption(pages):
-    for path, page in pages.items():
-        for image in page.images:
-            assert image.get("alt"), f"{path.name}: {image}"
+def test_figures_have_a_caption(pages):
+    for path in pages:
         text = path.read_text(encoding="utf-8")
         figures = text.count("<figure")
         assert figures == text.count("<figcaption")

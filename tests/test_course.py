@@ -19,16 +19,22 @@ EXERCISE = "ch2_scaled_dot_product"
 COPIED = ("autograder", "solutions", "exercises")
 
 
-@pytest.fixture(scope="module")
-def copy(tmp_path_factory):
-    """A copy of the repository with the sample class graded in it."""
-    root = tmp_path_factory.mktemp("course") / "repository"
+def repository(folder):
+    """What grading needs of this repository, copied to a folder."""
+    root = folder / "repository"
     root.mkdir()
     for name in COPIED:
         shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     for pattern in ("*.py", "*.yml", "*.txt"):
         for path in ROOT.glob(pattern):
             shutil.copy(path, root)
+    return root
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """A copy of the repository with the sample class graded in it."""
+    root = repository(tmp_path_factory.mktemp("course"))
     for command in ("sample", "grade", "feedback", "report"):
         done = run(root, "autograder", command, "--exercise", EXERCISE)
         assert done.returncode == 0, done.stderr

@@ -1,0 +1,41 @@
+"""Sphinx extension: where the published book lies, and where its exercises can be opened."""
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+from autograder.sections import book_url, colab_url
+
+
+def say_where_it_lies(app: Sphinx, config: Config) -> None:
+    """Give every page its canonical address, if the book is built for one."""
+    config.html_baseurl = book_url()
+
+
+def offer_exercise(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """End a chapter's exercise section with the ways to get the notebook.
+
+    The section is the one that links to it. Colab is offered when it can know the notebook's address.
+    """
+    exercise = page.removeprefix("book/")
+    for link in list(doctree.findall(addnodes.download_reference)):
+        if not link["reftarget"].endswith(f"/{exercise}.ipynb"):
+            continue
+        section = link.parent
+        while not isinstance(section, nodes.section):
+            section = section.parent
+        download = link.copy()
+        download += nodes.Text("Download the notebook")
+        ways = nodes.paragraph("", "", download, classes=["exercise-links"])
+        address = colab_url(exercise)
+        if address:
+            opened = nodes.reference("", "Open in Colab", refuri=address, internal=False)
+            ways += [nodes.Text(" · "), opened]
+        section += ways
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("config-inited", say_where_it_lies)
+    app.connect("doctree-resolved", offer_exercise)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

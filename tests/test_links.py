@@ -1,0 +1,177 @@
+"""Finding things in the built book: links, names of figures, symbols, exercises, search, the way on."""
+
+import functools
+import http.server
+import re
+import threading
+import urllib.parse
+
+import bs4
+import pytest
+
+from autograder import book
+from autograder.catalogue import ROOT, exercise_names
+from autograder.sections import colab_url
+from tests.test_widgets import CHROMIUM, browser  # noqa: F401
+
+pytestmark = pytest.mark.xdist_group("book")
+
+
+@pytest.fixture(scope="module")
+def pages():
+    """Every page of the built book, parsed: path -> tree."""
+    book.build()
+    return {
+        path: bs4.BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+        for path in sorted(book.HTML.rglob("*.html"))
+        if "_static" not in path.parts
+    }
+
+
+def targets(page):
+    """All that a page links to or loads."""
+    for attribute in ("href", "src", "xlink:href", "poster", "data", "action"):
+        for element in page.find_all(attrs={attribute: True}):
+            yield element[attribute]
+
+
+def test_every_internal_link_and_anchor_holds(pages):
+    ids = {path: {e["id"] for e in page.find_all(id=True)} for path, page in pages.items()}
+    broken, followed = [], 0
+    for path, page in pages.items():
+        for target in targets(page):
+            parts = urllib.parse.urlsplit(target)
+            if parts.scheme or parts.netloc:
+                continue
+            followed += 1
+            where = (path.parent / urllib.parse.unquote(parts.path)).resolve()
+            where = where if parts.path else path
+            anchor = urllib.parse.unquote(parts.fragment)
+            if not where.is_file() or (anchor and anchor not in ids.get(where, {anchor})):
+                broken.append(f"{path.name}: {target}")
+    assert not broken
+    assert followed > 1000
+
+
+def test_every_id_of_a_page_is_given_once(pages):
+    for path, page in pages.items():
+        given = [element["id"] for element in page.find_all(id=True)]
+        assert sorted(given) == sorted(set(given)), path.name
+
+
+def test_every_image_says_what_it_shows(pages):
+    shown = 0
+    for path, page in pages.items():
+        for image in page.find_all("img"):
+            shown += 1
+            assert image.get("alt", "").strip(), f"{path.name}: {image.get('src')}"
+        for drawing in page.find_all("svg"):
+            if drawing.get("aria-hidden") == "true" or drawing.find_parent(
+                attrs={"aria-hidden": "true"}
+            ):
+                continue
+            shown += 1
+            named = (
+                drawing.get("aria-label") or drawing.get("aria-labelledby") or drawing.find("title")
+            )
+            assert named and drawing.get("role"), f"{path.name}: {str(drawing)[:200]}"
+    assert shown > 20
+
+
+def chapter(pages, exercise):
+    return pages[book.HTML / "book" / f"{exercise}.html"]
+
+
+def test_every_chapter_leads_to_its_exercise(pages, exercise):
+    path = book.HTML / "book" / f"{exercise}.html"
+    section = pages[path].find(id=f"{exercise[:3]}-exercise").find_parent("section")
+    row = section.find(class_="exercise-links")
+    download = path.parent / row.find("a", class_="download")["href"]
+    notebook = ROOT / "exercises" / exercise / f"{exercise}.ipynb"
+    assert download.read_bytes() == notebook.read_bytes()
+    opened = [a["href"] for a in row.find_all("a", class_="external")]
+    assert opened == [address for address in [colab_url(exercise)] if address]
+
+
+def test_symbols_lead_to_their_rows_on_the_notation_page(pages):
+    notation = pages[book.HTML / "book" / "notation.html"]
+    linked = {}
+    for exercise in exercise_names():
+        for link in chapter(pages, exercise).select("a.symbol"):
+            row = notation.find(id=link["href"].partition("#")[2]).find_parent("tr")
+            # the row's meaning is the link's title, and its first cell shows the same letter
+            assert link["title"] == row.find_all("td")[-1].get_text().replace("\\(", "").replace(
+                "\\)", ""
+            )
+            letter = re.match(r"\\\((\\?\w+?)(_|\\\))", link.get_text())[1]
+            assert re.search(rf"\\\({re.escape(letter)}(_|\\\))", row.find("td").get_text())
+            assert not link.find_parent(["h1", "h2", "h3"])
+            linked.setdefault(exercise, []).append(link.get_text())
+    assert len(linked) >= 5
+    assert r"\(s_{t-1}\)" in linked["ch1_additive_attention"]
+    assert r"\(d_k\)" in linked["ch2_scaled_dot_product"]
+
+
+def test_previous_and_next_walk_through_the_book(pages):
+    contents = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    order = ["book/intro", *re.findall(r"file: (\S+)", contents)]
+    for number, name in enumerate(order):
+        page = pages[book.HTML / f"{name}.html"]
+        for way, other in (("prev", number - 1), ("next", number + 1)):
+            found = page.select_one(f"a.{'left' if way == 'prev' else 'right'}-{way}")
+            if not 0 <= other < len(order):
+                assert found is None
+                continue
+            neighbour = pages[book.HTML / f"{order[other]}.html"]
+            assert found["href"] == f"{order[other].removeprefix('book/')}.html"
+            title = neighbour.find("h1").get_text().rstrip("#")
+            assert found.find(class_="prev-next-title").get_text().strip().endswith(title)
+
+
+@pytest.fixture(scope="module")
+def served():
+    """The built book at an address, as `make serve` gives it."""
+    book.build()
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(book.HTML))
+    handler.log_message = lambda *_: None
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser: {CHROMIUM} is missing")
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("masked_softmax", "ch4_masking"),
+        ("padding", "ch4_masking"),
+        ("Bahdanau", "ch1_additive_attention"),
+        ("saturation", "glossary"),
+        ("label smoothing", "ch7_training"),
+        ("late penalty", "teaching"),
+    ],
+)
+def test_search_finds_terms_and_code(served, browser, words, page):  # noqa: F811
+    context = browser.new_context()
+    elsewhere = []
+
+    def only_here(route):
+        if route.request.url.startswith(f"{served}/"):
+            route.continue_()
+        else:
+            elsewhere.append(route.request.url)
+            route.abort()
+
+    context.route("**/*", only_here)
+    tab = context.new_page()
+    tab.goto(f"{served}/search.html?{urllib.parse.urlencode({'q': words})}")
+    tab.wait_for_function(
+        "document.querySelector('.search-summary')?.textContent.match(/finished|found/)"
+    )
+    found = [link.get_attribute("href") for link in tab.locator("ul.search li a").all()]
+    top = [urllib.parse.urlsplit(address).path.rpartition("/")[2] for address in found[:3]]
+    assert f"{page}.html" in top, found
+    assert not elsewhere
+    context.close()

@@ -1,0 +1,78 @@
+"""The release archive: pages and students' notebooks, nothing else, the same bytes every time, readable."""
+
+import re
+import subprocess
+import zipfile
+
+import pytest
+
+from autograder import book, release
+from autograder.catalogue import ROOT, CatalogueError, exercise_names
+from tests.test_widgets import CHROMIUM, browser  # noqa: F401
+
+pytestmark = pytest.mark.xdist_group("book")
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    book.build()
+    return release.make(tmp_path_factory.mktemp("release"))
+
+
+def test_it_holds_the_book_and_the_exercises_and_nothing_else(archive):
+    with zipfile.ZipFile(archive) as packed:
+        (root,) = {name.split("/")[0] for name in packed.namelist()}
+        found = {name.removeprefix(f"{root}/"): packed.read(name) for name in packed.namelist()}
+    assert archive.name == f"{root}.zip" and root.startswith("attention-from-scratch-")
+    assert root in found.pop("README.txt").decode()
+    for licence in ("LICENSE", "LICENSE-TEXT"):
+        assert found.pop(licence) == (ROOT / licence).read_bytes()
+    for exercise in exercise_names():
+        notebook = f"exercises/{exercise}/{exercise}.ipynb"
+        assert found.pop(notebook) == (ROOT / notebook).read_bytes()
+    assert "index.html" in found and "_static/mathjax/LICENSE" in found
+    for name, content in found.items():
+        assert (book.HTML / name).read_bytes() == content
+        assert not re.match(r"(solutions|course|autograder|work)/", name)
+        assert b"### BEGIN SOLUTION" not in content and b"### BEGIN HIDDEN" not in content, name
+
+
+def test_the_same_files_make_the_same_bytes(archive, tmp_path):
+    assert release.make(tmp_path).read_bytes() == archive.read_bytes()
+
+
+def test_without_git_it_is_named_after_the_version(monkeypatch):
+    described = release.version()
+    assert re.fullmatch(r"[\w.-]+", described)
+    failed = subprocess.CompletedProcess([], 128, "", "no repository")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
+    assert re.fullmatch(r"\d+\.\d+", release.version())
+
+
+def test_a_book_that_is_not_built_is_not_packed(monkeypatch, tmp_path):
+    monkeypatch.setattr(book, "HTML", tmp_path)
+    with pytest.raises(CatalogueError, match="make book"):
+        release.contents("name")
+
+
+@pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser: {CHROMIUM} is missing")
+def test_unpacked_it_opens_from_disk(archive, tmp_path, browser):  # noqa: F811
+    with zipfile.ZipFile(archive) as packed:
+        packed.extractall(tmp_path)
+    context = browser.new_context()
+    context.set_offline(True)
+    page = context.new_page()
+    elsewhere, broken = [], []
+    page.on(
+        "request",
+        lambda asked: asked.url.startswith(("file:", "data:")) or elsewhere.append(asked.url),
+    )
+    page.on("requestfailed", lambda asked: broken.append(asked.url))
+    page.goto((tmp_path / archive.stem / "index.html").as_uri())
+    page.wait_for_url("**/book/intro.html")
+    page.get_by_role("link", name="2. Scaled dot-product attention").first.click()
+    page.wait_for_url("**/ch2_scaled_dot_product.html")
+    page.wait_for_function("document.querySelectorAll('mjx-container').length > 50")
+    assert page.locator(".math").count() == page.locator("mjx-container").count()
+    assert not elsewhere and not broken
+    context.close()
