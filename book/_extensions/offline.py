@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import nbformat
 from fontTools import subset
 from fontTools.ttLib import TTFont
 from pybtex.plugin import register_plugin
@@ -58,7 +59,11 @@ def offer_notebook(
     if executed.exists():
         copy = Path(app.outdir) / "_sources" / f"{page}.ipynb"
         copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(executed, copy)
+        notebook = nbformat.read(executed, as_version=4)
+        # drawn anew by every execution, they would make no two builds alike
+        for number, cell in enumerate(notebook.cells):
+            cell.id = f"cell-{number}"
+        nbformat.write(notebook, copy)
         context["ipynb_source"] = f"{page}.ipynb"
 
 
