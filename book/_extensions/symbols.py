@@ -1,4 +1,4 @@
-"""Sphinx extension: a symbol leads to its row on the notation page where a section first uses it."""
+"""Sphinx extension: a symbol or name leads to its row on the notation page where a section first uses it."""
 
 import re
 
@@ -8,6 +8,8 @@ from sphinx.application import Sphinx
 NOTATION = "book/notation"
 SYMBOL = re.compile(r"(\\[A-Za-z]+|[A-Za-z])(?:_(?:\{(.+)\}|(\\text\{\w+\}|\w)))?")
 STEP = re.compile(r"t([-+]1)?")
+# of one letter, perhaps with an index: what it means depends on the function
+SHORT = re.compile(r"\w(_\w)?")
 POSITION = re.compile(r"[ijs]([-+]1)?|[it],? ?[ijs]")
 
 
@@ -25,20 +27,28 @@ def symbol(tex: str) -> str | None:
     return f"{found[1]}_{below}" if below else found[1]
 
 
+def called(node: nodes.math | nodes.literal) -> str | None:
+    """The symbol or the name in code that a formula or a piece of code is, None when it is more."""
+    if isinstance(node, nodes.math):
+        return symbol(node.astext())
+    return None if SHORT.fullmatch(node.astext()) else node.astext()
+
+
 def rows(notation: nodes.document) -> dict[str, nodes.row]:
-    """The notation page's symbols, each with the first row for it in the tables of letters and symbols."""
+    """The notation page's symbols and names, each with its first row in the tables of letters and symbols."""
     found: dict[str, nodes.row] = {}
     for table in notation.findall(nodes.table):
         head, *body = table.findall(nodes.row)
         if head[0].astext() in ("Letter", "Symbol"):
             for row in body:
-                for formula in row[0].findall(nodes.math):
-                    found.setdefault(symbol(formula.astext()), row)
+                for node in [*row[0].findall(nodes.math), *row[1].findall(nodes.literal)]:
+                    found.setdefault(called(node), row)
+    found.pop(None, None)
     return found
 
 
 def anchor(name: str) -> str:
-    """The id of a symbol on the notation page."""
+    """The id of a symbol or name on the notation page."""
     return "symbol-" + re.sub(r"\W|_", "-", name).strip("-")
 
 
@@ -52,7 +62,7 @@ def mark_rows(app: Sphinx, doctree: nodes.document) -> None:
 def link_symbols(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Make the first use of each symbol in each section of a chapter a link, with its meaning as title.
 
-    Only a formula that is nothing but the symbol counts: in a longer one the letter may mean something else.
+    Only what is nothing but the symbol or name counts: in more than that it may mean something else.
     """
     if not page.startswith("book/ch"):
         return
@@ -61,16 +71,16 @@ def link_symbols(app: Sphinx, doctree: nodes.document, page: str) -> None:
     chapter = next(doctree.findall(nodes.section))
     for section in [part for part in chapter if isinstance(part, nodes.section)]:
         linked = set()
-        for formula in list(section.findall(nodes.math)):
-            name = symbol(formula.astext())
-            if name in linked or name not in known or _in_link_or_title(formula):
+        for node in [n for n in section.findall() if isinstance(n, nodes.math | nodes.literal)]:
+            name = called(node)
+            if name in linked or name not in known or _in_link_or_title(node):
                 continue
             linked.add(name)
             address, meaning = f"{notation}#{anchor(name)}", known[name][-1].astext()
             link = nodes.reference("", "", refuri=address, reftitle=meaning, internal=True)
             link["classes"].append("symbol")
-            formula.replace_self(link)
-            link += formula
+            node.replace_self(link)
+            link += node
 
 
 def _in_link_or_title(node: nodes.Node) -> bool:
