@@ -28,6 +28,8 @@ from autograder.sealed import SealedExecute
 # nbgrader 0.9.6 with SQLAlchemy 2 warns at every submission, to no effect
 warnings.filterwarnings("ignore", message="Object of type <Submitted")
 
+COUNT_AFTER = 100
+
 
 class PlainTimestamps(CourseDirectory):
     """nbgrader's course directory, in which a time stamp that can't be read counts as none."""
@@ -56,6 +58,8 @@ class PlainTimestamps(CourseDirectory):
 class OpenGradebook(Gradebook):
     """nbgrader's gradebook that stays open: opening one takes longer than what is done with it."""
 
+    _written = 0
+
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
         """What is committed meanwhile is written at the end, all or nothing."""
@@ -64,6 +68,11 @@ class OpenGradebook(Gradebook):
             self.db = scoped_session(made)
             yield
             self.db.remove()
+        self._written += 1
+        if self._written % COUNT_AFTER == 0:
+            # a database that has not counted its rows seeks a student's grades among everybody's
+            with self.engine.begin() as connection:
+                connection.execute(sqlalchemy.text("ANALYZE"))
 
     def close(self) -> None:
         """Stay open: nbgrader closes a gradebook after each step."""

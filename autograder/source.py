@@ -113,11 +113,14 @@ def _locked_cell(grade_id: str, source: str) -> NotebookNode:
 
 
 def told_to_students(exercise: str) -> dict:
-    """What a failed check can tell: {"mistakes": by name, "sections": where to read again, by cell}."""
+    """What a failed check can tell: {"mistakes": by name, "sections": where to read again, by cell}.
+
+    Without the book, in a copy of the course that only grades, there is nowhere to read.
+    """
     places = readings()
     labels = [*(mistake.section for mistake in mistakes(exercise)), *sections(exercise).values()]
     unknown = sorted({label for label in labels if label not in places})
-    if unknown:
+    if places and unknown:
         raise CatalogueError(
             f"solutions/catalogue/{exercise}.py sends students to {', '.join(map(repr, unknown))}: no "
             "section of the book has that label."
@@ -129,11 +132,11 @@ def told_to_students(exercise: str) -> dict:
                 "cell": mistake.cell,
                 "means": mistake.means,
                 "hint": mistake.hint,
-                "section": places[mistake.section],
+                "section": places.get(mistake.section, ""),
             }
             for mistake in mistakes(exercise)
         },
-        "sections": {cell: places[label] for cell, label in sections(exercise).items()},
+        "sections": {cell: places.get(label, "") for cell, label in sections(exercise).items()},
     }
 
 
