@@ -65,9 +65,14 @@ def clean_environment() -> Iterator[None]:
         os.environ.update(before)
 
 
-def end_with_parent() -> None:
-    """Let this process be killed when its parent ends."""
+def end_with_parent(parent: int) -> None:
+    """Let this process be killed when its parent ends, which may have happened since the fork.
+
+    parent: the id of the process that forked this one.
+    """
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def available() -> bool:
@@ -97,12 +102,13 @@ class ForkServer:
 
     def _fork(self, theirs: socket.socket) -> ForkedProcess:
         """A warm process that is a copy of this one, which has imported everything."""
+        parent = os.getpid()
         pid = os.fork()
         if pid:
             return ForkedProcess(pid, os.pidfd_open(pid))
         try:
             os.setsid()
-            end_with_parent()
+            end_with_parent(parent)
             descriptor = os.dup2(theirs.fileno(), 3)
             os.closerange(4, MAX_DESCRIPTORS)
             _serve(socket.socket(fileno=descriptor))
@@ -245,10 +251,10 @@ def kernel_spec(seconds: float | None) -> KernelSpec:
     return KernelSpec(argv=argv, display_name="Python 3", language="python", metadata=metadata)
 
 
-def _become_kernel(request: dict) -> None:
+def _become_kernel(request: dict, parent: int) -> None:
     """In the forked child: private folder and environment, no way back, then ipykernel's main."""
     os.setsid()
-    end_with_parent()
+    end_with_parent(parent)
     os.environ.clear()
     os.environ.update(request["environment"])
     # a folder for files that pass is remembered once it was asked for, and ours is not the kernel's
@@ -327,13 +333,14 @@ def _serve(channel: socket.socket) -> None:
             channel.send(b"swept")
             continue
         _forget_ended(kernels)
+        parent = os.getpid()
         pid = os.fork()
         if pid == 0:
             status = 1
             try:
                 channel.close()
                 signal.signal(signal.SIGINT, signal.default_int_handler)
-                _become_kernel(request)
+                _become_kernel(request, parent)
                 status = 0
             except Exception:
                 place = Path(request["folder"]).parent / sandbox.KERNEL / ERROR

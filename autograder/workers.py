@@ -12,11 +12,12 @@ import os
 import shutil
 import signal
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from multiprocessing import forkserver
+from multiprocessing import connection, forkserver
 from pathlib import Path
 from typing import Protocol
 
@@ -75,8 +76,14 @@ def _begin(folder: str) -> None:
     tempfile.tempdir = folder
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if warm.available():
-        warm.end_with_parent()
         warm.server()
+    threading.Thread(target=_end_with_coordinator, daemon=True).start()
+
+
+def _end_with_coordinator() -> None:
+    """In a worker: end when the process that gives out work has, for a pool's workers wait for ever."""
+    connection.wait([multiprocessing.parent_process().sentinel])
+    os._exit(1)
 
 
 class LocalCrew:

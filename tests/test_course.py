@@ -16,7 +16,7 @@ from autograder.sample import SAMPLE_PREFIX
 
 pytestmark = pytest.mark.xdist_group("course")
 EXERCISE = "ch2_scaled_dot_product"
-COPIED = ("autograder", "solutions", "exercises")
+COPIED = ("autograder", "solutions", "exercises", "book")
 
 
 def repository(folder):
@@ -24,7 +24,9 @@ def repository(folder):
     root = folder / "repository"
     root.mkdir()
     for name in COPIED:
-        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", "_vendor")
+        )
     for pattern in ("*.py", "*.yml", "*.txt"):
         for path in ROOT.glob(pattern):
             shutil.copy(path, root)
