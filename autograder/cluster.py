@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from distributed import Client
+from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
 from nbformat import NotebookNode
 
@@ -36,6 +37,14 @@ def _examine(paper: dict, submission: Submission, limits: Limits) -> NotebookNod
     limits = dataclasses.replace(limits, room=not sandbox.why_not())
     with _one_kernel:
         return examined(paper, submission, limits)
+
+
+def _twice(ask: Callable[[], Any]) -> Any:
+    """Ask all workers for something; should one end meanwhile, once more, those that are left."""
+    try:
+        return ask()
+    except (CommClosedError, KeyError):
+        return ask()
 
 
 class ClusterCrew:
@@ -66,7 +75,7 @@ class ClusterCrew:
                 "workers with `dask worker ADDRESS --nthreads 1`."
             ) from error
         try:
-            self._prepare(require_sandbox)
+            _twice(lambda: self._prepare(require_sandbox))
         except BaseException:
             self._client.close()
             raise
@@ -110,7 +119,9 @@ class ClusterCrew:
         self._usual = self._allow_failures(0)
         self._executor = self._client.get_executor()
         self._scattered = {
-            name: self._client.scatter(paper, broadcast=True, hash=False)
+            name: _twice(
+                lambda paper=paper: self._client.scatter(paper, broadcast=True, hash=False)
+            )
             for name, paper in self._papers.items()
         }
 
