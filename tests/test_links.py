@@ -1,9 +1,6 @@
 """Finding things in the built book: links, names of figures, symbols, exercises, search, the way on."""
 
-import functools
-import http.server
 import re
-import threading
 import urllib.parse
 
 import bs4
@@ -12,7 +9,7 @@ import pytest
 from autograder import book
 from autograder.catalogue import ROOT, exercise_names
 from autograder.sections import colab_url
-from tests.test_widgets import CHROMIUM, browser  # noqa: F401
+from benchmarks.pages import served
 
 pytestmark = pytest.mark.xdist_group("book")
 
@@ -135,19 +132,13 @@ def test_previous_and_next_walk_through_the_book(pages):
 
 
 @pytest.fixture(scope="module")
-def served():
+def site():
     """The built book at an address, as `make serve` gives it."""
     book.build()
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(book.HTML))
-    handler.log_message = lambda *_: None
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with served(book.HTML) as address:
+        yield address
 
 
-@pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser: {CHROMIUM} is missing")
 @pytest.mark.parametrize(
     ("words", "page"),
     [
@@ -159,25 +150,12 @@ def served():
         ("late penalty", "teaching"),
     ],
 )
-def test_search_finds_terms_and_code(served, browser, words, page):  # noqa: F811
-    context = browser.new_context()
-    elsewhere = []
-
-    def only_here(route):
-        if route.request.url.startswith(f"{served}/"):
-            route.continue_()
-        else:
-            elsewhere.append(route.request.url)
-            route.abort()
-
-    context.route("**/*", only_here)
-    tab = context.new_page()
-    tab.goto(f"{served}/search.html?{urllib.parse.urlencode({'q': words})}")
+def test_search_finds_terms_and_code(site, open_tab, words, page):
+    tab = open_tab(site)
+    tab.goto(f"{site}search.html?{urllib.parse.urlencode({'q': words})}")
     tab.wait_for_function(
         "document.querySelector('.search-summary')?.textContent.match(/finished|found/)"
     )
     found = [link.get_attribute("href") for link in tab.locator("ul.search li a").all()]
     top = [urllib.parse.urlsplit(address).path.rpartition("/")[2] for address in found[:3]]
     assert f"{page}.html" in top, found
-    assert not elsewhere
-    context.close()

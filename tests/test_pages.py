@@ -52,14 +52,6 @@ def site():
         yield address
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as tools:
-        browser = tools.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
 @contextlib.contextmanager
 def visit(browser, address, **options):
     """Open a page with every other origin closed; nothing may be asked of them, or go wrong."""

@@ -1,39 +1,29 @@
 """A chapter on paper: text and figures, black on white, and nothing to press."""
 
-from pathlib import Path
-
 import pytest
 
 from autograder import book
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
-CHROMIUM = Path("/usr/bin/chromium")
 # A4 without margins of 1 cm, in pixels
 WIDTH, HEIGHT = 718, 1047
 
-pytestmark = [
-    pytest.mark.xdist_group("book"),
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser: {CHROMIUM} is missing"),
-]
+pytestmark = pytest.mark.xdist_group("book")
 
 
 @pytest.fixture(scope="module", params=["light", "dark"])
-def page(request):
+def page(request, browser):
     """The chapter with the most kinds of figures, as a printer gets it."""
     book.build()
-    with playwright.sync_playwright() as tools:
-        browser = tools.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-        context = browser.new_context(
-            viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=request.param
-        )
-        context.set_offline(True)
-        page = context.new_page()
-        page.goto((book.HTML / "book" / "ch4_masking.html").as_uri())
-        assert page.locator("html").get_attribute("data-theme") == request.param
-        page.emulate_media(media="print", color_scheme=request.param)
-        yield page
-        browser.close()
+    context = browser.new_context(
+        viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=request.param
+    )
+    context.set_offline(True)
+    page = context.new_page()
+    page.goto((book.HTML / "book" / "ch4_masking.html").as_uri())
+    assert page.locator("html").get_attribute("data-theme") == request.param
+    page.emulate_media(media="print", color_scheme=request.param)
+    yield page
+    context.close()
 
 
 def test_nothing_to_press_is_printed(page):

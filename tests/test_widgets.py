@@ -162,14 +162,6 @@ def document(figure):
 
 
 @pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as tools:
-        browser = tools.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("widgets")
     paths = {}
