@@ -766,12 +766,27 @@ def _walk_array(tree: dict, structure: list[str], numbers: list[float]) -> None:
     flat = np.concatenate([flat.real, flat.imag]) if array.dtype.kind == "c" else flat.real
     finite = np.isfinite(flat)
     structure.append(
-        ",".join(str(number) for number in flat[~finite]) + str(np.flatnonzero(~finite))
+        ",".join(str(float(number)) for number in flat[~finite])
+        + _shown_indices(np.flatnonzero(~finite).tolist())
     )
     flat = np.where(finite, flat, 0.0)
     weights = np.cos(1.3 * np.arange(flat.size) + 0.4) + 1.7
     with np.errstate(all="ignore"):
         numbers.extend([float(weights @ flat), float(weights @ np.abs(flat))])
+
+
+def _shown_indices(indices: list[int]) -> str:
+    """Ascending indices, all of them, as NumPy shows a short array under its default print options.
+
+    A notebook may have changed those options, and the digests in released exercises must not depend
+    on them.
+    """
+    width = len(str(indices[-1])) if indices else 1
+    # NumPy breaks lines at 75 characters, brackets included
+    per_line = max(1, 74 // (width + 1))
+    shown = [str(index).rjust(width) for index in indices]
+    lines = [" ".join(shown[i : i + per_line]) for i in range(0, len(shown), per_line)]
+    return "[" + "\n ".join(lines) + "]"
 
 
 def same_fingerprint(one: Sequence, other: Sequence) -> bool:

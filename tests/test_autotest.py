@@ -138,6 +138,25 @@ def test_fingerprints_tell_values_apart_and_forgive_rounding():
     assert not autotest.same_fingerprint(one, autotest.fingerprint(plain(-values)))
 
 
+@pytest.mark.parametrize("options", [{"threshold": 5}, {"linewidth": 20}, {"legacy": "1.13"}])
+def test_a_fingerprint_does_not_depend_on_print_options(options):
+    one = np.where(np.arange(1500) % 3 == 0, np.nan, 1.0)
+    one[3], other = np.inf, one.copy()
+    other[[750, 751]] = other[[751, 750]]
+    before = autotest.fingerprint(plain(one))
+    with np.printoptions(**options):
+        assert autotest.fingerprint(plain(one)) == before
+    assert autotest.fingerprint(plain(other))[0] != before[0]
+
+
+def test_indices_in_a_fingerprint_are_shown_as_numpy_shows_short_arrays():
+    random = np.random.RandomState(0)
+    for length in (0, 1, 2, 18, 19, 20, 24, 25, 26, 37, 38, 200, 999):
+        for largest in (999, 1001, 9_999, 100_000):
+            indices = np.sort(random.choice(largest, length, replace=False))
+            assert autotest._shown_indices(indices.tolist()) == str(indices)
+
+
 def test_a_mistake_is_named_only_if_it_explains_every_line():
     def line(passed, value, **mistakes):
         prints = {k: autotest.fingerprint(plain(v)) for k, v in mistakes.items()}
