@@ -7,7 +7,6 @@ back.
 from __future__ import annotations
 
 import html
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from autograder.kernel import KernelStartError, Reply, StudentKernel
 from autograder.rebuild import MISSING, rebuild
 from autograder.sandbox import MEMORY
 from autograder.submission import Submission
+from autograder.text import valid_json
 
 RESULT_MIME = "application/vnd.attention-from-scratch.result+json"
 MAX_VALUE = 20_000_000
@@ -206,7 +206,7 @@ class _Sitting:
         try:
             if len(reply.value) > MAX_VALUE:
                 raise autotest.PlainDataError("it is too large")
-            results = json.loads(reply.value)
+            results = valid_json(reply.value)
             if not isinstance(results, list) or len(results) != len(draws):
                 raise autotest.PlainDataError("it is not plain data")
             return results, reply.outputs

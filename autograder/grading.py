@@ -40,6 +40,7 @@ from autograder.recording import PlainTimestamps, Recorder, explained
 from autograder.sample import SAMPLE_PREFIX
 from autograder.sealed import SealedExecute
 from autograder.submission import Submission, companions, read_submission
+from autograder.text import valid_text
 from autograder.workers import Crew, LocalCrew, Task, examine_all
 
 KILLER = (
@@ -176,7 +177,7 @@ class Course:
         found = read_submission(path)
         if path != wanted:
             found.remarks.append(
-                f"The notebook was named {path.name}; its name should be {wanted.name}."
+                f"The notebook was named {valid_text(path.name)}; its name should be {wanted.name}."
             )
         if not PlainTimestamps.is_readable(path.parent):
             found.remarks.append("The time stamp of this submission can't be read.")

@@ -22,6 +22,7 @@ from jupyter_client.manager import KernelManager
 from nbformat import NotebookNode
 
 from autograder import autotest, sandbox, warm
+from autograder.text import valid_text
 
 MAX_OUTPUT = 20_000
 MAX_PICTURE = 2_000_000
@@ -89,8 +90,7 @@ class Outputs:
     def _text(self, text: Any) -> str:
         text = text if isinstance(text, str) else ""
         piece, self._room = text[: self._room], max(0, self._room - len(text))
-        # half a surrogate pair can't be written to a file
-        return piece.encode("utf-8", "replace").decode()
+        return valid_text(piece)
 
     def cut(self) -> None:
         """Say, once, that something is missing."""

@@ -27,6 +27,7 @@ GRADERS = (
     "reference",
     "sandbox",
     "submission",
+    "text",
 )
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from autograder.text import valid_text
+
 MAX_NOTEBOOK = 20_000_000
 MAX_SOURCE = 100_000
 MAX_SOURCES = 1_000_000
@@ -44,7 +46,7 @@ def _content(path: Path, limit: int, what: str) -> bytes:
         # not blocking: a pipe would wait for a writer
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except (FileNotFoundError, NotADirectoryError):
-        raise NotReadError(f"No {what} named {path.name} was submitted.") from None
+        raise NotReadError(f"No {what} named {valid_text(path.name)} was submitted.") from None
     except OSError as error:
         if path.is_symlink():
             raise NotReadError(f"The submitted {what} is a link, which isn't followed.") from None
@@ -91,7 +93,7 @@ def companions(folder: Path, notebook: str) -> tuple[dict[str, bytes], list[str]
     left: list[str] = []
     for name in sorted(_files(folder) - {notebook, "timestamp.txt"}):
         if len(found) >= MAX_COMPANIONS or not name.isprintable():
-            left.append(name.encode(errors="replace").decode())
+            left.append(valid_text(name))
             continue
         try:
             found[name] = _content(folder / name, MAX_COMPANION, "file")
@@ -122,8 +124,11 @@ def _text(source: Any) -> str:
     if isinstance(source, list):
         source = "".join(part for part in source if isinstance(part, str))
     source = source[:MAX_SOURCE] if isinstance(source, str) else ""
-    # half a surrogate pair can't be written to a file
-    return source.encode("utf-8", "replace").decode()
+    return valid_text(source)
+
+
+def _identifier(name: Any) -> str | None:
+    return valid_text(name) if isinstance(name, str) else None
 
 
 def _cells(notebook: Any) -> tuple[list[dict], list[str]]:
@@ -159,8 +164,8 @@ def _cells(notebook: Any) -> tuple[list[dict], list[str]]:
             {
                 "type": cell.get("cell_type"),
                 "source": source,
-                "grade_id": grade_id if isinstance(grade_id, str) else None,
-                "id": cell.get("id") if isinstance(cell.get("id"), str) else None,
+                "grade_id": _identifier(grade_id),
+                "id": _identifier(cell.get("id")),
             }
         )
     return found, []

@@ -95,6 +95,11 @@ def wrong_name(folder):
     save(folder, right(), "Untitled (1).ipynb")
 
 
+@submission(FULL, "The notebook was named ?bung.ipynb; its name should be")
+def a_name_in_latin_1(folder):
+    Path(os.fsdecode(os.fsencode(folder) + b"/\xdcbung.ipynb")).write_text(json.dumps(right()))
+
+
 @submission(NONE, "No notebook named")
 def two_wrong_names(folder):
     save(folder, right(), "a.ipynb")
@@ -229,6 +234,39 @@ def ten_thousand_cells_first(folder):
 @submission(FULL)
 def half_of_a_pair(folder):
     with_cell(folder, "word = 'half of a surrogate pair: \ud83d'")
+
+
+FORGED_REPLY = r"""
+import itertools, json, sys
+half = "half of a surrogate pair: \ud83d"
+error = {"kind": "error", "name": half, "message": half, "at": half}
+nested = {"kind": "dict", "items": {half: {"kind": "text", "value": half}}}
+forged = itertools.cycle([
+    {"value": error},
+    {"value": {"kind": "none"}, "forbidden": [half]},
+    {"value": {"kind": "none"}, "parameters": [{half: [half]}]},
+    {"value": {"kind": "unsupported", "type": half}},
+    {"value": nested, half: half},
+])
+def serve(request, definitions):
+    return json.dumps([next(forged)] * len(json.loads(request)["draws"]))
+sys.modules["_autotest"].serve = serve
+"""
+
+
+@submission(NONE, "half of a surrogate pair: ?")
+def forged_reply_with_half_of_a_pair(folder):
+    with_cell(folder, FORGED_REPLY)
+
+
+@submission(FULL)
+def half_of_a_pair_in_names(folder):
+    notebook = right()
+    cell = new_code_cell("1 + 1")
+    cell.id, cell.cell_type = "\ud83d", "code"
+    cell.metadata = {"nbgrader": {"grade_id": "\ud83d"}}
+    notebook.cells.append(cell)
+    (folder / NAME).write_text(json.dumps(notebook))
 
 
 # Code -------------------------------------------------------------------------------------------
