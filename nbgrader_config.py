@@ -28,6 +28,7 @@ sys.path.insert(0, str(ROOT))
 # nbgrader shells out to alembic, which stands beside this Python
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
+from autograder.cleaning import markdown2html  # noqa: E402
 from autograder.formulas import Formulas  # noqa: E402
 from autograder.generation import Autotests, Stamp  # noqa: E402
 from autograder.rebuild import Rebuild  # noqa: E402
@@ -77,6 +78,7 @@ c.Autograde.autograde_preprocessors = [
 c.GenerateFeedback.preprocessors = [GetGrades, CSSHTMLHeaderPreprocessor]
 # feedback and formgrader open with no network
 c.HTMLExporter.preprocessors = [Formulas]
+c.HTMLExporter.filters = {"markdown2html": markdown2html}
 c.HTMLExporter.extra_template_basedirs = [
     str(ROOT / "autograder" / "templates"),
     str(Path(formgrader.__file__).parent / "templates"),

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import nbformat
-import nh3
 import zmq
 from jupyter_client.manager import KernelManager
 from nbformat import NotebookNode
 
 from autograder import autotest, sandbox, warm
+from autograder.cleaning import clean_html
 from autograder.text import valid_text
 
 MAX_OUTPUT = 20_000
@@ -135,7 +135,7 @@ class Outputs:
                     picture = base64.b64decode(data[kind], validate=False)
                     shown[kind] = base64.b64encode(picture).decode()
         if isinstance(data.get("text/html"), str):
-            shown["text/html"] = nh3.clean(self._text(data["text/html"]))
+            shown["text/html"] = clean_html(self._text(data["text/html"]))
         if isinstance(data.get("text/plain"), str):
             shown["text/plain"] = self._text(data["text/plain"])
         return shown

@@ -20,6 +20,7 @@ from autograder.sections import book_sections, book_url
 
 GRADERS = (
     "autotest",
+    "cleaning",
     "examination",
     "kernel",
     "papers",

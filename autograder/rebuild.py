@@ -19,8 +19,10 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 
 from autograder.autotest import parse_cell
 from autograder.catalogue import CatalogueError, definitions
+from autograder.cleaning import clean_html, has_forbidden_link
 from autograder.generation import released
 from autograder.submission import Submission, read_submission
+from autograder.text import as_markdown
 
 MAX_MARKDOWN = 10_000
 HARMLESS = "|".join(sorted(nh3.ALLOWED_TAGS))
@@ -72,10 +74,16 @@ def clean_markdown(source: str) -> str:
     # Markdown would decode entities after this: java&#115;cript
     while (decoded := html.unescape(source)) != source:
         source = decoded
+    # else the next line takes it for a tag
+    source = re.sub(r"<(https?://[^<>\s]+)>", r"\1", source)
     source = re.sub(rf"<(?!/?(?:{HARMLESS})\b[^<>]*>)(?=[a-zA-Z/!?])", "< ", source)
     if re.search(r"<[a-zA-Z/]", source):
-        source = nh3.clean(source)
-    return re.sub(r"(?i)(javascript|vbscript|data)\s*:", r"\1 ", source)
+        source = clean_html(source)
+    source = re.sub(r"(?i)(javascript|vbscript|data)\s*:", r"\1 ", source)
+    if has_forbidden_link(source):
+        # without these two no link of the cell is one
+        source = source.replace("](", "]&#40;").replace("]:", "]&#58;")
+    return source
 
 
 def _own_cell(cell: dict) -> NotebookNode:
@@ -136,7 +144,7 @@ def rebuild(submission: Submission, release: NotebookNode) -> NotebookNode:
         notebook.cells.append(_released_cell(cell, first.get(cell.id)))
         notebook.cells += behind.get(cell.id, [])
     if remarks:
-        text = "**From the grader.** " + html.escape(" ".join(remarks))
+        text = "**From the grader.** " + as_markdown(" ".join(remarks))
         notebook.cells.insert(0, nbformat.v4.new_markdown_cell(text))
     for number, cell in enumerate(notebook.cells):
         cell.id = cell.metadata.get("nbgrader", {}).get("grade_id", f"own-{number}")

@@ -129,6 +129,33 @@ def test_nothing_that_a_student_writes_acts_on_the_feedback_page(course, plain_p
     assert Page(page).found == Page(plain_page).found
 
 
+def test_a_feedback_page_shows_under_its_policy_and_what_would_act_does_not(
+    plain_page, open_tab, tmp_path
+):
+    told, path = [], tmp_path / "page.html"
+
+    def note(message):
+        # the style sheet names a font of icons that no page has
+        if "glyphicons" not in message.text:
+            told.append(message.text)
+
+    acts = (
+        "<script>document.title = 'acted'</script><img src='https://example.org/x.png' "
+        "onerror=\"document.title = 'acted'\"><iframe src='https://example.org'></iframe>"
+    )
+    page = open_tab(path.as_uri())
+    page.on("console", note)
+    path.write_text(plain_page, encoding="utf-8")
+    page.goto(path.as_uri())
+    assert told == []
+    assert page.locator("math").count() > 10
+    assert page.evaluate("getComputedStyle(document.body).fontSize") == "14px"
+    path.write_text(plain_page.replace("</body>", acts + "</body>"), encoding="utf-8")
+    page.goto(path.as_uri())
+    assert page.title() == EXERCISE
+    assert len(told) >= 3 and all("Content Security Policy" in text for text in told)
+
+
 @pytest.mark.parametrize(
     "name", ["a hundred pictures in every cell", "lines that take for ever to colour"]
 )

@@ -81,6 +81,7 @@ def test_a_graded_submission_is_found_and_its_verdicts_read(graded, formgrader, 
     page = open_tab(f"{address}/")
     page.on("pageerror", lambda error: troubles.append(str(error)))
     page.on("response", lambda had: had.status < 400 or troubles.append(f"{had.status} {had.url}"))
+    page.on("console", lambda had: "Security Policy" in had.text and troubles.append(had.text))
     # the way of whoever grades by hand: exercise, notebook, submission, then the next one
     page.goto(f"{address}/formgrader/gradebook?token={token}")
     for name, leads_to in (
@@ -103,7 +104,18 @@ def test_a_graded_submission_is_found_and_its_verdicts_read(graded, formgrader, 
         # ready for typing, formulas shown
         assert page.evaluate("document.activeElement.className").count("tabbable") == 1
         assert page.locator("#notebook math").count() > 10
+        # formgrader's own handlers run under its page's policy
+        page.locator("span.glyphicon.name-hidden").click()
+        assert page.locator("a.name-shown").is_visible()
+        page.locator("span.glyphicon.name-shown").click()
+        assert page.locator("a.name-hidden").is_visible()
         seen.add(student)
         page.get_by_role("link", name="Next").click()
     assert seen == {f"{SAMPLE_PREFIX}{student}" for student in STUDENTS}
     assert not troubles
+    page.go_back()
+    page.evaluate(
+        "document.body.append(Object.assign(document.createElement('script'), {text: 'acted = 1'}))"
+    )
+    assert page.evaluate("typeof acted") == "undefined"
+    assert len(troubles) == 1
