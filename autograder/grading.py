@@ -16,6 +16,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import GenerateFeedback
+from nbgrader.converters.base import NbGraderException
 from nbgrader.preprocessors import SaveCells
 from rich.console import Console
 from rich.progress import (
@@ -345,7 +346,19 @@ def grade_class(
 
 
 def write_feedback(course: Course, results: Sequence[dict]) -> None:
-    """Write the feedback pages that are older than their grades."""
+    """Write the feedback pages that are older than their grades.
+
+    Raises CatalogueError, after all others are written, when one can't be written.
+    """
+    failed = []
     with progress("Writing feedback") as bar:
         for result in bar.track(results):
-            course.write_feedback(result["student"], result["exercise"])
+            try:
+                course.write_feedback(result["student"], result["exercise"])
+            except NbGraderException:
+                failed.append(f"{result['student']} ({result['exercise']})")
+    if failed:
+        raise CatalogueError(
+            f"These feedback pages could not be written: {', '.join(failed)}. All others are written. To "
+            "see why, run `nbgrader generate_feedback EXERCISE --student STUDENT --force`."
+        )

@@ -89,7 +89,8 @@ def clean_markdown(source: str) -> str:
 def _own_cell(cell: dict) -> NotebookNode:
     if cell["type"] == "code":
         return nbformat.v4.new_code_cell(cell["source"])
-    return nbformat.v4.new_markdown_cell(clean_markdown(cell["source"]))
+    source = clean_markdown(cell["source"])
+    return nbformat.v4.new_markdown_cell(source, attachments=cell["attachments"])
 
 
 def _released_cell(cell: NotebookNode, submitted: dict | None) -> NotebookNode:
@@ -99,7 +100,11 @@ def _released_cell(cell: NotebookNode, submitted: dict | None) -> NotebookNode:
     if cell.metadata.nbgrader.solution:
         if submitted is not None:
             source = submitted["source"]
-            fresh.source = source if cell.cell_type == "code" else clean_markdown(source)
+            if cell.cell_type == "code":
+                fresh.source = source
+            else:
+                fresh.source = clean_markdown(source)
+                fresh.attachments = nbformat.from_dict(submitted["attachments"])
         elif cell.cell_type == "code":
             fresh.source = MISSING
     return fresh

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import itertools
 import json
@@ -20,13 +21,17 @@ MAX_CELLS = 2_000
 MAX_COMPANIONS = 20
 MAX_COMPANION = 5_000_000
 MAX_FILES = 10_000
+MAX_PICTURE = 2_000_000
+MAX_PICTURES = 10_000_000
+# how the files of each kind begin
+PICTURES = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
 
 
 @dataclass
 class Submission:
     """A submission as plain data.
 
-    cells: {"type", "source", "grade_id", "id"} each; remarks: what was wrong with it, in sentences;
+    cells: {"type", "source", "grade_id", "id", "attachments"} each; remarks: what was wrong with it, in sentences;
     digest: of the notebook's bytes; companions: the files beside it, by name.
     """
 
@@ -127,12 +132,33 @@ def _text(source: Any) -> str:
     return valid_text(source)
 
 
+def _pictures(attachments: Any, room: int) -> dict[str, dict[str, str]]:
+    """The PNG and JPEG files pasted into a cell, as nbformat's attachments, of at most room characters."""
+    found: dict[str, dict[str, str]] = {}
+    for name, kinds in attachments.items() if isinstance(attachments, dict) else ():
+        for kind, beginning in PICTURES.items():
+            data = kinds.get(kind) if isinstance(kinds, dict) else None
+            if not isinstance(data, str) or len(data) > min(MAX_PICTURE, room):
+                continue
+            try:
+                picture = base64.b64decode(data)
+            except ValueError:
+                continue
+            if picture.startswith(beginning):
+                # encoded anew: nothing but base64 reaches a page
+                encoded = base64.b64encode(picture).decode()
+                found[valid_text(name)[:200]] = {kind: encoded}
+                room -= len(encoded)
+                break
+    return found
+
+
 def _identifier(name: Any) -> str | None:
     return valid_text(name) if isinstance(name, str) else None
 
 
 def _cells(notebook: Any) -> tuple[list[dict], list[str]]:
-    """Cells as {"type", "source", "grade_id", "id"}, whatever shape the notebook is in; remarks."""
+    """Cells as in `Submission`, whatever shape the notebook is in; remarks."""
     if not isinstance(notebook, dict):
         raise ValueError("it is not a JSON object")
     cells = notebook.get("cells")
@@ -147,6 +173,7 @@ def _cells(notebook: Any) -> tuple[list[dict], list[str]]:
         raise ValueError("it has no list of cells")
     found: list[dict] = []
     room = MAX_SOURCES
+    pictures = MAX_PICTURES
     for number, cell in enumerate(cells):
         if number >= MAX_CELLS or room <= 0:
             remark = (
@@ -160,12 +187,15 @@ def _cells(notebook: Any) -> tuple[list[dict], list[str]]:
         grade_id = own.get("grade_id") if isinstance(own, dict) else None
         source = _text(cell.get("source", cell.get("input", "")))
         room -= len(source)
+        attachments = _pictures(cell.get("attachments"), pictures)
+        pictures -= sum(len(data) for kinds in attachments.values() for data in kinds.values())
         found.append(
             {
                 "type": cell.get("cell_type"),
                 "source": source,
                 "grade_id": _identifier(grade_id),
                 "id": _identifier(cell.get("id")),
+                "attachments": attachments,
             }
         )
     return found, []

@@ -236,6 +236,36 @@ def half_of_a_pair(folder):
     with_cell(folder, "word = 'half of a surrogate pair: \ud83d'")
 
 
+def with_picture(folder, name, attachments):
+    notebook = right()
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and cell.metadata.get("nbgrader", {}).get("solution"):
+            cell.source = f"my words ![a]({name})"
+            cell.attachments = attachments
+    cell = nbformat.v4.new_markdown_cell(f"more words ![a]({name})")
+    cell.attachments = attachments
+    notebook.cells.append(cell)
+    save(folder, notebook)
+
+
+PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+@submission(FULL, f"data:image/png;base64,{PICTURE}", "my words", "more words")
+def pasted_picture(folder):
+    with_picture(folder, "attachment:a%20b.png", {"a b.png": {"image/png": PICTURE}})
+
+
+@submission(FULL, "The picture a.png is not here.", "my words", "more words")
+def pasted_picture_that_is_none(folder):
+    with_picture(folder, "attachment:a.png", {"a.png": {"image/png": "PHN2Zy8+"}})
+
+
+@submission(FULL, "The picture a.png is not here.", "more words")
+def pasted_picture_that_is_missing(folder):
+    with_picture(folder, "attachment:a.png", {"b.png": 7, "a.svg": {"image/svg+xml": PICTURE}})
+
+
 FORGED_REPLY = r"""
 import itertools, json, sys
 half = "half of a surrogate pair: \ud83d"
