@@ -47,7 +47,7 @@ def examined(paper: dict, submission: Submission, limits: Limits) -> NotebookNod
     paper: from `papers.paper`.
     """
     try:
-        notebook = rebuild(submission, paper["release"])
+        notebook = rebuild(submission, paper["release"], paper["versions"])
         examine(notebook, paper, limits, submission.companions)
     except KernelStartError:
         # nobody's submission is to blame
@@ -65,7 +65,7 @@ def examined(paper: dict, submission: Submission, limits: Limits) -> NotebookNod
 def refused(paper: dict, submission: Submission, remark: str) -> NotebookNode:
     """What is recorded for a submission whose code was not run, with the reason."""
     nothing = Submission([], [*submission.remarks, remark], submission.digest, {})
-    notebook = rebuild(nothing, paper["release"])
+    notebook = rebuild(nothing, paper["release"], paper["versions"])
     examine(notebook, paper, Limits())
     return notebook
 

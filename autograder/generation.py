@@ -24,6 +24,7 @@ from traitlets.config import Config, PyFileConfigLoader
 from autograder import reference
 from autograder.catalogue import ROOT, CatalogueError, exercise_names
 from autograder.source import as_checks, source_notebook, told_to_students
+from autograder.versions import remember_released
 
 EXERCISES = ROOT / "exercises"
 COURSE = ROOT / "course"
@@ -207,9 +208,12 @@ def build(exercises: Sequence[str] | None = None, force: bool = False) -> list[s
         for name in stale:
             EXERCISES.mkdir(exist_ok=True)
             old, new = EXERCISES / name, Path(aside) / name
+            if (old / f"{name}.ipynb").is_file():
+                remember_released(name, released(name))
             if old.exists():
                 old.rename(Path(aside) / f"{name}.old")
             shutil.move(str(new), old)
+            remember_released(name, released(name))
     stamps.update({name: build_stamp(name) for name in stale})
     stamp_file.write_text(json.dumps(stamps, indent=1))
     return stale

@@ -42,6 +42,7 @@ from autograder.sample import SAMPLE_PREFIX
 from autograder.sealed import SealedExecute
 from autograder.submission import Submission, companions, read_submission
 from autograder.text import valid_text
+from autograder.versions import remember_released
 from autograder.workers import Crew, LocalCrew, Task, examine_all
 
 KILLER = (
@@ -83,6 +84,7 @@ def register(exercise: str, db_url: str, rerelease: bool = False) -> None:
     Raises CatalogueError when the exercise has changed since submissions to it were graded.
     """
     release = released(exercise)
+    remember_released(exercise, release)
     with explained(db_url):
         with Gradebook(db_url) as gradebook:
             try:

@@ -17,6 +17,7 @@ from autograder.catalogue import ROOT, CatalogueError, definitions, mistakes, se
 from autograder.generation import grade_cells, inputs_digest, released, released_grade_cells
 from autograder.rebuild import what_it_asks
 from autograder.sections import book_sections, book_url
+from autograder.versions import released_versions
 
 GRADERS = (
     "autotest",
@@ -29,6 +30,7 @@ GRADERS = (
     "sandbox",
     "submission",
     "text",
+    "versions",
 )
 
 
@@ -96,7 +98,7 @@ def expected_values(exercise: str, folder: Path) -> dict:
 def paper(exercise: str, folder: Path) -> dict:
     """An exercise's paper for the class whose gradebook lies in a folder.
 
-    Returns {"exercise", "release", "values", "catalogue": mistakes by name, "answers": the names that
+    Returns {"exercise", "release", "versions": of its locked cells, "values", "catalogue": mistakes by name, "answers": the names that
     each answer cell defines, "sections": the book's, by label, "section_of": the label for each grade
     cell, "grader": a digest of all that grades depend on}; a CatalogueError is an instructor's error.
     """
@@ -104,6 +106,7 @@ def paper(exercise: str, folder: Path) -> dict:
     return {
         "exercise": exercise,
         "release": release,
+        "versions": released_versions(exercise),
         "values": expected_values(exercise, folder),
         "catalogue": {mistake.name: vars(mistake) for mistake in mistakes(exercise)},
         "answers": {

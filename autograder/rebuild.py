@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import json
 import re
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import nbformat
@@ -23,6 +24,7 @@ from autograder.cleaning import clean_html, has_forbidden_link
 from autograder.generation import released
 from autograder.submission import Submission, read_submission
 from autograder.text import as_markdown
+from autograder.versions import cell_digest, released_versions
 
 MAX_MARKDOWN = 10_000
 HARMLESS = "|".join(sorted(nh3.ALLOWED_TAGS))
@@ -110,15 +112,22 @@ def _released_cell(cell: NotebookNode, submitted: dict | None) -> NotebookNode:
     return fresh
 
 
-def _is_changed(released: NotebookNode, submitted: dict) -> bool:
-    """Whether a cell that isn't for answers has been edited: an import added, a check removed."""
-    own = released.metadata.nbgrader
-    same = "".join(released.source.split()) == "".join(submitted["source"].split())
-    return released.cell_type == "code" and not own.solution and not same
+def _is_changed(released: NotebookNode, submitted: dict, versions: Collection[str]) -> bool:
+    """Whether a cell that isn't for answers has been edited: an import added, a check removed.
+
+    versions: digests of all versions of the cell ever released; none of them is an edit.
+    """
+    digest = cell_digest(submitted["source"])
+    same = digest == cell_digest(released.source) or digest in versions
+    return released.cell_type == "code" and not released.metadata.nbgrader.solution and not same
 
 
-def rebuild(submission: Submission, release: NotebookNode) -> NotebookNode:
+def rebuild(
+    submission: Submission, release: NotebookNode, versions: Mapping[str, Collection[str]]
+) -> NotebookNode:
     """A notebook of the released cells, in their order, with a student's answers and own cells.
+
+    versions: from `versions.released_versions`.
 
     A cell of the student's own stands behind the released cell that it followed in the submission; so
     do copies of an answer cell and the halves of one that was split.
@@ -136,7 +145,7 @@ def rebuild(submission: Submission, release: NotebookNode) -> NotebookNode:
         if key is not None and key not in first:
             first[key] = cell
             anchor = key
-            if _is_changed(known[key], cell):
+            if _is_changed(known[key], cell, versions.get(key, ())):
                 if given[key].grade:
                     remarks.append(f"The check {key} had been changed; the released one was used.")
                 elif key != "checker":
@@ -201,4 +210,4 @@ class Rebuild(NbGraderPreprocessor):
         release = released(exercise)
         check_release(exercise, release, resources["nbgrader"]["db_url"])
         path = Path(resources["metadata"]["path"]) / f"{resources['metadata']['name']}.ipynb"
-        return rebuild(read_submission(path), release), resources
+        return rebuild(read_submission(path), release, released_versions(exercise)), resources

@@ -1,0 +1,43 @@
+"""Every version of an exercise's locked code cells that was ever released, by digest.
+
+A check that an instructor corrects differs from the one in submissions handed in before; so that no
+student is told to have changed it, what was released is remembered in solutions/released/.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from nbformat import NotebookNode
+
+from autograder.catalogue import SOLUTIONS
+
+
+def cell_digest(source: str) -> str:
+    """A digest of a cell's source, whatever its spaces and line breaks."""
+    return hashlib.sha256("".join(source.split()).encode()).hexdigest()[:16]
+
+
+def released_versions(exercise: str) -> dict[str, list[str]]:
+    """The digests of all versions of an exercise's locked code cells: grade_id -> digests."""
+    path = SOLUTIONS / "released" / f"{exercise}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def remember_released(exercise: str, release: NotebookNode) -> None:
+    """Add the versions in a released notebook; the file is written only if there is a new one."""
+    known = released_versions(exercise)
+    before = json.dumps(known)
+    for cell in release.cells:
+        own = cell.metadata.get("nbgrader")
+        if own and cell.cell_type == "code" and not own.solution:
+            digests = known.setdefault(own.grade_id, [])
+            if (digest := cell_digest(cell.source)) not in digests:
+                digests.append(digest)
+    if json.dumps(known) != before:
+        path = SOLUTIONS / "released" / f"{exercise}.json"
+        path.parent.mkdir(exist_ok=True)
+        aside = path.with_suffix(".new")
+        aside.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        aside.replace(path)
