@@ -245,6 +245,56 @@ ROOM_ATTACKS: dict[str, str] = {
             except OSError:
                 pass
     """,
+    "a user namespace of its own": """
+        import ctypes, platform
+        c = ctypes.CDLL(None)
+        user, clone = 0x10000000, {{"x86_64": 56, "aarch64": 220}}[platform.machine()]
+        arguments = (ctypes.c_uint64 * 8)(user, 0, 0, 0, signal.SIGCHLD, 0, 0, 0)
+        for what in (lambda: c.unshare(user), lambda: c.unshare(user | 0x00020000),
+                     lambda: c.syscall(clone, user | signal.SIGCHLD, 0, 0, 0, 0),
+                     lambda: c.syscall(435, ctypes.byref(arguments), 64)):
+            pid = os.fork()
+            if pid == 0:
+                os._exit(0 if what() >= 0 else 1)
+            if os.waitpid(pid, 0)[1] == 0:
+                print("GOT a user namespace")
+    """,
+    "a disk of its own": """
+        import subprocess
+        script = (
+            "mount -t tmpfs -o size=500m none /tmp && for part in 1 2 3; do "
+            "head -c 150000000 /dev/urandom > /tmp/$part || exit 1; done"
+        )
+        try:
+            if subprocess.run(["unshare", "-Urm", "sh", "-c", script], timeout=15).returncode == 0:
+                print("GOT 450 MB")
+        except FileNotFoundError:
+            pass
+    """,
+    "system calls under other numbers": """
+        import ctypes
+        c = ctypes.CDLL(None)
+        x32 = 0x40000000
+        if c.syscall(x32 + 39) > 0 or c.syscall(x32 + 272, 0x10000000) == 0:
+            print("GOT x32")
+        if os.uname().machine == "x86_64":
+            import mmap
+            # getpid as a 32-bit system: mov eax, 20; int 0x80; ret
+            code = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, 7)
+            code.write(bytes.fromhex("b814000000cd80c3"))
+            entry = ctypes.addressof(ctypes.c_char.from_buffer(code))
+            if ctypes.CFUNCTYPE(ctypes.c_int)(entry)() > 0:
+                print("GOT 32 bits")
+    """,
+    "a key for the next kernel": """
+        import ctypes
+        c = ctypes.CDLL(None)
+        add_key, keyctl = (248, 250) if os.uname().machine == "x86_64" else (217, 219)
+        if c.syscall(add_key, b"user", b"key", b"x", 1, -4) > 0:
+            print("GOT a key")
+        if c.syscall(keyctl, 0, -4, 1) > 0:
+            print("GOT a keyring")
+    """,
     "a letter for the next kernel": """
         import ctypes
         c = ctypes.CDLL(None)

@@ -1,6 +1,7 @@
 """A kernel's room: what it keeps in, and that the attacks on it would get something without it."""
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -95,6 +96,34 @@ def test_the_attack_would_get_something_without_a_room(name, listener):
     assert "GOT" in text
 
 
+HEADERS = (
+    Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
+    Path("/usr/include/asm-generic/unistd.h"),
+)
+
+
+@pytest.mark.parametrize("column", [0, 1], ids=["x86-64", "aarch64"])
+def test_refused_system_calls_have_their_numbers_in_the_systems_headers(column):
+    if not HEADERS[column].exists():
+        pytest.skip(f"no {HEADERS[column]}")
+    text = HEADERS[column].read_text()
+    flagged = {name: numbers for name, (numbers, _, _) in sandbox.REFUSED_FLAGS.items()}
+    for name, numbers in {**sandbox.REFUSED_CALLS, **flagged}.items():
+        assert re.search(rf"#define __NR(3264)?_{name}\s+{numbers[column]}\n", text), name
+
+
+@needs_room
+def test_a_kernel_and_what_it_starts_are_filtered():
+    code = (
+        "import subprocess\n"
+        "for who in (open('/proc/self/status').read(),"
+        " subprocess.run(['cat', '/proc/self/status'], capture_output=True, text=True).stdout):\n"
+        "    print([line for line in who.split('\\n') if line.startswith('Seccomp:')])"
+    )
+    with StudentKernel(seconds=60) as kernel:
+        assert told(code, kernel) == "['Seccomp:\\t2']\n" * 2
+
+
 @needs_room
 def test_honest_work_finds_what_it_needs():
     code = """
@@ -106,13 +135,26 @@ def test_honest_work_finds_what_it_needs():
         file.write("x" * 1000)
     print(subprocess.run([sys.executable, "-c", "print(6 * 7)"], capture_output=True, text=True).stdout)
     print(torch.randn(500, 500).mm(torch.randn(500, 500)).shape, os.listdir("."), open("/dev/urandom", "rb").read(1) != b"")
-    import multiprocessing
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        print(pool.map(abs, [-1, -2]))
+    import ctypes, multiprocessing, threading
+    for method in ("fork", "forkserver", "spawn"):
+        with multiprocessing.get_context(method).Pool(2) as pool:
+            print(method, pool.map(abs, [-1, -2]))
+    thread = threading.Thread(target=print, args=("from a thread",))
+    thread.start(); thread.join()
+    shared = torch.zeros(3).share_memory_()
+    counter = multiprocessing.Value("i", 0)
+    context = torch.multiprocessing.get_context("fork")
+    process = context.Process(target=lambda: (shared.add_(2), setattr(counter, "value", 5)))
+    process.start(); process.join()
+    print("shared", shared.tolist(), counter.value)
+    print("loaded", len(list(torch.utils.data.DataLoader(list(range(8)), num_workers=2))))
+    print("called back", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(lambda x: x + 1)(6))
     """
     with StudentKernel({"data.csv": b"1,2"}, 60) as kernel:
         text = told(textwrap.dedent(code), kernel)
-    for words in ("1,2 student True", "42", "[500, 500]", "'figure.png'", "[1, 2]"):
+    found = ["1,2 student True", "42", "[500, 500]", "'figure.png'", "fork [1, 2]", "spawn [1, 2]"]
+    found += ["forkserver [1, 2]", "from a thread", "shared [2.0, 2.0, 2.0] 5", "loaded 8"]
+    for words in [*found, "called back 7"]:
         assert words in text, text
 
 
@@ -184,7 +226,8 @@ import socket
 print("room", repr(sandbox.why_not()))
 with socket.create_server(("127.0.0.1", 0)) as listener:
     for name in ("the repository looked through", "a connection to this machine", "a fork storm",
-                 "other processes listed", "more privileges", "memory in many processes"):
+                 "other processes listed", "more privileges", "memory in many processes",
+                 "a user namespace of its own", "a disk of its own"):
         with StudentKernel({"data.csv": b"1,2"}, 60) as kernel:
             print(name, attack(name, listener, kernel), kernel.limit)
 with StudentKernel({"data.csv": b"1,2"}, 60) as kernel:
