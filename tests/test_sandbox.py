@@ -175,6 +175,71 @@ def test_too_much_memory_ends_a_kernel_with_its_reason():
 
 
 @needs_room
+@pytest.mark.parametrize("place", ["/var/tmp", "/dev/shm"])
+def test_the_folder_for_temporary_files_may_be_another(place):
+    done = subprocess.run(
+        [sys.executable, "-m", "autograder.sandbox"],
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": place},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == sandbox.HOLDS, done.stderr
+
+
+@needs_room
+def test_memory_of_processes_whose_first_thread_has_ended_counts(listener):
+    with StudentKernel(seconds=60) as kernel:
+        attack("memory of processes whose first thread has ended", listener, kernel)
+        assert kernel.limit == "memory"
+
+
+@needs_room
+def test_files_in_shared_memory_count_as_memory():
+    code = """
+    import os, time
+    import numpy as np
+    own = open("/proc/self/status").read().split("RssAnon:")[1].split()[0]
+    # after the fork both have what this process has now
+    each = 925_000_000 - 1024 * int(own)
+    end, filled = os.pipe()
+    child = os.fork()
+    piece = np.ones(each, dtype=np.uint8)
+    if child == 0:
+        os.write(filled, b".")
+        time.sleep(60)
+    os.read(end, 1)
+    """
+    write = "open('/dev/shm/much', 'wb').write(bytes(95_000_000)); time.sleep(1); print('alive')"
+    with StudentKernel(seconds=60) as kernel:
+        assert kernel.run(textwrap.dedent(code), 20).status == "ok"
+        assert told(write, kernel) == "alive\n"
+        reply = kernel.run(write.replace("much", "more"), 20)
+        assert reply.status == "dead" and kernel.limit == "memory"
+
+
+@needs_room
+@pytest.mark.parametrize(
+    "code",
+    [
+        "os.memfd_create('mine')",
+        "mmap.mmap(-1, 4096)",
+        "os.open('/dev/zero', os.O_RDWR)",
+        "found = libc.shmget(0, 4096, 0o600); assert libc.shmctl(found, 0, None) == 0",
+        "found = libc.semget(0, 1, 0o600); assert libc.semctl(found, 0, 0) == 0",
+        "found = libc.msgget(0, 0o600); assert libc.msgctl(found, 0, None) == 0",
+    ],
+)
+def test_memory_that_cannot_be_counted_is_refused(code):
+    code = f"import ctypes, mmap, os\nlibc = ctypes.CDLL(None)\n{code}"
+    with StudentKernel(seconds=60) as kernel:
+        assert kernel.run(code, 20).status == "error"
+    with StudentKernel() as kernel:
+        assert kernel.run(code, 20).status == "ok"
+
+
+@needs_room
 def test_too_much_computing_ends_a_kernel_with_its_reason():
     with StudentKernel(seconds=2) as kernel:
         reply = kernel.run("while True:\n    pass", 30)
@@ -227,7 +292,10 @@ print("room", repr(sandbox.why_not()))
 with socket.create_server(("127.0.0.1", 0)) as listener:
     for name in ("the repository looked through", "a connection to this machine", "a fork storm",
                  "other processes listed", "more privileges", "memory in many processes",
-                 "a user namespace of its own", "a disk of its own"):
+                 "a user namespace of its own", "a disk of its own", "every disk filled",
+                 "memory in files without a name", "memory in System V segments",
+                 "memory in shared mappings, mostly unmapped",
+                 "memory of processes whose first thread has ended"):
         with StudentKernel({"data.csv": b"1,2"}, 60) as kernel:
             print(name, attack(name, listener, kernel), kernel.limit)
 with StudentKernel({"data.csv": b"1,2"}, 60) as kernel:
@@ -263,5 +331,6 @@ def test_an_ordinary_users_kernels_have_a_room_too():
         pytest.skip("this system lets root alone have namespaces")
     assert "room ''" in done.stdout, done.stdout + done.stderr
     assert "GOT" not in done.stdout, done.stdout
-    assert "memory in many processes  memory" in done.stdout, done.stdout
+    for name in ("memory in many processes", "memory of processes whose first thread has ended"):
+        assert f"{name}  memory" in done.stdout, done.stdout
     assert "1,2 1500" in done.stdout, done.stdout + done.stderr
