@@ -167,6 +167,86 @@ ROOM_ATTACKS: dict[str, str] = {
         except OSError:
             pass
     """,
+    "every disk filled": """
+        got = 0
+        for place in (".", "/tmp", "/dev/shm", os.path.expanduser("~")):
+            try:
+                for number in range(20):
+                    got += open(f"{{place}}/filling{{number}}", "wb").write(bytes(10_000_000))
+            except OSError:
+                pass
+        if got > 200_000_000:
+            print("GOT", got)
+    """,
+    "memory in files without a name": """
+        held, piece = [], bytes(170_000_000)
+        try:
+            for _ in range(14):
+                held.append(os.memfd_create("much"))
+                os.write(held[-1], piece)
+            time.sleep(1)
+            print("GOT 2.4 GB")
+        except OSError:
+            pass
+    """,
+    "memory in shared mappings, mostly unmapped": """
+        import ctypes
+        c, size = ctypes.CDLL(None), 170_000_000
+        c.mmap.restype = ctypes.c_void_p
+        c.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+        c.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+        files = [(-1, 0x21)]
+        try:
+            files.append((os.open("/dev/zero", os.O_RDWR), 1))
+        except OSError:
+            pass
+        for file, flags in files:
+            for number in range(14):
+                start = c.mmap(None, size, 3, flags, file, 0)
+                if start == 2**64 - 1:
+                    break
+                ctypes.memset(start, 1, size)
+                c.munmap(start + 65536, size - 65536)
+            else:
+                time.sleep(1)
+                print("GOT 2.4 GB")
+    """,
+    "memory in System V segments": """
+        import ctypes
+        c, size = ctypes.CDLL(None), 170_000_000
+        c.shmat.restype = ctypes.c_void_p
+        c.shmdt.argtypes = [ctypes.c_void_p]
+        for number in range(14):
+            segment = c.shmget(0, ctypes.c_size_t(size), 0o1600)
+            if segment < 0:
+                break
+            start = c.shmat(segment, None, 0)
+            ctypes.memset(start, 1, size)
+            c.shmdt(start)
+        else:
+            time.sleep(1)
+            print("GOT 2.4 GB")
+    """,
+    "memory of processes whose first thread has ended": """
+        import ctypes
+        c, pipes = ctypes.CDLL(None), os.pipe()
+        leave = {{"x86_64": 60, "aarch64": 93}}[os.uname().machine]
+
+        def fill():
+            piece = np.ones(75_000_000)
+            os.write(pipes[1], b"x")
+            time.sleep(10)
+            os._exit(0)
+
+        for _ in range(6):
+            if os.fork() == 0:
+                threading.Thread(target=fill).start()
+                c.syscall(leave, 0)
+        os.close(pipes[1])
+        # nothing is read once all of them have ended
+        if all(os.read(pipes[0], 1) for _ in range(6)):
+            print("GOT 3.6 GB")
+    """,
     "one long file": """
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         for place in (".", "/tmp", "/dev/shm", os.path.expanduser("~")):
@@ -244,6 +324,56 @@ ROOM_ATTACKS: dict[str, str] = {
                     print("GOT", name)
             except OSError:
                 pass
+    """,
+    "a user namespace of its own": """
+        import ctypes
+        c = ctypes.CDLL(None)
+        user, clone = 0x10000000, {{"x86_64": 56, "aarch64": 220}}[os.uname().machine]
+        arguments = (ctypes.c_uint64 * 8)(user, 0, 0, 0, signal.SIGCHLD, 0, 0, 0)
+        for what in (lambda: c.unshare(user), lambda: c.unshare(user | 0x00020000),
+                     lambda: c.syscall(clone, user | signal.SIGCHLD, 0, 0, 0, 0),
+                     lambda: c.syscall(435, ctypes.byref(arguments), 64)):
+            pid = os.fork()
+            if pid == 0:
+                os._exit(0 if what() >= 0 else 1)
+            if os.waitpid(pid, 0)[1] == 0:
+                print("GOT a user namespace")
+    """,
+    "a disk of its own": """
+        import subprocess
+        script = (
+            "mount -t tmpfs -o size=500m none /tmp && for part in 1 2 3; do "
+            "head -c 150000000 /dev/urandom > /tmp/$part || exit 1; done"
+        )
+        try:
+            if subprocess.run(["unshare", "-Urm", "sh", "-c", script], timeout=15).returncode == 0:
+                print("GOT 450 MB")
+        except FileNotFoundError:
+            pass
+    """,
+    "system calls under other numbers": """
+        import ctypes
+        c = ctypes.CDLL(None)
+        x32 = 0x40000000
+        if c.syscall(x32 + 39) > 0 or c.syscall(x32 + 272, 0x10000000) == 0:
+            print("GOT x32")
+        if os.uname().machine == "x86_64":
+            import mmap
+            # getpid as a 32-bit system: mov eax, 20; int 0x80; ret
+            code = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, 7)
+            code.write(bytes.fromhex("b814000000cd80c3"))
+            entry = ctypes.addressof(ctypes.c_char.from_buffer(code))
+            if ctypes.CFUNCTYPE(ctypes.c_int)(entry)() > 0:
+                print("GOT 32 bits")
+    """,
+    "a key for the next kernel": """
+        import ctypes
+        c = ctypes.CDLL(None)
+        add_key, keyctl = (248, 250) if os.uname().machine == "x86_64" else (217, 219)
+        if c.syscall(add_key, b"user", b"key", b"x", 1, -4) > 0:
+            print("GOT a key")
+        if c.syscall(keyctl, 0, -4, 1) > 0:
+            print("GOT a keyring")
     """,
     "a letter for the next kernel": """
         import ctypes

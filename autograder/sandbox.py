@@ -2,16 +2,20 @@
 
 After its fork from the warm process a kernel gets namespaces of its own (mounts, processes, network,
 System V memory; users too, for a grader who is an ordinary user), a file system made of the system's
-programs, Python and an empty folder, no privileges, and limits. A keeper outside the room watches its
-memory. Where the system does not offer this, `why_not` says so.
+programs, Python and an empty folder, no privileges, limits, and a filter of system calls. A keeper
+outside the room watches its memory, files in it included. Where the system does not offer this,
+`why_not` says so.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import functools
+import itertools
 import os
+import re
 import resource
 import select
 import shutil
@@ -42,10 +46,61 @@ SYS_MOUNT_SETATTR = 442
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 4, 24, 38
 PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 47, 4
 CAPABILITY_VERSION = 0x20080522
+PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
+MAP_SHARED, MAP_ANONYMOUS = 1, 32
+SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO = 0x7FFF0000, 0x00050000
+
+# by os.uname().machine: the AUDIT_ARCH of its system calls, and which column below holds their numbers
+ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
+# from here on, numbers on x86-64 are those of the x32 ABI
+X32_NUMBERS = 0x40000000
+# System calls that a kernel in the sandbox can't use: it gets ENOSYS, as if the system lacked them, so
+# libraries fall back on others. Nothing here is taken from Python, NumPy, PyTorch or Matplotlib.
+REFUSED_CALLS = {
+    # its flags lie in memory, which a filter can't read; libc then uses clone
+    "clone3": (435, 435),
+    # The view of the file system is fixed. Without a user namespace these need privileges that the
+    # kernel lacks; the filter is a second barrier.
+    "setns": (308, 268),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+    # keys belong to the user, so they could be passed on to the next kernel
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    # Memory that no process and no mount has: it can't be counted. Shared memory in /dev/shm can.
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
+    "shmget": (29, 194),
+    "semget": (64, 190),
+    "msgget": (68, 186),
+    "vmsplice": (278, 75),
+    "bpf": (321, 280),
+    "io_uring_setup": (425, 425),
+}
+# system call -> its numbers, which argument holds the flags, and the flags that are refused (EPERM)
+REFUSED_FLAGS = {
+    # In a user namespace of its own, a process has all privileges: it could mount further tmpfs.
+    "unshare": ((272, 97), 0, NEWUSER),
+    "clone": ((56, 220), 0, NEWUSER),
+    # It stays when the process that filled it has unmapped it, as long as another maps a page of it, so
+    # no process's figures show it. PyTorch and multiprocessing share files in /dev/shm instead.
+    "mmap": ((9, 222), 3, MAP_SHARED | MAP_ANONYMOUS),
+}
 
 SYSTEM = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32")
 SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "fonts", "localtime")
-DEVICES = ("null", "zero", "full", "random", "urandom")
+# Without "zero": mapped as shared memory, it is memory that belongs to no process (see REFUSED_FLAGS).
+DEVICES = ("null", "full", "random", "urandom")
+SHARED_MEMORY = Path("/dev/shm")
+# in /proc/PID/status, which needs no privileges to be read, unlike smaps
+PRIVATE_KILOBYTES = re.compile(rb"^(?:RssAnon|VmSwap):\s+(\d+) kB", re.MULTILINE)
 
 _c = ctypes.CDLL(None, use_errno=True)
 
@@ -89,9 +144,12 @@ def _furnish(room: Path, folder: Path, user: int) -> None:
     def inside(path: Path) -> Path:
         return room / path.relative_to("/")
 
-    def storage(path: Path, limits: str) -> None:
+    def storage(path: Path) -> None:
+        """A folder to write in; all of them are parts of one tmpfs, so DISK is for all together."""
+        part = tempfile.mkdtemp(dir=inside(temporary))
+        Path(part).chmod(0o1777)
         inside(path).mkdir(parents=True, exist_ok=True)
-        _mount("tmpfs", inside(path), "tmpfs", MS_NOSUID | MS_NODEV, limits)
+        _mount(part, inside(path), "", MS_BIND)
 
     _mount("none", Path("/"), "", MS_REC | MS_PRIVATE)
     _mount("tmpfs", room, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=755")
@@ -112,24 +170,28 @@ def _furnish(room: Path, folder: Path, user: int) -> None:
         _show(path.resolve(), inside(path))
     account = f"student:x:{user}:{user}::{folder}/home:/bin/sh\n"
     inside(Path("/etc/passwd")).write_text(account)
-    limits = f"size={DISK},nr_inodes={FILES},mode=1777"
-    storage(Path("/dev/shm"), limits)
+    temporary = Path("/tmp")
+    inside(temporary).mkdir()
+    limits = f"size={DISK},nr_inodes={FILES},mode=755"
+    _mount("tmpfs", inside(temporary), "tmpfs", MS_NOSUID | MS_NODEV, limits)
+    storage(SHARED_MEMORY)
     for path in [Path("/dev", name) for name in DEVICES]:
         inside(path).touch()
         _mount(str(path), inside(path), "", MS_BIND)
     inside(Path("/dev/fd")).symlink_to("/proc/self/fd")
     inside(Path("/proc")).mkdir()
     _mount("proc", inside(Path("/proc")), "proc", MS_NOSUID | MS_NODEV)
-    temporary = Path("/tmp")
-    storage(temporary, limits)
     if temporary not in folder.parents:
-        storage(folder.parent, limits)
+        storage(folder.parent)
+    # last, as it hides the tmpfs whose parts these are
+    storage(temporary)
     for path in _python_folders():
         if path != Path("/usr"):
             inside(path).mkdir(parents=True, exist_ok=True)
             _show(path, inside(path))
     if inside(ROOT).is_dir() and not any(ROOT in path.parents for path in _python_folders()):
-        storage(ROOT, "size=4k,mode=755")
+        inside(ROOT).mkdir(parents=True, exist_ok=True)
+        _mount("tmpfs", inside(ROOT), "tmpfs", MS_NOSUID | MS_NODEV, "size=4k,mode=755")
     for name in (WORK, KERNEL, "home", "tmp"):
         inside(folder / name).mkdir(parents=True)
     shutil.copytree(folder / WORK, inside(folder / WORK), dirs_exist_ok=True)
@@ -147,6 +209,62 @@ def _move_in(room: Path) -> None:
     _call("umount2", b".", MNT_DETACH)
     os.chdir("/")
     _mount("none", Path("/"), "", MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV)
+
+
+class _Instruction(ctypes.Structure):
+    """struct sock_filter of linux/filter.h."""
+
+    _fields_ = (
+        ("code", ctypes.c_uint16),
+        ("if_true", ctypes.c_uint8),
+        ("if_false", ctypes.c_uint8),
+        ("value", ctypes.c_uint32),
+    )
+
+
+class _Program(ctypes.Structure):
+    """struct sock_fprog of linux/filter.h."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.POINTER(_Instruction)))
+
+
+def _refuse_system_calls() -> None:
+    """Install a seccomp filter, for this process and all that it starts, for good.
+
+    A limit on user namespaces (/proc/sys/user/max_user_namespaces) would not do: it belongs to the user
+    namespace of the grader, and for a root grader that is the whole machine's. A filter is the same for
+    both kinds of grader.
+    """
+    load, equal, at_least, mask, ret = 0x20, 0x15, 0x35, 0x54, 0x06
+    machine = os.uname().machine
+    if machine not in ARCHITECTURES:
+        raise OSError(errno.ENOSYS, f"the sandbox does not know the system calls of {machine}")
+    architecture, column = ARCHITECTURES[machine]
+    no_such_call = (ret, 0, 0, SECCOMP_RET_ERRNO | errno.ENOSYS)
+    # offsets in struct seccomp_data: number 0, architecture 4, arguments (low words) from 16
+    program = [
+        (load, 0, 0, 4),
+        (equal, 1, 0, architecture),
+        no_such_call,
+        (load, 0, 0, 0),
+        (at_least, 0, 1, X32_NUMBERS),
+        no_such_call,
+    ]
+    for numbers in REFUSED_CALLS.values():
+        program += [(equal, 0, 1, numbers[column]), no_such_call]
+    for numbers, argument, flags in REFUSED_FLAGS.values():
+        program += [
+            (equal, 0, 5, numbers[column]),
+            (load, 0, 0, 16 + 8 * argument),
+            (mask, 0, 0, flags),
+            (equal, 0, 1, flags),
+            (ret, 0, 0, SECCOMP_RET_ERRNO | errno.EPERM),
+            (ret, 0, 0, SECCOMP_RET_ALLOW),
+        ]
+    program.append((ret, 0, 0, SECCOMP_RET_ALLOW))
+    instructions = (_Instruction * len(program))(*program)
+    own = _Program(len(program), instructions)
+    _call("prctl", PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(own), 0, 0)
 
 
 def _drop_privileges(user: int) -> None:
@@ -179,14 +297,29 @@ def _limit(seconds: float) -> None:
         resource.setrlimit(what, (most, most))
 
 
+def _private_memory(process: Path) -> int:
+    """Bytes that a process has in memory or swap and that no file and no tmpfs holds."""
+    # it or any of its threads may end at any time
+    with contextlib.suppress(OSError):
+        # a process whose first thread has ended shows nothing itself, but its other threads do
+        for shown in itertools.chain([process], process.glob("task/*")):
+            found = []
+            with contextlib.suppress(OSError):
+                found = PRIVATE_KILOBYTES.findall((shown / "status").read_bytes())
+            if found:
+                return 1024 * sum(map(int, found))
+    return 0
+
+
 def _memory_in_use() -> int:
-    """Bytes of all processes in the room that are not shared with a file."""
-    pages = 0
-    for name in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - twenty times a second
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            resident, shared = Path(f"/proc/{name}/statm").read_text().split()[1:3]
-            pages += int(resident) - int(shared)
-    return pages * resource.getpagesize()
+    """Bytes in memory of all processes in the room and of its one tmpfs.
+
+    Memory that is in neither can't be had: see REFUSED_CALLS.
+    """
+    names = filter(str.isdigit, os.listdir("/proc"))  # noqa: PTH208 - twenty times a second
+    written = os.statvfs(SHARED_MEMORY)
+    files = (written.f_blocks - written.f_bfree) * written.f_frsize
+    return files + sum(_private_memory(Path("/proc", name)) for name in names)
 
 
 def _keep(kernel: int, words: int, folder: Path, ended: int, most: float) -> None:
@@ -256,6 +389,7 @@ def enter(folder: Path, seconds: float) -> int:
     _furnish(folder / "room", folder, user)
     _move_in(folder / "room")
     _drop_privileges(user)
+    _refuse_system_calls()
     _limit(seconds)
     os.chdir(folder / WORK)
     return theirs.detach()

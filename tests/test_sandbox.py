@@ -1,6 +1,7 @@
 """A kernel's room: what it keeps in, and that the attacks on it would get something without it."""
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -95,6 +96,34 @@ def test_the_attack_would_get_something_without_a_room(name, listener):
     assert "GOT" in text
 
 
+HEADERS = (
+    Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
+    Path("/usr/include/asm-generic/unistd.h"),
+)
+
+
+@pytest.mark.parametrize("column", [0, 1], ids=["x86-64", "aarch64"])
+def test_refused_system_calls_have_their_numbers_in_the_systems_headers(column):
+    if not HEADERS[column].exists():
+        pytest.skip(f"no {HEADERS[column]}")
+    text = HEADERS[column].read_text()
+    flagged = {name: numbers for name, (numbers, _, _) in sandbox.REFUSED_FLAGS.items()}
+    for name, numbers in {**sandbox.REFUSED_CALLS, **flagged}.items():
+        assert re.search(rf"#define __NR(3264)?_{name}\s+{numbers[column]}\n", text), name
+
+
+@needs_room
+def test_a_kernel_and_what_it_starts_are_filtered():
+    code = (
+        "import subprocess\n"
+        "for who in (open('/proc/self/status').read(),"
+        " subprocess.run(['cat', '/proc/self/status'], capture_output=True, text=True).stdout):\n"
+        "    print([line for line in who.split('\\n') if line.startswith('Seccomp:')])"
+    )
+    with StudentKernel(seconds=60) as kernel:
+        assert told(code, kernel) == "['Seccomp:\\t2']\n" * 2
+
+
 @needs_room
 def test_honest_work_finds_what_it_needs():
     code = """
@@ -106,13 +135,26 @@ def test_honest_work_finds_what_it_needs():
         file.write("x" * 1000)
     print(subprocess.run([sys.executable, "-c", "print(6 * 7)"], capture_output=True, text=True).stdout)
     print(torch.randn(500, 500).mm(torch.randn(500, 500)).shape, os.listdir("."), open("/dev/urandom", "rb").read(1) != b"")
-    import multiprocessing
-    with multiprocessing.get_context("fork").Pool(2) as pool:
-        print(pool.map(abs, [-1, -2]))
+    import ctypes, multiprocessing, threading
+    for method in ("fork", "forkserver", "spawn"):
+        with multiprocessing.get_context(method).Pool(2) as pool:
+            print(method, pool.map(abs, [-1, -2]))
+    thread = threading.Thread(target=print, args=("from a thread",))
+    thread.start(); thread.join()
+    shared = torch.zeros(3).share_memory_()
+    counter = multiprocessing.Value("i", 0)
+    context = torch.multiprocessing.get_context("fork")
+    process = context.Process(target=lambda: (shared.add_(2), setattr(counter, "value", 5)))
+    process.start(); process.join()
+    print("shared", shared.tolist(), counter.value)
+    print("loaded", len(list(torch.utils.data.DataLoader(list(range(8)), num_workers=2))))
+    print("called back", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(lambda x: x + 1)(6))
     """
     with StudentKernel({"data.csv": b"1,2"}, 60) as kernel:
         text = told(textwrap.dedent(code), kernel)
-    for words in ("1,2 student True", "42", "[500, 500]", "'figure.png'", "[1, 2]"):
+    found = ["1,2 student True", "42", "[500, 500]", "'figure.png'", "fork [1, 2]", "spawn [1, 2]"]
+    found += ["forkserver [1, 2]", "from a thread", "shared [2.0, 2.0, 2.0] 5", "loaded 8"]
+    for words in [*found, "called back 7"]:
         assert words in text, text
 
 
@@ -130,6 +172,71 @@ def test_too_much_memory_ends_a_kernel_with_its_reason():
     with StudentKernel(seconds=60) as kernel:
         reply = kernel.run(textwrap.dedent(code), 20)
         assert reply.status == "dead" and kernel.limit == "memory"
+
+
+@needs_room
+@pytest.mark.parametrize("place", ["/var/tmp", "/dev/shm"])
+def test_the_folder_for_temporary_files_may_be_another(place):
+    done = subprocess.run(
+        [sys.executable, "-m", "autograder.sandbox"],
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": place},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == sandbox.HOLDS, done.stderr
+
+
+@needs_room
+def test_memory_of_processes_whose_first_thread_has_ended_counts(listener):
+    with StudentKernel(seconds=60) as kernel:
+        attack("memory of processes whose first thread has ended", listener, kernel)
+        assert kernel.limit == "memory"
+
+
+@needs_room
+def test_files_in_shared_memory_count_as_memory():
+    code = """
+    import os, time
+    import numpy as np
+    own = open("/proc/self/status").read().split("RssAnon:")[1].split()[0]
+    # after the fork both have what this process has now
+    each = 925_000_000 - 1024 * int(own)
+    end, filled = os.pipe()
+    child = os.fork()
+    piece = np.ones(each, dtype=np.uint8)
+    if child == 0:
+        os.write(filled, b".")
+        time.sleep(60)
+    os.read(end, 1)
+    """
+    write = "open('/dev/shm/much', 'wb').write(bytes(95_000_000)); time.sleep(1); print('alive')"
+    with StudentKernel(seconds=60) as kernel:
+        assert kernel.run(textwrap.dedent(code), 20).status == "ok"
+        assert told(write, kernel) == "alive\n"
+        reply = kernel.run(write.replace("much", "more"), 20)
+        assert reply.status == "dead" and kernel.limit == "memory"
+
+
+@needs_room
+@pytest.mark.parametrize(
+    "code",
+    [
+        "os.memfd_create('mine')",
+        "mmap.mmap(-1, 4096)",
+        "os.open('/dev/zero', os.O_RDWR)",
+        "found = libc.shmget(0, 4096, 0o600); assert libc.shmctl(found, 0, None) == 0",
+        "found = libc.semget(0, 1, 0o600); assert libc.semctl(found, 0, 0) == 0",
+        "found = libc.msgget(0, 0o600); assert libc.msgctl(found, 0, None) == 0",
+    ],
+)
+def test_memory_that_cannot_be_counted_is_refused(code):
+    code = f"import ctypes, mmap, os\nlibc = ctypes.CDLL(None)\n{code}"
+    with StudentKernel(seconds=60) as kernel:
+        assert kernel.run(code, 20).status == "error"
+    with StudentKernel() as kernel:
+        assert kernel.run(code, 20).status == "ok"
 
 
 @needs_room
@@ -184,7 +291,11 @@ import socket
 print("room", repr(sandbox.why_not()))
 with socket.create_server(("127.0.0.1", 0)) as listener:
     for name in ("the repository looked through", "a connection to this machine", "a fork storm",
-                 "other processes listed", "more privileges", "memory in many processes"):
+                 "other processes listed", "more privileges", "memory in many processes",
+                 "a user namespace of its own", "a disk of its own", "every disk filled",
+                 "memory in files without a name", "memory in System V segments",
+                 "memory in shared mappings, mostly unmapped",
+                 "memory of processes whose first thread has ended"):
         with StudentKernel({"data.csv": b"1,2"}, 60) as kernel:
             print(name, attack(name, listener, kernel), kernel.limit)
 with StudentKernel({"data.csv": b"1,2"}, 60) as kernel:
@@ -220,5 +331,6 @@ def test_an_ordinary_users_kernels_have_a_room_too():
         pytest.skip("this system lets root alone have namespaces")
     assert "room ''" in done.stdout, done.stdout + done.stderr
     assert "GOT" not in done.stdout, done.stdout
-    assert "memory in many processes  memory" in done.stdout, done.stdout
+    for name in ("memory in many processes", "memory of processes whose first thread has ended"):
+        assert f"{name}  memory" in done.stdout, done.stdout
     assert "1,2 1500" in done.stdout, done.stdout + done.stderr
