@@ -7,9 +7,11 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from autograder.catalogue import ROOT, CatalogueError, exercise_names
+from autograder.catalogue import ROOT, exercise_names
+from autograder.errors import BookError, CatalogueError, CourseError, GradebookError
 
 COURSE = ROOT / "course"
 
@@ -95,7 +97,7 @@ def _report(arguments: argparse.Namespace) -> None:
 
     course, results = _results(arguments)
     if not results:
-        raise CatalogueError("Nothing has been graded yet: run `python -m autograder grade` first.")
+        raise GradebookError("Nothing has been graded yet: run `python -m autograder grade` first.")
     print(f"Class summary: {report.write(results, course.home)}")
 
 
@@ -159,7 +161,7 @@ def _serve(arguments: argparse.Namespace) -> None:
     from autograder.book import HTML
 
     if not (HTML / "index.html").exists():
-        raise CatalogueError("The book has not been built yet: run `make book` first.")
+        raise BookError("The book has not been built yet: run `make book` first.")
     print(f"The book: http://127.0.0.1:{arguments.port}/  (stop with Ctrl-C)")
     command = [sys.executable, "-m", "http.server", str(arguments.port), "--bind", "127.0.0.1"]
     subprocess.run([*command, "--directory", str(HTML)], check=False)
@@ -299,12 +301,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main() -> None:
-    """Run one command; an instructor's error ends with its message and exit status 2."""
-    arguments = _parser().parse_args()
+def main(words: Sequence[str] | None = None) -> None:
+    """Run one command, by default the process's; an error ends with its message and exit status 2."""
+    arguments = _parser().parse_args(words)
     try:
         arguments.run(arguments)
-    except CatalogueError as error:
+    except CourseError as error:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:

@@ -22,7 +22,8 @@ from nbgrader.preprocessors import InstantiateTests, NbGraderPreprocessor, insta
 from traitlets.config import Config, PyFileConfigLoader
 
 from autograder import reference
-from autograder.catalogue import ROOT, CatalogueError, exercise_names
+from autograder.catalogue import ROOT, exercise_names
+from autograder.errors import CatalogueError, ExerciseError
 from autograder.source import as_checks, source_notebook, told_to_students
 
 EXERCISES = ROOT / "exercises"
@@ -86,7 +87,7 @@ class Stamp(NbGraderPreprocessor):
 
 
 def refuse_to_lose_edits() -> None:
-    """Raise CatalogueError, naming the file, when exercises/ holds anything that a build didn't make."""
+    """Raise ExerciseError, naming the file, when exercises/ holds anything that a build didn't make."""
     for path in sorted(EXERCISES.rglob("*")) if EXERCISES.exists() else []:
         if path.is_dir() or ".ipynb_checkpoints" in path.parts:
             continue
@@ -96,7 +97,7 @@ def refuse_to_lose_edits() -> None:
         except Exception:
             made = False
         if not made:
-            raise CatalogueError(
+            raise ExerciseError(
                 f"{path.relative_to(ROOT)} holds work that a build would lose. Move it (students' work "
                 "belongs into work/), or delete it, then build again. Nothing has been changed."
             )
@@ -181,8 +182,8 @@ def build(exercises: Sequence[str] | None = None, force: bool = False) -> list[s
     """Generate exercises/ from solutions/; returns the names of those that were built anew.
 
     Everything is checked before anything is written: points, autotests that a constant would pass,
-    mistakes that nothing catches. Raises CatalogueError, and changes nothing, when a check fails or
-    when exercises/ holds edits.
+    mistakes that nothing catches. Raises CatalogueError when a check fails, ExerciseError when
+    exercises/ holds edits, and changes nothing then.
     """
     names = list(exercises or exercise_names())
     stamp_file = COURSE / "built.json"
@@ -225,10 +226,10 @@ def grade_cells(exercise: str) -> dict[str, str]:
 
 
 def released(exercise: str) -> NotebookNode:
-    """The exercise notebook as students get it; CatalogueError when it has not been built."""
+    """The exercise notebook as students get it; ExerciseError when it has not been built."""
     path = EXERCISES / exercise / f"{exercise}.ipynb"
     if not path.is_file():
-        raise CatalogueError(
+        raise ExerciseError(
             f"{path.relative_to(ROOT)} is missing: run `python -m autograder build`."
         )
     return nbformat.read(path, as_version=4)

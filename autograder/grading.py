@@ -30,7 +30,8 @@ from rich.progress import Task as ProgressTask
 from rich.text import Text
 
 from autograder import sandbox
-from autograder.catalogue import CatalogueError, exercise_names
+from autograder.catalogue import exercise_names
+from autograder.errors import ExerciseError, WorkerPoolError
 from autograder.examination import examined, refused, results_of
 from autograder.generation import COURSE, nbgrader_config, released
 from autograder.kernel import KernelStartError
@@ -78,7 +79,7 @@ def find_notebook(path: Path) -> Path:
 def register(exercise: str, db_url: str, rerelease: bool = False) -> None:
     """Make the released exercise known to the gradebook, or check that it is the one it knows.
 
-    Raises CatalogueError when the exercise has changed since submissions to it were graded.
+    Raises ExerciseError when the exercise has changed since submissions to it were graded.
     """
     release = released(exercise)
     with explained(db_url):
@@ -94,7 +95,7 @@ def register(exercise: str, db_url: str, rerelease: bool = False) -> None:
             try:
                 check_release(exercise, release, db_url)
                 return
-            except CatalogueError:
+            except ExerciseError:
                 if not (rerelease or only_samples):
                     raise
                 if only_samples:
@@ -107,7 +108,7 @@ def register(exercise: str, db_url: str, rerelease: bool = False) -> None:
         try:
             SaveCells().preprocess(notebook, resources)
         except RuntimeError as error:
-            raise CatalogueError(
+            raise ExerciseError(
                 f"{exercise}: cells were added or removed since submissions were graded, which nbgrader's "
                 "gradebook cannot take. To drop a question, keep its cell and set its points and those of "
                 "its lines to 0."
@@ -307,7 +308,7 @@ def examine(
                 yield task.student, task.exercise, done
                 bar.update(shown, advance=1, description=f"{task.student} {task.exercise}")
         except KernelStartError as error:
-            raise CatalogueError(
+            raise WorkerPoolError(
                 f"A kernel for students' code can't be started: {error}. What was recorded before is kept; "
                 "mend this and run the command again to go on."
             ) from error
@@ -330,7 +331,7 @@ def grade_class(
         means: who examines.
 
     Raises:
-        CatalogueError: an instructor's error, found before any student is graded.
+        CourseError: an instructor's error, found before any student is graded.
     """
     handed_in = classes(course, exercises)
     for exercise in handed_in:

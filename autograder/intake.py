@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 
 from nbgrader.api import Gradebook
 
-from autograder.catalogue import CatalogueError
+from autograder.errors import SubmissionFolderError
 from autograder.sample import SAMPLE_PREFIX
 from autograder.submission import MAX_NOTEBOOK
 
@@ -221,11 +221,11 @@ def import_zip(path: Path, exercise: str, course: Path, submitted: Path) -> Inta
     """Lay out a class's zip as submitted/STUDENT/EXERCISE/EXERCISE.ipynb.
 
     A submission that lies there already and differs is moved to replaced/ in the course's folder.
-    Raises CatalogueError, and changes nothing, for a file that is no such zip, that would unpack to
+    Raises SubmissionFolderError, and changes nothing, for a file that is no such zip, that would unpack to
     too much, or when the sample class lies in the folder.
     """
     if any(submitted.glob(f"{SAMPLE_PREFIX}*")):
-        raise CatalogueError(
+        raise SubmissionFolderError(
             f"{submitted} holds the sample class: delete {course} before your own class begins."
         )
     result = Intake()
@@ -233,17 +233,17 @@ def import_zip(path: Path, exercise: str, course: Path, submitted: Path) -> Inta
     try:
         archive = zipfile.ZipFile(path)
     except (OSError, zipfile.BadZipFile, ValueError) as error:
-        raise CatalogueError(
+        raise SubmissionFolderError(
             f"{path} is not a zip that can be opened ({error}). Download it again."
         ) from error
     with archive:
         if len(archive.infolist()) > MAX_ENTRIES:
-            raise CatalogueError(
+            raise SubmissionFolderError(
                 f"{path} holds more than {MAX_ENTRIES} files: no class's zip of one assignment does."
             )
         people = _people(archive, told)
         if not people:
-            raise CatalogueError(
+            raise SubmissionFolderError(
                 f"No file in {path} is named as Canvas or Moodle name submissions. In Canvas choose "
                 "Download Submissions; in Moodle, Download all submissions."
             )
@@ -254,7 +254,7 @@ def import_zip(path: Path, exercise: str, course: Path, submitted: Path) -> Inta
             if entry is not None:
                 chosen[student] = entry
         if sum(entry.file_size for entry in chosen.values()) > MAX_TOTAL:
-            raise CatalogueError(
+            raise SubmissionFolderError(
                 f"{path} would unpack to more than {MAX_TOTAL / 1e9:.0f} GB. Look at what is so large in "
                 "it; nothing was unpacked."
             )

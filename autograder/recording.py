@@ -22,7 +22,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import latesubmissions, saveautogrades
 from sqlalchemy.orm import scoped_session, sessionmaker
 
-from autograder.catalogue import CatalogueError
+from autograder.errors import GradebookError, OutputError
 from autograder.sealed import SealedExecute
 
 # nbgrader 0.9.6 with SQLAlchemy 2 warns at every submission, to no effect
@@ -123,7 +123,7 @@ class Recorder(Autograde):
         except OSError as error:
             with contextlib.suppress(OSError):
                 aside.unlink()
-            raise CatalogueError(
+            raise OutputError(
                 f"{target} can't be written: {error.strerror}. Mend this and run the command again: what "
                 "was graded before is kept, this submission is graded again."
             ) from error
@@ -137,7 +137,7 @@ def explained(url: str) -> Iterator[None]:
     except (sqlalchemy.exc.SQLAlchemyError, InvalidEntry) as error:
         reason = str(getattr(error, "orig", None) or error).strip().split("\n")[0]
         shown = sqlalchemy.engine.make_url(url).render_as_string()
-        raise CatalogueError(
+        raise GradebookError(
             f"The gradebook {shown} can't be used: {reason}. What was recorded before is kept; mend this "
             "and run the command again to go on."
         ) from error

@@ -9,7 +9,7 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder import __main__, export, intake
-from autograder.catalogue import CatalogueError
+from autograder.errors import ExportError, GradebookError
 from autograder.export import safe
 from autograder.generation import nbgrader_config
 
@@ -215,7 +215,7 @@ def test_canvas_without_a_roster_has_its_columns(course, tmp_path):
 
 def test_canvas_with_other_points_is_refused(course, tmp_path):
     path = canvas_roster(tmp_path, points="100,00")
-    with pytest.raises(CatalogueError, match=r"Canvas gives 100,00 points for ch2.* has 44"):
+    with pytest.raises(ExportError, match=r"Canvas gives 100,00 points for ch2.* has 44"):
         written(course, tmp_path, "canvas", roster=path)
 
 
@@ -255,7 +255,7 @@ def test_two_rows_that_fit_are_no_ones(course, tmp_path):
     given = [{**row, "student_id": "Jo_Doe"} for row in export.grades(course, [FIRST])[:1]]
     given[0].update(email="", lms_user_id="")
     path = roster(tmp_path, MOODLE, *(["Jo", "Doe", n, f"{n}@uni", "-"] for n in "12"))
-    with pytest.raises(CatalogueError, match="No student"):
+    with pytest.raises(ExportError, match="No student"):
         export.as_moodle(given, path, told := [])
     assert "fits several rows" in told[0]
 
@@ -306,7 +306,7 @@ def test_the_command_writes_the_file_and_says_what_is_to_be_said(
     ],
 )
 def test_options_that_do_not_fit_are_refused(course, tmp_path, form, options, words):
-    with pytest.raises(CatalogueError, match=words):
+    with pytest.raises(ExportError, match=words):
         written(course, tmp_path, form, **options)
     assert not (tmp_path / "out" / "grades.csv").exists()
 
@@ -322,12 +322,12 @@ def test_options_that_do_not_fit_are_refused(course, tmp_path, form, options, wo
 )
 def test_a_roster_that_is_none_is_an_error_with_a_way_out(course, tmp_path, form, head, words):
     path = roster(tmp_path, head, ["x"] * len(head))
-    with pytest.raises(CatalogueError, match=words):
+    with pytest.raises(ExportError, match=words):
         written(course, tmp_path, form, roster=path)
 
 
 def test_no_gradebook_and_no_grades_are_errors(course, tmp_path):
-    with pytest.raises(CatalogueError, match="autograder grade"):
+    with pytest.raises(GradebookError, match="autograder grade"):
         export.write(tmp_path, [FIRST], "csv", tmp_path / "x.csv")
-    with pytest.raises(CatalogueError, match="no grades of this"):
+    with pytest.raises(GradebookError, match="no grades of this"):
         export.write(course, ["ch9_nothing"], "csv", tmp_path / "x.csv")

@@ -11,7 +11,7 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder import __main__, intake
-from autograder.catalogue import CatalogueError
+from autograder.errors import SubmissionFolderError
 from autograder.generation import nbgrader_config
 
 EXERCISE = "ch1_additive_attention"
@@ -239,10 +239,10 @@ def test_a_bomb_does_not_go_off(unpack, monkeypatch):
     done = unpack({f"ada_1_10_{NAME}": os.urandom(1_001)})
     assert "too large" in done.told[0]
     monkeypatch.setattr(intake, "MAX_TOTAL", 1_500)
-    with pytest.raises(CatalogueError, match="would unpack to more than"):
+    with pytest.raises(SubmissionFolderError, match="would unpack to more than"):
         unpack({f"ada_{n}_{n}_{NAME}": os.urandom(900) for n in range(2)})
     monkeypatch.setattr(intake, "MAX_ENTRIES", 3)
-    with pytest.raises(CatalogueError, match="more than 3 files"):
+    with pytest.raises(SubmissionFolderError, match="more than 3 files"):
         unpack({f"ada_{n}_{n}_{NAME}": "" for n in range(4)})
 
 
@@ -288,19 +288,21 @@ def test_the_command_says_what_it_did(unpack, tmp_path, monkeypatch, capsys):
 def test_what_is_no_zip_is_an_error_with_a_way_out(tmp_path, content):
     path = tmp_path / "class.zip"
     path.write_bytes(content)
-    with pytest.raises(CatalogueError, match=r"class\.zip is not a zip .* Download it again"):
+    with pytest.raises(
+        SubmissionFolderError, match=r"class\.zip is not a zip .* Download it again"
+    ):
         intake.import_zip(path, EXERCISE, tmp_path, tmp_path / "submitted")
-    with pytest.raises(CatalogueError, match="not a zip"):
+    with pytest.raises(SubmissionFolderError, match="not a zip"):
         intake.import_zip(tmp_path / "none.zip", EXERCISE, tmp_path, tmp_path / "submitted")
 
 
 def test_a_zip_of_something_else_is_an_error(unpack):
-    with pytest.raises(CatalogueError, match="Download Submissions"):
+    with pytest.raises(SubmissionFolderError, match="Download Submissions"):
         unpack({"thesis.docx": "", "s1/notebook.ipynb": ""})
     assert not (unpack.course / "submitted").exists()
 
 
 def test_no_class_is_laid_out_beside_the_sample_class(unpack):
     (unpack.course / "submitted" / "sample-ada").mkdir(parents=True)
-    with pytest.raises(CatalogueError, match="sample class"):
+    with pytest.raises(SubmissionFolderError, match="sample class"):
         unpack({f"ada_1_10_{NAME}": "in"})
