@@ -13,8 +13,6 @@ from pathlib import Path
 from autograder.catalogue import ROOT, exercise_names
 from autograder.errors import BookError, CatalogueError, CourseError, GradebookError
 
-COURSE = ROOT / "course"
-
 
 def _exercises(arguments: argparse.Namespace) -> list[str]:
     names = exercise_names()
@@ -37,17 +35,17 @@ def _build(arguments: argparse.Namespace) -> None:
 def _sample(arguments: argparse.Namespace) -> None:
     from autograder import sample
 
-    made = sample.make(_exercises(arguments), arguments.submitted or COURSE / "submitted")
-    if made:
-        print("The sample class lies in course/submitted/.")
+    course = _course(arguments)
+    if sample.make(_exercises(arguments), course.submitted):
+        print(f"The sample class lies in {course.submitted}.")
     else:
-        print("No sample class: submissions of a real class lie in course/submitted/.")
+        print(f"No sample class: submissions of a real class lie in {course.submitted}.")
 
 
 def _course(arguments: argparse.Namespace):
     from autograder.grading import Course
 
-    return Course(arguments.submitted, db=arguments.db)
+    return Course(getattr(arguments, "submitted", None), db=getattr(arguments, "db", None))
 
 
 def _grade(arguments: argparse.Namespace) -> None:
@@ -89,7 +87,8 @@ def _feedback(arguments: argparse.Namespace) -> None:
 
     course, results = _results(arguments)
     grading.write_feedback(course, results)
-    print(f"Feedback for students: {course.home}/feedback/STUDENT/EXERCISE/EXERCISE.html")
+    page = course.folder("feedback", "STUDENT", "EXERCISE") / "EXERCISE.html"
+    print(f"Feedback for students: {page}")
 
 
 def _report(arguments: argparse.Namespace) -> None:
@@ -104,14 +103,15 @@ def _report(arguments: argparse.Namespace) -> None:
 def _export(arguments: argparse.Namespace) -> None:
     from autograder import export
 
+    course = _course(arguments)
     told = export.write(
-        COURSE,
+        course.home,
+        course.db_url,
         _exercises(arguments),
         arguments.format,
         arguments.output,
         arguments.roster,
         arguments.without_names,
-        arguments.db,
     )
     print("\n".join(told), file=sys.stderr, end="\n" if told else "")
     print(f"Grades: {arguments.output}")
@@ -121,13 +121,14 @@ def _import_zip(arguments: argparse.Namespace) -> None:
     from autograder import intake
 
     (exercise,) = _exercises(arguments)
-    submitted = arguments.submitted or COURSE / "submitted"
-    done = intake.import_zip(arguments.zip, exercise, COURSE, submitted)
+    course = _course(arguments)
+    where = (course.home, course.submitted, course.db_url)
+    done = intake.import_zip(arguments.zip, exercise, *where)
     print("\n".join(done.told), file=sys.stderr, end="\n" if done.told else "")
     for words, students in (("unchanged", done.unchanged), ("replaced", done.replaced)):
         if students:
             print(f"{len(students)} {words}: {', '.join(students)}")
-    print(f"{len(done.new)} new submissions of {exercise} in {submitted}")
+    print(f"{len(done.new)} new submissions of {exercise} in {course.submitted}")
 
 
 def _audit(arguments: argparse.Namespace) -> None:
@@ -186,8 +187,8 @@ def _everything(arguments: argparse.Namespace) -> None:
     print("1/4  Exercises from the reference solutions")
     print("     built: " + (", ".join(generation.build(names)) or "nothing new"))
     print("2/4  A sample class, graded")
-    sample.make(names, COURSE / "submitted")
     course = grading.Course()
+    sample.make(names, course.submitted)
     results = grading.grade_class(course, names)
     print("3/4  Feedback and summary")
     grading.write_feedback(course, results)
@@ -228,7 +229,10 @@ def _parser() -> argparse.ArgumentParser:
         gradebook(added)
 
     def gradebook(added: argparse.ArgumentParser) -> None:
-        text = "the gradebook's database, like postgresql://user@host/name (default: a file in course/)"
+        text = (
+            "the gradebook's database, like postgresql://user@host/name (default: c.CourseDirectory.db_url "
+            "of nbgrader_config.py, which is course/gradebook.db unless you change it)"
+        )
         added.add_argument("--db", metavar="URL", help=text)
 
     build = command("build", _build, "Generate exercises/ from solutions/, after checking both.")
@@ -282,6 +286,7 @@ def _parser() -> argparse.ArgumentParser:
     intake.add_argument("--exercise", metavar="E", required=True)
     text = "folder to lay out in (default: course/submitted)"
     intake.add_argument("--submitted", metavar="DIR", type=Path, help=text)
+    gradebook(intake)
     audit = command(
         "audit", _audit, "Grade every known mistake and alternative; fail on a surprise."
     )

@@ -24,7 +24,7 @@ from nbgrader.plugins import CsvExportPlugin
 
 from autograder.errors import ExportError, GradebookError
 from autograder.intake import canvas_id, student_id
-from autograder.recording import explained
+from autograder.recording import explained, is_missing
 
 KEY_FILE = "pseudonyms.key"
 Table = tuple[list[str], list[list]]
@@ -77,16 +77,16 @@ class _QuotedGradebook:
         return self._gradebook.find_submission(assignment, str(student))
 
 
-def grades(course: Path, exercises: Sequence[str], db: str | None = None) -> list[dict]:
+def grades(db_url: str, exercises: Sequence[str]) -> list[dict]:
     """The rows of nbgrader's export, scores as numbers, with each student's `lms_user_id` added.
+
+    db_url: address of the gradebook's database.
 
     Raises GradebookError when nothing has been graded.
     """
-    path = course / "gradebook.db"
-    if not (db or path.exists()):
-        raise GradebookError(f"There is no {path}: run `python -m autograder grade` first.")
-    url = db or f"sqlite:///{path}"
-    with explained(url), Gradebook(url) as gradebook, tempfile.TemporaryDirectory() as folder:
+    if is_missing(db_url):
+        raise GradebookError(f"There is no {db_url}: run `python -m autograder grade` first.")
+    with explained(db_url), Gradebook(db_url) as gradebook, tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "grades.csv"
         exporter = CsvExportPlugin(to=str(written), assignment=list(exercises))
         exporter.export(_QuotedGradebook(gradebook))
@@ -315,19 +315,19 @@ FORMATS = ("nbgrader", "csv", "canvas", "moodle")
 
 def write(
     course: Path,
+    db_url: str,
     exercises: Sequence[str],
     form: str,
     output: Path,
     roster: Path | None = None,
     hide_names: bool = False,
-    db: str | None = None,
 ) -> list[str]:
     """Write the grades of a course in one of FORMATS; returns what is to be told about it.
 
-    db: address of the gradebook's database, if it is not the file in the course's folder. Raises GradebookError when nothing is graded,
+    course: folder of the key of pseudonyms; db_url: address of the gradebook's database. Raises GradebookError when nothing is graded,
     ExportError when the roster can't be used.
     """
-    rows, told = grades(course, exercises, db), []
+    rows, told = grades(db_url, exercises), []
     to_lms = form in ("canvas", "moodle")
     if hide_names and to_lms:
         raise ExportError(f"{form} has to know whose a grade is: without names use --format csv.")

@@ -16,6 +16,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import GenerateFeedback
+from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import SaveCells
 from rich.console import Console
 from rich.progress import (
@@ -37,12 +38,13 @@ from autograder.generation import COURSE, nbgrader_config, released
 from autograder.kernel import KernelStartError
 from autograder.papers import class_seed, grader_digest, paper
 from autograder.rebuild import check_release
-from autograder.recording import PlainTimestamps, Recorder, explained
+from autograder.recording import PlainTimestamps, Recorder, check_address, explained
 from autograder.sample import SAMPLE_PREFIX
 from autograder.sealed import SealedExecute
 from autograder.submission import Submission, companions, read_submission
 from autograder.workers import Crew, LocalCrew, Task, examine_all
 
+STEPS = ("submitted", "autograded", "feedback")
 KILLER = (
     "Grading this submission ended the grader's own process twice, so it was given up. Your instructor "
     "will look at it."
@@ -118,31 +120,42 @@ def register(exercise: str, db_url: str, rerelease: bool = False) -> None:
 class Course:
     """The course's nbgrader folders, as one object that grades.
 
-    submitted: where submissions lie, if not under course/submitted; home: where everything that
-    grading writes goes, if not to course/; db: address of the gradebook's database, if it is not the
-    file gradebook.db there.
+    Folders and database are those of nbgrader_config.py, so that nbgrader's own commands use the same.
+
+    submitted: another folder of submissions; db: address of another database for the gradebook; home:
+    a folder for everything that grading reads and writes, in place of what nbgrader_config.py says.
+    Raises GradebookError when the address is not one of a database.
     """
 
     def __init__(
-        self, submitted: Path | None = None, home: Path = COURSE, db: str | None = None
+        self, submitted: Path | None = None, home: Path | None = None, db: str | None = None
     ) -> None:
-        home.mkdir(parents=True, exist_ok=True)
-        self.home = home
+        self.home = home or COURSE
+        self.home.mkdir(parents=True, exist_ok=True)
         self.config = nbgrader_config()
         own = self.config.CourseDirectory
-        own.submitted_directory = str((submitted or home / "submitted").resolve())
-        own.autograded_directory = str(home / "autograded")
-        own.feedback_directory = str(home / "feedback")
-        own.db_url = self.db_url = db or f"sqlite:///{home}/gradebook.db"
-        self.submitted = Path(own.submitted_directory)
+        if home is not None:
+            for step in STEPS:
+                own[f"{step}_directory"] = str(home.resolve() / step)
+            own.db_url = f"sqlite:///{home}/gradebook.db"
+        if submitted is not None:
+            own.submitted_directory = str(submitted.resolve())
+        if db is not None:
+            own.db_url = db
+        directory = CourseDirectory(config=self.config)
+        self.db_url = directory.db_url
+        check_address(self.db_url)
+        self._folders = {
+            step: Path(directory.root, getattr(directory, f"{step}_directory")) for step in STEPS
+        }
+        self.submitted = self._folders["submitted"]
         self.limits = SealedExecute(config=self.config).limits()
         self._papers: dict[str, dict] = {}
         self._recorder: Recorder | None = None
 
     def folder(self, kind: str, student: str, exercise: str) -> Path:
         """Where a student's submitted, autograded or feedback files of an exercise lie."""
-        root = self.submitted if kind == "submitted" else self.home / kind
-        return root / student / exercise
+        return self._folders[kind] / student / exercise
 
     def graded_notebook(self, student: str, exercise: str) -> Path:
         """The autograded copy of a submission."""

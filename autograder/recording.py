@@ -129,6 +129,25 @@ class Recorder(Autograde):
             ) from error
 
 
+def check_address(url: str) -> None:
+    """Raise GradebookError when this is not the address of a database that can be used from here."""
+    try:
+        sqlalchemy.create_engine(url).dispose()
+    except (sqlalchemy.exc.SQLAlchemyError, ImportError, ValueError) as error:
+        raise GradebookError(
+            f"{url!r} is not the address of a database for the gradebook ({error}). Write "
+            "sqlite:////FOLDER/gradebook.db or postgresql://USER@HOST/NAME, with --db or as "
+            "c.CourseDirectory.db_url in nbgrader_config.py."
+        ) from error
+
+
+def is_missing(url: str) -> bool:
+    """Whether a database is a file that does not exist yet."""
+    address = sqlalchemy.engine.make_url(url)
+    is_file = address.get_backend_name() == "sqlite" and address.database
+    return bool(is_file) and not Path(address.database).exists()
+
+
 @contextlib.contextmanager
 def explained(url: str) -> Iterator[None]:
     """Turn the database's errors into one that says what to do."""

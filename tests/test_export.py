@@ -2,13 +2,13 @@
 
 import csv
 import re
-import sys
 from pathlib import Path
 
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder import __main__, export, intake
+from autograder import export, intake
+from autograder.__main__ import main
 from autograder.errors import ExportError, GradebookError
 from autograder.export import safe
 from autograder.generation import nbgrader_config
@@ -49,6 +49,10 @@ def course(tmp_path_factory):
     return home
 
 
+def url(home):
+    return f"sqlite:///{home}/gradebook.db"
+
+
 def score(student, exercise):
     return SCORES.get((student, exercise), 0) - PENALTY.get((student, exercise), 0)
 
@@ -60,7 +64,7 @@ def rows(path):
 
 def written(course, tmp_path, form, **options):
     output = tmp_path / "out" / "grades.csv"
-    told = export.write(course, [FIRST, SECOND], form, output, **options)
+    told = export.write(course, url(course), [FIRST, SECOND], form, output, **options)
     head, *body = rows(output)
     assert {len(row) for row in body} == {len(head)}
     for cell in (cell for row in body for cell in row):
@@ -243,7 +247,7 @@ def test_moodle_gets_identifiers_that_all_have(course, tmp_path):
 
 
 def test_moodle_finds_who_came_in_a_zip_by_the_full_name(course, tmp_path):
-    given = export.grades(course, [FIRST])
+    given = export.grades(url(course), [FIRST])
     renamed = [{**row, "student_id": intake.student_id(f"Jo {row['student_id']}")} for row in given]
     path = roster(tmp_path, MOODLE, *(["Jo", s, "", f"{s}@uni", "-"] for s in STUDENTS))
     head, body = export.as_moodle(renamed, path, told := [])
@@ -252,7 +256,7 @@ def test_moodle_finds_who_came_in_a_zip_by_the_full_name(course, tmp_path):
 
 
 def test_two_rows_that_fit_are_no_ones(course, tmp_path):
-    given = [{**row, "student_id": "Jo_Doe"} for row in export.grades(course, [FIRST])[:1]]
+    given = [{**row, "student_id": "Jo_Doe"} for row in export.grades(url(course), [FIRST])[:1]]
     given[0].update(email="", lms_user_id="")
     path = roster(tmp_path, MOODLE, *(["Jo", "Doe", n, f"{n}@uni", "-"] for n in "12"))
     with pytest.raises(ExportError, match="No student"):
@@ -261,7 +265,7 @@ def test_two_rows_that_fit_are_no_ones(course, tmp_path):
 
 
 def test_an_identifier_that_is_a_formula_is_left_out_and_told(course, tmp_path):
-    given = export.grades(course, [FIRST])
+    given = export.grades(url(course), [FIRST])
     path = roster(
         tmp_path, MOODLE, *(["", s, s, f"={s}" if s == "s1" else s, "-"] for s in STUDENTS)
     )
@@ -280,20 +284,15 @@ def test_moodle_without_a_roster_has_user_names(course, tmp_path):
 # The command, and errors -------------------------------------------------------------------------------------------
 
 
-def test_the_command_writes_the_file_and_says_what_is_to_be_said(
-    course, tmp_path, monkeypatch, capsys
-):
+def test_the_command_writes_the_file_and_says_what_is_to_be_said(course, tmp_path, capsys):
     output = tmp_path / "grades.csv"
-    monkeypatch.setattr(__main__, "COURSE", course)
-    command = ["autograder", "export", "--format", "canvas", "--output", str(output)]
-    monkeypatch.setattr(sys, "argv", command)
-    __main__.main()
+    command = ["export", "--db", url(course), "--format", "canvas", "--output", str(output)]
+    main(command)
     printed = capsys.readouterr()
     assert str(output) in printed.out and "--roster" in printed.err
     assert rows(output)[0] == [*CANVAS, FIRST, SECOND]
-    monkeypatch.setattr(sys, "argv", [*command, "--without-names"])
     with pytest.raises(SystemExit) as stopped:
-        __main__.main()
+        main([*command, "--without-names"])
     assert stopped.value.code == 2 and "use --format csv" in capsys.readouterr().err
 
 
@@ -328,6 +327,6 @@ def test_a_roster_that_is_none_is_an_error_with_a_way_out(course, tmp_path, form
 
 def test_no_gradebook_and_no_grades_are_errors(course, tmp_path):
     with pytest.raises(GradebookError, match="autograder grade"):
-        export.write(tmp_path, [FIRST], "csv", tmp_path / "x.csv")
+        export.write(tmp_path, url(tmp_path), [FIRST], "csv", tmp_path / "x.csv")
     with pytest.raises(GradebookError, match="no grades of this"):
-        export.write(course, ["ch9_nothing"], "csv", tmp_path / "x.csv")
+        export.write(course, url(course), ["ch9_nothing"], "csv", tmp_path / "x.csv")
