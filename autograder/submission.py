@@ -18,6 +18,8 @@ MAX_CELLS = 2_000
 MAX_COMPANIONS = 20
 MAX_COMPANION = 5_000_000
 MAX_FILES = 10_000
+# written by nbgrader, not by the student
+OF_THE_EXCHANGE = ("timestamp.txt", "submission_secret.txt")
 
 
 @dataclass
@@ -38,7 +40,7 @@ class NotReadError(ValueError):
     """A file that is not read; the message is a sentence for its author."""
 
 
-def _content(path: Path, limit: int, what: str) -> bytes:
+def ordinary_content(path: Path, limit: int, what: str) -> bytes:
     """The bytes of an ordinary file of at most limit bytes, also if it is being changed meanwhile."""
     try:
         # not blocking: a pipe would wait for a writer
@@ -73,7 +75,7 @@ def read_submission(path: Path) -> Submission:
         remark = "The submitted notebook, or its folder, is a link, which isn't followed."
         return Submission([], [remark])
     try:
-        content = _content(path, MAX_NOTEBOOK, "notebook")
+        content = ordinary_content(path, MAX_NOTEBOOK, "notebook")
     except NotReadError as error:
         return Submission([], [str(error)])
     digest = hashlib.sha256(content).hexdigest()
@@ -89,12 +91,12 @@ def companions(folder: Path, notebook: str) -> tuple[dict[str, bytes], list[str]
     """The ordinary files that lie beside a notebook, within limits, and remarks on what was left out."""
     found: dict[str, bytes] = {}
     left: list[str] = []
-    for name in sorted(_files(folder) - {notebook, "timestamp.txt"}):
+    for name in sorted(_files(folder) - {notebook, *OF_THE_EXCHANGE}):
         if len(found) >= MAX_COMPANIONS or not name.isprintable():
             left.append(name.encode(errors="replace").decode())
             continue
         try:
-            found[name] = _content(folder / name, MAX_COMPANION, "file")
+            found[name] = ordinary_content(folder / name, MAX_COMPANION, "file")
         except NotReadError:
             left.append(name)
     if not left:
