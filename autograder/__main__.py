@@ -9,9 +9,13 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from autograder.catalogue import ROOT, exercise_names
 from autograder.errors import BookError, CatalogueError, CourseError, GradebookError
+
+if TYPE_CHECKING:
+    from autograder.grading import Course
 
 
 def _exercises(arguments: argparse.Namespace) -> list[str]:
@@ -42,17 +46,25 @@ def _sample(arguments: argparse.Namespace) -> None:
         print(f"No sample class: submissions of a real class lie in {course.submitted}.")
 
 
-def _course(arguments: argparse.Namespace):
+def _course(arguments: argparse.Namespace) -> Course:
     from autograder.grading import Course
 
     return Course(getattr(arguments, "submitted", None), db=getattr(arguments, "db", None))
 
 
 def _grade(arguments: argparse.Namespace) -> None:
+    from autograder.lock import only_grader
+
+    course = _course(arguments)
+    with only_grader(course.home):
+        _grade_alone(arguments, course)
+
+
+def _grade_alone(arguments: argparse.Namespace, course: Course) -> None:
+    """Grade, as the only process that writes this course's grades."""
     from autograder import generation, grading, regrading, report
 
     generation.write_missing_sources(_exercises(arguments))
-    course = _course(arguments)
     means = grading.Means(arguments.workers, arguments.scheduler, arguments.require_sandbox)
     if arguments.changed:
         regrading.regrade(course, _exercises(arguments), means, arguments.yes)
@@ -182,6 +194,7 @@ def _lab(arguments: argparse.Namespace) -> None:
 
 def _everything(arguments: argparse.Namespace) -> None:
     from autograder import book, generation, grading, report, sample
+    from autograder.lock import only_grader
 
     names = exercise_names()
     print("1/4  Exercises from the reference solutions")
@@ -189,7 +202,8 @@ def _everything(arguments: argparse.Namespace) -> None:
     print("2/4  A sample class, graded")
     course = grading.Course()
     sample.make(names, course.submitted)
-    results = grading.grade_class(course, names)
+    with only_grader(course.home):
+        results = grading.grade_class(course, names)
     print("3/4  Feedback and summary")
     grading.write_feedback(course, results)
     summary = report.write(results, course.home)

@@ -4,6 +4,10 @@ One class per kind of failure, so that code and tests can tell them apart. This 
 of this package.
 """
 
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
 
 class CourseError(Exception):
     """An error for the instructor; `main` prints its message and ends with exit status 2."""
@@ -43,3 +47,14 @@ class BookError(CourseError):
 
 class OutputError(CourseError):
     """A file or folder that a command writes to can't be written."""
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn the system's errors while a file or folder is written into an OutputError that names it."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(
+            f"{path} can't be written: {error.strerror or error}. Make it writable, or write elsewhere."
+        ) from error
