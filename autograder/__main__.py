@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autograder.catalogue import ROOT, exercise_names
-from autograder.errors import BookError, CatalogueError, CourseError, GradebookError
+from autograder.errors import BookError, CatalogueError, CourseError, GradebookError, writing
 
 if TYPE_CHECKING:
     from autograder.grading import Course
@@ -65,6 +65,10 @@ def _grade_alone(arguments: argparse.Namespace, course: Course) -> None:
     from autograder import generation, grading, regrading, report
 
     generation.write_missing_sources(_exercises(arguments))
+    if arguments.json:
+        # before hours of grading, not after them
+        with writing(arguments.json), arguments.json.open("a"):
+            pass
     means = grading.Means(arguments.workers, arguments.scheduler, arguments.require_sandbox)
     if arguments.changed:
         regrading.regrade(course, _exercises(arguments), means, arguments.yes)
@@ -74,7 +78,8 @@ def _grade_alone(arguments: argparse.Namespace, course: Course) -> None:
             course, _exercises(arguments), arguments.rerelease, arguments.new_seed, means
         )
     if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
+        with writing(arguments.json):
+            arguments.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
     if not results:
         print(
             f"No submissions: they belong into {course.submitted}/STUDENT/EXERCISE/EXERCISE.ipynb."
@@ -216,6 +221,13 @@ def _everything(arguments: argparse.Namespace) -> None:
     print(f"Summary     {summary.relative_to(ROOT)}")
 
 
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
+    return number
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m autograder",
@@ -264,7 +276,7 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--changed", action="store_true", help=text)
     grade.add_argument("--yes", action="store_true", help="with --changed: do not ask, write")
     text = "submissions to examine at a time (default: one a core)"
-    grade.add_argument("--workers", metavar="N", type=int, help=text)
+    grade.add_argument("--workers", metavar="N", type=_positive, help=text)
     text = "examine on a Dask cluster, like tcp://host:8786, instead of here"
     grade.add_argument("--scheduler", metavar="ADDRESS", help=text)
     text = "refuse to run submissions where the system cannot shut them in"

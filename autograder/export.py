@@ -22,7 +22,7 @@ from types import SimpleNamespace
 from nbgrader.api import Assignment, Gradebook, SubmittedAssignment
 from nbgrader.plugins import CsvExportPlugin
 
-from autograder.errors import ExportError, GradebookError
+from autograder.errors import ExportError, GradebookError, writing
 from autograder.intake import canvas_id, student_id
 from autograder.recording import explained, is_missing
 
@@ -341,6 +341,7 @@ def write(
         table = as_moodle(rows, roster, told)
     else:
         table = as_nbgrader(rows) if form == "nbgrader" else as_table(rows)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    write_csv(output, *table)
+    with writing(output):
+        output.parent.mkdir(parents=True, exist_ok=True)
+        write_csv(output, *table)
     return told

@@ -23,7 +23,7 @@ from traitlets.config import Config, PyFileConfigLoader
 
 from autograder import reference
 from autograder.catalogue import ROOT, exercise_names
-from autograder.errors import CatalogueError, ExerciseError
+from autograder.errors import CatalogueError, ExerciseError, writing
 from autograder.source import as_checks, source_notebook, told_to_students
 
 EXERCISES = ROOT / "exercises"
@@ -198,6 +198,10 @@ def build(exercises: Sequence[str] | None = None, force: bool = False) -> list[s
     ]
     if not stale:
         return []
+    with writing(EXERCISES):
+        EXERCISES.mkdir(exist_ok=True)
+        # the folder is written to last, after minutes of work
+        tempfile.TemporaryFile(dir=EXERCISES).close()
     write_sources(stale)
     seeds = [[], *([number] for number in range(1, 8))]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -206,14 +210,24 @@ def build(exercises: Sequence[str] | None = None, force: bool = False) -> list[s
     with tempfile.TemporaryDirectory(dir=COURSE) as aside:
         generate(stale, Path(aside))
         for name in stale:
-            EXERCISES.mkdir(exist_ok=True)
-            old, new = EXERCISES / name, Path(aside) / name
-            if old.exists():
-                old.rename(Path(aside) / f"{name}.old")
-            shutil.move(str(new), old)
+            _replace(EXERCISES / name, Path(aside) / name)
     stamps.update({name: build_stamp(name) for name in stale})
     stamp_file.write_text(json.dumps(stamps, indent=1))
     return stale
+
+
+def _replace(old: Path, new: Path) -> None:
+    """Put a new folder in the place of an old one, which stays if that fails."""
+    before = new.with_suffix(".old")
+    with writing(old):
+        if old.exists():
+            old.rename(before)
+        try:
+            shutil.move(str(new), old)
+        except OSError:
+            if before.exists():
+                before.rename(old)
+            raise
 
 
 def grade_cells(exercise: str) -> dict[str, str]:

@@ -303,6 +303,21 @@ def stale(course: Course, handed_in: dict[str, list[str]]) -> list[tuple[str, st
     ]
 
 
+def _task(course: Course, student: str, exercise: str, console: Console) -> Task:
+    """A submission to examine; the instructor is told if this account may not read it."""
+    found = course.submission(student, exercise)
+    if found.refused:
+        place = course.folder("submitted", student, exercise)
+        console.print(
+            f"{place}: the notebook can't be read from this account ({found.refused}) and gets 0. Make it "
+            "readable and grade again.",
+            soft_wrap=True,
+            markup=False,
+            highlight=False,
+        )
+    return Task(student, exercise, found)
+
+
 def examine(
     course: Course, work: Sequence[tuple[str, str]], means: Means, title: str
 ) -> Iterator[tuple[str, str, NotebookNode]]:
@@ -312,8 +327,8 @@ def examine(
         papers = dict(zip(needed, pool.map(course.paper, needed), strict=True))
     if not work:
         return
-    tasks = (Task(student, name, course.submission(student, name)) for student, name in work)
     with means.crew(course, papers) as crew, progress(title) as bar:
+        tasks = (_task(course, student, name, bar.console) for student, name in work)
         shown = bar.add_task("", total=len(work))
         try:
             for task, notebook in examine_all(tasks, crew):

@@ -27,17 +27,26 @@ class Submission:
     """A submission as plain data.
 
     cells: {"type", "source", "grade_id", "id"} each; remarks: what was wrong with it, in sentences;
-    digest: of the notebook's bytes; companions: the files beside it, by name.
+    digest: of the notebook's bytes; companions: the files beside it, by name; refused: the system's
+    reason why this account may not read the notebook, or nothing.
     """
 
     cells: list[dict]
     remarks: list[str]
     digest: str = ""
     companions: dict[str, bytes] = field(default_factory=dict)
+    refused: str = ""
 
 
 class NotReadError(ValueError):
-    """A file that is not read; the message is a sentence for its author."""
+    """A file that is not read; the message is a sentence for its author.
+
+    refused: the reason of the system, if it is the reason.
+    """
+
+    def __init__(self, message: str, refused: str = "") -> None:
+        super().__init__(message)
+        self.refused = refused
 
 
 def ordinary_content(path: Path, limit: int, what: str) -> bytes:
@@ -52,7 +61,9 @@ def ordinary_content(path: Path, limit: int, what: str) -> bytes:
             raise NotReadError(f"The submitted {what} is a link, which isn't followed.") from None
         if path.exists() and not path.is_file():
             raise NotReadError(f"The submitted {what} is not an ordinary file.") from None
-        raise NotReadError(f"The submitted {what} can't be read: {error.strerror}.") from None
+        raise NotReadError(
+            f"The submitted {what} can't be read: {error.strerror}.", error.strerror
+        ) from None
     status = os.fstat(file)
     if not stat.S_ISREG(status.st_mode):
         os.close(file)
@@ -77,8 +88,10 @@ def read_submission(path: Path) -> Submission:
     try:
         content = ordinary_content(path, MAX_NOTEBOOK, "notebook")
     except NotReadError as error:
-        return Submission([], [str(error)])
+        return Submission([], [str(error)], refused=error.refused)
     digest = hashlib.sha256(content).hexdigest()
+    if not content.strip():
+        return Submission([], ["The submitted notebook is empty."], digest)
     try:
         return Submission(*_cells(json.loads(content)), digest)
     except (ValueError, TypeError, RecursionError) as error:

@@ -9,7 +9,7 @@ from nbgrader.api import Gradebook
 
 from autograder import export, intake
 from autograder.__main__ import main
-from autograder.errors import ExportError, GradebookError
+from autograder.errors import ExportError, GradebookError, OutputError
 from autograder.export import safe
 from autograder.generation import nbgrader_config
 
@@ -330,3 +330,10 @@ def test_no_gradebook_and_no_grades_are_errors(course, tmp_path):
         export.write(tmp_path, url(tmp_path), [FIRST], "csv", tmp_path / "x.csv")
     with pytest.raises(GradebookError, match="no grades of this"):
         export.write(course, url(course), ["ch9_nothing"], "csv", tmp_path / "x.csv")
+
+
+def test_an_output_that_cannot_be_written_is_an_error_with_a_way_out(course, tmp_path):
+    (tmp_path / "file").touch()
+    output = tmp_path / "file" / "grades.csv"
+    with pytest.raises(OutputError, match=r"can't be written: .*write elsewhere"):
+        export.write(course, url(course), [FIRST], "csv", output)
