@@ -29,6 +29,12 @@ sys.path.insert(0, str(ROOT))
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 from autograder.cleaning import markdown2html  # noqa: E402
+from autograder.exchange import (  # noqa: E402
+    Collect,
+    FetchAssignment,
+    ReleaseAssignment,
+    Submit,
+)
 from autograder.formulas import Formulas  # noqa: E402
 from autograder.generation import Autotests, Stamp  # noqa: E402
 from autograder.rebuild import Rebuild  # noqa: E402
@@ -44,8 +50,12 @@ c.CourseDirectory.submitted_directory = "course/submitted"
 c.CourseDirectory.autograded_directory = "course/autograded"
 c.CourseDirectory.feedback_directory = "course/feedback"
 c.CourseDirectory.db_url = f"sqlite:///{ROOT}/course/gradebook.db"
-# a submission is its notebook: no other file travels with it
+# nbgrader's converters copy no other file than notebooks: what students hand in may be a link or a pipe
 c.CourseDirectory.ignore = ["*"]
+c.ExchangeFactory.release_assignment = ReleaseAssignment
+c.ExchangeFactory.fetch_assignment = FetchAssignment
+c.ExchangeFactory.submit = Submit
+c.ExchangeFactory.collect = Collect
 c.Exchange.root = str(ROOT / "course" / "exchange")
 
 c.ClearSolutions.code_stub = {

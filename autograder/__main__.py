@@ -7,11 +7,15 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from autograder.catalogue import ROOT, CatalogueError, exercise_names
+from autograder.catalogue import ROOT, exercise_names
+from autograder.errors import BookError, CatalogueError, CourseError, GradebookError, writing
 
-COURSE = ROOT / "course"
+if TYPE_CHECKING:
+    from autograder.grading import Course
 
 
 def _exercises(arguments: argparse.Namespace) -> list[str]:
@@ -35,24 +39,36 @@ def _build(arguments: argparse.Namespace) -> None:
 def _sample(arguments: argparse.Namespace) -> None:
     from autograder import sample
 
-    made = sample.make(_exercises(arguments), arguments.submitted or COURSE / "submitted")
-    if made:
-        print("The sample class lies in course/submitted/.")
+    course = _course(arguments)
+    if sample.make(_exercises(arguments), course.submitted):
+        print(f"The sample class lies in {course.submitted}.")
     else:
-        print("No sample class: submissions of a real class lie in course/submitted/.")
+        print(f"No sample class: submissions of a real class lie in {course.submitted}.")
 
 
-def _course(arguments: argparse.Namespace):
+def _course(arguments: argparse.Namespace) -> Course:
     from autograder.grading import Course
 
-    return Course(arguments.submitted, db=arguments.db)
+    return Course(getattr(arguments, "submitted", None), db=getattr(arguments, "db", None))
 
 
 def _grade(arguments: argparse.Namespace) -> None:
+    from autograder.lock import only_grader
+
+    course = _course(arguments)
+    with only_grader(course.home):
+        _grade_alone(arguments, course)
+
+
+def _grade_alone(arguments: argparse.Namespace, course: Course) -> None:
+    """Grade, as the only process that writes this course's grades."""
     from autograder import generation, grading, regrading, report
 
     generation.write_missing_sources(_exercises(arguments))
-    course = _course(arguments)
+    if arguments.json:
+        # before hours of grading, not after them
+        with writing(arguments.json), arguments.json.open("a"):
+            pass
     means = grading.Means(arguments.workers, arguments.scheduler, arguments.require_sandbox)
     if arguments.changed:
         regrading.regrade(course, _exercises(arguments), means, arguments.yes)
@@ -62,7 +78,8 @@ def _grade(arguments: argparse.Namespace) -> None:
             course, _exercises(arguments), arguments.rerelease, arguments.new_seed, means
         )
     if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
+        with writing(arguments.json):
+            arguments.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
     if not results:
         print(
             f"No submissions: they belong into {course.submitted}/STUDENT/EXERCISE/EXERCISE.ipynb."
@@ -87,7 +104,8 @@ def _feedback(arguments: argparse.Namespace) -> None:
 
     course, results = _results(arguments)
     grading.write_feedback(course, results)
-    print(f"Feedback for students: {course.home}/feedback/STUDENT/EXERCISE/EXERCISE.html")
+    page = course.folder("feedback", "STUDENT", "EXERCISE") / "EXERCISE.html"
+    print(f"Feedback for students: {page}")
 
 
 def _report(arguments: argparse.Namespace) -> None:
@@ -95,21 +113,22 @@ def _report(arguments: argparse.Namespace) -> None:
 
     course, results = _results(arguments)
     if not results:
-        raise CatalogueError("Nothing has been graded yet: run `python -m autograder grade` first.")
+        raise GradebookError("Nothing has been graded yet: run `python -m autograder grade` first.")
     print(f"Class summary: {report.write(results, course.home)}")
 
 
 def _export(arguments: argparse.Namespace) -> None:
     from autograder import export
 
+    course = _course(arguments)
     told = export.write(
-        COURSE,
+        course.home,
+        course.db_url,
         _exercises(arguments),
         arguments.format,
         arguments.output,
         arguments.roster,
         arguments.without_names,
-        arguments.db,
     )
     print("\n".join(told), file=sys.stderr, end="\n" if told else "")
     print(f"Grades: {arguments.output}")
@@ -119,13 +138,14 @@ def _import_zip(arguments: argparse.Namespace) -> None:
     from autograder import intake
 
     (exercise,) = _exercises(arguments)
-    submitted = arguments.submitted or COURSE / "submitted"
-    done = intake.import_zip(arguments.zip, exercise, COURSE, submitted)
+    course = _course(arguments)
+    where = (course.home, course.submitted, course.db_url)
+    done = intake.import_zip(arguments.zip, exercise, *where)
     print("\n".join(done.told), file=sys.stderr, end="\n" if done.told else "")
     for words, students in (("unchanged", done.unchanged), ("replaced", done.replaced)):
         if students:
             print(f"{len(students)} {words}: {', '.join(students)}")
-    print(f"{len(done.new)} new submissions of {exercise} in {submitted}")
+    print(f"{len(done.new)} new submissions of {exercise} in {course.submitted}")
 
 
 def _audit(arguments: argparse.Namespace) -> None:
@@ -159,7 +179,7 @@ def _serve(arguments: argparse.Namespace) -> None:
     from autograder.book import HTML
 
     if not (HTML / "index.html").exists():
-        raise CatalogueError("The book has not been built yet: run `make book` first.")
+        raise BookError("The book has not been built yet: run `make book` first.")
     print(f"The book: http://127.0.0.1:{arguments.port}/  (stop with Ctrl-C)")
     command = [sys.executable, "-m", "http.server", str(arguments.port), "--bind", "127.0.0.1"]
     subprocess.run([*command, "--directory", str(HTML)], check=False)
@@ -179,14 +199,16 @@ def _lab(arguments: argparse.Namespace) -> None:
 
 def _everything(arguments: argparse.Namespace) -> None:
     from autograder import book, generation, grading, report, sample
+    from autograder.lock import only_grader
 
     names = exercise_names()
     print("1/4  Exercises from the reference solutions")
     print("     built: " + (", ".join(generation.build(names)) or "nothing new"))
     print("2/4  A sample class, graded")
-    sample.make(names, COURSE / "submitted")
     course = grading.Course()
-    results = grading.grade_class(course, names)
+    sample.make(names, course.submitted)
+    with only_grader(course.home):
+        results = grading.grade_class(course, names)
     print("3/4  Feedback and summary")
     grading.write_feedback(course, results)
     summary = report.write(results, course.home)
@@ -197,6 +219,13 @@ def _everything(arguments: argparse.Namespace) -> None:
     print("Exercises   exercises/               (make lab)")
     print("Feedback    course/feedback/STUDENT/EXERCISE/EXERCISE.html")
     print(f"Summary     {summary.relative_to(ROOT)}")
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
+    return number
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -226,7 +255,10 @@ def _parser() -> argparse.ArgumentParser:
         gradebook(added)
 
     def gradebook(added: argparse.ArgumentParser) -> None:
-        text = "the gradebook's database, like postgresql://user@host/name (default: a file in course/)"
+        text = (
+            "the gradebook's database, like postgresql://user@host/name (default: c.CourseDirectory.db_url "
+            "of nbgrader_config.py, which is course/gradebook.db unless you change it)"
+        )
         added.add_argument("--db", metavar="URL", help=text)
 
     build = command("build", _build, "Generate exercises/ from solutions/, after checking both.")
@@ -244,7 +276,7 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--changed", action="store_true", help=text)
     grade.add_argument("--yes", action="store_true", help="with --changed: do not ask, write")
     text = "submissions to examine at a time (default: one a core)"
-    grade.add_argument("--workers", metavar="N", type=int, help=text)
+    grade.add_argument("--workers", metavar="N", type=_positive, help=text)
     text = "examine on a Dask cluster, like tcp://host:8786, instead of here"
     grade.add_argument("--scheduler", metavar="ADDRESS", help=text)
     text = "refuse to run submissions where the system cannot shut them in"
@@ -280,6 +312,7 @@ def _parser() -> argparse.ArgumentParser:
     intake.add_argument("--exercise", metavar="E", required=True)
     text = "folder to lay out in (default: course/submitted)"
     intake.add_argument("--submitted", metavar="DIR", type=Path, help=text)
+    gradebook(intake)
     audit = command(
         "audit", _audit, "Grade every known mistake and alternative; fail on a surprise."
     )
@@ -299,12 +332,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main() -> None:
-    """Run one command; an instructor's error ends with its message and exit status 2."""
-    arguments = _parser().parse_args()
+def main(words: Sequence[str] | None = None) -> None:
+    """Run one command, by default the process's; an error ends with its message and exit status 2."""
+    arguments = _parser().parse_args(words)
     try:
         arguments.run(arguments)
-    except CatalogueError as error:
+    except CourseError as error:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:

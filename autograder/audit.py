@@ -24,7 +24,6 @@ from rich.table import Table
 from autograder.attacks import ATTACKS, HONEST, SPY, attacks
 from autograder.catalogue import (
     ROOT,
-    CatalogueError,
     alternative_answers,
     alternatives,
     definition_source,
@@ -33,6 +32,7 @@ from autograder.catalogue import (
     mistakes,
     solution_path,
 )
+from autograder.errors import SubmissionFolderError
 from autograder.grading import Course, progress
 from autograder.honest import ODDITIES
 from autograder.kernel import FOLDER, StudentKernel
@@ -359,7 +359,7 @@ def run(exercises: Sequence[str], extra: Path | None = None) -> dict[str, dict]:
     cases = [case for exercise in exercises for case in cases_of(exercise)]
     if extra is not None:
         if not extra.is_dir():
-            raise CatalogueError(f"There is no folder {extra}.")
+            raise SubmissionFolderError(f"There is no folder {extra}.")
         for exercise in exercises:
             for path in sorted((extra / exercise).glob("*.ipynb")):
                 text = path.read_text(encoding="utf-8", errors="replace")

@@ -9,7 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from autograder.catalogue import ROOT, CatalogueError
+from autograder.catalogue import ROOT
+from autograder.errors import BookError
 from autograder.sections import book_url, colab_url
 
 BUILD = ROOT / "_build"
@@ -42,7 +43,7 @@ def _everything_digest() -> str:
 def build(clean: bool = False) -> bool:
     """Build the book into _build/html; returns False when it was up to date.
 
-    clean: forget executed cells too. Raises CatalogueError with the log's end when a cell raises or
+    clean: forget executed cells too. Raises BookError with the log's end when a cell raises or
     Sphinx warns.
     """
     stamp = BUILD / "stamp"
@@ -71,6 +72,6 @@ def build(clean: bool = False) -> bool:
         )
     if done.returncode != 0 or not (HTML / "index.html").is_file():
         end = "\n".join(log.read_text(encoding="utf-8").splitlines()[-40:])
-        raise CatalogueError(f"The book does not build; {log.relative_to(ROOT)} ends with:\n{end}")
+        raise BookError(f"The book does not build; {log.relative_to(ROOT)} ends with:\n{end}")
     stamp.write_text(digest)
     return True

@@ -13,12 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from autograder.errors import CatalogueError
+
 ROOT = Path(__file__).resolve().parent.parent
 SOLUTIONS = ROOT / "solutions"
-
-
-class CatalogueError(ValueError):
-    """An instructor's error in a solution or catalogue; the message names the file and the way out."""
 
 
 @dataclass(frozen=True)

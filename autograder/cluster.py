@@ -21,7 +21,8 @@ from distributed.scheduler import KilledWorker
 from nbformat import NotebookNode
 
 from autograder import sandbox
-from autograder.catalogue import ROOT, CatalogueError
+from autograder.catalogue import ROOT
+from autograder.errors import WorkerPoolError
 from autograder.examination import Limits, examined
 from autograder.submission import Submission
 from autograder.workers import Task
@@ -57,7 +58,7 @@ class ClusterCrew:
         require_sandbox: refuse workers that cannot give kernels a room of their own.
 
     Raises:
-        CatalogueError: no scheduler answers, or a worker is not fit.
+        WorkerPoolError: no scheduler answers, or a worker is not fit.
     """
 
     # the last comes when everybody who held a paper is gone
@@ -70,7 +71,7 @@ class ClusterCrew:
         try:
             self._client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError) as error:
-            raise CatalogueError(
+            raise WorkerPoolError(
                 f"No Dask scheduler answers at {address} ({error}). Start one with `dask scheduler`, and "
                 "workers with `dask worker ADDRESS --nthreads 1`."
             ) from error
@@ -85,7 +86,7 @@ class ClusterCrew:
     def _prepare(self, require_sandbox: bool) -> None:
         """Look whether the workers are fit, and send them this package."""
         if not self._client.scheduler_info(n_workers=-1)["workers"]:
-            raise CatalogueError(
+            raise WorkerPoolError(
                 "The Dask cluster has no workers yet: start some with `dask worker ADDRESS --nthreads 1`."
             )
         with tempfile.TemporaryDirectory() as folder:
@@ -108,7 +109,7 @@ class ClusterCrew:
             theirs = _plain(other["packages"])
             unlike = [f"{k} {theirs[k]}, not {own[k]}" for k in own if theirs[k] != own[k]]
             if unlike:
-                raise CatalogueError(
+                raise WorkerPoolError(
                     f"The worker {worker} has other versions than this process: {'; '.join(unlike)}. "
                     "Install requirements.txt there, or stop that worker."
                 )

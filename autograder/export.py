@@ -22,9 +22,9 @@ from types import SimpleNamespace
 from nbgrader.api import Assignment, Gradebook, SubmittedAssignment
 from nbgrader.plugins import CsvExportPlugin
 
-from autograder.catalogue import CatalogueError
+from autograder.errors import ExportError, GradebookError, writing
 from autograder.intake import canvas_id, student_id
-from autograder.recording import explained
+from autograder.recording import explained, is_missing
 
 KEY_FILE = "pseudonyms.key"
 Table = tuple[list[str], list[list]]
@@ -77,16 +77,16 @@ class _QuotedGradebook:
         return self._gradebook.find_submission(assignment, str(student))
 
 
-def grades(course: Path, exercises: Sequence[str], db: str | None = None) -> list[dict]:
+def grades(db_url: str, exercises: Sequence[str]) -> list[dict]:
     """The rows of nbgrader's export, scores as numbers, with each student's `lms_user_id` added.
 
-    Raises CatalogueError when nothing has been graded.
+    db_url: address of the gradebook's database.
+
+    Raises GradebookError when nothing has been graded.
     """
-    path = course / "gradebook.db"
-    if not (db or path.exists()):
-        raise CatalogueError(f"There is no {path}: run `python -m autograder grade` first.")
-    url = db or f"sqlite:///{path}"
-    with explained(url), Gradebook(url) as gradebook, tempfile.TemporaryDirectory() as folder:
+    if is_missing(db_url):
+        raise GradebookError(f"There is no {db_url}: run `python -m autograder grade` first.")
+    with explained(db_url), Gradebook(db_url) as gradebook, tempfile.TemporaryDirectory() as folder:
         written = Path(folder) / "grades.csv"
         exporter = CsvExportPlugin(to=str(written), assignment=list(exercises))
         exporter.export(_QuotedGradebook(gradebook))
@@ -95,7 +95,7 @@ def grades(course: Path, exercises: Sequence[str], db: str | None = None) -> lis
         with written.open(newline="") as file:
             rows = list(csv.DictReader(file))
     if not rows:
-        raise CatalogueError(
+        raise GradebookError(
             "The gradebook holds no grades of this: run `python -m autograder grade`."
         )
     for row in rows:
@@ -161,7 +161,7 @@ def as_table(rows: Sequence[dict]) -> Table:
 def read_roster(path: Path) -> Table:
     """Head and rows of a CSV file that Canvas or Moodle has exported, with commas or semicolons.
 
-    Raises CatalogueError when it can't be read.
+    Raises ExportError when it can't be read.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -169,9 +169,9 @@ def read_roster(path: Path) -> Table:
         mark = ";" if first.count(";") > first.count(",") else ","
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=mark) if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise CatalogueError(f"{path} can't be read as a CSV file in UTF-8: {error}.") from error
+        raise ExportError(f"{path} can't be read as a CSV file in UTF-8: {error}.") from error
     if not rows:
-        raise CatalogueError(f"{path} is empty.")
+        raise ExportError(f"{path} is empty.")
     head = [name.strip() for name in rows[0]]
     return head, [row + [""] * (len(head) - len(row)) for row in rows[1:]]
 
@@ -194,7 +194,7 @@ def _match(
             why = "is not in the roster" if not hits else "fits several rows of the roster"
             told.append(f"{student} {why} and was left out.")
     if not found:
-        raise CatalogueError("No student of the gradebook is in the roster: is it of this course?")
+        raise ExportError("No student of the gradebook is in the roster: is it of this course?")
     return found
 
 
@@ -224,7 +224,7 @@ def as_canvas(rows: Sequence[dict], roster: Path | None, told: list[str]) -> Tab
     else:
         names, listed = read_roster(roster)
         if "ID" not in names or "Section" not in names or "Student" not in names[0] + names[1]:
-            raise CatalogueError(
+            raise ExportError(
                 f"{roster} is not a gradebook that Canvas has exported: it needs the columns Student, ID "
                 "and Section. In Canvas choose Grades, Export, Export Entire Gradebook."
             )
@@ -255,7 +255,7 @@ def _canvas_title(
         if title.strip().casefold() == exercise.casefold():
             in_canvas = points[number].replace(",", ".") if points else ""
             if re.fullmatch(r"\d+(\.\d+)?", in_canvas) and float(in_canvas) != maximum:
-                raise CatalogueError(
+                raise ExportError(
                     f"Canvas gives {points[number]} points for {exercise}, the exercise has {maximum:g}. "
                     f"Set the points of the assignment in Canvas to {maximum:g}, and export its "
                     "gradebook again."
@@ -283,7 +283,7 @@ def as_moodle(rows: Sequence[dict], roster: Path | None, told: list[str]) -> Tab
         names, listed = read_roster(roster)
         kinds = [n for n in names if n.casefold() in ("username", "id number", "email address")]
         if not kinds:
-            raise CatalogueError(
+            raise ExportError(
                 f"{roster} has no column Username, ID number or Email address. In Moodle, in English, "
                 "choose Grades, Export, Plain text file."
             )
@@ -302,7 +302,7 @@ def as_moodle(rows: Sequence[dict], roster: Path | None, told: list[str]) -> Tab
             del own[student]
     full = [i for i in range(len(kinds)) if all(cells[i].strip() for cells in own.values())]
     if not full or not own:
-        raise CatalogueError(
+        raise ExportError(
             "Moodle needs a user name, ID number or e-mail address of every student: complete the "
             "roster in Moodle, or those of `nbgrader db student list`."
         )
@@ -315,25 +315,24 @@ FORMATS = ("nbgrader", "csv", "canvas", "moodle")
 
 def write(
     course: Path,
+    db_url: str,
     exercises: Sequence[str],
     form: str,
     output: Path,
     roster: Path | None = None,
     hide_names: bool = False,
-    db: str | None = None,
 ) -> list[str]:
     """Write the grades of a course in one of FORMATS; returns what is to be told about it.
 
-    db: address of the gradebook's database, if it is not the file in the course's folder. Raises CatalogueError when nothing is graded, or when the roster can't be used.
+    course: folder of the key of pseudonyms; db_url: address of the gradebook's database. Raises GradebookError when nothing is graded,
+    ExportError when the roster can't be used.
     """
-    rows, told = grades(course, exercises, db), []
+    rows, told = grades(db_url, exercises), []
     to_lms = form in ("canvas", "moodle")
     if hide_names and to_lms:
-        raise CatalogueError(
-            f"{form} has to know whose a grade is: without names use --format csv."
-        )
+        raise ExportError(f"{form} has to know whose a grade is: without names use --format csv.")
     if roster and not to_lms:
-        raise CatalogueError("--roster is for --format canvas and --format moodle.")
+        raise ExportError("--roster is for --format canvas and --format moodle.")
     if hide_names:
         rows = without_names(rows, course)
     if form == "canvas":
@@ -342,6 +341,7 @@ def write(
         table = as_moodle(rows, roster, told)
     else:
         table = as_nbgrader(rows) if form == "nbgrader" else as_table(rows)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    write_csv(output, *table)
+    with writing(output):
+        output.parent.mkdir(parents=True, exist_ok=True)
+        write_csv(output, *table)
     return told

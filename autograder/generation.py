@@ -22,7 +22,8 @@ from nbgrader.preprocessors import InstantiateTests, NbGraderPreprocessor, insta
 from traitlets.config import Config, PyFileConfigLoader
 
 from autograder import reference
-from autograder.catalogue import ROOT, CatalogueError, exercise_names
+from autograder.catalogue import ROOT, exercise_names
+from autograder.errors import CatalogueError, ExerciseError, writing
 from autograder.source import as_checks, source_notebook, told_to_students
 from autograder.versions import remember_released
 
@@ -87,7 +88,7 @@ class Stamp(NbGraderPreprocessor):
 
 
 def refuse_to_lose_edits() -> None:
-    """Raise CatalogueError, naming the file, when exercises/ holds anything that a build didn't make."""
+    """Raise ExerciseError, naming the file, when exercises/ holds anything that a build didn't make."""
     for path in sorted(EXERCISES.rglob("*")) if EXERCISES.exists() else []:
         if path.is_dir() or ".ipynb_checkpoints" in path.parts:
             continue
@@ -97,7 +98,7 @@ def refuse_to_lose_edits() -> None:
         except Exception:
             made = False
         if not made:
-            raise CatalogueError(
+            raise ExerciseError(
                 f"{path.relative_to(ROOT)} holds work that a build would lose. Move it (students' work "
                 "belongs into work/), or delete it, then build again. Nothing has been changed."
             )
@@ -182,8 +183,8 @@ def build(exercises: Sequence[str] | None = None, force: bool = False) -> list[s
     """Generate exercises/ from solutions/; returns the names of those that were built anew.
 
     Everything is checked before anything is written: points, autotests that a constant would pass,
-    mistakes that nothing catches. Raises CatalogueError, and changes nothing, when a check fails or
-    when exercises/ holds edits.
+    mistakes that nothing catches. Raises CatalogueError when a check fails, ExerciseError when
+    exercises/ holds edits, and changes nothing then.
     """
     names = list(exercises or exercise_names())
     stamp_file = COURSE / "built.json"
@@ -198,6 +199,10 @@ def build(exercises: Sequence[str] | None = None, force: bool = False) -> list[s
     ]
     if not stale:
         return []
+    with writing(EXERCISES):
+        EXERCISES.mkdir(exist_ok=True)
+        # the folder is written to last, after minutes of work
+        tempfile.TemporaryFile(dir=EXERCISES).close()
     write_sources(stale)
     seeds = [[], *([number] for number in range(1, 8))]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -206,17 +211,27 @@ def build(exercises: Sequence[str] | None = None, force: bool = False) -> list[s
     with tempfile.TemporaryDirectory(dir=COURSE) as aside:
         generate(stale, Path(aside))
         for name in stale:
-            EXERCISES.mkdir(exist_ok=True)
-            old, new = EXERCISES / name, Path(aside) / name
-            if (old / f"{name}.ipynb").is_file():
+            if (EXERCISES / name / f"{name}.ipynb").is_file():
                 remember_released(name, released(name))
-            if old.exists():
-                old.rename(Path(aside) / f"{name}.old")
-            shutil.move(str(new), old)
+            _replace(EXERCISES / name, Path(aside) / name)
             remember_released(name, released(name))
     stamps.update({name: build_stamp(name) for name in stale})
     stamp_file.write_text(json.dumps(stamps, indent=1))
     return stale
+
+
+def _replace(old: Path, new: Path) -> None:
+    """Put a new folder in the place of an old one, which stays if that fails."""
+    before = new.with_suffix(".old")
+    with writing(old):
+        if old.exists():
+            old.rename(before)
+        try:
+            shutil.move(str(new), old)
+        except OSError:
+            if before.exists():
+                before.rename(old)
+            raise
 
 
 def grade_cells(exercise: str) -> dict[str, str]:
@@ -229,10 +244,10 @@ def grade_cells(exercise: str) -> dict[str, str]:
 
 
 def released(exercise: str) -> NotebookNode:
-    """The exercise notebook as students get it; CatalogueError when it has not been built."""
+    """The exercise notebook as students get it; ExerciseError when it has not been built."""
     path = EXERCISES / exercise / f"{exercise}.ipynb"
     if not path.is_file():
-        raise CatalogueError(
+        raise ExerciseError(
             f"{path.relative_to(ROOT)} is missing: run `python -m autograder build`."
         )
     return nbformat.read(path, as_version=4)

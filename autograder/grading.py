@@ -17,6 +17,7 @@ from nbformat import NotebookNode
 from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.converters import GenerateFeedback
 from nbgrader.converters.base import NbGraderException
+from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import SaveCells
 from rich.console import Console
 from rich.progress import (
@@ -31,13 +32,14 @@ from rich.progress import Task as ProgressTask
 from rich.text import Text
 
 from autograder import sandbox
-from autograder.catalogue import CatalogueError, exercise_names
+from autograder.catalogue import exercise_names
+from autograder.errors import ExerciseError, WorkerPoolError
 from autograder.examination import examined, refused, results_of
 from autograder.generation import COURSE, nbgrader_config, released
 from autograder.kernel import KernelStartError
 from autograder.papers import class_seed, grader_digest, paper
 from autograder.rebuild import check_release
-from autograder.recording import PlainTimestamps, Recorder, explained
+from autograder.recording import PlainTimestamps, Recorder, check_address, explained
 from autograder.sample import SAMPLE_PREFIX
 from autograder.sealed import SealedExecute
 from autograder.submission import Submission, companions, read_submission
@@ -45,6 +47,7 @@ from autograder.text import valid_text
 from autograder.versions import remember_released
 from autograder.workers import Crew, LocalCrew, Task, examine_all
 
+STEPS = ("submitted", "autograded", "feedback")
 KILLER = (
     "Grading this submission ended the grader's own process twice, so it was given up. Your instructor "
     "will look at it."
@@ -81,7 +84,7 @@ def find_notebook(path: Path) -> Path:
 def register(exercise: str, db_url: str, rerelease: bool = False) -> None:
     """Make the released exercise known to the gradebook, or check that it is the one it knows.
 
-    Raises CatalogueError when the exercise has changed since submissions to it were graded.
+    Raises ExerciseError when the exercise has changed since submissions to it were graded.
     """
     release = released(exercise)
     remember_released(exercise, release)
@@ -98,7 +101,7 @@ def register(exercise: str, db_url: str, rerelease: bool = False) -> None:
             try:
                 check_release(exercise, release, db_url)
                 return
-            except CatalogueError:
+            except ExerciseError:
                 if not (rerelease or only_samples):
                     raise
                 if only_samples:
@@ -111,7 +114,7 @@ def register(exercise: str, db_url: str, rerelease: bool = False) -> None:
         try:
             SaveCells().preprocess(notebook, resources)
         except RuntimeError as error:
-            raise CatalogueError(
+            raise ExerciseError(
                 f"{exercise}: cells were added or removed since submissions were graded, which nbgrader's "
                 "gradebook cannot take. To drop a question, keep its cell and set its points and those of "
                 "its lines to 0."
@@ -121,31 +124,42 @@ def register(exercise: str, db_url: str, rerelease: bool = False) -> None:
 class Course:
     """The course's nbgrader folders, as one object that grades.
 
-    submitted: where submissions lie, if not under course/submitted; home: where everything that
-    grading writes goes, if not to course/; db: address of the gradebook's database, if it is not the
-    file gradebook.db there.
+    Folders and database are those of nbgrader_config.py, so that nbgrader's own commands use the same.
+
+    submitted: another folder of submissions; db: address of another database for the gradebook; home:
+    a folder for everything that grading reads and writes, in place of what nbgrader_config.py says.
+    Raises GradebookError when the address is not one of a database.
     """
 
     def __init__(
-        self, submitted: Path | None = None, home: Path = COURSE, db: str | None = None
+        self, submitted: Path | None = None, home: Path | None = None, db: str | None = None
     ) -> None:
-        home.mkdir(parents=True, exist_ok=True)
-        self.home = home
+        self.home = home or COURSE
+        self.home.mkdir(parents=True, exist_ok=True)
         self.config = nbgrader_config()
         own = self.config.CourseDirectory
-        own.submitted_directory = str((submitted or home / "submitted").resolve())
-        own.autograded_directory = str(home / "autograded")
-        own.feedback_directory = str(home / "feedback")
-        own.db_url = self.db_url = db or f"sqlite:///{home}/gradebook.db"
-        self.submitted = Path(own.submitted_directory)
+        if home is not None:
+            for step in STEPS:
+                own[f"{step}_directory"] = str(home.resolve() / step)
+            own.db_url = f"sqlite:///{home}/gradebook.db"
+        if submitted is not None:
+            own.submitted_directory = str(submitted.resolve())
+        if db is not None:
+            own.db_url = db
+        directory = CourseDirectory(config=self.config)
+        self.db_url = directory.db_url
+        check_address(self.db_url)
+        self._folders = {
+            step: Path(directory.root, getattr(directory, f"{step}_directory")) for step in STEPS
+        }
+        self.submitted = self._folders["submitted"]
         self.limits = SealedExecute(config=self.config).limits()
         self._papers: dict[str, dict] = {}
         self._recorder: Recorder | None = None
 
     def folder(self, kind: str, student: str, exercise: str) -> Path:
         """Where a student's submitted, autograded or feedback files of an exercise lie."""
-        root = self.submitted if kind == "submitted" else self.home / kind
-        return root / student / exercise
+        return self._folders[kind] / student / exercise
 
     def graded_notebook(self, student: str, exercise: str) -> Path:
         """The autograded copy of a submission."""
@@ -293,6 +307,21 @@ def stale(course: Course, handed_in: dict[str, list[str]]) -> list[tuple[str, st
     ]
 
 
+def _task(course: Course, student: str, exercise: str, console: Console) -> Task:
+    """A submission to examine; the instructor is told if this account may not read it."""
+    found = course.submission(student, exercise)
+    if found.refused:
+        place = course.folder("submitted", student, exercise)
+        console.print(
+            f"{place}: the notebook can't be read from this account ({found.refused}) and gets 0. Make it "
+            "readable and grade again.",
+            soft_wrap=True,
+            markup=False,
+            highlight=False,
+        )
+    return Task(student, exercise, found)
+
+
 def examine(
     course: Course, work: Sequence[tuple[str, str]], means: Means, title: str
 ) -> Iterator[tuple[str, str, NotebookNode]]:
@@ -302,8 +331,8 @@ def examine(
         papers = dict(zip(needed, pool.map(course.paper, needed), strict=True))
     if not work:
         return
-    tasks = (Task(student, name, course.submission(student, name)) for student, name in work)
     with means.crew(course, papers) as crew, progress(title) as bar:
+        tasks = (_task(course, student, name, bar.console) for student, name in work)
         shown = bar.add_task("", total=len(work))
         try:
             for task, notebook in examine_all(tasks, crew):
@@ -311,7 +340,7 @@ def examine(
                 yield task.student, task.exercise, done
                 bar.update(shown, advance=1, description=f"{task.student} {task.exercise}")
         except KernelStartError as error:
-            raise CatalogueError(
+            raise WorkerPoolError(
                 f"A kernel for students' code can't be started: {error}. What was recorded before is kept; "
                 "mend this and run the command again to go on."
             ) from error
@@ -334,7 +363,7 @@ def grade_class(
         means: who examines.
 
     Raises:
-        CatalogueError: an instructor's error, found before any student is graded.
+        CourseError: an instructor's error, found before any student is graded.
     """
     handed_in = classes(course, exercises)
     for exercise in handed_in:

@@ -22,7 +22,8 @@ from pathlib import Path, PurePosixPath
 
 from nbgrader.api import Gradebook
 
-from autograder.catalogue import CatalogueError
+from autograder.errors import SubmissionFolderError
+from autograder.recording import explained, is_missing
 from autograder.sample import SAMPLE_PREFIX
 from autograder.submission import MAX_NOTEBOOK
 
@@ -118,12 +119,12 @@ def _people(archive: zipfile.ZipFile, told: list[str]) -> list[Person]:
     return list(people.values())
 
 
-def _rostered(gradebook: Path) -> dict[str, str]:
+def _rostered(db_url: str) -> dict[str, str]:
     """Ids of the gradebook's students by what a zip may call them; what fits two is left out."""
-    if not gradebook.exists():
+    if is_missing(db_url):
         return {}
     named = collections.defaultdict(set)
-    with Gradebook(f"sqlite:///{gradebook}") as book:
+    with explained(db_url), Gradebook(db_url) as book:
         for student in book.students:
             first, last = student.first_name or "", student.last_name or ""
             keys = {student.lms_user_id or "", student.id}
@@ -217,15 +218,16 @@ def _unpacked(
             yield student, content
 
 
-def import_zip(path: Path, exercise: str, course: Path, submitted: Path) -> Intake:
+def import_zip(path: Path, exercise: str, course: Path, submitted: Path, db_url: str) -> Intake:
     """Lay out a class's zip as submitted/STUDENT/EXERCISE/EXERCISE.ipynb.
 
     A submission that lies there already and differs is moved to replaced/ in the course's folder.
-    Raises CatalogueError, and changes nothing, for a file that is no such zip, that would unpack to
+    db_url: address of the gradebook's database, in which the roster is.
+    Raises SubmissionFolderError, and changes nothing, for a file that is no such zip, that would unpack to
     too much, or when the sample class lies in the folder.
     """
     if any(submitted.glob(f"{SAMPLE_PREFIX}*")):
-        raise CatalogueError(
+        raise SubmissionFolderError(
             f"{submitted} holds the sample class: delete {course} before your own class begins."
         )
     result = Intake()
@@ -233,28 +235,28 @@ def import_zip(path: Path, exercise: str, course: Path, submitted: Path) -> Inta
     try:
         archive = zipfile.ZipFile(path)
     except (OSError, zipfile.BadZipFile, ValueError) as error:
-        raise CatalogueError(
+        raise SubmissionFolderError(
             f"{path} is not a zip that can be opened ({error}). Download it again."
         ) from error
     with archive:
         if len(archive.infolist()) > MAX_ENTRIES:
-            raise CatalogueError(
+            raise SubmissionFolderError(
                 f"{path} holds more than {MAX_ENTRIES} files: no class's zip of one assignment does."
             )
         people = _people(archive, told)
         if not people:
-            raise CatalogueError(
+            raise SubmissionFolderError(
                 f"No file in {path} is named as Canvas or Moodle name submissions. In Canvas choose "
                 "Download Submissions; in Moodle, Download all submissions."
             )
-        ids = _ids(people, _rostered(course / "gradebook.db"), told)
+        ids = _ids(people, _rostered(db_url), told)
         chosen = {}
         for student, person in zip(ids, people, strict=True):
             entry = _notebook(person, student, exercise, told)
             if entry is not None:
                 chosen[student] = entry
         if sum(entry.file_size for entry in chosen.values()) > MAX_TOTAL:
-            raise CatalogueError(
+            raise SubmissionFolderError(
                 f"{path} would unpack to more than {MAX_TOTAL / 1e9:.0f} GB. Look at what is so large in "
                 "it; nothing was unpacked."
             )

@@ -13,7 +13,8 @@ import secrets
 from pathlib import Path
 
 from autograder import reference
-from autograder.catalogue import ROOT, CatalogueError, definitions, mistakes, sections
+from autograder.catalogue import ROOT, definitions, mistakes, sections
+from autograder.errors import ExerciseError
 from autograder.generation import grade_cells, inputs_digest, released, released_grade_cells
 from autograder.rebuild import what_it_asks
 from autograder.sections import book_sections, book_url
@@ -80,13 +81,13 @@ def _values(exercise: str, path: Path, seed: tuple[int, ...], made_from: str) ->
 def expected_values(exercise: str, folder: Path) -> dict:
     """Expected values of every line of an exercise for this class, from the reference process.
 
-    Raises CatalogueError when the released exercise isn't the one in solutions/.
+    Raises ExerciseError when the released exercise isn't the one in solutions/.
     """
     current, handed_out = grade_cells(exercise), released_grade_cells(exercise)
     for name in sorted(set(current) | set(handed_out)):
         pair = (current.get(name), handed_out.get(name))
         if None in pair or what_it_asks(pair[0]) != what_it_asks(pair[1]):
-            raise CatalogueError(
+            raise ExerciseError(
                 f"{exercise}, cell {name}: solutions/{exercise}.py has changed since exercises/ was built. "
                 "Run `python -m autograder build`, or restore the solution."
             )
@@ -100,7 +101,7 @@ def paper(exercise: str, folder: Path) -> dict:
 
     Returns {"exercise", "release", "versions": of its locked cells, "values", "catalogue": mistakes by name, "answers": the names that
     each answer cell defines, "sections": the book's, by label, "section_of": the label for each grade
-    cell, "grader": a digest of all that grades depend on}; a CatalogueError is an instructor's error.
+    cell, "grader": a digest of all that grades depend on}; a CourseError is an instructor's error.
     """
     release = released(exercise)
     return {

@@ -19,8 +19,9 @@ from nbgrader.api import Gradebook, MissingEntry
 from nbgrader.preprocessors import NbGraderPreprocessor
 
 from autograder.autotest import parse_cell
-from autograder.catalogue import CatalogueError, definitions
+from autograder.catalogue import definitions
 from autograder.cleaning import clean_html, has_forbidden_link
+from autograder.errors import ExerciseError
 from autograder.generation import released
 from autograder.submission import Submission, read_submission
 from autograder.text import as_markdown
@@ -172,7 +173,7 @@ def check_release(exercise: str, release: NotebookNode, db_url: str) -> None:
         try:
             stored = gradebook.find_notebook(exercise, exercise)
         except MissingEntry as error:
-            raise CatalogueError(
+            raise ExerciseError(
                 f"The gradebook doesn't know {exercise}: run `python -m autograder grade`, or "
                 f"`nbgrader generate_assignment {exercise}`."
             ) from error
@@ -184,7 +185,7 @@ def check_release(exercise: str, release: NotebookNode, db_url: str) -> None:
             name = own.grade_id
             same = name in sources and what_it_asks(sources[name]) == what_it_asks(cell.source)
             if not same or points.get(name) != own.points:
-                raise CatalogueError(
+                raise ExerciseError(
                     f"{exercise}, cell {name}, is not the one that the gradebook knows: the exercise has "
                     "changed since it was handed out. Restore the released version under exercises/, or "
                     "run `python -m autograder grade --rerelease` to grade everybody by the new one."

@@ -22,7 +22,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import latesubmissions, saveautogrades
 from sqlalchemy.orm import scoped_session, sessionmaker
 
-from autograder.catalogue import CatalogueError
+from autograder.errors import GradebookError, OutputError
 from autograder.sealed import SealedExecute
 
 # nbgrader 0.9.6 with SQLAlchemy 2 warns at every submission, to no effect
@@ -123,10 +123,29 @@ class Recorder(Autograde):
         except OSError as error:
             with contextlib.suppress(OSError):
                 aside.unlink()
-            raise CatalogueError(
+            raise OutputError(
                 f"{target} can't be written: {error.strerror}. Mend this and run the command again: what "
                 "was graded before is kept, this submission is graded again."
             ) from error
+
+
+def check_address(url: str) -> None:
+    """Raise GradebookError when this is not the address of a database that can be used from here."""
+    try:
+        sqlalchemy.create_engine(url).dispose()
+    except (sqlalchemy.exc.SQLAlchemyError, ImportError, ValueError) as error:
+        raise GradebookError(
+            f"{url!r} is not the address of a database for the gradebook ({error}). Write "
+            "sqlite:////FOLDER/gradebook.db or postgresql://USER@HOST/NAME, with --db or as "
+            "c.CourseDirectory.db_url in nbgrader_config.py."
+        ) from error
+
+
+def is_missing(url: str) -> bool:
+    """Whether a database is a file that does not exist yet."""
+    address = sqlalchemy.engine.make_url(url)
+    is_file = address.get_backend_name() == "sqlite" and address.database
+    return bool(is_file) and not Path(address.database).exists()
 
 
 @contextlib.contextmanager
@@ -137,7 +156,7 @@ def explained(url: str) -> Iterator[None]:
     except (sqlalchemy.exc.SQLAlchemyError, InvalidEntry) as error:
         reason = str(getattr(error, "orig", None) or error).strip().split("\n")[0]
         shown = sqlalchemy.engine.make_url(url).render_as_string()
-        raise CatalogueError(
+        raise GradebookError(
             f"The gradebook {shown} can't be used: {reason}. What was recorded before is kept; mend this "
             "and run the command again to go on."
         ) from error

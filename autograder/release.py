@@ -8,7 +8,8 @@ import zipfile
 from pathlib import Path
 
 from autograder import book, generation
-from autograder.catalogue import ROOT, CatalogueError, exercise_names
+from autograder.catalogue import ROOT, exercise_names
+from autograder.errors import BookError
 
 NAME = "attention-from-scratch"
 LICENCES = ("LICENSE", "LICENSE-TEXT")
@@ -46,10 +47,10 @@ def version() -> str:
 def contents(name: str) -> dict[str, bytes]:
     """What a release holds: path in the zip -> content. Nothing but pages and students' notebooks.
 
-    Raises CatalogueError when the book isn't built or exercises/ holds edits.
+    Raises BookError when the book isn't built, ExerciseError when exercises/ holds edits.
     """
     if not (book.HTML / "index.html").is_file():
-        raise CatalogueError("The book has not been built yet: run `make book` first.")
+        raise BookError("The book has not been built yet: run `make book` first.")
     generation.refuse_to_lose_edits()
     files = {path.relative_to(book.HTML): path for path in book.HTML.rglob("*") if path.is_file()}
     for exercise in exercise_names():

@@ -26,7 +26,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from autograder.catalogue import ROOT, CatalogueError
+from autograder.catalogue import ROOT
+from autograder.errors import SandboxError
 
 WORK, KERNEL, ENDED = "work", "kernel", "ended"
 MEMORY = 2_000_000_000
@@ -419,13 +420,13 @@ def why_not() -> str:
 
 
 def warn(reason: str, required: bool) -> None:
-    """Say loudly that there are no rooms, and what that means; raise CatalogueError if they are required."""
+    """Say loudly that there are no rooms, and what that means; raise SandboxError if they are required."""
     text = (
         f"NOT SANDBOXED ({reason}): the code of submissions can read this account's files, solutions and "
         "gradebook included, use the network, and use up memory and disk."
     )
     if required:
-        raise CatalogueError(f"{text} --require-sandbox refuses that.")
+        raise SandboxError(f"{text} --require-sandbox refuses that.")
     print(f"{text} See --require-sandbox.", file=sys.stderr)
 
 

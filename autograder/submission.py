@@ -25,27 +25,38 @@ MAX_PICTURE = 2_000_000
 MAX_PICTURES = 10_000_000
 # how the files of each kind begin
 PICTURES = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
+# written by nbgrader, not by the student
+OF_THE_EXCHANGE = ("timestamp.txt", "submission_secret.txt")
 
 
 @dataclass
 class Submission:
     """A submission as plain data.
 
-    cells: {"type", "source", "grade_id", "id", "attachments"} each; remarks: what was wrong with it, in sentences;
-    digest: of the notebook's bytes; companions: the files beside it, by name.
+    cells: {"type", "source", "grade_id", "id", "attachments"} each; remarks: what was wrong with it, in
+    sentences; digest: of the notebook's bytes; companions: the files beside it, by name; refused: the
+    system's reason why this account may not read the notebook, or nothing.
     """
 
     cells: list[dict]
     remarks: list[str]
     digest: str = ""
     companions: dict[str, bytes] = field(default_factory=dict)
+    refused: str = ""
 
 
 class NotReadError(ValueError):
-    """A file that is not read; the message is a sentence for its author."""
+    """A file that is not read; the message is a sentence for its author.
+
+    refused: the reason of the system, if it is the reason.
+    """
+
+    def __init__(self, message: str, refused: str = "") -> None:
+        super().__init__(message)
+        self.refused = refused
 
 
-def _content(path: Path, limit: int, what: str) -> bytes:
+def ordinary_content(path: Path, limit: int, what: str) -> bytes:
     """The bytes of an ordinary file of at most limit bytes, also if it is being changed meanwhile."""
     try:
         # not blocking: a pipe would wait for a writer
@@ -57,7 +68,9 @@ def _content(path: Path, limit: int, what: str) -> bytes:
             raise NotReadError(f"The submitted {what} is a link, which isn't followed.") from None
         if path.exists() and not path.is_file():
             raise NotReadError(f"The submitted {what} is not an ordinary file.") from None
-        raise NotReadError(f"The submitted {what} can't be read: {error.strerror}.") from None
+        raise NotReadError(
+            f"The submitted {what} can't be read: {error.strerror}.", error.strerror
+        ) from None
     status = os.fstat(file)
     if not stat.S_ISREG(status.st_mode):
         os.close(file)
@@ -80,10 +93,12 @@ def read_submission(path: Path) -> Submission:
         remark = "The submitted notebook, or its folder, is a link, which isn't followed."
         return Submission([], [remark])
     try:
-        content = _content(path, MAX_NOTEBOOK, "notebook")
+        content = ordinary_content(path, MAX_NOTEBOOK, "notebook")
     except NotReadError as error:
-        return Submission([], [str(error)])
+        return Submission([], [str(error)], refused=error.refused)
     digest = hashlib.sha256(content).hexdigest()
+    if not content.strip():
+        return Submission([], ["The submitted notebook is empty."], digest)
     try:
         return Submission(*_cells(json.loads(content)), digest)
     except (ValueError, TypeError, RecursionError) as error:
@@ -96,12 +111,12 @@ def companions(folder: Path, notebook: str) -> tuple[dict[str, bytes], list[str]
     """The ordinary files that lie beside a notebook, within limits, and remarks on what was left out."""
     found: dict[str, bytes] = {}
     left: list[str] = []
-    for name in sorted(_files(folder) - {notebook, "timestamp.txt"}):
+    for name in sorted(_files(folder) - {notebook, *OF_THE_EXCHANGE}):
         if len(found) >= MAX_COMPANIONS or not name.isprintable():
             left.append(valid_text(name))
             continue
         try:
-            found[name] = _content(folder / name, MAX_COMPANION, "file")
+            found[name] = ordinary_content(folder / name, MAX_COMPANION, "file")
         except NotReadError:
             left.append(name)
     if not left:

@@ -19,7 +19,7 @@ from nbgrader.api import Gradebook
 
 from autograder import report
 from autograder.audit import left_running
-from autograder.catalogue import CatalogueError
+from autograder.errors import GradebookError, OutputError
 from autograder.examination import examined
 from autograder.grading import Course, grade_class, write_feedback
 from autograder.sample import answer_cell, reference_answers, solved
@@ -487,17 +487,19 @@ def no_room_for_the_notebook(course):
 
 
 @pytest.mark.parametrize(
-    ("trouble", "words"),
+    ("trouble", "kind", "words"),
     [
-        (locked, "gradebook.*can't be used: database is locked.*kept"),
-        (full, "gradebook.*can't be used: .*kept"),
-        (no_room_for_the_notebook, "late.*can't be written: .*kept"),
+        (locked, GradebookError, "gradebook.*can't be used: database is locked.*kept"),
+        (full, GradebookError, "gradebook.*can't be used: .*kept"),
+        (no_room_for_the_notebook, OutputError, "late.*can't be written: .*kept"),
     ],
 )
-def test_a_grade_that_cannot_be_written_is_told_and_written_later(half_graded, trouble, words):
+def test_a_grade_that_cannot_be_written_is_told_and_written_later(
+    half_graded, trouble, kind, words
+):
     course, notebook = half_graded
     before = course.result("honest", EXERCISE)
-    with trouble(course), pytest.raises(CatalogueError, match=words):
+    with trouble(course), pytest.raises(kind, match=words):
         course.record("late", EXERCISE, notebook)
     assert not course.graded_notebook("late", EXERCISE).exists()
     course.record("late", EXERCISE, notebook)

@@ -2,14 +2,14 @@
 
 import csv
 import re
-import sys
 from pathlib import Path
 
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder import __main__, export, intake
-from autograder.catalogue import CatalogueError
+from autograder import export, intake
+from autograder.__main__ import main
+from autograder.errors import ExportError, GradebookError, OutputError
 from autograder.export import safe
 from autograder.generation import nbgrader_config
 
@@ -49,6 +49,10 @@ def course(tmp_path_factory):
     return home
 
 
+def url(home):
+    return f"sqlite:///{home}/gradebook.db"
+
+
 def score(student, exercise):
     return SCORES.get((student, exercise), 0) - PENALTY.get((student, exercise), 0)
 
@@ -60,7 +64,7 @@ def rows(path):
 
 def written(course, tmp_path, form, **options):
     output = tmp_path / "out" / "grades.csv"
-    told = export.write(course, [FIRST, SECOND], form, output, **options)
+    told = export.write(course, url(course), [FIRST, SECOND], form, output, **options)
     head, *body = rows(output)
     assert {len(row) for row in body} == {len(head)}
     for cell in (cell for row in body for cell in row):
@@ -215,7 +219,7 @@ def test_canvas_without_a_roster_has_its_columns(course, tmp_path):
 
 def test_canvas_with_other_points_is_refused(course, tmp_path):
     path = canvas_roster(tmp_path, points="100,00")
-    with pytest.raises(CatalogueError, match=r"Canvas gives 100,00 points for ch2.* has 44"):
+    with pytest.raises(ExportError, match=r"Canvas gives 100,00 points for ch2.* has 44"):
         written(course, tmp_path, "canvas", roster=path)
 
 
@@ -243,7 +247,7 @@ def test_moodle_gets_identifiers_that_all_have(course, tmp_path):
 
 
 def test_moodle_finds_who_came_in_a_zip_by_the_full_name(course, tmp_path):
-    given = export.grades(course, [FIRST])
+    given = export.grades(url(course), [FIRST])
     renamed = [{**row, "student_id": intake.student_id(f"Jo {row['student_id']}")} for row in given]
     path = roster(tmp_path, MOODLE, *(["Jo", s, "", f"{s}@uni", "-"] for s in STUDENTS))
     head, body = export.as_moodle(renamed, path, told := [])
@@ -252,16 +256,16 @@ def test_moodle_finds_who_came_in_a_zip_by_the_full_name(course, tmp_path):
 
 
 def test_two_rows_that_fit_are_no_ones(course, tmp_path):
-    given = [{**row, "student_id": "Jo_Doe"} for row in export.grades(course, [FIRST])[:1]]
+    given = [{**row, "student_id": "Jo_Doe"} for row in export.grades(url(course), [FIRST])[:1]]
     given[0].update(email="", lms_user_id="")
     path = roster(tmp_path, MOODLE, *(["Jo", "Doe", n, f"{n}@uni", "-"] for n in "12"))
-    with pytest.raises(CatalogueError, match="No student"):
+    with pytest.raises(ExportError, match="No student"):
         export.as_moodle(given, path, told := [])
     assert "fits several rows" in told[0]
 
 
 def test_an_identifier_that_is_a_formula_is_left_out_and_told(course, tmp_path):
-    given = export.grades(course, [FIRST])
+    given = export.grades(url(course), [FIRST])
     path = roster(
         tmp_path, MOODLE, *(["", s, s, f"={s}" if s == "s1" else s, "-"] for s in STUDENTS)
     )
@@ -280,20 +284,15 @@ def test_moodle_without_a_roster_has_user_names(course, tmp_path):
 # The command, and errors -------------------------------------------------------------------------------------------
 
 
-def test_the_command_writes_the_file_and_says_what_is_to_be_said(
-    course, tmp_path, monkeypatch, capsys
-):
+def test_the_command_writes_the_file_and_says_what_is_to_be_said(course, tmp_path, capsys):
     output = tmp_path / "grades.csv"
-    monkeypatch.setattr(__main__, "COURSE", course)
-    command = ["autograder", "export", "--format", "canvas", "--output", str(output)]
-    monkeypatch.setattr(sys, "argv", command)
-    __main__.main()
+    command = ["export", "--db", url(course), "--format", "canvas", "--output", str(output)]
+    main(command)
     printed = capsys.readouterr()
     assert str(output) in printed.out and "--roster" in printed.err
     assert rows(output)[0] == [*CANVAS, FIRST, SECOND]
-    monkeypatch.setattr(sys, "argv", [*command, "--without-names"])
     with pytest.raises(SystemExit) as stopped:
-        __main__.main()
+        main([*command, "--without-names"])
     assert stopped.value.code == 2 and "use --format csv" in capsys.readouterr().err
 
 
@@ -306,7 +305,7 @@ def test_the_command_writes_the_file_and_says_what_is_to_be_said(
     ],
 )
 def test_options_that_do_not_fit_are_refused(course, tmp_path, form, options, words):
-    with pytest.raises(CatalogueError, match=words):
+    with pytest.raises(ExportError, match=words):
         written(course, tmp_path, form, **options)
     assert not (tmp_path / "out" / "grades.csv").exists()
 
@@ -322,12 +321,19 @@ def test_options_that_do_not_fit_are_refused(course, tmp_path, form, options, wo
 )
 def test_a_roster_that_is_none_is_an_error_with_a_way_out(course, tmp_path, form, head, words):
     path = roster(tmp_path, head, ["x"] * len(head))
-    with pytest.raises(CatalogueError, match=words):
+    with pytest.raises(ExportError, match=words):
         written(course, tmp_path, form, roster=path)
 
 
 def test_no_gradebook_and_no_grades_are_errors(course, tmp_path):
-    with pytest.raises(CatalogueError, match="autograder grade"):
-        export.write(tmp_path, [FIRST], "csv", tmp_path / "x.csv")
-    with pytest.raises(CatalogueError, match="no grades of this"):
-        export.write(course, ["ch9_nothing"], "csv", tmp_path / "x.csv")
+    with pytest.raises(GradebookError, match="autograder grade"):
+        export.write(tmp_path, url(tmp_path), [FIRST], "csv", tmp_path / "x.csv")
+    with pytest.raises(GradebookError, match="no grades of this"):
+        export.write(course, url(course), ["ch9_nothing"], "csv", tmp_path / "x.csv")
+
+
+def test_an_output_that_cannot_be_written_is_an_error_with_a_way_out(course, tmp_path):
+    (tmp_path / "file").touch()
+    output = tmp_path / "file" / "grades.csv"
+    with pytest.raises(OutputError, match=r"can't be written: .*write elsewhere"):
+        export.write(course, url(course), [FIRST], "csv", output)

@@ -21,6 +21,7 @@ from autograder.catalogue import (
     solution_path,
     without_markers,
 )
+from autograder.errors import ExerciseError
 
 
 def committed(exercise):
@@ -263,11 +264,11 @@ def test_a_build_refuses_to_lose_edits(monkeypatch, tmp_path):
     generation.refuse_to_lose_edits()
     notebook.cells[-1].source += "\nmy own words"
     nbformat.write(notebook, path)
-    with pytest.raises(CatalogueError, match=f"{name}.ipynb holds work"):
+    with pytest.raises(ExerciseError, match=f"{name}.ipynb holds work"):
         generation.refuse_to_lose_edits()
     nbformat.write(committed(name), path)
     (path.parent / "notes.txt").write_text("mine")
-    with pytest.raises(CatalogueError, match=r"notes\.txt holds work"):
+    with pytest.raises(ExerciseError, match=r"notes\.txt holds work"):
         generation.refuse_to_lose_edits()
 
 

@@ -3,15 +3,15 @@
 import io
 import os
 import struct
-import sys
 import warnings
 import zipfile
 
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder import __main__, intake
-from autograder.catalogue import CatalogueError
+from autograder import intake
+from autograder.__main__ import main
+from autograder.errors import SubmissionFolderError
 from autograder.generation import nbgrader_config
 
 EXERCISE = "ch1_additive_attention"
@@ -25,6 +25,11 @@ def entry(name, date=EARLY):
     return info
 
 
+def import_zip(path, course):
+    database = f"sqlite:///{course}/gradebook.db"
+    return intake.import_zip(path, EXERCISE, course, course / "submitted", database)
+
+
 @pytest.fixture
 def unpack(tmp_path):
     """Zip files {name or entry: content} and lay them out; returns the outcome."""
@@ -36,7 +41,7 @@ def unpack(tmp_path):
             for name, content in files.items():
                 info = name if isinstance(name, zipfile.ZipInfo) else entry(name)
                 archive.writestr(info, content)
-        return intake.import_zip(path, EXERCISE, course, course / "submitted")
+        return import_zip(path, course)
 
     run.course = tmp_path / "course"
     return run
@@ -239,10 +244,10 @@ def test_a_bomb_does_not_go_off(unpack, monkeypatch):
     done = unpack({f"ada_1_10_{NAME}": os.urandom(1_001)})
     assert "too large" in done.told[0]
     monkeypatch.setattr(intake, "MAX_TOTAL", 1_500)
-    with pytest.raises(CatalogueError, match="would unpack to more than"):
+    with pytest.raises(SubmissionFolderError, match="would unpack to more than"):
         unpack({f"ada_{n}_{n}_{NAME}": os.urandom(900) for n in range(2)})
     monkeypatch.setattr(intake, "MAX_ENTRIES", 3)
-    with pytest.raises(CatalogueError, match="more than 3 files"):
+    with pytest.raises(SubmissionFolderError, match="more than 3 files"):
         unpack({f"ada_{n}_{n}_{NAME}": "" for n in range(4)})
 
 
@@ -254,7 +259,7 @@ def test_a_header_that_lies_about_the_size_is_not_believed(tmp_path):
     content = packed.getvalue().replace(struct.pack("<I", 5_000_000), struct.pack("<I", 100))
     path = tmp_path / "class.zip"
     path.write_bytes(content)
-    done = intake.import_zip(path, EXERCISE, tmp_path, tmp_path / "submitted")
+    done = import_zip(path, tmp_path)
     assert done.new == [] and "is damaged" in done.told[0]
 
 
@@ -265,7 +270,7 @@ def test_one_damaged_file_costs_no_other(unpack, tmp_path):
     content[30 + len(f"ada_1_10_{NAME}") + 1] ^= 0xFF
     path.write_bytes(content)
     course = tmp_path / "other"
-    done = intake.import_zip(path, EXERCISE, course, course / "submitted")
+    done = import_zip(path, course)
     assert laid_out(course) == {"ben_2": "in"}
     assert "ada_1" in done.told[0] and "is damaged" in done.told[0]
 
@@ -273,12 +278,10 @@ def test_one_damaged_file_costs_no_other(unpack, tmp_path):
 # The command, and errors -------------------------------------------------------------------------------------------
 
 
-def test_the_command_says_what_it_did(unpack, tmp_path, monkeypatch, capsys):
+def test_the_command_says_what_it_did(unpack, tmp_path, capsys):
     unpack({f"ada_1_10_{NAME}": "in", f"ben_2_20_{EXERCISE}.pdf": "no notebook"})
-    monkeypatch.setattr(__main__, "COURSE", unpack.course)
-    command = ["autograder", "import-zip", str(tmp_path / "class.zip"), "--exercise", EXERCISE]
-    monkeypatch.setattr(sys, "argv", command)
-    __main__.main()
+    command = ["import-zip", str(tmp_path / "class.zip"), "--exercise", EXERCISE]
+    main([*command, "--submitted", str(unpack.course / "submitted")])
     printed = capsys.readouterr()
     assert "1 unchanged: ada_1" in printed.out and "0 new" in printed.out
     assert "ben_2 has handed in no notebook" in printed.err
@@ -288,19 +291,21 @@ def test_the_command_says_what_it_did(unpack, tmp_path, monkeypatch, capsys):
 def test_what_is_no_zip_is_an_error_with_a_way_out(tmp_path, content):
     path = tmp_path / "class.zip"
     path.write_bytes(content)
-    with pytest.raises(CatalogueError, match=r"class\.zip is not a zip .* Download it again"):
-        intake.import_zip(path, EXERCISE, tmp_path, tmp_path / "submitted")
-    with pytest.raises(CatalogueError, match="not a zip"):
-        intake.import_zip(tmp_path / "none.zip", EXERCISE, tmp_path, tmp_path / "submitted")
+    with pytest.raises(
+        SubmissionFolderError, match=r"class\.zip is not a zip .* Download it again"
+    ):
+        import_zip(path, tmp_path)
+    with pytest.raises(SubmissionFolderError, match="not a zip"):
+        import_zip(tmp_path / "none.zip", tmp_path)
 
 
 def test_a_zip_of_something_else_is_an_error(unpack):
-    with pytest.raises(CatalogueError, match="Download Submissions"):
+    with pytest.raises(SubmissionFolderError, match="Download Submissions"):
         unpack({"thesis.docx": "", "s1/notebook.ipynb": ""})
     assert not (unpack.course / "submitted").exists()
 
 
 def test_no_class_is_laid_out_beside_the_sample_class(unpack):
     (unpack.course / "submitted" / "sample-ada").mkdir(parents=True)
-    with pytest.raises(CatalogueError, match="sample class"):
+    with pytest.raises(SubmissionFolderError, match="sample class"):
         unpack({f"ada_1_10_{NAME}": "in"})

@@ -7,7 +7,8 @@ import zipfile
 import pytest
 
 from autograder import book, release
-from autograder.catalogue import ROOT, CatalogueError, exercise_names
+from autograder.catalogue import ROOT, exercise_names
+from autograder.errors import BookError
 
 pytestmark = pytest.mark.xdist_group("book")
 
@@ -50,7 +51,7 @@ def test_without_git_it_is_named_after_the_version(monkeypatch):
 
 def test_a_book_that_is_not_built_is_not_packed(monkeypatch, tmp_path):
     monkeypatch.setattr(book, "HTML", tmp_path)
-    with pytest.raises(CatalogueError, match="make book"):
+    with pytest.raises(BookError, match="make book"):
         release.contents("name")
 
 

@@ -15,7 +15,8 @@ import pytest
 
 from autograder import sandbox
 from autograder.audit import left_running
-from autograder.catalogue import ROOT, CatalogueError
+from autograder.catalogue import ROOT
+from autograder.errors import SandboxError
 from autograder.kernel import StudentKernel
 from autograder.room_attacks import LEFT_BEHIND, ROOM_ATTACKS
 
@@ -277,7 +278,7 @@ def test_a_kernel_does_not_outlive_a_grader_that_is_killed():
 def test_without_a_sandbox_it_is_said_or_refused(capsys):
     sandbox.warn("no reason", required=False)
     assert capsys.readouterr().err.startswith("NOT SANDBOXED (no reason)")
-    with pytest.raises(CatalogueError, match="--require-sandbox"):
+    with pytest.raises(SandboxError, match="--require-sandbox"):
         sandbox.warn("no reason", required=True)
 
 

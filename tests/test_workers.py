@@ -16,7 +16,7 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder import regrading
-from autograder.catalogue import CatalogueError
+from autograder.errors import GradebookError, WorkerPoolError
 from autograder.grading import Course, Means, grade_class
 from autograder.sample import reference_answers, solved
 from autograder.submission import Submission
@@ -238,7 +238,7 @@ def test_a_worker_with_other_versions_is_refused(cluster, tmp_path, monkeypatch)
 
     monkeypatch.setattr(module, "_plain", other)
     with pytest.raises(
-        CatalogueError, match=r"other versions than this process: torch 1\.0\.0, not"
+        WorkerPoolError, match=r"other versions than this process: torch 1\.0\.0, not"
     ):
         grade_class(course, [EXERCISE], means=Means(scheduler=cluster.scheduler_address))
     assert not course.graded_notebook("s0", EXERCISE).exists()
@@ -249,7 +249,7 @@ def test_a_scheduler_that_is_not_there_is_named(tmp_path, monkeypatch):
 
     monkeypatch.setattr(module, "CONNECT_SECONDS", 1)
     course = handed_in(tmp_path, 1)
-    with pytest.raises(CatalogueError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:9"):
+    with pytest.raises(WorkerPoolError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:9"):
         grade_class(course, [EXERCISE], means=Means(scheduler="tcp://127.0.0.1:9"))
 
 
@@ -299,6 +299,6 @@ def test_the_gradebook_may_be_postgresql(postgres, tmp_path):
     text.write_text(text.read_text(encoding="utf-8") + " ", encoding="utf-8")
     server.send_signal(signal.SIGINT)
     server.wait(20)
-    with pytest.raises(CatalogueError, match=r"can't be used.*What was recorded before is kept"):
+    with pytest.raises(GradebookError, match=r"can't be used.*What was recorded before is kept"):
         grade_class(Course(home=tmp_path, db=url), [EXERCISE], means=Means(workers=1))
     assert course.result("s1", EXERCISE)["score"] == full

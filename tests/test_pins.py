@@ -1,0 +1,40 @@
+"""The pinned packages: they install on the oldest Python that pyproject.toml allows."""
+
+import importlib.metadata
+import re
+import tomllib
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from autograder.catalogue import ROOT
+
+
+def pins():
+    """Every pinned package of both files: name -> version."""
+    lines = [
+        line.split("#")[0].strip()
+        for name in ("requirements.txt", "constraints.txt")
+        for line in (ROOT / name).read_text(encoding="utf-8").splitlines()
+    ]
+    wanted = [Requirement(line) for line in lines if line and not line.startswith("-")]
+    return {
+        pin.name: Version(str(pin.specifier).removeprefix("=="))
+        for pin in wanted
+        if pin.marker is None or pin.marker.evaluate()
+    }
+
+
+@pytest.mark.parametrize("name", sorted(pins()))
+def test_a_pin_installs_on_the_oldest_python(name):
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
+    oldest = re.fullmatch(r">=(\d+\.\d+)", declared).group(1) + ".0"
+    try:
+        installed = importlib.metadata.distribution(name)
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip(f"{name} is not installed")
+    # what is installed tells nothing about another version
+    assert Version(Version(installed.version).public) == pins()[name]
+    assert oldest in SpecifierSet(installed.metadata["Requires-Python"] or "")
