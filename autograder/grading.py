@@ -33,7 +33,7 @@ from rich.text import Text
 
 from autograder import sandbox
 from autograder.catalogue import exercise_names
-from autograder.errors import ExerciseError, WorkerPoolError
+from autograder.errors import ExerciseError, GradebookError, WorkerPoolError
 from autograder.examination import examined, refused, results_of
 from autograder.generation import COURSE, nbgrader_config, released
 from autograder.kernel import KernelStartError
@@ -379,7 +379,7 @@ def grade_class(
 def write_feedback(course: Course, results: Sequence[dict]) -> None:
     """Write the feedback pages that are older than their grades.
 
-    Raises CatalogueError, after all others are written, when one can't be written.
+    Raises GradebookError, after all others are written, when one can't be written.
     """
     failed = []
     with progress("Writing feedback") as bar:
@@ -389,7 +389,7 @@ def write_feedback(course: Course, results: Sequence[dict]) -> None:
             except NbGraderException:
                 failed.append(f"{result['student']} ({result['exercise']})")
     if failed:
-        raise CatalogueError(
+        raise GradebookError(
             f"These feedback pages could not be written: {', '.join(failed)}. All others are written. To "
             "see why, run `nbgrader generate_feedback EXERCISE --student STUDENT --force`."
         )
