@@ -28,17 +28,17 @@ sys.path.insert(0, str(ROOT))
 # nbgrader shells out to alembic, which stands beside this Python
 os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
-from autograder.cleaning import markdown2html  # noqa: E402
-from autograder.exchange import (  # noqa: E402
+from autograder.build.generate import Autotests, Stamp  # noqa: E402
+from autograder.display.cleaning import markdown2html  # noqa: E402
+from autograder.display.mathml import Formulas  # noqa: E402
+from autograder.grade.exchange import (  # noqa: E402
     Collect,
     FetchAssignment,
     ReleaseAssignment,
     Submit,
 )
-from autograder.formulas import Formulas  # noqa: E402
-from autograder.generation import Autotests, Stamp  # noqa: E402
-from autograder.rebuild import Rebuild  # noqa: E402
-from autograder.sealed import SealedExecute  # noqa: E402
+from autograder.grade.nbgrader_steps import SealedExecute  # noqa: E402
+from autograder.grade.sanitize import Rebuild  # noqa: E402
 
 c = get_config()  # noqa: F821
 
@@ -90,7 +90,7 @@ c.GenerateFeedback.preprocessors = [GetGrades, CSSHTMLHeaderPreprocessor]
 c.HTMLExporter.preprocessors = [Formulas]
 c.HTMLExporter.filters = {"markdown2html": markdown2html}
 c.HTMLExporter.extra_template_basedirs = [
-    str(ROOT / "autograder" / "templates"),
+    str(ROOT / "autograder" / "display" / "templates"),
     str(Path(formgrader.__file__).parent / "templates"),
 ]
 c.HTMLExporter.require_js_url = ""

@@ -15,7 +15,7 @@ from autograder.catalogue import ROOT, exercise_names
 from autograder.errors import BookError, CatalogueError, CourseError, GradebookError, writing
 
 if TYPE_CHECKING:
-    from autograder.grading import Course
+    from autograder.grade.grade_class import Course
 
 
 def _exercises(arguments: argparse.Namespace) -> list[str]:
@@ -27,9 +27,9 @@ def _exercises(arguments: argparse.Namespace) -> list[str]:
 
 
 def _build(arguments: argparse.Namespace) -> None:
-    from autograder import generation
+    from autograder.build import generate
 
-    built = generation.build(_exercises(arguments), force=arguments.force)
+    built = generate.build(_exercises(arguments), force=arguments.force)
     for name in built:
         print(f"Built exercises/{name}/{name}.ipynb")
     if not built:
@@ -37,23 +37,23 @@ def _build(arguments: argparse.Namespace) -> None:
 
 
 def _sample(arguments: argparse.Namespace) -> None:
-    from autograder import sample
+    from autograder.audit import sample_class
 
     course = _course(arguments)
-    if sample.make(_exercises(arguments), course.submitted):
+    if sample_class.make(_exercises(arguments), course.submitted):
         print(f"The sample class lies in {course.submitted}.")
     else:
         print(f"No sample class: submissions of a real class lie in {course.submitted}.")
 
 
 def _course(arguments: argparse.Namespace) -> Course:
-    from autograder.grading import Course
+    from autograder.grade.grade_class import Course
 
     return Course(getattr(arguments, "submitted", None), db=getattr(arguments, "db", None))
 
 
 def _grade(arguments: argparse.Namespace) -> None:
-    from autograder.lock import only_grader
+    from autograder.grade.lock import only_grader
 
     course = _course(arguments)
     with only_grader(course.home):
@@ -62,19 +62,21 @@ def _grade(arguments: argparse.Namespace) -> None:
 
 def _grade_alone(arguments: argparse.Namespace, course: Course) -> None:
     """Grade, as the only process that writes this course's grades."""
-    from autograder import generation, grading, regrading, report
+    from autograder.build import generate
+    from autograder.grade import grade_class, trial
+    from autograder.report import pages
 
-    generation.write_missing_sources(_exercises(arguments))
+    generate.write_missing_sources(_exercises(arguments))
     if arguments.json:
         # before hours of grading, not after them
         with writing(arguments.json), arguments.json.open("a"):
             pass
-    means = grading.Means(arguments.workers, arguments.scheduler, arguments.require_sandbox)
+    means = grade_class.Means(arguments.workers, arguments.scheduler, arguments.require_sandbox)
     if arguments.changed:
-        regrading.regrade(course, _exercises(arguments), means, arguments.yes)
+        trial.regrade(course, _exercises(arguments), means, arguments.yes)
         _, results = _results(arguments)
     else:
-        results = grading.grade_class(
+        results = grade_class.grade_class(
             course, _exercises(arguments), arguments.rerelease, arguments.new_seed, means
         )
     if arguments.json:
@@ -85,8 +87,8 @@ def _grade_alone(arguments: argparse.Namespace, course: Course) -> None:
             f"No submissions: they belong into {course.submitted}/STUDENT/EXERCISE/EXERCISE.ipynb."
         )
         return
-    report.write(results, course.home)
-    report.print_scores(results)
+    pages.write(results, course.home)
+    pages.print_scores(results)
 
 
 def _results(arguments: argparse.Namespace) -> tuple:
@@ -100,25 +102,25 @@ def _results(arguments: argparse.Namespace) -> tuple:
 
 
 def _feedback(arguments: argparse.Namespace) -> None:
-    from autograder import grading
+    from autograder.grade import grade_class
 
     course, results = _results(arguments)
-    grading.write_feedback(course, results)
+    grade_class.write_feedback(course, results)
     page = course.folder("feedback", "STUDENT", "EXERCISE") / "EXERCISE.html"
     print(f"Feedback for students: {page}")
 
 
 def _report(arguments: argparse.Namespace) -> None:
-    from autograder import report
+    from autograder.report import pages
 
     course, results = _results(arguments)
     if not results:
         raise GradebookError("Nothing has been graded yet: run `python -m autograder grade` first.")
-    print(f"Class summary: {report.write(results, course.home)}")
+    print(f"Class summary: {pages.write(results, course.home)}")
 
 
 def _export(arguments: argparse.Namespace) -> None:
-    from autograder import export
+    from autograder.lms import export
 
     course = _course(arguments)
     told = export.write(
@@ -135,12 +137,12 @@ def _export(arguments: argparse.Namespace) -> None:
 
 
 def _import_zip(arguments: argparse.Namespace) -> None:
-    from autograder import intake
+    from autograder.lms import import_zip
 
     (exercise,) = _exercises(arguments)
     course = _course(arguments)
     where = (course.home, course.submitted, course.db_url)
-    done = intake.import_zip(arguments.zip, exercise, *where)
+    done = import_zip.import_zip(arguments.zip, exercise, *where)
     print("\n".join(done.told), file=sys.stderr, end="\n" if done.told else "")
     for words, students in (("unchanged", done.unchanged), ("replaced", done.replaced)):
         if students:
@@ -149,19 +151,19 @@ def _import_zip(arguments: argparse.Namespace) -> None:
 
 
 def _audit(arguments: argparse.Namespace) -> None:
-    from autograder import audit
+    from autograder.audit import run
 
-    found = audit.run(_exercises(arguments), arguments.extra)
+    found = run.run(_exercises(arguments), arguments.extra)
     if arguments.json:
         print(json.dumps(found, indent=1))
     else:
-        audit.print_table(found)
-    if not audit.is_clean(found):
+        run.print_table(found)
+    if not run.is_clean(found):
         sys.exit(1)
 
 
 def _book(arguments: argparse.Namespace) -> None:
-    from autograder import book
+    from autograder.publish import book
 
     print("Building the book: every cell is executed, which takes some minutes the first time.")
     built = book.build(clean=arguments.clean)
@@ -169,14 +171,14 @@ def _book(arguments: argparse.Namespace) -> None:
 
 
 def _release(arguments: argparse.Namespace) -> None:
-    from autograder import book, release
+    from autograder.publish import book, release
 
     book.build()
     print(f"Release: {release.make().relative_to(ROOT)}")
 
 
 def _serve(arguments: argparse.Namespace) -> None:
-    from autograder.book import HTML
+    from autograder.publish.book import HTML
 
     if not (HTML / "index.html").exists():
         raise BookError("The book has not been built yet: run `make book` first.")
@@ -198,23 +200,27 @@ def _lab(arguments: argparse.Namespace) -> None:
 
 
 def _everything(arguments: argparse.Namespace) -> None:
-    from autograder import book, generation, grading, report, sample
-    from autograder.lock import only_grader
+    from autograder.audit import sample_class
+    from autograder.build import generate
+    from autograder.grade import grade_class
+    from autograder.grade.lock import only_grader
+    from autograder.publish import book
+    from autograder.report import pages
 
     names = exercise_names()
     print("1/4  Exercises from the reference solutions")
-    print("     built: " + (", ".join(generation.build(names)) or "nothing new"))
+    print("     built: " + (", ".join(generate.build(names)) or "nothing new"))
     print("2/4  A sample class, graded")
-    course = grading.Course()
-    sample.make(names, course.submitted)
+    course = grade_class.Course()
+    sample_class.make(names, course.submitted)
     with only_grader(course.home):
-        results = grading.grade_class(course, names)
+        results = grade_class.grade_class(course, names)
     print("3/4  Feedback and summary")
-    grading.write_feedback(course, results)
-    summary = report.write(results, course.home)
+    grade_class.write_feedback(course, results)
+    summary = pages.write(results, course.home)
     print("4/4  The book, every cell executed (some minutes the first time)")
     book.build()
-    report.print_scores(results)
+    pages.print_scores(results)
     print("Book        _build/html/index.html   (make serve)")
     print("Exercises   exercises/               (make lab)")
     print("Feedback    course/feedback/STUDENT/EXERCISE/EXERCISE.html")

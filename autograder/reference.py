@@ -18,7 +18,6 @@ import zlib
 from collections.abc import Sequence
 from typing import Any
 
-from autograder import autotest
 from autograder.catalogue import (
     ROOT,
     CatalogueError,
@@ -27,6 +26,7 @@ from autograder.catalogue import (
     solution_path,
     with_answers,
 )
+from autograder.runtime import autotest
 
 DRAWS = 3
 VARIETY_SEEDS = 200

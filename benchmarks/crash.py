@@ -22,16 +22,16 @@ from pathlib import Path
 import nbformat
 from nbgrader.api import Gradebook
 
-from autograder.audit import left_running
+from autograder.audit.run import left_running
+from autograder.audit.sample_class import reference_answers, solved
 from autograder.catalogue import ROOT
-from autograder.grading import Course
-from autograder.sample import reference_answers, solved
+from autograder.grade.grade_class import Course
 from benchmarks.record import save
 
 EXERCISE = "ch1_additive_attention"
 STUDENTS = 12
 RUN = (
-    "import sys; from pathlib import Path; from autograder.grading import Course, grade_class\n"
+    "import sys; from pathlib import Path; from autograder.grade.grade_class import Course, grade_class\n"
     f"if __name__ == '__main__': grade_class(Course(home=Path(sys.argv[1])), ['{EXERCISE}'])"
 )
 
@@ -60,7 +60,7 @@ def workers_running() -> list[bytes]:
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             found.append(path.read_bytes())
-    return [line for line in found if b"autograder.workers" in line]
+    return [line for line in found if b"autograder.grade.worker_pool" in line]
 
 
 def look(course: Course) -> tuple[int, list[str]]:

@@ -24,9 +24,9 @@ from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde
 from nbgrader.coursedir import CourseDirectory
 
-from autograder import sandbox
-from autograder.examination import StudentKernel, examined
-from autograder.grading import Course, Means, grade_class
+from autograder.grade.examine import StudentKernel, examined
+from autograder.grade.grade_class import Course, Means, grade_class
+from autograder.kernels import sandbox
 from benchmarks.record import save
 from benchmarks.sealing import EXERCISE, honest_submissions
 

@@ -102,7 +102,7 @@ def main() -> None:
     """Load every chapter several times in turn; report medians, the worst of them, and the bars."""
     from playwright.sync_api import sync_playwright
 
-    from autograder import book
+    from autograder.publish import book
     from benchmarks.record import save
 
     book.build()

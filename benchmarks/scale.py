@@ -13,7 +13,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from autograder.grading import Course, grade_class
+from autograder.grade.grade_class import Course, grade_class
 from benchmarks.grading import hand_in, machine_seconds
 from benchmarks.record import save
 from benchmarks.sealing import EXERCISE

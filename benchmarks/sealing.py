@@ -15,9 +15,9 @@ import nbformat
 from nbgrader.converters import Autograde
 from nbgrader.coursedir import CourseDirectory
 
+from autograder.audit.sample_class import reference_answers, solved
 from autograder.catalogue import alternative_answers, alternatives, solution_path
-from autograder.grading import Course
-from autograder.sample import reference_answers, solved
+from autograder.grade.grade_class import Course
 from benchmarks.record import save
 
 EXERCISE = "ch2_scaled_dot_product"

@@ -9,12 +9,13 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder import audit, warm
-from autograder.attacks import ATTACKS, FORBIDDING, SCRIPTS, attacks
-from autograder.grading import Course
-from autograder.kernel import StudentKernel
-from autograder.rebuild import clean_markdown
-from autograder.sample import reference_answers, solved
+from autograder.audit import run
+from autograder.audit.attacks import ATTACKS, FORBIDDING, SCRIPTS, attacks
+from autograder.audit.sample_class import reference_answers, solved
+from autograder.grade.grade_class import Course
+from autograder.grade.sanitize import clean_markdown
+from autograder.kernels import forkserver
+from autograder.kernels.student_kernel import StudentKernel
 
 pytestmark = pytest.mark.xdist_group("attacks")
 # every attack runs here on one exercise, some on one with modules; `audit` runs all on all
@@ -24,9 +25,9 @@ ON_MODULES = [a.name for a in attacks(MODULES) if a.kind in ("idle answers", "te
 
 @pytest.fixture(scope="module")
 def graded():
-    cases = audit.attack_cases(EXERCISE)
-    cases += [case for case in audit.attack_cases(MODULES) if case.name in ON_MODULES]
-    return {(case.exercise, case.name): case for case in audit.grade_cases(cases)}
+    cases = run.attack_cases(EXERCISE)
+    cases += [case for case in run.attack_cases(MODULES) if case.name in ON_MODULES]
+    return {(case.exercise, case.name): case for case in run.grade_cases(cases)}
 
 
 CASES = [(EXERCISE, a.name) for a in attacks(EXERCISE)] + [(MODULES, n) for n in ON_MODULES]
@@ -202,12 +203,12 @@ def printed(kernel, code):
 
 @pytest.fixture
 def fresh_server():
-    warm.server().end()
+    forkserver.server().end()
     yield
-    warm.server().end()
+    forkserver.server().end()
 
 
-@pytest.mark.skipif(not warm.available(), reason="kernels are forked on Linux alone")
+@pytest.mark.skipif(not forkserver.available(), reason="kernels are forked on Linux alone")
 def test_the_instructors_environment_is_not_there(monkeypatch, fresh_server):
     monkeypatch.setenv("SOME_TOKEN", "do-not-tell")
     code = (
@@ -228,7 +229,7 @@ def gone(pid):
     return False
 
 
-@pytest.mark.skipif(not warm.available(), reason="kernels are forked on Linux alone")
+@pytest.mark.skipif(not forkserver.available(), reason="kernels are forked on Linux alone")
 def test_what_a_kernel_has_started_ends_with_it():
     code = (
         "import subprocess, sys\nprocess = subprocess.Popen("
@@ -241,10 +242,10 @@ def test_what_a_kernel_has_started_ends_with_it():
     assert gone(pid)
 
 
-@pytest.mark.skipif(not warm.available(), reason="kernels are forked on Linux alone")
+@pytest.mark.skipif(not forkserver.available(), reason="kernels are forked on Linux alone")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_warm_process_that_was_killed_or_stopped_is_replaced(monkeypatch, number):
-    monkeypatch.setattr(warm, "REPLY_SECONDS", 2)
+    monkeypatch.setattr(forkserver, "REPLY_SECONDS", 2)
     with StudentKernel() as kernel:
         pid = int(printed(kernel, "import os\nprint(os.getppid())"))
         kernel.run(f"os.kill({pid}, {int(number)})", 5)

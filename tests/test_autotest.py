@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from autograder import autotest
+from autograder.runtime import autotest
 
 
 def plain(value):

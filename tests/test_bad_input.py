@@ -17,12 +17,12 @@ import pytest
 from nbformat.v4 import new_code_cell
 from nbgrader.api import Gradebook
 
-from autograder import report
-from autograder.audit import left_running
+from autograder.audit.run import left_running
+from autograder.audit.sample_class import answer_cell, reference_answers, solved
 from autograder.errors import GradebookError, OutputError
-from autograder.examination import examined
-from autograder.grading import Course, grade_class, write_feedback
-from autograder.sample import answer_cell, reference_answers, solved
+from autograder.grade.examine import examined
+from autograder.grade.grade_class import Course, grade_class, write_feedback
+from autograder.report import pages
 
 pytestmark = pytest.mark.xdist_group("bad input")
 EXERCISE = "ch2_scaled_dot_product"
@@ -353,7 +353,7 @@ def graded(tmp_path_factory):
     course = class_of(tmp_path_factory.mktemp("class"))
     results = grade_class(course, [EXERCISE])
     write_feedback(course, results)
-    report.write(results, course.home)
+    pages.write(results, course.home)
     return course, {result["student"]: result for result in results}
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder import book
 from autograder.catalogue import ROOT, exercise_names, mistakes
+from autograder.publish import book
 from tests.test_generation import normalised, whole_answers
 
 pytestmark = pytest.mark.xdist_group("book")
@@ -180,7 +180,7 @@ def test_reference_answers_would_be_recognised():
     """The comparison of syntax trees can fail: renaming and comments don't hide a copy."""
     exercise = exercise_names()[0]
     name = next(iter(whole_answers(exercise).values())).split(":")[0]
-    from autograder.sample import reference_answers
+    from autograder.audit.sample_class import reference_answers
 
     copy = "# a remark\n" + reference_answers(exercise)[name].replace("Args", "Arguments")
     assert normalised(copy).keys() & whole_answers(exercise).keys()

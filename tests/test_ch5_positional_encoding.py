@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 import solutions.ch5_positional_encoding as ch5
-from autograder import autotest, catalogue, source
+from autograder import catalogue
+from autograder.build import source_notebook
+from autograder.runtime import autotest
 
 EXERCISE = "ch5_positional_encoding"
 PROGRAM = catalogue.solution_path(EXERCISE).read_text(encoding="utf-8")
@@ -175,7 +177,7 @@ def test_the_hand_worked_examples_of_the_notebook():
 
 
 def test_the_experiment_of_the_notebook_runs(capsys):
-    cells = {cell.id: cell.source for cell in source.source_notebook(EXERCISE).cells}
+    cells = {cell.id: cell.source for cell in source_notebook.source_notebook(EXERCISE).cells}
     names = vars(ch5).copy()
     exec(cells["experiment"], names)
     assert capsys.readouterr().out == ""

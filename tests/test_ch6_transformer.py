@@ -13,7 +13,8 @@ from torch import nn
 from torch.nn import functional as F
 
 import solutions.ch6_transformer as ch6
-from autograder import autotest, catalogue
+from autograder import catalogue
+from autograder.runtime import autotest
 from solutions.ch3_multi_head import to_torch
 from solutions.ch4_masking import leaks
 

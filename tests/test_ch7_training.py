@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 import solutions.ch7_training as ch7
-from autograder import autotest, catalogue, generation
+from autograder import catalogue
+from autograder.build import generate
+from autograder.runtime import autotest
 from solutions.ch2_scaled_dot_product import attention
 from solutions.ch3_multi_head import MultiHeadAttention
 from solutions.ch4_masking import causal_mask
@@ -148,7 +150,7 @@ def test_a_beam_of_one_is_greedy(seed):
 
 def test_greedy_is_wrong_in_every_trap_that_the_grader_draws():
     """The probability of the greedy sentence is below that of the one that the beam finds."""
-    _, steps = autotest.parse_cell(generation.grade_cells(EXERCISE)["beam_search_values"])
+    _, steps = autotest.parse_cell(generate.grade_cells(EXERCISE)["beam_search_values"])
     for seed in range(200):
         draw = autotest.Draw(seed)
         _, inputs = next(iter(autotest.lines_with_inputs(steps, draw)))
@@ -219,7 +221,7 @@ def test_bleu_at_its_ends():
 
 def drawn_language(seed):
     """Pairs, unseen sentences and their translations, as the grader draws them."""
-    _, steps = autotest.parse_cell(generation.grade_cells(EXERCISE)["fit_values"])
+    _, steps = autotest.parse_cell(generate.grade_cells(EXERCISE)["fit_values"])
     _, inputs = next(iter(autotest.lines_with_inputs(steps, autotest.Draw(seed))))
     return inputs["pairs"], inputs["unseen"], inputs["targets"]
 

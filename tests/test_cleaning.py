@@ -7,8 +7,8 @@ import pytest
 from jinja2 import Environment
 from nbconvert.filters import markdown2html as nbconverts
 
-from autograder.cleaning import clean_html, markdown2html
-from autograder.rebuild import clean_markdown
+from autograder.display.cleaning import clean_html, markdown2html
+from autograder.grade.sanitize import clean_markdown
 
 PICTURE = "iVBORw0KGgo="
 LINKS_TO_SCRIPTS = [

@@ -11,8 +11,8 @@ import sys
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.audit.sample_class import SAMPLE_PREFIX
 from autograder.catalogue import ROOT
-from autograder.sample import SAMPLE_PREFIX
 
 pytestmark = pytest.mark.xdist_group("course")
 EXERCISE = "ch2_scaled_dot_product"
@@ -132,7 +132,7 @@ def test_an_edited_submission_is_graded_again_and_only_that(copy):
 @pytest.fixture(scope="module")
 def stock(copy):
     """The same course after nbgrader's own generate_assignment, autograde, feedback and export."""
-    generation = "from autograder import generation"
+    generation = "from autograder.build import generate as generation"
     source = f"{generation}; generation.write_sources([{EXERCISE!r}])"
     done = subprocess.run([sys.executable, "-c", source], cwd=copy, check=False)
     assert done.returncode == 0

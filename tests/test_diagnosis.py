@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from autograder import autotest, reference
-from autograder.audit import depends_on
+from autograder import reference
+from autograder.audit.run import depends_on
+from autograder.build.generate import grade_cells
 from autograder.catalogue import (
     alternative_answers,
     alternatives,
@@ -16,7 +17,7 @@ from autograder.catalogue import (
     solution_path,
     with_answers,
 )
-from autograder.generation import grade_cells
+from autograder.runtime import autotest
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -8,9 +8,11 @@ import shutil
 import pytest
 from rich.console import Console
 
-from autograder import errors, generation, grading, submission
+from autograder import errors
 from autograder.__main__ import main
+from autograder.build import generate
 from autograder.errors import OutputError
+from autograder.grade import grade_class, submission
 
 KINDS = [
     kind
@@ -51,7 +53,7 @@ def test_a_kind_of_failure_is_no_other_kind():
 
 
 def test_results_that_could_not_be_written_are_told_before_grading(ended, tmp_path, monkeypatch):
-    monkeypatch.setattr(grading, "COURSE", tmp_path / "course")
+    monkeypatch.setattr(grade_class, "COURSE", tmp_path / "course")
     (tmp_path / "file").touch()
     words = ("--submitted", tmp_path / "in", "--db", f"sqlite:///{tmp_path}/x.db")
     said = ended("grade", *words, "--json", tmp_path / "file" / "results.json")
@@ -61,10 +63,10 @@ def test_results_that_could_not_be_written_are_told_before_grading(ended, tmp_pa
 
 def test_a_build_into_a_folder_that_cannot_be_written_changes_nothing(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
-    monkeypatch.setattr(generation, "EXERCISES", tmp_path / "file" / "exercises")
-    monkeypatch.setattr(generation, "COURSE", tmp_path / "course")
+    monkeypatch.setattr(generate, "EXERCISES", tmp_path / "file" / "exercises")
+    monkeypatch.setattr(generate, "COURSE", tmp_path / "course")
     with pytest.raises(OutputError, match="exercises can't be written: Not a directory"):
-        generation.build(["ch1_additive_attention"], force=True)
+        generate.build(["ch1_additive_attention"], force=True)
     assert not (tmp_path / "course").exists()
 
 
@@ -79,7 +81,7 @@ def test_an_exercise_that_cannot_be_replaced_stays(tmp_path, monkeypatch):
 
     monkeypatch.setattr(shutil, "move", full)
     with pytest.raises(OutputError, match="ch1 can't be written: No space left"):
-        generation._replace(old, new)
+        generate._replace(old, new)
     assert (old / "ch1.ipynb").read_text() == "exercises"
 
 
@@ -100,7 +102,7 @@ def test_an_empty_submission_is_said_to_be_empty(tmp_path, content):
 
 
 def test_a_submission_that_this_account_may_not_read_is_told(tmp_path, monkeypatch):
-    course = grading.Course(home=tmp_path)
+    course = grade_class.Course(home=tmp_path)
     path = course.folder("submitted", "s1", "ch1") / "ch1.ipynb"
     path.parent.mkdir(parents=True)
     path.write_text("{}")
@@ -113,12 +115,12 @@ def test_a_submission_that_this_account_may_not_read_is_told(tmp_path, monkeypat
 
     monkeypatch.setattr(submission.os, "open", forbidden)
     console = Console(file=io.StringIO())
-    task = grading._task(course, "s1", "ch1", console)
+    task = grade_class._task(course, "s1", "ch1", console)
     assert task.submission.remarks == ["The submitted notebook can't be read: Permission denied."]
     said = console.file.getvalue()
     assert said.startswith(
         f"{path.parent}: the notebook can't be read from this account (Permission"
     )
     monkeypatch.undo()
-    grading._task(course, "s1", "ch1", console)
+    grade_class._task(course, "s1", "ch1", console)
     assert console.file.getvalue() == said

@@ -10,11 +10,11 @@ from nbgrader.auth import Authenticator
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.exchange import ExchangeError, ExchangeFactory
 
-from autograder import exchange
+from autograder.audit.sample_class import reference_answers, solved
+from autograder.build.generate import nbgrader_config
 from autograder.catalogue import ROOT
-from autograder.generation import nbgrader_config
-from autograder.sample import reference_answers, solved
-from autograder.submission import companions
+from autograder.grade import exchange
+from autograder.grade.submission import companions
 
 EXERCISE = "ch1_additive_attention"
 NAME = f"{EXERCISE}.ipynb"

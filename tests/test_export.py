@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder import export, intake
 from autograder.__main__ import main
+from autograder.build.generate import nbgrader_config
 from autograder.errors import ExportError, GradebookError, OutputError
-from autograder.export import safe
-from autograder.generation import nbgrader_config
+from autograder.lms import export, import_zip
+from autograder.lms.export import safe
 
 FIRST, SECOND = "ch1_additive_attention", "ch2_scaled_dot_product"
 POINTS = {FIRST: 32, SECOND: 44}
@@ -201,9 +201,11 @@ def test_canvas_gets_its_own_columns_and_people_back(course, tmp_path, options):
 def test_a_zip_from_canvas_and_its_gradebook_fit(course):
     """What intake makes of a file's name, export finds in the gradebook's row."""
     name = "o_neilsmithjosé"
-    assert intake.canvas_id("O_Neil-Smith, José", "12") == f"{name}_12"
-    match = next(filter(None, (p.fullmatch(f"{name}_12_9_{FIRST}.ipynb") for p in intake.CANVAS)))
-    assert intake.canvas_id(match["name"], match["number"]) == f"{name}_12"
+    assert import_zip.canvas_id("O_Neil-Smith, José", "12") == f"{name}_12"
+    match = next(
+        filter(None, (p.fullmatch(f"{name}_12_9_{FIRST}.ipynb") for p in import_zip.CANVAS))
+    )
+    assert import_zip.canvas_id(match["name"], match["number"]) == f"{name}_12"
 
 
 def test_canvas_without_a_roster_has_its_columns(course, tmp_path):
@@ -248,7 +250,9 @@ def test_moodle_gets_identifiers_that_all_have(course, tmp_path):
 
 def test_moodle_finds_who_came_in_a_zip_by_the_full_name(course, tmp_path):
     given = export.grades(url(course), [FIRST])
-    renamed = [{**row, "student_id": intake.student_id(f"Jo {row['student_id']}")} for row in given]
+    renamed = [
+        {**row, "student_id": import_zip.student_id(f"Jo {row['student_id']}")} for row in given
+    ]
     path = roster(tmp_path, MOODLE, *(["Jo", s, "", f"{s}@uni", "-"] for s in STUDENTS))
     head, body = export.as_moodle(renamed, path, told := [])
     assert told == [] and head == ["Email address", FIRST]

@@ -10,8 +10,8 @@ import time
 import nbformat
 import pytest
 
-from autograder.examination import results_of
-from autograder.sample import SAMPLE_PREFIX, sample_submissions
+from autograder.audit.sample_class import SAMPLE_PREFIX, sample_submissions
+from autograder.grade.examine import results_of
 from tests.test_course import EXERCISE, repository, run
 
 pytestmark = pytest.mark.xdist_group("formgrader")

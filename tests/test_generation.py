@@ -8,7 +8,8 @@ import nbformat
 import numpy as np
 import pytest
 
-from autograder import autotest, generation, rebuild, reference, source
+from autograder import reference
+from autograder.build import generate, source_notebook
 from autograder.catalogue import (
     ROOT,
     CatalogueError,
@@ -22,6 +23,8 @@ from autograder.catalogue import (
     without_markers,
 )
 from autograder.errors import ExerciseError
+from autograder.grade import sanitize
+from autograder.runtime import autotest
 
 
 def committed(exercise):
@@ -44,8 +47,8 @@ def without_baked_text(cell):
 
 
 def test_committed_exercises_are_what_solutions_generate(exercise, tmp_path):
-    generation.write_sources([exercise])
-    generation.generate([exercise], tmp_path)
+    generate.write_sources([exercise])
+    generate.generate([exercise], tmp_path)
     new = nbformat.read(tmp_path / exercise / f"{exercise}.ipynb", as_version=4)
     old = committed(exercise)
     assert [cell.id for cell in old.cells] == [cell.id for cell in new.cells]
@@ -70,10 +73,10 @@ def test_an_exercise_has_no_outputs_no_markers_and_the_current_checks(exercise):
         if cell.cell_type == "code":
             assert cell.outputs == [] and cell.execution_count is None
     packed = re.search(r'install_checks\("([^"]*)"', text.replace('\\"', '"'))[1]
-    program = (ROOT / "autograder" / "autotest.py").read_text(encoding="utf-8")
+    program = (ROOT / "autograder" / "runtime" / "autotest.py").read_text(encoding="utf-8")
     assert autotest.unpack(packed) == program
     packed = re.findall(r'install_checks\("[^"]*", "([^"]*)"', text.replace('\\"', '"'))[-1]
-    assert autotest.unpack(packed) == source.told_to_students(exercise)
+    assert autotest.unpack(packed) == source_notebook.told_to_students(exercise)
 
 
 def test_baked_numbers_have_ten_significant_digits(exercise):
@@ -169,7 +172,7 @@ def test_a_catalogue_is_rich_and_its_edits_fit(exercise):
 )
 def test_a_bad_autotest_line_is_found_with_its_text(line, complaint):
     with pytest.raises(CatalogueError, match=re.escape(complaint)):
-        source.autotest_lines(f"x = 1\n{line}")
+        source_notebook.autotest_lines(f"x = 1\n{line}")
 
 
 def solution_with(monkeypatch, tmp_path, cell, grade='"points": 2'):
@@ -181,7 +184,7 @@ def solution_with(monkeypatch, tmp_path, cell, grade='"points": 2'):
         "def double(x):\n    ### BEGIN SOLUTION\n    return 2 * x\n    ### END SOLUTION\n\n"
         f'# %% active="ipynb" nbgrader={{"grade_id": "values", "grade": true, {grade}}}\n{cell}\n'
     )
-    for module in (source, reference, generation):
+    for module in (source_notebook, reference, generate):
         monkeypatch.setattr(module, "solution_path", lambda name: path, raising=False)
         monkeypatch.setattr(module, "mistakes", lambda name: [], raising=False)
         monkeypatch.setattr(module, "sections", lambda name: {}, raising=False)
@@ -191,13 +194,13 @@ def solution_with(monkeypatch, tmp_path, cell, grade='"points": 2'):
 def test_points_that_do_not_add_up_are_found(monkeypatch, tmp_path):
     name = solution_with(monkeypatch, tmp_path, "# ### 1p AUTOTEST double(1)")
     with pytest.raises(CatalogueError, match="add up to 1, the cell has 2"):
-        source.source_notebook(name)
+        source_notebook.source_notebook(name)
 
 
 def test_an_autotest_that_a_constant_would_pass_is_refused(monkeypatch, tmp_path):
     cell = "# x = draw.integer(0, 3)\n# ### 2p AUTOTEST double(x) >= 0"
     name = solution_with(monkeypatch, tmp_path, cell)
-    ((grade_id, text),) = generation.grade_cells(name).items()
+    ((grade_id, text),) = generate.grade_cells(name).items()
     with pytest.raises(CatalogueError, match="100% of 200 seeds"):
         reference.check_variety(name, grade_id, text)
 
@@ -210,7 +213,7 @@ def test_a_line_that_shows_a_mistake_only_now_and_then_is_refused(monkeypatch, t
         "zero", "double", "values", "0 is doubled to 1.", "Zero?", "x", [("2 * x", "2 * x or 1")]
     )
     monkeypatch.setattr(reference, "mistakes", lambda name: [wrong])
-    cells = generation.grade_cells(name)
+    cells = generate.grade_cells(name)
     seeds = [[number] for number in range(8)]
     values = {cell: reference.cell_values(name, cell, text, seeds) for cell, text in cells.items()}
     with pytest.raises(CatalogueError, match=r"'zero' under . of 8 seeds"):
@@ -226,7 +229,7 @@ def test_what_a_line_must_agree_with_stays_with_the_grader(monkeypatch, tmp_path
         "# twice = [2 * number for number in x]\n# ### 2p AUTOTEST [double(number) for number in x]"
     )
     name = solution_with(monkeypatch, tmp_path, cell)
-    ((grade_id, text),) = generation.grade_cells(name).items()
+    ((grade_id, text),) = generate.grade_cells(name).items()
     (line,) = reference.cell_values(name, grade_id, text, [[0], [1], [2]])["lines"]
     (drawn,) = line["draws"]  # once, as training takes its time
     assert list(drawn["inputs"]) == ["x"] and line["seconds"] == 30
@@ -238,7 +241,7 @@ def test_what_a_line_must_agree_with_stays_with_the_grader(monkeypatch, tmp_path
     assert twice == [2 * number for number in x]
     reference.check_variety(name, grade_id, text)
     other = text.replace("0.9", "0.8")
-    assert rebuild.what_it_asks(text) != rebuild.what_it_asks(other)
+    assert sanitize.what_it_asks(text) != sanitize.what_it_asks(other)
     with pytest.raises(CatalogueError, match="needs a drawn list 'thrice'"):
         reference.cell_values(
             name, grade_id, text.replace("agreement('twice'", "agreement('thrice'"), [[0]]
@@ -248,7 +251,7 @@ def test_what_a_line_must_agree_with_stays_with_the_grader(monkeypatch, tmp_path
 @pytest.mark.parametrize("expression", ["double(None)", "double", "{double: 1}.keys()"])
 def test_a_reference_that_raises_or_gives_no_plain_data_is_named(monkeypatch, tmp_path, expression):
     name = solution_with(monkeypatch, tmp_path, f"# ### 2p AUTOTEST {expression}")
-    ((grade_id, text),) = generation.grade_cells(name).items()
+    ((grade_id, text),) = generate.grade_cells(name).items()
     with pytest.raises(CatalogueError, match=f"cell values.*{re.escape(expression)}"):
         reference.cell_values(name, grade_id, text, [[0]])
 
@@ -258,29 +261,29 @@ def test_a_build_refuses_to_lose_edits(monkeypatch, tmp_path):
     notebook = committed(name)
     path = tmp_path / name / f"{name}.ipynb"
     path.parent.mkdir()
-    monkeypatch.setattr(generation, "EXERCISES", tmp_path)
-    monkeypatch.setattr(generation, "ROOT", tmp_path)
+    monkeypatch.setattr(generate, "EXERCISES", tmp_path)
+    monkeypatch.setattr(generate, "ROOT", tmp_path)
     nbformat.write(notebook, path)
-    generation.refuse_to_lose_edits()
+    generate.refuse_to_lose_edits()
     notebook.cells[-1].source += "\nmy own words"
     nbformat.write(notebook, path)
     with pytest.raises(ExerciseError, match=f"{name}.ipynb holds work"):
-        generation.refuse_to_lose_edits()
+        generate.refuse_to_lose_edits()
     nbformat.write(committed(name), path)
     (path.parent / "notes.txt").write_text("mine")
     with pytest.raises(ExerciseError, match=r"notes\.txt holds work"):
-        generation.refuse_to_lose_edits()
+        generate.refuse_to_lose_edits()
 
 
 def test_a_way_back_to_a_section_that_is_not_there_is_refused(monkeypatch):
-    monkeypatch.setattr(source, "sections", lambda name: {"values": "ch2-nowhere"})
+    monkeypatch.setattr(source_notebook, "sections", lambda name: {"values": "ch2-nowhere"})
     with pytest.raises(CatalogueError, match="'ch2-nowhere': no section"):
-        source.told_to_students("ch2_scaled_dot_product")
+        source_notebook.told_to_students("ch2_scaled_dot_product")
 
 
 def test_an_exercise_is_built_anew_for_another_address_of_the_book(monkeypatch):
-    before = generation.build_stamp("ch2_scaled_dot_product")
+    before = generate.build_stamp("ch2_scaled_dot_product")
     monkeypatch.setenv("BOOK_URL", "https://example.org/course")
-    assert generation.build_stamp("ch2_scaled_dot_product") != before
-    told = source.told_to_students("ch2_scaled_dot_product")["sections"]["softmax_values"]
+    assert generate.build_stamp("ch2_scaled_dot_product") != before
+    told = source_notebook.told_to_students("ch2_scaled_dot_product")["sections"]["softmax_values"]
     assert told.endswith("https://example.org/course/book/ch2_scaled_dot_product.html#ch2-softmax")

@@ -7,11 +7,11 @@ import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.audit.sample_class import reference_answers, solved
+from autograder.build.generate import nbgrader_config
 from autograder.errors import GradebookError
-from autograder.export import grades
-from autograder.generation import nbgrader_config
-from autograder.grading import Course
-from autograder.sample import reference_answers, solved
+from autograder.grade.grade_class import Course
+from autograder.lms.export import grades
 from tests.test_course import repository, run
 
 EXERCISE = "ch1_additive_attention"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from autograder import audit
-from autograder.honest import ODDITIES
+from autograder.audit import run
+from autograder.audit.honest import ODDITIES
 
 pytestmark = pytest.mark.xdist_group("honest")
 # every oddity runs here on one exercise, those that touch answers on one with modules; `audit` runs
@@ -24,9 +24,9 @@ CASES = [(EXERCISE, name) for name in ODDITIES] + [(MODULES, name) for name in O
 
 @pytest.fixture(scope="module")
 def graded():
-    cases = audit.honest_cases(EXERCISE)
-    cases += [case for case in audit.honest_cases(MODULES) if case.name in ON_MODULES]
-    return {(case.exercise, case.name): case for case in audit.grade_cases(cases)}
+    cases = run.honest_cases(EXERCISE)
+    cases += [case for case in run.honest_cases(MODULES) if case.name in ON_MODULES]
+    return {(case.exercise, case.name): case for case in run.grade_cases(cases)}
 
 
 @pytest.mark.parametrize("case", CASES, ids=" ".join)
@@ -35,7 +35,7 @@ def test_honest_work_gets_full_marks_and_is_told_so(graded, case):
     lines = [line for cell in found.result["cells"].values() for line in cell]
     assert [line["message"] for line in lines if line["verdict"] != "passed"] == []
     assert found.full_marks
-    assert audit.disagreements(found) == []
+    assert run.disagreements(found) == []
 
 
 def test_there_are_enough_oddities():

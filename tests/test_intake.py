@@ -9,10 +9,10 @@ import zipfile
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder import intake
 from autograder.__main__ import main
+from autograder.build.generate import nbgrader_config
 from autograder.errors import SubmissionFolderError
-from autograder.generation import nbgrader_config
+from autograder.lms import import_zip as importer
 
 EXERCISE = "ch1_additive_attention"
 NAME = f"{EXERCISE}.ipynb"
@@ -27,7 +27,7 @@ def entry(name, date=EARLY):
 
 def import_zip(path, course):
     database = f"sqlite:///{course}/gradebook.db"
-    return intake.import_zip(path, EXERCISE, course, course / "submitted", database)
+    return importer.import_zip(path, EXERCISE, course, course / "submitted", database)
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_moodle(unpack, name):
     ],
 )
 def test_a_name_becomes_an_id_that_a_folder_can_have(name, student):
-    assert intake.student_id(name) == student
+    assert importer.student_id(name) == student
 
 
 def test_two_of_one_name_are_told_apart(unpack):
@@ -240,13 +240,13 @@ def test_a_bomb_does_not_go_off(unpack, monkeypatch):
     done = unpack({f"ada_1_10_{NAME}": zeros, f"ben_2_20_{NAME}": "in"})
     assert laid_out(unpack.course) == {"ben_2": "in"}
     assert "far more than a notebook" in done.told[0]
-    monkeypatch.setattr(intake, "MAX_NOTEBOOK", 1_000)
+    monkeypatch.setattr(importer, "MAX_NOTEBOOK", 1_000)
     done = unpack({f"ada_1_10_{NAME}": os.urandom(1_001)})
     assert "too large" in done.told[0]
-    monkeypatch.setattr(intake, "MAX_TOTAL", 1_500)
+    monkeypatch.setattr(importer, "MAX_TOTAL", 1_500)
     with pytest.raises(SubmissionFolderError, match="would unpack to more than"):
         unpack({f"ada_{n}_{n}_{NAME}": os.urandom(900) for n in range(2)})
-    monkeypatch.setattr(intake, "MAX_ENTRIES", 3)
+    monkeypatch.setattr(importer, "MAX_ENTRIES", 3)
     with pytest.raises(SubmissionFolderError, match="more than 3 files"):
         unpack({f"ada_{n}_{n}_{NAME}": "" for n in range(4)})
 

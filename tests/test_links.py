@@ -6,9 +6,9 @@ import urllib.parse
 import bs4
 import pytest
 
-from autograder import book
+from autograder.book_index import colab_url
 from autograder.catalogue import ROOT, exercise_names
-from autograder.sections import colab_url
+from autograder.publish import book
 from benchmarks.pages import served
 
 pytestmark = pytest.mark.xdist_group("book")

@@ -9,16 +9,16 @@ import sys
 
 import pytest
 
-from autograder import grading
 from autograder.__main__ import main
 from autograder.catalogue import ROOT
 from autograder.errors import GradebookError
-from autograder.lock import LOCK_FILE, only_grader
+from autograder.grade import grade_class
+from autograder.grade.lock import LOCK_FILE, only_grader
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from autograder.lock import only_grader
+from autograder.grade.lock import only_grader
 with only_grader(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)
@@ -66,7 +66,7 @@ def test_a_killed_holder_does_not_block(tmp_path):
 
 @pytest.mark.parametrize("how", [[], ["--changed", "--yes"]])
 def test_the_command_ends_with_status_2_and_grades_nothing(tmp_path, monkeypatch, capsys, how):
-    monkeypatch.setattr(grading, "COURSE", tmp_path)
+    monkeypatch.setattr(grade_class, "COURSE", tmp_path)
     address = f"sqlite:///{tmp_path}/gradebook.db"
     words = ["grade", "--db", address, "--submitted", str(tmp_path / "in"), *how]
     with only_grader(tmp_path), pytest.raises(SystemExit) as end:

@@ -9,8 +9,8 @@ import re
 import pytest
 from fontTools.ttLib import TTFont
 
-from autograder import book
 from autograder.catalogue import ROOT
+from autograder.publish import book
 from benchmarks.pages import BARS, CHROMIUM, first_load, served, settle
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

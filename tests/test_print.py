@@ -2,7 +2,7 @@
 
 import pytest
 
-from autograder import book
+from autograder.publish import book
 
 # A4 without margins of 1 cm, in pixels
 WIDTH, HEIGHT = 718, 1047

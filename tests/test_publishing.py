@@ -9,9 +9,9 @@ import sys
 import pytest
 import yaml
 
+from autograder.book_index import colab_url
+from autograder.build.generate import released
 from autograder.catalogue import ROOT
-from autograder.generation import released
-from autograder.sections import colab_url
 from tests.test_book import Page
 
 EXERCISE = "ch2_scaled_dot_product"

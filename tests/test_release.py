@@ -6,9 +6,9 @@ import zipfile
 
 import pytest
 
-from autograder import book, release
 from autograder.catalogue import ROOT, exercise_names
 from autograder.errors import BookError
+from autograder.publish import book, release
 
 pytestmark = pytest.mark.xdist_group("book")
 

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from autograder import analysis, plots, report
-from autograder.analysis import MIN_CLASS
+from autograder.audit.sample_class import reference_answers
+from autograder.book_index import book_sections
+from autograder.build.generate import grade_cells
 from autograder.catalogue import mistakes, sections
-from autograder.generation import grade_cells
-from autograder.sample import reference_answers
-from autograder.sections import book_sections
+from autograder.report import analysis, pages, plots
+from autograder.report.analysis import MIN_CLASS
 
 EXERCISE = "ch2_scaled_dot_product"
 NASTY = '"><script>alert(1)</script>&<img src=x onerror=alert(2)>'
@@ -89,7 +89,7 @@ class Page(html.parser.HTMLParser):
 
 
 def written(results, folder):
-    report.write(results, folder)
+    pages.write(results, folder)
     text = (folder / "reports" / f"{EXERCISE}.html").read_text(encoding="utf-8")
     return text, Page(text)
 
@@ -244,7 +244,7 @@ def test_links_lead_to_feedback_and_to_the_book(tmp_path, monkeypatch):
 
 def test_the_data_come_back_as_they_were(tmp_path):
     results = [*random_class(3), *nasty_class()]
-    report.write(results, tmp_path)
+    pages.write(results, tmp_path)
     found = rows(tmp_path / "reports" / f"{EXERCISE}.csv")
     wanted = [(r, cell, ln) for r in results for cell, lines in r["cells"].items() for ln in lines]
     assert len(found) == len(wanted)
@@ -310,7 +310,7 @@ def test_failures_are_told_once_for_all_whom_they_hit(tmp_path):
 
 def test_the_summary_leads_to_every_report(tmp_path):
     other = {**result("a", {"x": [line("a()")]}), "exercise": "ch1_additive_attention"}
-    report.write([*random_class(4), other], tmp_path)
+    pages.write([*random_class(4), other], tmp_path)
     page = Page((tmp_path / "summary.html").read_text(encoding="utf-8"))
     for exercise in (EXERCISE, "ch1_additive_attention"):
         for ending in ("html", "csv"):
@@ -321,7 +321,7 @@ def test_the_summary_leads_to_every_report(tmp_path):
 def test_a_class_of_three_hundred_is_written_in_seconds(tmp_path, capsys):
     results = random_class(300)
     start = time.process_time()
-    report.write(results, tmp_path)
+    pages.write(results, tmp_path)
     seconds = time.process_time() - start
     size = (tmp_path / "reports" / f"{EXERCISE}.html").stat().st_size
     with capsys.disabled():

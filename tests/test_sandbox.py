@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from autograder import sandbox
-from autograder.audit import left_running
+from autograder.audit.run import left_running
+from autograder.audit.sandbox_attacks import LEFT_BEHIND, ROOM_ATTACKS
 from autograder.catalogue import ROOT
 from autograder.errors import SandboxError
-from autograder.kernel import StudentKernel
-from autograder.room_attacks import LEFT_BEHIND, ROOM_ATTACKS
+from autograder.kernels import sandbox
+from autograder.kernels.student_kernel import StudentKernel
 
 PRELUDE = "import os, signal, sys, threading, time\nimport numpy as np\nexercise = 'ch2_scaled_dot_product'"
 # what they get without a room; the others would harm the machine, or get it as root alone
@@ -179,7 +179,7 @@ def test_too_much_memory_ends_a_kernel_with_its_reason():
 @pytest.mark.parametrize("place", ["/var/tmp", "/dev/shm"])
 def test_the_folder_for_temporary_files_may_be_another(place):
     done = subprocess.run(
-        [sys.executable, "-m", "autograder.sandbox"],
+        [sys.executable, "-m", "autograder.kernels.sandbox"],
         cwd=ROOT,
         env={**os.environ, "TMPDIR": place},
         capture_output=True,
@@ -258,7 +258,7 @@ def test_an_interrupt_reaches_the_kernel_and_it_goes_on():
 @needs_room
 def test_a_kernel_does_not_outlive_a_grader_that_is_killed():
     code = (
-        "import time\nfrom autograder.kernel import StudentKernel\n"
+        "import time\nfrom autograder.kernels.student_kernel import StudentKernel\n"
         "with StudentKernel(seconds=60) as kernel:\n    print(kernel._manager.provisioner.pid, flush=True)\n"
         "    time.sleep(60)"
     )
@@ -284,8 +284,8 @@ def test_without_a_sandbox_it_is_said_or_refused(capsys):
 
 AS_ANOTHER = """
 import sys, textwrap
-from autograder import sandbox
-from autograder.kernel import StudentKernel
+from autograder.kernels import sandbox
+from autograder.kernels.student_kernel import StudentKernel
 from tests.test_sandbox import PRELUDE, attack, told
 import os
 import socket

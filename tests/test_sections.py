@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from autograder import sections
+from autograder import book_index
+from autograder.build.generate import grade_cells
 from autograder.catalogue import ROOT, mistakes
 from autograder.catalogue import sections as sections_of
-from autograder.generation import grade_cells
 
 
 def headings(exercise):
@@ -29,7 +29,7 @@ def test_every_grade_cell_has_a_section_of_its_own_chapter(exercise):
 def test_sections_are_called_what_their_headings_say(exercise):
     known = headings(exercise)
     for label in {*sections_of(exercise).values(), *(m.section for m in mistakes(exercise))}:
-        section = sections.book_sections()[label]
+        section = book_index.book_sections()[label]
         if label in known:
             assert section.page == exercise
             assert section.place.startswith(f"chapter {exercise[2]}, ")
@@ -40,6 +40,6 @@ def test_sections_are_called_what_their_headings_say(exercise):
 
 @pytest.mark.parametrize("book", ["https://example.org/book", "https://example.org/book/"])
 def test_an_address_leads_to_the_anchor(book):
-    section = sections.book_sections()["ch2-torch"]
+    section = book_index.book_sections()["ch2-torch"]
     page = "https://example.org/book/book/ch2_scaled_dot_product.html#ch2-torch"
     assert section.address(book) == page

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from autograder import similarity
-from autograder.similarity import MIN_TOKENS, NEAR, STUB, compare, normalised, tokens
+from autograder.report import similarity
+from autograder.report.similarity import MIN_TOKENS, NEAR, STUB, compare, normalised, tokens
 
 ONE = '''
 def attend(query, key, value, mask=None):

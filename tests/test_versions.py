@@ -4,11 +4,11 @@ import copy
 
 import pytest
 
-from autograder import versions
-from autograder.generation import released
-from autograder.rebuild import rebuild
-from autograder.sample import solved
-from autograder.submission import Submission, _cells
+from autograder.audit.sample_class import solved
+from autograder.build import released_versions
+from autograder.build.generate import released
+from autograder.grade.sanitize import rebuild
+from autograder.grade.submission import Submission, _cells
 
 EXERCISE, CHECK = "ch2_scaled_dot_product", "softmax_values"
 
@@ -24,12 +24,12 @@ def check(notebook):
 @pytest.fixture
 def corrected(monkeypatch, tmp_path):
     """The exercise with one check corrected, after the release of the version handed out."""
-    monkeypatch.setattr(versions, "SOLUTIONS", tmp_path)
+    monkeypatch.setattr(released_versions, "SOLUTIONS", tmp_path)
     before = released(EXERCISE)
-    versions.remember_released(EXERCISE, before)
+    released_versions.remember_released(EXERCISE, before)
     after = copy.deepcopy(before)
     check(after).source += "\ncheck('1 + 1', points=1, answer='')"
-    versions.remember_released(EXERCISE, after)
+    released_versions.remember_released(EXERCISE, after)
     return after
 
 
@@ -37,7 +37,7 @@ def remarks(release, change=lambda cell: None):
     submitted = solved(EXERCISE, {})
     change(check(submitted))
     submission = Submission(*_cells(submitted))
-    known = versions.released_versions(EXERCISE)
+    known = released_versions.released_versions(EXERCISE)
     return rebuild(submission, release, known).metadata.autotest.remarks
 
 
@@ -55,17 +55,17 @@ def test_who_edits_a_check_is_told(corrected):
 
 
 def test_every_version_is_remembered_once(corrected):
-    before = versions.released_versions(EXERCISE)
+    before = released_versions.released_versions(EXERCISE)
     assert {len(digests) for name, digests in before.items() if name != CHECK} == {1}
     assert len(before[CHECK]) == 2
-    versions.remember_released(EXERCISE, released(EXERCISE))
-    assert versions.released_versions(EXERCISE) == before
+    released_versions.remember_released(EXERCISE, released(EXERCISE))
+    assert released_versions.released_versions(EXERCISE) == before
 
 
 def test_what_is_released_is_remembered_in_the_repository(exercise):
-    known = versions.released_versions(exercise)
+    known = released_versions.released_versions(exercise)
     cells = [c for c in released(exercise).cells if c.cell_type == "code"]
     locked = [c for c in cells if not c.metadata.nbgrader.solution]
     assert len(locked) > 3
     for cell in locked:
-        assert versions.cell_digest(cell.source) in known[cell.metadata.nbgrader.grade_id]
+        assert released_versions.cell_digest(cell.source) in known[cell.metadata.nbgrader.grade_id]

@@ -15,12 +15,12 @@ import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder import regrading
+from autograder.audit.sample_class import reference_answers, solved
 from autograder.errors import GradebookError, WorkerPoolError
-from autograder.grading import Course, Means, grade_class
-from autograder.sample import reference_answers, solved
-from autograder.submission import Submission
-from autograder.workers import Task, examine_all
+from autograder.grade import trial
+from autograder.grade.grade_class import Course, Means, grade_class
+from autograder.grade.submission import Submission
+from autograder.grade.worker_pool import Task, examine_all
 
 pytestmark = pytest.mark.xdist_group("workers")
 EXERCISE = "ch1_additive_attention"
@@ -178,11 +178,11 @@ def test_a_trial_writes_nothing_until_it_is_confirmed(graded, monkeypatch, capsy
         gradebook.db.commit()
     before = path.read_bytes(), recorded(course)
     monkeypatch.setattr("builtins.input", lambda text: "n")
-    assert not regrading.regrade(course, [EXERCISE], Means(workers=1), confirmed=False)
+    assert not trial.regrade(course, [EXERCISE], Means(workers=1), confirmed=False)
     told = capsys.readouterr().out
     assert "s1" in told and f"0 -> {lost:g}" in told and "s2" not in told
     assert (path.read_bytes(), recorded(course)) == before
-    assert regrading.regrade(course, [EXERCISE], Means(workers=1), confirmed=True)
+    assert trial.regrade(course, [EXERCISE], Means(workers=1), confirmed=True)
     assert course.result("s1", EXERCISE)["score"] == full
     with Gradebook(course.db_url) as gradebook:
         grade = gradebook.find_grade(cell.metadata.nbgrader.grade_id, EXERCISE, EXERCISE, "s1")
@@ -226,7 +226,7 @@ def test_a_cluster_grades_although_a_worker_is_killed(cluster, tmp_path, monkeyp
 
 
 def test_a_worker_with_other_versions_is_refused(cluster, tmp_path, monkeypatch):
-    from autograder import cluster as module
+    from autograder.grade import dask_pool as module
 
     course = handed_in(tmp_path, 1)
     plain, seen = module._plain, []
@@ -245,7 +245,7 @@ def test_a_worker_with_other_versions_is_refused(cluster, tmp_path, monkeypatch)
 
 
 def test_a_scheduler_that_is_not_there_is_named(tmp_path, monkeypatch):
-    from autograder import cluster as module
+    from autograder.grade import dask_pool as module
 
     monkeypatch.setattr(module, "CONNECT_SECONDS", 1)
     course = handed_in(tmp_path, 1)

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from autograder.sections import book_url
+from autograder.book_index import book_url
 from book.figures import COLOURS, heatmap
 from solutions.ch2_scaled_dot_product import attention
 from solutions.ch5_positional_encoding import sinusoidal

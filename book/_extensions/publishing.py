@@ -5,7 +5,7 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-from autograder.sections import book_url, colab_url
+from autograder.book_index import book_url, colab_url
 
 
 def say_where_it_lies(app: Sphinx, config: Config) -> None:

@@ -1,0 +1,1350 @@
+"""Attacks on the grader: submissions that ask for points without an answer, or try to do harm.
+
+Every attack starts from the untouched notebook and deserves nothing. `audit` grades them all: none may
+earn a point, end the run, leave anything running or change another student's score.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import json
+import os
+import socket
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
+
+from autograder.audit.sample_class import answer_cell, reference_answers, solved
+from autograder.audit.sandbox_attacks import LEFT_BEHIND, ROOM_ATTACKS
+from autograder.catalogue import ROOT
+from autograder.grade.examine import RESULT_MIME
+from autograder.kernels import sandbox
+from autograder.kernels.student_kernel import REPLY_MIME
+from autograder.runtime.autotest import pack, parse_cell, unpack
+
+# the student whose solved notebook lies in the same course, to be copied or harmed
+HONEST = "honest"
+# attacks of this kind are not tried where nothing would stop them
+MACHINE = "the machine"
+FORBIDDING = "ch2_scaled_dot_product"
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One attack: make(exercise, folder) writes its submission into an empty folder.
+
+    without_room: what it gains where kernels can't be given a room of their own (see `sandbox`); empty
+    for an attack that gains nothing there either. undetected: what a use of a forbidden function gains
+    that isn't seen: detection, not proof. exercise: the only one it fits, if not all.
+    """
+
+    name: str
+    kind: str
+    make: Callable[[str, Path], None]
+    without_room: str = ""
+    undetected: str = ""
+    exercise: str = ""
+
+    @property
+    def may_gain(self) -> bool:
+        """Whether it is known to gain something."""
+        return bool(self.undetected or (self.without_room and sandbox.why_not()))
+
+
+ATTACKS: dict[str, Attack] = {}
+
+
+def attacks(exercise: str) -> list[Attack]:
+    """The attacks that fit an exercise, and this machine."""
+    return [
+        attack
+        for attack in ATTACKS.values()
+        if attack.exercise in ("", exercise) and not (attack.kind == MACHINE and sandbox.why_not())
+    ]
+
+
+# Making submissions -----------------------------------------------------------------------------
+
+
+def _attack(kind: str, name: str, **marks: str) -> Callable:
+    """Register an attack that writes its folder itself."""
+
+    def register(make: Callable[[str, Path], None]) -> Callable[[str, Path], None]:
+        ATTACKS[name] = Attack(name, kind, make, **marks)
+        return make
+
+    return register
+
+
+def _by_notebook(kind: str, name: str) -> Callable:
+    """Register an attack that changes the untouched notebook."""
+
+    def register(change: Callable[[NotebookNode], None]) -> Callable[[NotebookNode], None]:
+        def make(exercise: str, folder: Path) -> None:
+            notebook = solved(exercise, {}, written="")
+            change(notebook)
+            _save(exercise, folder, notebook)
+
+        _attack(kind, name)(make)
+        return change
+
+    return register
+
+
+def _by_code(kind: str, name: str, code: str, **marks: str) -> None:
+    """Register an attack by code in a cell of the student's own; see `_liar`."""
+
+    @_attack(kind, name, **marks)
+    def make(exercise: str, folder: Path) -> None:
+        _save(exercise, folder, _liar(exercise, code))
+
+
+def _save(exercise: str, folder: Path, notebook: Any) -> None:
+    (folder / f"{exercise}.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+
+
+def _tests(notebook: NotebookNode) -> list[NotebookNode]:
+    return [
+        cell
+        for cell in notebook.cells
+        if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("grade")
+    ]
+
+
+def visible_answers(exercise: str) -> dict[str, dict]:
+    """The right values that a student's own notebook holds, for its one draw: expression -> answer."""
+    steps = [step for cell in _tests(solved(exercise, {})) for step in parse_cell(cell.source)[1]]
+    return {step["expression"]: unpack(step["answer"]) for step in steps if isinstance(step, dict)}
+
+
+# What every attack by code may use: `visible`, the answers in the student's own notebook;
+# `answer(expression)`, the reply they suggest; `asked(text)`, the expression in the grader's question.
+SPY = """
+# an attack that does not get so far proves nothing
+import ast, base64, builtins, gc, glob, json, os, signal, subprocess, sys, threading, time
+import numpy as np, torch
+exercise, MIME, RESULT = {exercise!r}, {mime!r}, {result!r}
+shell, autotest = get_ipython(), sys.modules["_autotest"]
+kernel = shell.kernel
+visible = autotest.unpack(seen)
+def answer(expression):
+    return json.dumps([{{**visible[expression], "forbidden": [], "passed": True}}] * 3)
+def asked(text):
+    return json.loads(ast.literal_eval(text[text.index("reply(") + 6:-1]))["expression"]
+def value_of(expression):
+    return autotest.restore(autotest.decode(visible[expression]["value"]))
+def lie(name, *arguments, **named):
+    return None
+print("armed")
+"""
+LYING_FUNCTION = "def {name}(*arguments, **named):\n    return lie({name!r}, *arguments, **named)"
+LYING_CLASS = """class {name}(torch.nn.Module):
+    def __init__(self, *arguments, **named):
+        super().__init__()
+    def forward(self, *arguments, **named):
+        return lie({name!r}, *arguments, **named)"""
+
+
+def _liar(exercise: str, code: str) -> NotebookNode:
+    """A notebook in which every answer returns lie(its name, its arguments), after SPY and code."""
+    lies = {}
+    for name, text in reference_answers(exercise).items():
+        is_class = isinstance(ast.parse(text).body[0], ast.ClassDef)
+        lies[name] = (LYING_CLASS if is_class else LYING_FUNCTION).format(name=name)
+    notebook = solved(exercise, lies, written="")
+    spy = SPY.format(
+        exercise=exercise,
+        mime=REPLY_MIME,
+        result=RESULT_MIME,
+    )
+    seen = pack(visible_answers(exercise))
+    # in pieces: a cell has a largest length
+    pieces = [seen[i : i + 80_000] for i in range(0, len(seen), 80_000)]
+    first = notebook.cells.index(answer_cell(notebook))
+    notebook.cells[first:first] = [
+        new_code_cell("seen = ''"),
+        *(new_code_cell(f"seen += {piece!r}") for piece in pieces),
+        new_code_cell(spy.strip()),
+        new_code_cell(textwrap.dedent(code).strip()),
+    ]
+    return notebook
+
+
+@functools.cache
+def _listener() -> socket.socket:
+    """A socket on 127.0.0.1 that waits for attackers."""
+    return socket.create_server(("127.0.0.1", 0))
+
+
+def _on_the_machine(name: str, code: str) -> None:
+    """Register an attack on the machine, which is the same one whatever the exercise."""
+
+    @_attack(MACHINE, name, exercise=FORBIDDING)
+    def make(exercise: str, folder: Path) -> None:
+        port = _listener().getsockname()[1]
+        places = {"root": str(ROOT), "home": str(Path.home()), "left": LEFT_BEHIND}
+        _save(exercise, folder, _liar(exercise, code.format(port=port, **places)))
+
+
+for _name, _code in ROOM_ATTACKS.items():
+    _on_the_machine(_name, _code)
+
+
+# Outputs and metadata ---------------------------------------------------------------------------
+
+
+@_by_notebook("outputs and metadata", "test cells tagged skip-execution")
+def _(notebook: NotebookNode) -> None:
+    for cell in _tests(notebook):
+        cell.metadata.tags = ["skip-execution", "raises-exception"]
+
+
+@_by_notebook("outputs and metadata", "outputs with full marks")
+def _(notebook: NotebookNode) -> None:
+    for cell in _tests(notebook):
+        points = repr(float(cell.metadata.nbgrader.points))
+        cell.outputs = [
+            new_output("execute_result", data={"text/plain": points}, execution_count=1)
+        ]
+
+
+@_by_notebook("outputs and metadata", "a forged verdict among the outputs")
+def _(notebook: NotebookNode) -> None:
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            line = {"expression": "1", "points": 9, "earned": 9, "verdict": "passed", "message": ""}
+            data = {RESULT_MIME: {"lines": [{**line, "mistake": None}]}}
+            cell.outputs = [new_output("display_data", data=data)]
+
+
+@_by_notebook("outputs and metadata", "points raised, also of answer cells")
+def _(notebook: NotebookNode) -> None:
+    for cell in notebook.cells:
+        if "nbgrader" in cell.metadata:
+            cell.metadata.nbgrader.update(points=1000, grade=True)
+
+
+@_by_notebook("outputs and metadata", "flags flipped")
+def _(notebook: NotebookNode) -> None:
+    for cell in _tests(notebook):
+        cell.metadata.nbgrader.update(grade=False, solution=True, locked=False, task=True)
+        cell.source = "pass"
+
+
+@_by_notebook("outputs and metadata", "test cells deleted")
+def _(notebook: NotebookNode) -> None:
+    gone = [cell.id for cell in _tests(notebook)]
+    notebook.cells = [cell for cell in notebook.cells if cell.id not in gone]
+
+
+@_by_notebook("outputs and metadata", "test cells doubled, the copies empty")
+def _(notebook: NotebookNode) -> None:
+    for cell in _tests(notebook):
+        copy = NotebookNode(cell, source="pass", metadata=cell.metadata)
+        notebook.cells[notebook.cells.index(cell) : 0] = [copy, copy]
+
+
+@_by_notebook("outputs and metadata", "test cells retyped")
+def _(notebook: NotebookNode) -> None:
+    for number, cell in enumerate(_tests(notebook)):
+        cell.cell_type = ("markdown", "raw", "no type")[number % 3]
+
+
+@_by_notebook("outputs and metadata", "test cells edited")
+def _(notebook: NotebookNode) -> None:
+    for cell in _tests(notebook):
+        points = cell.metadata.nbgrader.points
+        cell.source = f"print('✓ {points}/{points} points')\n{float(points)!r}"
+
+
+@_by_notebook("outputs and metadata", "test cells split")
+def _(notebook: NotebookNode) -> None:
+    for cell in _tests(notebook):
+        half = len(cell.source) // 2
+        copy = NotebookNode(cell, source=cell.source[:half])
+        cell.source = cell.source[half:]
+        notebook.cells.insert(notebook.cells.index(cell), copy)
+
+
+@_by_notebook("outputs and metadata", "tests before answers")
+def _(notebook: NotebookNode) -> None:
+    notebook.cells.reverse()
+
+
+@_by_notebook("outputs and metadata", "cells of one's own under the names of tests")
+def _(notebook: NotebookNode) -> None:
+    for cell in _tests(notebook):
+        own = new_code_cell(f"{float(cell.metadata.nbgrader.points)!r}")
+        own.id, own.metadata = cell.id, cell.metadata
+        notebook.cells.insert(0, own)
+
+
+@_by_notebook("outputs and metadata", "the checker replaced")
+def _(notebook: NotebookNode) -> None:
+    (checker,) = [cell for cell in notebook.cells if cell.id == "checker"]
+    checker.source = (
+        "def autotest(line, cell):\n    print('✓ all points')\n"
+        "get_ipython().register_magic_function(autotest, magic_kind='cell')"
+    )
+
+
+@_by_notebook("outputs and metadata", "another kernel named")
+def _(notebook: NotebookNode) -> None:
+    notebook.metadata.kernelspec = {"name": "bash", "language": "bash", "display_name": "true"}
+
+
+@_by_notebook("outputs and metadata", "a record of having been graded")
+def _(notebook: NotebookNode) -> None:
+    notebook.metadata.autotest = {"graded": "yes", "submission": "yes", "remarks": ["Full marks."]}
+
+
+@_by_notebook("outputs and metadata", "metadata of wrong types")
+def _(notebook: NotebookNode) -> None:
+    nonsense: list = ["x", 1e400, None, [], {"grade_id": {}}, {"grade_id": "x", "points": "NaN"}]
+    for number, cell in enumerate(notebook.cells):
+        cell.metadata = {"nbgrader": nonsense[number % len(nonsense)], "tags": {"a": 1}}
+        cell.id = nonsense[-1 - number % len(nonsense)]
+    notebook.metadata = [notebook.metadata]
+
+
+# Harm to whoever reads the feedback -------------------------------------------------------------
+
+SCRIPTS = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "[a link](javascript:alert(1))",
+    "[a link](java&#115;cript:alert(1))",
+    "[a link](java&amp;#115;cript:alert(1))",
+    "[a link](javascript&colon;alert(1))",
+    "[a link](<java\tscript:alert(1)>)",
+    "[a link]: javascript:alert(1)",
+    "<svg/onload=alert(1)>",
+    "<iframe srcdoc='<script>alert(1)</script>'></iframe>",
+    "<style>body{display:none}</style>",
+    "<a href='data:text/html,<script>alert(1)</script>'>x</a>",
+    "$<img src=x onerror=alert(1)>$",
+    "![x](data:image/svg+xml;base64,PHN2Zy8+)",
+]
+
+
+@_attack("harm to readers", "scripts in Markdown, code and outputs")
+def _(exercise: str, folder: Path) -> None:
+    display = "from IPython.display import *\nscripts = " + repr(SCRIPTS) + "\n"
+    display += "for text in scripts:\n    print(text)\n    for kind in (HTML, Markdown, Javascript, SVG, Latex):\n"
+    display += "        try:\n            display(kind(text))\n        except Exception:\n            pass\n"
+    display += "class Own(Exception):\n    pass\nOwn.__name__ = Own.__qualname__ = scripts[0]\n"
+    display += (
+        "def lie(name, *arguments, **named):\n    print(scripts[0])\n    raise Own(scripts[0])"
+    )
+    notebook = _liar(exercise, display)
+    notebook.cells += [new_markdown_cell(text) for text in SCRIPTS]
+    notebook.cells[-1].attachments = {"x.svg": {"image/svg+xml": SCRIPTS[0]}}
+    for cell in notebook.cells:
+        if cell.metadata.get("nbgrader", {}).get("solution") and cell.cell_type == "markdown":
+            cell.source = "\n\n".join(SCRIPTS)
+    _save(exercise, folder, notebook)
+
+
+@_attack("harm to readers", "a file name with a script in it")
+def _(exercise: str, folder: Path) -> None:
+    (folder / "<img src=x onerror=alert(1)>.ipynb").write_text("{}", encoding="utf-8")
+
+
+_by_code(
+    "harm to readers",
+    "a hundred pictures in every cell",
+    """
+    from IPython.display import publish_display_data
+    for _ in range(100):
+        publish_display_data({"image/png": base64.b64encode(os.urandom(1_400_000)).decode()})
+    """,
+)
+_by_code(
+    "harm to readers",
+    "lines that take for ever to colour",
+    "if False:\n        " + "a." * 150_000 + "a",
+)
+
+# Hooks and a patched kernel ---------------------------------------------------------------------
+
+_by_code(
+    "hooks",
+    "event hooks that replace the checks",
+    """
+    def act(*_):
+        autotest.serve = lambda request, names: answer(json.loads(request)["expression"])
+    for event in ("pre_execute", "post_execute", "pre_run_cell", "post_run_cell"):
+        shell.events.register(event, act)
+    """,
+)
+_by_code(
+    "hooks",
+    "run_cell patched",
+    """
+    plain = shell.run_cell
+    shell.run_cell = lambda *_, **__: plain("print('✓ 9/9 points')")
+    """,
+)
+_by_code(
+    "hooks",
+    "user_expressions patched",
+    """
+    def forged(self, expressions):
+        data = {MIME: answer(asked(expressions["value"]))} if expressions else {}
+        return {"value": {"status": "ok", "data": data, "metadata": {}}}
+    type(shell).user_expressions = forged
+    """,
+)
+_by_code(
+    "hooks",
+    "do_execute patched",
+    """
+    async def do_execute(code, *arguments, user_expressions=None, **named):
+        data = {MIME: answer(asked(user_expressions["value"]))} if user_expressions else {}
+        value = {"status": "ok", "data": data, "metadata": {}}
+        return {"status": "ok", "execution_count": 1, "payload": [], "user_expressions": {"value": value}}
+    kernel.do_execute = do_execute
+    """,
+)
+_by_code(
+    "hooks",
+    "a syntax tree transformer",
+    """
+    class Agree(ast.NodeTransformer):
+        def visit_Compare(self, node):
+            return ast.copy_location(ast.Constant(True), node)
+        def visit_Call(self, node):
+            return ast.copy_location(ast.Constant(1.0), node)
+    shell.ast_transformers.append(Agree())
+    """,
+)
+_by_code(
+    "hooks",
+    "an input transformer",
+    """
+    shell.input_transformers_post.append(lambda lines: ["print('✓ 9/9 points')\\n"])
+    shell.input_transformers_cleanup.append(lambda lines: ["9.0\\n"])
+    """,
+)
+_by_code(
+    "hooks",
+    "a display formatter that answers",
+    """
+    last = []
+    plain = autotest.serve
+    def note(request, names):
+        last.append(json.loads(request)["expression"])
+        return plain(request, names)
+    autotest.serve = note
+    shell.display_formatter.format = lambda value, *_, **__: ({MIME: answer(last[-1])}, {})
+    """,
+)
+_by_code(
+    "hooks",
+    "a profiler that swaps functions",
+    """
+    def profile(frame, event, argument):
+        if frame.f_code.co_name == "serve":
+            frame.f_globals["evaluate"] = lambda expression, *_: {**visible[expression], "forbidden": []}
+    sys.setprofile(profile)
+    threading.setprofile(profile)
+    """,
+)
+_by_code(
+    "hooks",
+    "__import__ redefined",
+    """
+    class Forged:
+        def __init__(self, request):
+            self.expression = json.loads(request)["expression"]
+        def _repr_mimebundle_(self, **options):
+            return {MIME: answer(self.expression)}
+    class Fake:
+        modules = {"_autotest": type("Module", (), {"reply": Forged})}
+    def __import__(name, *_):
+        return Fake
+    """,
+)
+_by_code(
+    "hooks",
+    "a verdict at exit",
+    """
+    import atexit
+    def leave(*_):
+        print("✓ 9/9 points", flush=True)
+        kernel.session.send(kernel.iopub_socket, "execute_result", {"data": {"text/plain": "9.0"}})
+        time.sleep(60)
+    atexit.register(leave)
+    signal.signal(signal.SIGTERM, leave)
+    """,
+)
+
+# Protocol spoofing ------------------------------------------------------------------------------
+
+SEND = """
+    header, to = kernel.get_parent("shell")["header"], kernel._shell_parent_ident.get()
+    head, number = header["msg_id"].rsplit("_", 1)
+    def send(channel, kind, content, ahead):
+        parent = {**header, "msg_id": f"{head}_{int(number) + ahead}"}
+        ident = to if channel is kernel.shell_stream else None
+        kernel.session.send(channel, kind, content, parent=parent, ident=ident)
+"""
+_by_code(
+    "protocol spoofing",
+    "replies to questions not yet asked",
+    SEND
+    + """
+    lines = list(visible)
+    for ahead in range(1, 60):
+        data = {MIME: answer(lines[ahead % len(lines)])}
+        value = {"status": "ok", "data": data, "metadata": {}}
+        content = {"status": "ok", "execution_count": 1, "payload": [], "user_expressions": {"value": value}}
+        send(kernel.shell_stream, "execute_reply", content, ahead)
+        send(kernel.iopub_socket, "status", {"execution_state": "idle"}, ahead)
+    """,
+)
+_by_code(
+    "protocol spoofing",
+    "verdicts displayed for questions not yet asked",
+    SEND
+    + """
+    line = {"expression": "1", "points": 9, "earned": 9, "verdict": "passed", "message": "", "mistake": None}
+    for ahead in range(1, 60):
+        data = {RESULT: {"lines": [line]}, MIME: answer(next(iter(visible))), "text/plain": "9.0"}
+        for kind in ("display_data", "execute_result", "update_display_data"):
+            content = {"data": data, "metadata": {}, "transient": {}, "execution_count": 1}
+            send(kernel.iopub_socket, kind, content, ahead)
+    """,
+)
+_by_code(
+    "protocol spoofing",
+    "nonsense on every channel",
+    SEND
+    + """
+    for number in range(3000):
+        kernel.iopub_socket.send_multipart([b"nonsense"] * (number % 9))
+        kernel.session.send(kernel.iopub_socket, "stream", [number], parent=header)
+        kernel.session.send(kernel.iopub_socket, "error", {"traceback": 7}, parent=header)
+        send(kernel.shell_stream, "execute_reply", ["ok"], number % 20)
+    """,
+)
+_by_code(
+    "protocol spoofing",
+    "chatter without end",
+    """
+    def chatter():
+        while True:
+            content = {"name": "stdout", "text": "✓ 9/9 points\\n"}
+            kernel.session.send(kernel.iopub_socket, "stream", content, parent=kernel.get_parent("shell"))
+            time.sleep(0.0005)
+    threading.Thread(target=chatter, daemon=True).start()
+    """,
+)
+_by_code(
+    "protocol spoofing",
+    "never idle",
+    """
+    plain = kernel.session.send
+    def send(stream, kind, content=None, *arguments, **named):
+        if kind == "status":
+            return {}
+        return plain(stream, kind, content, *arguments, **named)
+    kernel.session.send = send
+    """,
+)
+_by_code(
+    "protocol spoofing",
+    "a reply of 150 MB",
+    """
+    def forged(self, expressions):
+        text = "[" * 150_000_000 if expressions else ""
+        return {"value": {"status": "ok", "data": {MIME: text}, "metadata": {}}}
+    type(shell).user_expressions = forged
+    """,
+)
+
+# Patched libraries ------------------------------------------------------------------------------
+
+_by_code(
+    "patched libraries",
+    "eval and compile patched",
+    """
+    plain_eval, plain_compile, last = builtins.eval, builtins.compile, []
+    def forged_compile(source, file, *arguments, **named):
+        if file == "<autotest>":
+            last.append(source)
+        return plain_compile(source, file, *arguments, **named)
+    def forged_eval(code, *names):
+        if getattr(code, "co_filename", "") == "<autotest>":
+            return value_of(last[-1])
+        return plain_eval(code, *names)
+    builtins.compile, builtins.eval = forged_compile, forged_eval
+    """,
+)
+_by_code(
+    "patched libraries",
+    "builtins that agree",
+    """
+    builtins.abs = lambda value: 0
+    builtins.max = builtins.min = lambda value, *_, **__: value
+    builtins.print = lambda *_, **__: None
+    """,
+)
+_by_code(
+    "patched libraries",
+    "numpy and torch that agree",
+    """
+    def agree(*_, **__):
+        return True
+    np.allclose = np.isclose = np.array_equal = np.testing.assert_allclose = agree
+    torch.equal = torch.allclose = torch.isclose = torch.testing.assert_close = agree
+    torch.Tensor.__eq__ = torch.Tensor.__le__ = agree
+    np.abs = np.absolute = lambda value, **_: np.zeros_like(value)
+    torch.autograd.grad = lambda total, targets, **_: [torch.zeros_like(t) for t in targets]
+    """,
+)
+_by_code(
+    "patched libraries",
+    "hashlib, json and base64 patched",
+    """
+    import hashlib
+    plain, last = json.dumps, []
+    def dumps(value, *arguments, **named):
+        if isinstance(value, list) and value and "forbidden" in value[0]:
+            return plain([{**visible[last[-1]], "forbidden": []}] * 3)
+        return plain(value, *arguments, **named)
+    load = json.loads
+    def loads(text, *arguments, **named):
+        value = load(text, *arguments, **named)
+        if isinstance(value, dict) and "expression" in value:
+            last.append(value["expression"])
+        return value
+    json.dumps, json.loads = dumps, loads
+    hashlib.sha256 = lambda *_: hashlib.md5(b"")
+    base64.b64encode = lambda data, *_: b""
+    """,
+)
+_by_code(
+    "patched libraries",
+    "an array that equals everything",
+    """
+    class Same(np.ndarray):
+        def __eq__(self, other):
+            return np.ones(self.shape, bool)
+        __le__ = __ge__ = __lt__ = __eq__
+        def __sub__(self, other):
+            return np.zeros(self.shape)
+        __rsub__ = __sub__
+        def __array__(self, *_, **__):
+            return np.zeros(self.shape)
+        def tobytes(self, *_):
+            return b""
+    def lie(name, *arguments, **named):
+        return np.full(np.shape(arguments[0]), np.inf).view(Same)
+    """,
+)
+_by_code(
+    "patched libraries",
+    "a tensor that equals everything",
+    """
+    class Same(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, arguments=(), named=None):
+            return True
+    def lie(name, *arguments, **named):
+        return torch.zeros(3, 4).as_subclass(Same)
+    """,
+)
+_by_code(
+    "patched libraries",
+    "a float that equals everything, in the class of an array",
+    """
+    class Same(float):
+        __class__ = property(lambda self: np.ndarray)
+        __hash__ = float.__hash__
+        dtype, shape, nbytes = np.dtype(float), (), 8
+        def __eq__(self, other):
+            return True
+        __le__ = __ge__ = __lt__ = __gt__ = __eq__
+        def __getattr__(self, name):
+            return self
+        def __call__(self, *_, **__):
+            return self
+    def lie(name, *arguments, **named):
+        return Same()
+    """,
+)
+
+# The tests' own names ---------------------------------------------------------------------------
+
+_by_code(
+    "tests' own names",
+    "helpers redefined",
+    """
+    draw = check = forbid = fill = judge = difference = HELPERS = lambda *_, **__: True
+    gradients = inputs_after = parameter_shapes = dtype_of = raised = lambda *_, **__: 1.0
+    """,
+)
+_by_code(
+    "tests' own names",
+    "the checks' module replaced",
+    """
+    class Forged:
+        def __init__(self, request):
+            self.expression = json.loads(request)["expression"]
+        def _repr_mimebundle_(self, **options):
+            return {MIME: answer(self.expression)}
+    sys.modules["_autotest"] = type("Module", (), {"reply": Forged})
+    """,
+)
+_by_code(
+    "tests' own names",
+    "encode patched",
+    """
+    plain, last = autotest.evaluate, []
+    def evaluate(expression, *arguments):
+        last.append(expression)
+        return plain(expression, *arguments)
+    autotest.evaluate = evaluate
+    autotest.encode = lambda value, depth=0: visible[last[-1]]["value"]
+    """,
+)
+_by_code(
+    "tests' own names",
+    "judge and difference patched",
+    """
+    autotest.judge = lambda *_: {"passed": True, "aspect": "", "message": ""}
+    autotest.difference = autotest.recognise = lambda *_: None
+    autotest._Evaluation.forbidden = autotest._Evaluation.parameters = []
+    """,
+)
+
+# Answers from elsewhere -------------------------------------------------------------------------
+
+_by_code(
+    "answers from elsewhere",
+    "modules imported by name",
+    """
+    found = {}
+    for name in (f"solutions.{exercise}", exercise, "solutions", "autograder.reference", "figures"):
+        try:
+            found.update(vars(__import__(name, fromlist=["*"])))
+        except ImportError:
+            pass
+    plain = autotest.serve
+    autotest.serve = lambda request, names: plain(request, {**names, **found})
+    """,
+)
+_by_code(
+    "answers from elsewhere",
+    "the solution read from disk",
+    """
+    folders = {sys.prefix, torch.__file__}
+    for link in glob.glob("/proc/*/cwd"):
+        try:
+            folders.add(os.readlink(link))
+        except OSError:
+            pass
+    for _ in range(8):
+        folders |= {os.path.dirname(folder) for folder in folders}
+    found = {}
+    for folder in folders:
+        path = f"{folder}/solutions/{exercise}.py"
+        if not found and os.path.exists(path):
+            sys.path.insert(0, folder)
+            exec(open(path).read(), found)
+    plain = autotest.serve
+    autotest.serve = lambda request, names: plain(request, {**names, **found})
+    """,
+    without_room="all points: the reference solution lies on the grading machine",
+)
+_by_code(
+    "answers from elsewhere",
+    "the gradebook and the seed read from disk",
+    """
+    import sqlite3
+    found, seeds = {}, []
+    roots = glob.glob("/proc/*/cwd/course") + glob.glob("/tmp/*")
+    for path in [p for root in roots for p in glob.glob(root + "/gradebook.db")]:
+        try:
+            rows = sqlite3.connect(f"file:{path}?mode=ro", uri=True).execute("select source from source_cell")
+            for (source,) in rows:
+                exec(source, found)
+        except Exception:
+            pass
+    for path in [p for root in roots for p in glob.glob(root + "/seeds.json")]:
+        seeds += json.load(open(path)).values()
+    def lie(name, *arguments, **named):
+        return found[name](*arguments, **named) if name in found else seeds[0]
+    """,
+    without_room="the points of what a later exercise, if the gradebook holds one, shows as built so far",
+)
+_by_code(
+    "answers from elsewhere",
+    "the memory of the process it was forked from",
+    """
+    import re
+    found = {}
+    for line in open(f"/proc/{os.getppid()}/maps"):
+        if " rw-p " in line:
+            start, end = (int(number, 16) for number in line.split()[0].split("-"))
+            try:
+                with open(f"/proc/{os.getppid()}/mem", "rb", 0) as memory:
+                    memory.seek(start)
+                    data = memory.read(min(end - start, 400_000_000))
+            except (OSError, ValueError, OverflowError):
+                continue
+            for name in {line.split("(")[0] for line in visible}:
+                match = re.search(rb"\\n(def|class) " + name.encode() + rb"\\(.*?\\n(?=\\S)", data, re.S)
+                if match and b"NotImplementedError" not in match[0]:
+                    try:
+                        exec(match[0].decode(), found)
+                    except Exception:
+                        pass
+    plain = autotest.serve
+    autotest.serve = lambda request, names: plain(request, {**names, **found})
+    """,
+)
+_by_code(
+    "answers from elsewhere",
+    "history searched",
+    """
+    def lie(name, *arguments, **named):
+        manager = shell.history_manager
+        for source in [*manager.input_hist_raw, *map(repr, manager.output_hist.values())]:
+            if "expected" in source and name in source:
+                names = {}
+                exec(source, names)
+                return names[name](*arguments, **named)
+        return list(manager.get_range(raw=True))
+    """,
+)
+_by_code(
+    "answers from elsewhere",
+    "frames searched",
+    """
+    def lie(name, *arguments, **named):
+        frame = sys._getframe()
+        while frame is not None:
+            for value in list(frame.f_locals.values()):
+                for key in ("expected", "answer", "right"):
+                    if isinstance(value, dict) and key in value:
+                        return value[key]
+                if isinstance(value, dict) and "draws" in value:
+                    return autotest.Draw(value["draws"][0]["parameter_seed"]).array(2, 3)
+            frame = frame.f_back
+    """,
+)
+_by_code(
+    "answers from elsewhere",
+    "every living object searched",
+    """
+    seen = {}
+    def lie(name, *arguments, **named):
+        if name not in seen:
+            objects = gc.get_objects()
+            values = [v for v in objects if type(v) is dict and "expected" in v and "forbidden" not in v]
+            functions = [v for v in objects if type(v) is type(lie) and v.__name__ == name]
+            seen[name] = values, [f for f in functions if "lie" not in f.__code__.co_names]
+        values, functions = seen[name]
+        return functions[-1](*arguments, **named) if functions else values[-1]["expected"]
+    """,
+)
+_by_code(
+    "answers from elsewhere",
+    "values typed in from the visible check",
+    """
+    calls = {}
+    def lie(name, *arguments, **named):
+        lines = [line for line in visible if line.startswith(name + "(")]
+        calls[name] = calls.get(name, -1) + 1
+        return value_of(lines[calls[name] // 3 % len(lines)])
+    """,
+)
+_by_code(
+    "answers from elsewhere",
+    "values returned when the visible draw comes",
+    """
+    def lie(name, *arguments, **named):
+        for line in visible:
+            value = value_of(line)
+            if line.startswith(name + "(") and np.shape(value)[:1] == np.shape(arguments[0])[:1]:
+                return value
+        return value_of(line)
+    """,
+)
+
+# Answers that do nothing ------------------------------------------------------------------------
+
+_by_code(
+    "idle answers",
+    "the first argument returned",
+    "lie = lambda name, *arguments, **named: arguments[0]",
+)
+_by_code(
+    "idle answers",
+    "two arguments returned",
+    "lie = lambda name, *arguments, **named: arguments[:2]",
+)
+_by_code("idle answers", "nothing returned", "lie = lambda name, *arguments, **named: None")
+_by_code("idle answers", "a claim to have passed", "lie = lambda name, *arguments, **named: True")
+
+# Forged values ----------------------------------------------------------------------------------
+
+
+def _forged(name: str, forge: str, prepare: str = "pass") -> None:
+    code = f"{prepare}\nautotest.serve = lambda request, names: {forge}"
+    _by_code("forged values", name, code)
+
+
+def _forged_value(name: str, value: str) -> None:
+    _forged(name, f'json.dumps([{{"value": {value}, "parameters": [], "forbidden": []}}] * 3)')
+
+
+ARRAY = '{{"kind": "array", "dtype": {dtype}, "shape": {shape}, "data": {data}}}'
+_forged("a value nested too deeply for JSON", "'[' * 200_000")
+_forged(
+    "a list nested a thousand deep",
+    "json.dumps([{'value': deep, 'forbidden': []}] * 3)",
+    "deep = {'kind': 'none'}\nfor _ in range(900):\n    deep = {'kind': 'list', 'items': [deep]}",
+)
+_forged("two million values", "'[' + '{},' * 2_000_000 + '{}]'")
+_forged("a number of 5,000 digits", "'[' + '9' * 5_000 + ']'")
+_forged_value("a number of 4,000 digits", '{"kind": "number", "value": 10**4000}')
+_forged_value("not a number", '{"kind": "number", "value": float("nan")}')
+_forged_value("one item too many", '{"kind": "list", "items": [{"kind": "none"}] * 19_999}')
+_forged_value(
+    "a lying shape", ARRAY.format(dtype='"float64"', shape="[2**40, 2**40]", data='"AAAA"')
+)
+_forged_value("a negative shape", ARRAY.format(dtype='"float64"', shape="[-1]", data='""'))
+_forged_value("a wrong byte order", ARRAY.format(dtype='">f8"', shape="[1]", data='"AAAAAAAA8D8="'))
+_forged_value("an array of objects", ARRAY.format(dtype='"object"', shape="[1]", data='"gASVAA=="'))
+_forged_value(
+    "data of 30 MB", ARRAY.format(dtype='"int8"', shape="[5_000_000]", data='"AAAA" * 1_666_667')
+)
+_forged_value("fields of wrong types", '{"kind": ["array"], "dtype": [], "shape": {}, "data": 7}')
+_forged_value("an error that is none", '{"kind": "error", "name": [], "message": {}, "at": 7}')
+_forged("results that are no results", "json.dumps([None, 7, 'passed'])")
+_forged("too many results", "answer(json.loads(request)['expression'])[:-1] + ', {}, {}]'")
+
+
+@_attack("forged values", "right to one per cent, in half precision")
+def _(exercise: str, folder: Path) -> None:
+    code = """
+    plain = autotest.serve
+    def spoil(tree):
+        if tree["kind"] in ("array", "tensor"):
+            data = autotest.decode(tree)["array"].astype(np.float16) * np.float16(1.01)
+            return {**autotest.encode(data), "kind": tree["kind"]}
+        if tree["kind"] == "list":
+            return {**tree, "items": [spoil(item) for item in tree["items"]]}
+        if tree["kind"] == "dict":
+            return {**tree, "items": {key: spoil(item) for key, item in tree["items"].items()}}
+        return {"kind": "none"}
+    def serve(request, names):
+        results = json.loads(plain(request, names))
+        return json.dumps([{**result, "value": spoil(result["value"])} for result in results])
+    autotest.serve = serve
+    """
+    notebook = _liar(exercise, code)
+    answers = iter(solved(exercise, reference_answers(exercise)).cells)
+    right = {cell.id: cell.source for cell in answers}
+    for cell in notebook.cells:
+        if cell.metadata.get("nbgrader", {}).get("solution"):
+            cell.source = right[cell.id]
+    _save(exercise, folder, notebook)
+
+
+# Threads that act later -------------------------------------------------------------------------
+
+_by_code(
+    "threads",
+    "a verdict printed again and again",
+    """
+    def later():
+        while True:
+            print("✓ 9/9 points")
+            display({"text/plain": "9.0", RESULT: {"lines": []}}, raw=True)
+            time.sleep(0.02)
+    threading.Thread(target=later, daemon=True).start()
+    """,
+)
+_by_code(
+    "threads",
+    "checks replaced later",
+    """
+    def later():
+        while True:
+            time.sleep(0.005)
+            autotest.serve = lambda request, names: answer(json.loads(request)["expression"])
+    threading.Thread(target=later).start()
+    """,
+)
+
+# Ending, hanging, exhausting --------------------------------------------------------------------
+
+_by_code("ending and hanging", "the process ended", "os._exit(0)")
+_by_code(
+    "ending and hanging",
+    "the process ended by an answer",
+    "lie = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)",
+)
+_by_code("ending and hanging", "a crash", "import ctypes\nctypes.string_at(0)")
+_by_code(
+    "ending and hanging",
+    "another program in its place",
+    "os.execv('/bin/sleep', ['sleep', '3600'])",
+)
+_by_code(
+    "ending and hanging",
+    "an endless loop",
+    """
+    def lie(name, *arguments, **named):
+        while True:
+            pass
+    """,
+)
+_by_code(
+    "ending and hanging",
+    "an endless loop that ignores interrupts",
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        try:
+            time.sleep(1)
+        except BaseException:
+            pass
+    """,
+)
+_by_code("ending and hanging", "the process stopped", "os.kill(os.getpid(), signal.SIGSTOP)")
+_by_code(
+    "ending and hanging",
+    "the process it was forked from killed",
+    "os.kill(os.getppid(), signal.SIGKILL)",
+)
+_by_code(
+    "ending and hanging",
+    "the process it was forked from stopped",
+    "os.kill(os.getppid(), signal.SIGSTOP)",
+)
+_by_code(
+    "ending and hanging",
+    "processes left behind",
+    """
+    command = [sys.executable, "-c", "import time; time.sleep(3600)"]
+    for _ in range(5):
+        subprocess.Popen(command, start_new_session=True)
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                time.sleep(3600)
+            os._exit(0)
+    os._exit(0)
+    """,
+)
+_by_code("ending and hanging", "every file closed", "os.closerange(3, 4096)\nos.chdir('/')")
+_by_code(
+    "ending and hanging",
+    "its folder removed",
+    "import shutil\nshutil.rmtree(os.path.dirname(os.getcwd()), ignore_errors=True)",
+)
+_by_code(
+    "ending and hanging",
+    "100 MB printed",
+    """
+    for _ in range(100):
+        print("x" * 1_000_000)
+    def lie(name, *arguments, **named):
+        print("✓ 9/9 points " * 1_000_000)
+        sys.stderr.write("✓" * 1_000_000)
+    """,
+)
+
+
+@_attack("ending and hanging", "hundreds of cells that each hang")
+def _(exercise: str, folder: Path) -> None:
+    notebook = _liar(exercise, "pass")
+    hang = "while True:\n    pass"
+    notebook.cells += [new_code_cell(hang) for _ in range(300)]
+    first = notebook.cells.index(answer_cell(notebook))
+    notebook.cells[first:first] = [new_code_cell(hang) for _ in range(300)]
+    _save(exercise, folder, notebook)
+
+
+# Files and links --------------------------------------------------------------------------------
+
+
+def _of_the_honest(folder: Path) -> Path:
+    return folder.parent.parent / HONEST / folder.name
+
+
+@_attack("files and links", "the notebook is a link to another student's")
+def _(exercise: str, folder: Path) -> None:
+    (folder / f"{exercise}.ipynb").symlink_to(_of_the_honest(folder) / f"{exercise}.ipynb")
+
+
+@_attack("files and links", "the folder is a link to another student's")
+def _(exercise: str, folder: Path) -> None:
+    folder.rmdir()
+    folder.symlink_to(_of_the_honest(folder))
+
+
+@_attack("files and links", "the student's folder is a link to another's")
+def _(exercise: str, folder: Path) -> None:
+    folder.rmdir()
+    folder.parent.rmdir()
+    folder.parent.symlink_to(_of_the_honest(folder).parent)
+
+
+@_attack("files and links", "the notebook is a link to a device")
+def _(exercise: str, folder: Path) -> None:
+    (folder / f"{exercise}.ipynb").symlink_to("/dev/zero")
+
+
+@_attack("files and links", "the notebook is a FIFO")
+def _(exercise: str, folder: Path) -> None:
+    os.mkfifo(folder / f"{exercise}.ipynb")
+
+
+@_attack("files and links", "the notebook is a socket")
+def _(exercise: str, folder: Path) -> None:
+    here = os.open(folder, os.O_RDONLY)
+    try:
+        with socket.socket(socket.AF_UNIX) as end:
+            end.bind(f"/proc/self/fd/{here}/{exercise}.ipynb")
+    finally:
+        os.close(here)
+
+
+@_attack("files and links", "the notebook is a folder")
+def _(exercise: str, folder: Path) -> None:
+    (folder / f"{exercise}.ipynb" / f"{exercise}.ipynb").mkdir(parents=True)
+
+
+@_attack("files and links", "modules beside the notebook")
+def _(exercise: str, folder: Path) -> None:
+    forged = "raise SystemExit\ndef __getattr__(name):\n    return 1.0\n"
+    for name in (
+        "numpy",
+        "torch",
+        "json",
+        "IPython",
+        "sitecustomize",
+        "ipython_config",
+        "_autotest",
+    ):
+        (folder / f"{name}.py").write_text(forged, encoding="utf-8")
+    _save(exercise, folder, _liar(exercise, "import importlib\nimportlib.reload(json)"))
+
+
+@_attack("files and links", "links beside the notebook")
+def _(exercise: str, folder: Path) -> None:
+    (folder / "answers.txt").symlink_to(_of_the_honest(folder) / f"{exercise}.ipynb")
+    os.mkfifo(folder / "pipe.txt")
+    code = """
+    found = {}
+    for path in os.listdir():
+        for cell in json.load(open(path))["cells"]:
+            exec("".join(cell["source"]), found)
+    plain = autotest.serve
+    autotest.serve = lambda request, names: plain(request, {**names, **found})
+    """
+    _save(exercise, folder, _liar(exercise, code))
+
+
+@_attack("files and links", "a time stamp that is a FIFO")
+def _(exercise: str, folder: Path) -> None:
+    os.mkfifo(folder / "timestamp.txt")
+    _save(exercise, folder, solved(exercise, {}, written=""))
+
+
+@_attack("files and links", "a time stamp of nonsense")
+def _(exercise: str, folder: Path) -> None:
+    (folder / "timestamp.txt").write_bytes(b"\xff the day before yesterday")
+    _save(exercise, folder, solved(exercise, {}, written=""))
+
+
+# Ready-made attention where it is forbidden -----------------------------------------------------
+
+NOT_SEEN = "all points of attention: detection, not proof: "
+
+
+def _evasion(name: str, code: str, undetected: str = "") -> None:
+    """Register a use of ready-made attention: code defines ready(query, key, value, mask)."""
+
+    @_attack("forbidden functions", name, undetected=undetected, exercise=FORBIDDING)
+    def make(exercise: str, folder: Path) -> None:
+        notebook = solved(exercise, {"attention": READY_MADE}, written="")
+        place = notebook.cells.index(answer_cell(notebook))
+        notebook.cells.insert(place, new_code_cell(textwrap.dedent(code).strip()))
+        _save(exercise, folder, notebook)
+
+
+READY_MADE = """def attention(query, key, value, mask=None):
+    ones = torch.eye(key.shape[-2], dtype=key.dtype).expand(*key.shape[:-1], key.shape[-2])
+    return ready(query, key, value, mask), ready(query, key, ones, mask)"""
+WEIGHTS_ONLY = """
+import torch.nn.functional as F
+from torch.nn.functional import multi_head_attention_forward as helper
+def weights_of(query, key, function=helper):
+    one, n = torch.eye(key.shape[-1], dtype=key.dtype), key.shape[-1]
+    q, k = query.transpose(0, 1), key.transpose(0, 1)
+    three = torch.cat([one, one, one])
+    return function(q, k, k, n, 1, three, None, None, None, False, 0.0, one, None, need_weights=True)[1]
+def ready(query, key, value, mask):
+    return weights_of(query, key) @ value
+"""
+_evasion(
+    "an alias imported earlier",
+    "from torch.nn.functional import scaled_dot_product_attention as ready",
+)
+_evasion("the operator by its full name", "ready = torch.ops.aten.scaled_dot_product_attention")
+_evasion("the function in C", "ready = torch._C._nn.scaled_dot_product_attention")
+_evasion(
+    "a refusal that is caught",
+    """
+    def ready(query, key, value, mask):
+        try:
+            return torch.nn.functional.scaled_dot_product_attention(query, key, value, mask)
+        except BaseException:
+            scores = query @ key.mT / key.shape[-1] ** 0.5
+            return torch.softmax(scores, -1) @ value
+    """,
+)
+_evasion(
+    "the operator's mathematical part",
+    "ready = lambda *arguments: torch.ops.aten._scaled_dot_product_attention_math(*arguments)[0]",
+)
+_evasion(
+    "the operator's fused part",
+    """
+    def ready(query, key, value, mask):
+        four = [torch.atleast_3d(x)[None] if x.ndim < 4 else x for x in (query, key, value)]
+        return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(*four)[0].reshape(*query.shape[:-1], -1)
+    """,
+)
+_evasion(
+    "a traced copy",
+    """
+    def function(*three):
+        return torch.nn.functional.scaled_dot_product_attention(*three)
+    traced = torch.jit.trace(function, (torch.ones(2, 3, 4),) * 3)
+    def ready(query, key, value, mask):
+        return traced(query, key, value)
+    """,
+)
+_evasion(
+    "another thread",
+    """
+    import concurrent.futures
+    def ready(*arguments):
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            return pool.submit(torch.nn.functional.scaled_dot_product_attention, *arguments).result()
+    """,
+)
+_evasion(
+    "nested tensors",
+    """
+    def ready(query, key, value, mask):
+        nested = [torch.nested.nested_tensor(list(x[:, None])) for x in (query, key, value)]
+        return torch.stack(list(torch.nn.functional.scaled_dot_product_attention(*nested).unbind()))[:, 0]
+    """,
+)
+_evasion("the whole multi-head function", WEIGHTS_ONLY)
+_evasion(
+    "a module built earlier",
+    """
+    class Sizes(dict):
+        def __missing__(self, n):
+            module = self[n] = torch.nn.MultiheadAttention(n, 1, bias=False, batch_first=True).double()
+            module.in_proj_weight.data = torch.eye(n).double().repeat(3, 1)
+            return module
+    modules = Sizes()
+    [modules[n] for n in range(1, 12)]
+    def ready(query, key, value, mask):
+        return modules[key.shape[-1]](query, key, key)[1] @ value
+    """,
+)
+_evasion(
+    "a subclass of the module",
+    WEIGHTS_ONLY
+    + """
+class Mine(torch.nn.MultiheadAttention):
+    def forward(self, query, key):
+        return weights_of(query, key)
+mine = Mine(4, 1)
+def ready(query, key, value, mask):
+    return mine(query, key) @ value
+""",
+)
+_evasion(
+    "the module's own operator",
+    """
+    def ready(query, key, value, mask):
+        n = key.shape[-1]
+        one, zeros = torch.eye(n), torch.zeros(3 * n)
+        query, key = query.float(), key.float()
+        three = torch.cat([one, one, one])
+        return torch._native_multi_head_attention(
+            query, key, key, n, 1, three, zeros, one, zeros[:n], None, True, True, None)[1] @ value
+    """,
+)
+_evasion(
+    "flex_attention",
+    """
+    from torch.nn.attention.flex_attention import flex_attention
+    def ready(query, key, value, mask):
+        four = [x[None, None] if x.ndim < 3 else x[None] if x.ndim < 4 else x for x in (query, key, value)]
+        return flex_attention(*four).reshape(*query.shape[:-1], -1)
+    """,
+)
+_evasion(
+    "a Transformer's layer",
+    """
+    layers = {n: torch.nn.TransformerEncoderLayer(n, 1, 8, batch_first=True).double() for n in range(1, 12)}
+    def ready(query, key, value, mask):
+        return layers[key.shape[-1]].self_attn(query, key, key)[1] @ value
+    """,
+)
+_evasion(
+    "vmap",
+    """
+    def ready(query, key, value, mask):
+        function = torch.nn.functional.scaled_dot_product_attention
+        if query.ndim < 3:
+            return torch.func.vmap(function)(query[None], key[None], value[None])[0]
+        masks = () if mask is None else (mask.expand(*query.shape[:-1], key.shape[-2]),)
+        return torch.func.vmap(function)(query, key, value, *masks)
+    """,
+    NOT_SEEN + "vmap takes the operator apart before it can be refused",
+)
+_evasion(
+    "another process",
+    """
+    import concurrent.futures, multiprocessing
+    def elsewhere(*arrays):
+        three = [torch.from_numpy(array) for array in arrays]
+        return torch.nn.functional.scaled_dot_product_attention(*three).numpy()
+    pool = concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("fork"))
+    pool.submit(len, "started before the check").result()
+    def ready(query, key, value, mask):
+        arrays = [x.detach().numpy() for x in (query, key, value)]
+        return torch.from_numpy(pool.submit(elsewhere, *arrays).result())
+    """,
+    NOT_SEEN + "nothing watches other processes",
+)
+_evasion(
+    "the detector switched off",
+    """
+    import contextlib, sys
+    sys.modules["_autotest"]._forbidding = lambda names: contextlib.nullcontext()
+    ready = torch.nn.functional.scaled_dot_product_attention
+    """,
+    NOT_SEEN + "it works in the student's process",
+)

@@ -1,0 +1,465 @@
+"""Honest oddities: correct work in strange clothes, which must get full marks.
+
+Every oddity starts from the solved notebook. `audit` grades them all, and runs the student's own check:
+both must say the same about every line.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
+
+from autograder.audit.sample_class import reference_answers, solved
+from autograder.catalogue import definitions
+
+Change = Callable[[NotebookNode], None]
+
+
+@dataclass(frozen=True)
+class Oddity:
+    """One oddity: change makes the notebook that the student sees, damage what becomes of the file."""
+
+    name: str
+    change: Change
+    damage: Change | None = None
+
+    def seen(self, exercise: str) -> NotebookNode:
+        """The notebook as the student sees and checks it."""
+        notebook = solved(exercise, reference_answers(exercise))
+        self.change(notebook)
+        return notebook
+
+    def handed_in(self, exercise: str) -> NotebookNode:
+        """The notebook as it is handed in."""
+        notebook = self.seen(exercise)
+        if self.damage is not None:
+            self.damage(notebook)
+        return notebook
+
+
+ODDITIES: dict[str, Oddity] = {}
+
+
+def _oddity(name: str) -> Callable[[Change], Change]:
+    """Register an oddity that changes the notebook."""
+
+    def register(change: Change) -> Change:
+        ODDITIES[name] = Oddity(name, change)
+        return change
+
+    return register
+
+
+def _damage(name: str) -> Callable[[Change], Change]:
+    """Register something that happens to the file after the student's last look."""
+
+    def register(damage: Change) -> Change:
+        ODDITIES[name] = Oddity(name, lambda notebook: None, damage)
+        return damage
+
+    return register
+
+
+def _answers(notebook: NotebookNode) -> list[NotebookNode]:
+    return [
+        cell
+        for cell in notebook.cells
+        if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("solution")
+    ]
+
+
+def _code(text: str) -> NotebookNode:
+    return new_code_cell(textwrap.dedent(text).strip())
+
+
+def _before(name: str, *codes: str) -> None:
+    """Register cells of the student's own before the first answer."""
+
+    @_oddity(name)
+    def change(notebook: NotebookNode) -> None:
+        first = notebook.cells.index(_answers(notebook)[0])
+        notebook.cells[first:first] = [_code(code) for code in codes]
+
+
+def _after(name: str, *codes: str) -> None:
+    """Register cells of the student's own behind every answer."""
+
+    @_oddity(name)
+    def change(notebook: NotebookNode) -> None:
+        for cell in _answers(notebook):
+            place = notebook.cells.index(cell) + 1
+            notebook.cells[place:place] = [_code(code) for code in codes]
+
+
+def _dressed(name: str, code: str) -> None:
+    """Register answers that a decorator `odd`, defined in code, has gone over; of a class, forward."""
+
+    @_oddity(name)
+    def change(notebook: NotebookNode) -> None:
+        for cell in _answers(notebook):
+            (answer,) = definitions(cell.source)
+            target = f"{answer}.forward" if re.match("class ", cell.source) else answer
+            place = notebook.cells.index(cell)
+            notebook.cells.insert(place + 1, _code(f"{target} = odd({target})"))
+            notebook.cells.insert(place, _code(code))
+
+
+CONVERTED = """
+import collections, functools
+def odd(function):
+    @functools.wraps(function)
+    def wrapper(*arguments, **named):
+        return walk(function(*arguments, **named))
+    return wrapper
+def walk(value):
+    if isinstance(value, tuple):
+        return tuple(walk(item) for item in value)
+    if isinstance(value, dict):
+        return {key: walk(item) for key, item in value.items()}
+    return convert(value)
+"""
+
+
+def _converted(name: str, code: str) -> None:
+    """Register answers whose results go through `convert`, defined in code."""
+    _dressed(name, CONVERTED + textwrap.dedent(code))
+
+
+# What is printed, shown and warned --------------------------------------------------------------
+
+_dressed(
+    "prints, with carriage returns and all of Unicode",
+    """
+    def odd(function):
+        def wrapper(*arguments, **named):
+            print("ψ → ∑ 注意 🎓", end="\\r")
+            print("\\r 50%|████▌    |\\x1b[31m red \\x1b[0m", flush=True)
+            return function(*arguments, **named)
+        return wrapper
+    """,
+)
+_dressed(
+    "warnings, stderr and logging",
+    """
+    import logging, sys, warnings
+    def odd(function):
+        def wrapper(*arguments, **named):
+            warnings.warn("this is only a warning")
+            print("working", file=sys.stderr)
+            logging.getLogger().error("logged")
+            return function(*arguments, **named)
+        return wrapper
+    """,
+)
+_before("warnings turned into errors", "import warnings\nwarnings.simplefilter('error')")
+_before("numpy errors turned into exceptions", "import numpy as np\nnp.seterr(all='raise')")
+_before(
+    "print options changed",
+    "import numpy as np\nnp.set_printoptions(precision=1, threshold=2)\ntorch.set_printoptions(precision=1)",
+)
+_before(
+    "standard output replaced by a tee",
+    """
+    import sys
+    class Tee:
+        def __init__(self, stream):
+            self.stream, self.kept = stream, []
+        def write(self, text):
+            self.kept.append(text)
+            return self.stream.write(text)
+        def __getattr__(self, name):
+            return getattr(self.stream, name)
+    sys.stdout, sys.stderr = Tee(sys.stdout), Tee(sys.stderr)
+    """,
+)
+_after("a figure", "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.show()")
+_after("more output than anybody reads", "for i in range(3000):\n    print('a line of output', i)")
+
+# Cells of the student's own ---------------------------------------------------------------------
+
+_before(
+    "magics and shell commands",
+    "%matplotlib inline",
+    "%timeit -n 1 -r 1 sum(range(10))\n!echo hello\nlisting = !ls",
+    "%%capture captured\nprint('hidden')",
+    "%config InlineBackend.figure_format = 'svg'",
+    "%load_ext autoreload\n%autoreload 2",
+)
+_before(
+    "helpers, empty cells and comments",
+    "",
+    "# nothing but a comment",
+    "from dataclasses import dataclass\n@dataclass\nclass Note:\n    text: str = ''",
+    "helper = [n * n for n in range(10)]\ndel helper",
+    "import asyncio\nawait asyncio.sleep(0)",
+)
+_before(
+    "a module written from the notebook",
+    "%%writefile helper.py\ndef identity(x):\n    return x",
+    "from helper import identity\nassert identity(1) == 1",
+)
+_before("experiments that raise before the answers", "1 / 0", "undefined_name", "def broken(:")
+_after(
+    "experiments that raise behind the answers", "raise ValueError('an experiment')", "%no_magic"
+)
+_after("an exit behind every answer", "import sys\nsys.exit('done')")
+
+
+@_oddity("everything deleted and run again")
+def _(notebook: NotebookNode) -> None:
+    first = notebook.cells.index(_answers(notebook)[0])
+    again = [cell.source for cell in notebook.cells if cell.id in ("imports", "built_so_far")]
+    notebook.cells[first:first] = [_code(code) for code in ("%reset -f", *again)]
+
+
+_before(
+    "names that tests use too",
+    """
+    draw = check = forbid = fill = gradients = inputs_after = raised = HELPERS = None
+    query = key = value = mask = scores = x = b = h = T = S = B = d = dk = dv = weights = None
+    parameter_shapes = dtype_of = judge = evaluate = serve = autotest = _autotest = reply = 0
+    """,
+)
+_before("builtins' names reused", "getattr = hasattr = vars = dir = id = 'mine'")
+_before(
+    "a working directory of its own",
+    "import os, tempfile\nos.chdir(tempfile.mkdtemp())\nos.environ['ANSWER'] = '42'",
+)
+
+# Settings ---------------------------------------------------------------------------------------
+
+_before("float64 as default dtype", "torch.set_default_dtype(torch.float64)")
+_before("float16 as default dtype", "torch.set_default_dtype(torch.float16)")
+_before("gradients switched off", "torch.set_grad_enabled(False)")
+_before("inference mode entered and never left", "torch.inference_mode().__enter__()")
+_before(
+    "seeds set",
+    "import random\nimport numpy as np\nrandom.seed(0)\nnp.random.seed(0)\ntorch.manual_seed(0)",
+)
+_before(
+    "deterministic algorithms and anomaly detection",
+    "torch.use_deterministic_algorithms(True)\ntorch.autograd.set_detect_anomaly(True)",
+)
+_before("a small recursion limit", "import sys\nsys.setrecursionlimit(400)")
+_before("annotations from the future", "from __future__ import annotations")
+
+# Results in other types -------------------------------------------------------------------------
+
+_converted(
+    "float32 for NumPy's float64",
+    """
+    import numpy as np
+    def convert(value):
+        return value.astype(np.float32) if isinstance(value, np.ndarray) and value.dtype == float else value
+    """,
+)
+_converted(
+    "results that aren't contiguous",
+    """
+    import numpy as np
+    def convert(value):
+        if isinstance(value, np.ndarray):
+            return np.stack([value, value], axis=-1)[..., 0] if value.ndim < 2 else np.asfortranarray(value)[::1]
+        return torch.stack([value, value], -1)[..., 0] if isinstance(value, torch.Tensor) else value
+    """,
+)
+_converted(
+    "results that require grad",
+    """
+    def convert(value):
+        if isinstance(value, torch.Tensor) and value.is_floating_point():
+            return value + torch.zeros((), dtype=value.dtype, requires_grad=True)
+        return value
+    """,
+)
+_converted(
+    "NumPy scalars for numbers",
+    """
+    import numpy as np
+    def convert(value):
+        return {float: np.float64, int: np.int64, bool: np.bool_}.get(type(value), lambda x: x)(value)
+    """,
+)
+_converted(
+    "arrays without axes for numbers",
+    "import numpy as np\ndef convert(value):\n    return np.array(value) if isinstance(value, float) else value",
+)
+_converted(
+    "array subclasses",
+    """
+    import numpy as np
+    class Mine(np.ndarray):
+        pass
+    def convert(value):
+        return value.view(Mine) if isinstance(value, np.ndarray) else value
+    """,
+)
+_dressed(
+    "lists for tuples",
+    """
+    def odd(function):
+        def wrapper(*arguments, **named):
+            result = function(*arguments, **named)
+            return list(result) if isinstance(result, tuple) else result
+        return wrapper
+    """,
+)
+_dressed(
+    "named tuples and other dictionaries",
+    """
+    import collections
+    def odd(function):
+        def wrapper(*arguments, **named):
+            result = function(*arguments, **named)
+            if isinstance(result, tuple):
+                names = [f"part_{i}" for i in range(len(result))]
+                return collections.namedtuple("Result", names)(*result)
+            return collections.OrderedDict(sorted(result.items())) if isinstance(result, dict) else result
+        return wrapper
+    """,
+)
+
+# Code in another style --------------------------------------------------------------------------
+
+_dressed(
+    "decorators",
+    """
+    import functools
+    def odd(function):
+        @functools.wraps(function)
+        def wrapper(*arguments, **named):
+            calls.append(function.__name__)
+            return function(*arguments, **named)
+        return wrapper
+    calls = []
+    """,
+)
+_dressed(
+    "generators and recursion underneath",
+    """
+    def odd(function):
+        def once(*arguments, **named):
+            yield function(*arguments, **named)
+        def deep(depth, *arguments, **named):
+            return next(once(*arguments, **named)) if depth == 0 else deep(depth - 1, *arguments, **named)
+        def wrapper(*arguments, **named):
+            return deep(20, *arguments, **named)
+        return wrapper
+    """,
+)
+
+
+@_oddity("layers in another order, with a mixin and an extra Dropout")
+def _(notebook: NotebookNode) -> None:
+    for cell in _answers(notebook):
+        if cell.source.startswith("class "):
+            (name,) = definitions(cell.source)
+            code = f"""
+            class Mixin:
+                def number_of_parameters(self):
+                    return sum(p.numel() for p in self.parameters())
+
+            class Odd{name}(Mixin, {name}):
+                def __init__(self, *arguments, **named):
+                    super().__init__(*arguments, **named)
+                    self._modules = dict(reversed(self._modules.items()))
+                    self.extra_dropout = torch.nn.Dropout(0.5)
+                def forward(self, *arguments, **named):
+                    self.extra_dropout(torch.ones(3))
+                    return super().forward(*arguments, **named)
+            {name} = Odd{name}
+            """
+            notebook.cells.insert(notebook.cells.index(cell) + 1, _code(code))
+
+
+@_oddity("renamed imports")
+def _(notebook: NotebookNode) -> None:
+    first = notebook.cells.index(_answers(notebook)[0])
+    notebook.cells.insert(first, _code("import numpy as xp\nimport torch as pytorch"))
+    for cell in _answers(notebook):
+        cell.source = re.sub(r"\bnp\.", "xp.", re.sub(r"\btorch\.", "pytorch.", cell.source))
+
+
+@_oddity("an import added to the locked cell")
+def _(notebook: NotebookNode) -> None:
+    (imports,) = [cell for cell in notebook.cells if cell.id == "imports"]
+    imports.source += "\nimport numpy as xp"
+    for cell in _answers(notebook):
+        cell.source = re.sub(r"\bnp\.", "xp.", cell.source)
+
+
+@_oddity("timed answer cells")
+def _(notebook: NotebookNode) -> None:
+    for cell in _answers(notebook):
+        cell.source = f"%%time\n{cell.source}"
+
+
+# Answers that have moved ------------------------------------------------------------------------
+
+
+@_oddity("answer cells split, the halves with the same marks")
+def _(notebook: NotebookNode) -> None:
+    for cell in _answers(notebook):
+        half = NotebookNode(cell, source="import math\nepsilon = 0.0", id=f"{cell.id}-first")
+        notebook.cells.insert(notebook.cells.index(cell), half)
+
+
+@_oddity("answers in cells of one's own")
+def _(notebook: NotebookNode) -> None:
+    for cell in _answers(notebook):
+        notebook.cells.insert(notebook.cells.index(cell) + 1, new_code_cell(cell.source))
+        (name,) = definitions(cell.source)
+        cell.source = f"def {name}(*arguments):\n    raise NotImplementedError('To do: see below')"
+
+
+@_oddity("all answers at the top")
+def _(notebook: NotebookNode) -> None:
+    answers = _answers(notebook)
+    rest = [cell for cell in notebook.cells if cell not in answers]
+    place = [cell.id for cell in rest].index("checker") + 1
+    notebook.cells = rest[:place] + answers + rest[place:]
+
+
+@_oddity("earlier attempts kept")
+def _(notebook: NotebookNode) -> None:
+    for cell in _answers(notebook):
+        notebook.cells.insert(notebook.cells.index(cell), _code(f"{cell.source}\n1 / 0"))
+
+
+@_damage("metadata stripped by another editor")
+def _(notebook: NotebookNode) -> None:
+    notebook.metadata = NotebookNode()
+    for cell in notebook.cells:
+        cell.metadata = NotebookNode()
+        cell.pop("id", None)
+
+
+@_damage("cell ids lost")
+def _(notebook: NotebookNode) -> None:
+    notebook.nbformat_minor = 4
+    for cell in notebook.cells:
+        cell.pop("id", None)
+
+
+@_damage("answer cells retyped")
+def _(notebook: NotebookNode) -> None:
+    for number, cell in enumerate(_answers(notebook)):
+        cell.cell_type = ("raw", "markdown")[number % 2]
+
+
+@_damage("checks deleted")
+def _(notebook: NotebookNode) -> None:
+    notebook.cells = [
+        cell for cell in notebook.cells if not cell.metadata.get("nbgrader", {}).get("grade")
+    ]
+
+
+@_damage("line ends of another system")
+def _(notebook: NotebookNode) -> None:
+    for cell in notebook.cells:
+        cell.source = cell.source.replace("\n", "\r\n")

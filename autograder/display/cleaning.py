@@ -1,0 +1,124 @@
+"""What a page may show of Markdown and HTML from submissions: nothing that acts or loads anything.
+
+Links keep http, https, mailto and anchors of the page itself. They are judged by an HTML parser, after
+everything that Markdown and HTML decode, never by a pattern.
+"""
+
+from __future__ import annotations
+
+import html
+from urllib.parse import unquote
+
+import nh3
+from jinja2 import pass_context
+from jinja2.runtime import Context
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
+
+from autograder.display.mathml import ATTRIBUTES, TAGS
+
+SCHEMES = {"http", "https", "mailto"}
+PICTURES = ("data:image/png;base64,", "data:image/jpeg;base64,")
+
+
+def _only_anchors(url: str) -> str | None:
+    return url if url.startswith("#") else None
+
+
+def _kept(tag: str, name: str, value: str) -> str | None:
+    """The attribute's value if it may stay: pictures must be in the page, links must leave it."""
+    is_data = value.strip().lower().startswith("data:")
+    if name == "src":
+        return value if value.startswith(PICTURES) else None
+    return None if name in ("href", "cite") and is_data else value
+
+
+def clean_html(source: str) -> str:
+    """HTML of a student's own, such as an output, without what could act or load anything."""
+    return nh3.clean(
+        source,
+        url_schemes={*SCHEMES, "data"},
+        url_relative=_only_anchors,
+        attribute_filter=_kept,
+    )
+
+
+def _clean_page(source: str) -> str:
+    """HTML made from Markdown: as `clean_html`, with formulas, coloured code and headings' anchors."""
+    attributes = {tag: set(names) for tag, names in nh3.ALLOWED_ATTRIBUTES.items()}
+    for tag, names in ATTRIBUTES.items():
+        attributes.setdefault(tag, set()).update(names)
+    attributes["*"].add("class")
+    for level in range(1, 7):
+        attributes.setdefault(f"h{level}", set()).add("id")
+    for tag in ("th", "td"):
+        attributes.setdefault(tag, set()).add("style")
+    attributes["input"] = {"type", "disabled", "checked"}
+    return nh3.clean(
+        source,
+        tags=nh3.ALLOWED_TAGS | TAGS | {"input"},
+        attributes=attributes,
+        filter_style_properties={"text-align"},
+        url_schemes={*SCHEMES, "data"},
+        url_relative=_only_anchors,
+        attribute_filter=_kept,
+    )
+
+
+class _Renderer(IPythonRenderer):
+    """nbconvert's renderer, in which a picture that isn't there is told instead of raising."""
+
+    def image(self, text: str, url: str, title: str | None = None) -> str:
+        prefix, _, name = url.partition("attachment:")
+        if not prefix and name:
+            known = [key for key in (name, unquote(name)) if key in self.attachments]
+            if not known:
+                return f"<em>(The picture {html.escape(unquote(name)[:100])} is not here.)</em>"
+            url = f"attachment:{known[0]}"
+        return super().image(text, url, title)
+
+
+@pass_context
+def markdown2html(context: Context, source: str) -> str:
+    """Markdown as HTML, for pages made from submissions: nbconvert's filter of this name, cleaned."""
+    attachments = context.get("cell", {}).get("attachments", {})
+    try:
+        renderer = _Renderer(escape=False, attachments=attachments)
+        rendered = MarkdownWithMath(renderer=renderer).render(source)
+    except Exception:
+        # what a student writes can be nested more deeply than the renderer can go
+        rendered = f"<pre>{html.escape(source)}</pre>"
+    return _clean_page(rendered)
+
+
+class _Links(IPythonRenderer):
+    """Collects where links and pictures lead, decoded as on a page."""
+
+    def __init__(self) -> None:
+        super().__init__(escape=False)
+        self.found: list[str] = []
+
+    def link(self, text: str, url: str, title: str | None = None) -> str:
+        self.found.append(url)
+        return text
+
+    def image(self, text: str, url: str, title: str | None = None) -> str:
+        self.found.append(url)
+        return text
+
+
+def has_forbidden_link(markdown: str) -> bool:
+    """Whether a link or picture leads to anything but the web, mail, an attachment or a relative path.
+
+    What can't be rendered is taken for forbidden.
+    """
+    links = _Links()
+    try:
+        MarkdownWithMath(renderer=links).render(markdown)
+    except Exception:
+        return True
+
+    def is_forbidden(url: str) -> bool:
+        tag = f'<a href="{html.escape(html.unescape(url))}">x</a>'
+        return "href" not in nh3.clean(tag, url_schemes={*SCHEMES, "attachment"})
+
+    return any(is_forbidden(url) for url in links.found)

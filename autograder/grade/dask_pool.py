@@ -1,0 +1,170 @@
+"""Examining submissions on many machines: a dask.distributed cluster.
+
+Its workers need what requirements.txt installs, and nothing else: this package travels to them as a zip
+file. They examine; the coordinating process alone reads submissions and writes results.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+import threading
+import zipfile
+from collections.abc import Callable, Mapping
+from concurrent.futures import CancelledError, Future
+from pathlib import Path
+from typing import Any
+
+from distributed import Client
+from distributed.comm import CommClosedError
+from distributed.scheduler import KilledWorker
+from nbformat import NotebookNode
+
+from autograder.catalogue import ROOT
+from autograder.errors import WorkerPoolError
+from autograder.grade.examine import Limits, examined
+from autograder.grade.submission import Submission
+from autograder.grade.worker_pool import Task
+from autograder.kernels import sandbox
+
+CONNECT_SECONDS = 15
+# what the result of an examination depends on
+SAME_VERSION = ("ipykernel", "jupyter_client", "nbformat", "nbgrader", "nh3", "numpy", "torch")
+_one_kernel = threading.Lock()
+
+
+def _examine(paper: dict, submission: Submission, limits: Limits) -> NotebookNode:
+    """In a worker: examine a submission, one at a time."""
+    limits = dataclasses.replace(limits, room=not sandbox.why_not())
+    with _one_kernel:
+        return examined(paper, submission, limits)
+
+
+def _twice(ask: Callable[[], Any]) -> Any:
+    """Ask all workers for something; should one end meanwhile, once more, those that are left."""
+    try:
+        return ask()
+    except (CommClosedError, KeyError):
+        return ask()
+
+
+class ClusterCrew:
+    """The workers of a Dask cluster, as a crew (see `workers`).
+
+    Args:
+        address: the scheduler's, like tcp://host:8786.
+        papers: by exercise, from `papers.paper`.
+        limits: what a submission may take.
+        require_sandbox: refuse workers that cannot give kernels a room of their own.
+
+    Raises:
+        WorkerPoolError: no scheduler answers, or a worker is not fit.
+    """
+
+    # the last comes when everybody who held a paper is gone
+    deaths = (KilledWorker, CancelledError)
+
+    def __init__(
+        self, address: str, papers: Mapping[str, dict], limits: Limits, require_sandbox: bool
+    ) -> None:
+        self._papers, self._limits = papers, limits
+        try:
+            self._client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise WorkerPoolError(
+                f"No Dask scheduler answers at {address} ({error}). Start one with `dask scheduler`, and "
+                "workers with `dask worker ADDRESS --nthreads 1`."
+            ) from error
+        try:
+            _twice(lambda: self._prepare(require_sandbox))
+        except BaseException:
+            self._client.close()
+            raise
+        # a worker has one submission in hand and one in wait
+        self.room = 2 * len(self._client.scheduler_info(n_workers=-1)["workers"])
+
+    def _prepare(self, require_sandbox: bool) -> None:
+        """Look whether the workers are fit, and send them this package."""
+        if not self._client.scheduler_info(n_workers=-1)["workers"]:
+            raise WorkerPoolError(
+                "The Dask cluster has no workers yet: start some with `dask worker ADDRESS --nthreads 1`."
+            )
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "autograder-package.zip")
+            with zipfile.ZipFile(path, "w") as file:
+                for source in sorted((ROOT / "autograder").rglob("*.py")):
+                    file.write(source, source.relative_to(ROOT).as_posix())
+            self._refuse_other_versions()
+            self._client.run(_forgetting())
+            self._client.upload_file(str(path))
+        for worker, reason in self._client.run(sandbox.why_not).items():
+            if reason:
+                sandbox.warn(f"worker {worker}: {reason}", require_sandbox)
+
+    def _refuse_other_versions(self) -> None:
+        """A worker with another torch would give other numbers."""
+        found = self._client.get_versions(check=False, packages=list(SAME_VERSION))
+        own = _plain(found["client"]["packages"])
+        for worker, other in found["workers"].items():
+            theirs = _plain(other["packages"])
+            unlike = [f"{k} {theirs[k]}, not {own[k]}" for k in own if theirs[k] != own[k]]
+            if unlike:
+                raise WorkerPoolError(
+                    f"The worker {worker} has other versions than this process: {'; '.join(unlike)}. "
+                    "Install requirements.txt there, or stop that worker."
+                )
+
+    def start(self) -> None:
+        """Begin, also after `stop`."""
+        # a submission that ends its worker is not to end three more before we hear of it
+        self._usual = self._allow_failures(0)
+        self._executor = self._client.get_executor()
+        self._scattered = {
+            name: _twice(
+                lambda paper=paper: self._client.scatter(paper, broadcast=True, hash=False)
+            )
+            for name, paper in self._papers.items()
+        }
+
+    def submit(self, task: Task) -> Future:
+        """Have a submission examined."""
+        paper = self._scattered[task.exercise]
+        return self._executor.submit(_examine, paper, task.submission, self._limits)
+
+    def stop(self) -> None:
+        """End what runs."""
+        self._executor.shutdown(wait=False)
+        self._allow_failures(self._usual)
+
+    def _allow_failures(self, number: int) -> int:
+        """Set how often a task may end a worker before we hear of it; returns the number before."""
+
+        def exchange(dask_scheduler: Any = None) -> int:
+            before, dask_scheduler.allowed_failures = dask_scheduler.allowed_failures, number
+            return before
+
+        return self._client.run_on_scheduler(exchange)
+
+    def __enter__(self) -> ClusterCrew:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+
+
+def _forgetting() -> Callable[[], None]:
+    """A function that lets a worker forget this package as it was sent to it before."""
+
+    def forget() -> None:
+        import sys
+
+        for name in [name for name in sys.modules if name.split(".")[0] == "autograder"]:
+            del sys.modules[name]
+
+    return forget
+
+
+def _plain(packages: dict) -> dict[str, str]:
+    """The versions that matter, without what builds of one version add."""
+    found = {name: str(packages[name]).partition("+")[0] for name in SAME_VERSION}
+    return {"python": ".".join(packages["python"].split(".")[:2]), **found}
