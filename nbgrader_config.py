@@ -6,7 +6,6 @@ from pathlib import Path
 
 from nbconvert.preprocessors import CSSHTMLHeaderPreprocessor
 from nbgrader.preprocessors import (
-    AssignLatePenalties,
     CheckCellMetadata,
     ClearHiddenTests,
     ClearMarkScheme,
@@ -14,21 +13,31 @@ from nbgrader.preprocessors import (
     ClearSolutions,
     ComputeChecksums,
     GetGrades,
-    IgnorePattern,
     IncludeHeaderFooter,
-    LimitOutput,
+    InstantiateTests,
     LockCells,
-    SaveAutoGrades,
     SaveCells,
 )
 from nbgrader.server_extensions import formgrader
 
 ROOT = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT))
-# nbgrader shells out to alembic, which stands beside this Python
-os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
-from autograder.build.generate import Autotests, Stamp  # noqa: E402
+
+def prepend(variable: str, folder: Path) -> None:
+    """Put a folder first in an environment variable, once however often this file is read."""
+    others = [
+        p for p in os.environ.get(variable, "").split(os.pathsep) if p not in ("", str(folder))
+    ]
+    os.environ[variable] = os.pathsep.join([str(folder), *others])
+
+
+# nbgrader shells out to alembic, which stands beside this Python
+prepend("PATH", Path(sys.executable).parent)
+# the kernel that nbgrader's InstantiateTests starts imports this package (see autotests.yml)
+prepend("PYTHONPATH", ROOT)
+
+from autograder.build.nbgrader_steps import FormatChecks, Stamp  # noqa: E402
 from autograder.display.cleaning import markdown2html  # noqa: E402
 from autograder.display.mathml import Formulas  # noqa: E402
 from autograder.grade.exchange import (  # noqa: E402
@@ -37,8 +46,9 @@ from autograder.grade.exchange import (  # noqa: E402
     ReleaseAssignment,
     Submit,
 )
-from autograder.grade.nbgrader_steps import SealedExecute  # noqa: E402
-from autograder.grade.sanitize import Rebuild  # noqa: E402
+from autograder.grade.verdicts import Verdicts  # noqa: E402
+from autograder.nbgrader_adapter import install  # noqa: E402
+from autograder.runtime.compare import TO_DO  # noqa: E402
 
 c = get_config()  # noqa: F821
 
@@ -58,36 +68,41 @@ c.ExchangeFactory.submit = Submit
 c.ExchangeFactory.collect = Collect
 c.Exchange.root = str(ROOT / "course" / "exchange")
 
+# The grader's own settings; `python -m autograder grade --help` and autograder/settings.py explain them.
+# c.Grader.memory_mb = 2000
+# c.Grader.grade_cell_seconds = 10
+# c.Grader.python = "/path/to/another/environment/bin/python"
+# c.Grader.weights = {"ch2_scaled_dot_product": 2}
+# c.Grader.allowed = {"ch2_scaled_dot_product": ["scaled_dot_product_attention"]}
+
 c.ClearSolutions.code_stub = {
-    "python": 'raise NotImplementedError("To do: put your code in place of this line, then run the cell.")'
+    "python": f'raise NotImplementedError("{TO_DO}: put your code in place of this line, then run the cell.")'
 }
 c.ClearSolutions.text_stub = "YOUR ANSWER HERE"
 c.GenerateAssignment.preprocessors = [
     IncludeHeaderFooter,
-    Autotests,
+    InstantiateTests,
+    # before the gradebook: what this removes is only there for the step above
+    ClearHiddenTests,
+    FormatChecks,
     LockCells,
     ClearSolutions,
     ClearOutput,
     CheckCellMetadata,
     ComputeChecksums,
     SaveCells,
-    ClearHiddenTests,
     ClearMarkScheme,
     ComputeChecksums,
     CheckCellMetadata,
     Stamp,
 ]
-c.Autograde.sanitize_preprocessors = [Rebuild, CheckCellMetadata]
-c.Autograde.autograde_preprocessors = [
-    SealedExecute,
-    IgnorePattern,
-    LimitOutput,
-    SaveAutoGrades,
-    AssignLatePenalties,
-]
+c.Stamp.root = str(ROOT)
+# nbgrader autograde and formgrader grade as `python -m autograder grade` does
+install()
 c.GenerateFeedback.preprocessors = [GetGrades, CSSHTMLHeaderPreprocessor]
 # feedback and formgrader open with no network
-c.HTMLExporter.preprocessors = [Formulas]
+c.HTMLExporter.preprocessors = [Verdicts, Formulas]
+c.Verdicts.root = str(ROOT)
 c.HTMLExporter.filters = {"markdown2html": markdown2html}
 c.HTMLExporter.extra_template_basedirs = [
     str(ROOT / "autograder" / "display" / "templates"),

@@ -8,11 +8,8 @@ import os
 import re
 import urllib.parse
 from dataclasses import dataclass
+from pathlib import Path
 
-from autograder.catalogue import ROOT
-
-BOOK = ROOT / "book"
-BUILT_BOOK = ROOT / "_build" / "html"
 LABELLED = re.compile(r"^\((?P<label>[\w-]+)\)=\n+#+ +(?P<title>.+)$", flags=re.MULTILINE)
 
 
@@ -46,12 +43,15 @@ def book_url() -> str:
     return os.environ.get("BOOK_URL", "")
 
 
-def readings() -> dict[str, str]:
-    """What a student is told to read, by label: the place, and its address where that is known."""
+def readings(root: Path) -> dict[str, str]:
+    """What a student is told to read, by label: the place, and its address where that is known.
+
+    root: the course's folder.
+    """
     book = book_url()
     return {
         label: f"{section.place}: {section.address(book)}" if book else section.place
-        for label, section in book_sections().items()
+        for label, section in book_sections(root).items()
     }
 
 
@@ -76,10 +76,10 @@ def _plain(title: str) -> str:
 
 
 @functools.cache
-def book_sections() -> dict[str, Section]:
-    """All labelled sections of the book: label -> section."""
+def book_sections(root: Path) -> dict[str, Section]:
+    """All labelled sections of a course's book: label -> section."""
     return {
         found["label"]: Section(found["label"], _plain(found["title"].strip()), path.stem)
-        for path in sorted(BOOK.glob("*.md"))
+        for path in sorted((root / "book").glob("*.md"))
         for found in LABELLED.finditer(path.read_text(encoding="utf-8"))
     }

@@ -7,16 +7,15 @@ an instructor what the class misunderstood.
 from __future__ import annotations
 
 import ast
-import importlib
+import functools
+import importlib.util
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from autograder.course import Exercise
 from autograder.errors import CatalogueError
-
-ROOT = Path(__file__).resolve().parent.parent
-SOLUTIONS = ROOT / "solutions"
 
 
 @dataclass(frozen=True)
@@ -47,38 +46,33 @@ class Alternative:
     source: str
 
 
-def exercise_names() -> list[str]:
-    """Names of all exercises in course order."""
-    return sorted(path.stem for path in SOLUTIONS.glob("ch*.py"))
+@functools.lru_cache(maxsize=64)
+def _module(path: Path, changed: int) -> ModuleType:
+    """A catalogue's module; changed: when the file was, so that an edited one is read again."""
+    spec = importlib.util.spec_from_file_location(f"catalogue_{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def solution_path(exercise: str) -> Path:
-    """The reference solution's file; CatalogueError when there is no such exercise."""
-    path = SOLUTIONS / f"{exercise}.py"
+def _catalogue(exercise: Exercise) -> ModuleType:
+    path = exercise.catalogue
     if not path.is_file():
-        known = ", ".join(exercise_names())
-        raise CatalogueError(f"There is no exercise {exercise!r}. Known exercises: {known}.")
-    return path
+        raise CatalogueError(f"{path.relative_to(exercise.root)} is missing.")
+    return _module(path, path.stat().st_mtime_ns)
 
 
-def _catalogue(exercise: str) -> ModuleType:
-    path = SOLUTIONS / "catalogue" / f"{exercise}.py"
-    if not path.is_file():
-        raise CatalogueError(f"solutions/catalogue/{exercise}.py is missing.")
-    return importlib.import_module(f"solutions.catalogue.{exercise}")
-
-
-def mistakes(exercise: str) -> list[Mistake]:
+def mistakes(exercise: Exercise) -> list[Mistake]:
     """The exercise's catalogue of known mistakes."""
     return list(_catalogue(exercise).MISTAKES)
 
 
-def alternatives(exercise: str) -> list[Alternative]:
+def alternatives(exercise: Exercise) -> list[Alternative]:
     """The exercise's catalogue of correct solutions in other styles."""
     return list(_catalogue(exercise).ALTERNATIVES)
 
 
-def sections(exercise: str) -> dict[str, str]:
+def sections(exercise: Exercise) -> dict[str, str]:
     """The section of the book to read again, by grade cell: grade_id -> label."""
     return dict(_catalogue(exercise).SECTIONS)
 
@@ -149,3 +143,17 @@ def with_answers(program: str, answers: dict[str, str]) -> str:
     for name, text in answers.items():
         program = program.replace(definition_source(program, name), text, 1)
     return program
+
+
+def depends_on(program: str, name: str) -> set[str]:
+    """The answers of a program that use an answer, directly or through others, itself included."""
+    uses = {answer: names_in(definition_source(program, answer)) for answer in definitions(program)}
+    found = {name}
+    while more := {answer for answer, names in uses.items() if names & found} - found:
+        found |= more
+    return found
+
+
+def names_in(source: str) -> set[str]:
+    """The names that a piece of code uses."""
+    return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}

@@ -45,6 +45,10 @@ class BookError(CourseError):
     """The book has not been built, or does not build."""
 
 
+class ResultError(CourseError):
+    """A stored result is damaged, or was written by another version of the grader."""
+
+
 class OutputError(CourseError):
     """A file or folder that a command writes to can't be written."""
 

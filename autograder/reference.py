@@ -1,13 +1,13 @@
 """What is expected: the reference solution and its known mistakes, evaluated on drawn inputs.
 
-Runs in a process of its own (`python -m autograder.reference`, a JSON job on standard input) that has
-ended before any student's code runs, so that no submission can reach it.
+In: an exercise, its grade cells and seeds. Out: per line and draw the inputs, the expected value and
+what every known mistake gives. All of it runs in a process of its own (`python -m
+autograder.reference`, a JSON job on standard input) that has ended before any student's code runs, so
+that no submission can reach it.
 """
 
 from __future__ import annotations
 
-import ast
-import collections
 import functools
 import json
 import os
@@ -15,22 +15,86 @@ import subprocess
 import sys
 import warnings
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from autograder.catalogue import (
-    ROOT,
-    CatalogueError,
+    depends_on,
     mistake_answers,
     mistakes,
-    solution_path,
+    names_in,
     with_answers,
 )
-from autograder.runtime import autotest
+from autograder.course import PACKAGE_ROOT, Exercise
+from autograder.errors import CatalogueError
+from autograder.runtime.compare import Expected, judge, summary
+from autograder.runtime.draw import Draw
+from autograder.runtime.evaluate import Evaluation, evaluate
+from autograder.runtime.grade_cell import (
+    Agreement,
+    Check,
+    GradeCell,
+    checks_with_inputs,
+    parse_cell,
+)
+from autograder.runtime.messages import describe
+from autograder.runtime.mistakes import Fingerprint, fingerprint
+from autograder.runtime.plain_data import Error, Unsupported, decode, encode, restore
 
 DRAWS = 3
-VARIETY_SEEDS = 200
-VARIETY_SHARE = 0.05
+ERROR_MARK = "CatalogueError: "
+
+
+@dataclass(frozen=True)
+class ExpectedDraw:
+    """One line on one draw.
+
+    inputs: as JSON, by name, those that the expression names; expected: JSON for `Expected.read`;
+    right: the expected value's fingerprint; mistakes: of those that give another value, by name.
+    """
+
+    inputs: Mapping[str, dict]
+    parameter_seed: int
+    expected: Mapping[str, Any]
+    right: Fingerprint
+    mistakes: Mapping[str, Fingerprint]
+
+
+@dataclass(frozen=True)
+class ExpectedLine:
+    """One autotest line of a grade cell."""
+
+    expression: str
+    points: float
+    draws: tuple[ExpectedDraw, ...]
+    agreement: Agreement | None = None
+
+    @staticmethod
+    def read(data: dict) -> ExpectedLine:
+        """From JSON."""
+        draws = tuple(ExpectedDraw(**draw) for draw in data["draws"])
+        agreement = data["agreement"] and Agreement(**data["agreement"])
+        return ExpectedLine(data["expression"], data["points"], draws, agreement)
+
+
+@dataclass(frozen=True)
+class ExpectedCell:
+    """One grade cell; forbidden: what its expressions may not call."""
+
+    forbidden: tuple[str, ...]
+    lines: tuple[ExpectedLine, ...]
+
+    @staticmethod
+    def read(data: dict) -> ExpectedCell:
+        """From JSON."""
+        return ExpectedCell(tuple(data["forbidden"]), tuple(map(ExpectedLine.read, data["lines"])))
+
+
+def place(exercise: Exercise, grade_id: str) -> str:
+    """A grade cell as error messages name it."""
+    return f"solutions/{exercise.name}.py, cell {grade_id}"
 
 
 @functools.lru_cache(maxsize=256)
@@ -41,227 +105,174 @@ def definitions(program: str) -> dict[str, Any]:
     return names
 
 
-def _used(expression: str, inputs: dict[str, Any]) -> dict[str, Any]:
-    words = {n.id for n in ast.walk(ast.parse(expression)) if isinstance(n, ast.Name)}
-    return {name: value for name, value in inputs.items() if name in words}
+def draws_of(
+    where: str, cell: GradeCell, seeds: Sequence[int], grade_id: str
+) -> tuple[Draw, Iterator[tuple[Check, dict[str, Any]]]]:
+    """A grade cell's draw under some seeds, and its checks with the inputs drawn.
 
-
-def _expected(where: str, program: str, line: dict, inputs: dict, seed: int) -> dict:
-    if "truth" in line:
-        if not isinstance(inputs.get(line["truth"]), list):
-            raise CatalogueError(f"{where}: agreement needs a drawn list {line['truth']!r}.")
-        value = autotest.encode(inputs[line["truth"]])
-        return {"value": value, "parameters": [], "share": line["share"]}
-    names = {**definitions(program), **autotest.HELPERS, **inputs}
-    result = autotest.evaluate(line["expression"], names, seed)
-    value = result["value"]
-    if value["kind"] in ("error", "unsupported"):
-        raise CatalogueError(
-            f"{where}: the reference solution gives {autotest.describe(value)} for "
-            f"`{line['expression']}`. An autotest must return plain data: arrays, numbers, text or "
-            "containers of them. Mend the solution or the line."
-        )
-    return {"value": value, "parameters": result["parameters"]}
-
-
-def cell_values(exercise: str, grade_id: str, source: str, seeds: Sequence[Sequence[int]]) -> dict:
-    """Inputs, expected values and the mistakes' fingerprints of one grade cell on several draws.
-
-    seeds: for every draw the words that seed it; the cell's name is added. Returns {"forbidden",
-    "lines": [{"expression", "points", "draws": [{"inputs", "parameter_seed", "expected",
-    "mistakes"}]}]}.
+    where: names the cell in a CatalogueError, when an input statement raises.
     """
-    program = solution_path(exercise).read_text(encoding="utf-8")
-    where = f"solutions/{exercise}.py, cell {grade_id}"
-    forbidden, steps = autotest.parse_cell(source)
+
+    def checks() -> Iterator[tuple[Check, dict[str, Any]]]:
+        try:
+            yield from checks_with_inputs(cell, draw)
+        except CatalogueError:
+            raise
+        except Exception as error:
+            raise CatalogueError(
+                f"{where}: an input statement raised {type(error).__name__}: {error}"
+            ) from error
+
+    draw = Draw(*seeds, zlib.crc32(grade_id.encode()))
+    return draw, checks()
+
+
+def expected_value(where: str, program: str, check: Check, inputs: dict, seed: int) -> dict:
+    """What the reference gives for a check, as JSON for `Expected.read`."""
+    if check.agreement:
+        targets = inputs.get(check.agreement.targets)
+        if not isinstance(targets, list):
+            raise CatalogueError(
+                f"{where}: agreement needs a drawn list {check.agreement.targets!r}."
+            )
+        return {"value": encode(targets), "parameters": [], "share": check.agreement.share}
+    result = evaluate(check.expression, definitions(program), inputs, seed)
+    value = decode(result["value"])
+    if isinstance(value, Error | Unsupported):
+        raise CatalogueError(
+            f"{where}: the reference solution gives {describe(summary(value))} for "
+            f"`{check.expression}`. An autotest must return plain data: arrays, numbers, text or "
+            "containers of them. Correct the solution or the line."
+        )
+    return {"value": result["value"], "parameters": result["parameters"]}
+
+
+def expected_cell(
+    exercise: Exercise, grade_id: str, source: str, seeds: Sequence[Sequence[int]]
+) -> ExpectedCell:
+    """Inputs, expected values and the mistakes' fingerprints of one grade cell.
+
+    seeds: for every draw the integers that seed it; the cell's name is added.
+    """
+    program = exercise.program()
+    where = place(exercise, grade_id)
+    cell = parse_cell(source)
     wrong = {
         mistake.name: with_answers(program, mistake_answers(program, mistake))
         for mistake in mistakes(exercise)
     }
-    lines = [{**step, "draws": []} for step in steps if isinstance(step, dict)]
+    # a mistake can only change lines that name what depends on its answer
+    affected = {
+        mistake.name: depends_on(program, mistake.function) for mistake in mistakes(exercise)
+    }
+    draws: list[list[ExpectedDraw]] = [[] for _ in cell.checks]
     for words in seeds:
-        draw = autotest.Draw(*words, zlib.crc32(grade_id.encode()))
-        seed = draw.parameter_seed
-        # one pass for every program, because each evaluation needs inputs that nobody has changed
-        for number, (line, inputs) in enumerate(_run(where, steps, draw)):
-            if "truth" in line and lines[number]["draws"]:
+        draw, checks = draws_of(where, cell, words, grade_id)
+        for number, (check, inputs) in enumerate(checks):
+            if check.agreement and draws[number]:
                 continue
-            packed = {
-                name: autotest.encode(v) for name, v in _used(line["expression"], inputs).items()
-            }
-            if any(tree["kind"] == "unsupported" for tree in packed.values()):
-                raise CatalogueError(
-                    f"{where}: `{line['expression']}` uses an input that isn't plain data."
-                )
-
-            def fresh(packed: dict = packed) -> dict[str, Any]:
-                return {k: autotest.restore(autotest.decode(tree)) for k, tree in packed.items()}
-
-            expected = _expected(where, program, line, {**inputs, **fresh()}, seed)
-            right = autotest.fingerprint(autotest.decode(expected["value"]))
-            prints = {}
+            used = names_in(check.expression)
+            reached = {name: text for name, text in wrong.items() if affected[name] & used}
             # what is trained has no fingerprint
-            for name, wrong_program in ({} if "truth" in line else wrong).items():
-                names = {**definitions(wrong_program), **autotest.HELPERS, **fresh()}
-                got = autotest.evaluate(line["expression"], names, seed)
-                if not autotest.judge(expected, got)["passed"]:
-                    prints[name] = autotest.fingerprint(autotest.decode(got["value"]))
-            lines[number]["draws"].append(
-                {
-                    "inputs": packed,
-                    "parameter_seed": seed,
-                    "expected": expected,
-                    "right": right,
-                    "mistakes": prints,
-                }
-            )
-    return {"forbidden": forbidden, "lines": lines}
+            programs = {} if check.agreement else reached
+            expected = _expected_draw(where, program, programs, check, inputs, draw.parameter_seed)
+            draws[number].append(expected)
+    lines = zip(cell.checks, draws, strict=True)
+    return ExpectedCell(
+        cell.forbidden,
+        tuple(ExpectedLine(c.expression, c.points, tuple(d), c.agreement) for c, d in lines),
+    )
 
 
-def _run(where: str, steps: Sequence[str | dict], draw: autotest.Draw) -> Any:
-    try:
-        yield from autotest.lines_with_inputs(steps, draw)
-    except CatalogueError:
-        raise
-    except Exception as error:
-        raise CatalogueError(
-            f"{where}: an input statement raised {type(error).__name__}: {error}"
-        ) from error
+def _expected_draw(
+    where: str,
+    program: str,
+    wrong_programs: Mapping[str, str],
+    check: Check,
+    inputs: dict[str, Any],
+    seed: int,
+) -> ExpectedDraw:
+    used = names_in(check.expression)
+    packed = {name: encode(value) for name, value in inputs.items() if name in used}
+    if any(tree["kind"] == "unsupported" for tree in packed.values()):
+        raise CatalogueError(f"{where}: `{check.expression}` uses an input that isn't plain data.")
+
+    def fresh() -> dict[str, Any]:
+        """Inputs that no program has changed."""
+        return {name: restore(decode(tree)) for name, tree in packed.items()}
+
+    expected = expected_value(where, program, check, {**inputs, **fresh()}, seed)
+    wanted = Expected.read(expected)
+    prints = {}
+    for name, wrong_program in wrong_programs.items():
+        got = evaluate(check.expression, definitions(wrong_program), fresh(), seed)
+        evaluation = Evaluation.read(got)
+        if judge(wanted, evaluation) is not None:
+            prints[name] = fingerprint(evaluation.value)
+    return ExpectedDraw(packed, seed, expected, fingerprint(wanted.value), prints)
 
 
-def check_variety(exercise: str, grade_id: str, source: str) -> None:
-    """Refuse an autotest that often gives the same value: it could be answered by a constant."""
-    program = solution_path(exercise).read_text(encoding="utf-8")
-    where = f"solutions/{exercise}.py, cell {grade_id}"
-    _, steps = autotest.parse_cell(source)
-    counts: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
-    for seed in range(VARIETY_SEEDS):
-        draw = autotest.Draw(seed, zlib.crc32(grade_id.encode()))
-        for line, inputs in _run(where, steps, draw):
-            expected = _expected(where, program, line, inputs, draw.parameter_seed)
-            value = autotest.fingerprint(autotest.decode(expected["value"]))
-            counts[line["expression"]][tuple(value)] += 1
-    for expression, counter in counts.items():
-        share = counter.most_common(1)[0][1] / VARIETY_SEEDS
-        if share > VARIETY_SHARE:
-            raise CatalogueError(
-                f"{where}: `{expression}` gives the same value under {share:.0%} of {VARIETY_SEEDS} "
-                f"seeds (at most {VARIETY_SHARE:.0%} are allowed): a constant would pass. Return more "
-                "data: the results for several drawn inputs, not one bit."
-            )
-
-
-def check_catalogue(exercise: str, cells: dict[str, dict]) -> None:
-    """Refuse a mistake that its cell doesn't catch, or that can't be told from another.
-
-    cells: `cell_values` by grade_id.
-    """
-    where = f"solutions/catalogue/{exercise}.py"
-    for mistake in mistakes(exercise):
-        if mistake.cell not in cells:
-            raise CatalogueError(
-                f"{where}: mistake {mistake.name!r} names no grade cell: {mistake.cell!r}."
-            )
-        lines = [
-            {
-                "passed": mistake.name not in draw["mistakes"],
-                "fingerprint": draw["mistakes"].get(mistake.name, draw["right"]),
-                "mistakes": draw["mistakes"],
-            }
-            for line in cells[mistake.cell]["lines"]
-            for draw in line["draws"]
-        ]
-        if all(line["passed"] for line in lines):
-            raise CatalogueError(f"{where}: cell {mistake.cell} doesn't catch {mistake.name!r}.")
-        own = [other.name for other in mistakes(exercise) if other.cell == mistake.cell]
-        if autotest.recognise(lines, own, known=()) != mistake.name:
-            twins = [
-                other.name
-                for other in mistakes(exercise)
-                if other is not mistake
-                and other.cell == mistake.cell
-                and all(
-                    (other.name in line["mistakes"]) is (not line["passed"])
-                    and (
-                        line["passed"]
-                        or autotest.same_fingerprint(
-                            line["mistakes"][other.name], line["fingerprint"]
-                        )
-                    )
-                    for line in lines
-                )
-            ]
-            raise CatalogueError(
-                f"{where}: in cell {mistake.cell} no line tells {mistake.name!r} from "
-                f"{', '.join(map(repr, twins))}. Merge them into one mistake with two causes, or add "
-                "a line that separates them."
-            )
-
-
-def check_certainty(exercise: str, cells: dict[str, dict]) -> None:
-    """Refuse a line that catches a mistake under some seeds only: who is told would be a matter of luck.
-
-    cells: `cell_values` by grade_id.
-    """
-    for name, cell in cells.items():
-        for line in cell["lines"]:
-            draws = line["draws"]
-            caught = collections.Counter(wrong for draw in draws for wrong in draw["mistakes"])
-            for wrong, count in caught.items():
-                if count < len(draws):
-                    raise CatalogueError(
-                        f"solutions/{exercise}.py, cell {name}: `{line['expression']}` shows the mistake "
-                        f"{wrong!r} under {count} of {len(draws)} seeds. Draw larger sizes or more "
-                        "cases, so that it shows under every seed or under none."
-                    )
-
-
-def run_job(job: dict) -> dict:
-    """Values of all cells of a job {"exercise", "cells": {grade_id: source}, "seeds", "strict"}."""
+def prepare_process() -> None:
+    """Settings of a process that evaluates references and their mistakes."""
     import torch
 
     torch.set_num_threads(1)
     # wrong programs warn, and what they give is judged anyway
     warnings.simplefilter("ignore")
-    exercise, cells = job["exercise"], job["cells"]
-    values = {name: cell_values(exercise, name, text, job["seeds"]) for name, text in cells.items()}
-    if job["strict"]:
-        check_catalogue(exercise, values)
-        check_certainty(exercise, values)
-        for name, text in cells.items():
-            check_variety(exercise, name, text)
-    return values
 
 
-def in_own_process(
-    exercise: str, cells: dict[str, str], seeds: Sequence[Sequence[int]], strict: bool = False
-) -> dict:
-    """`run_job` in a process of its own; CatalogueError with its message when the reference is wrong."""
-    job = {
-        "exercise": exercise,
-        "cells": cells,
-        "seeds": [list(s) for s in seeds],
-        "strict": strict,
-    }
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+def expected_cells(
+    exercise: Exercise, cells: Mapping[str, str], seeds: Sequence[Sequence[int]]
+) -> dict[str, ExpectedCell]:
+    """`expected_cell` of some grade cells, evaluated in a process of its own.
+
+    cells: grade_id -> source. CatalogueError when the reference is wrong.
+    """
+    found = run_job(
+        "autograder.reference", exercise, cells=dict(cells), seeds=list(map(list, seeds))
+    )
+    return {name: ExpectedCell.read(cell) for name, cell in found.items()}
+
+
+def run_job(module: str, exercise: Exercise, **job: Any) -> Any:
+    """Run a module in a process of its own, JSON in and out; its CatalogueError is raised here."""
+    job = {"root": str(exercise.root), "exercise": exercise.name, **job}
+    paths = [str(exercise.root), str(PACKAGE_ROOT)]
     done = subprocess.run(
-        [sys.executable, "-m", "autograder.reference"],
+        [sys.executable, "-m", module],
         input=json.dumps(job),
         capture_output=True,
         text=True,
-        cwd=ROOT,
-        env=environment,
+        cwd=exercise.root,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))},
         check=False,
     )
     if done.returncode == 0:
         return json.loads(done.stdout)
     message = done.stderr.strip()
-    raise CatalogueError(message.removeprefix("CatalogueError: ") or "the reference process died")
+    if ERROR_MARK in message:
+        raise CatalogueError(message.rpartition(ERROR_MARK)[2])
+    raise CatalogueError(f"The process that evaluates {exercise.name} ended: {message[-500:]}")
+
+
+def answer_job() -> dict[str, Any]:
+    """In that process: the job from standard input, with the exercise as an object."""
+    prepare_process()
+    job = json.load(sys.stdin)
+    return {**job, "exercise": Exercise(Path(job.pop("root")), job["exercise"])}
+
+
+def _main() -> None:
+    job = answer_job()
+    try:
+        found = {
+            name: asdict(expected_cell(job["exercise"], name, source, job["seeds"]))
+            for name, source in job["cells"].items()
+        }
+    except CatalogueError as error:
+        sys.exit(f"{ERROR_MARK}{error}")
+    json.dump(found, sys.stdout)
 
 
 if __name__ == "__main__":
-    try:
-        answer = json.dumps(run_job(json.load(sys.stdin)))
-    except CatalogueError as error:
-        sys.exit(f"CatalogueError: {error}")
-    sys.stdout.write(answer)
+    _main()

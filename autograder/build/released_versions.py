@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import Path
 
 from nbformat import NotebookNode
 
-from autograder.catalogue import SOLUTIONS
+from autograder.course import Exercise
+from autograder.files import write_whole
 
 
 def cell_digest(source: str) -> str:
@@ -19,13 +21,17 @@ def cell_digest(source: str) -> str:
     return hashlib.sha256("".join(source.split()).encode()).hexdigest()[:16]
 
 
-def released_versions(exercise: str) -> dict[str, list[str]]:
+def _record(exercise: Exercise) -> Path:
+    return exercise.root / "solutions" / "released" / f"{exercise.name}.json"
+
+
+def released_versions(exercise: Exercise) -> dict[str, list[str]]:
     """The digests of all versions of an exercise's locked code cells: grade_id -> digests."""
-    path = SOLUTIONS / "released" / f"{exercise}.json"
+    path = _record(exercise)
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
-def remember_released(exercise: str, release: NotebookNode) -> None:
+def remember_released(exercise: Exercise, release: NotebookNode) -> None:
     """Add the versions in a released notebook; the file is written only if there is a new one."""
     known = released_versions(exercise)
     before = json.dumps(known)
@@ -36,8 +42,4 @@ def remember_released(exercise: str, release: NotebookNode) -> None:
             if (digest := cell_digest(cell.source)) not in digests:
                 digests.append(digest)
     if json.dumps(known) != before:
-        path = SOLUTIONS / "released" / f"{exercise}.json"
-        path.parent.mkdir(exist_ok=True)
-        aside = path.with_suffix(".new")
-        aside.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-        aside.replace(path)
+        write_whole(_record(exercise), json.dumps(known, indent=1, sort_keys=True) + "\n")

@@ -1,4 +1,9 @@
-"""From solutions/*.py (py:percent) to nbgrader source notebooks, with the checks that need no kernel."""
+"""From a solution in py:percent form to an nbgrader source notebook.
+
+In: solutions/EXERCISE.py, its catalogue and the book's headings. Out: the source notebook, with the
+solutions in it, whose autotest lines have no answers yet. Everything that can be refused without
+running the solution is refused here.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +15,16 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.book_index import readings
-from autograder.catalogue import (
-    ROOT,
-    CatalogueError,
-    definition_source,
-    mistakes,
-    sections,
-    solution_path,
-    without_markers,
-)
-from autograder.runtime import autotest
+from autograder.catalogue import definition_source, mistakes, sections, without_markers
+from autograder.course import Exercise
+from autograder.embedding import LOADER, packed_sources
+from autograder.errors import CatalogueError
+from autograder.exercises import given, grade_cells, is_grade_cell
+from autograder.reference import place
+from autograder.runtime.grade_cell import parse_cell
+from autograder.runtime.plain_data import pack
+from autograder.runtime.torch_internals import FORBIDDABLE
+from autograder.settings import Settings
 
 AUTOTEST_LINE = re.compile(r"^\s*#+\s*(?P<points>[\d.]+)p AUTOTEST\s+(?P<expression>.+?)\s*$")
 BUILT_SO_FAR = "# What you have built so far"
@@ -72,12 +77,8 @@ def _complete_metadata(cell: NotebookNode) -> None:
         given.pop("points", None)
 
 
-def _place(exercise: str, cell: NotebookNode) -> str:
-    return f"solutions/{exercise}.py, cell {cell.metadata.nbgrader.grade_id}"
-
-
-def _check_grade_cell(exercise: str, cell: NotebookNode) -> None:
-    where, points = _place(exercise, cell), cell.metadata.nbgrader.get("points")
+def _check_grade_cell(exercise: Exercise, cell: NotebookNode) -> None:
+    where, points = place(exercise, given(cell).grade_id), given(cell).get("points")
     if points is None:
         raise CatalogueError(f"{where}: a grade cell needs points.")
     if cell.cell_type != "code":
@@ -96,7 +97,7 @@ def _check_grade_cell(exercise: str, cell: NotebookNode) -> None:
     expressions = [expression for _, _, expression in lines]
     if len(set(expressions)) < len(expressions):
         raise CatalogueError(f"{where}: the same expression stands twice.")
-    unknown = set(autotest.parse_cell(cell.source)[0]) - set(autotest.FORBIDDABLE)
+    unknown = set(parse_cell(cell.source).forbidden) - set(FORBIDDABLE)
     if unknown:
         raise CatalogueError(f"{where}: forbid doesn't know {', '.join(sorted(unknown))}.")
 
@@ -112,17 +113,17 @@ def _locked_cell(grade_id: str, source: str) -> NotebookNode:
     return cell
 
 
-def told_to_students(exercise: str) -> dict:
+def told_to_students(exercise: Exercise) -> dict:
     """What a failed check can tell: {"mistakes": by name, "sections": where to read again, by cell}.
 
     Without the book, in a copy of the course that only grades, there is nowhere to read.
     """
-    places = readings()
+    places = readings(exercise.root)
     labels = [*(mistake.section for mistake in mistakes(exercise)), *sections(exercise).values()]
     unknown = sorted({label for label in labels if label not in places})
     if places and unknown:
         raise CatalogueError(
-            f"solutions/catalogue/{exercise}.py sends students to {', '.join(map(repr, unknown))}: no "
+            f"solutions/catalogue/{exercise.name}.py sends students to {', '.join(map(repr, unknown))}: no "
             "section of the book has that label."
         )
     return {
@@ -140,29 +141,37 @@ def told_to_students(exercise: str) -> dict:
     }
 
 
-def checker_cell(exercise: str) -> NotebookNode:
+def checker_cell(exercise: Exercise) -> NotebookNode:
     """The locked cell that carries the course's checks and what they tell, packed."""
-    program = (ROOT / "autograder" / "runtime" / "autotest.py").read_text(encoding="utf-8")
-    source = f"""{CHECKER_NOTE}def install_checks(program, course):
-    import base64, json, types, zlib
-
-    module = types.ModuleType("autotest")
-    source = json.loads(zlib.decompress(base64.b85decode(program)))
-    exec(compile(source, "autotest.py", "exec"), module.__dict__)
-    module.install(course)
-
-
-install_checks("{autotest.pack(program)}", "{autotest.pack(told_to_students(exercise))}")"""
+    told = pack(told_to_students(exercise))
+    source = f'{CHECKER_NOTE}{LOADER}\n\nload_checks("{packed_sources()}").install_packed("{told}")'
     return _locked_cell("checker", source)
 
 
-def _inline_imports(program: str) -> tuple[str, str]:
+def _apply_settings(exercise: Exercise, cell: NotebookNode, settings: Settings) -> None:
+    """Multiply a grade cell's points by its weight, and allow what the instructor allows."""
+    weight = settings.weight(exercise.name, given(cell).grade_id)
+    if weight != 1:
+        given(cell).points = given(cell).points * weight
+    lines = []
+    for line in cell.source.split("\n"):
+        if weight != 1 and (match := AUTOTEST_LINE.match(line)):
+            line = f"### {float(match['points']) * weight:g}p AUTOTEST {match['expression']}"
+        if line.startswith("forbid(") and exercise.name in settings.allowed:
+            allowed = settings.allowed[exercise.name]
+            kept = [name for name in parse_cell(line).forbidden if name not in allowed]
+            line = f"forbid({', '.join(map(repr, kept))})" if kept else ""
+        lines.append(line)
+    cell.source = "\n".join(lines)
+
+
+def _inline_imports(exercise: Exercise, program: str) -> tuple[str, str]:
     """Split an imports cell into its own imports and the code that `from solutions...` names."""
     kept, inlined = [], []
     for node in ast.parse(program).body:
         module = getattr(node, "module", "") or ""
         if isinstance(node, ast.ImportFrom) and module.startswith("solutions."):
-            earlier = solution_path(module.removeprefix("solutions.")).read_text(encoding="utf-8")
+            earlier = Exercise(exercise.root, module.removeprefix("solutions.")).program()
             for alias in node.names:
                 inlined.append(without_markers(definition_source(earlier, alias.name)))
         else:
@@ -170,36 +179,39 @@ def _inline_imports(program: str) -> tuple[str, str]:
     return "\n".join(kept), "\n\n\n".join(inlined)
 
 
-def source_notebook(exercise: str) -> NotebookNode:
+def source_notebook(exercise: Exercise, settings: Settings) -> NotebookNode:
     """The nbgrader source notebook of an exercise, with stable cell ids.
 
-    Raises CatalogueError, naming file and cell, for points that don't add up, a `;` in an autotest,
-    a grade_id used twice.
+    settings: weights and allowed functions are applied. Raises CatalogueError, naming file and cell,
+    for points that don't add up, a `;` in an autotest, a grade_id used twice.
     """
-    notebook = jupytext.read(solution_path(exercise), fmt="py:percent")
+    notebook = jupytext.read(exercise.solution, fmt="py:percent")
     cells = []
     for cell in notebook.cells:
         cell.metadata.pop("active", None)
         _complete_metadata(cell)
-        given = cell.metadata.get("nbgrader")
-        if given and given.grade:
+        own = given(cell)
+        if own.get("grade"):
             _check_grade_cell(exercise, cell)
+            _apply_settings(exercise, cell, settings)
         cells.append(cell)
-        if given and given.grade_id == "imports":
-            cell.source, earlier = _inline_imports(cell.source)
+        if own.get("grade_id") == "imports":
+            cell.source, earlier = _inline_imports(exercise, cell.source)
             if earlier:
                 cells.append(_locked_cell("built_so_far", f"{BUILT_SO_FAR}\n\n{earlier}"))
             cells.append(checker_cell(exercise))
     for number, cell in enumerate(cells):
         _complete_metadata(cell)
-        cell.id = cell.metadata.get("nbgrader", {}).get("grade_id", f"cell-{number:03d}")
+        cell.id = given(cell).get("grade_id", f"cell-{number:03d}")
     ids = [cell.id for cell in cells]
     twice = sorted({name for name in ids if ids.count(name) > 1})
     if twice:
-        raise CatalogueError(f"solutions/{exercise}.py: grade_id used twice: {', '.join(twice)}.")
+        raise CatalogueError(
+            f"solutions/{exercise.name}.py: grade_id used twice: {', '.join(twice)}."
+        )
     if "checker" not in ids:
         raise CatalogueError(
-            f"solutions/{exercise}.py: a locked cell with grade_id imports is missing."
+            f"solutions/{exercise.name}.py: a locked cell with grade_id imports is missing."
         )
     fresh = nbformat.v4.new_notebook(cells=cells)
     fresh.metadata = NotebookNode(
@@ -207,3 +219,29 @@ def source_notebook(exercise: str) -> NotebookNode:
         language_info=NotebookNode(name="python"),
     )
     return fresh
+
+
+def unanswered_cells(notebook: NotebookNode) -> dict[str, str]:
+    """The grade cells of a source notebook, without answers: grade_id -> source with check lines."""
+    return {name: as_checks(source) for name, source in grade_cells(notebook).items()}
+
+
+def for_nbgrader(exercise: Exercise, notebook: NotebookNode) -> NotebookNode:
+    """A source notebook in which nbgrader's own InstantiateTests finds the answers.
+
+    Every grade cell gets a region, which ClearHiddenTests removes again, that defines what
+    autotests.yml calls.
+    """
+    for cell in notebook.cells:
+        if is_grade_cell(cell):
+            begin = (
+                f"begin({exercise.name!r}, {given(cell).grade_id!r}, {as_checks(cell.source)!r})"
+            )
+            region = [
+                "### BEGIN HIDDEN TESTS",
+                "from autograder.build.instantiate import answer_of, begin",
+                f"draw, forbid, agreement = {begin}",
+                "### END HIDDEN TESTS",
+            ]
+            cell.source = "\n".join([*region, cell.source])
+    return notebook

@@ -1,123 +1,151 @@
-"""What grading an exercise in a class needs: the release, the class's seed, and what is expected.
+"""The answer key: what grading one exercise in one class needs, and nothing about how it is said.
 
-A paper is plain data, so that it can travel to where submissions are examined.
+It is plain data, so that it can travel to the process or machine where submissions are examined.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
-import os
 import secrets
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import nbformat
+from nbformat import NotebookNode
+
 from autograder import reference
-from autograder.book_index import book_sections, book_url
-from autograder.build.generate import grade_cells, inputs_digest, released, released_grade_cells
+from autograder.build.generate import answers_stamp
 from autograder.build.released_versions import released_versions
-from autograder.catalogue import ROOT, definitions, mistakes, sections
+from autograder.build.source_notebook import source_notebook, unanswered_cells
+from autograder.catalogue import definitions, mistakes
+from autograder.course import Course, Exercise
 from autograder.errors import ExerciseError
-from autograder.grade.sanitize import what_it_asks
+from autograder.exercises import given, grade_cells, is_answer_cell, released
+from autograder.files import digest_of, write_whole
+from autograder.reference import ExpectedCell, expected_cells
+from autograder.runtime.grade_cell import parse_cell
 
-GRADERS = (
-    "display/cleaning",
-    "grade/answer_key",
-    "grade/examine",
-    "grade/sanitize",
-    "grade/submission",
-    "kernels/sandbox",
-    "kernels/student_kernel",
-    "reference",
-    "runtime/autotest",
-    "text",
-)
+SEED_INTEGERS = 8
+# cells of the release whose code runs, but for answers and for the checker that students need
+NOT_RUN = ("checker",)
 
 
-def grader_digest(exercise: str) -> str:
-    """A digest of everything that a grade depends on, but for the submission."""
-    digest = hashlib.sha256(inputs_digest(exercise).encode())
-    for name in GRADERS:
-        digest.update((ROOT / "autograder" / f"{name}.py").read_bytes())
-    return digest.hexdigest()
+@dataclass(frozen=True)
+class AnswerKey:
+    """What a submission to an exercise is graded with.
+
+    release: the notebook that students got; cells: what is expected, by grade cell; mistake_cells: by
+    known mistake, the grade cell that is meant to catch it; answers: by answer cell, the names that it
+    defines; versions: by locked cell, digests of all that were ever released; digest: of everything here that a verdict depends on.
+    """
+
+    exercise: str
+    release: NotebookNode
+    cells: Mapping[str, ExpectedCell]
+    mistake_cells: Mapping[str, str]
+    answers: Mapping[str, tuple[str, ...]]
+    versions: Mapping[str, list[str]]
+    digest: str
+
+    def to_json(self) -> str:
+        """As text, for another process."""
+        cells = {name: asdict(cell) for name, cell in self.cells.items()}
+        return json.dumps({**vars(self), "cells": cells})
+
+    @staticmethod
+    def from_json(text: str) -> AnswerKey:
+        """From `to_json`."""
+        data = json.loads(text)
+        cells = {name: ExpectedCell.read(cell) for name, cell in data["cells"].items()}
+        release = nbformat.from_dict(data["release"])
+        return AnswerKey(**data | {"cells": cells, "release": release})
 
 
-def _write_secret(path: Path, content: object) -> None:
-    """Write JSON that only its owner may read; whole, or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_suffix(".new")
-    with os.fdopen(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        json.dump(content, file)
-    aside.replace(path)
-
-
-def class_seed(exercise: str, folder: Path, new: bool = False) -> list[int]:
+def class_seed(course: Course, exercise: Exercise, new: bool = False) -> list[int]:
     """The secret seed of an exercise in this class, drawn once and kept beside the gradebook."""
-    path = folder / "seeds.json"
+    path = course.home / "seeds.json"
     seeds = json.loads(path.read_text()) if path.exists() else {}
-    if new or exercise not in seeds:
-        seeds[exercise] = [secrets.randbits(32) for _ in range(8)]
-        _write_secret(path, seeds)
-    return seeds[exercise]
+    if new or exercise.name not in seeds:
+        seeds[exercise.name] = [secrets.randbits(32) for _ in range(SEED_INTEGERS)]
+        write_whole(path, json.dumps(seeds), mode=0o600)
+    return seeds[exercise.name]
 
 
 @functools.lru_cache(maxsize=32)
-def _values(exercise: str, path: Path, seed: tuple[int, ...], made_from: str) -> dict:
-    """The reference's values for a class, kept in a file; made_from: a digest of what they depend on."""
-    stamp = hashlib.sha256(f"{made_from} {seed}".encode()).hexdigest()
+def _kept_cells(
+    exercise: Exercise, path: Path, seed: tuple[int, ...], stamp: str
+) -> dict[str, ExpectedCell]:
+    """What is expected under a class's seed, kept in a file that only its owner may read.
+
+    stamp: a digest of what it depends on; with another one it is evaluated again.
+    """
+    made_from = digest_of([stamp, seed])
     try:
         kept = json.loads(path.read_text())
-        if kept["stamp"] == stamp:
-            return kept["values"]
+        if kept["made_from"] == made_from:
+            return {name: ExpectedCell.read(cell) for name, cell in kept["cells"].items()}
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         pass
+    source = source_notebook(exercise, Course(exercise.root).settings)
     seeds = [[*seed, number] for number in range(reference.DRAWS)]
-    values = reference.in_own_process(exercise, grade_cells(exercise), seeds)
-    _write_secret(path, {"stamp": stamp, "values": values})
-    return values
+    cells = expected_cells(exercise, unanswered_cells(source), seeds)
+    stored = {name: asdict(cell) for name, cell in cells.items()}
+    write_whole(path, json.dumps({"made_from": made_from, "cells": stored}), mode=0o600)
+    return cells
 
 
-def expected_values(exercise: str, folder: Path) -> dict:
-    """Expected values of every line of an exercise for this class, from the reference process.
-
-    Raises ExerciseError when the released exercise isn't the one in solutions/.
-    """
-    current, handed_out = grade_cells(exercise), released_grade_cells(exercise)
+def _refuse_another_release(
+    exercise: Exercise, current: Mapping[str, str], handed_out: Mapping[str, str]
+) -> None:
+    """Raise ExerciseError when the released exercise isn't the one in solutions/."""
     for name in sorted(set(current) | set(handed_out)):
         pair = (current.get(name), handed_out.get(name))
-        if None in pair or what_it_asks(pair[0]) != what_it_asks(pair[1]):
+        if None in pair or parse_cell(pair[0]).asks() != parse_cell(pair[1]).asks():
             raise ExerciseError(
-                f"{exercise}, cell {name}: solutions/{exercise}.py has changed since exercises/ was built. "
-                "Run `python -m autograder build`, or restore the solution."
+                f"{exercise.name}, cell {name}: solutions/{exercise.name}.py, or a setting in "
+                "nbgrader_config.py, has changed since exercises/ was built. Run `python -m autograder "
+                "build`, or restore it."
             )
-    seed = tuple(class_seed(exercise, folder))
-    path = folder.resolve() / "expected" / f"{exercise}.json"
-    return _values(exercise, path, seed, inputs_digest(exercise))
 
 
-def paper(exercise: str, folder: Path) -> dict:
-    """An exercise's paper for the class whose gradebook lies in a folder.
+def _code_that_runs(release: NotebookNode) -> list[str]:
+    """The locked code of a release that students' kernels execute."""
+    return [
+        cell.source
+        for cell in release.cells
+        if cell.cell_type == "code"
+        and not given(cell).get("grade")
+        and not given(cell).get("solution")
+        and given(cell).get("grade_id") not in NOT_RUN
+    ]
 
-    Returns {"exercise", "release", "versions": of its locked cells, "values", "catalogue": mistakes by name, "answers": the names that
-    each answer cell defines, "sections": the book's, by label, "section_of": the label for each grade
-    cell, "grader": a digest of all that grades depend on}; a CourseError is an instructor's error.
-    """
+
+def answer_key(course: Course, exercise: Exercise) -> AnswerKey:
+    """An exercise's answer key for a class; ExerciseError or CatalogueError for an instructor's error."""
     release = released(exercise)
-    return {
-        "exercise": exercise,
-        "release": release,
-        "versions": released_versions(exercise),
-        "values": expected_values(exercise, folder),
-        "catalogue": {mistake.name: vars(mistake) for mistake in mistakes(exercise)},
-        "answers": {
-            cell.metadata.nbgrader.grade_id: list(definitions(cell.source))
-            for cell in release.cells
-            if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("solution")
-        },
-        "sections": {
-            label: {"place": section.place, "link": section.link(book_url())}
-            for label, section in book_sections().items()
-        },
-        "section_of": sections(exercise),
-        "grader": grader_digest(exercise),
+    unanswered = unanswered_cells(source_notebook(exercise, course.settings))
+    _refuse_another_release(exercise, unanswered, grade_cells(release))
+    cells = _kept_cells(
+        exercise,
+        course.home.resolve() / "expected" / f"{exercise.name}.json",
+        tuple(class_seed(course, exercise)),
+        answers_stamp(exercise, unanswered),
+    )
+    mistake_cells = {mistake.name: mistake.cell for mistake in mistakes(exercise)}
+    answers = {
+        given(cell).grade_id: tuple(definitions(cell.source))
+        for cell in release.cells
+        if is_answer_cell(cell)
     }
+    content = [
+        {name: asdict(cell) for name, cell in cells.items()},
+        mistake_cells,
+        answers,
+        _code_that_runs(release),
+    ]
+    versions = released_versions(exercise)
+    return AnswerKey(
+        exercise.name, release, cells, mistake_cells, answers, versions, digest_of(content)
+    )

@@ -1,4 +1,4 @@
-"""Examining submissions on many machines: a dask.distributed cluster.
+"""A worker pool on many machines: a dask.distributed cluster.
 
 Its workers need what requirements.txt installs, and nothing else: this package travels to them as a zip
 file. They examine; the coordinating process alone reads submissions and writes results.
@@ -18,14 +18,15 @@ from typing import Any
 from distributed import Client
 from distributed.comm import CommClosedError
 from distributed.scheduler import KilledWorker
-from nbformat import NotebookNode
 
-from autograder.catalogue import ROOT
+from autograder.course import PACKAGE_ROOT
 from autograder.errors import WorkerPoolError
-from autograder.grade.examine import Limits, examined
+from autograder.grade.answer_key import AnswerKey
+from autograder.grade.examine import Graded, grade_submission
 from autograder.grade.submission import Submission
 from autograder.grade.worker_pool import Task
 from autograder.kernels import sandbox
+from autograder.settings import Settings
 
 CONNECT_SECONDS = 15
 # what the result of an examination depends on
@@ -33,11 +34,13 @@ SAME_VERSION = ("ipykernel", "jupyter_client", "nbformat", "nbgrader", "nh3", "n
 _one_kernel = threading.Lock()
 
 
-def _examine(paper: dict, submission: Submission, limits: Limits) -> NotebookNode:
+def _examine(key: str, submission: Submission, settings: Settings) -> Graded:
     """In a worker: examine a submission, one at a time."""
-    limits = dataclasses.replace(limits, room=not sandbox.why_not())
+    limits = dataclasses.replace(settings.limits, sandbox=not sandbox.why_not())
     with _one_kernel:
-        return examined(paper, submission, limits)
+        return grade_submission(
+            submission, AnswerKey.from_json(key), dataclasses.replace(settings, limits=limits)
+        )
 
 
 def _twice(ask: Callable[[], Any]) -> Any:
@@ -48,26 +51,30 @@ def _twice(ask: Callable[[], Any]) -> Any:
         return ask()
 
 
-class ClusterCrew:
-    """The workers of a Dask cluster, as a crew (see `workers`).
+class DaskPool:
+    """The workers of a Dask cluster, as a worker pool. A context manager.
 
     Args:
         address: the scheduler's, like tcp://host:8786.
-        papers: by exercise, from `papers.paper`.
-        limits: what a submission may take.
-        require_sandbox: refuse workers that cannot give kernels a room of their own.
+        keys: answer keys by exercise.
+        settings: the grader's.
+        require_sandbox: refuse workers that cannot make a sandbox.
 
     Raises:
         WorkerPoolError: no scheduler answers, or a worker is not fit.
     """
 
-    # the last comes when everybody who held a paper is gone
-    deaths = (KilledWorker, CancelledError)
+    # CancelledError: all workers that held a scattered answer key died
+    worker_died = (KilledWorker, CancelledError)
 
     def __init__(
-        self, address: str, papers: Mapping[str, dict], limits: Limits, require_sandbox: bool
+        self,
+        address: str,
+        keys: Mapping[str, AnswerKey],
+        settings: Settings,
+        require_sandbox: bool,
     ) -> None:
-        self._papers, self._limits = papers, limits
+        self._keys, self._settings = keys, settings
         try:
             self._client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError) as error:
@@ -81,7 +88,7 @@ class ClusterCrew:
             self._client.close()
             raise
         # a worker has one submission in hand and one in wait
-        self.room = 2 * len(self._client.scheduler_info(n_workers=-1)["workers"])
+        self.capacity = 2 * len(self._client.scheduler_info(n_workers=-1)["workers"])
 
     def _prepare(self, require_sandbox: bool) -> None:
         """Look whether the workers are fit, and send them this package."""
@@ -92,8 +99,8 @@ class ClusterCrew:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "autograder-package.zip")
             with zipfile.ZipFile(path, "w") as file:
-                for source in sorted((ROOT / "autograder").rglob("*.py")):
-                    file.write(source, source.relative_to(ROOT).as_posix())
+                for source in sorted((PACKAGE_ROOT / "autograder").rglob("*.py")):
+                    file.write(source, source.relative_to(PACKAGE_ROOT).as_posix())
             self._refuse_other_versions()
             self._client.run(_forgetting())
             self._client.upload_file(str(path))
@@ -116,20 +123,20 @@ class ClusterCrew:
 
     def start(self) -> None:
         """Begin, also after `stop`."""
-        # a submission that ends its worker is not to end three more before we hear of it
+        # hear of a dead worker at once: by default a task may end four of them first
         self._usual = self._allow_failures(0)
         self._executor = self._client.get_executor()
         self._scattered = {
             name: _twice(
-                lambda paper=paper: self._client.scatter(paper, broadcast=True, hash=False)
+                lambda key=key: self._client.scatter(key.to_json(), broadcast=True, hash=False)
             )
-            for name, paper in self._papers.items()
+            for name, key in self._keys.items()
         }
 
-    def submit(self, task: Task) -> Future:
+    def submit(self, task: Task) -> Future[Graded]:
         """Have a submission examined."""
-        paper = self._scattered[task.exercise]
-        return self._executor.submit(_examine, paper, task.submission, self._limits)
+        key = self._scattered[task.exercise]
+        return self._executor.submit(_examine, key, task.submission, self._settings)
 
     def stop(self) -> None:
         """End what runs."""
@@ -145,7 +152,7 @@ class ClusterCrew:
 
         return self._client.run_on_scheduler(exchange)
 
-    def __enter__(self) -> ClusterCrew:
+    def __enter__(self) -> DaskPool:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -165,6 +172,6 @@ def _forgetting() -> Callable[[], None]:
 
 
 def _plain(packages: dict) -> dict[str, str]:
-    """The versions that matter, without what builds of one version add."""
+    """The versions that matter, without what builds of one version add, like +cpu."""
     found = {name: str(packages[name]).partition("+")[0] for name in SAME_VERSION}
     return {"python": ".".join(packages["python"].split(".")[:2]), **found}

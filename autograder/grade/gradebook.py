@@ -1,162 +1,188 @@
-"""Recording what examined submissions got: nbgrader's steps after Execute, in one transaction each."""
+"""Writing results into nbgrader's gradebook, and into the autograded folder beside it."""
 
 from __future__ import annotations
 
 import contextlib
-import datetime
-import logging
-import stat
-import warnings
-from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
-from typing import Any
-from unittest import mock
+from typing import TYPE_CHECKING
 
 import nbformat
-import sqlalchemy
 from nbformat import NotebookNode
-from nbgrader import utils
-from nbgrader.api import Gradebook, InvalidEntry
-from nbgrader.converters import Autograde, autograde
-from nbgrader.coursedir import CourseDirectory
-from nbgrader.preprocessors import latesubmissions, saveautogrades
-from sqlalchemy.orm import scoped_session, sessionmaker
 
-from autograder.errors import GradebookError, OutputError
-from autograder.grade.nbgrader_steps import SealedExecute
+from autograder import nbgrader_adapter
+from autograder.build.released_versions import remember_released
+from autograder.course import SAMPLE_PREFIX, Course, Exercise
+from autograder.errors import ExerciseError, GradebookError
+from autograder.exercises import copied, given, is_grade_cell, released
+from autograder.files import write_whole
+from autograder.grade.examine import Graded
+from autograder.grade.result import Result
+from autograder.grade.verdicts import result_path, show_verdicts
+from autograder.grade.words import Words
+from autograder.nbgrader_adapter import Transactions, explained
+from autograder.runtime.grade_cell import parse_cell
 
-# nbgrader 0.9.6 with SQLAlchemy 2 warns at every submission, to no effect
-warnings.filterwarnings("ignore", message="Object of type <Submitted")
+if TYPE_CHECKING:
+    from nbgrader.api import Gradebook
 
-COUNT_AFTER = 100
+READ_ONLY = 0o444
 
 
-class PlainTimestamps(CourseDirectory):
-    """nbgrader's course directory, in which a time stamp that can't be read counts as none."""
+def check_release(exercise: Exercise, release: NotebookNode, gradebook: Gradebook) -> None:
+    """Refuse to grade when the gradebook's exercise isn't the released one: they must never mix."""
+    stored = gradebook.find_notebook(exercise.name, exercise.name)
+    sources = {cell.name: cell.source for cell in stored.source_cells}
+    points = {cell.name: cell.max_score for cell in stored.grade_cells}
+    for cell in filter(is_grade_cell, release.cells):
+        name = given(cell).grade_id
+        same = (
+            name in sources and parse_cell(sources[name]).asks() == parse_cell(cell.source).asks()
+        )
+        if not same or points.get(name) != given(cell).points:
+            raise ExerciseError(
+                f"{exercise.name}, cell {name}, is not the one that the gradebook knows: the exercise "
+                "has changed since it was handed out. Restore the released version under exercises/, or "
+                "run `python -m autograder grade --rerelease` to grade everybody by the new one."
+            )
 
-    @staticmethod
-    def is_readable(folder: Path) -> bool:
-        """Whether a folder has a time stamp that can be read, or none."""
-        path = folder / "timestamp.txt"
+
+def register(course: Course, exercise: Exercise, rerelease: bool = False) -> None:
+    """Make the released exercise known to the gradebook, or check that it is the one it knows.
+
+    rerelease: replace the one that it knows. Raises ExerciseError when the exercise has changed since
+    submissions to it were graded.
+    """
+    from nbgrader.api import Gradebook, MissingEntry
+
+    release = released(exercise)
+    remember_released(exercise, release)
+    name, url = exercise.name, course.db_url
+    with explained(url), Gradebook(url) as gradebook:
+        only_samples = True
+        with contextlib.suppress(MissingEntry):
+            submissions = gradebook.find_assignment(name).submissions
+            only_samples = all(s.student.id.startswith(SAMPLE_PREFIX) for s in submissions)
+            try:
+                check_release(exercise, release, gradebook)
+                return
+            except ExerciseError:
+                if not (rerelease or only_samples):
+                    raise
+                if only_samples:
+                    gradebook.remove_assignment(name)
+        gradebook.update_or_create_assignment(name)
+    with explained(url):
         try:
-            if stat.S_ISREG(path.lstat().st_mode):
-                utils.parse_utc(path.read_text(encoding="utf-8")[:100].strip())
-                return True
-        except (FileNotFoundError, NotADirectoryError):
-            return True
-        except (OSError, ValueError, OverflowError):
-            pass
-        return False
-
-    def get_existing_timestamp(self, dest_path: str) -> datetime.datetime | None:
-        """The date in a folder's timestamp.txt, if there is one."""
-        if self.is_readable(Path(dest_path)):
-            return super().get_existing_timestamp(dest_path)
-        return None
-
-
-class OpenGradebook(Gradebook):
-    """nbgrader's gradebook that stays open: opening one takes longer than what is done with it."""
-
-    _written = 0
-
-    @contextlib.contextmanager
-    def transaction(self) -> Iterator[None]:
-        """What is committed meanwhile is written at the end, all or nothing."""
-        with self.engine.begin() as connection:
-            made = sessionmaker(connection, join_transaction_mode="rollback_only", future=True)
-            self.db = scoped_session(made)
-            yield
-            self.db.remove()
-        self._written += 1
-        if self._written % COUNT_AFTER == 0:
-            # a database that has not counted its rows seeks a student's grades among everybody's
-            with self.engine.begin() as connection:
-                connection.execute(sqlalchemy.text("ANALYZE"))
-
-    def close(self) -> None:
-        """Stay open: nbgrader closes a gradebook after each step."""
-
-
-class Recorder(Autograde):
-    """nbgrader's autograde for submissions that have been examined already."""
-
-    def __init__(self, coursedir: CourseDirectory, **options: Any) -> None:
-        super().__init__(coursedir=coursedir, **options)
-        self.log.setLevel(logging.CRITICAL)
-        steps = self.autograde_preprocessors
-        after = steps[steps.index(SealedExecute) + 1 :]
-        self._steps = [step(parent=self) for step in after]
-        with explained(coursedir.db_url):
-            self._gradebook = OpenGradebook(coursedir.db_url, coursedir.course_id)
-
-    def record(self, student: str, exercise: str, graded: NotebookNode) -> None:
-        """Write an examined submission's grades, then the notebook itself.
-
-        The notebook comes last: where it is missing, a submission is graded again.
-        """
-        source = Path(self._format_source(exercise, student)) / f"{exercise}.ipynb"
-        target = Path(self._format_dest(exercise, student)) / f"{exercise}.ipynb"
-        own = {"student": student, "assignment": exercise, "notebook": exercise}
-        resources = {
-            "unique_key": exercise,
-            "output_files_dir": f"{exercise}_files",
-            "nbgrader": {**own, "db_url": self.coursedir.db_url},
-        }
-        with contextlib.ExitStack() as stack:
-            for module in (autograde, saveautogrades, latesubmissions):
-                opened = mock.patch.object(module, "Gradebook", lambda *_: self._gradebook)
-                stack.enter_context(opened)
-            stack.enter_context(explained(self.coursedir.db_url))
-            stack.enter_context(self._gradebook.transaction())
-            self.notebooks = [str(source)]
-            self.init_assignment(exercise, student)
-            notebook = graded
-            for step in self._steps:
-                notebook, resources = step.preprocess(notebook, resources)
-        aside = target.with_suffix(".new")
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            aside.write_text(nbformat.writes(notebook), encoding="utf-8")
-            aside.chmod(0o444)
-            aside.replace(target)
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                aside.unlink()
-            raise OutputError(
-                f"{target} can't be written: {error.strerror}. Mend this and run the command again: what "
-                "was graded before is kept, this submission is graded again."
+            nbgrader_adapter.save_cells(name, url, copied(release))
+        except RuntimeError as error:
+            raise ExerciseError(
+                f"{name}: cells were added or removed since submissions were graded, which nbgrader's "
+                "gradebook cannot take. To drop a question, keep its cell and set its points and those "
+                "of its lines to 0."
             ) from error
 
 
-def check_address(url: str) -> None:
-    """Raise GradebookError when this is not the address of a database that can be used from here."""
+class Recorder:
+    """Writes graded submissions of a class, each all or nothing. A context manager."""
+
+    def __init__(self, course: Course) -> None:
+        self._course = course
+        self._transactions = Transactions(course.db_url)
+        self._words: dict[str, Words] = {}
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._transactions.close()
+
+    def record(self, graded: Graded, create_student: bool = True) -> None:
+        """Write a submission's grades, then its notebook, then its result.
+
+        The result comes last: where it is missing, the submission is graded again. create_student: a
+        student whom the gradebook doesn't know is added, else GradebookError is raised.
+        """
+        result = graded.result
+        folder = self._course.submitted / result.student / result.exercise
+        try:
+            handed_in = nbgrader_adapter.timestamp(folder)
+        except ValueError:
+            # a remark in the result says so
+            handed_in = None
+        with self._transactions.begin() as gradebook:
+            self._write_grades(gradebook, graded, handed_in, create_student)
+        notebook = copied(graded.notebook)
+        show_verdicts(notebook, result, self._words_of(result.exercise))
+        path = autograded_notebook(self._course, result.student, result.exercise)
+        result_path(path).unlink(missing_ok=True)
+        write_whole(path, nbformat.writes(notebook) + "\n", mode=READ_ONLY)
+        result.write(result_path(path))
+
+    def _words_of(self, exercise: str) -> Words:
+        if exercise not in self._words:
+            self._words[exercise] = Words.of(self._course.exercise(exercise))
+        return self._words[exercise]
+
+    def _write_grades(
+        self,
+        gradebook: Gradebook,
+        graded: Graded,
+        handed_in: datetime | None,
+        create_student: bool,
+    ) -> None:
+        from nbgrader.api import MissingEntry
+
+        student, exercise = graded.result.student, graded.result.exercise
+        if create_student:
+            gradebook.update_or_create_student(student)
+        else:
+            try:
+                gradebook.find_student(student)
+            except MissingEntry as error:
+                raise GradebookError(
+                    f"The gradebook knows no student {student}: add them with `nbgrader db student add "
+                    f"{student}`, or grade with --create."
+                ) from error
+        times = {"timestamp": handed_in} if handed_in else {}
+        submission = gradebook.update_or_create_submission(exercise, student, **times)
+        earned = {cell.grade_id: cell.earned for cell in graded.result.cells}
+        for cell in graded.notebook.cells:
+            own = given(cell)
+            place = (own.get("grade_id"), exercise, exercise, student)
+            if own.get("grade"):
+                grade = gradebook.find_grade(*place)
+                if is_grade_cell(cell) and own.grade_id in earned:
+                    grade.auto_score = earned[own.grade_id]
+                else:
+                    grade.auto_score = nbgrader_adapter.written_score(cell)
+                # points given by hand stay, to be looked at again
+                grade.needs_manual_grade = (
+                    grade.manual_score is not None or grade.auto_score is None
+                )
+            if own.get("solution"):
+                untouched = nbgrader_adapter.is_untouched(cell)
+                comment = gradebook.find_comment(*place)
+                comment.auto_comment = "No response." if untouched else None
+        gradebook.db.commit()
+        notebook = gradebook.find_submission_notebook(exercise, exercise, student)
+        notebook.late_submission_penalty = None
+        seconds = submission.total_seconds_late
+        if seconds > 0:
+            notebook.late_submission_penalty = nbgrader_adapter.late_penalty(
+                self._course.config, student, notebook.score, seconds
+            )
+        gradebook.db.commit()
+
+
+def autograded_notebook(course: Course, student: str, exercise: str) -> Path:
+    """The graded copy of a submission."""
+    return course.autograded / student / exercise / f"{exercise}.ipynb"
+
+
+def stored_result(course: Course, student: str, exercise: str) -> Result | None:
+    """A student's recorded result, or None when there is none. ResultError when it can't be read."""
     try:
-        sqlalchemy.create_engine(url).dispose()
-    except (sqlalchemy.exc.SQLAlchemyError, ImportError, ValueError) as error:
-        raise GradebookError(
-            f"{url!r} is not the address of a database for the gradebook ({error}). Write "
-            "sqlite:////FOLDER/gradebook.db or postgresql://USER@HOST/NAME, with --db or as "
-            "c.CourseDirectory.db_url in nbgrader_config.py."
-        ) from error
-
-
-def is_missing(url: str) -> bool:
-    """Whether a database is a file that does not exist yet."""
-    address = sqlalchemy.engine.make_url(url)
-    is_file = address.get_backend_name() == "sqlite" and address.database
-    return bool(is_file) and not Path(address.database).exists()
-
-
-@contextlib.contextmanager
-def explained(url: str) -> Iterator[None]:
-    """Turn the database's errors into one that says what to do."""
-    try:
-        yield
-    except (sqlalchemy.exc.SQLAlchemyError, InvalidEntry) as error:
-        reason = str(getattr(error, "orig", None) or error).strip().split("\n")[0]
-        shown = sqlalchemy.engine.make_url(url).render_as_string()
-        raise GradebookError(
-            f"The gradebook {shown} can't be used: {reason}. What was recorded before is kept; mend this "
-            "and run the command again to go on."
-        ) from error
+        return Result.read(result_path(autograded_notebook(course, student, exercise)))
+    except FileNotFoundError:
+        return None

@@ -1,4 +1,8 @@
-"""Reading what a student has handed in: nothing that lies there is followed, trusted or too large."""
+"""Reading what a student has handed in: nothing that lies there is followed, trusted or too large.
+
+In: a course, a student, an exercise. Out: a submission as plain data, all of whose text is valid
+Unicode, with remarks on what could not be read.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,14 @@ import itertools
 import json
 import os
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from autograder.course import Course, Exercise
+from autograder.grade.result import Remark
+from autograder.nbgrader_adapter import timestamp
 from autograder.text import valid_text
 
 MAX_NOTEBOOK = 20_000_000
@@ -21,94 +29,138 @@ MAX_CELLS = 2_000
 MAX_COMPANIONS = 20
 MAX_COMPANION = 5_000_000
 MAX_FILES = 10_000
+MAX_NAMED = 3
 MAX_PICTURE = 2_000_000
 MAX_PICTURES = 10_000_000
 # how the files of each kind begin
 PICTURES = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
 # written by nbgrader, not by the student
-OF_THE_EXCHANGE = ("timestamp.txt", "submission_secret.txt")
+OF_THE_EXCHANGE = {"timestamp.txt", "submission_secret.txt"}
 
 
-@dataclass
+@dataclass(frozen=True)
+class SubmittedCell:
+    """A cell as it was handed in.
+
+    kind: "code" or "markdown"; pictures: pasted into it, as nbformat's attachments.
+    """
+
+    kind: str
+    source: str
+    grade_id: str | None = None
+    id: str | None = None
+    pictures: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Submission:
     """A submission as plain data.
 
-    cells: {"type", "source", "grade_id", "id", "attachments"} each; remarks: what was wrong with it, in
-    sentences; digest: of the notebook's bytes; companions: the files beside it, by name; refused: the
-    system's reason why this account may not read the notebook, or nothing.
+    remarks: what was wrong with it; digest: of the notebook and the files beside it; companions: these
+    files, by name.
     """
 
-    cells: list[dict]
-    remarks: list[str]
+    student: str
+    cells: tuple[SubmittedCell, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     digest: str = ""
-    companions: dict[str, bytes] = field(default_factory=dict)
-    refused: str = ""
+    companions: Mapping[str, bytes] = field(default_factory=dict)
 
 
-class NotReadError(ValueError):
-    """A file that is not read; the message is a sentence for its author.
+class NotReadError(Exception):
+    """A file that is not read, with the remark for its author."""
 
-    refused: the reason of the system, if it is the reason.
-    """
-
-    def __init__(self, message: str, refused: str = "") -> None:
-        super().__init__(message)
-        self.refused = refused
+    def __init__(self, kind: str, **parameters: Any) -> None:
+        super().__init__(kind)
+        self.remark = Remark(kind, parameters)
 
 
 def ordinary_content(path: Path, limit: int, what: str) -> bytes:
-    """The bytes of an ordinary file of at most limit bytes, also if it is being changed meanwhile."""
+    """The bytes of an ordinary file of at most limit bytes, also if it is being changed meanwhile.
+
+    Raises NotReadError; what: how its remark calls the file.
+    """
     try:
         # not blocking: a pipe would wait for a writer
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except (FileNotFoundError, NotADirectoryError):
-        raise NotReadError(f"No {what} named {valid_text(path.name)} was submitted.") from None
+        raise NotReadError("not_submitted", what=what, name=valid_text(path.name)) from None
     except OSError as error:
         if path.is_symlink():
-            raise NotReadError(f"The submitted {what} is a link, which isn't followed.") from None
+            raise NotReadError("is_link", what=what) from None
         if path.exists() and not path.is_file():
-            raise NotReadError(f"The submitted {what} is not an ordinary file.") from None
-        raise NotReadError(
-            f"The submitted {what} can't be read: {error.strerror}.", error.strerror
-        ) from None
+            raise NotReadError("not_a_file", what=what) from None
+        raise NotReadError("unreadable", what=what, reason=error.strerror) from None
     status = os.fstat(file)
     if not stat.S_ISREG(status.st_mode):
         os.close(file)
-        raise NotReadError(f"The submitted {what} is not an ordinary file.")
+        raise NotReadError("not_a_file", what=what)
     with os.fdopen(file, "rb") as opened:
         content = opened.read(limit + 1)
     if len(content) > limit:
-        size = f"{max(status.st_size, len(content)) / 1e6:.0f} MB"
-        raise NotReadError(f"The submitted {what} is too large to be read ({size}).")
+        raise NotReadError(
+            "too_large", what=what, megabytes=max(status.st_size, len(content)) / 1e6
+        )
     return content
 
 
-def read_submission(path: Path) -> Submission:
-    """The submission whose notebook is at a path, without the files beside it.
+def find_notebook(path: Path) -> Path:
+    """The notebook of a submission: the one of the exercise's name, or the only one there is."""
+    others = sorted(path.parent.glob("*.ipynb")) if path.parent.is_dir() else []
+    return others[0] if not os.path.lexists(path) and len(others) == 1 else path
+
+
+def read_submission(course: Course, student: str, exercise: Exercise) -> Submission:
+    """What a student has handed in; its digest covers all of it.
 
     Never raises for anything a student can submit: what can't be read has no cells, and a remark
     says why.
     """
+    wanted = course.submitted / student / exercise.name / f"{exercise.name}.ipynb"
+    path = find_notebook(wanted)
+    cells, remarks, digest = read_notebook(path)
+    remarks = list(remarks)
+    if path != wanted:
+        remarks.append(Remark("renamed", {"name": valid_text(path.name), "wanted": wanted.name}))
+    try:
+        timestamp(path.parent)
+    except ValueError:
+        remarks.append(Remark("timestamp"))
+    companions: dict[str, bytes] = {}
+    if cells:
+        companions, left = read_companions(path.parent, path.name)
+        remarks += left
+    whole = hashlib.sha256(digest.encode())
+    for name, content in companions.items():
+        whole.update(hashlib.sha256(name.encode()).digest() + hashlib.sha256(content).digest())
+    # what a remark says is part of what was handed in: another file name, another time stamp
+    whole.update(json.dumps([[r.kind, dict(r.parameters)] for r in remarks]).encode())
+    return Submission(student, cells, tuple(remarks), whole.hexdigest(), companions)
+
+
+Cells = tuple[SubmittedCell, ...]
+
+
+def read_notebook(path: Path) -> tuple[Cells, tuple[Remark, ...], str]:
+    """The cells of the notebook at a path, remarks, and a digest of its bytes."""
     if any(part.is_symlink() for part in path.parents[:2]):
-        remark = "The submitted notebook, or its folder, is a link, which isn't followed."
-        return Submission([], [remark])
+        return (), (Remark("in_link"),), ""
     try:
         content = ordinary_content(path, MAX_NOTEBOOK, "notebook")
     except NotReadError as error:
-        return Submission([], [str(error)], refused=error.refused)
+        return (), (error.remark,), ""
     digest = hashlib.sha256(content).hexdigest()
     if not content.strip():
-        return Submission([], ["The submitted notebook is empty."], digest)
+        return (), (Remark("empty"),), digest
     try:
-        return Submission(*_cells(json.loads(content)), digest)
+        return *_cells(json.loads(content)), digest
     except (ValueError, TypeError, RecursionError) as error:
-        reason = str(error)[:200] or type(error).__name__
-        remark = f"The submitted file is not a notebook that can be read ({reason})."
-        return Submission([], [remark], digest)
+        reason = valid_text(str(error))[:200] or type(error).__name__
+        return (), (Remark("not_a_notebook", {"reason": reason}),), digest
 
 
-def companions(folder: Path, notebook: str) -> tuple[dict[str, bytes], list[str]]:
-    """The ordinary files that lie beside a notebook, within limits, and remarks on what was left out."""
+def read_companions(folder: Path, notebook: str) -> tuple[dict[str, bytes], list[Remark]]:
+    """The ordinary files that lie beside a notebook, within limits, and what was left out."""
     found: dict[str, bytes] = {}
     left: list[str] = []
     for name in sorted(_files(folder) - {notebook, *OF_THE_EXCHANGE}):
@@ -121,11 +173,13 @@ def companions(folder: Path, notebook: str) -> tuple[dict[str, bytes], list[str]
             left.append(name)
     if not left:
         return found, []
-    shown = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
-    return found, [
-        f"Not all files beside the notebook were used (at most {MAX_COMPANIONS}, of at most "
-        f"{MAX_COMPANION / 1e6:g} MB): without {shown}."
-    ]
+    parameters = {
+        "files": MAX_COMPANIONS,
+        "megabytes": MAX_COMPANION / 1e6,
+        "left_out": left[:MAX_NAMED],
+        "more": max(0, len(left) - MAX_NAMED),
+    }
+    return found, [Remark("companions", parameters)]
 
 
 def _files(folder: Path) -> set[str]:
@@ -143,27 +197,26 @@ def _files(folder: Path) -> set[str]:
 def _text(source: Any) -> str:
     if isinstance(source, list):
         source = "".join(part for part in source if isinstance(part, str))
-    source = source[:MAX_SOURCE] if isinstance(source, str) else ""
-    return valid_text(source)
+    return valid_text(source[:MAX_SOURCE]) if isinstance(source, str) else ""
 
 
-def _pictures(attachments: Any, room: int) -> dict[str, dict[str, str]]:
-    """The PNG and JPEG files pasted into a cell, as nbformat's attachments, of at most room characters."""
+def _pictures(attachments: Any, characters_left: int) -> dict[str, dict[str, str]]:
+    """The PNG and JPEG files pasted into a cell, as nbformat's attachments, within limits."""
     found: dict[str, dict[str, str]] = {}
     for name, kinds in attachments.items() if isinstance(attachments, dict) else ():
         for kind, beginning in PICTURES.items():
             data = kinds.get(kind) if isinstance(kinds, dict) else None
-            if not isinstance(data, str) or len(data) > min(MAX_PICTURE, room):
+            if not isinstance(data, str) or len(data) > min(MAX_PICTURE, characters_left):
                 continue
             try:
                 picture = base64.b64decode(data)
             except ValueError:
                 continue
             if picture.startswith(beginning):
-                # encoded anew: nothing but base64 reaches a page
+                # encoded anew, so that nothing but base64 reaches a page
                 encoded = base64.b64encode(picture).decode()
                 found[valid_text(name)[:200]] = {kind: encoded}
-                room -= len(encoded)
+                characters_left -= len(encoded)
                 break
     return found
 
@@ -172,8 +225,8 @@ def _identifier(name: Any) -> str | None:
     return valid_text(name) if isinstance(name, str) else None
 
 
-def _cells(notebook: Any) -> tuple[list[dict], list[str]]:
-    """Cells as in `Submission`, whatever shape the notebook is in; remarks."""
+def _cells(notebook: Any) -> tuple[Cells, tuple[Remark, ...]]:
+    """A notebook's cells, whatever shape it is in; ValueError when it has none."""
     if not isinstance(notebook, dict):
         raise ValueError("it is not a JSON object")
     cells = notebook.get("cells")
@@ -186,31 +239,23 @@ def _cells(notebook: Any) -> tuple[list[dict], list[str]]:
         ]
     if not isinstance(cells, list):
         raise ValueError("it has no list of cells")
-    found: list[dict] = []
-    room = MAX_SOURCES
-    pictures = MAX_PICTURES
+    found: list[SubmittedCell] = []
+    characters_left, picture_characters_left = MAX_SOURCES, MAX_PICTURES
     for number, cell in enumerate(cells):
-        if number >= MAX_CELLS or room <= 0:
-            remark = (
-                f"The notebook is too long: of its {len(cells)} cells the first {number} were read."
-            )
-            return found, [remark]
+        if number >= MAX_CELLS or characters_left <= 0:
+            return tuple(found), (Remark("too_long", {"cells": len(cells), "read": number}),)
         if not isinstance(cell, dict):
             continue
         metadata = cell.get("metadata")
         own = metadata.get("nbgrader") if isinstance(metadata, dict) else None
         grade_id = own.get("grade_id") if isinstance(own, dict) else None
         source = _text(cell.get("source", cell.get("input", "")))
-        room -= len(source)
-        attachments = _pictures(cell.get("attachments"), pictures)
-        pictures -= sum(len(data) for kinds in attachments.values() for data in kinds.values())
-        found.append(
-            {
-                "type": cell.get("cell_type"),
-                "source": source,
-                "grade_id": _identifier(grade_id),
-                "id": _identifier(cell.get("id")),
-                "attachments": attachments,
-            }
+        characters_left -= len(source)
+        kind = "code" if cell.get("cell_type") == "code" else "markdown"
+        pictures = _pictures(cell.get("attachments"), picture_characters_left)
+        picture_characters_left -= sum(
+            len(data) for kinds in pictures.values() for data in kinds.values()
         )
-    return found, []
+        names = _identifier(grade_id), _identifier(cell.get("id"))
+        found.append(SubmittedCell(kind, source, *names, pictures))
+    return tuple(found), ()

@@ -1,12 +1,12 @@
-"""Who examines submissions: processes on this machine (for others see `cluster`).
+"""Worker pools: who examines submissions. Here processes on this machine; see also `dask_pool`.
 
-The process that starts them alone reads submissions and writes results.
+The coordinating process alone reads submissions and writes results.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import json
 import multiprocessing
 import os
 import shutil
@@ -22,55 +22,55 @@ from multiprocessing import forkserver as process_server
 from pathlib import Path
 from typing import Protocol
 
-import nbformat
-from nbformat import NotebookNode
-
-from autograder.grade.examine import Limits, examined
+from autograder.grade.answer_key import AnswerKey
+from autograder.grade.examine import Graded, grade_submission
 from autograder.grade.submission import Submission
 from autograder.kernels import forkserver
+from autograder.settings import Settings
 
-CREW = "crew-"
+FOLDER = "autograder-pool-"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Task:
-    """A submission to examine, and whose it is."""
+    """A submission to examine, and its exercise."""
 
-    student: str
     exercise: str
     submission: Submission
 
 
-class Crew(Protocol):
-    """Something that examines submissions elsewhere."""
+class WorkerPool(Protocol):
+    """Processes that examine submissions.
 
-    room: int
-    deaths: tuple[type[BaseException], ...]
+    capacity: how many submissions to hand out at a time, those in work and those in wait; worker_died:
+    what a future raises whose worker ended.
+    """
+
+    capacity: int
+    worker_died: tuple[type[BaseException], ...]
 
     def start(self) -> None:
         """Begin, also after `stop`."""
 
-    def submit(self, task: Task) -> Future:
-        """Have a submission examined; a worker that ended in between raises one of `deaths`."""
+    def submit(self, task: Task) -> Future[Graded]:
+        """Have a submission examined."""
 
     def stop(self) -> None:
         """End what runs."""
 
 
 @functools.lru_cache(maxsize=32)
-def _paper(path: Path) -> dict:
-    paper = json.loads(path.read_text(encoding="utf-8"))
-    paper["release"] = nbformat.from_dict(paper["release"])
-    return paper
+def _key(path: Path) -> AnswerKey:
+    return AnswerKey.from_json(path.read_text(encoding="utf-8"))
 
 
-def _examine(path: Path, submission: Submission, limits: Limits) -> NotebookNode:
-    """In a worker: examine a submission with the paper in a file."""
-    return examined(_paper(path), submission, limits)
+def _examine(path: Path, submission: Submission, settings: Settings) -> Graded:
+    """In a worker: examine a submission with the answer key in a file."""
+    return grade_submission(submission, _key(path), settings)
 
 
 def _begin(folder: str) -> None:
-    """In a new worker, before it has threads: fork the process that kernels will be forked from.
+    """In a new worker, before it has threads: start the fork server of its kernels.
 
     folder: where kernels' files go.
     """
@@ -82,35 +82,37 @@ def _begin(folder: str) -> None:
 
 
 def _end_with_coordinator() -> None:
-    """In a worker: end when the process that gives out work has, for a pool's workers wait for ever."""
+    """In a worker: end when the coordinator ends, because a pool's workers would wait for ever."""
     connection.wait([multiprocessing.parent_process().sentinel])
     os._exit(1)
 
 
-class LocalCrew:
-    """Processes on this machine that have imported all that kernels need.
+class LocalPool:
+    """Worker processes on this machine. A context manager.
 
-    On Linux they are forked from one that has, which costs next to nothing.
+    On Linux they are forked from a process that has imported all that kernels need, which is cheap.
 
-    papers: by exercise, from `papers.paper`; workers: how many, by default one a core.
+    keys: answer keys by exercise; workers: how many processes, by default one a core.
     """
 
-    deaths = (BrokenProcessPool,)
+    worker_died = (BrokenProcessPool,)
 
-    def __init__(self, papers: Mapping[str, dict], limits: Limits, workers: int | None) -> None:
-        self._limits = limits
+    def __init__(
+        self, keys: Mapping[str, AnswerKey], settings: Settings, workers: int | None
+    ) -> None:
+        self._settings = settings
         self._workers = workers or os.cpu_count() or 1
-        self.room = 2 * self._workers
+        self.capacity = 2 * self._workers
         if forkserver.available():
-            _tidy()
-        self._folder = Path(tempfile.mkdtemp(prefix=f"{CREW}{os.getpid()}-"))
-        for name in ("papers", "kernels"):
+            _remove_left_folders()
+        self._folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-"))
+        for name in ("keys", "kernels"):
             (self._folder / name).mkdir()
-        for exercise, paper in papers.items():
-            self._path(exercise).write_text(json.dumps(paper), encoding="utf-8")
+        for exercise, key in keys.items():
+            self._path(exercise).write_text(key.to_json(), encoding="utf-8")
 
     def _path(self, exercise: str) -> Path:
-        return self._folder / "papers" / f"{exercise}.json"
+        return self._folder / "keys" / f"{exercise}.json"
 
     def start(self) -> None:
         """Begin, also after `stop`."""
@@ -122,76 +124,75 @@ class LocalCrew:
             )
             with forkserver.clean_environment():
                 process_server.ensure_running()
-        # what else this process has started is none of a crew's business
+        # this process may have started others, which are not ours to end
         self._others = set(multiprocessing.active_children())
         own = (str(self._folder / "kernels"),)
         self._pool = ProcessPoolExecutor(self._workers, context, initializer=_begin, initargs=own)
 
-    def submit(self, task: Task) -> Future:
+    def submit(self, task: Task) -> Future[Graded]:
         """Have a submission examined."""
-        return self._pool.submit(_examine, self._path(task.exercise), task.submission, self._limits)
+        path = self._path(task.exercise)
+        return self._pool.submit(_examine, path, task.submission, self._settings)
 
     def stop(self) -> None:
-        """End what runs."""
+        """End the processes that this pool has started."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         for process in set(multiprocessing.active_children()) - self._others:
             process.terminate()
             process.join()
 
-    def __enter__(self) -> LocalCrew:
+    def __enter__(self) -> LocalPool:
         return self
 
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _tidy() -> None:
-    """Remove what crews of this user have left whose process was killed."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{CREW}*"):
-        owner = folder.name.removeprefix(CREW).split("-")[0]
-        if owner.isdigit() and folder.stat().st_uid == os.getuid() and not _runs(int(owner)):
-            shutil.rmtree(folder, ignore_errors=True)
+def _remove_left_folders() -> None:
+    """Remove folders of this user's pools whose coordinator was killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{FOLDER}*"):
+        owner = folder.name.removeprefix(FOLDER).split("-")[0]
+        with contextlib.suppress(OSError):
+            mine = folder.stat().st_uid == os.getuid()
+            if owner.isdigit() and mine and not Path(f"/proc/{owner}").exists():
+                shutil.rmtree(folder, ignore_errors=True)
 
 
-def _runs(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists()
+def examine_all(tasks: Iterator[Task], pool: WorkerPool) -> Iterator[tuple[Task, Graded | None]]:
+    """Every task with its graded submission, as they come.
 
-
-def examine_all(tasks: Iterator[Task], crew: Crew) -> Iterator[tuple[Task, NotebookNode | None]]:
-    """Every task with its examined notebook, as they come.
-
-    A submission is taken from tasks when there is room for it. One whose worker ends is examined once
-    more, alone; if it ends that worker too, it comes with None.
+    A submission is taken from tasks when the pool has capacity for it. One whose worker died is
+    examined once more, alone; if that worker dies as well, it comes with None.
     """
     pending: dict[Future, Task] = {}
     suspects: list[Task] = []
-    crew.start()
+    pool.start()
     try:
         while True:
-            # with a suspect about, what runs is let finish, and nothing new begins
-            while len(pending) < crew.room and not suspects and (task := next(tasks, None)):
-                pending[crew.submit(task)] = task
+            # drain the pool before retrying tasks that may have killed their worker
+            while len(pending) < pool.capacity and not suspects and (task := next(tasks, None)):
+                pending[pool.submit(task)] = task
             if pending:
                 for future in wait(pending, return_when=FIRST_COMPLETED).done:
                     task = pending.pop(future)
                     try:
-                        notebook = future.result()
-                    except crew.deaths:
+                        graded = future.result()
+                    except pool.worker_died:
                         suspects.append(task)
                     else:
-                        yield task, notebook
+                        yield task, graded
             elif suspects:
                 task = suspects.pop()
-                crew.stop()
-                crew.start()
+                pool.stop()
+                pool.start()
                 try:
-                    notebook = crew.submit(task).result()
-                except crew.deaths:
-                    notebook = None
-                    crew.stop()
-                    crew.start()
-                yield task, notebook
+                    graded = pool.submit(task).result()
+                except pool.worker_died:
+                    graded = None
+                    pool.stop()
+                    pool.start()
+                yield task, graded
             else:
                 return
     finally:
-        crew.stop()
+        pool.stop()

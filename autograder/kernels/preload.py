@@ -1,21 +1,17 @@
-"""All that kernels need, imported: what a warm process has done before it forks the first one."""
+"""All that kernels need, imported: what the fork server has done before it forks the first one."""
 
 import gc
-import inspect
 
 import ipykernel.debugger
 import ipykernel.ipkernel
-import ipykernel.kernelapp
-import IPython.core.interactiveshell
-import matplotlib.font_manager
-import numpy
+import ipykernel.kernelapp  # noqa: F401
+import IPython.core.interactiveshell  # noqa: F401
+import matplotlib.font_manager  # noqa: F401
+import numpy  # noqa: F401
 import torch
 
-from autograder.runtime import autotest
+import autograder.runtime.evaluate  # noqa: F401
 
 torch.set_num_threads(1)
-# what every kernel begins with, compiled
-AUTOTEST = compile(inspect.getsource(autotest), "autotest.py", "exec")
-LOADED = (ipykernel, IPython, matplotlib, numpy)
-# what is here to stay need not be copied when a child's collector looks at it
+# keep the collector of forked children from touching, and so copying, the memory of these modules
 gc.freeze()

@@ -26,7 +26,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from autograder.catalogue import ROOT
+from autograder.course import PACKAGE_ROOT as ROOT
 from autograder.errors import SandboxError
 
 WORK, KERNEL, ENDED = "work", "kernel", "ended"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import contextlib
-import inspect
 import json
 import shutil
 import tempfile
@@ -20,9 +19,10 @@ import zmq
 from jupyter_client.manager import KernelManager
 from nbformat import NotebookNode
 
+from autograder import embedding
 from autograder.display.cleaning import clean_html
 from autograder.kernels import forkserver, sandbox
-from autograder.runtime import autotest
+from autograder.settings import Settings
 from autograder.text import valid_text
 
 MAX_OUTPUT = 20_000
@@ -38,29 +38,45 @@ SOCKETS = 5
 FOLDER = "grade-"
 REPLY_MIME = "application/x-autotest+json"
 
+# Executed first in every kernel. A kernel that was forked from the fork server has the runtime already.
 BEGIN = """
-def _begin(program):
-    import sys, types
+{loader}
+def _begin(packed):
+    import sys
     import torch
     torch.set_num_threads(1)
-    # a warm process has compiled it already
-    code = sys.__dict__.pop("_autotest", None) or compile(program, "autotest.py", "exec")
+    serving = sys.modules.get("autograder.runtime.evaluate")
+    if serving is None:
+        load_checks(packed)
+        serving = sys.modules["{package}.evaluate"]
     sys.path[:] = [path for path in sys.path if path] + ["."]
-    module = types.ModuleType("_autotest")
-    exec(code, module.__dict__)
+
     class Reply:
         def __init__(self, text):
             self.text = text
+
         def __repr__(self):
             return "a reply to the grader"
+
         def _repr_mimebundle_(self, **options):
             return {{"{mime}": self.text}}
-    module.reply = lambda request: Reply(
-        module.serve(request, sys.modules["IPython"].get_ipython().user_ns))
-    sys.modules["_autotest"] = module
-_begin({program!r})
-del _begin
+
+    def reply(request):
+        return Reply(serving.serve(request, sys.modules["IPython"].get_ipython().user_ns))
+
+    sys.modules["_autotest_reply"] = reply
+
+
+_begin("{packed}")
+del _begin, load_checks
 """
+
+
+def _begin_code() -> str:
+    """BEGIN with the runtime in it."""
+    packed = embedding.packed_sources()
+    package = embedding.PACKAGE
+    return BEGIN.format(loader=embedding.LOADER, package=package, packed=packed, mime=REPLY_MIME)
 
 
 class KernelStartError(RuntimeError):
@@ -145,13 +161,11 @@ class Outputs:
 class StudentKernel:
     """A kernel in a private folder, with a private environment. A context manager.
 
-    companions: files to lay into its working directory; seconds: of computing that its processes may
-    use each, in a room of their own (see `sandbox`), or None for no room.
+    settings: its interpreter, its limits, and whether it runs in a sandbox; companions: files to lay
+    into its working directory, by name.
     """
 
-    def __init__(
-        self, companions: Mapping[str, bytes] | None = None, seconds: float | None = None
-    ) -> None:
+    def __init__(self, settings: Settings, companions: Mapping[str, bytes] | None = None) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix=FOLDER))
         self.dead = False
         self._pictures = MAX_PICTURES
@@ -165,9 +179,10 @@ class StudentKernel:
             ip=str(self._folder / "kernel" / "k"),
             connection_file=str(self._folder / "kernel" / "connection.json"),
         )
+        self._sandboxed = settings.limits.sandbox
+        seconds = settings.limits.notebook_seconds if self._sandboxed else None
         self._manager._kernel_spec = forkserver.kernel_spec(seconds)
         self._work = work
-        self._room = seconds is not None
 
     def _environment(self) -> dict[str, str]:
         home = str(self._folder / "home")
@@ -202,8 +217,7 @@ class StudentKernel:
             for channel in (self._client.shell_channel, self._client.iopub_channel):
                 self._poller.register(channel.socket, zmq.POLLIN)
             self._wait_for_welcome()
-            program = inspect.getsource(autotest)
-            begun = self.run(BEGIN.format(program=program, mime=REPLY_MIME), START_SECONDS)
+            begun = self.run(_begin_code(), START_SECONDS)
             if begun.status != "ok":
                 self._did_not_start(str(begun))
         except BaseException:
@@ -217,7 +231,7 @@ class StudentKernel:
         if self._manager.has_kernel:
             self._end()
         self._manager.cleanup_resources()
-        if forkserver.available() and not self._room:
+        if forkserver.available() and not self._sandboxed:
             forkserver.sweep()
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -247,9 +261,9 @@ class StudentKernel:
         return self._converse(timeout, code=code, store_history=True)
 
     def ask(self, request: dict, timeout: float) -> Reply:
-        """Evaluate an autotest request (see `autotest.serve`); the answer, if any, is in value."""
+        """Evaluate an autotest request (see `runtime.evaluate.serve`); the answer, if any, is in value."""
         text = json.dumps(request)
-        expression = f"__import__('sys').modules['_autotest'].reply({text!r})"
+        expression = f"__import__('sys').modules['_autotest_reply']({text!r})"
         return self._converse(
             timeout, code="", store_history=False, user_expressions={"value": expression}
         )

@@ -1,0 +1,147 @@
+"""What the build refuses: checks that a constant passes, and mistakes that aren't caught or told apart.
+
+Runs in a process of its own (`python -m autograder.build.checks`), as everything that evaluates the
+reference.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from autograder.catalogue import Mistake, mistakes
+from autograder.course import Exercise
+from autograder.errors import CatalogueError
+from autograder.reference import (
+    ERROR_MARK,
+    ExpectedCell,
+    answer_job,
+    draws_of,
+    expected_cell,
+    expected_value,
+    place,
+    run_job,
+)
+from autograder.runtime.grade_cell import parse_cell
+from autograder.runtime.mistakes import Judged, fingerprint, recognise, same_fingerprint
+from autograder.runtime.plain_data import decode
+
+VARIETY_SEEDS = 200
+VARIETY_SHARE = 0.05
+
+
+def check_variety(exercise: Exercise, grade_id: str, source: str) -> None:
+    """Refuse an autotest that often gives the same value: it could be answered by a constant."""
+    program = exercise.program()
+    where = place(exercise, grade_id)
+    cell = parse_cell(source)
+    counts: dict[str, collections.Counter] = collections.defaultdict(collections.Counter)
+    for seed in range(VARIETY_SEEDS):
+        draw, checks = draws_of(where, cell, [seed], grade_id)
+        for check, inputs in checks:
+            expected = expected_value(where, program, check, inputs, draw.parameter_seed)
+            value = fingerprint(decode(expected["value"]))
+            counts[check.expression][tuple(value)] += 1
+    for expression, counter in counts.items():
+        share = counter.most_common(1)[0][1] / VARIETY_SEEDS
+        if share > VARIETY_SHARE:
+            raise CatalogueError(
+                f"{where}: `{expression}` gives the same value under {share:.0%} of {VARIETY_SEEDS} "
+                f"seeds (at most {VARIETY_SHARE:.0%} are allowed): a constant would pass. Return more "
+                "data: the results for several drawn inputs, not one bit."
+            )
+
+
+def _judged(mistake: Mistake, cell: ExpectedCell) -> list[Judged]:
+    """What the grader sees of a mistake in a cell."""
+    return [
+        Judged(
+            mistake.name not in draw.mistakes,
+            draw.mistakes.get(mistake.name, draw.right),
+            draw.mistakes,
+        )
+        for line in cell.lines
+        for draw in line.draws
+    ]
+
+
+def _is_twin(other: Mistake, judged: Sequence[Judged]) -> bool:
+    """Whether another mistake gives what this one gives, on every line and draw."""
+    return all(
+        (other.name in line.mistakes) is (not line.passed)
+        and (line.passed or same_fingerprint(line.mistakes[other.name], line.fingerprint))
+        for line in judged
+    )
+
+
+def check_catalogue(exercise: Exercise, cells: Mapping[str, ExpectedCell]) -> None:
+    """Refuse a mistake that its cell doesn't catch, or that can't be told from another."""
+    where = f"solutions/catalogue/{exercise.name}.py"
+    known = mistakes(exercise)
+    for mistake in known:
+        if mistake.cell not in cells:
+            raise CatalogueError(
+                f"{where}: mistake {mistake.name!r} names no grade cell: {mistake.cell!r}."
+            )
+        judged = _judged(mistake, cells[mistake.cell])
+        if all(line.passed for line in judged):
+            raise CatalogueError(f"{where}: cell {mistake.cell} doesn't catch {mistake.name!r}.")
+        beside = [other for other in known if other.cell == mistake.cell]
+        if recognise(judged, [other.name for other in beside], known=()) != mistake.name:
+            twins = [o.name for o in beside if o is not mistake and _is_twin(o, judged)]
+            raise CatalogueError(
+                f"{where}: in cell {mistake.cell} no line tells {mistake.name!r} from "
+                f"{', '.join(map(repr, twins))}. Merge them into one mistake with two causes, or add "
+                "a line that separates them."
+            )
+
+
+def check_certainty(exercise: Exercise, cells: Mapping[str, ExpectedCell]) -> None:
+    """Refuse a line that catches a mistake under some seeds only: naming it would be a matter of luck."""
+    for name, cell in cells.items():
+        for line in cell.lines:
+            caught = collections.Counter(wrong for draw in line.draws for wrong in draw.mistakes)
+            for wrong, count in caught.items():
+                if count < len(line.draws):
+                    raise CatalogueError(
+                        f"{place(exercise, name)}: `{line.expression}` shows the mistake {wrong!r} "
+                        f"under {count} of {len(line.draws)} seeds. Draw larger sizes or more cases, so "
+                        "that it shows under every seed or under none."
+                    )
+
+
+def checked_cells(
+    exercise: Exercise, cells: Mapping[str, str], seeds: Sequence[Sequence[int]]
+) -> dict[str, ExpectedCell]:
+    """What is expected of an exercise's grade cells, after all of these checks, in a process of its own.
+
+    cells: grade_id -> source; seeds: of every draw, at least two. Raises CatalogueError.
+    """
+    job: dict[str, Any] = {"cells": dict(cells), "seeds": list(map(list, seeds))}
+    found = run_job("autograder.build.checks", exercise, **job)
+    return {name: ExpectedCell.read(cell) for name, cell in found.items()}
+
+
+def _main() -> None:
+    job = answer_job()
+    exercise, cells = job["exercise"], job["cells"]
+    try:
+        found = {
+            name: expected_cell(exercise, name, source, job["seeds"])
+            for name, source in cells.items()
+        }
+        check_catalogue(exercise, found)
+        check_certainty(exercise, found)
+        for name, source in cells.items():
+            check_variety(exercise, name, source)
+    except CatalogueError as error:
+        sys.exit(f"{ERROR_MARK}{error}")
+    json.dump({name: asdict(cell) for name, cell in found.items()}, sys.stdout)
+
+
+if __name__ == "__main__":
+    _main()

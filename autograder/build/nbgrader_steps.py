@@ -1,0 +1,42 @@
+"""Steps of generating an exercise that nbgrader_config.py names, beside nbgrader's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nbformat import NotebookNode
+from nbgrader.preprocessors import NbGraderPreprocessor
+from traitlets import Unicode
+
+from autograder.build.generate import content_digest, stamps
+from autograder.course import Course
+from autograder.exercises import given, is_grade_cell
+
+
+class FormatChecks(NbGraderPreprocessor):
+    """Turns a grade cell whose answers are in place into a `%%autotest` cell."""
+
+    def preprocess_cell(
+        self, cell: NotebookNode, resources: dict, index: int
+    ) -> tuple[NotebookNode, dict]:
+        """Put the magic first, and drop the empty lines that nbgrader adds."""
+        if is_grade_cell(cell):
+            lines = [line for line in cell.source.split("\n") if line.strip()]
+            cell.source = "\n".join([f"%%autotest {given(cell).grade_id}", *lines])
+        return cell, resources
+
+
+class Stamp(NbGraderPreprocessor):
+    """Last step of generation: records in the notebook what it says and what it was made from."""
+
+    root = Unicode(help="The course's folder.").tag(config=True)
+
+    def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
+        """Add the record to the notebook's metadata."""
+        course = Course(Path(self.root))
+        exercise = course.exercise(resources["nbgrader"]["notebook"])
+        made_from, answers = stamps(exercise, course.settings)
+        nb.metadata.autotest = NotebookNode(
+            made_from=made_from, answers=answers, digest=content_digest(nb)
+        )
+        return nb, resources

@@ -1,0 +1,184 @@
+"""The course on disk: where its exercises, its submissions and its gradebook lie."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autograder.errors import CourseError
+from autograder.settings import Settings
+
+if TYPE_CHECKING:
+    from traitlets.config import Config
+
+# the folder that holds this package: what a process of ours needs on its path
+PACKAGE_ROOT = Path(__file__).resolve().parent.parent
+CONFIG = "nbgrader_config.py"
+# students of the sample class; a real class replaces them
+SAMPLE_PREFIX = "sample-"
+CHAPTER = re.compile(r"ch(\d+)_\w+")
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise of a course.
+
+    root: the course's folder; name: like ch2_scaled_dot_product.
+    """
+
+    root: Path
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def chapter(self) -> int:
+        """The number of its chapter."""
+        return int(CHAPTER.fullmatch(self.name)[1])
+
+    @property
+    def solution(self) -> Path:
+        """The reference solution, a notebook in py:percent form."""
+        return self.root / "solutions" / f"{self.name}.py"
+
+    @property
+    def catalogue(self) -> Path:
+        """The catalogue of known mistakes and accepted alternatives."""
+        return self.root / "solutions" / "catalogue" / f"{self.name}.py"
+
+    @property
+    def notebook(self) -> Path:
+        """The notebook that students get."""
+        return self.root / "exercises" / self.name / f"{self.name}.ipynb"
+
+    def program(self) -> str:
+        """The text of the reference solution."""
+        return self.solution.read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Course:
+    """A course's folder, and the class that is graded in it.
+
+    Args:
+        root: the folder with nbgrader_config.py and solutions/.
+        class_folder: where everything that grading writes goes, if not as nbgrader_config.py says.
+        submissions: where submissions lie, if not as nbgrader_config.py says.
+        database: address of the gradebook's database; by default db_url of nbgrader_config.py or, with
+            a class_folder, the file gradebook.db there.
+    """
+
+    root: Path
+    class_folder: Path | None = None
+    submissions: Path | None = None
+    database: str | None = None
+
+    @staticmethod
+    def find(start: Path | None = None) -> Course:
+        """The course that a folder lies in, by default the working directory.
+
+        Raises CourseError when it lies in none.
+        """
+        start = (start or Path.cwd()).resolve()
+        for folder in (start, *start.parents):
+            if (folder / CONFIG).is_file() and (folder / "solutions").is_dir():
+                return Course(folder)
+        raise CourseError(
+            f"{start} is in no course: neither it nor a folder above has {CONFIG} and solutions/. Change "
+            "into the course's folder and run the command again."
+        )
+
+    # Exercises --------------------------------------------------------------------------------
+
+    def exercises(self) -> list[Exercise]:
+        """All exercises, by the number of their chapter."""
+        found = [
+            Exercise(self.root, path.stem)
+            for path in (self.root / "solutions").glob("ch*.py")
+            if CHAPTER.fullmatch(path.stem)
+        ]
+        return sorted(found, key=lambda exercise: (exercise.chapter, exercise.name))
+
+    def exercise(self, name: str) -> Exercise:
+        """An exercise by its name; CourseError when there is none."""
+        known = {exercise.name: exercise for exercise in self.exercises()}
+        if name not in known:
+            names = ", ".join(known) or f"none in {self.root / 'solutions'}"
+            raise CourseError(f"There is no exercise {name!r}. Known: {names}.")
+        return known[name]
+
+    # Folders ----------------------------------------------------------------------------------
+
+    @property
+    def book(self) -> Path:
+        """The chapters."""
+        return self.root / "book"
+
+    @property
+    def built_book(self) -> Path:
+        """The built book's pages."""
+        return self.root / "_build" / "html"
+
+    @property
+    def cache(self) -> Path:
+        """What is kept between builds; it can be deleted at any time."""
+        return self.root / "_build" / "cache"
+
+    @property
+    def home(self) -> Path:
+        """Where secret seeds, results, reports and feedback of the class go."""
+        return self.class_folder or self.root / "course"
+
+    @functools.cached_property
+    def config(self) -> Config:
+        """nbgrader's settings for this class, from nbgrader_config.py.
+
+        Raises CourseError when that file can't be run.
+        """
+        # reading it imports nbgrader, which takes seconds
+        from autograder.nbgrader_adapter import load_config
+
+        config = load_config(self.root)
+        own = config.CourseDirectory
+        if self.class_folder:
+            own.submitted_directory = str(self.class_folder / "submitted")
+            own.autograded_directory = str(self.class_folder / "autograded")
+            own.feedback_directory = str(self.class_folder / "feedback")
+            own.db_url = f"sqlite:///{self.class_folder}/gradebook.db"
+        if self.submissions:
+            own.submitted_directory = str(self.submissions.resolve())
+        if self.database:
+            own.db_url = self.database
+        return config
+
+    @functools.cached_property
+    def settings(self) -> Settings:
+        """The grader's own settings, from `c.Grader` in nbgrader_config.py."""
+        return Settings.read(self.config.get("Grader", {}))
+
+    @property
+    def db_url(self) -> str:
+        """The address of the gradebook's database."""
+        return self.config.CourseDirectory.db_url
+
+    def _configured(self, name: str) -> Path:
+        return self.root / self.config.CourseDirectory[name]
+
+    @property
+    def submitted(self) -> Path:
+        """Where submissions lie, as STUDENT/EXERCISE/EXERCISE.ipynb."""
+        return self._configured("submitted_directory")
+
+    @property
+    def autograded(self) -> Path:
+        """Where graded copies of submissions and their results are written."""
+        return self._configured("autograded_directory")
+
+    @property
+    def feedback(self) -> Path:
+        """Where the students' feedback pages are written."""
+        return self._configured("feedback_directory")

@@ -1,0 +1,39 @@
+"""The runtime as text: how `autograder.runtime` gets into a notebook or kernel that hasn't got it."""
+
+from __future__ import annotations
+
+import functools
+
+from autograder.course import PACKAGE_ROOT
+from autograder.runtime import MODULES
+from autograder.runtime.plain_data import pack
+
+PACKAGE = "attention_checks"
+# Python that defines load_checks(packed): it makes a package of the packed sources and returns the last
+# of its modules. A module is registered before it is executed, so that relative imports find it.
+LOADER = f'''def load_checks(packed):
+    import base64, json, sys, types, zlib
+
+    def module(name, source):
+        made = types.ModuleType(name)
+        made.__package__, made.__path__ = "{PACKAGE}", []
+        sys.modules[name] = made
+        exec(compile(source, name.replace(".", "/") + ".py", "exec"), made.__dict__)
+        return made
+
+    sources = json.loads(zlib.decompress(base64.b85decode(packed)))
+    module("{PACKAGE}", "")
+    return [module("{PACKAGE}." + name, source) for name, source in sources.items()][-1]
+'''
+
+
+def sources() -> dict[str, str]:
+    """The runtime's modules in the order in which they are loaded: name -> text."""
+    folder = PACKAGE_ROOT / "autograder" / "runtime"
+    return {name: (folder / f"{name}.py").read_text(encoding="utf-8") for name in MODULES}
+
+
+@functools.cache
+def packed_sources() -> str:
+    """The runtime, packed for `load_checks`."""
+    return pack(sources())

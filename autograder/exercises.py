@@ -1,0 +1,76 @@
+"""The exercises as students get them, and notebooks with answers filled in."""
+
+from __future__ import annotations
+
+import json
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.catalogue import definition_source, definitions, without_markers
+from autograder.course import Exercise
+from autograder.errors import ExerciseError
+
+WRITTEN = (
+    "Because the scores grow with the width, and softmax of large scores looks at one key only."
+)
+
+
+def given(cell: NotebookNode) -> NotebookNode:
+    """nbgrader's metadata of a cell; empty when it has none."""
+    return cell.metadata.get("nbgrader", NotebookNode())
+
+
+def is_grade_cell(cell: NotebookNode) -> bool:
+    """Whether a cell holds checks."""
+    return cell.cell_type == "code" and bool(given(cell).get("grade"))
+
+
+def is_answer_cell(cell: NotebookNode) -> bool:
+    """Whether a cell is for a student's code."""
+    return cell.cell_type == "code" and bool(given(cell).get("solution"))
+
+
+def copied(notebook: NotebookNode) -> NotebookNode:
+    """A copy that shares nothing with the original."""
+    return nbformat.from_dict(json.loads(json.dumps(notebook)))
+
+
+def released(exercise: Exercise) -> NotebookNode:
+    """The exercise notebook as students get it; ExerciseError when it has not been built."""
+    if not exercise.notebook.is_file():
+        place = exercise.notebook.relative_to(exercise.root)
+        raise ExerciseError(f"{place} is missing: run `python -m autograder build`.")
+    return nbformat.read(exercise.notebook, as_version=4)
+
+
+def grade_cells(notebook: NotebookNode) -> dict[str, str]:
+    """The grade cells of a notebook: grade_id -> source."""
+    return {given(c).grade_id: c.source for c in notebook.cells if is_grade_cell(c)}
+
+
+def reference_answers(exercise: Exercise) -> dict[str, str]:
+    """The reference's answers, as a student would have typed them: {name: text}."""
+    program = exercise.program()
+    return {
+        name: without_markers(definition_source(program, name)) for name in definitions(program)
+    }
+
+
+def solved(exercise: Exercise, answers: dict[str, str], written: str = WRITTEN) -> NotebookNode:
+    """The released notebook with some answers filled in; the others stay untouched."""
+    notebook = copied(released(exercise))
+    for cell in notebook.cells:
+        if not given(cell).get("solution"):
+            continue
+        if cell.cell_type == "markdown":
+            cell.source = written or cell.source
+            continue
+        for name in definitions(cell.source):
+            cell.source = answers.get(name, cell.source)
+    return notebook
+
+
+def answer_cell(notebook: NotebookNode, number: int = 0) -> NotebookNode:
+    """The number-th code cell that a student fills in."""
+    return [cell for cell in notebook.cells if is_answer_cell(cell)][number]

@@ -1,0 +1,52 @@
+"""Writing files whole or not at all, and digests of what lies in them."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from autograder.errors import OutputError
+
+
+def write_whole(path: Path, text: str, mode: int = 0o644) -> None:
+    """Write a text file so that nobody ever sees half of it.
+
+    mode: its permissions from the first moment on. Raises OutputError when it can't be written.
+    """
+    aside = path.with_name(f"{path.name}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # a leftover of a run that was killed may be read-only
+        aside.unlink(missing_ok=True)
+        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        aside.chmod(mode)
+        aside.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            aside.unlink(missing_ok=True)
+        raise OutputError(
+            f"{path} can't be written: {error.strerror}. Correct this and run the command again; "
+            "nothing that was written before is lost."
+        ) from error
+
+
+def digest_of(data: Any) -> str:
+    """A digest of data that JSON can hold, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+
+
+def digest_of_files(paths: Iterable[Path], root: Path) -> str:
+    """A digest of files and of their paths below root; folders and compiled modules are left out."""
+    digest = hashlib.sha256()
+    for path in sorted(paths):
+        if path.is_file() and "__pycache__" not in path.parts:
+            digest.update(path.relative_to(root).as_posix().encode() + b"\0")
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()

@@ -1,0 +1,112 @@
+"""Verdicts as a notebook shows them, rendered from the stored result with the words of today."""
+
+from __future__ import annotations
+
+import html
+from pathlib import Path
+
+import nbformat
+from nbconvert.preprocessors import Preprocessor
+from nbformat import NotebookNode
+from traitlets import Unicode
+
+from autograder.book_index import Section, book_url
+from autograder.course import Course
+from autograder.errors import CourseError
+from autograder.exercises import given, is_grade_cell
+from autograder.grade.result import CellResult, LineResult, Result
+from autograder.grade.words import Words, remark
+from autograder.text import as_markdown
+
+REMARKS_CELL = "remarks"
+GREEN, RED = "#2e7d32", "#b3261e"
+
+
+def result_path(notebook: Path) -> Path:
+    """Where the result of an autograded notebook lies."""
+    return notebook.with_name(f"{notebook.stem}.result.json")
+
+
+def _points(line: LineResult) -> str:
+    return f"{'✓' if line.passed else '✗'} {line.earned:g}/{line.points:g}"
+
+
+def _plain(cell: CellResult, words: Words, section: Section | None) -> str:
+    rows = []
+    for line in cell.lines:
+        rows.append(f"{_points(line)} points   {line.expression}")
+        if message := words.line(line):
+            rows.append("    " + message.replace("\n", "\n    "))
+    if section:
+        rows.append(f"Read again: {section.place}")
+    return "\n".join(rows)
+
+
+def _html(cell: CellResult, words: Words, section: Section | None) -> str:
+    rows = []
+    for line in cell.lines:
+        colour = GREEN if line.passed else RED
+        message = html.escape(words.line(line)).replace("\n", "<br>")
+        rows.append(
+            f'<div style="margin:0.4em 0;border-left:4px solid {colour};padding-left:0.6em">'
+            f'<strong style="color:{colour}">{_points(line)}</strong> '
+            f"<code>{html.escape(line.expression)}</code>"
+            + (f"<div>{message}</div>" if message else "")
+            + "</div>"
+        )
+    if section:
+        rows.append(f"<div>Read again: {section.link(book_url())}</div>")
+    return "".join(rows)
+
+
+def _outputs(cell: CellResult, words: Words) -> list[NotebookNode]:
+    """A grade cell's outputs, in the form that nbgrader's determine_grade reads."""
+    new = nbformat.v4.new_output
+    section = words.section(cell)
+    data = {
+        "text/plain": _plain(cell, words, section),
+        "text/html": _html(cell, words, section),
+    }
+    outputs = [new("display_data", data=data)]
+    if cell.printed:
+        quoted = "\n".join(f"| {line}" for line in cell.printed.split("\n"))
+        text = f"Printed by your code meanwhile:\n{quoted}\n"
+        outputs.append(new("stream", name="stdout", text=text))
+    if cell.earned == 0 and cell.points > 0:
+        text = f"0 of {cell.points:g} points"
+        outputs.append(new("error", ename="Not yet", evalue=text, traceback=[f"Not yet: {text}"]))
+    elif cell.earned < cell.points:
+        outputs.append(new("execute_result", data={"text/plain": repr(float(cell.earned))}))
+    return outputs
+
+
+def show_verdicts(notebook: NotebookNode, result: Result, words: Words) -> None:
+    """Write a result's verdicts and remarks into its notebook, in place of those that are there."""
+    cells = {cell.grade_id: cell for cell in result.cells}
+    for cell in notebook.cells:
+        if is_grade_cell(cell) and given(cell).grade_id in cells:
+            cell.outputs = _outputs(cells[given(cell).grade_id], words)
+    notebook.cells = [cell for cell in notebook.cells if cell.get("id") != REMARKS_CELL]
+    if result.remarks:
+        text = " ".join(map(remark, result.remarks))
+        source = f"**From the grader.** {as_markdown(text)}"
+        notebook.cells.insert(0, nbformat.v4.new_markdown_cell(source, id=REMARKS_CELL))
+
+
+class Verdicts(Preprocessor):
+    """Step of turning an autograded notebook into HTML: verdicts as they are said today."""
+
+    root = Unicode(help="The course's folder.").tag(config=True)
+
+    def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
+        """Render the verdicts anew from the result beside the notebook, if there is one."""
+        place = resources.get("metadata", {})
+        path = result_path(Path(place.get("path", ""), f"{place.get('name')}.ipynb"))
+        try:
+            result = Result.read(path)
+            exercise = Course(Path(self.root)).exercise(result.exercise)
+        except (FileNotFoundError, CourseError):
+            # a notebook of another assignment, or without a readable result, is shown as it is
+            return nb, resources
+        show_verdicts(nb, result, Words.of(exercise))
+        return nb, resources

@@ -1,0 +1,140 @@
+"""A result in words: what students, instructors and reports read about verdicts and remarks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from autograder import catalogue
+from autograder.book_index import Section, book_sections
+from autograder.course import Exercise
+from autograder.grade.result import CellResult, LineResult, Remark
+from autograder.runtime import messages
+
+Parameters = Mapping[str, Any]
+
+ENDS = {
+    "memory": "your code used more than {memory_gb:g} GB of memory and was stopped",
+    "time": "your code computed for longer than a whole notebook may and was stopped",
+    "exit": "your code ended the Python process",
+    "notebook_time": "your notebook had run for {seconds:g} seconds before this",
+}
+
+
+def _ended(p: Parameters) -> str:
+    how = ENDS[p["reason"]].format(**p)
+    if p.get("cell"):
+        return f"{how} in the cell {p['cell']}, so nothing after it could run"
+    if p.get("expression"):
+        return f"{how} during `{p['expression']}`"
+    return how
+
+
+# differences that only a grader meets, beside those of runtime/messages.py
+SENTENCES: dict[str, Callable[[Parameters], str]] = {
+    "no_code": lambda p: "there is no code to run",
+    "ended": _ended,
+    "time_used_up": lambda p: (
+        f"not run: the lines above used up this cell's {p['seconds']:g} seconds"
+    ),
+    "timeout": lambda p: f"no answer within {p['seconds']:g} seconds: does a loop never end?",
+    "unreadable": lambda p: (
+        f"your code's result could not be read{': ' + p['reason'] if p['reason'] else ''}"
+    ),
+    "not_plain": lambda p: f"your code's result is not plain data ({p['reason']})",
+    "cell_failed": lambda p: f"`{p['answer']}` doesn't exist: its cell failed with {p['error']}",
+}
+
+# what stopped code or couldn't be read, as against an answer that is wrong
+FAILURES = frozenset(SENTENCES) - {"cell_failed"}
+
+REMARKS: dict[str, Callable[[Parameters], str]] = {
+    "not_submitted": lambda p: f"No {p['what']} named {p['name']} was submitted.",
+    "is_link": lambda p: f"The submitted {p['what']} is a link, which isn't followed.",
+    "in_link": lambda p: "The submitted notebook, or its folder, is a link, which isn't followed.",
+    "not_a_file": lambda p: f"The submitted {p['what']} is not an ordinary file.",
+    "unreadable": lambda p: f"The submitted {p['what']} can't be read: {p['reason']}.",
+    "too_large": lambda p: (
+        f"The submitted {p['what']} is too large to be read ({p['megabytes']:.0f} MB)."
+    ),
+    "empty": lambda p: "The submitted file is empty.",
+    "not_a_notebook": lambda p: (
+        f"The submitted file is not a notebook that can be read ({p['reason']})."
+    ),
+    "too_long": lambda p: (
+        f"The notebook is too long: of its {p['cells']} cells the first {p['read']} were read."
+    ),
+    "renamed": lambda p: f"The notebook was named {p['name']}; its name should be {p['wanted']}.",
+    "timestamp": lambda p: "The time stamp of this submission can't be read.",
+    "companions": lambda p: (
+        f"Not all files beside the notebook were used (at most {p['files']}, of at most "
+        f"{p['megabytes']:g} MB): without {', '.join(p['left_out'])}"
+        + (f" and {p['more']} more." if p["more"] else ".")
+    ),
+    "pictures": lambda p: "Pictures pasted into the text that could not be kept were left out.",
+    "answer_found": lambda p: (
+        f"The answer cell {p['cell']} had lost its marks; it was found by the name it defines "
+        f"({', '.join(p['names'])})."
+    ),
+    "answer_missing": lambda p: f"The answer cell {p['cell']} is missing.",
+    "check_changed": lambda p: (
+        f"The check {p['cell']} had been changed; the released one was used."
+    ),
+    "failed": lambda p: (
+        f"This submission could not be graded ({p['error']}). Your instructor will look at it."
+    ),
+    "ended_grader": lambda p: (
+        "Grading this submission ended the grader's own process twice, so it was given up. Your "
+        "instructor will look at it."
+    ),
+}
+
+
+def sentence(line: LineResult) -> str:
+    """What is said about a line that did not pass; empty for one that did."""
+    if line.difference is None:
+        return ""
+    own = SENTENCES.get(line.difference.aspect)
+    return own(line.difference.parameters) if own else messages.sentence(line.difference)
+
+
+def remark(found: Remark) -> str:
+    """A remark as a sentence."""
+    return REMARKS[found.kind](found.parameters)
+
+
+@dataclass(frozen=True)
+class Words:
+    """The words of one exercise: what its catalogue says, and where the book teaches it."""
+
+    mistakes: Mapping[str, catalogue.Mistake]
+    section_of: Mapping[str, str]
+    sections: Mapping[str, Section]
+
+    @staticmethod
+    def of(exercise: Exercise) -> Words:
+        """The words as they stand in the catalogue and the book now."""
+        return Words(
+            {mistake.name: mistake for mistake in catalogue.mistakes(exercise)},
+            catalogue.sections(exercise),
+            book_sections(exercise.root),
+        )
+
+    def line(self, line: LineResult) -> str:
+        """All that is said about a line: the difference, and the mistake that was recognised."""
+        words = sentence(line)
+        # a catalogue may have lost a mistake since
+        mistake = self.mistakes.get(line.mistake)
+        if mistake is None:
+            return words
+        told = mistake.name, mistake.function, mistake.means, mistake.hint
+        return f"{words}\n{messages.explanation(*told, line.expression)}"
+
+    def section(self, cell: CellResult) -> Section | None:
+        """The section to read again after a cell: the mistake's, else the cell's; None if it passed."""
+        if cell.passed:
+            return None
+        mistake = self.mistakes.get(cell.mistake)
+        label = mistake.section if mistake else self.section_of.get(cell.grade_id)
+        return self.sections.get(label)

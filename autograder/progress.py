@@ -1,0 +1,36 @@
+"""Progress on the terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+
+class Rate(ProgressColumn):
+    """How many a second."""
+
+    def render(self, task: Task) -> Text:
+        """The rate, once it is known."""
+        return Text(f"{task.speed:.1f}/s" if task.speed else "")
+
+
+def progress(title: str) -> Progress:
+    """A progress bar with what is done and left; on stderr, so that JSON on stdout stays JSON."""
+    columns = (
+        TextColumn(f"{title:<28}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        Rate(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
+    return Progress(*columns, console=Console(stderr=True))

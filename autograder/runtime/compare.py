@@ -1,0 +1,285 @@
+"""Comparing what came with what is expected. The answer is data; `messages` puts it into words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from .evaluate import Evaluation, read_parameters
+from .plain_data import (
+    Array,
+    Dictionary,
+    Error,
+    Items,
+    Nothing,
+    Number,
+    Text,
+    Unsupported,
+    Value,
+    decode,
+)
+
+# how the message of an answer that nobody has begun starts; nbgrader_config.py puts it into the stubs
+TO_DO = "To do"
+MAX_SHOWN = 6
+FAMILIES = {"b": "boolean", "i": "integer", "u": "integer", "f": "floating", "c": "complex"}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first way in which a value is not the expected one.
+
+    aspect: an identifier, one of ASPECTS; parameters: what a sentence about it needs, as JSON; place:
+    the way into a nested value, each step ["part", number from 1, of how many] or ["key", name].
+    """
+
+    aspect: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    place: tuple[tuple[str | int, ...], ...] = ()
+
+    def inside(self, *step: str | int) -> Difference:
+        """The same difference, seen from one level further out."""
+        return replace(self, place=(step, *self.place))
+
+
+ASPECTS = (
+    "to_do",
+    "forbidden",
+    "error",
+    "kind",
+    "keys",
+    "length",
+    "shape",
+    "dtype",
+    "not_finite",
+    "not_zero",
+    "rows",
+    "scale",
+    "entries",
+    "number",
+    "text",
+    "parameters",
+    "agreement",
+)
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a line expects on one draw.
+
+    share: for a line that trains something, the share of a list's items that must be right.
+    """
+
+    value: Value
+    parameters: tuple[dict[str, list[int]], ...] = ()
+    share: float | None = None
+
+    @staticmethod
+    def read(data: Mapping[str, Any]) -> Expected:
+        """From JSON {"value", "parameters", "share"}."""
+        return Expected(
+            decode(data["value"]), read_parameters(data["parameters"]), data.get("share")
+        )
+
+
+def summary(value: Value) -> dict[str, Any]:
+    """What a sentence may say about a value, as JSON: its kind and size, or itself if it is short."""
+    match value:
+        case Nothing():
+            return {"kind": "none"}
+        case Number(number):
+            return {"kind": "number", "value": number}
+        case Text(text):
+            return {"kind": "text", "value": text[:80]}
+        case Array():
+            return {"kind": "tensor" if value.is_tensor else "array", "shape": value.shape}
+        case Items(items):
+            return {"kind": "list", "length": len(items)}
+        case Dictionary(items):
+            return {"kind": "dict", "length": len(items)}
+        case Error(name, message):
+            return {"kind": "error", "name": name, "message": message[:300]}
+        case Unsupported(type_name):
+            return {"kind": "unsupported", "type": type_name}
+
+
+def difference(expected: Value, got: Value) -> Difference | None:
+    """The first way in which a value is not the expected one, or None."""
+    if isinstance(got, Error):
+        return Difference("error", {"name": got.name, "message": got.message[:300], "line": got.at})
+    if isinstance(expected, Number) and isinstance(got, Array) and got.shape == []:
+        got = Number(got.values.item())
+    unlike = {"expected": summary(expected), "got": summary(got)}
+    if unlike["expected"]["kind"] != unlike["got"]["kind"]:
+        return Difference("kind", unlike)
+    match expected:
+        case Array():
+            return _array_difference(expected, got)
+        case Number(number):
+            return _number_difference(number, got.value)
+        case Text() if expected != got:
+            return Difference("text", unlike)
+        case Items() if len(expected.items) != len(got.items):
+            return Difference("length", unlike)
+        case Items():
+            total = len(expected.items)
+            for number, pair in enumerate(zip(expected.items, got.items, strict=True), start=1):
+                if problem := difference(*pair):
+                    return problem.inside("part", number, total)
+        case Dictionary():
+            missing = sorted(set(expected.items) - set(got.items))
+            extra = sorted(set(got.items) - set(expected.items))
+            if missing or extra:
+                return Difference("keys", {"missing": missing, "extra": extra})
+            for key, wanted in expected.items.items():
+                if problem := difference(wanted, got.items[key]):
+                    return problem.inside("key", key)
+    return None
+
+
+def _tolerance(expected: str, got: str) -> tuple[float, float]:
+    """Relative tolerance, and absolute tolerance as a share of the largest value.
+
+    Half precision is tolerated where it is expected: elsewhere it would make near misses right.
+    """
+    if expected in ("float16", "bfloat16"):
+        return 2e-2, 2e-3
+    if {expected, got} & {"float32", "complex64"}:
+        return 1e-4, 1e-6
+    return 1e-6, 1e-10
+
+
+def _number_difference(expected: float, got: Any) -> Difference | None:
+    if isinstance(expected, bool) or isinstance(got, bool | complex):
+        same = type(expected) is type(got) and expected == got
+    elif isinstance(expected, int):
+        same = got == expected
+    else:
+        # no tighter: a plain number may be a sum of float32 terms of order 1
+        same = math.isclose(expected, got, rel_tol=1e-5, abs_tol=2e-7)
+        same = same or (math.isnan(expected) and math.isnan(got))
+    if same:
+        return None
+    # a complex number is no JSON
+    got = str(got) if isinstance(got, complex) else got
+    return Difference("number", {"expected": expected, "got": got})
+
+
+def _array_difference(expected: Array, got: Array) -> Difference | None:
+    if expected.shape != got.shape:
+        return Difference("shape", {"expected": expected.shape, "got": got.shape})
+    a, b = expected.values, got.values
+    if FAMILIES[a.dtype.kind] != FAMILIES[b.dtype.kind]:
+        return Difference("dtype", {"expected": expected.dtype, "got": got.dtype})
+    if a.size == 0:
+        return None
+    if a.dtype.kind in "biu":
+        same = a == b
+        a, b = a.astype(float), b.astype(float)
+    else:
+        a, b = a.astype(np.complex128), b.astype(np.complex128)
+        relative, absolute = _tolerance(expected.dtype, got.dtype)
+        scale = float(np.abs(a[np.isfinite(a)]).max(initial=0.0))
+        with np.errstate(invalid="ignore"):
+            close = np.isfinite(a) & (
+                np.abs(a - b) <= relative * np.abs(a) + absolute * scale + 1e-13
+            )
+        same = close | (a == b) | (np.isnan(a) & np.isnan(b))
+        a, b = a.real, b.real
+    if same.all():
+        return None
+    wrong = np.argwhere(~same)
+    index = tuple(int(i) for i in wrong[0])
+    entries = {
+        "wrong": len(wrong),
+        "size": int(a.size),
+        "index": list(index),
+        "expected": float(a[index]),
+        "got": float(b[index]),
+    }
+    return _violated_property(a, b, same, entries)
+
+
+def _violated_property(
+    a: np.ndarray, b: np.ndarray, same: np.ndarray, entries: dict[str, Any]
+) -> Difference:
+    """Which property of the expected array the other breaks first."""
+    finite = np.isfinite(b)
+    if np.isfinite(a).all() and not finite.all():
+        return Difference("not_finite", {**entries, "not_finite": int((~finite).sum())})
+    if ((a == 0) & (b != 0) & ~same).any() and (a != 0).any():
+        return Difference("not_zero", entries)
+    if a.ndim and a.shape[-1] > 1 and (a >= 0).all():
+        sums, found = a.sum(-1), b.sum(-1)
+        rows = np.isclose(sums, 1) | (sums == 0)
+        if rows.all() and np.isclose(sums, 1).any() and not np.allclose(found, sums, atol=1e-6):
+            return Difference("rows", entries)
+    used = np.isfinite(a) & (np.abs(a) > 1e-8)
+    if used.sum() > 2:
+        with np.errstate(all="ignore"):
+            ratios = b[used] / a[used]
+        if np.allclose(ratios, ratios.flat[0], rtol=1e-6) and abs(ratios.flat[0]) > 1e-9:
+            return Difference("scale", {**entries, "factor": float(ratios.flat[0])})
+    return Difference("entries", entries)
+
+
+def _disagreement(expected: Value, got: Value, share: float) -> Difference | None:
+    """Why fewer than this share of a list's items are the expected ones, or None."""
+    fits = isinstance(got, Items) and isinstance(expected, Items)
+    if not fits or len(got.items) != len(expected.items):
+        return difference(expected, got)
+    pairs = zip(expected.items, got.items, strict=True)
+    problems = [difference(*pair) for pair in pairs]
+    wrong = [number for number, problem in enumerate(problems, start=1) if problem]
+    total = len(problems)
+    if 1 - len(wrong) / total >= share:
+        return None
+    first = problems[wrong[0] - 1].inside("part", wrong[0], total)
+    found = {"right": total - len(wrong), "total": total, "share": share}
+    return Difference(
+        "agreement",
+        {**found, "first": [first.aspect, dict(first.parameters), [list(s) for s in first.place]]},
+    )
+
+
+def is_to_do(value: Value) -> bool:
+    """Whether a value is the error of an answer that nobody has begun."""
+    return (
+        isinstance(value, Error)
+        and value.name == "NotImplementedError"
+        and value.message.startswith(TO_DO)
+    )
+
+
+def judge(expected: Expected, got: Evaluation) -> Difference | None:
+    """Why an evaluation isn't what is expected, or None when it is."""
+    if got.forbidden:
+        return Difference("forbidden", {"names": list(got.forbidden[:5])})
+    if is_to_do(got.value):
+        return Difference("to_do", {"message": got.value.message})
+    if expected.share is not None:
+        problem = _disagreement(expected.value, got.value, expected.share)
+    else:
+        problem = difference(expected.value, got.value)
+    if problem is not None and expected.parameters and expected.parameters != got.parameters:
+        return _other_parameters(expected.parameters, got.parameters) or problem
+    return problem
+
+
+def _other_parameters(
+    wanted: Sequence[Mapping[str, list[int]]], found: Sequence[Mapping[str, list[int]]]
+) -> Difference | None:
+    def named(shapes: Mapping[str, list[int]]) -> set[str]:
+        return {f"{name[:80]} {tuple(shape)}" for name, shape in shapes.items()}
+
+    for one, other in zip(wanted, found, strict=False):
+        missing, extra = sorted(named(one) - named(other)), sorted(named(other) - named(one))
+        if missing or extra:
+            return Difference(
+                "parameters", {"missing": missing[:MAX_SHOWN], "extra": extra[:MAX_SHOWN]}
+            )
+    return None

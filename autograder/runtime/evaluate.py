@@ -1,0 +1,153 @@
+"""Evaluating one expression over the names that a notebook defines."""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import functools
+import json
+import sysconfig
+import traceback
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from .helpers import Notes, helper_names
+from .plain_data import MAX_TEXT, Value, decode, encode, restore, valid_text
+from .torch_internals import forbidding, seed_default_generator
+
+MAX_MODULES, MAX_PARAMETERS, MAX_AXES, MAX_FORBIDDEN = 50, 500, 16, 20
+FILENAME = "<autotest>"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What an evaluated expression gave, checked.
+
+    parameters: of every module that `fill` met, names and shapes; forbidden: what was called although
+    the cell forbids it.
+    """
+
+    value: Value
+    parameters: tuple[dict[str, list[int]], ...] = ()
+    forbidden: tuple[str, ...] = ()
+
+    @staticmethod
+    def read(data: Any) -> Evaluation:
+        """What `evaluate` returned; raises PlainDataError or another ValueError for anything else."""
+        if not isinstance(data, dict):
+            raise ValueError("not an evaluation")
+        forbidden = data.get("forbidden")
+        names = forbidden[:MAX_FORBIDDEN] if isinstance(forbidden, list) else []
+        return Evaluation(
+            decode(data.get("value")),
+            read_parameters(data.get("parameters")),
+            tuple(valid_text(name, 60) for name in names),
+        )
+
+
+def read_parameters(data: Any) -> tuple[dict[str, list[int]], ...]:
+    """Names and shapes of modules' parameters as JSON, checked; what is no shape is left out."""
+    modules = data[:MAX_MODULES] if isinstance(data, list) else []
+    return tuple(
+        {
+            valid_text(name, 200): list(shape)
+            for name, shape in list(module.items())[:MAX_PARAMETERS]
+            if isinstance(shape, list)
+            and len(shape) <= MAX_AXES
+            and all(type(size) is int for size in shape)
+        }
+        for module in modules
+        if isinstance(module, dict)
+    )
+
+
+@functools.lru_cache(maxsize=1024)
+def compiled(text: str, mode: str) -> Any:
+    """Code of an expression ("eval") or a statement ("exec")."""
+    return compile(text, FILENAME, mode)
+
+
+@contextlib.contextmanager
+def _usual_settings() -> Iterator[None]:
+    """Undo what a notebook may have set for itself and that would make right answers raise."""
+    with (
+        np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"),
+        warnings.catch_warnings(),
+        torch.inference_mode(False),
+        torch.enable_grad(),
+    ):
+        if any(action == "error" for action, *_ in warnings.filters):
+            warnings.simplefilter("default")
+        default = torch.get_default_dtype()
+        if default.itemsize < 4:
+            # tables and parameters would be too coarse to tell right from wrong
+            torch.set_default_dtype(torch.float32)
+        try:
+            yield
+        finally:
+            torch.set_default_dtype(default)
+
+
+def evaluate(
+    expression: str,
+    definitions: Mapping[str, Any],
+    inputs: Mapping[str, Any],
+    parameter_seed: int,
+    forbidden: Sequence[str] = (),
+) -> dict:
+    """Evaluate an autotest expression; returns JSON that `Evaluation.read` takes.
+
+    definitions: the names of a notebook or program; inputs: the drawn ones, which shadow them and the
+    helpers. An exception becomes a value of kind "error". Anything but an interrupt is caught.
+    """
+    notes = Notes(parameter_seed)
+    namespace = {**definitions, **helper_names(notes), **inputs, "__builtins__": builtins}
+    try:
+        with forbidding(forbidden, notes.forbidden), _usual_settings():
+            np.random.seed(parameter_seed % 2**32)
+            seed_default_generator(parameter_seed)
+            value = encode(eval(compiled(expression, "eval"), namespace))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        value = _encode_error(error)
+    return {
+        "value": value,
+        "parameters": notes.parameters,
+        "forbidden": sorted(set(notes.forbidden)),
+    }
+
+
+def _encode_error(error: BaseException) -> dict:
+    # the innermost line of the notebook itself, not of a library that it calls, nor of this package
+    library = tuple(sysconfig.get_paths()[kind] for kind in ("stdlib", "purelib", "platlib"))
+    package = __name__.rpartition(".")[0]
+    at = ""
+    for frame, line_number in traceback.walk_tb(error.__traceback__):
+        filename = frame.f_code.co_filename
+        ours = str(frame.f_globals.get("__name__", "")).startswith(f"{package}.")
+        if ours or filename == FILENAME or filename.startswith(library):
+            continue
+        at = traceback.FrameSummary(filename, line_number, frame.f_code.co_name).line or at
+    return {
+        "kind": "error",
+        "name": type(error).__name__,
+        "message": str(error)[:MAX_TEXT],
+        "at": at.strip()[:300],
+    }
+
+
+def serve(request: str, definitions: Mapping[str, Any]) -> str:
+    """Evaluate one expression on several draws, for a grader in another process: JSON to JSON."""
+    job = json.loads(request)
+    results = []
+    for draw in job["draws"]:
+        inputs = {name: restore(decode(tree)) for name, tree in draw["inputs"].items()}
+        seed, forbidden = draw["parameter_seed"], job["forbidden"]
+        results.append(evaluate(job["expression"], definitions, inputs, seed, forbidden))
+    return json.dumps(results)

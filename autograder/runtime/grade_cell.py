@@ -1,0 +1,95 @@
+"""A grade cell: statements that draw inputs, and lines that are checked."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from .draw import Draw
+from .evaluate import compiled
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How a line is judged that trains something, so that no single value of it is right.
+
+    targets: name of the drawn list that it should return; share: how many of its items must come
+    back, from 0 to 1; seconds: its own time.
+    """
+
+    targets: str
+    share: float
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Check:
+    """One autotest line; answer: packed, what the student's own check compares with."""
+
+    expression: str
+    points: float
+    answer: str | None = None
+    agreement: Agreement | None = None
+
+
+@dataclass(frozen=True)
+class GradeCell:
+    """A grade cell's forbidden names, and its steps in order: input statements, as text, and checks."""
+
+    forbidden: tuple[str, ...]
+    steps: tuple[str | Check, ...]
+
+    @property
+    def checks(self) -> list[Check]:
+        """Its autotest lines."""
+        return [step for step in self.steps if isinstance(step, Check)]
+
+    def asks(self) -> GradeCell:
+        """The same cell without the answers baked into it: what two versions of a cell must share."""
+        steps = (s if isinstance(s, str) else replace(s, answer=None) for s in self.steps)
+        return GradeCell(self.forbidden, tuple(steps))
+
+
+def parse_cell(source: str) -> GradeCell:
+    """Read a grade cell.
+
+    The `%%autotest` line, if there is one, is skipped. The lines below
+    `agreement("targets", share=..., seconds=...)` are judged by agreement, on one draw.
+    """
+    body = "\n".join(line for line in source.split("\n") if not line.startswith("%%autotest"))
+    forbidden: list[str] = []
+    steps: list[str | Check] = []
+    agreement: Agreement | None = None
+    for node in ast.parse(body).body:
+        call = node.value if isinstance(node, ast.Expr) else None
+        name = getattr(getattr(call, "func", None), "id", None)
+        if name == "forbid":
+            forbidden += [ast.literal_eval(argument) for argument in call.args]
+        elif name in ("check", "agreement"):
+            named = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+            first = ast.literal_eval(call.args[0])
+            if name == "check":
+                steps.append(Check(first, **named, agreement=agreement))
+            else:
+                agreement = Agreement(first, **named)
+        else:
+            steps.append(ast.unparse(node))
+    return GradeCell(tuple(forbidden), tuple(steps))
+
+
+def checks_with_inputs(cell: GradeCell, draw: Draw) -> Iterator[tuple[Check, dict[str, Any]]]:
+    """Run a cell's input statements; give each check with a copy of the inputs drawn so far."""
+    own = {"np": np, "torch": torch, "draw": draw}
+    names = dict(own)
+    for step in cell.steps:
+        if isinstance(step, str):
+            exec(compiled(step, "exec"), names)
+        else:
+            inputs = {k: v for k, v in names.items() if k not in own and k != "__builtins__"}
+            yield step, copy.deepcopy(inputs)

@@ -1,0 +1,153 @@
+"""What an autotest expression may call beside the student's answers. Every helper returns data."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+
+@dataclass
+class Notes:
+    """What is noted while one expression is evaluated, beside its value.
+
+    parameter_seed: seeds the parameters that `fill` draws; parameters: names and shapes of those of
+    every module that was filled; forbidden: every attempt to call something forbidden.
+    """
+
+    parameter_seed: int
+    parameters: list[dict[str, list[int]]] = field(default_factory=list)
+    forbidden: list[str] = field(default_factory=list)
+
+
+@functools.lru_cache(maxsize=4096)
+def _parameter(seed: int, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """A parameter's values. Cached, because every mistake of an answer has the same parameters."""
+    values = 0.6 * np.random.RandomState([seed, zlib.crc32(name.encode())]).standard_normal(shape)
+    return np.round(values, 4)
+
+
+def fill(notes: Notes, module: torch.nn.Module, **buffers: torch.Tensor) -> torch.nn.Module:
+    """Set every parameter by its name from the draw, in float64, and switch to evaluation mode.
+
+    buffers: values for buffers, by name; a table that another answer made can't cost points then.
+    """
+    module = module.double().eval()
+    shapes = {}
+    for name, parameter in module.named_parameters():
+        values = _parameter(notes.parameter_seed, name, tuple(parameter.shape))
+        parameter.data = torch.tensor(values, dtype=torch.float64)
+        shapes[name] = list(parameter.shape)
+    for name, values in buffers.items():
+        module.get_buffer(name).copy_(values)
+    notes.parameters.append(shapes)
+    return module
+
+
+def parameter_shapes(module: torch.nn.Module) -> dict[str, list[int]]:
+    """Name and shape of every parameter."""
+    return {name: list(value.shape) for name, value in module.named_parameters()}
+
+
+def dtype_of(value: Any) -> str:
+    """The name of an array's or tensor's dtype."""
+    return str(getattr(value, "dtype", type(value).__name__)).removeprefix("torch.")
+
+
+def inputs_after(function: Callable, *arguments: Any, **named: Any) -> list:
+    """The arguments as they are after the call, so that in-place changes show, and the result.
+
+    Without the result a function that does nothing at all would be right.
+    """
+    result = function(*arguments, **named)
+    return [*arguments, *named.values(), result]
+
+
+def raised(function: Callable, *arguments: Any, **named: Any) -> str:
+    """The name of the built-in exception class that the call raises, or "nothing"."""
+    try:
+        function(*arguments, **named)
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        names = (kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
+        return next(names)
+    return "nothing"
+
+
+def _floating_leaves(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        if value.is_floating_point():
+            yield value
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _floating_leaves(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _floating_leaves(item)
+
+
+def gradients(function: Callable, *arguments: Any, **named: Any) -> dict:
+    """Gradients of a fixed, generic weighted sum of the outputs.
+
+    Returns {"inputs": [...], "parameters": {name: ...}}, one for every floating tensor argument and,
+    if function is a module, every parameter; a text where no gradient reaches any.
+    """
+
+    def leaf(argument: Any) -> Any:
+        if isinstance(argument, torch.Tensor) and argument.is_floating_point():
+            return argument.detach().clone().requires_grad_()
+        return argument
+
+    arguments = [leaf(argument) for argument in arguments]
+    named = {name: leaf(argument) for name, argument in named.items()}
+    inputs = list(_floating_leaves([*arguments, *named.values()]))
+    parameters = {}
+    if isinstance(function, torch.nn.Module):
+        parameters = dict(function.named_parameters())
+        for parameter in parameters.values():
+            parameter.requires_grad_()
+    total = torch.zeros((), dtype=torch.float64)
+    for number, output in enumerate(_floating_leaves(function(*arguments, **named))):
+        weights = torch.cos(0.7 * torch.arange(output.numel(), dtype=torch.float64) + number)
+        total = total + (output.double() * weights.reshape(output.shape)).sum()
+    if not total.requires_grad:
+        nothing = "no gradient reaches it"
+        return {
+            "inputs": [nothing for _ in inputs],
+            "parameters": dict.fromkeys(parameters, nothing),
+        }
+    targets = [*inputs, *parameters.values()]
+    found = torch.autograd.grad(total, targets, allow_unused=True)
+    found = [
+        torch.zeros_like(target) if grad is None else grad
+        for target, grad in zip(targets, found, strict=True)
+    ]
+    return {
+        "inputs": found[: len(inputs)],
+        "parameters": dict(zip(parameters, found[len(inputs) :], strict=True)),
+    }
+
+
+def helper_names(notes: Notes) -> dict[str, Any]:
+    """The names that every expression can use.
+
+    They shadow a student's own names: after `from numpy import *` a notebook has another `sum`.
+    """
+    return {
+        **vars(builtins),
+        "np": np,
+        "torch": torch,
+        "fill": functools.partial(fill, notes),
+        "gradients": gradients,
+        "inputs_after": inputs_after,
+        "raised": raised,
+        "parameter_shapes": parameter_shapes,
+        "dtype_of": dtype_of,
+    }

@@ -1,0 +1,118 @@
+"""The checks as a student sees them: the `%%autotest` magic of the exercise notebooks."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from .compare import Difference, Expected, judge
+from .draw import Draw
+from .evaluate import Evaluation, evaluate
+from .grade_cell import Check, checks_with_inputs, parse_cell
+from .messages import explanation, sentence
+from .mistakes import Judged, fingerprint, recognise
+from .plain_data import unpack
+
+
+class AutotestFailure(Exception):
+    """Raised at the end of a grade cell that is not yet right, so that no tool takes it for done."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [str(self)]
+
+
+@dataclass(frozen=True)
+class ToldMistake:
+    """What is said about a known mistake; section: where to read again, empty when not known."""
+
+    function: str
+    cell: str
+    means: str
+    hint: str
+    section: str
+
+
+@dataclass
+class Checks:
+    """The checks of one notebook.
+
+    mistakes: by name; sections: where to read again, by grade cell; recognised: the mistake that was
+    recognised in a cell when it last ran.
+    """
+
+    mistakes: Mapping[str, ToldMistake]
+    sections: Mapping[str, str]
+    recognised: dict[str, str] = field(default_factory=dict)
+
+    def run_cell(self, grade_id: str, source: str, definitions: Mapping[str, Any]) -> None:
+        """Check a grade cell: show every line, then raise AutotestFailure if one is wrong."""
+        cell = parse_cell(source)
+        draw = Draw(zlib.crc32(grade_id.encode()))
+        found: list[tuple[Check, Difference | None]] = []
+        judged = []
+        for check, inputs in checks_with_inputs(cell, draw):
+            answer = unpack(check.answer)
+            with contextlib.redirect_stderr(sys.stdout):
+                seed, forbidden = draw.parameter_seed, cell.forbidden
+                got = evaluate(check.expression, definitions, inputs, seed, forbidden)
+            evaluation = Evaluation.read(got)
+            problem = judge(Expected.read(answer), evaluation)
+            found.append((check, problem))
+            value_print = fingerprint(evaluation.value)
+            judged.append(Judged(problem is None, value_print, answer["mistakes"]))
+        if all(problem and problem.aspect == "to_do" for _, problem in found):
+            raise AutotestFailure(sentence(found[0][1]))
+        own = [name for name, mistake in self.mistakes.items() if mistake.cell == grade_id]
+        self.recognised.pop(grade_id, None)
+        name = recognise(judged, own, self.recognised.values())
+        if name:
+            self.recognised[grade_id] = name
+        self._show(grade_id, found, name)
+
+    def _show(
+        self, grade_id: str, found: list[tuple[Check, Difference | None]], name: str | None
+    ) -> None:
+        mistake = self.mistakes[name] if name else None
+        untold = mistake
+        for check, problem in found:
+            mark, earned = ("✗", 0) if problem else ("✓", check.points)
+            print(f"{mark} {earned:g}/{check.points:g} points   {check.expression}")
+            if problem is None:
+                continue
+            print(f"    {sentence(problem)}")
+            if untold:
+                parts = untold.function, untold.means, untold.hint
+                words = explanation(name, *parts, check.expression)
+                print("    " + words.replace("\n", "\n    "))
+                untold = None
+        earned = sum(check.points for check, problem in found if problem is None)
+        if all(problem is None for _, problem in found):
+            return
+        section = mistake.section if mistake else self.sections.get(grade_id)
+        if section:
+            print(f"Read again: {section}")
+        total = sum(check.points for check, _ in found)
+        raise AutotestFailure(f"Not yet: {earned:g} of {total:g} points in this cell.")
+
+
+def install_packed(told: str) -> None:
+    """Make `%%autotest` known to the notebook.
+
+    told: packed {"mistakes": {name: the fields of ToldMistake}, "sections": {grade cell: where to read
+    again}}.
+    """
+    from IPython import get_ipython
+
+    shell = get_ipython()
+    words = unpack(told)
+    mistakes = {name: ToldMistake(**mistake) for name, mistake in words["mistakes"].items()}
+    checks = Checks(mistakes, words["sections"])
+
+    def autotest(line: str, cell: str) -> None:
+        checks.run_cell(line.strip(), cell, dict(shell.user_ns))
+
+    shell.register_magic_function(autotest, magic_kind="cell")

@@ -1,0 +1,99 @@
+"""What an instructor sets as `c.Grader` in nbgrader_config.py, each setting with its default."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from autograder.errors import CourseError
+
+PLACE = "nbgrader_config.py"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one submission may use, and whether its kernel runs in a sandbox.
+
+    cell_seconds: for a cell of the student's; grade_cell_seconds: for all lines of a grade cell;
+    notebook_seconds: for the whole notebook; memory_mb: memory and files in memory of all its
+    processes, in millions of bytes; disk_mb: files, likewise; output_characters: printed by one cell.
+    sandbox: as the machine offers it, not a setting.
+    """
+
+    cell_seconds: float = 30.0
+    grade_cell_seconds: float = 10.0
+    notebook_seconds: float = 600.0
+    memory_mb: int = 2000
+    disk_mb: int = 200
+    output_characters: int = 20_000
+    sandbox: bool = False
+
+    @property
+    def memory_bytes(self) -> int:
+        """memory_mb in bytes."""
+        return self.memory_mb * 1_000_000
+
+    @property
+    def disk_bytes(self) -> int:
+        """disk_mb in bytes."""
+        return self.disk_mb * 1_000_000
+
+
+LIMITS = tuple(f.name for f in dataclasses.fields(Limits) if f.name != "sandbox")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The grader's settings.
+
+    limits: what a submission may use; python: the interpreter of students' kernels, with numpy, torch
+    and ipykernel installed; weights: by exercise, or by "EXERCISE/CELL", what the points of its checks
+    are multiplied by when the exercise is built; allowed: by exercise, functions that its cells forbid
+    and that are allowed after all.
+    """
+
+    limits: Limits = field(default_factory=Limits)
+    python: str = sys.executable
+    weights: Mapping[str, float] = field(default_factory=dict)
+    allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @staticmethod
+    def read(given: Mapping[str, Any]) -> Settings:
+        """Settings from the values given; CourseError names the one that is unknown or impossible."""
+        known = (*LIMITS, "python", "weights", "allowed")
+        for name, value in given.items():
+            if name not in known:
+                raise CourseError(
+                    f"{PLACE}: there is no setting c.Grader.{name}. Known: {', '.join(known)}."
+                )
+            if name in LIMITS:
+                _check_limit(name, value)
+        weights = given.get("weights", {})
+        for name, weight in weights.items():
+            if not _is_number(weight) or weight < 0:
+                raise CourseError(
+                    f"{PLACE}: c.Grader.weights[{name!r}] is {weight!r}: a number of 0 or more is needed."
+                )
+        allowed = {name: tuple(names) for name, names in given.get("allowed", {}).items()}
+        limits = Limits(**{name: given[name] for name in LIMITS if name in given})
+        python = str(given.get("python", sys.executable))
+        return Settings(limits, python, dict(weights), allowed)
+
+    def weight(self, exercise: str, cell: str) -> float:
+        """What a cell's points are multiplied by: its exercise's weight times its own."""
+        return self.weights.get(exercise, 1) * self.weights.get(f"{exercise}/{cell}", 1)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _check_limit(name: str, value: Any) -> None:
+    if not _is_number(value) or not 0 < value < 1e9:
+        raise CourseError(
+            f"{PLACE}: c.Grader.{name} is {value!r}: a number above 0 and below a thousand million is "
+            "needed."
+        )
