@@ -7,8 +7,10 @@ import pytest
 # tests run on all cores already; two threads a process would wait for each other
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from autograder.catalogue import exercise_names
+from autograder.course import Course
 from benchmarks.pages import CHROMIUM
+
+COURSE = Course.find()
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +50,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test with an argument `exercise` runs for every exercise; each exercise on one worker."""
     if "exercise" in metafunc.fixturenames:
         marks = [
-            pytest.param(name, marks=pytest.mark.xdist_group(name)) for name in exercise_names()
+            pytest.param(one, id=one.name, marks=pytest.mark.xdist_group(one.name))
+            for one in COURSE.exercises()
         ]
         metafunc.parametrize("exercise", marks)
