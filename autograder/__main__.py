@@ -1,37 +1,57 @@
-"""The course's command line: python -m autograder."""
+"""The course's command line: python -m autograder.
+
+Every command works on the course that the working directory lies in. What a command needs is imported
+when it runs: torch and nbgrader take seconds.
+"""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograder.catalogue import ROOT, exercise_names
-from autograder.errors import BookError, CatalogueError, CourseError, GradebookError, writing
+from autograder.course import Course, Exercise
+from autograder.errors import BookError, CourseError, GradebookError, writing
+from autograder.settings import Limits
 
 if TYPE_CHECKING:
-    from autograder.grade.grade_class import Course
+    from autograder.grade.result import Result
+
+EXPORT_FORMATS = ("nbgrader", "csv", "canvas", "moodle")
 
 
-def _exercises(arguments: argparse.Namespace) -> list[str]:
-    names = exercise_names()
+def _course(arguments: argparse.Namespace) -> Course:
+    """The course of the working directory, with the folders and the database that were given."""
+    given = vars(arguments)
+    return dataclasses.replace(
+        Course.find(), submissions=given.get("submitted"), database=given.get("db")
+    )
+
+
+def _exercises(course: Course, arguments: argparse.Namespace) -> list[Exercise]:
     chosen = getattr(arguments, "exercise", None)
-    if chosen and chosen not in names:
-        raise CatalogueError(f"There is no exercise {chosen!r}. Known: {', '.join(names)}.")
-    return [chosen] if chosen else names
+    found = [course.exercise(chosen)] if chosen else course.exercises()
+    if not found:
+        raise CourseError(
+            f"{course.root / 'solutions'} has no exercises: a reference solution is a file like "
+            "ch1_name.py there (see CONTRIBUTING.md)."
+        )
+    return found
 
 
 def _build(arguments: argparse.Namespace) -> None:
-    from autograder.build import generate
+    from autograder.build.generate import build
 
-    built = generate.build(_exercises(arguments), force=arguments.force)
-    for name in built:
-        print(f"Built exercises/{name}/{name}.ipynb")
+    course = _course(arguments)
+    built = build(course, _exercises(course, arguments), force=arguments.force)
+    for exercise in built:
+        print(f"Built {exercise.notebook.relative_to(course.root)}")
     if not built:
         print("The exercises are up to date.")
 
@@ -40,83 +60,77 @@ def _sample(arguments: argparse.Namespace) -> None:
     from autograder.audit import sample_class
 
     course = _course(arguments)
-    if sample_class.make(_exercises(arguments), course.submitted):
+    if sample_class.make(course, _exercises(course, arguments)):
         print(f"The sample class lies in {course.submitted}.")
     else:
         print(f"No sample class: submissions of a real class lie in {course.submitted}.")
 
 
-def _course(arguments: argparse.Namespace) -> Course:
-    from autograder.grade.grade_class import Course
-
-    return Course(getattr(arguments, "submitted", None), db=getattr(arguments, "db", None))
-
-
 def _grade(arguments: argparse.Namespace) -> None:
-    from autograder.grade.lock import only_grader
+    from autograder.build.generate import write_missing_sources
+    from autograder.grade.grade_class import WorkerOptions, grade_class, recorded_results
+    from autograder.grade.trial import regrade
 
     course = _course(arguments)
-    with only_grader(course.home):
-        _grade_alone(arguments, course)
-
-
-def _grade_alone(arguments: argparse.Namespace, course: Course) -> None:
-    """Grade, as the only process that writes this course's grades."""
-    from autograder.build import generate
-    from autograder.grade import grade_class, trial
-    from autograder.report import pages
-
-    generate.write_missing_sources(_exercises(arguments))
+    exercises = _exercises(course, arguments)
     if arguments.json:
-        # before hours of grading, not after them
+        # refuse a file that can't be written before hours of grading, not after them
         with writing(arguments.json), arguments.json.open("a"):
             pass
-    means = grade_class.Means(arguments.workers, arguments.scheduler, arguments.require_sandbox)
+    write_missing_sources(course, exercises)
+    options = WorkerOptions(arguments.workers, arguments.scheduler, arguments.require_sandbox)
     if arguments.changed:
-        trial.regrade(course, _exercises(arguments), means, arguments.yes)
-        _, results = _results(arguments)
+        regrade(course, exercises, options, arguments.yes)
+        results = recorded_results(course, exercises)
     else:
-        results = grade_class.grade_class(
-            course, _exercises(arguments), arguments.rerelease, arguments.new_seed, means
-        )
+        results = grade_class(course, exercises, arguments.rerelease, arguments.new_seed, options)
     if arguments.json:
+        data = [json.loads(result.to_json()) for result in results]
         with writing(arguments.json):
-            arguments.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
+            arguments.json.write_text(json.dumps(data, indent=1), encoding="utf-8")
     if not results:
         print(
             f"No submissions: they belong into {course.submitted}/STUDENT/EXERCISE/EXERCISE.ipynb."
         )
         return
-    pages.write(results, course.home)
+    if arguments.feedback:
+        _write_feedback(course, results)
+    _write_report(course, results)
+
+
+def _write_feedback(course: Course, results: Sequence[Result]) -> None:
+    from autograder.grade.feedback import write_feedback
+
+    written = write_feedback(course, results)
+    pages = f"{course.feedback}/STUDENT/EXERCISE/EXERCISE.html"
+    print(f"Feedback for students: {pages} ({written} of {len(results)} written, others unchanged)")
+
+
+def _write_report(course: Course, results: Sequence[Result]) -> None:
+    from autograder.report import pages
+
+    summary = pages.write(course, results)
     pages.print_scores(results)
+    print(f"Class summary: {summary}")
 
 
-def _results(arguments: argparse.Namespace) -> tuple:
-    course = _course(arguments)
-    return course, [
-        course.result(student, exercise)
-        for exercise in _exercises(arguments)
-        for student in course.students(exercise)
-        if course.graded_notebook(student, exercise).exists()
-    ]
+def _recorded(course: Course, arguments: argparse.Namespace) -> list[Result]:
+    from autograder.grade.grade_class import recorded_results
+
+    results = recorded_results(course, _exercises(course, arguments))
+    if not results:
+        raise GradebookError("Nothing has been graded yet: run `python -m autograder grade` first.")
+    return results
 
 
 def _feedback(arguments: argparse.Namespace) -> None:
-    from autograder.grade import grade_class
-
-    course, results = _results(arguments)
-    grade_class.write_feedback(course, results)
-    page = course.folder("feedback", "STUDENT", "EXERCISE") / "EXERCISE.html"
-    print(f"Feedback for students: {page}")
+    course = _course(arguments)
+    _write_feedback(course, _recorded(course, arguments))
 
 
 def _report(arguments: argparse.Namespace) -> None:
-    from autograder.report import pages
-
-    course, results = _results(arguments)
-    if not results:
-        raise GradebookError("Nothing has been graded yet: run `python -m autograder grade` first.")
-    print(f"Class summary: {pages.write(results, course.home)}")
+    course = _course(arguments)
+    _write_report(course, _recorded(course, arguments))
 
 
 def _export(arguments: argparse.Namespace) -> None:
@@ -124,9 +138,8 @@ def _export(arguments: argparse.Namespace) -> None:
 
     course = _course(arguments)
     told = export.write(
-        course.home,
-        course.db_url,
-        _exercises(arguments),
+        course,
+        _exercises(course, arguments),
         arguments.format,
         arguments.output,
         arguments.roster,
@@ -139,10 +152,9 @@ def _export(arguments: argparse.Namespace) -> None:
 def _import_zip(arguments: argparse.Namespace) -> None:
     from autograder.lms import import_zip
 
-    (exercise,) = _exercises(arguments)
     course = _course(arguments)
-    where = (course.home, course.submitted, course.db_url)
-    done = import_zip.import_zip(arguments.zip, exercise, *where)
+    (exercise,) = _exercises(course, arguments)
+    done = import_zip.import_zip(course, arguments.zip, exercise)
     print("\n".join(done.told), file=sys.stderr, end="\n" if done.told else "")
     for words, students in (("unchanged", done.unchanged), ("replaced", done.replaced)):
         if students:
@@ -151,14 +163,15 @@ def _import_zip(arguments: argparse.Namespace) -> None:
 
 
 def _audit(arguments: argparse.Namespace) -> None:
-    from autograder.audit import run
+    from autograder.audit import audit
 
-    found = run.run(_exercises(arguments), arguments.extra)
+    course = _course(arguments)
+    findings = audit.run(course, _exercises(course, arguments), arguments.extra)
     if arguments.json:
-        print(json.dumps(found, indent=1))
+        print(audit.to_json(findings))
     else:
-        run.print_table(found)
-    if not run.is_clean(found):
+        audit.print_table(findings)
+    if not audit.is_clean(findings):
         sys.exit(1)
 
 
@@ -166,65 +179,67 @@ def _book(arguments: argparse.Namespace) -> None:
     from autograder.publish import book
 
     print("Building the book: every cell is executed, which takes some minutes the first time.")
-    built = book.build(clean=arguments.clean)
+    built = book.build(_course(arguments), clean=arguments.clean)
     print("Built _build/html." if built else "The book is up to date.")
 
 
 def _release(arguments: argparse.Namespace) -> None:
     from autograder.publish import book, release
 
-    book.build()
-    print(f"Release: {release.make().relative_to(ROOT)}")
+    course = _course(arguments)
+    book.build(course)
+    print(f"Release: {release.make(course).relative_to(course.root)}")
 
 
 def _serve(arguments: argparse.Namespace) -> None:
-    from autograder.publish.book import HTML
-
-    if not (HTML / "index.html").exists():
+    pages = _course(arguments).built_book
+    if not (pages / "index.html").exists():
         raise BookError("The book has not been built yet: run `make book` first.")
     print(f"The book: http://127.0.0.1:{arguments.port}/  (stop with Ctrl-C)")
     command = [sys.executable, "-m", "http.server", str(arguments.port), "--bind", "127.0.0.1"]
-    subprocess.run([*command, "--directory", str(HTML)], check=False)
+    subprocess.run([*command, "--directory", str(pages)], check=False)
 
 
 def _lab(arguments: argparse.Namespace) -> None:
-    work = ROOT / "work"
-    for name in exercise_names():
-        target = work / name / f"{name}.ipynb"
+    course = _course(arguments)
+    work = course.root / "work"
+    for exercise in course.exercises():
+        target = work / exercise.name / exercise.notebook.name
         if not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / "exercises" / name / f"{name}.ipynb", target)
-            print(f"New in work/: {name}")
+            shutil.copyfile(exercise.notebook, target)
+            print(f"New in work/: {exercise}")
     if not arguments.copy_only:
         subprocess.run([sys.executable, "-m", "jupyterlab", str(work)], cwd=work, check=False)
 
 
 def _everything(arguments: argparse.Namespace) -> None:
     from autograder.audit import sample_class
-    from autograder.build import generate
-    from autograder.grade import grade_class
-    from autograder.grade.lock import only_grader
+    from autograder.build.generate import build, write_missing_sources
+    from autograder.grade.feedback import write_feedback
+    from autograder.grade.grade_class import grade_class
     from autograder.publish import book
     from autograder.report import pages
 
-    names = exercise_names()
-    print("1/4  Exercises from the reference solutions")
-    print("     built: " + (", ".join(generate.build(names)) or "nothing new"))
+    course = _course(arguments)
+    exercises = _exercises(course, arguments)
+    print(f"1/4  Exercises from the reference solutions ({len(exercises)})")
+    built = build(course, exercises)
+    write_missing_sources(course, exercises)
+    print("     built: " + (", ".join(map(str, built)) or "nothing new"))
     print("2/4  A sample class, graded")
-    course = grade_class.Course()
-    sample_class.make(names, course.submitted)
-    with only_grader(course.home):
-        results = grade_class.grade_class(course, names)
+    sample_class.make(course, exercises)
+    results = grade_class(course, exercises)
     print("3/4  Feedback and summary")
-    grade_class.write_feedback(course, results)
-    summary = pages.write(results, course.home)
+    write_feedback(course, results)
+    summary = pages.write(course, results)
     print("4/4  The book, every cell executed (some minutes the first time)")
-    book.build()
+    book.build(course)
     pages.print_scores(results)
     print("Book        _build/html/index.html   (make serve)")
     print("Exercises   exercises/               (make lab)")
-    print("Feedback    course/feedback/STUDENT/EXERCISE/EXERCISE.html")
-    print(f"Summary     {summary.relative_to(ROOT)}")
+    print(f"Feedback    {course.feedback}/STUDENT/EXERCISE/EXERCISE.html")
+    print(f"Summary     {summary}")
 
 
 def _positive(text: str) -> int:
@@ -232,6 +247,19 @@ def _positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text} is not 1 or more")
     return number
+
+
+def _limits() -> str:
+    """The limits of a submission and their defaults, for the help text."""
+    shown = [
+        f"{field.name} {field.default:g}"
+        for field in dataclasses.fields(Limits)
+        if field.name != "sandbox"
+    ]
+    return (
+        "What a submission may use is set in nbgrader_config.py as c.Grader.NAME; the defaults are "
+        f"{', '.join(shown)}. c.Grader.python, weights and allowed stand there, too."
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -243,8 +271,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def command(name: str, run, text: str) -> argparse.ArgumentParser:
-        added = commands.add_parser(name, help=text, description=text)
+    def command(
+        name: str, run: Callable[[argparse.Namespace], None], text: str, epilog: str = ""
+    ) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=text, description=text, epilog=epilog)
         added.set_defaults(run=run)
         return added
 
@@ -271,8 +301,11 @@ def _parser() -> argparse.ArgumentParser:
     one_exercise(build)
     build.add_argument("--force", action="store_true", help="even if nothing has changed")
     folder_of_submissions(command("sample", _sample, "Make the sample class of submissions."))
-    grade = command("grade", _grade, "Grade what has not been graded yet, and print the scores.")
+    text = "Grade every submission whose grade is not current; write reports and print the scores."
+    grade = command("grade", _grade, text, _limits())
     graded_class(grade)
+    text = "also write the feedback pages that are out of date"
+    grade.add_argument("--feedback", action="store_true", help=text)
     grade.add_argument("--json", metavar="FILE", type=Path, help="also write every line's verdict")
     text = "draw a new secret seed and grade everybody again"
     grade.add_argument("--new-seed", action="store_true", help=text)
@@ -285,9 +318,10 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--workers", metavar="N", type=_positive, help=text)
     text = "examine on a Dask cluster, like tcp://host:8786, instead of here"
     grade.add_argument("--scheduler", metavar="ADDRESS", help=text)
-    text = "refuse to run submissions where the system cannot shut them in"
+    text = "refuse to run submissions where the system offers no sandbox"
     grade.add_argument("--require-sandbox", action="store_true", help=text)
-    graded_class(command("feedback", _feedback, "Write each student's feedback page."))
+    text = "Write the feedback pages that are out of date."
+    graded_class(command("feedback", _feedback, text))
     text = "Write the class summary and each exercise's report (HTML and CSV)."
     graded_class(command("report", _report, text))
     text = (
@@ -298,8 +332,7 @@ def _parser() -> argparse.ArgumentParser:
     export = command("export", _export, text)
     one_exercise(export)
     gradebook(export)
-    formats = ("nbgrader", "csv", "canvas", "moodle")
-    export.add_argument("--format", choices=formats, default="csv", help="default: csv")
+    export.add_argument("--format", choices=EXPORT_FORMATS, default="csv", help="default: csv")
     export.add_argument("--output", metavar="FILE", type=Path, required=True)
     text = (
         "the gradebook as exported by Canvas, or grades as exported by Moodle, for ids and columns"
@@ -313,15 +346,14 @@ def _parser() -> argparse.ArgumentParser:
         "lms_user_id or name; else the id is made of the name. A submission that is there already and "
         "differs is moved to course/replaced/STUDENT/EXERCISE/1, 2, ..., and said to be."
     )
-    intake = command("import-zip", _import_zip, text)
-    intake.add_argument("zip", metavar="FILE", type=Path)
-    intake.add_argument("--exercise", metavar="E", required=True)
+    import_zip = command("import-zip", _import_zip, text)
+    import_zip.add_argument("zip", metavar="FILE", type=Path)
+    import_zip.add_argument("--exercise", metavar="E", required=True)
     text = "folder to lay out in (default: course/submitted)"
-    intake.add_argument("--submitted", metavar="DIR", type=Path, help=text)
-    gradebook(intake)
-    audit = command(
-        "audit", _audit, "Grade every known mistake and alternative; fail on a surprise."
-    )
+    import_zip.add_argument("--submitted", metavar="DIR", type=Path, help=text)
+    gradebook(import_zip)
+    text = "Grade every known mistake, alternative and attack; fail on a surprise."
+    audit = command("audit", _audit, text)
     one_exercise(audit)
     text = "folder of further submissions to grade, EXERCISE/NAME.ipynb"
     audit.add_argument("--extra", metavar="DIR", type=Path, help=text)
