@@ -3,13 +3,16 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: course test book exercises grade feedback audit serve release lab check lock clean setup
+.PHONY: course test test-fast book exercises grade feedback audit serve release lab check lock clean setup
 
 course: $(READY)      ## everything: exercises, a graded sample class, feedback, the book
 	@$(PYTHON) -m autograder course
 
 test: $(READY)        ## all tests
 	@$(PYTHON) -m pytest -n auto --dist loadgroup
+
+test-fast: $(READY)   ## the tests that take less than some seconds each
+	@$(PYTHON) -m pytest -n auto --dist loadgroup -m "not slow"
 
 book: $(READY)        ## the book, in _build/html
 	@$(PYTHON) -m autograder book
@@ -18,9 +21,7 @@ exercises: $(READY)   ## exercises/ from solutions/
 	@$(PYTHON) -m autograder build
 
 grade: $(READY)       ## grade course/submitted/, write feedback and summary
-	@$(PYTHON) -m autograder grade
-	@$(PYTHON) -m autograder feedback
-	@$(PYTHON) -m autograder report
+	@$(PYTHON) -m autograder grade --feedback
 
 audit: $(READY)       ## the grader's own exam
 	@$(PYTHON) -m autograder audit
@@ -44,7 +45,7 @@ lock: $(READY)        ## write constraints.txt from what is installed
 	@$(PYTHON) -m pip freeze --exclude torch | grep == >> constraints.txt
 
 clean:                ## what builds and runs have made; never work/, never course/submitted/
-	rm -rf _build course/source course/built.json
+	rm -rf _build course/source
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 
 setup: $(READY)

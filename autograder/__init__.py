@@ -1,1 +1,1 @@
-"""Turns reference solutions into exercises, and submissions into grades."""
+"""Turns the course's reference solutions into exercises, and submissions into grades: see README.md."""

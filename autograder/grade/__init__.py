@@ -1,0 +1,14 @@
+"""Submissions into grades, feedback and the gradebook.
+
+In: a submission (its folder) and the exercise's answer key. Out: a typed `Result`, stored as JSON beside
+the graded notebook, from which gradebook, feedback and reports are made.
+
+- `submission` reads what was handed in; `sanitize` rebuilds it from the released notebook.
+- `answer_key` holds what is expected of it, under the class's secret seed.
+- `examine.grade_submission` is the one way to a grade; `result` is what it returns.
+- `worker_pool` and `dask_pool` run it on many processes and machines; `grade_class` and `trial` decide
+  which submissions to grade.
+- `gradebook` records results; `words`, `verdicts` and `feedback` say them.
+
+Must not import lms, report, audit or publish.
+"""
