@@ -71,16 +71,22 @@ class Settings:
                 )
             if name in LIMITS:
                 _check_limit(name, value)
-        weights = given.get("weights", {})
+        weights, allowed = (_mapping(name, given.get(name, {})) for name in ("weights", "allowed"))
         for name, weight in weights.items():
             if not _is_number(weight) or weight < 0:
                 raise CourseError(
                     f"{PLACE}: c.Grader.weights[{name!r}] is {weight!r}: a number of 0 or more is needed."
                 )
-        allowed = {name: tuple(names) for name, names in given.get("allowed", {}).items()}
+        for name, functions in allowed.items():
+            if not isinstance(functions, list | tuple):
+                raise CourseError(
+                    f"{PLACE}: c.Grader.allowed[{name!r}] is {functions!r}: a list of functions' names is "
+                    "needed."
+                )
         limits = Limits(**{name: given[name] for name in LIMITS if name in given})
         python = str(given.get("python", sys.executable))
-        return Settings(limits, python, dict(weights), allowed)
+        functions_of = {name: tuple(functions) for name, functions in allowed.items()}
+        return Settings(limits, python, dict(weights), functions_of)
 
     def weight(self, exercise: str, cell: str) -> float:
         """What a cell's points are multiplied by: its exercise's weight times its own."""
@@ -89,6 +95,14 @@ class Settings:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _mapping(name: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise CourseError(
+            f"{PLACE}: c.Grader.{name} is {value!r}: a dictionary with exercises' names as keys is needed."
+        )
+    return value
 
 
 def _check_limit(name: str, value: Any) -> None:

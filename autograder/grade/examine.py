@@ -18,7 +18,7 @@ from autograder.grade.answer_key import AnswerKey
 from autograder.grade.result import Basis, CellResult, LineResult, Remark, Result
 from autograder.grade.sanitize import MISSING, sanitized
 from autograder.grade.submission import Submission
-from autograder.kernels.student_kernel import KernelStartError, StudentKernel
+from autograder.kernels.student_kernel import KernelStartError, Reply, StudentKernel
 from autograder.kernels.versions import kernel_versions
 from autograder.reference import ExpectedDraw, ExpectedLine
 from autograder.runtime.compare import Difference, Expected, judge
@@ -141,7 +141,7 @@ class _Examination:
             text = f"Stopped: this cell ran for more than {limits.cell_seconds:g} seconds."
             cell.outputs.append(_error_output("Timeout", text))
         if kernel.dead and not self._ended:
-            self._ended = self._how_it_ended(kernel, cell=name)
+            self._ended = self._how_it_ended(kernel, reply, cell=name)
             cell.outputs.append(_error_output("The kernel died", "The Python process ended here."))
 
     def _grade_cell(self, cell: NotebookNode, kernel: StudentKernel | None) -> None:
@@ -211,12 +211,13 @@ class _Examination:
     ) -> _Answer:
         if kernel is None:
             return _Answer("", failure=Difference("no_code"))
-        if kernel.dead:
-            return _Answer("", failure=self._ended or _ended("exit"))
         seconds = deadline - time.monotonic()
         allowed = {"seconds": self._seconds(line)}
+        # also when the kernel died of it: whether it could be interrupted depends on the machine's load
         if seconds <= 0:
             return _Answer("", failure=Difference("time_used_up", allowed))
+        if kernel.dead:
+            return _Answer("", failure=self._ended or _ended("exit"))
         draws = [
             {"inputs": draw.inputs, "parameter_seed": draw.parameter_seed} for draw in line.draws
         ]
@@ -226,7 +227,7 @@ class _Examination:
             output["text"] for output in reply.outputs if output["output_type"] == "stream"
         )
         if kernel.dead and not self._ended:
-            self._ended = self._how_it_ended(kernel, expression=line.expression)
+            self._ended = self._how_it_ended(kernel, reply, expression=line.expression)
         if reply.status == "timeout":
             return _Answer(printed, failure=Difference("timeout", allowed))
         if reply.value is None:
@@ -238,12 +239,14 @@ class _Examination:
             reason = {"reason": valid_text(str(error))[:200]}
             return _Answer(printed, failure=Difference("unreadable", reason))
 
-    def _how_it_ended(self, kernel: StudentKernel, **where: str) -> Difference:
-        return _ended(kernel.limit or "exit", memory_gb=self._limits.memory_bytes / 1e9, **where)
+    def _how_it_ended(self, kernel: StudentKernel, reply: Reply, **where: str) -> Difference:
+        # after a timeout a kernel is only ended when interrupting it was to no avail
+        reason = kernel.limit or ("not_interrupted" if reply.status == "timeout" else "exit")
+        return _ended(reason, memory_gb=self._limits.memory_bytes / 1e9, **where)
 
 
 def _ended(reason: str, **parameters: float | str) -> Difference:
-    """Why there is no kernel any more; reason: memory, time, notebook_time or exit."""
+    """Why there is no kernel any more; reason: one of `words.ENDS`."""
     return Difference("ended", {"reason": reason, **parameters})
 
 

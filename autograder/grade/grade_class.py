@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import fnmatch
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -18,7 +20,7 @@ from autograder.grade.examine import Graded, basis, grade_submission, refused
 from autograder.grade.gradebook import Recorder, register, stored_result
 from autograder.grade.lock import only_grader
 from autograder.grade.result import Remark, Result
-from autograder.grade.submission import read_submission
+from autograder.grade.submission import Submission, read_submission
 from autograder.grade.worker_pool import LocalPool, Task, WorkerPool, examine_all
 from autograder.kernels import sandbox
 from autograder.kernels.student_kernel import KernelStartError
@@ -75,6 +77,18 @@ def handed_in(course: Course, exercises: Sequence[Exercise]) -> list[Named]:
     return [(student, exercise) for exercise in exercises for student in students(course, exercise)]
 
 
+@contextlib.contextmanager
+def _kernels_explained() -> Iterator[None]:
+    """Turn a kernel that does not start into an error that says what to do."""
+    try:
+        yield
+    except KernelStartError as error:
+        raise WorkerPoolError(
+            f"A kernel for students' code can't be started: {error}. What was recorded before is kept; "
+            "correct this and run the command again to go on."
+        ) from error
+
+
 class Grader:
     """Grades the submissions of one class with its answer keys."""
 
@@ -94,9 +108,22 @@ class Grader:
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
             list(threads.map(self.key, exercises))
 
+    def read(self, student: str, exercise: Exercise) -> Submission:
+        """A submission to grade; the instructor is told when this account may not read it."""
+        submission = read_submission(self.course, student, exercise)
+        for remark in submission.remarks:
+            if remark.kind == "unreadable":
+                print(
+                    f"{self.course.submitted / student / exercise.name}: the notebook can't be read from "
+                    f"this account ({remark.parameters['reason']}) and gets 0. Make it readable and grade "
+                    "again.",
+                    file=sys.stderr,
+                )
+        return submission
+
     def grade(self, student: str, exercise: Exercise) -> Graded:
         """Grade one submission in this process."""
-        submission = read_submission(self.course, student, exercise)
+        submission = self.read(student, exercise)
         return grade_submission(submission, self.key(exercise), self.settings)
 
     def is_current(self, student: str, exercise: Exercise) -> bool:
@@ -130,13 +157,10 @@ class Grader:
         needed = sorted({exercise for _, exercise in work}, key=lambda e: e.chapter)
         self.prepare(needed)
         keys = {exercise.name: self.key(exercise) for exercise in needed}
-        tasks = (
-            Task(exercise.name, read_submission(self.course, student, exercise))
-            for student, exercise in work
-        )
+        tasks = (Task(exercise.name, self.read(student, exercise)) for student, exercise in work)
         with options.pool(keys, self.settings) as pool, progress(title) as bar:
             shown = bar.add_task("", total=len(work))
-            try:
+            with _kernels_explained():
                 for task, found in examine_all(tasks, pool):
                     key = keys[task.exercise]
                     yield found or refused(
@@ -144,11 +168,6 @@ class Grader:
                     )
                     words = f"{task.submission.student} {task.exercise}"
                     bar.update(shown, advance=1, description=words)
-            except KernelStartError as error:
-                raise WorkerPoolError(
-                    f"A kernel for students' code can't be started: {error}. What was recorded before is "
-                    "kept; correct this and run the command again to go on."
-                ) from error
 
 
 def grade_class(
@@ -209,7 +228,7 @@ def grade_named(
             register(course, used)
         grader = Grader(course)
         work = named if force else grader.stale(named)
-        with Recorder(course) as recorder:
+        with Recorder(course) as recorder, _kernels_explained():
             for who, what in work:
                 graded = grader.grade(who, what)
                 recorder.record(graded, create_student)

@@ -24,6 +24,7 @@ def only_grader(folder: Path) -> Iterator[None]:
     """
     path = folder / LOCK_FILE
     with writing(path):
+        folder.mkdir(parents=True, exist_ok=True)
         file = path.open("a+", encoding="utf-8")
     with file:
         try:

@@ -148,7 +148,7 @@ class Result:
         try:
             data = json.loads(text)
             made_by = data.pop("format")
-        except (ValueError, AttributeError, KeyError, TypeError) as error:
+        except (ValueError, AttributeError, KeyError, TypeError, RecursionError) as error:
             raise ResultError(f"is damaged ({type(error).__name__})") from error
         if made_by != FORMAT:
             raise ResultError(f"has format {made_by!r}, this version of the grader reads {FORMAT}")
@@ -172,11 +172,15 @@ class Result:
     def read(path: Path) -> Result:
         """Read a stored result; raises ResultError, naming the file and the way out."""
         try:
-            return Result.from_json(path.read_text(encoding="utf-8"))
+            # bytes that are no text make it no JSON
+            return Result.from_json(path.read_text(encoding="utf-8", errors="replace"))
         except FileNotFoundError:
             raise
-        except (OSError, UnicodeDecodeError) as error:
-            raise ResultError(f"{path} can't be read: {error}.") from error
+        except OSError as error:
+            raise ResultError(
+                f"{path} can't be read: {error.strerror}. Make it readable, or delete it and run `python "
+                "-m autograder grade`: it grades this submission again."
+            ) from error
         except ResultError as error:
             raise ResultError(
                 f"{path} {error}. Run `python -m autograder grade`: it grades this submission again."

@@ -18,6 +18,7 @@ ENDS = {
     "memory": "your code used more than {memory_gb:g} GB of memory and was stopped",
     "time": "your code computed for longer than a whole notebook may and was stopped",
     "exit": "your code ended the Python process",
+    "not_interrupted": "your code could not be interrupted when its time was up and was stopped",
     "notebook_time": "your notebook had run for {seconds:g} seconds before this",
 }
 
