@@ -1,18 +1,23 @@
 """Errors that end a command: one class per kind of failure, one line, exit status 2."""
 
 import errno
-import io
 import os
 import shutil
+from pathlib import Path
 
+import nbformat
 import pytest
-from rich.console import Console
 
 from autograder import errors
 from autograder.__main__ import main
 from autograder.build import generate
+from autograder.course import Course
 from autograder.errors import OutputError
-from autograder.grade import grade_class, submission
+from autograder.grade import submission
+from autograder.grade.grade_class import Grader
+from autograder.grade.result import Remark
+from autograder.grade.words import remark
+from tests.conftest import COURSE
 
 KINDS = [
     kind
@@ -21,6 +26,9 @@ KINDS = [
     and isinstance(kind, type)
     and kind is not errors.CourseError
 ]
+
+
+NOTEBOOK = nbformat.v4.new_notebook()
 
 
 @pytest.fixture
@@ -52,37 +60,53 @@ def test_a_kind_of_failure_is_no_other_kind():
 # What can't be written ----------------------------------------------------------------------------
 
 
-def test_results_that_could_not_be_written_are_told_before_grading(ended, tmp_path, monkeypatch):
-    monkeypatch.setattr(grade_class, "COURSE", tmp_path / "course")
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """A course folder with these exercises and nothing graded; the working directory."""
+    root = tmp_path / "repository"
+    root.mkdir()
+    for name in ("solutions", "book", "autograder"):
+        (root / name).symlink_to(COURSE.root / name)
+    (root / "exercises").mkdir()
+    for exercise in COURSE.exercises()[:2]:
+        shutil.copytree(exercise.notebook.parent, root / "exercises" / exercise.name)
+    shutil.copy(COURSE.root / "nbgrader_config.py", root)
+    monkeypatch.chdir(root)
+    return Course(root)
+
+
+def test_results_that_could_not_be_written_are_told_before_grading(ended, course, tmp_path):
     (tmp_path / "file").touch()
-    words = ("--submitted", tmp_path / "in", "--db", f"sqlite:///{tmp_path}/x.db")
-    said = ended("grade", *words, "--json", tmp_path / "file" / "results.json")
+    said = ended("grade", "--json", tmp_path / "file" / "results.json")
     assert f"{tmp_path}/file/results.json can't be written: Not a directory" in said
     assert said.count("\n") == 1
+    assert not course.home.exists()
 
 
-def test_a_build_into_a_folder_that_cannot_be_written_changes_nothing(tmp_path, monkeypatch):
-    (tmp_path / "file").touch()
-    monkeypatch.setattr(generate, "EXERCISES", tmp_path / "file" / "exercises")
-    monkeypatch.setattr(generate, "COURSE", tmp_path / "course")
-    with pytest.raises(OutputError, match="exercises can't be written: Not a directory"):
-        generate.build(["ch1_additive_attention"], force=True)
-    assert not (tmp_path / "course").exists()
+def test_a_build_into_a_folder_that_cannot_be_written_changes_nothing(course):
+    shutil.rmtree(course.root / "exercises")
+    (course.root / "exercises").touch()
+    with pytest.raises(OutputError, match="exercises can't be written: File exists"):
+        generate._swap_in(course, {course.exercises()[0]: NOTEBOOK})
+    assert (course.root / "exercises").read_text() == ""
 
 
-def test_an_exercise_that_cannot_be_replaced_stays(tmp_path, monkeypatch):
-    old, new = tmp_path / "exercises" / "ch1", tmp_path / "aside" / "ch1"
-    for folder in (old, new):
-        folder.mkdir(parents=True)
-        (folder / "ch1.ipynb").write_text(folder.parent.name)
+def test_an_exercise_that_cannot_be_replaced_stays(course, monkeypatch):
+    first, second = course.exercises()[:2]
+    before, move = second.notebook.read_bytes(), shutil.move
 
-    def full(*_):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    def full(source, target):
+        if Path(target).name == second.name:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return move(source, target)
 
     monkeypatch.setattr(shutil, "move", full)
-    with pytest.raises(OutputError, match="ch1 can't be written: No space left"):
-        generate._replace(old, new)
-    assert (old / "ch1.ipynb").read_text() == "exercises"
+    with pytest.raises(OutputError, match="exercises can't be written: No space left"):
+        generate._swap_in(course, dict.fromkeys((first, second), NOTEBOOK))
+    assert nbformat.read(first.notebook, as_version=4) == NOTEBOOK
+    assert second.notebook.read_bytes() == before
+    names = {path.name for path in (course.root / "exercises").iterdir()}
+    assert names == {first.name, second.name}
 
 
 # What can't be read, or is no number --------------------------------------------------------------
@@ -98,12 +122,15 @@ def test_an_empty_submission_is_said_to_be_empty(tmp_path, content):
     path = tmp_path / "s1" / "ch1" / "ch1.ipynb"
     path.parent.mkdir(parents=True)
     path.write_text(content)
-    assert submission.read_submission(path).remarks == ["The submitted notebook is empty."]
+    cells, remarks, _ = submission.read_notebook(path)
+    assert (cells, remarks) == ((), (Remark("empty"),))
+    assert remark(remarks[0]) == "The submitted file is empty."
 
 
-def test_a_submission_that_this_account_may_not_read_is_told(tmp_path, monkeypatch):
-    course = grade_class.Course(home=tmp_path)
-    path = course.folder("submitted", "s1", "ch1") / "ch1.ipynb"
+def test_a_submission_that_this_account_may_not_read_is_told(tmp_path, monkeypatch, capsys):
+    exercise = COURSE.exercises()[0]
+    course = Course(COURSE.root, class_folder=tmp_path)
+    path = course.submitted / "s1" / exercise.name / exercise.notebook.name
     path.parent.mkdir(parents=True)
     path.write_text("{}")
     real = os.open
@@ -114,13 +141,14 @@ def test_a_submission_that_this_account_may_not_read_is_told(tmp_path, monkeypat
         return real(name, *arguments)
 
     monkeypatch.setattr(submission.os, "open", forbidden)
-    console = Console(file=io.StringIO())
-    task = grade_class._task(course, "s1", "ch1", console)
-    assert task.submission.remarks == ["The submitted notebook can't be read: Permission denied."]
-    said = console.file.getvalue()
+    (found,) = Grader(course).read("s1", exercise).remarks
+    assert found == Remark("unreadable", {"what": "notebook", "reason": "Permission denied"})
+    assert remark(found) == "The submitted notebook can't be read: Permission denied."
+    said = capsys.readouterr().err
     assert said.startswith(
         f"{path.parent}: the notebook can't be read from this account (Permission"
     )
+    assert said.count("\n") == 1
     monkeypatch.undo()
-    grade_class._task(course, "s1", "ch1", console)
-    assert console.file.getvalue() == said
+    Grader(course).read("s1", exercise)
+    assert capsys.readouterr().err == ""

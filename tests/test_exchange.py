@@ -10,14 +10,14 @@ from nbgrader.auth import Authenticator
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.exchange import ExchangeError, ExchangeFactory
 
-from autograder.audit.sample_class import reference_answers, solved
-from autograder.build.generate import nbgrader_config
-from autograder.catalogue import ROOT
+from autograder.exercises import reference_answers, solved
 from autograder.grade import exchange
-from autograder.grade.submission import companions
+from autograder.grade.submission import read_companions
+from autograder.nbgrader_adapter import load_config
+from tests.conftest import COURSE
 
-EXERCISE = "ch1_additive_attention"
-NAME = f"{EXERCISE}.ipynb"
+EXERCISE = COURSE.exercise("ch1_additive_attention")
+NAME = EXERCISE.notebook.name
 
 
 @pytest.fixture
@@ -25,18 +25,18 @@ def course(tmp_path, monkeypatch):
     """A function that runs a step of the exchange; instructor's folder course/, student's home/."""
     (tmp_path / "home").mkdir()
     monkeypatch.chdir(tmp_path / "home")
-    release = tmp_path / "course" / "exercises" / EXERCISE
-    shutil.copytree(ROOT / "exercises" / EXERCISE, release)
+    release = tmp_path / "course" / "exercises" / EXERCISE.name
+    shutil.copytree(EXERCISE.notebook.parent, release)
     (release / "figure.png").write_bytes(b"figure")
     for name in ("solution.py", "results.json", "gradebook.db", "summary.csv", ".secret"):
         (release / name).write_text("not for students")
 
     def step(name):
-        config = nbgrader_config()
+        config = load_config(COURSE.root)
         config.CourseDirectory.root = str(tmp_path / "course")
         config.CourseDirectory.submitted_directory = "submitted"
         config.CourseDirectory.db_url = f"sqlite:///{tmp_path}/gradebook.db"
-        config.CourseDirectory.assignment_id = EXERCISE
+        config.CourseDirectory.assignment_id = EXERCISE.name
         config.Exchange.root = str(tmp_path / "exchange")
         config.Exchange.cache = str(tmp_path / "cache")
         config.ExchangeCollect.check_owner = False
@@ -57,9 +57,9 @@ def files(folder):
 def test_an_exercise_goes_out_and_a_whole_submission_comes_back(course, tmp_path):
     course("ReleaseAssignment")
     course("FetchAssignment")
-    home = tmp_path / "home" / EXERCISE
+    home = tmp_path / "home" / EXERCISE.name
     assert files(home) == {NAME, "figure.png"}
-    assert (home / NAME).read_bytes() == (ROOT / "exercises" / EXERCISE / NAME).read_bytes()
+    assert (home / NAME).read_bytes() == EXERCISE.notebook.read_bytes()
     answered = nbformat.writes(solved(EXERCISE, reference_answers(EXERCISE)))
     (home / NAME).write_text(answered, encoding="utf-8")
     (home / "helper.py").write_text("three = 3")
@@ -70,15 +70,15 @@ def test_an_exercise_goes_out_and_a_whole_submission_comes_back(course, tmp_path
     course("Submit")
     course("Collect")
     (student,) = (tmp_path / "course" / "submitted").iterdir()
-    collected = student / EXERCISE
+    collected = student / EXERCISE.name
     own = {NAME, "figure.png", "helper.py", "data/table.csv"}
     assert files(collected) == own | {"timestamp.txt", "submission_secret.txt"}
     assert (collected / NAME).read_text(encoding="utf-8") == answered
-    assert companions(collected, NAME)[0].keys() == {"figure.png", "helper.py"}
+    assert read_companions(collected, NAME)[0].keys() == {"figure.png", "helper.py"}
 
 
 def test_an_exercise_with_a_solution_in_it_is_not_released(course, tmp_path):
-    path = tmp_path / "course" / "exercises" / EXERCISE / NAME
+    path = tmp_path / "course" / "exercises" / EXERCISE.name / NAME
     path.write_text(path.read_text(encoding="utf-8") + "\n### BEGIN SOLUTION", encoding="utf-8")
     with pytest.raises(ExchangeError, match="holds a solution"):
         course("ReleaseAssignment")

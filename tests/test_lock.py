@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -10,10 +11,10 @@ import sys
 import pytest
 
 from autograder.__main__ import main
-from autograder.catalogue import ROOT
-from autograder.errors import GradebookError
-from autograder.grade import grade_class
+from autograder.course import PACKAGE_ROOT
+from autograder.errors import GradebookError, OutputError
 from autograder.grade.lock import LOCK_FILE, only_grader
+from tests.conftest import COURSE
 
 HOLD = """
 import sys, time
@@ -49,7 +50,7 @@ def test_a_lock_ends_with_an_error_of_its_holder(tmp_path):
 
 def test_a_killed_holder_does_not_block(tmp_path):
     command = [sys.executable, "-c", HOLD, str(tmp_path)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as other:
+    with subprocess.Popen(command, cwd=PACKAGE_ROOT, stdout=subprocess.PIPE, text=True) as other:
         try:
             assert other.stdout.readline() == "held\n"
             with (
@@ -64,13 +65,32 @@ def test_a_killed_holder_does_not_block(tmp_path):
         assert f"process {os.getpid()} " in (tmp_path / LOCK_FILE).read_text()
 
 
+def test_a_course_folder_is_made_when_it_is_not_there(tmp_path):
+    with only_grader(tmp_path / "new" / "course"):
+        assert (tmp_path / "new" / "course" / LOCK_FILE).is_file()
+
+
+def test_a_course_folder_that_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "file").touch()
+    with (
+        pytest.raises(
+            OutputError, match=r"file/course/grading\.lock can't be written: Not a directory"
+        ),
+        only_grader(tmp_path / "file" / "course"),
+    ):
+        pass
+
+
 @pytest.mark.parametrize("how", [[], ["--changed", "--yes"]])
 def test_the_command_ends_with_status_2_and_grades_nothing(tmp_path, monkeypatch, capsys, how):
-    monkeypatch.setattr(grade_class, "COURSE", tmp_path)
-    address = f"sqlite:///{tmp_path}/gradebook.db"
-    words = ["grade", "--db", address, "--submitted", str(tmp_path / "in"), *how]
-    with only_grader(tmp_path), pytest.raises(SystemExit) as end:
-        main(words)
+    for name in ("solutions", "exercises", "autograder", "book"):
+        (tmp_path / name).symlink_to(COURSE.root / name)
+    shutil.copy(COURSE.root / "nbgrader_config.py", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    home = tmp_path / "course"
+    with only_grader(home), pytest.raises(SystemExit) as end:
+        main(["grade", *how])
     assert end.value.code == 2
     assert re.search(holder(), capsys.readouterr().err)
-    assert [path.name for path in tmp_path.iterdir()] == [LOCK_FILE]
+    # source notebooks are no grades: nbgrader's commands need them
+    assert {path.name for path in home.iterdir()} <= {LOCK_FILE, "source"}

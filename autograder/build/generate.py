@@ -228,13 +228,19 @@ def _swap_in(course: Course, notebooks: dict[Exercise, NotebookNode]) -> None:
                 nbformat.write(notebook, folder / f"{exercise.name}.ipynb")
             for exercise in notebooks:
                 old = place / exercise.name
+                replaced = Path(aside) / f"{exercise.name}.old"
                 if old.exists():
                     remember_released(exercise, released(exercise))
-                    old.rename(Path(aside) / f"{exercise.name}.old")
-                shutil.move(Path(aside) / exercise.name, old)
+                    old.rename(replaced)
+                try:
+                    shutil.move(Path(aside) / exercise.name, old)
+                except OSError:
+                    if replaced.exists():
+                        replaced.rename(old)
+                    raise
                 remember_released(exercise, released(exercise))
     except OSError as error:
         raise OutputError(
-            f"{place} can't be written: {error.strerror}. Make it writable and build again; the "
-            "exercises in it are as they were."
+            f"{place} can't be written: {error.strerror}. Make it writable and build again; every "
+            "exercise in it is whole, as it was or as it is built now."
         ) from error
