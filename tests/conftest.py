@@ -1,6 +1,7 @@
 """What several test files need."""
 
 import os
+import shutil
 
 import pytest
 
@@ -54,3 +55,42 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             for one in COURSE.exercises()
         ]
         metafunc.parametrize("exercise", marks)
+
+
+@pytest.fixture(scope="session")
+def short_course(tmp_path_factory):
+    """A copy of the repository whose submissions have only a few seconds, with one answer key made."""
+    from autograder.grade.answer_key import answer_key
+    from tests.course_copy import repository, with_short_limits
+    from tests.submissions import EXERCISE
+
+    course = Course(with_short_limits(repository(tmp_path_factory.mktemp("short"))))
+    course.home.mkdir()
+    answer_key(course, course.exercise(EXERCISE.name))
+    return course
+
+
+@pytest.fixture(scope="session")
+def new_class(short_course, tmp_path_factory):
+    """A function that makes an empty class of that course, under the same seed."""
+
+    def new_class():
+        folder = tmp_path_factory.mktemp("class")
+        shutil.copy(short_course.home / "seeds.json", folder)
+        shutil.copytree(short_course.home / "expected", folder / "expected")
+        return Course(short_course.root, class_folder=folder)
+
+    return new_class
+
+
+@pytest.fixture(scope="session")
+def graded_class(short_course):
+    """Every kind of submission, graded in one run, with feedback: the course, results by student."""
+    from autograder.grade.feedback import write_feedback
+    from autograder.grade.grade_class import grade_class
+    from tests.submissions import EXERCISE, SUBMISSIONS, hand_in
+
+    hand_in(short_course, *SUBMISSIONS)
+    results = grade_class(short_course, [short_course.exercise(EXERCISE.name)])
+    write_feedback(short_course, results)
+    return short_course, {result.student: result for result in results}

@@ -1,5 +1,6 @@
 """Who examines: what happens when a worker ends, on this machine and on a cluster."""
 
+import dataclasses
 import multiprocessing
 import os
 import shutil
@@ -8,6 +9,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import zipfile
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -15,26 +17,35 @@ import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.audit.sample_class import reference_answers, solved
+from autograder.course import Course
 from autograder.errors import GradebookError, WorkerPoolError
+from autograder.exercises import reference_answers, solved
+from autograder.grade import grade_class as module
 from autograder.grade import trial
-from autograder.grade.grade_class import Course, Means, grade_class
+from autograder.grade.grade_class import Grader, WorkerOptions, grade_class
+from autograder.grade.gradebook import Recorder, autograded_notebook, stored_result
 from autograder.grade.submission import Submission
+from autograder.grade.verdicts import result_path
 from autograder.grade.worker_pool import Task, examine_all
+from autograder.lms.export import grades
+from autograder.lms.import_zip import import_zip
+from autograder.runtime.compare import Difference
+from tests.conftest import COURSE
 
 pytestmark = pytest.mark.xdist_group("workers")
-EXERCISE = "ch1_additive_attention"
+EXERCISE = COURSE.exercise("ch1_additive_attention")
+NAME = EXERCISE.notebook.name
 
 
 class Died(Exception):
-    """What a crew whose worker has ended raises."""
+    """What a pool raises whose worker has ended."""
 
 
-class FakeCrew:
+class FakePool:
     """Examines at once; a student in `kills` ends the worker, with all that it has in hand, so often."""
 
-    deaths = (Died,)
-    room = 3
+    worker_died = (Died,)
+    capacity = 3
 
     def __init__(self, kills):
         self.kills, self.running, self.begun = dict(kills), [], 0
@@ -50,22 +61,24 @@ class FakeCrew:
     def submit(self, task):
         future = Future()
         self.running.append(future)
-        self.seen.append(task.student)
-        if self.kills.get(task.student, 0) > 0:
-            self.kills[task.student] -= 1
+        student = task.submission.student
+        self.seen.append(student)
+        if self.kills.get(student, 0) > 0:
+            self.kills[student] -= 1
             for other in self.running:
                 if not other.done():
                     other.set_exception(Died())
-        elif task.student.startswith("slow"):
-            threading.Timer(0.1, lambda: future.done() or future.set_result(task.student)).start()
+        elif student.startswith("slow"):
+            # ends when another has ended its worker, or with the last one
+            threading.Timer(0.1, lambda: future.done() or future.set_result(student)).start()
         else:
-            future.set_result(task.student)
+            future.set_result(student)
         return future
 
 
-def examined_by(crew, names):
-    tasks = (Task(name, EXERCISE, Submission([], [])) for name in names)
-    return {task.student: result for task, result in examine_all(tasks, crew)}
+def examined_by(pool, names):
+    tasks = (Task(EXERCISE.name, Submission(name)) for name in names)
+    return {task.submission.student: graded for task, graded in examine_all(tasks, pool)}
 
 
 @pytest.mark.parametrize(
@@ -74,78 +87,155 @@ def examined_by(crew, names):
 )
 def test_a_worker_that_ends_costs_nobody_else_anything(kills, lost):
     names = ["slow1", "a", "b", "slow2", "c", "d", "e", "slow3", "f"]
-    crew = FakeCrew(kills)
-    results = examined_by(crew, names)
+    pool = FakePool(kills)
+    results = examined_by(pool, names)
     assert results == {name: None if name in lost else name for name in names}
-    assert all(crew.seen.count(name) <= 2 for name in names)
+    assert all(pool.seen.count(name) <= 2 for name in names)
 
 
-def handed_in(folder, count, db=None):
-    course = Course(home=folder, db=db)
+def hand_in(course, count):
+    """A class of so many solved exercises, s0, s1, ..."""
     text = nbformat.writes(solved(EXERCISE, reference_answers(EXERCISE)))
     for number in range(count):
-        path = course.folder("submitted", f"s{number}", EXERCISE) / f"{EXERCISE}.ipynb"
+        path = handed_in(course, f"s{number}")
         path.parent.mkdir(parents=True)
         path.write_text(text, encoding="utf-8")
     return course
 
 
+def handed_in(course, student):
+    return course.submitted / student / EXERCISE.name / NAME
+
+
 def recorded(course):
     with Gradebook(course.db_url) as gradebook:
-        return [(s.student.id, s.score) for s in gradebook.assignment_submissions(EXERCISE)]
+        found = gradebook.assignment_submissions(EXERCISE.name)
+        return sorted((s.student.id, s.score) for s in found)
 
 
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory):
-    """Three submissions, graded by two workers of which one was killed meanwhile."""
-    course = handed_in(tmp_path_factory.mktemp("class"), 3)
-    killed = []
+def seeded(tmp_path_factory):
+    """A class folder with nothing but a seed and what the reference gives under it."""
+    course = Course(COURSE.root, class_folder=tmp_path_factory.mktemp("seeded"))
+    Grader(course).key(EXERCISE)
+    return course
+
+
+@pytest.fixture
+def new_folder(seeded, tmp_path):
+    """A class folder under that seed."""
+    return Path(shutil.copytree(seeded.home, tmp_path / "class"))
+
+
+@pytest.fixture
+def before_recording(monkeypatch):
+    """A function that lets graders call a function before each recording."""
+
+    def before_recording(do):
+        class Calling(Recorder):
+            def record(self, graded, create_student=True):
+                do(graded)
+                super().record(graded, create_student)
+
+        monkeypatch.setattr(module, "Recorder", Calling)
+
+    return before_recording
+
+
+def add_cell(path, code):
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells.append(nbformat.v4.new_code_cell(code))
+    nbformat.write(notebook, path)
+
+
+# On this machine --------------------------------------------------------------------------------
+
+
+def children(process):
+    """Ids of all processes that a process has started, directly or through others."""
+    found = []
+    for task in Path(f"/proc/{process}/task").glob("*/children"):
+        for child in task.read_text().split():
+            found += [int(child), *children(child)]
+    return found
+
+
+def runs_a_submission(process):
+    """Whether a kernel of a worker process is executing the cell of `BUSY`."""
+    for child in children(process):
+        try:
+            command = Path(f"/proc/{child}/comm").read_text().strip()
+        except OSError:
+            continue
+        if command == BUSY_NAME:
+            return True
+    return False
+
+
+BUSY_NAME = "busy-student"
+# the name of the kernel's process tells the test, outside the sandbox, that a worker has it in hand
+BUSY = f"""
+import ctypes, time
+ctypes.CDLL(None).prctl(15, b"{BUSY_NAME}", 0, 0, 0)
+time.sleep(3)
+"""
+
+
+@pytest.fixture(scope="module")
+def graded(seeded):
+    """Three submissions, graded by two workers of which one was killed in the midst of one."""
+    course = hand_in(seeded, 3)
+    for number in range(3):
+        add_cell(handed_in(course, f"s{number}"), BUSY)
+    killed, ended = [], threading.Event()
 
     def kill():
-        while not killed:
+        while not killed and not ended.wait(0.02):
             for process in multiprocessing.active_children():
-                # in the midst of a submission
-                time.sleep(0.3)
-                process.kill()
-                killed.append(process.pid)
-                break
-            time.sleep(0.05)
+                if runs_a_submission(process.pid):
+                    process.kill()
+                    killed.append(process.pid)
+                    break
 
     thread = threading.Thread(target=kill)
     thread.start()
-    results = grade_class(course, [EXERCISE], means=Means(workers=2))
-    thread.join()
+    try:
+        results = grade_class(course, [EXERCISE], options=WorkerOptions(workers=2))
+    finally:
+        ended.set()
+        thread.join()
+    assert killed
     return course, results
 
 
+@pytest.mark.slow
 def test_a_worker_killed_on_this_machine_loses_nothing(graded):
     course, results = graded
-    assert [result["score"] for result in results] == [results[0]["points"]] * 3
-    assert sorted(recorded(course)) == [(f"s{n}", results[0]["points"]) for n in range(3)]
+    assert [result.score for result in results] == [results[0].points] * 3
+    assert recorded(course) == [(f"s{n}", results[0].points) for n in range(3)]
     assert multiprocessing.active_children() == []
 
 
-def test_a_crew_ends_none_but_its_own(tmp_path):
-    other = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
+@pytest.mark.slow
+def test_a_pool_ends_none_but_its_own_processes(new_folder):
+    course = hand_in(Course(COURSE.root, class_folder=new_folder), 1)
+    other = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(600,))
     other.start()
     try:
-        grade_class(handed_in(tmp_path, 1), [EXERCISE], means=Means(workers=1))
+        grade_class(course, [EXERCISE], options=WorkerOptions(workers=1))
         assert multiprocessing.active_children() == [other]
     finally:
         other.terminate()
         other.join()
 
 
-def test_a_submission_finds_a_folder_for_files_that_pass(tmp_path):
-    course = handed_in(tmp_path, 1)
-    path = course.folder("submitted", "s0", EXERCISE) / f"{EXERCISE}.ipynb"
-    notebook = nbformat.read(path, as_version=4)
+@pytest.mark.slow
+def test_a_submission_finds_a_folder_for_temporary_files(new_folder):
+    course = hand_in(Course(COURSE.root, class_folder=new_folder), 1)
     # torch's optimisers make one as well
     code = "import tempfile, torch\ntorch.optim.Adam([torch.nn.Parameter(torch.ones(2))])\nprint(tempfile.mkdtemp())"
-    notebook.cells.append(nbformat.v4.new_code_cell(code))
-    nbformat.write(notebook, path)
-    grade_class(course, [EXERCISE], means=Means(workers=1))
-    last = nbformat.read(course.graded_notebook("s0", EXERCISE), as_version=4).cells[-1]
+    add_cell(handed_in(course, "s0"), code)
+    last = Grader(course).grade("s0", EXERCISE).notebook.cells[-1]
     assert [output.output_type for output in last.outputs] == ["stream"], last.outputs
     assert "/tmp" in last.outputs[0].text
 
@@ -153,41 +243,38 @@ def test_a_submission_finds_a_folder_for_files_that_pass(tmp_path):
 # Grading on trial -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_trial_writes_nothing_until_it_is_confirmed(graded, monkeypatch, capsys):
     course, results = graded
-    full = results[0]["points"]
-    path = course.graded_notebook("s1", EXERCISE)
-    notebook = nbformat.read(path, as_version=4)
-    notebook.metadata.autotest.graded = "by an earlier grader"
-    cell = next(
-        c
-        for c in notebook.cells
-        if c.metadata.get("nbgrader", {}).get("grade") and c.cell_type == "code"
-    )
-    for output in cell.outputs:
-        for data in output.get("data", {}).values():
-            if isinstance(data, dict):
-                data["lines"][0]["earned"] = 0
-                lost = data["lines"][0]["points"]
-    path.chmod(0o644)
-    nbformat.write(notebook, path)
+    full = results[0].points
+    path = result_path(autograded_notebook(course, "s1", EXERCISE.name))
+    # as if an earlier version of the grader had given s1 no points for the first check
+    now = stored_result(course, "s1", EXERCISE.name)
+    cell, *others = now.cells
+    line, *lines = cell.lines
+    failed = dataclasses.replace(line, difference=Difference("to_do"))
+    cell = dataclasses.replace(cell, lines=(failed, *lines))
+    basis = dataclasses.replace(now.basis, grader=now.basis.grader - 1)
+    dataclasses.replace(now, cells=(cell, *others), basis=basis).write(path)
+    place = (cell.grade_id, EXERCISE.name, EXERCISE.name, "s1")
     with Gradebook(course.db_url) as gradebook:
-        grade = gradebook.find_grade(cell.metadata.nbgrader.grade_id, EXERCISE, EXERCISE, "s1")
-        grade.auto_score -= lost
+        grade = gradebook.find_grade(*place)
+        grade.auto_score -= line.points
         grade.extra_credit, grade.manual_score = 0.5, 0.25
         gradebook.db.commit()
     before = path.read_bytes(), recorded(course)
     monkeypatch.setattr("builtins.input", lambda text: "n")
-    assert not trial.regrade(course, [EXERCISE], Means(workers=1), confirmed=False)
+    options = WorkerOptions(workers=1)
+    assert not trial.regrade(course, [EXERCISE], options, confirmed=False)
     told = capsys.readouterr().out
-    assert "s1" in told and f"0 -> {lost:g}" in told and "s2" not in told
+    assert "s1" in told and f"0 -> {line.points:g}" in told and "s2" not in told
     assert (path.read_bytes(), recorded(course)) == before
-    assert trial.regrade(course, [EXERCISE], Means(workers=1), confirmed=True)
-    assert course.result("s1", EXERCISE)["score"] == full
+    assert trial.regrade(course, [EXERCISE], options, confirmed=True)
+    assert stored_result(course, "s1", EXERCISE.name).score == full
     with Gradebook(course.db_url) as gradebook:
-        grade = gradebook.find_grade(cell.metadata.nbgrader.grade_id, EXERCISE, EXERCISE, "s1")
+        grade = gradebook.find_grade(*place)
         assert (grade.extra_credit, grade.manual_score) == (0.5, 0.25)
-        assert grade.auto_score == cell.metadata.nbgrader.points
+        assert grade.auto_score == cell.points
 
 
 # A cluster --------------------------------------------------------------------------------------
@@ -202,55 +289,61 @@ def cluster():
         yield started
 
 
-def test_a_cluster_grades_although_a_worker_is_killed(cluster, tmp_path, monkeypatch):
+@pytest.mark.slow
+def test_a_cluster_grades_although_a_worker_is_killed(cluster, new_folder, before_recording):
     from distributed import Client
 
-    course = handed_in(tmp_path, 5)
+    course = hand_in(Course(COURSE.root, class_folder=new_folder), 5)
     with Client(cluster, set_as_default=False) as client:
         pids = client.run(os.getpid)
         before = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.allowed_failures)
-        record, killed = Course.record, []
+        killed = []
 
-        def kill_and_record(self, *arguments):
+        def kill(graded):
             if not killed:
                 killed.append(next(iter(pids.values())))
                 os.kill(killed[0], signal.SIGKILL)
-            record(self, *arguments)
 
-        monkeypatch.setattr(Course, "record", kill_and_record)
-        results = grade_class(course, [EXERCISE], means=Means(scheduler=cluster.scheduler_address))
+        before_recording(kill)
+        options = WorkerOptions(scheduler=cluster.scheduler_address)
+        results = grade_class(course, [EXERCISE], options=options)
         after = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.allowed_failures)
-    assert [result["score"] for result in results] == [results[0]["points"]] * 5
+    assert killed
+    assert [result.score for result in results] == [results[0].points] * 5
     assert len(recorded(course)) == 5
     assert before == after
+    # by whatever pool it was graded, a grade is current
+    assert Grader(course).stale([(result.student, EXERCISE) for result in results]) == []
 
 
-def test_a_worker_with_other_versions_is_refused(cluster, tmp_path, monkeypatch):
-    from autograder.grade import dask_pool as module
+@pytest.mark.slow
+def test_a_worker_with_other_versions_is_refused(cluster, new_folder, monkeypatch):
+    from autograder.grade import dask_pool
 
-    course = handed_in(tmp_path, 1)
-    plain, seen = module._plain, []
+    course = hand_in(Course(COURSE.root, class_folder=new_folder), 1)
+    plain, seen = dask_pool._plain, []
 
     def other(packages):
         seen.append(packages)
         found = plain(packages)
         return found if len(seen) == 1 else found | {"torch": "1.0.0"}
 
-    monkeypatch.setattr(module, "_plain", other)
+    monkeypatch.setattr(dask_pool, "_plain", other)
     with pytest.raises(
         WorkerPoolError, match=r"other versions than this process: torch 1\.0\.0, not"
     ):
-        grade_class(course, [EXERCISE], means=Means(scheduler=cluster.scheduler_address))
-    assert not course.graded_notebook("s0", EXERCISE).exists()
+        options = WorkerOptions(scheduler=cluster.scheduler_address)
+        grade_class(course, [EXERCISE], options=options)
+    assert not autograded_notebook(course, "s0", EXERCISE.name).exists()
 
 
-def test_a_scheduler_that_is_not_there_is_named(tmp_path, monkeypatch):
-    from autograder.grade import dask_pool as module
+def test_a_scheduler_that_is_not_there_is_named(monkeypatch):
+    from autograder.grade import dask_pool
 
-    monkeypatch.setattr(module, "CONNECT_SECONDS", 1)
-    course = handed_in(tmp_path, 1)
+    monkeypatch.setattr(dask_pool, "CONNECT_SECONDS", 1)
+    options = WorkerOptions(scheduler="tcp://127.0.0.1:9")
     with pytest.raises(WorkerPoolError, match=r"No Dask scheduler answers at tcp://127\.0\.0\.1:9"):
-        grade_class(course, [EXERCISE], means=Means(scheduler="tcp://127.0.0.1:9"))
+        options.pool({}, COURSE.settings)
 
 
 # PostgreSQL -------------------------------------------------------------------------------------
@@ -288,17 +381,25 @@ def postgres():
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def test_the_gradebook_may_be_postgresql(postgres, tmp_path):
+@pytest.mark.slow
+def test_the_gradebook_may_be_postgresql(postgres, new_folder):
     url, server = postgres
-    course = handed_in(tmp_path, 2, url)
-    results = grade_class(course, [EXERCISE], means=Means(workers=1))
-    full = results[0]["points"]
-    assert sorted(recorded(course)) == [("s0", full), ("s1", full)]
-    assert not (tmp_path / "gradebook.db").exists()
-    text = course.folder("submitted", "s1", EXERCISE) / f"{EXERCISE}.ipynb"
-    text.write_text(text.read_text(encoding="utf-8") + " ", encoding="utf-8")
+    course = hand_in(Course(COURSE.root, class_folder=new_folder, database=url), 2)
+    results = grade_class(course, [EXERCISE], options=WorkerOptions(workers=1))
+    full = results[0].points
+    assert recorded(course) == [("s0", full), ("s1", full)]
+    assert not (new_folder / "gradebook.db").exists()
+    assert [row["student_id"] for row in grades(url, [EXERCISE])] == ["s0", "s1"]
+    with Gradebook(url) as gradebook:
+        gradebook.update_or_create_student("s1", lms_user_id="1001")
+    with zipfile.ZipFile(new_folder / "class.zip", "w") as archive:
+        archive.writestr(f"whoever_1001_1_{NAME}", "{}")
+    elsewhere = dataclasses.replace(course, submissions=new_folder / "imported")
+    assert import_zip(elsewhere, new_folder / "class.zip", EXERCISE).new == ["s1"]
+    path = handed_in(course, "s1")
+    path.write_text(path.read_text(encoding="utf-8") + " ", encoding="utf-8")
     server.send_signal(signal.SIGINT)
     server.wait(20)
     with pytest.raises(GradebookError, match=r"can't be used.*What was recorded before is kept"):
-        grade_class(Course(home=tmp_path, db=url), [EXERCISE], means=Means(workers=1))
-    assert course.result("s1", EXERCISE)["score"] == full
+        grade_class(course, [EXERCISE], options=WorkerOptions(workers=1))
+    assert stored_result(course, "s1", EXERCISE.name).score == full

@@ -1,0 +1,22 @@
+"""python -m tests.golden: write the golden results of a new version of the grader."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.conftest import COURSE
+from tests.course_copy import repository, with_short_limits
+from tests.golden import golden_file, golden_results, write
+
+if __name__ == "__main__":
+    path = golden_file()
+    if path.exists():
+        sys.exit(
+            f"{path.relative_to(COURSE.root)} is there already and is never overwritten. Raise "
+            "GRADER_VERSION in autograder/grade/result.py first."
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        from autograder.course import Course
+
+        write(golden_results(Course(with_short_limits(repository(Path(folder))))), path)
+    print(f"Written: {path.relative_to(COURSE.root)}")

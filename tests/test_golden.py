@@ -1,0 +1,67 @@
+"""The grader gives what its version gave: golden results of a fixed set of submissions."""
+
+import json
+
+import pytest
+
+from autograder.grade.result import GRADER_VERSION
+from tests import golden
+
+pytestmark = pytest.mark.xdist_group("submissions")
+
+
+@pytest.fixture(scope="module")
+def golden_results(short_course, tmp_path_factory):
+    course = type(short_course)(short_course.root, tmp_path_factory.mktemp("golden"))
+    return golden.golden_results(course)
+
+
+def recorded():
+    return json.loads(golden.golden_file().read_text(encoding="utf-8"))
+
+
+@pytest.mark.slow
+def test_this_version_gives_what_it_gave(golden_results):
+    before = recorded()
+    assert list(golden_results) == list(before)
+    for name, result in golden_results.items():
+        assert result == before[name], (
+            f"{name}: a verdict has changed. If that is right, raise GRADER_VERSION in "
+            "autograder/grade/result.py and run `python -m tests.golden`."
+        )
+
+
+def test_the_recorded_results_are_those_of_the_version_with_that_number():
+    numbers = sorted(
+        int(path.stem.removeprefix("grader-")) for path in golden.FOLDER.glob("grader-*.json")
+    )
+    assert numbers == list(range(1, GRADER_VERSION + 1))
+
+
+def test_the_recorded_results_tell_right_from_wrong():
+    """Guards against a file that was written while the grader was broken."""
+    found = recorded()
+    full = found["reference"]["score"]
+    assert full == sum(line["points"] for line in found["reference"]["lines"].values())
+    for name in ("alternative 0", "alternative 1", "noise"):
+        assert found[name]["score"] == full
+    assert found["untouched"]["score"] == 0
+    assert len(found) == 12
+    for name in golden.MISTAKES:
+        assert 0 < found[name]["score"] < full
+        assert name in [line["mistake"] for line in found[name]["lines"].values()]
+    aspects = {
+        line["difference"]["aspect"]
+        for result in found.values()
+        for line in result["lines"].values()
+        if line["difference"]
+    }
+    assert {"to_do", "timeout", "cell_failed", "kind", "entries"} <= aspects, aspects
+
+
+def test_recorded_results_are_never_overwritten(tmp_path):
+    path = tmp_path / "grader-1.json"
+    golden.write({"a": 1}, path)
+    with pytest.raises(FileExistsError):
+        golden.write({"a": 2}, path)
+    assert json.loads(path.read_text()) == {"a": 1}
