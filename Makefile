@@ -3,13 +3,16 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: course test book exercises grade feedback audit serve release lab check lock clean setup
+.PHONY: course test test-fast book exercises grade feedback audit serve release lab check lock clean setup
 
 course: $(READY)      ## everything: exercises, a graded sample class, feedback, the book
 	@$(PYTHON) -m autograder course
 
 test: $(READY)        ## all tests
 	@$(PYTHON) -m pytest -n auto --dist loadgroup
+
+test-fast: $(READY)   ## the tests that take seconds, for the inner loop
+	@$(PYTHON) -m pytest -n auto --dist loadgroup -m "not slow"
 
 book: $(READY)        ## the book, in _build/html
 	@$(PYTHON) -m autograder book
