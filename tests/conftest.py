@@ -1,17 +1,39 @@
 """What several test files need."""
 
+import json
 import os
 import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 # tests run on all cores already; two threads a process would wait for each other
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from autograder.course import Course
+from autograder.catalogue import Alternative, alternative_answers, with_answers
+from autograder.course import Course, Exercise
+from autograder.exercises import grade_cells, released
+from autograder.reference import ExpectedCell, definitions, expected_cell, prepare_process
+from autograder.runtime.plain_data import Value, decode, encode
 from benchmarks.pages import CHROMIUM
 
 COURSE = Course.find()
+# as many draws as a grade has; the first is the one that students see
+DRAWS = [[], [7, 0], [7, 1]]
+
+
+def plain(value: Any) -> Value:
+    """A Python value as the grader sees it, after the journey as JSON."""
+    return decode(json.loads(json.dumps(encode(value))))
+
+
+def names_with(exercise: Exercise, alternative: Alternative) -> dict[str, Any]:
+    """The names that the reference program defines with an alternative's answers in place of its own."""
+    program = exercise.program()
+    return definitions(with_answers(program, alternative_answers(program, alternative)))
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +80,70 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="session")
+def expected() -> Callable[[Exercise], dict[str, ExpectedCell]]:
+    """A function that gives what an exercise's grade cells expect on DRAWS, evaluated once.
+
+    Tests with the argument `exercise` run on one worker per exercise, so that no other evaluates it.
+    """
+    held: dict[Exercise, dict[str, ExpectedCell]] = {}
+
+    def of(exercise: Exercise) -> dict[str, ExpectedCell]:
+        if exercise not in held:
+            prepare_process()
+            held[exercise] = {
+                name: expected_cell(exercise, name, source, DRAWS)
+                for name, source in grade_cells(released(exercise)).items()
+            }
+        return held[exercise]
+
+    return of
+
+
+# Courses of their own -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def course_folder(tmp_path: Path) -> Iterator[Path]:
+    """An empty course: nbgrader_config.py, autotests.yml and empty solutions.
+
+    Reading nbgrader_config.py puts its folder on the paths of this process; they are put back.
+    """
+    paths, environment = list(sys.path), dict(os.environ)
+    for name in ("nbgrader_config.py", "autotests.yml"):
+        shutil.copy(COURSE.root / name, tmp_path)
+    (tmp_path / "solutions" / "catalogue").mkdir(parents=True)
+    yield tmp_path
+    sys.path[:] = paths
+    for name in ("PATH", "PYTHONPATH"):
+        os.environ.pop(name, None)
+        os.environ.update({key: value for key, value in environment.items() if key == name})
+
+
+@pytest.fixture
+def course_copy(course_folder: Path) -> Course:
+    """A copy of this course, whose solutions, book and exercises can be changed."""
+    for name in ("solutions", "exercises"):
+        source = COURSE.root / name
+        shutil.copytree(
+            source,
+            course_folder / name,
+            dirs_exist_ok=True,
+            ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"),
+        )
+    (course_folder / "book").mkdir()
+    for page in COURSE.book.glob("*.md"):
+        shutil.copy(page, course_folder / "book")
+    return Course(course_folder)
+
+
+# Classes ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
 def short_course(tmp_path_factory):
     """A copy of the repository whose submissions have only a few seconds, with one answer key made."""
     from autograder.grade.answer_key import answer_key
-    from tests.course_copy import repository, with_short_limits
+    from tests.copies import repository, with_short_limits
     from tests.submissions import EXERCISE
 
     course = Course(with_short_limits(repository(tmp_path_factory.mktemp("short"))))

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.audit.leftovers import left_running
 from autograder.errors import GradebookError, OutputError
 from autograder.grade import words
 from autograder.grade.feedback import feedback_page, write_feedback
@@ -21,6 +22,7 @@ from autograder.grade.gradebook import Recorder, autograded_notebook, stored_res
 from autograder.grade.submission import read_submission
 from autograder.grade.verdicts import result_path
 from autograder.grade.words import Words
+from autograder.report import pages
 from tests.submissions import EXERCISE, FULL, NAME, NONE, SOME, SUBMISSIONS, folder_of, hand_in
 
 pytestmark = pytest.mark.xdist_group("submissions")
@@ -46,8 +48,6 @@ def test_a_score_and_a_reason_are_recorded(graded_class, name):
 
 @pytest.mark.slow
 def test_the_summary_gives_a_reason_for_every_lost_point(graded_class):
-    from autograder.report import pages
-
     course, results = graded_class
     pages.write(course, list(results.values()))
     page = course.home / "reports" / f"{EXERCISE}.html"
@@ -64,8 +64,6 @@ def test_the_summary_gives_a_reason_for_every_lost_point(graded_class):
 
 @pytest.mark.slow
 def test_nothing_is_left_running(graded_class):
-    from autograder.audit.leftovers import left_running
-
     assert left_running() == set()
 
 
@@ -222,8 +220,6 @@ def test_a_grade_that_cannot_be_written_is_told_and_written_later(
 
 @pytest.mark.slow
 def test_an_interrupted_run_loses_and_repeats_nothing(new_class, before_recording):
-    from autograder.audit.leftovers import left_running
-
     names = ("answer_deleted", "empty_folder", "honest", "not_json", "wrong_name")
     course = hand_in(new_class(), *names)
 

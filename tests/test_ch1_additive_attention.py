@@ -2,8 +2,6 @@
 
 import copy
 import math
-import runpy
-import time
 
 import numpy as np
 import pytest
@@ -14,9 +12,9 @@ from torch import nn
 
 import solutions.ch1_additive_attention as ch1
 from autograder import catalogue
+from tests.conftest import COURSE, names_with
 
-EXERCISE = "ch1_additive_attention"
-PROGRAM = catalogue.solution_path(EXERCISE).read_text(encoding="utf-8")
+EXERCISE = COURSE.exercise("ch1_additive_attention")
 many = settings(max_examples=40, deadline=None, derandomize=True, database=None)
 distinct_sizes = st.permutations(range(1, 8))
 seeds = st.integers(0, 2**32 - 1)
@@ -186,39 +184,14 @@ def test_the_hand_worked_examples_of_the_notebook():
     assert_close(ch1.attend(scores, value, np.array([[True, False]])), ([[4, 0]], [[1, 0]]))
 
 
-def test_running_the_module_does_nothing_else(capfd):
-    states = np.random.get_state()[1].copy(), torch.get_rng_state()
-    begin = time.perf_counter()
-    names = runpy.run_path(ch1.__file__)
-    assert time.perf_counter() - begin < 0.5
-    assert capfd.readouterr() == ("", "")
-    assert (np.random.get_state()[1] == states[0]).all()
-    assert torch.equal(torch.get_rng_state(), states[1])
-    assert "draw" not in names and "query" not in names
-
-
 # The catalogue ----------------------------------------------------------------------------------
-
-
-def test_mistakes_fit_the_reference():
-    found = catalogue.mistakes(EXERCISE)
-    page = (catalogue.ROOT / "book" / f"{EXERCISE}.md").read_text(encoding="utf-8")
-    assert len(found) >= 12
-    assert len({mistake.name for mistake in found}) == len(found)
-    for mistake in found:
-        source = catalogue.mistake_source(PROGRAM, mistake)  # raises where an edit doesn't fit
-        assert mistake.function in catalogue.definitions(source)
-        assert f'"grade_id": "{mistake.cell}", "grade": true' in PROGRAM
-        assert f"({mistake.section})=" in page, mistake.section
 
 
 @pytest.mark.parametrize("alternative", catalogue.alternatives(EXERCISE), ids=lambda a: a.name)
 @pytest.mark.parametrize("masked", [False, True])
 @pytest.mark.parametrize("seed", range(3))
 def test_alternatives_equal_the_reference(alternative, masked, seed):
-    names: dict = {}
-    answers = catalogue.alternative_answers(PROGRAM, alternative)
-    exec(catalogue.with_answers(PROGRAM, answers), names)
+    names = names_with(EXERCISE, alternative)
     rng = np.random.default_rng(seed)
     B, S, E, H, Dk, A = (int(n) for n in 1 + rng.permutation(7)[:6])
     mask = a_mask(rng, B, S) if masked else None

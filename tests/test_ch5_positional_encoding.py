@@ -2,8 +2,6 @@
 
 import cmath
 import math
-import runpy
-import time
 
 import numpy as np
 import pytest
@@ -14,11 +12,11 @@ from torch.nn import functional as F
 
 import solutions.ch5_positional_encoding as ch5
 from autograder import catalogue
-from autograder.build import source_notebook
-from autograder.runtime import autotest
+from autograder.build.source_notebook import source_notebook
+from autograder.settings import Settings
+from tests.conftest import COURSE, names_with
 
-EXERCISE = "ch5_positional_encoding"
-PROGRAM = catalogue.solution_path(EXERCISE).read_text(encoding="utf-8")
+EXERCISE = COURSE.exercise("ch5_positional_encoding")
 many = settings(max_examples=30, deadline=None, derandomize=True, database=None)
 seeds = st.integers(0, 2**32 - 1)
 halves = st.integers(1, 8)
@@ -177,7 +175,7 @@ def test_the_hand_worked_examples_of_the_notebook():
 
 
 def test_the_experiment_of_the_notebook_runs(capsys):
-    cells = {cell.id: cell.source for cell in source_notebook.source_notebook(EXERCISE).cells}
+    cells = {cell.id: cell.source for cell in source_notebook(EXERCISE, Settings()).cells}
     names = vars(ch5).copy()
     exec(cells["experiment"], names)
     assert capsys.readouterr().out == ""
@@ -186,44 +184,13 @@ def test_the_experiment_of_the_notebook_runs(capsys):
     assert [line.split()[0] for line in lines] == ["none", "sinusoidal", "learned", "rope", "alibi"]
 
 
-def test_running_the_module_does_nothing_else(capfd):
-    state = torch.get_rng_state()
-    begin = time.perf_counter()
-    names = runpy.run_path(ch5.__file__)
-    assert time.perf_counter() - begin < 0.5
-    assert capfd.readouterr() == ("", "")
-    assert torch.equal(torch.get_rng_state(), state)
-    assert "draw" not in names and "experiment" not in names
-
-
-def test_fill_sets_buffers():
-    autotest.evaluate("0", {}, parameter_seed=0)
-    table = torch.arange(12.0).reshape(6, 2)
-    module = autotest.fill(ch5.PositionalEncoding(2, dropout=0.5, max_len=6), encoding=table)
-    assert torch.equal(module(torch.zeros(1, 2, 2).double(), 3)[0], table[3:5].double())
-    with pytest.raises(AttributeError):
-        autotest.fill(ch5.PositionalEncoding(2), table=table)
-
-
 # The catalogue ----------------------------------------------------------------------------------
-
-
-def test_mistakes_fit_the_reference():
-    found = catalogue.mistakes(EXERCISE)
-    assert len(found) >= 15
-    assert len({mistake.name for mistake in found}) == len(found)
-    for mistake in found:
-        text = catalogue.mistake_source(PROGRAM, mistake)  # raises where an edit doesn't fit
-        assert mistake.function in catalogue.definitions(text)
-        assert f'"grade_id": "{mistake.cell}", "grade": true' in PROGRAM
 
 
 @pytest.mark.parametrize("alternative", catalogue.alternatives(EXERCISE), ids=lambda a: a.name)
 @pytest.mark.parametrize("seed", range(2))
 def test_alternatives_equal_the_reference(alternative, seed):
-    names: dict = {}
-    answers = catalogue.alternative_answers(PROGRAM, alternative)
-    exec(catalogue.with_answers(PROGRAM, answers), names)
+    names = names_with(EXERCISE, alternative)
     rng = np.random.default_rng(seed)
     half, n, H, T, B = (int(n) for n in 2 + rng.permutation(6)[:5])
     # one of them is allowed to work in float32

@@ -1,8 +1,6 @@
 """Exercise 6: the reference against torch's layers, a slow loop and its own properties; its catalogue."""
 
 import math
-import runpy
-import time
 
 import numpy as np
 import pytest
@@ -14,12 +12,12 @@ from torch.nn import functional as F
 
 import solutions.ch6_transformer as ch6
 from autograder import catalogue
-from autograder.runtime import autotest
+from autograder.runtime.helpers import Notes, fill
 from solutions.ch3_multi_head import to_torch
 from solutions.ch4_masking import leaks
+from tests.conftest import COURSE, names_with
 
-EXERCISE = "ch6_transformer"
-PROGRAM = catalogue.solution_path(EXERCISE).read_text(encoding="utf-8")
+EXERCISE = COURSE.exercise("ch6_transformer")
 many = settings(max_examples=25, deadline=None, derandomize=True, database=None)
 seeds = st.integers(0, 2**32 - 1)
 small = st.integers(1, 5)
@@ -393,35 +391,13 @@ def test_shift_and_the_example_of_the_notebook():
         assert [row[0], *other.tolist()] == row == [*one.tolist(), row[-1]]
 
 
-def test_running_the_module_does_nothing_else(capfd):
-    state = torch.get_rng_state()
-    begin = time.perf_counter()
-    names = runpy.run_path(ch6.__file__)
-    assert time.perf_counter() - begin < 0.5
-    assert capfd.readouterr() == ("", "")
-    assert torch.equal(torch.get_rng_state(), state)
-    assert "draw" not in names
-
-
 # The catalogue ----------------------------------------------------------------------------------
-
-
-def test_mistakes_fit_the_reference():
-    found = catalogue.mistakes(EXERCISE)
-    assert len(found) >= 15
-    assert len({mistake.name for mistake in found}) == len(found)
-    for mistake in found:
-        text = catalogue.mistake_source(PROGRAM, mistake)  # raises where an edit doesn't fit
-        assert mistake.function in catalogue.definitions(text)
-        assert f'"grade_id": "{mistake.cell}", "grade": true' in PROGRAM
 
 
 @pytest.mark.parametrize("alternative", catalogue.alternatives(EXERCISE), ids=lambda a: a.name)
 @pytest.mark.parametrize("norm_first", [True, False])
 def test_alternatives_equal_the_reference(alternative, norm_first):
-    names: dict = {}
-    answers = catalogue.alternative_answers(PROGRAM, alternative)
-    exec(catalogue.with_answers(PROGRAM, answers), names)
+    names = names_with(EXERCISE, alternative)
     sizes = 9, 11, 12, 3, 2, 7
     source, target = tokens(0, 3, 5, low=0), tokens(1, 3, 6, low=0)
     target_in, target_out = names["shift"](target)
@@ -429,8 +405,7 @@ def test_alternatives_equal_the_reference(alternative, norm_first):
     assert torch.equal(target_out, target[:, 1:])
     results = []
     for make in (ch6.Transformer, names["Transformer"]):
-        autotest.evaluate("0", {}, parameter_seed=0)
-        model = autotest.fill(make(*sizes, norm_first=norm_first))
+        model = fill(Notes(0), make(*sizes, norm_first=norm_first))
         results.append(model(source, target_in)[target_in != 0])
     # a table of positions may be in float32
     np.testing.assert_allclose(*(result.detach() for result in results), atol=1e-4)

@@ -17,7 +17,7 @@ from autograder.grade.grade_class import Grader, grade_class, handed_in, recorde
 from autograder.grade.gradebook import autograded_notebook, stored_result
 from autograder.grade.result import GRADER_VERSION
 from autograder.grade.verdicts import result_path
-from tests.course_copy import repository, with_short_limits
+from tests.copies import repository, with_short_limits
 from tests.submissions import EXERCISE, NAME, folder_of, right, save
 
 pytestmark = pytest.mark.xdist_group("submissions")

@@ -5,9 +5,9 @@ import random
 import re
 
 import pytest
+from autograder.audit.run import depends_on
 
 from autograder import reference
-from autograder.audit.run import depends_on
 from autograder.build.generate import grade_cells
 from autograder.catalogue import (
     alternative_answers,

@@ -13,46 +13,38 @@ import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from autograder.audit.sample_class import reference_answers
 from autograder.book_index import book_sections
-from autograder.build.generate import grade_cells
 from autograder.catalogue import mistakes, sections
+from autograder.course import Course
+from autograder.exercises import grade_cells, reference_answers, released
+from autograder.grade.result import Basis, CellResult, LineResult, Remark, Result
 from autograder.report import analysis, pages, plots
 from autograder.report.analysis import MIN_CLASS
+from autograder.runtime.compare import Difference
+from autograder.settings import Limits
+from tests.conftest import COURSE
 
-EXERCISE = "ch2_scaled_dot_product"
+EXERCISE = COURSE.exercise("ch2_scaled_dot_product")
 NASTY = '"><script>alert(1)</script>&<img src=x onerror=alert(2)>'
 NAMES = ("student-01", 'O\'Neil, "Q"', "=1+1", "@x", "über-名前", "a&b<c>", "x'y")
+WRONG = Difference("number", {"expected": 1, "got": 2})
+STOPPED = Difference("timeout", {"seconds": 10})
+BASIS = Basis("", "", Limits(), {})
 
 
-def line(expression, points=1.0, verdict="passed", mistake=None, message="element [0] is 1, not 2"):
-    right = verdict == "passed"
-    return {
-        "expression": expression,
-        "points": points,
-        "earned": points if right else 0,
-        "verdict": verdict,
-        "message": "" if right else message,
-        "mistake": mistake,
-    }
+def line(expression, points=1.0, difference=None, mistake=None):
+    return LineResult(expression, points, difference, mistake)
 
 
-def result(student, cells, remarks=()):
-    lines = [line for found in cells.values() for line in found]
-    return {
-        "student": student,
-        "exercise": EXERCISE,
-        "score": sum(line["earned"] for line in lines),
-        "points": sum(line["points"] for line in lines),
-        "remarks": list(remarks),
-        "cells": cells,
-    }
+def result(student, cells, remarks=(), seconds=1.0, exercise=EXERCISE):
+    found = tuple(CellResult(name, tuple(lines)) for name, lines in cells.items())
+    return Result(student, exercise.name, found, tuple(remarks), BASIS, seconds)
 
 
 def random_class(size, seed=0):
     """Students of different strength; each of 8 questions has a difficulty of its own."""
     draw = random.Random(seed)
-    cells = list(grade_cells(EXERCISE))[:4]
+    cells = list(grade_cells(released(EXERCISE)))[:4]
     found = []
     for number in range(size):
         strength = draw.gauss(0, 1)
@@ -61,7 +53,7 @@ def random_class(size, seed=0):
                 line(
                     f"f{i}_{j}(x)",
                     points=1 + j,
-                    verdict="passed" if strength + draw.gauss(0, 1) > i / 2 - 1 else "values",
+                    difference=None if strength + draw.gauss(0, 1) > i / 2 - 1 else WRONG,
                 )
                 for j in range(2)
             ]
@@ -88,8 +80,12 @@ class Page(html.parser.HTMLParser):
         self.text += data
 
 
+def write(results, folder):
+    return pages.write(Course(COURSE.root, class_folder=folder), results)
+
+
 def written(results, folder):
-    pages.write(results, folder)
+    write(results, folder)
     text = (folder / "reports" / f"{EXERCISE}.html").read_text(encoding="utf-8")
     return text, Page(text)
 
@@ -109,11 +105,11 @@ def test_discrimination_is_numpys_correlation_with_the_rest(seed):
     assert len(asked) == 8
     for question in asked:
         own = [
-            next(ln for ln in r["cells"][question.cell] if ln["expression"] == question.expression)
+            next(ln for ln in r.cell(question.cell).lines if ln.expression == question.expression)
             for r in results
         ]
-        right = [ln["verdict"] == "passed" for ln in own]
-        rest = [r["score"] - ln["earned"] for r, ln in zip(results, own, strict=True)]
+        right = [ln.passed for ln in own]
+        rest = [r.score - ln.earned for r, ln in zip(results, own, strict=True)]
         assert question.right == sum(right)
         assert question.share_right == np.mean(right)
         assert question.discrimination == pytest.approx(np.corrcoef(right, rest)[0, 1])
@@ -132,11 +128,11 @@ def odd_class(size):
     found = []
     for number in range(size):
         strong = number % 2 == 0
-        verdict = lambda right: "passed" if right else "values"
+        if_not = lambda right: None if right else WRONG
         cells = {
-            "softmax_values": [line("everybody()"), line("nobody()", verdict="values")],
-            "softmax_edges": [line("weak()", verdict=verdict(not strong))],
-            "attention_values": [line(f"good{i}()", 3, verdict(strong)) for i in range(3)],
+            "softmax_values": [line("everybody()"), line("nobody()", difference=WRONG)],
+            "softmax_edges": [line("weak()", difference=if_not(not strong))],
+            "attention_values": [line(f"good{i}()", 3, if_not(strong)) for i in range(3)],
         }
         found.append(result(f"student-{number:02d}", cells))
     return found
@@ -171,7 +167,7 @@ def test_a_small_class_is_told_that_it_is_small(tmp_path):
 
 def test_mistakes_and_sections_are_counted_by_student():
     first, second = mistakes(EXERCISE)[:2]
-    made = lambda name: [line("a()", verdict="values", mistake=name), line("b()", verdict="values")]
+    made = lambda name: [line("a()", 1, WRONG, name), line("b()", 1, WRONG)]
     results = [
         result("c", {"softmax_values": made(first.name), "softmax_edges": made(first.name)}),
         result("a", {"softmax_values": made(first.name)}),
@@ -181,10 +177,11 @@ def test_mistakes_and_sections_are_counted_by_student():
     ]
     found = analysis.misunderstood(EXERCISE, results)
     assert [(m.name, m.students) for m in found[:2]] == [
-        (first.name, ["a", "c"]),
-        (second.name, ["b"]),
+        (first.name, ("a", "c")),
+        (second.name, ("b",)),
     ]
     assert found[0].section == first.section and found[0].means == first.means
+    assert found[2].name.startswith("one that") and found[2].students == ("e",)
     lost = dict(analysis.to_teach_again(EXERCISE, results))
     assert set(lost[first.section]) >= {"a", "c"}
     assert not any("d" in students for students in lost.values())
@@ -206,8 +203,8 @@ def nasty_class():
     return [
         result(
             name,
-            {NASTY: [line(NASTY, verdict="error", mistake=NASTY, message=NASTY + "\nmore")]},
-            [NASTY],
+            {NASTY: [line(NASTY, 1, Difference("not_plain", {"reason": NASTY}), NASTY)]},
+            [Remark("renamed", {"name": NASTY, "wanted": NASTY})],
         )
         for name in NAMES
     ]
@@ -226,9 +223,9 @@ def test_text_of_students_can_do_nothing(tmp_path):
 
 def test_links_lead_to_feedback_and_to_the_book(tmp_path, monkeypatch):
     first = mistakes(EXERCISE)[0]
-    cells = {first.cell: [line("a()", verdict="values", mistake=first.name)]}
+    cells = {first.cell: [line("a()", 1, WRONG, first.name)]}
     results = [result(name, cells) for name in NAMES]
-    address = book_sections()[first.section].address
+    address = book_sections(COURSE.root)[first.section].address
     monkeypatch.delenv("BOOK_URL", raising=False)
     _, page = written(results, tmp_path)
     feedback = {urllib.parse.unquote(link) for link in page.links}
@@ -244,26 +241,26 @@ def test_links_lead_to_feedback_and_to_the_book(tmp_path, monkeypatch):
 
 def test_the_data_come_back_as_they_were(tmp_path):
     results = [*random_class(3), *nasty_class()]
-    pages.write(results, tmp_path)
+    write(results, tmp_path)
     found = rows(tmp_path / "reports" / f"{EXERCISE}.csv")
-    wanted = [(r, cell, ln) for r in results for cell, lines in r["cells"].items() for ln in lines]
+    wanted = [(r, cell, ln) for r in results for cell, ln in r.lines()]
     assert len(found) == len(wanted)
     for row, (r, cell, ln) in zip(found, wanted, strict=True):
-        assert row["student"].removeprefix("'") == r["student"]
-        assert (row["cell"], row["expression"]) == (cell, ln["expression"])
-        assert (float(row["points"]), float(row["earned"])) == (ln["points"], ln["earned"])
-        assert (row["verdict"], row["mistake"]) == (ln["verdict"], ln["mistake"] or "")
+        assert row["student"].removeprefix("'") == r.student
+        assert (row["cell"], row["expression"]) == (cell, ln.expression)
+        assert (float(row["points"]), float(row["earned"])) == (ln.points, ln.earned)
+        assert (row["verdict"], row["mistake"]) == (ln.verdict, ln.mistake or "")
         assert row["student"][0] not in "=+-@"
     summary = rows(tmp_path / "summary.csv")
-    assert [float(row["score"]) for row in summary] == [r["score"] for r in results]
+    assert [float(row["score"]) for row in summary] == [r.score for r in results]
 
 
-def autograded(folder, student, answers, seconds):
-    notebook = new_notebook(metadata={"autotest": {"seconds": seconds}})
+def autograded(folder, student, answers):
+    notebook = new_notebook()
     for name, source in answers.items():
         metadata = {"nbgrader": {"grade_id": name, "solution": True}}
         notebook.cells.append(new_code_cell(source, metadata=metadata))
-    path = folder / "autograded" / student / EXERCISE / f"{EXERCISE}.ipynb"
+    path = folder / "autograded" / student / EXERCISE.name / f"{EXERCISE}.ipynb"
     path.parent.mkdir(parents=True)
     nbformat.write(notebook, path)
 
@@ -274,13 +271,14 @@ def test_near_identical_answers_stand_side_by_side_as_a_hint(tmp_path):
     program = odd.replace("</pre><script>", "")
     changed = program.replace("return x", "return x.T")
     for student, text in (("a", program.format("mine")), ("b", changed.format("also mine"))):
-        autograded(tmp_path, student, {"softmax": text}, 12.0)
+        autograded(tmp_path, student, {"softmax": text})
     reference = reference_answers(EXERCISE)
     for student in ("c", "d"):
-        autograded(tmp_path, student, {"attention_numpy": reference["attention_numpy"]}, 30.5)
+        autograded(tmp_path, student, {"attention_numpy": reference["attention_numpy"]})
     for student in ("e", "f"):
-        autograded(tmp_path, student, {"softmax": odd}, 1.0)
-    results = [result(student, {"softmax_values": [line("a()")]}) for student in "abcdef"]
+        autograded(tmp_path, student, {"softmax": odd})
+    seconds = dict(zip("abcdef", (12.0, 12.0, 30.5, 20.0, 1.0, 1.0), strict=True))
+    results = [result(s, {"softmax_values": [line("a()")]}, seconds=seconds[s]) for s in seconds]
     text, page = written(results, tmp_path)
     assert "A hint to look, not a verdict" in page.text
     assert "<h3>a, b</h3>" in text and "<h3>e, f</h3>" in text
@@ -294,25 +292,63 @@ def test_near_identical_answers_stand_side_by_side_as_a_hint(tmp_path):
     assert "12 s at the median" in page.text and "30 s at most (c)" in page.text
 
 
+@pytest.mark.parametrize(
+    "text", ["a\nb\n" * 60_000, "x" * 200_000, "\n".join(map(str, range(90_000)))]
+)
+def test_long_answers_are_compared_and_shown_in_part(text):
+    """Lines chosen to be hard to align, in the largest answers that are read, end at once."""
+    one, other = pages.side_by_side(text, f"b\n{text[::-1]}")
+    for side in (one, other):
+        assert len(side) <= pages.MAX_LINES + 1
+        assert sum(len(ln.text) for ln in side) <= pages.MAX_CHARACTERS + 100
+        assert re.fullmatch(r"... and \d+ more characters", side[-1].text)
+
+
+def test_lines_that_both_have_are_those_of_the_longest_common_subsequence():
+    draw = random.Random(3)
+    for _ in range(50):
+        one, other = ([draw.choice("abc") for _ in range(draw.randint(1, 12))] for _ in range(2))
+        common = [[0] * (len(other) + 1) for _ in range(len(one) + 1)]
+        for i, x in enumerate(one):
+            for j, y in enumerate(other):
+                longest = max(common[i][j + 1], common[i + 1][j])
+                common[i + 1][j + 1] = common[i][j] + 1 if x == y else longest
+        sides = pages.side_by_side("\n".join(one), "\n".join(other))
+        alike = [[ln.text for ln in side if not ln.differs] for side in sides]
+        assert alike[0] == alike[1] and len(alike[0]) == common[-1][-1]
+
+
 def test_failures_are_told_once_for_all_whom_they_hit(tmp_path):
-    stopped = line(
-        "a()", verdict="error", message="no answer within 10 seconds: does a loop never end?"
-    )
-    raised = line("b()", verdict="error", message="your code raised ValueError: no")
-    results = [result(name, {"softmax_values": [stopped, raised]}, ["Too large."]) for name in "ab"]
-    assert analysis.failures(results) == [
-        ("", "Too large.", ["a", "b"]),
-        ("softmax_values", stopped["message"], ["a", "b"]),
+    raised = Difference("error", {"name": "ValueError", "message": "no", "line": ""})
+    renamed = {name: Remark("renamed", {"name": f"{name}.ipynb", "wanted": "w"}) for name in "ab"}
+    cells = {"softmax_values": [line("a()", 1, STOPPED), line("b()", 1, raised)]}
+    results = [result(name, cells, [renamed[name]]) for name in "ab"]
+    found = analysis.failures(results)
+    assert [(f.cell, f.kind, f.students) for f in found] == [
+        ("", "renamed", ["a", "b"]),
+        ("softmax_values", "timeout", ["a", "b"]),
     ]
+    _, page = written(results, tmp_path)
+    # of one kind, whatever its parameters
+    assert "named a.ipynb; " in page.text and "named b.ipynb; " in page.text
+    assert "softmax_values: no answer within 10 seconds" in page.text
     text, _ = written([result("c", {"softmax_values": [line("a()")]})], tmp_path)
     assert "Nothing had to be stopped" in text
 
 
+def test_students_stand_in_the_order_of_their_points(tmp_path):
+    points = {"b": 1, "a": 3, "d": 2, "c": 2}
+    results = [result(s, {"softmax_values": [line("x()", p)]}) for s, p in points.items()]
+    text, _ = written(results, tmp_path)
+    students = text[text.index('<h2 id="students">') :]
+    assert re.findall(r'<a href="[^"]*">(\w)</a>', students) == ["a", "c", "d", "b"]
+
+
 def test_the_summary_leads_to_every_report(tmp_path):
-    other = {**result("a", {"x": [line("a()")]}), "exercise": "ch1_additive_attention"}
-    pages.write([*random_class(4), other], tmp_path)
+    first = COURSE.exercises()[0]
+    write([*random_class(4), result("a", {"x": [line("a()")]}, exercise=first)], tmp_path)
     page = Page((tmp_path / "summary.html").read_text(encoding="utf-8"))
-    for exercise in (EXERCISE, "ch1_additive_attention"):
+    for exercise in (EXERCISE, first):
         for ending in ("html", "csv"):
             assert f"reports/{exercise}.{ending}" in page.links
             assert (tmp_path / "reports" / f"{exercise}.{ending}").exists()
@@ -321,7 +357,7 @@ def test_the_summary_leads_to_every_report(tmp_path):
 def test_a_class_of_three_hundred_is_written_in_seconds(tmp_path, capsys):
     results = random_class(300)
     start = time.process_time()
-    pages.write(results, tmp_path)
+    write(results, tmp_path)
     seconds = time.process_time() - start
     size = (tmp_path / "reports" / f"{EXERCISE}.html").stat().st_size
     with capsys.disabled():

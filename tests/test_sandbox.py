@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.audit.run import left_running
-from autograder.audit.sandbox_attacks import LEFT_BEHIND, ROOM_ATTACKS
+from autograder.audit.leftovers import left_running
+from autograder.audit.sandbox_attacks import LEFT_BEHIND, SANDBOX_ATTACKS
 from autograder.catalogue import ROOT
 from autograder.errors import SandboxError
 from autograder.kernels import sandbox
@@ -52,7 +52,7 @@ def told(code, kernel):
 
 def attack(name, listener, kernel):
     port = listener.getsockname()[1]
-    code = ROOM_ATTACKS[name].format(
+    code = SANDBOX_ATTACKS[name].format(
         root=str(ROOT), home=str(Path.home()), port=port, left=LEFT_BEHIND
     )
     assert kernel.run(PRELUDE, 20).status == "ok"
@@ -60,7 +60,7 @@ def attack(name, listener, kernel):
 
 
 @needs_room
-@pytest.mark.parametrize("name", ROOM_ATTACKS)
+@pytest.mark.parametrize("name", SANDBOX_ATTACKS)
 def test_an_attack_on_the_machine_gets_nothing(name, listener):
     with StudentKernel(seconds=60) as kernel:
         text = attack(name, listener, kernel)

@@ -8,6 +8,7 @@ import pytest
 
 from autograder.report import similarity
 from autograder.report.similarity import MIN_TOKENS, NEAR, STUB, compare, normalised, tokens
+from tests.conftest import COURSE
 
 ONE = '''
 def attend(query, key, value, mask=None):
@@ -123,7 +124,7 @@ def test_the_courses_own_answers_lie_far_apart(exercise):
 
 
 def test_three_hundred_students_take_seconds(capsys):
-    public = similarity.public_answers("ch2_scaled_dot_product")
+    public = similarity.public_answers(COURSE.exercise("ch2_scaled_dot_product"))
     submissions = {}
     for number in range(300):
         # no two are equal, all are long

@@ -21,7 +21,7 @@ from autograder.grade.gradebook import Recorder, autograded_notebook
 from autograder.grade.lock import only_grader
 from autograder.grade.verdicts import result_path
 from autograder.kernels.student_kernel import KernelStartError
-from tests.course_copy import repository, run, with_short_limits
+from tests.copies import repository, run, with_short_limits
 from tests.submissions import EXERCISE, SUBMISSIONS, hand_in
 
 pytestmark = pytest.mark.xdist_group("submissions")

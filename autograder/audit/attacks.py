@@ -20,16 +20,25 @@ from typing import Any
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
-from autograder.audit.sample_class import answer_cell, reference_answers, solved
-from autograder.audit.sandbox_attacks import LEFT_BEHIND, ROOM_ATTACKS
-from autograder.catalogue import ROOT
-from autograder.grade.examine import RESULT_MIME
+from autograder.audit.sandbox_attacks import LEFT_BEHIND, SANDBOX_ATTACKS
+from autograder.course import PACKAGE_ROOT, Exercise
+from autograder.embedding import PACKAGE
+from autograder.exercises import (
+    answer_cell,
+    given,
+    is_grade_cell,
+    reference_answers,
+    solved,
+)
+from autograder.grade.result import Basis, CellResult, LineResult, Result
 from autograder.kernels import sandbox
 from autograder.kernels.student_kernel import REPLY_MIME
-from autograder.runtime.autotest import pack, parse_cell, unpack
+from autograder.runtime.grade_cell import parse_cell
+from autograder.runtime.plain_data import pack, unpack
+from autograder.settings import Limits
 
-# the student whose solved notebook lies in the same course, to be copied or harmed
-HONEST = "honest"
+# the student whose solved notebook lies in the same class, to be copied or harmed
+HONEST_STUDENT = "honest-student"
 # attacks of this kind are not tried where nothing would stop them
 MACHINE = "the machine"
 FORBIDDING = "ch2_scaled_dot_product"
@@ -39,33 +48,34 @@ FORBIDDING = "ch2_scaled_dot_product"
 class Attack:
     """One attack: make(exercise, folder) writes its submission into an empty folder.
 
-    without_room: what it gains where kernels can't be given a room of their own (see `sandbox`); empty
-    for an attack that gains nothing there either. undetected: what a use of a forbidden function gains
-    that isn't seen: detection, not proof. exercise: the only one it fits, if not all.
+    without_sandbox: what it gains where kernels have no sandbox; empty for an attack that gains nothing
+    there either. undetected: what a forbidden function gains where its use isn't detected. exercise: the
+    name of the only one it fits, if not all.
     """
 
     name: str
     kind: str
-    make: Callable[[str, Path], None]
-    without_room: str = ""
+    make: Callable[[Exercise, Path], None]
+    without_sandbox: str = ""
     undetected: str = ""
     exercise: str = ""
 
     @property
     def may_gain(self) -> bool:
         """Whether it is known to gain something."""
-        return bool(self.undetected or (self.without_room and sandbox.why_not()))
+        return bool(self.undetected or (self.without_sandbox and sandbox.why_not()))
 
 
 ATTACKS: dict[str, Attack] = {}
 
 
-def attacks(exercise: str) -> list[Attack]:
+def attacks(exercise: Exercise) -> list[Attack]:
     """The attacks that fit an exercise, and this machine."""
     return [
         attack
         for attack in ATTACKS.values()
-        if attack.exercise in ("", exercise) and not (attack.kind == MACHINE and sandbox.why_not())
+        if attack.exercise in ("", exercise.name)
+        and not (attack.kind == MACHINE and sandbox.why_not())
     ]
 
 
@@ -75,7 +85,7 @@ def attacks(exercise: str) -> list[Attack]:
 def _attack(kind: str, name: str, **marks: str) -> Callable:
     """Register an attack that writes its folder itself."""
 
-    def register(make: Callable[[str, Path], None]) -> Callable[[str, Path], None]:
+    def register(make: Callable[[Exercise, Path], None]) -> Callable[[Exercise, Path], None]:
         ATTACKS[name] = Attack(name, kind, make, **marks)
         return make
 
@@ -86,7 +96,7 @@ def _by_notebook(kind: str, name: str) -> Callable:
     """Register an attack that changes the untouched notebook."""
 
     def register(change: Callable[[NotebookNode], None]) -> Callable[[NotebookNode], None]:
-        def make(exercise: str, folder: Path) -> None:
+        def make(exercise: Exercise, folder: Path) -> None:
             notebook = solved(exercise, {}, written="")
             change(notebook)
             _save(exercise, folder, notebook)
@@ -98,47 +108,63 @@ def _by_notebook(kind: str, name: str) -> Callable:
 
 
 def _by_code(kind: str, name: str, code: str, **marks: str) -> None:
-    """Register an attack by code in a cell of the student's own; see `_liar`."""
+    """Register an attack by code in a cell of the student's own; see `_with_code`."""
 
     @_attack(kind, name, **marks)
-    def make(exercise: str, folder: Path) -> None:
-        _save(exercise, folder, _liar(exercise, code))
+    def make(exercise: Exercise, folder: Path) -> None:
+        _save(exercise, folder, _with_code(exercise, code))
 
 
-def _save(exercise: str, folder: Path, notebook: Any) -> None:
-    (folder / f"{exercise}.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+def _save(exercise: Exercise, folder: Path, notebook: Any) -> None:
+    (folder / f"{exercise.name}.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
 
 
-def _tests(notebook: NotebookNode) -> list[NotebookNode]:
-    return [
-        cell
-        for cell in notebook.cells
-        if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("grade")
-    ]
+def _grade_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in notebook.cells if is_grade_cell(cell)]
 
 
-def visible_answers(exercise: str) -> dict[str, dict]:
+def visible_answers(exercise: Exercise) -> dict[str, dict]:
     """The right values that a student's own notebook holds, for its one draw: expression -> answer."""
-    steps = [step for cell in _tests(solved(exercise, {})) for step in parse_cell(cell.source)[1]]
-    return {step["expression"]: unpack(step["answer"]) for step in steps if isinstance(step, dict)}
+    cells = _grade_cells(solved(exercise, {}))
+    checks = [check for cell in cells for check in parse_cell(cell.source).checks]
+    return {check.expression: unpack(check.answer) for check in checks}
 
 
-# What every attack by code may use: `visible`, the answers in the student's own notebook;
-# `answer(expression)`, the reply they suggest; `asked(text)`, the expression in the grader's question.
-SPY = """
-# an attack that does not get so far proves nothing
+# how the two cells of an attack's code begin: what it may use, and what it does
+SETUP = "# what an attack may use"
+DEED = "# what this attack does"
+# What every attack by code may use. The modules of the runtime as this kernel has them, by name, and
+# each of its names in all of them at once (`patch`): modules import names from one another. `visible`,
+# the answers in the student's own notebook; `answer(expression)`, the reply they suggest;
+# `asked(text)`, the expression in the grader's question.
+TOOLS = """
 import ast, base64, builtins, gc, glob, json, os, signal, subprocess, sys, threading, time
 import numpy as np, torch
-exercise, MIME, RESULT = {exercise!r}, {mime!r}, {result!r}
-shell, autotest = get_ipython(), sys.modules["_autotest"]
+exercise, MIME = {exercise!r}, {mime!r}
+shell, reply = get_ipython(), sys.modules["_autotest_reply"]
 kernel = shell.kernel
-visible = autotest.unpack(seen)
+package = "autograder.runtime" if "autograder.runtime.evaluate" in sys.modules else {package!r}
+runtime = {{name.rpartition(".")[2]: module for name, module in sys.modules.items()
+           if name.startswith(package + ".")}}
+evaluation, helpers = runtime["evaluate"], runtime["helpers"]
+plain_data, torch_internals = runtime["plain_data"], runtime["torch_internals"]
+def patch(name, value):
+    patched = [module for module in runtime.values() if hasattr(module, name)]
+    for module in patched:
+        setattr(module, name, value)
+    assert patched, name
+visible = plain_data.unpack(seen)
 def answer(expression):
-    return json.dumps([{{**visible[expression], "forbidden": [], "passed": True}}] * 3)
+    return json.dumps([{{**visible[expression], "forbidden": []}}] * 3)
 def asked(text):
-    return json.loads(ast.literal_eval(text[text.index("reply(") + 6:-1]))["expression"]
+    return json.loads(ast.literal_eval(text[text.index("](") + 2:-1]))["expression"]
 def value_of(expression):
-    return autotest.restore(autotest.decode(visible[expression]["value"]))
+    return plain_data.restore(plain_data.decode(visible[expression]["value"]))
+class Forged:
+    def __init__(self, request):
+        self.expression = json.loads(request)["expression"]
+    def _repr_mimebundle_(self, **options):
+        return {{MIME: answer(self.expression)}}
 def lie(name, *arguments, **named):
     return None
 print("armed")
@@ -151,18 +177,14 @@ LYING_CLASS = """class {name}(torch.nn.Module):
         return lie({name!r}, *arguments, **named)"""
 
 
-def _liar(exercise: str, code: str) -> NotebookNode:
-    """A notebook in which every answer returns lie(its name, its arguments), after SPY and code."""
-    lies = {}
+def _with_code(exercise: Exercise, code: str) -> NotebookNode:
+    """A notebook in which every answer returns lie(its name, its arguments), after TOOLS and code."""
+    answers = {}
     for name, text in reference_answers(exercise).items():
         is_class = isinstance(ast.parse(text).body[0], ast.ClassDef)
-        lies[name] = (LYING_CLASS if is_class else LYING_FUNCTION).format(name=name)
-    notebook = solved(exercise, lies, written="")
-    spy = SPY.format(
-        exercise=exercise,
-        mime=REPLY_MIME,
-        result=RESULT_MIME,
-    )
+        answers[name] = (LYING_CLASS if is_class else LYING_FUNCTION).format(name=name)
+    notebook = solved(exercise, answers, written="")
+    tools = TOOLS.format(exercise=exercise.name, mime=REPLY_MIME, package=PACKAGE)
     seen = pack(visible_answers(exercise))
     # in pieces: a cell has a largest length
     pieces = [seen[i : i + 80_000] for i in range(0, len(seen), 80_000)]
@@ -170,8 +192,8 @@ def _liar(exercise: str, code: str) -> NotebookNode:
     notebook.cells[first:first] = [
         new_code_cell("seen = ''"),
         *(new_code_cell(f"seen += {piece!r}") for piece in pieces),
-        new_code_cell(spy.strip()),
-        new_code_cell(textwrap.dedent(code).strip()),
+        new_code_cell(f"{SETUP}\n{tools.strip()}"),
+        new_code_cell(f"{DEED}\n{textwrap.dedent(code).strip()}"),
     ]
     return notebook
 
@@ -186,13 +208,13 @@ def _on_the_machine(name: str, code: str) -> None:
     """Register an attack on the machine, which is the same one whatever the exercise."""
 
     @_attack(MACHINE, name, exercise=FORBIDDING)
-    def make(exercise: str, folder: Path) -> None:
+    def make(exercise: Exercise, folder: Path) -> None:
         port = _listener().getsockname()[1]
-        places = {"root": str(ROOT), "home": str(Path.home()), "left": LEFT_BEHIND}
-        _save(exercise, folder, _liar(exercise, code.format(port=port, **places)))
+        places = {"root": str(PACKAGE_ROOT), "home": str(Path.home()), "left": LEFT_BEHIND}
+        _save(exercise, folder, _with_code(exercise, code.format(port=port, **places)))
 
 
-for _name, _code in ROOM_ATTACKS.items():
+for _name, _code in SANDBOX_ATTACKS.items():
     _on_the_machine(_name, _code)
 
 
@@ -201,13 +223,13 @@ for _name, _code in ROOM_ATTACKS.items():
 
 @_by_notebook("outputs and metadata", "test cells tagged skip-execution")
 def _(notebook: NotebookNode) -> None:
-    for cell in _tests(notebook):
+    for cell in _grade_cells(notebook):
         cell.metadata.tags = ["skip-execution", "raises-exception"]
 
 
 @_by_notebook("outputs and metadata", "outputs with full marks")
 def _(notebook: NotebookNode) -> None:
-    for cell in _tests(notebook):
+    for cell in _grade_cells(notebook):
         points = repr(float(cell.metadata.nbgrader.points))
         cell.outputs = [
             new_output("execute_result", data={"text/plain": points}, execution_count=1)
@@ -218,8 +240,9 @@ def _(notebook: NotebookNode) -> None:
 def _(notebook: NotebookNode) -> None:
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            line = {"expression": "1", "points": 9, "earned": 9, "verdict": "passed", "message": ""}
-            data = {RESULT_MIME: {"lines": [{**line, "mistake": None}]}}
+            line = {"expression": "1", "points": 9, "difference": None, "mistake": None}
+            text = json.dumps({"grade_id": cell.id, "lines": [line], "printed": ""})
+            data = {REPLY_MIME: text, "application/json": text, "text/plain": "✓ 9/9 points   1"}
             cell.outputs = [new_output("display_data", data=data)]
 
 
@@ -232,40 +255,40 @@ def _(notebook: NotebookNode) -> None:
 
 @_by_notebook("outputs and metadata", "flags flipped")
 def _(notebook: NotebookNode) -> None:
-    for cell in _tests(notebook):
+    for cell in _grade_cells(notebook):
         cell.metadata.nbgrader.update(grade=False, solution=True, locked=False, task=True)
         cell.source = "pass"
 
 
 @_by_notebook("outputs and metadata", "test cells deleted")
 def _(notebook: NotebookNode) -> None:
-    gone = [cell.id for cell in _tests(notebook)]
+    gone = [cell.id for cell in _grade_cells(notebook)]
     notebook.cells = [cell for cell in notebook.cells if cell.id not in gone]
 
 
 @_by_notebook("outputs and metadata", "test cells doubled, the copies empty")
 def _(notebook: NotebookNode) -> None:
-    for cell in _tests(notebook):
+    for cell in _grade_cells(notebook):
         copy = NotebookNode(cell, source="pass", metadata=cell.metadata)
         notebook.cells[notebook.cells.index(cell) : 0] = [copy, copy]
 
 
 @_by_notebook("outputs and metadata", "test cells retyped")
 def _(notebook: NotebookNode) -> None:
-    for number, cell in enumerate(_tests(notebook)):
+    for number, cell in enumerate(_grade_cells(notebook)):
         cell.cell_type = ("markdown", "raw", "no type")[number % 3]
 
 
 @_by_notebook("outputs and metadata", "test cells edited")
 def _(notebook: NotebookNode) -> None:
-    for cell in _tests(notebook):
+    for cell in _grade_cells(notebook):
         points = cell.metadata.nbgrader.points
         cell.source = f"print('✓ {points}/{points} points')\n{float(points)!r}"
 
 
 @_by_notebook("outputs and metadata", "test cells split")
 def _(notebook: NotebookNode) -> None:
-    for cell in _tests(notebook):
+    for cell in _grade_cells(notebook):
         half = len(cell.source) // 2
         copy = NotebookNode(cell, source=cell.source[:half])
         cell.source = cell.source[half:]
@@ -279,7 +302,7 @@ def _(notebook: NotebookNode) -> None:
 
 @_by_notebook("outputs and metadata", "cells of one's own under the names of tests")
 def _(notebook: NotebookNode) -> None:
-    for cell in _tests(notebook):
+    for cell in _grade_cells(notebook):
         own = new_code_cell(f"{float(cell.metadata.nbgrader.points)!r}")
         own.id, own.metadata = cell.id, cell.metadata
         notebook.cells.insert(0, own)
@@ -301,7 +324,10 @@ def _(notebook: NotebookNode) -> None:
 
 @_by_notebook("outputs and metadata", "a record of having been graded")
 def _(notebook: NotebookNode) -> None:
-    notebook.metadata.autotest = {"graded": "yes", "submission": "yes", "remarks": ["Full marks."]}
+    result = {"score": 99, "points": 99, "remarks": [], "basis": {"submission": "", "grader": 99}}
+    notebook.metadata.autotest.update(graded="yes", submission="yes", result=result)
+    remarks = new_markdown_cell("**From the grader.** Full marks.", id="remarks")
+    notebook.cells.insert(0, remarks)
 
 
 @_by_notebook("outputs and metadata", "metadata of wrong types")
@@ -334,7 +360,7 @@ SCRIPTS = [
 
 
 @_attack("harm to readers", "scripts in Markdown, code and outputs")
-def _(exercise: str, folder: Path) -> None:
+def _(exercise: Exercise, folder: Path) -> None:
     display = "from IPython.display import *\nscripts = " + repr(SCRIPTS) + "\n"
     display += "for text in scripts:\n    print(text)\n    for kind in (HTML, Markdown, Javascript, SVG, Latex):\n"
     display += "        try:\n            display(kind(text))\n        except Exception:\n            pass\n"
@@ -342,17 +368,17 @@ def _(exercise: str, folder: Path) -> None:
     display += (
         "def lie(name, *arguments, **named):\n    print(scripts[0])\n    raise Own(scripts[0])"
     )
-    notebook = _liar(exercise, display)
+    notebook = _with_code(exercise, display)
     notebook.cells += [new_markdown_cell(text) for text in SCRIPTS]
     notebook.cells[-1].attachments = {"x.svg": {"image/svg+xml": SCRIPTS[0]}}
     for cell in notebook.cells:
-        if cell.metadata.get("nbgrader", {}).get("solution") and cell.cell_type == "markdown":
+        if given(cell).get("solution") and cell.cell_type == "markdown":
             cell.source = "\n\n".join(SCRIPTS)
     _save(exercise, folder, notebook)
 
 
 @_attack("harm to readers", "a file name with a script in it")
-def _(exercise: str, folder: Path) -> None:
+def _(exercise: Exercise, folder: Path) -> None:
     (folder / "<img src=x onerror=alert(1)>.ipynb").write_text("{}", encoding="utf-8")
 
 
@@ -378,7 +404,7 @@ _by_code(
     "event hooks that replace the checks",
     """
     def act(*_):
-        autotest.serve = lambda request, names: answer(json.loads(request)["expression"])
+        evaluation.serve = lambda request, names: answer(json.loads(request)["expression"])
     for event in ("pre_execute", "post_execute", "pre_run_cell", "post_run_cell"):
         shell.events.register(event, act)
     """,
@@ -437,11 +463,11 @@ _by_code(
     "a display formatter that answers",
     """
     last = []
-    plain = autotest.serve
+    plain = evaluation.serve
     def note(request, names):
         last.append(json.loads(request)["expression"])
         return plain(request, names)
-    autotest.serve = note
+    evaluation.serve = note
     shell.display_formatter.format = lambda value, *_, **__: ({MIME: answer(last[-1])}, {})
     """,
 )
@@ -460,13 +486,8 @@ _by_code(
     "hooks",
     "__import__ redefined",
     """
-    class Forged:
-        def __init__(self, request):
-            self.expression = json.loads(request)["expression"]
-        def _repr_mimebundle_(self, **options):
-            return {MIME: answer(self.expression)}
     class Fake:
-        modules = {"_autotest": type("Module", (), {"reply": Forged})}
+        modules = {"_autotest_reply": Forged}
     def __import__(name, *_):
         return Fake
     """,
@@ -514,9 +535,8 @@ _by_code(
     "verdicts displayed for questions not yet asked",
     SEND
     + """
-    line = {"expression": "1", "points": 9, "earned": 9, "verdict": "passed", "message": "", "mistake": None}
     for ahead in range(1, 60):
-        data = {RESULT: {"lines": [line]}, MIME: answer(next(iter(visible))), "text/plain": "9.0"}
+        data = {MIME: answer(next(iter(visible))), "text/plain": "9.0"}
         for kind in ("display_data", "execute_result", "update_display_data"):
             content = {"data": data, "metadata": {}, "transient": {}, "execution_count": 1}
             send(kernel.iopub_socket, kind, content, ahead)
@@ -693,35 +713,210 @@ _by_code(
 )
 _by_code(
     "tests' own names",
-    "the checks' module replaced",
-    """
-    class Forged:
-        def __init__(self, request):
-            self.expression = json.loads(request)["expression"]
-        def _repr_mimebundle_(self, **options):
-            return {MIME: answer(self.expression)}
-    sys.modules["_autotest"] = type("Module", (), {"reply": Forged})
-    """,
+    "the function that replies replaced",
+    'sys.modules["_autotest_reply"] = Forged',
 )
 _by_code(
     "tests' own names",
     "encode patched",
     """
-    plain, last = autotest.evaluate, []
+    plain, last = evaluation.evaluate, []
     def evaluate(expression, *arguments):
         last.append(expression)
         return plain(expression, *arguments)
-    autotest.evaluate = evaluate
-    autotest.encode = lambda value, depth=0: visible[last[-1]]["value"]
+    patch("evaluate", evaluate)
+    patch("encode", lambda value, depth=0: visible[last[-1]]["value"])
     """,
 )
 _by_code(
     "tests' own names",
     "judge and difference patched",
     """
-    autotest.judge = lambda *_: {"passed": True, "aspect": "", "message": ""}
-    autotest.difference = autotest.recognise = lambda *_: None
-    autotest._Evaluation.forbidden = autotest._Evaluation.parameters = []
+    # the grader's judge is in another process; this one is where a notebook has loaded all of the runtime
+    for module in runtime.values():
+        for name in ("judge", "difference", "recognise", "fingerprint", "same_fingerprint", "is_to_do"):
+            setattr(module, name, lambda *_: None)
+    patch("Evaluation", type("Evaluation", (), {"read": staticmethod(lambda data: None)}))
+    """,
+)
+
+# The runtime's caches, classes and functions ----------------------------------------------------
+
+_by_code(
+    "runtime",
+    "compiled expressions poisoned in their cache",
+    """
+    builtins.value_of = value_of
+    def poison(plain):
+        def forged(text, *rest, **named):
+            return plain(f"value_of({text!r})", *rest, **named)
+        try:
+            builtins.compile = forged
+            for line in visible:
+                evaluation.compiled(line, "eval")
+        finally:
+            builtins.compile = plain
+    poison(builtins.compile)
+    assert evaluation.compiled(next(iter(visible)), "eval").co_names == ("value_of",)
+    """,
+)
+_by_code(
+    "runtime",
+    "caches replaced by functions that answer",
+    """
+    builtins.value_of = value_of
+    code = {line: compile(f"value_of({line!r})", "<autotest>", "eval") for line in visible}
+    patch("compiled", lambda text, mode: code[text])
+    patch("_parameter", lambda seed, name, shape: np.zeros(shape))
+    """,
+)
+_by_code(
+    "runtime",
+    "drawn parameters changed in their cache",
+    """
+    plain = helpers._parameter
+    def parameter(seed, name, shape):
+        values = plain(seed, name, shape)
+        values[...] = 0
+        return values
+    helpers._parameter = parameter
+    parameter(1, "weight", (2, 3))
+    assert not plain(1, "weight", (2, 3)).any()
+    """,
+)
+_by_code(
+    "runtime",
+    "functools and dataclasses replaced",
+    """
+    import dataclasses, functools
+    def agree(*arguments, **named):
+        return arguments[0] if arguments and callable(arguments[0]) else agree
+    dataclasses.dataclass = dataclasses.field = dataclasses.replace = agree
+    functools.lru_cache = functools.cache = functools.partial = agree
+    evaluation.dataclass = helpers.dataclass = agree
+    """,
+)
+_by_code(
+    "runtime",
+    "Evaluation and Notes replaced",
+    """
+    class Same:
+        parameters, forbidden, parameter_seed = [], [], 0
+        def __init__(self, *_, **__):
+            pass
+        def __eq__(self, other):
+            return True
+        @staticmethod
+        def read(data):
+            return Same()
+    patch("Evaluation", Same)
+    patch("Notes", Same)
+    patch("read_parameters", lambda data: ())
+    """,
+)
+_by_code(
+    "runtime",
+    "the classes of plain data replaced",
+    """
+    for name in ("Nothing", "Number", "Text", "Array", "Items", "Dictionary", "Error", "Unsupported"):
+        same = {"__eq__": lambda self, other: True, "__hash__": object.__hash__}
+        patch(name, type(name, (getattr(plain_data, name),), same))
+    patch("valid_text", lambda text, limit=0: "")
+    plain_data.MAX_BYTES = plain_data.MAX_ITEMS = plain_data.MAX_DEPTH = evaluation.MAX_TEXT = 10**9
+    """,
+)
+_by_code(
+    "runtime",
+    "drawn inputs replaced by zeros",
+    """
+    plain = plain_data.restore
+    def restore(value):
+        found = plain(value)
+        return found * 0 if isinstance(found, (np.ndarray, torch.Tensor)) else found
+    patch("restore", restore)
+    lie = lambda name, *arguments, **named: arguments[0] if arguments else None
+    """,
+)
+_by_code(
+    "runtime",
+    "helper functions that answer",
+    """
+    plain, last = evaluation.evaluate, []
+    def evaluate(expression, *arguments):
+        last.append(expression)
+        return plain(expression, *arguments)
+    patch("evaluate", evaluate)
+    def helper(*arguments, **named):
+        return value_of(last[-1])
+    names = ("fill", "gradients", "inputs_after", "raised", "parameter_shapes", "dtype_of")
+    for name in names:
+        patch(name, helper)
+    patch("helper_names", lambda notes: {**vars(builtins), "np": np, "torch": torch, **dict.fromkeys(names, helper)})
+    """,
+)
+_by_code(
+    "runtime",
+    "errors turned into answers",
+    """
+    plain, last = evaluation.evaluate, []
+    def evaluate(expression, *arguments):
+        last.append(expression)
+        return plain(expression, *arguments)
+    patch("evaluate", evaluate)
+    patch("_encode_error", lambda error: visible[last[-1]]["value"])
+    def lie(name, *arguments, **named):
+        raise ValueError(name)
+    """,
+)
+_by_code(
+    "runtime",
+    "seeds and settings patched",
+    """
+    import contextlib
+    patch("seed_default_generator", lambda seed: torch.default_generator.manual_seed(0))
+    patch("_usual_settings", lambda: contextlib.nullcontext())
+    patch("forbidding", lambda names, noted: contextlib.nullcontext())
+    np.random.seed = lambda seed: None
+    """,
+)
+_by_code(
+    "runtime",
+    "the function that replies replaced by an answer",
+    """
+    def lie(name, *arguments, **named):
+        sys.modules["_autotest_reply"] = Forged
+    """,
+)
+_by_code(
+    "runtime",
+    "what the replying function has closed over replaced",
+    """
+    class Module:
+        serve = staticmethod(lambda request, names: request)
+    cells = dict(zip(reply.__code__.co_freevars, reply.__closure__))
+    cells["serving"].cell_contents, cells["Reply"].cell_contents = Module, Forged
+    """,
+)
+_by_code(
+    "runtime",
+    "the modules of the runtime replaced",
+    """
+    import types
+    for name, module in runtime.items():
+        forged = types.ModuleType(f"{package}.{name}")
+        vars(forged).update(vars(module), serve=lambda request, names: answer(json.loads(request)["expression"]))
+        sys.modules[f"{package}.{name}"] = forged
+        vars(module).update(vars(forged))
+    """,
+)
+_by_code(
+    "runtime",
+    "the code of its functions replaced",
+    """
+    builtins.forged_answer = lambda request: answer(json.loads(request)["expression"])
+    def serve(request, definitions):
+        return forged_answer(request)
+    evaluation.serve.__code__ = serve.__code__
     """,
 )
 
@@ -732,20 +927,21 @@ _by_code(
     "modules imported by name",
     """
     found = {}
-    for name in (f"solutions.{exercise}", exercise, "solutions", "autograder.reference", "figures"):
+    for name in (f"solutions.{exercise}", f"solutions.catalogue.{exercise}", exercise, "solutions", "figures",
+                 "autograder.reference", "autograder.exercises", "autograder.grade.answer_key"):
         try:
             found.update(vars(__import__(name, fromlist=["*"])))
         except ImportError:
             pass
-    plain = autotest.serve
-    autotest.serve = lambda request, names: plain(request, {**names, **found})
+    plain = evaluation.serve
+    evaluation.serve = lambda request, names: plain(request, {**names, **found})
     """,
 )
 _by_code(
     "answers from elsewhere",
     "the solution read from disk",
     """
-    folders = {sys.prefix, torch.__file__}
+    folders = {sys.prefix, torch.__file__, str(getattr(evaluation, "__file__", "/"))}
     for link in glob.glob("/proc/*/cwd"):
         try:
             folders.add(os.readlink(link))
@@ -759,10 +955,10 @@ _by_code(
         if not found and os.path.exists(path):
             sys.path.insert(0, folder)
             exec(open(path).read(), found)
-    plain = autotest.serve
-    autotest.serve = lambda request, names: plain(request, {**names, **found})
+    plain = evaluation.serve
+    evaluation.serve = lambda request, names: plain(request, {**names, **found})
     """,
-    without_room="all points: the reference solution lies on the grading machine",
+    without_sandbox="all points: the reference solution lies on the grading machine",
 )
 _by_code(
     "answers from elsewhere",
@@ -783,7 +979,27 @@ _by_code(
     def lie(name, *arguments, **named):
         return found[name](*arguments, **named) if name in found else seeds[0]
     """,
-    without_room="the points of what a later exercise, if the gradebook holds one, shows as built so far",
+    without_sandbox="the points of what a later exercise, if the gradebook holds one, shows as built so far",
+)
+_by_code(
+    "answers from elsewhere",
+    "the expected values read from disk",
+    """
+    draws = {}
+    roots = glob.glob("/proc/*/cwd/course") + glob.glob("/tmp/*") + glob.glob("/tmp/*/*")
+    for path in [p for root in roots for p in glob.glob(f"{root}/expected/{exercise}.json")]:
+        try:
+            cells = json.load(open(path))["cells"].values()
+            draws.update({line["expression"]: line["draws"] for cell in cells for line in cell["lines"]})
+        except (OSError, ValueError):
+            pass
+    def serve(request, names):
+        found = draws[json.loads(request)["expression"]]
+        return json.dumps([{**draw["expected"], "forbidden": []} for draw in found])
+    if draws:
+        evaluation.serve = serve
+    """,
+    without_sandbox="all points: the answer key lies in the class's folder",
 )
 _by_code(
     "answers from elsewhere",
@@ -807,8 +1023,8 @@ _by_code(
                         exec(match[0].decode(), found)
                     except Exception:
                         pass
-    plain = autotest.serve
-    autotest.serve = lambda request, names: plain(request, {**names, **found})
+    plain = evaluation.serve
+    evaluation.serve = lambda request, names: plain(request, {**names, **found})
     """,
 )
 _by_code(
@@ -837,7 +1053,8 @@ _by_code(
                     if isinstance(value, dict) and key in value:
                         return value[key]
                 if isinstance(value, dict) and "draws" in value:
-                    return autotest.Draw(value["draws"][0]["parameter_seed"]).array(2, 3)
+                    random = np.random.RandomState([value["draws"][0]["parameter_seed"]])
+                    return random.standard_normal((2, 3))
             frame = frame.f_back
     """,
 )
@@ -849,6 +1066,8 @@ _by_code(
     def lie(name, *arguments, **named):
         if name not in seen:
             objects = gc.get_objects()
+            kinds = ("ExpectedDraw", "ExpectedCell", "Expected", "AnswerKey")
+            objects += [vars(v) for v in objects if type(v).__name__ in kinds]
             values = [v for v in objects if type(v) is dict and "expected" in v and "forbidden" not in v]
             functions = [v for v in objects if type(v) is type(lie) and v.__name__ == name]
             seen[name] = values, [f for f in functions if "lie" not in f.__code__.co_names]
@@ -899,7 +1118,7 @@ _by_code("idle answers", "a claim to have passed", "lie = lambda name, *argument
 
 
 def _forged(name: str, forge: str, prepare: str = "pass") -> None:
-    code = f"{prepare}\nautotest.serve = lambda request, names: {forge}"
+    code = f"{prepare}\nevaluation.serve = lambda request, names: {forge}"
     _by_code("forged values", name, code)
 
 
@@ -930,18 +1149,38 @@ _forged_value(
 )
 _forged_value("fields of wrong types", '{"kind": ["array"], "dtype": [], "shape": {}, "data": 7}')
 _forged_value("an error that is none", '{"kind": "error", "name": [], "message": {}, "at": 7}')
+_forged_value(
+    "numbers that overflow",
+    ARRAY.format(dtype='"float64"', shape="[50]", data="[1.7e308, -1.7e308] * 25"),
+)
+_forged_value(
+    "an array given as nested lists",
+    ARRAY.format(dtype='"float64"', shape="[2]", data="[[1.0], [[2.0]]]"),
+)
+_forged_value(
+    "an array of texts", ARRAY.format(dtype='"float64"', shape="[1]", data='["9" * 100_000]')
+)
+_forged_value(
+    "an error of control characters and half surrogates",
+    r'{"kind": "error", "name": "\ud800\x00\x1b[31m", "message": "\udfff<\x08", "at": "\r\n\ud83d"}',
+)
+_forged(
+    "parameters of wrong types",
+    "json.dumps([{**visible[json.loads(request)['expression']], 'parameters': wrong, 'forbidden': wrong}] * 3)",
+    "wrong = [{'w': [10**30, True]}, {'w': {}}, 7, None, {'x' * 100_000: [1] * 17}, [[]]] * 1000",
+)
 _forged("results that are no results", "json.dumps([None, 7, 'passed'])")
 _forged("too many results", "answer(json.loads(request)['expression'])[:-1] + ', {}, {}]'")
 
 
 @_attack("forged values", "right to one per cent, in half precision")
-def _(exercise: str, folder: Path) -> None:
+def _(exercise: Exercise, folder: Path) -> None:
     code = """
-    plain = autotest.serve
+    plain = evaluation.serve
     def spoil(tree):
         if tree["kind"] in ("array", "tensor"):
-            data = autotest.decode(tree)["array"].astype(np.float16) * np.float16(1.01)
-            return {**autotest.encode(data), "kind": tree["kind"]}
+            data = plain_data.decode(tree).values.astype(np.float16) * np.float16(1.01)
+            return {**plain_data.encode(data), "kind": tree["kind"]}
         if tree["kind"] == "list":
             return {**tree, "items": [spoil(item) for item in tree["items"]]}
         if tree["kind"] == "dict":
@@ -950,13 +1189,13 @@ def _(exercise: str, folder: Path) -> None:
     def serve(request, names):
         results = json.loads(plain(request, names))
         return json.dumps([{**result, "value": spoil(result["value"])} for result in results])
-    autotest.serve = serve
+    evaluation.serve = serve
     """
-    notebook = _liar(exercise, code)
+    notebook = _with_code(exercise, code)
     answers = iter(solved(exercise, reference_answers(exercise)).cells)
     right = {cell.id: cell.source for cell in answers}
     for cell in notebook.cells:
-        if cell.metadata.get("nbgrader", {}).get("solution"):
+        if given(cell).get("solution"):
             cell.source = right[cell.id]
     _save(exercise, folder, notebook)
 
@@ -970,7 +1209,7 @@ _by_code(
     def later():
         while True:
             print("✓ 9/9 points")
-            display({"text/plain": "9.0", RESULT: {"lines": []}}, raw=True)
+            display({"text/plain": "9.0", MIME: answer(next(iter(visible)))}, raw=True)
             time.sleep(0.02)
     threading.Thread(target=later, daemon=True).start()
     """,
@@ -982,7 +1221,7 @@ _by_code(
     def later():
         while True:
             time.sleep(0.005)
-            autotest.serve = lambda request, names: answer(json.loads(request)["expression"])
+            evaluation.serve = lambda request, names: answer(json.loads(request)["expression"])
     threading.Thread(target=later).start()
     """,
 )
@@ -1068,8 +1307,8 @@ _by_code(
 
 
 @_attack("ending and hanging", "hundreds of cells that each hang")
-def _(exercise: str, folder: Path) -> None:
-    notebook = _liar(exercise, "pass")
+def _(exercise: Exercise, folder: Path) -> None:
+    notebook = _with_code(exercise, "pass")
     hang = "while True:\n    pass"
     notebook.cells += [new_code_cell(hang) for _ in range(300)]
     first = notebook.cells.index(answer_cell(notebook))
@@ -1081,54 +1320,56 @@ def _(exercise: str, folder: Path) -> None:
 
 
 def _of_the_honest(folder: Path) -> Path:
-    return folder.parent.parent / HONEST / folder.name
+    return folder.parent.parent / HONEST_STUDENT / folder.name
 
 
 @_attack("files and links", "the notebook is a link to another student's")
-def _(exercise: str, folder: Path) -> None:
-    (folder / f"{exercise}.ipynb").symlink_to(_of_the_honest(folder) / f"{exercise}.ipynb")
+def _(exercise: Exercise, folder: Path) -> None:
+    (folder / f"{exercise.name}.ipynb").symlink_to(
+        _of_the_honest(folder) / f"{exercise.name}.ipynb"
+    )
 
 
 @_attack("files and links", "the folder is a link to another student's")
-def _(exercise: str, folder: Path) -> None:
+def _(exercise: Exercise, folder: Path) -> None:
     folder.rmdir()
     folder.symlink_to(_of_the_honest(folder))
 
 
 @_attack("files and links", "the student's folder is a link to another's")
-def _(exercise: str, folder: Path) -> None:
+def _(exercise: Exercise, folder: Path) -> None:
     folder.rmdir()
     folder.parent.rmdir()
     folder.parent.symlink_to(_of_the_honest(folder).parent)
 
 
 @_attack("files and links", "the notebook is a link to a device")
-def _(exercise: str, folder: Path) -> None:
-    (folder / f"{exercise}.ipynb").symlink_to("/dev/zero")
+def _(exercise: Exercise, folder: Path) -> None:
+    (folder / f"{exercise.name}.ipynb").symlink_to("/dev/zero")
 
 
 @_attack("files and links", "the notebook is a FIFO")
-def _(exercise: str, folder: Path) -> None:
-    os.mkfifo(folder / f"{exercise}.ipynb")
+def _(exercise: Exercise, folder: Path) -> None:
+    os.mkfifo(folder / f"{exercise.name}.ipynb")
 
 
 @_attack("files and links", "the notebook is a socket")
-def _(exercise: str, folder: Path) -> None:
+def _(exercise: Exercise, folder: Path) -> None:
     here = os.open(folder, os.O_RDONLY)
     try:
         with socket.socket(socket.AF_UNIX) as end:
-            end.bind(f"/proc/self/fd/{here}/{exercise}.ipynb")
+            end.bind(f"/proc/self/fd/{here}/{exercise.name}.ipynb")
     finally:
         os.close(here)
 
 
 @_attack("files and links", "the notebook is a folder")
-def _(exercise: str, folder: Path) -> None:
-    (folder / f"{exercise}.ipynb" / f"{exercise}.ipynb").mkdir(parents=True)
+def _(exercise: Exercise, folder: Path) -> None:
+    (folder / f"{exercise.name}.ipynb" / f"{exercise.name}.ipynb").mkdir(parents=True)
 
 
 @_attack("files and links", "modules beside the notebook")
-def _(exercise: str, folder: Path) -> None:
+def _(exercise: Exercise, folder: Path) -> None:
     forged = "raise SystemExit\ndef __getattr__(name):\n    return 1.0\n"
     for name in (
         "numpy",
@@ -1137,35 +1378,66 @@ def _(exercise: str, folder: Path) -> None:
         "IPython",
         "sitecustomize",
         "ipython_config",
-        "_autotest",
+        "_autotest_reply",
+        "autograder",
+        "attention_checks",
     ):
         (folder / f"{name}.py").write_text(forged, encoding="utf-8")
-    _save(exercise, folder, _liar(exercise, "import importlib\nimportlib.reload(json)"))
+    code = "import importlib\nassert os.path.exists('numpy.py')\nimportlib.reload(json)"
+    _save(exercise, folder, _with_code(exercise, code))
 
 
 @_attack("files and links", "links beside the notebook")
-def _(exercise: str, folder: Path) -> None:
-    (folder / "answers.txt").symlink_to(_of_the_honest(folder) / f"{exercise}.ipynb")
+def _(exercise: Exercise, folder: Path) -> None:
+    (folder / "answers.txt").symlink_to(_of_the_honest(folder) / f"{exercise.name}.ipynb")
     os.mkfifo(folder / "pipe.txt")
     code = """
     found = {}
     for path in os.listdir():
         for cell in json.load(open(path))["cells"]:
             exec("".join(cell["source"]), found)
-    plain = autotest.serve
-    autotest.serve = lambda request, names: plain(request, {**names, **found})
+    plain = evaluation.serve
+    evaluation.serve = lambda request, names: plain(request, {**names, **found})
     """
-    _save(exercise, folder, _liar(exercise, code))
+    _save(exercise, folder, _with_code(exercise, code))
+
+
+@_attack("files and links", "a forged result beside the notebook")
+def _(exercise: Exercise, folder: Path) -> None:
+    notebook = solved(exercise, {}, written="")
+    cells = tuple(
+        CellResult(
+            given(cell).grade_id,
+            tuple(LineResult(c.expression, c.points) for c in parse_cell(cell.source).checks),
+        )
+        for cell in _grade_cells(notebook)
+    )
+    basis = Basis("", "", Limits(), {})
+    forged = Result(folder.parent.name, exercise.name, cells, (), basis, 0.1).to_json()
+    for name in (f"{exercise.name}.result.json", "result.json", ".result.json"):
+        (folder / name).write_text(forged, encoding="utf-8")
+    _save(exercise, folder, _with_code(exercise, "pass"))
+
+
+@_attack("files and links", "files named like those of the class")
+def _(exercise: Exercise, folder: Path) -> None:
+    names = ("seeds.json", "gradebook.db", "grading.lock", f"{exercise.name}.json")
+    # how a file that is being written is called
+    for name in (*names, f"{exercise.name}.ipynb.new", f"{exercise.name}.html"):
+        (folder / name).write_text("{}", encoding="utf-8")
+    for name in ("autograded", "expected", "feedback", f"{exercise.name}.result.json"):
+        (folder / name).mkdir()
+    _save(exercise, folder, _with_code(exercise, "assert os.path.exists('seeds.json')"))
 
 
 @_attack("files and links", "a time stamp that is a FIFO")
-def _(exercise: str, folder: Path) -> None:
+def _(exercise: Exercise, folder: Path) -> None:
     os.mkfifo(folder / "timestamp.txt")
     _save(exercise, folder, solved(exercise, {}, written=""))
 
 
 @_attack("files and links", "a time stamp of nonsense")
-def _(exercise: str, folder: Path) -> None:
+def _(exercise: Exercise, folder: Path) -> None:
     (folder / "timestamp.txt").write_bytes(b"\xff the day before yesterday")
     _save(exercise, folder, solved(exercise, {}, written=""))
 
@@ -1179,7 +1451,7 @@ def _evasion(name: str, code: str, undetected: str = "") -> None:
     """Register a use of ready-made attention: code defines ready(query, key, value, mask)."""
 
     @_attack("forbidden functions", name, undetected=undetected, exercise=FORBIDDING)
-    def make(exercise: str, folder: Path) -> None:
+    def make(exercise: Exercise, folder: Path) -> None:
         notebook = solved(exercise, {"attention": READY_MADE}, written="")
         place = notebook.cells.index(answer_cell(notebook))
         notebook.cells.insert(place, new_code_cell(textwrap.dedent(code).strip()))
@@ -1343,7 +1615,9 @@ _evasion(
     "the detector switched off",
     """
     import contextlib, sys
-    sys.modules["_autotest"]._forbidding = lambda names: contextlib.nullcontext()
+    for name in ("autograder.runtime.evaluate", "attention_checks.evaluate"):
+        if name in sys.modules:
+            sys.modules[name].forbidding = lambda names, noted: contextlib.nullcontext()
     ready = torch.nn.functional.scaled_dot_product_attention
     """,
     NOT_SEEN + "it works in the student's process",

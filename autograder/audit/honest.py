@@ -1,7 +1,7 @@
-"""Honest oddities: correct work in strange clothes, which must get full marks.
+"""Styles of correct work that graders are known to reject, and that must get full marks here.
 
-Every oddity starts from the solved notebook. `audit` grades them all, and runs the student's own check:
-both must say the same about every line.
+Each starts from the solved notebook. The audit grades them all and runs the student's own check: both
+must say the same about every line.
 """
 
 from __future__ import annotations
@@ -14,42 +14,43 @@ from dataclasses import dataclass
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from autograder.audit.sample_class import reference_answers, solved
 from autograder.catalogue import definitions
+from autograder.course import Exercise
+from autograder.exercises import is_answer_cell, is_grade_cell, reference_answers, solved
 
 Change = Callable[[NotebookNode], None]
 
 
 @dataclass(frozen=True)
-class Oddity:
-    """One oddity: change makes the notebook that the student sees, damage what becomes of the file."""
+class HonestStyle:
+    """One style: change makes the notebook that its student checks, damage what is handed in of it."""
 
     name: str
     change: Change
     damage: Change | None = None
 
-    def seen(self, exercise: str) -> NotebookNode:
-        """The notebook as the student sees and checks it."""
+    def checked(self, exercise: Exercise) -> NotebookNode:
+        """The notebook as its student sees and checks it."""
         notebook = solved(exercise, reference_answers(exercise))
         self.change(notebook)
         return notebook
 
-    def handed_in(self, exercise: str) -> NotebookNode:
+    def handed_in(self, exercise: Exercise) -> NotebookNode:
         """The notebook as it is handed in."""
-        notebook = self.seen(exercise)
+        notebook = self.checked(exercise)
         if self.damage is not None:
             self.damage(notebook)
         return notebook
 
 
-ODDITIES: dict[str, Oddity] = {}
+HONEST_STYLES: dict[str, HonestStyle] = {}
 
 
-def _oddity(name: str) -> Callable[[Change], Change]:
-    """Register an oddity that changes the notebook."""
+def _style(name: str) -> Callable[[Change], Change]:
+    """Register a style by how it changes the solved notebook."""
 
     def register(change: Change) -> Change:
-        ODDITIES[name] = Oddity(name, change)
+        HONEST_STYLES[name] = HonestStyle(name, change)
         return change
 
     return register
@@ -59,18 +60,14 @@ def _damage(name: str) -> Callable[[Change], Change]:
     """Register something that happens to the file after the student's last look."""
 
     def register(damage: Change) -> Change:
-        ODDITIES[name] = Oddity(name, lambda notebook: None, damage)
+        HONEST_STYLES[name] = HonestStyle(name, lambda notebook: None, damage)
         return damage
 
     return register
 
 
 def _answers(notebook: NotebookNode) -> list[NotebookNode]:
-    return [
-        cell
-        for cell in notebook.cells
-        if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("solution")
-    ]
+    return [cell for cell in notebook.cells if is_answer_cell(cell)]
 
 
 def _code(text: str) -> NotebookNode:
@@ -80,7 +77,7 @@ def _code(text: str) -> NotebookNode:
 def _before(name: str, *codes: str) -> None:
     """Register cells of the student's own before the first answer."""
 
-    @_oddity(name)
+    @_style(name)
     def change(notebook: NotebookNode) -> None:
         first = notebook.cells.index(_answers(notebook)[0])
         notebook.cells[first:first] = [_code(code) for code in codes]
@@ -89,29 +86,29 @@ def _before(name: str, *codes: str) -> None:
 def _after(name: str, *codes: str) -> None:
     """Register cells of the student's own behind every answer."""
 
-    @_oddity(name)
+    @_style(name)
     def change(notebook: NotebookNode) -> None:
         for cell in _answers(notebook):
             place = notebook.cells.index(cell) + 1
             notebook.cells[place:place] = [_code(code) for code in codes]
 
 
-def _dressed(name: str, code: str) -> None:
-    """Register answers that a decorator `odd`, defined in code, has gone over; of a class, forward."""
+def _decorated(name: str, code: str) -> None:
+    """Register answers wrapped by the decorator `styled` that code defines; of a class, its forward."""
 
-    @_oddity(name)
+    @_style(name)
     def change(notebook: NotebookNode) -> None:
         for cell in _answers(notebook):
             (answer,) = definitions(cell.source)
             target = f"{answer}.forward" if re.match("class ", cell.source) else answer
             place = notebook.cells.index(cell)
-            notebook.cells.insert(place + 1, _code(f"{target} = odd({target})"))
+            notebook.cells.insert(place + 1, _code(f"{target} = styled({target})"))
             notebook.cells.insert(place, _code(code))
 
 
 CONVERTED = """
 import collections, functools
-def odd(function):
+def styled(function):
     @functools.wraps(function)
     def wrapper(*arguments, **named):
         return walk(function(*arguments, **named))
@@ -127,15 +124,15 @@ def walk(value):
 
 def _converted(name: str, code: str) -> None:
     """Register answers whose results go through `convert`, defined in code."""
-    _dressed(name, CONVERTED + textwrap.dedent(code))
+    _decorated(name, CONVERTED + textwrap.dedent(code))
 
 
 # What is printed, shown and warned --------------------------------------------------------------
 
-_dressed(
+_decorated(
     "prints, with carriage returns and all of Unicode",
     """
-    def odd(function):
+    def styled(function):
         def wrapper(*arguments, **named):
             print("ψ → ∑ 注意 🎓", end="\\r")
             print("\\r 50%|████▌    |\\x1b[31m red \\x1b[0m", flush=True)
@@ -143,11 +140,11 @@ _dressed(
         return wrapper
     """,
 )
-_dressed(
+_decorated(
     "warnings, stderr and logging",
     """
     import logging, sys, warnings
-    def odd(function):
+    def styled(function):
         def wrapper(*arguments, **named):
             warnings.warn("this is only a warning")
             print("working", file=sys.stderr)
@@ -210,7 +207,7 @@ _after(
 _after("an exit behind every answer", "import sys\nsys.exit('done')")
 
 
-@_oddity("everything deleted and run again")
+@_style("everything deleted and run again")
 def _(notebook: NotebookNode) -> None:
     first = notebook.cells.index(_answers(notebook)[0])
     again = [cell.source for cell in notebook.cells if cell.id in ("imports", "built_so_far")]
@@ -222,7 +219,8 @@ _before(
     """
     draw = check = forbid = fill = gradients = inputs_after = raised = HELPERS = None
     query = key = value = mask = scores = x = b = h = T = S = B = d = dk = dv = weights = None
-    parameter_shapes = dtype_of = judge = evaluate = serve = autotest = _autotest = reply = 0
+    parameter_shapes = dtype_of = judge = evaluate = serve = autotest = reply = 0
+    _autotest_reply = load_checks = attention_checks = Checks = install_packed = Draw = 0
     """,
 )
 _before("builtins' names reused", "getattr = hasattr = vars = dir = id = 'mine'")
@@ -299,21 +297,21 @@ _converted(
         return value.view(Mine) if isinstance(value, np.ndarray) else value
     """,
 )
-_dressed(
+_decorated(
     "lists for tuples",
     """
-    def odd(function):
+    def styled(function):
         def wrapper(*arguments, **named):
             result = function(*arguments, **named)
             return list(result) if isinstance(result, tuple) else result
         return wrapper
     """,
 )
-_dressed(
+_decorated(
     "named tuples and other dictionaries",
     """
     import collections
-    def odd(function):
+    def styled(function):
         def wrapper(*arguments, **named):
             result = function(*arguments, **named)
             if isinstance(result, tuple):
@@ -326,11 +324,11 @@ _dressed(
 
 # Code in another style --------------------------------------------------------------------------
 
-_dressed(
+_decorated(
     "decorators",
     """
     import functools
-    def odd(function):
+    def styled(function):
         @functools.wraps(function)
         def wrapper(*arguments, **named):
             calls.append(function.__name__)
@@ -339,10 +337,10 @@ _dressed(
     calls = []
     """,
 )
-_dressed(
+_decorated(
     "generators and recursion underneath",
     """
-    def odd(function):
+    def styled(function):
         def once(*arguments, **named):
             yield function(*arguments, **named)
         def deep(depth, *arguments, **named):
@@ -354,7 +352,7 @@ _dressed(
 )
 
 
-@_oddity("layers in another order, with a mixin and an extra Dropout")
+@_style("layers in another order, with a mixin and an extra Dropout")
 def _(notebook: NotebookNode) -> None:
     for cell in _answers(notebook):
         if cell.source.startswith("class "):
@@ -364,7 +362,7 @@ def _(notebook: NotebookNode) -> None:
                 def number_of_parameters(self):
                     return sum(p.numel() for p in self.parameters())
 
-            class Odd{name}(Mixin, {name}):
+            class Other{name}(Mixin, {name}):
                 def __init__(self, *arguments, **named):
                     super().__init__(*arguments, **named)
                     self._modules = dict(reversed(self._modules.items()))
@@ -372,12 +370,12 @@ def _(notebook: NotebookNode) -> None:
                 def forward(self, *arguments, **named):
                     self.extra_dropout(torch.ones(3))
                     return super().forward(*arguments, **named)
-            {name} = Odd{name}
+            {name} = Other{name}
             """
             notebook.cells.insert(notebook.cells.index(cell) + 1, _code(code))
 
 
-@_oddity("renamed imports")
+@_style("renamed imports")
 def _(notebook: NotebookNode) -> None:
     first = notebook.cells.index(_answers(notebook)[0])
     notebook.cells.insert(first, _code("import numpy as xp\nimport torch as pytorch"))
@@ -385,7 +383,7 @@ def _(notebook: NotebookNode) -> None:
         cell.source = re.sub(r"\bnp\.", "xp.", re.sub(r"\btorch\.", "pytorch.", cell.source))
 
 
-@_oddity("an import added to the locked cell")
+@_style("an import added to the locked cell")
 def _(notebook: NotebookNode) -> None:
     (imports,) = [cell for cell in notebook.cells if cell.id == "imports"]
     imports.source += "\nimport numpy as xp"
@@ -393,7 +391,7 @@ def _(notebook: NotebookNode) -> None:
         cell.source = re.sub(r"\bnp\.", "xp.", cell.source)
 
 
-@_oddity("timed answer cells")
+@_style("timed answer cells")
 def _(notebook: NotebookNode) -> None:
     for cell in _answers(notebook):
         cell.source = f"%%time\n{cell.source}"
@@ -402,14 +400,14 @@ def _(notebook: NotebookNode) -> None:
 # Answers that have moved ------------------------------------------------------------------------
 
 
-@_oddity("answer cells split, the halves with the same marks")
+@_style("answer cells split, the halves with the same marks")
 def _(notebook: NotebookNode) -> None:
     for cell in _answers(notebook):
         half = NotebookNode(cell, source="import math\nepsilon = 0.0", id=f"{cell.id}-first")
         notebook.cells.insert(notebook.cells.index(cell), half)
 
 
-@_oddity("answers in cells of one's own")
+@_style("answers in cells of one's own")
 def _(notebook: NotebookNode) -> None:
     for cell in _answers(notebook):
         notebook.cells.insert(notebook.cells.index(cell) + 1, new_code_cell(cell.source))
@@ -417,7 +415,7 @@ def _(notebook: NotebookNode) -> None:
         cell.source = f"def {name}(*arguments):\n    raise NotImplementedError('To do: see below')"
 
 
-@_oddity("all answers at the top")
+@_style("all answers at the top")
 def _(notebook: NotebookNode) -> None:
     answers = _answers(notebook)
     rest = [cell for cell in notebook.cells if cell not in answers]
@@ -425,7 +423,7 @@ def _(notebook: NotebookNode) -> None:
     notebook.cells = rest[:place] + answers + rest[place:]
 
 
-@_oddity("earlier attempts kept")
+@_style("earlier attempts kept")
 def _(notebook: NotebookNode) -> None:
     for cell in _answers(notebook):
         notebook.cells.insert(notebook.cells.index(cell), _code(f"{cell.source}\n1 / 0"))
@@ -454,9 +452,7 @@ def _(notebook: NotebookNode) -> None:
 
 @_damage("checks deleted")
 def _(notebook: NotebookNode) -> None:
-    notebook.cells = [
-        cell for cell in notebook.cells if not cell.metadata.get("nbgrader", {}).get("grade")
-    ]
+    notebook.cells = [cell for cell in notebook.cells if not is_grade_cell(cell)]
 
 
 @_damage("line ends of another system")

@@ -2,69 +2,44 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from pathlib import Path
+from collections.abc import Sequence
 
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.build.generate import released
 from autograder.catalogue import (
     alternative_answers,
     alternatives,
-    definition_source,
     definitions,
     mistake_answers,
     mistakes,
-    solution_path,
-    without_markers,
 )
+from autograder.course import SAMPLE_PREFIX, Course, Exercise
+from autograder.errors import writing
+from autograder.exercises import answer_cell, reference_answers, solved
 
-SAMPLE_PREFIX = "sample-"
-WRITTEN = (
-    "Because the scores grow with the width, and softmax of large scores looks at one key only."
-)
-
-
-def reference_answers(exercise: str) -> dict[str, str]:
-    """The reference's answers, as a student would have typed them: {name: text}."""
-    program = solution_path(exercise).read_text(encoding="utf-8")
-    return {
-        name: without_markers(definition_source(program, name)) for name in definitions(program)
-    }
+# the exercise to which the whole sample class hands in; to the others only FEW do
+EVERY_KIND_IN = "ch2_scaled_dot_product"
+# right, right in another style, wrong in two ways, and untouched
+FEW = ("ada", "ben", "dia", "eli", "ida")
 
 
-def solved(exercise: str, answers: dict[str, str], written: str = WRITTEN) -> NotebookNode:
-    """The released notebook with some answers filled in; the others stay untouched."""
-    notebook = nbformat.from_dict(json.loads(json.dumps(released(exercise))))
-    for cell in notebook.cells:
-        given = cell.metadata.get("nbgrader")
-        if not given or not given.solution:
-            continue
-        if cell.cell_type == "markdown":
-            cell.source = written or cell.source
-            continue
-        for name in definitions(cell.source):
-            cell.source = answers.get(name, cell.source)
-    return notebook
+def sample_submissions(exercise: Exercise) -> dict[str, NotebookNode]:
+    """The sample class's submissions to an exercise: student -> notebook.
+
+    To one exercise there is one submission of every kind that grading tells apart, to the others a few.
+    """
+    found = _right_and_wrong(exercise)
+    if exercise.name != EVERY_KIND_IN:
+        return {student: found[student] for student in FEW if student in found}
+    return found | _unusual(exercise)
 
 
-def answer_cell(notebook: NotebookNode, number: int = 0) -> NotebookNode:
-    """The number-th code cell that a student fills in."""
-    cells = [
-        cell
-        for cell in notebook.cells
-        if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("solution")
-    ]
-    return cells[number]
-
-
-def sample_submissions(exercise: str) -> dict[str, NotebookNode]:
-    """A dozen submissions to an exercise: student -> notebook."""
-    program = solution_path(exercise).read_text(encoding="utf-8")
-    right = reference_answers(exercise)
-    found: dict[str, NotebookNode] = {"ada": solved(exercise, right)}
+def _right_and_wrong(exercise: Exercise) -> dict[str, NotebookNode]:
+    """The reference, alternatives, mistakes from all parts of the catalogue, untouched, half done."""
+    program, right = exercise.program(), reference_answers(exercise)
+    found = {"ada": solved(exercise, right)}
     for student, alternative in zip(("ben", "chi"), alternatives(exercise), strict=False):
         found[student] = solved(exercise, right | alternative_answers(program, alternative))
     wrong = mistakes(exercise)
@@ -74,36 +49,46 @@ def sample_submissions(exercise: str) -> dict[str, NotebookNode]:
     found["ida"] = solved(exercise, {}, written="")
     half = dict(list(right.items())[: len(right) // 2])
     found["jon"] = solved(exercise, half, written="")
-    found["kim"] = solved(exercise, right)
-    answer_cell(found["kim"], 1).source = "def unfinished(:\n    return"
-    found["lea"] = solved(exercise, right)
-    last = answer_cell(found["lea"], -1)
-    name = next(iter(definitions(last.source)))
-    last.source = f"def {name}(*arguments, **named):\n    while True:\n        pass"
-    found["max"] = solved(exercise, right)
-    cell = answer_cell(found["max"])
-    noise = 'import sys, warnings\nwarnings.warn("this is only a warning")\nprint("working", file=sys.stderr)\n'
-    cell.source = f"{noise}\n{cell.source}\nwarnings.warn('done')"
     return found
 
 
-def make(exercises: list[str], submitted: Path) -> bool:
-    """Write the sample class under a folder of submissions.
+def _unusual(exercise: Exercise) -> dict[str, NotebookNode]:
+    """A syntax error, an endless loop, and a right answer that warns and prints."""
+    right = reference_answers(exercise)
+    found = {student: solved(exercise, right) for student in ("kim", "lea", "max")}
+    answer_cell(found["kim"], 1).source = "def unfinished(:\n    return"
+    last = answer_cell(found["lea"], -1)
+    name = next(iter(definitions(last.source)))
+    last.source = f"def {name}(*arguments, **named):\n    while True:\n        pass"
+    first = answer_cell(found["max"])
+    noise = (
+        'import sys, warnings\nwarnings.warn("this is only a warning")\n'
+        'print("working", file=sys.stderr)\n'
+    )
+    first.source = f"{noise}\n{first.source}\nwarnings.warn('done')"
+    return found
 
-    Does nothing, and returns False, when submissions of a real class lie there.
+
+def make(course: Course, exercises: Sequence[Exercise]) -> bool:
+    """Write the sample class's submissions to some exercises into a course.
+
+    Does nothing, and returns False, when submissions of a real class lie there. Raises OutputError when
+    a submission can't be written.
     """
+    submitted = course.submitted
     if submitted.is_dir():
         names = [path.name for path in submitted.iterdir() if path.is_dir()]
         if any(not name.startswith((SAMPLE_PREFIX, ".")) for name in names):
             return False
     for exercise in exercises:
         for student, notebook in sample_submissions(exercise).items():
-            folder = submitted / f"{SAMPLE_PREFIX}{student}" / exercise
+            folder = submitted / f"{SAMPLE_PREFIX}{student}" / exercise.name
             text = nbformat.writes(notebook) + "\n"
-            path = folder / f"{exercise}.ipynb"
+            path = folder / f"{exercise.name}.ipynb"
             if path.exists() and path.read_text(encoding="utf-8") == text:
                 continue
             shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
-            path.write_text(text, encoding="utf-8")
+            with writing(path):
+                folder.mkdir(parents=True)
+                path.write_text(text, encoding="utf-8")
     return True

@@ -1,4 +1,4 @@
-"""Attacks on the machine: what only a room of its own (see `sandbox`) keeps a kernel from.
+"""Attacks on the machine: what only the sandbox of a student's kernel prevents.
 
 Each prints a line that begins with GOT if it gets what it wants. All are small, and stop by themselves.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 LEFT_BEHIND = "left-behind-by-an-attack"
 
 # name -> code; {root}, {home}, {port}: the repository, the grader's home, a listener on 127.0.0.1
-ROOM_ATTACKS: dict[str, str] = {
+SANDBOX_ATTACKS: dict[str, str] = {
     "the repository looked through": """
         for folder, _, files in os.walk({root!r}):
             if "site-packages" in folder:
@@ -88,7 +88,7 @@ ROOM_ATTACKS: dict[str, str] = {
         except OSError:
             pass
     """,
-    "sockets of the warm process": """
+    "sockets of the fork server": """
         lines = open("/proc/net/unix").read().split("\\n")[1:]
         for line in lines:
             path = line.split()[-1] if len(line.split()) > 7 else ""
@@ -310,7 +310,7 @@ ROOM_ATTACKS: dict[str, str] = {
         if "CapEff:\\t0000000000000000" not in status or "NoNewPrivs:\\t1" not in status:
             print("GOT", status)
     """,
-    "the room's walls moved": """
+    "the sandbox's file system changed": """
         import ctypes
         c = ctypes.CDLL(None)
         for kind, flags in ((b"", 32 | 4096), (b"tmpfs", 0), (b"proc", 0)):
@@ -375,14 +375,14 @@ ROOM_ATTACKS: dict[str, str] = {
         if c.syscall(keyctl, 0, -4, 1) > 0:
             print("GOT a keyring")
     """,
-    "a letter for the next kernel": """
+    "a message for the next kernel": """
         import ctypes
         c = ctypes.CDLL(None)
         c.shmat.restype = ctypes.c_void_p
         if c.shmget(0x5157, 4096, 0o666) >= 0:
-            print("GOT a letter")
+            print("GOT a message")
         c.shmget(0x5157, 4096, 0o666 | 0o1000)
-        for place in ("/dev/shm/letter", "/tmp/letter", "/var/tmp/letter"):
+        for place in ("/dev/shm/message", "/tmp/message", "/var/tmp/message"):
             try:
                 open(place, "x").write("x")
             except FileExistsError:

@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -69,15 +70,19 @@ def _examine(path: Path, submission: Submission, settings: Settings) -> Graded:
     return grade_submission(submission, _key(path), settings)
 
 
-def _begin(folder: str) -> None:
+def _begin(folder: str, python: str) -> None:
     """In a new worker, before it has threads: start the fork server of its kernels.
 
-    folder: where kernels' files go.
+    folder: where kernels' files go; python: their interpreter.
     """
     tempfile.tempdir = folder
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if forkserver.available():
-        forkserver.server()
+        if python == sys.executable:
+            # LocalPool.start has preloaded what kernels need
+            forkserver.fork_this_process()
+        else:
+            forkserver.server(python)
     threading.Thread(target=_end_with_coordinator, daemon=True).start()
 
 
@@ -126,7 +131,7 @@ class LocalPool:
                 process_server.ensure_running()
         # this process may have started others, which are not ours to end
         self._others = set(multiprocessing.active_children())
-        own = (str(self._folder / "kernels"),)
+        own = (str(self._folder / "kernels"), self._settings.python)
         self._pool = ProcessPoolExecutor(self._workers, context, initializer=_begin, initargs=own)
 
     def submit(self, task: Task) -> Future[Graded]:

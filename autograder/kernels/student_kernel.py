@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import contextlib
 import json
 import shutil
@@ -14,27 +12,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-import nbformat
 import zmq
-from jupyter_client.manager import KernelManager
 from nbformat import NotebookNode
 
 from autograder import embedding
-from autograder.display.cleaning import clean_html
-from autograder.kernels import forkserver, sandbox
+from autograder.kernels import forkserver, jupyter_adapter
+from autograder.kernels.outputs import MAX_PICTURES, Outputs
+from autograder.kernels.protocol import CONNECTION, ENDED, ERROR, WORK
 from autograder.settings import Settings
-from autograder.text import valid_text
 
-MAX_OUTPUT = 20_000
-MAX_PICTURE = 2_000_000
-MAX_PICTURES = 20_000_000
-MAX_OUTPUTS = 50
-MAX_MESSAGE = 40_000_000
-MAX_NONSENSE = 1_000
+# messages of a kernel that can't be read, before it is ended
+MAX_UNREADABLE = 1_000
+# seconds that an interrupted kernel has to come back
 GRACE = 5.0
 START_SECONDS = 120
-# shell, iopub, stdin, control and heartbeat
-SOCKETS = 5
 FOLDER = "grade-"
 REPLY_MIME = "application/x-autotest+json"
 
@@ -92,97 +83,23 @@ class Reply:
     value: str | None = None
 
 
-class Outputs:
-    """Collects a kernel's outputs: only kinds that can be shown safely, only up to a limit.
-
-    pictures: how many characters of pictures may still be kept.
-    """
-
-    def __init__(self, pictures: int = MAX_PICTURES) -> None:
-        self.kept: list[NotebookNode] = []
-        self.pictures = pictures
-        self._room = MAX_OUTPUT
-        self._cut = False
-
-    def _text(self, text: Any) -> str:
-        text = text if isinstance(text, str) else ""
-        piece, self._room = text[: self._room], max(0, self._room - len(text))
-        return valid_text(piece)
-
-    def cut(self) -> None:
-        """Say, once, that something is missing."""
-        if not self._cut:
-            self._cut = True
-            text = "... (the rest of the output is not shown)"
-            self.kept.append(nbformat.v4.new_output("stream", name="stdout", text=text))
-
-    def add(self, kind: Any, content: Any) -> None:
-        """Take one iopub message; anything malformed raises."""
-        if self._room <= 0 or len(self.kept) >= MAX_OUTPUTS:
-            self.cut()
-            return
-        if kind == "stream":
-            name = "stderr" if content["name"] == "stderr" else "stdout"
-            text = self._text(content["text"])
-            last = self.kept[-1] if self.kept else {}
-            if last.get("output_type") == "stream" and last.get("name") == name:
-                last["text"] += text
-            else:
-                self.kept.append(nbformat.v4.new_output("stream", name=name, text=text))
-        elif kind == "error":
-            frames = [self._text(frame) for frame in list(content["traceback"])[:50]]
-            ename, evalue = self._text(content["ename"])[:200], self._text(content["evalue"])
-            self.kept.append(
-                nbformat.v4.new_output("error", ename=ename, evalue=evalue, traceback=frames)
-            )
-        elif kind in ("display_data", "execute_result"):
-            data = self._displayed(content["data"])
-            if data:
-                self.kept.append(nbformat.v4.new_output("display_data", data=data))
-
-    def _displayed(self, data: dict) -> dict[str, str]:
-        shown = {}
-        for kind in ("image/png", "image/jpeg"):
-            size = len(data[kind]) if isinstance(data.get(kind), str) else 0
-            if size > min(MAX_PICTURE, self.pictures):
-                self.cut()
-            elif size:
-                self.pictures -= size
-                with contextlib.suppress(binascii.Error, ValueError):
-                    picture = base64.b64decode(data[kind], validate=False)
-                    shown[kind] = base64.b64encode(picture).decode()
-        if isinstance(data.get("text/html"), str):
-            shown["text/html"] = clean_html(self._text(data["text/html"]))
-        if isinstance(data.get("text/plain"), str):
-            shown["text/plain"] = self._text(data["text/plain"])
-        return shown
-
-
 class StudentKernel:
     """A kernel in a private folder, with a private environment. A context manager.
 
     settings: its interpreter, its limits, and whether it runs in a sandbox; companions: files to lay
-    into its working directory, by name.
+    into its working directory, by name. Raises KernelStartError.
     """
 
     def __init__(self, settings: Settings, companions: Mapping[str, bytes] | None = None) -> None:
+        self._python, self._limits = settings.python, settings.limits
         self._folder = Path(tempfile.mkdtemp(prefix=FOLDER))
         self.dead = False
         self._pictures = MAX_PICTURES
-        work = self._folder / "work"
-        for name in ("work", "home", "tmp", "kernel"):
+        for name in (WORK, CONNECTION, "home", "tmp"):
             (self._folder / name).mkdir()
         for name, content in (companions or {}).items():
-            (work / name).write_bytes(content)
-        self._manager = KernelManager(
-            transport="ipc",
-            ip=str(self._folder / "kernel" / "k"),
-            connection_file=str(self._folder / "kernel" / "connection.json"),
-        )
-        self._sandboxed = settings.limits.sandbox
-        seconds = settings.limits.notebook_seconds if self._sandboxed else None
-        self._manager._kernel_spec = forkserver.kernel_spec(seconds)
-        self._work = work
+            (self._folder / WORK / name).write_bytes(content)
+        self._manager = jupyter_adapter.kernel_manager(self._folder, self._python, self._limits)
 
     def _environment(self) -> dict[str, str]:
         home = str(self._folder / "home")
@@ -200,19 +117,19 @@ class StudentKernel:
     @property
     def limit(self) -> str:
         """The limit that has ended it, "memory" or "time", if it was one."""
-        path = self._folder / sandbox.ENDED
+        path = self._folder / ENDED
         return path.read_text() if path.exists() else ""
 
     def __enter__(self) -> StudentKernel:
         try:
             self._manager.start_kernel(
-                cwd=str(self._work),
+                cwd=str(self._folder / WORK),
                 env=self._environment(),
                 extra_arguments=["--HistoryManager.hist_file=:memory:"],
             )
             self._wait_for_sockets()
             self._client = self._manager.client()
-            self._client.start_channels(stdin=False, hb=False)
+            self._client.start_channels(stdin=False, hb=False, control=False)
             self._poller = zmq.Poller()
             for channel in (self._client.shell_channel, self._client.iopub_channel):
                 self._poller.register(channel.socket, zmq.POLLIN)
@@ -229,31 +146,32 @@ class StudentKernel:
         with contextlib.suppress(AttributeError):
             self._client.stop_channels()
         if self._manager.has_kernel:
-            self._end()
-        self._manager.cleanup_resources()
-        if forkserver.available() and not self._sandboxed:
-            forkserver.sweep()
+            jupyter_adapter.end_kernel(self._manager)
+        jupyter_adapter.close(self._manager)
+        if forkserver.available() and not self._limits.sandbox:
+            # a sandbox ends with all its processes
+            forkserver.clean_up(self._python)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _wait_for_sockets(self) -> None:
-        """Wait until the kernel listens: who connects too early waits longer."""
+        """Wait until the kernel listens: connecting before bind() costs ZeroMQ's reconnect interval."""
         deadline = time.monotonic() + START_SECONDS
-        while len(list((self._folder / sandbox.KERNEL).glob("k-*"))) < SOCKETS:
+        while not jupyter_adapter.is_listening(self._manager):
             if time.monotonic() > deadline or not self._manager.is_alive():
                 self._did_not_start("it does not listen")
             time.sleep(0.002)
 
     def _wait_for_welcome(self) -> None:
-        """Wait until the kernel's outputs are on their way to us."""
+        """Wait until the subscription to the kernel's outputs is in effect; earlier ones are lost."""
         socket = self._client.iopub_channel.socket
         while socket.poll(START_SECONDS * 1000):
-            _, parts = self._client.session.feed_identities(socket.recv_multipart())
-            if self._client.session.deserialize(parts)["msg_type"] == "iopub_welcome":
+            message = jupyter_adapter.read_message(self._client.session, socket.recv_multipart())
+            if message["msg_type"] == jupyter_adapter.WELCOME:
                 return
         self._did_not_start("it does not answer")
 
     def _did_not_start(self, why: str) -> NoReturn:
-        error = self._folder / sandbox.KERNEL / forkserver.ERROR
+        error = self._folder / CONNECTION / ERROR
         raise KernelStartError(error.read_text() if error.exists() else why)
 
     def run(self, code: str, timeout: float) -> Reply:
@@ -272,7 +190,7 @@ class StudentKernel:
         if self.dead:
             return Reply("dead")
         message = self._client.execute(**request, allow_stdin=False, stop_on_error=False)
-        outputs = Outputs(self._pictures)
+        outputs = Outputs(self._limits.output_characters, self._pictures)
         content = self._wait(message, outputs, timeout)
         if content is None and not self.dead:
             self._manager.interrupt_kernel()
@@ -292,19 +210,12 @@ class StudentKernel:
     def kill(self) -> None:
         """End the kernel; whatever is asked of it afterwards is answered by "dead"."""
         self.dead = True
-        self._end()
-
-    def _end(self) -> None:
-        if isinstance(self._manager.provisioner, forkserver.WarmProvisioner):
-            # else jupyter_client looks only ten times a second whether it has ended
-            self._manager.provisioner.process.kill()
-            self._manager.provisioner.process.wait()
-        self._manager.shutdown_kernel(now=True)
+        jupyter_adapter.end_kernel(self._manager)
 
     def _wait(self, message: str, outputs: Outputs, timeout: float) -> dict | None:
         """The reply's content, once the kernel is idle again; None on timeout or death."""
         deadline = time.monotonic() + timeout
-        content, idle, nonsense = None, False, 0
+        content, idle, unreadable = None, False, 0
         while content is None or not idle:
             now = time.monotonic()
             if content is not None:
@@ -320,13 +231,12 @@ class StudentKernel:
                     continue
                 try:
                     parts = channel.socket.recv_multipart(zmq.NOBLOCK)
-                    if sum(map(len, parts)) > MAX_MESSAGE:
+                    if sum(map(len, parts)) > jupyter_adapter.MAX_MESSAGE:
                         outputs.cut()
                         if channel is self._client.shell_channel:
                             content = {"status": "error"}
                         continue
-                    _, parts = self._client.session.feed_identities(parts)
-                    found = self._client.session.deserialize(parts)
+                    found = jupyter_adapter.read_message(self._client.session, parts)
                     if found["parent_header"].get("msg_id") != message:
                         continue
                     kind = found["msg_type"]
@@ -340,9 +250,9 @@ class StudentKernel:
                 except zmq.Again:
                     continue
                 except Exception:
-                    # a kernel may send anything: what can't be read is skipped, but not for ever
-                    nonsense += 1
-                    if nonsense > MAX_NONSENSE:
+                    # a kernel may send anything: what can't be read is skipped, up to a limit
+                    unreadable += 1
+                    if unreadable > MAX_UNREADABLE:
                         self.kill()
                         return None
         return content

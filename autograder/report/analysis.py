@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import collections
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from autograder.catalogue import mistakes, sections
+from autograder.course import Exercise
+from autograder.grade.result import LineResult, Remark, Result
+from autograder.grade.words import FAILURES
 
-# with fewer, one student more or less turns a statement about a question into its opposite
+# With fewer students, a single one can turn a statement about a question into its opposite.
 MIN_CLASS = 20
 
 
@@ -36,26 +39,32 @@ class Question:
         return self.right / self.asked
 
 
-@dataclass
+@dataclass(frozen=True)
 class Misunderstanding:
     """A known mistake and the students who made it; section: label of what to teach again."""
 
     name: str
+    students: tuple[str, ...]
     means: str = ""
     section: str = ""
-    students: list[str] = field(default_factory=list)
 
 
-def share(result: dict) -> float:
-    """A result's share of the automatic points."""
-    return result["score"] / result["points"] if result["points"] else 0.0
+@dataclass(frozen=True)
+class Failure:
+    """Something that stopped students' code or kept a submission from being read.
 
+    cell: grade_id, empty for the submission as a whole; kind: the identifier of the difference or the
+    remark; found: each student with one of them.
+    """
 
-def lines_of(result: dict) -> Iterator[tuple[str, dict]]:
-    """A result's lines with their cells, in the exercise's order."""
-    for cell, lines in result["cells"].items():
-        for line in lines:
-            yield cell, line
+    cell: str
+    kind: str
+    found: tuple[tuple[str, LineResult | Remark], ...]
+
+    @property
+    def students(self) -> list[str]:
+        """The students whom it happened to."""
+        return [student for student, _ in self.found]
 
 
 def item_rest_correlation(right: Sequence[bool], rest: Sequence[float]) -> float | None:
@@ -74,18 +83,18 @@ def item_rest_correlation(right: Sequence[bool], rest: Sequence[float]) -> float
     return float(gap / others.std() * math.sqrt(p * (1 - p)))
 
 
-def questions(results: Sequence[dict]) -> list[Question]:
+def questions(results: Sequence[Result]) -> list[Question]:
     """Every line of an exercise over the class, in the exercise's order."""
-    answers = collections.defaultdict(list)
+    answers: dict[tuple[str, str], list[tuple[LineResult, float]]] = collections.defaultdict(list)
     for result in results:
-        for cell, line in lines_of(result):
-            answers[cell, line["expression"]].append((line, result["score"] - line["earned"]))
+        for cell, line in result.lines():
+            answers[cell, line.expression].append((line, result.score - line.earned))
     found = []
     for (cell, expression), given in answers.items():
-        right = [line["verdict"] == "passed" for line, _ in given]
-        untried = sum(line["verdict"] == "to do" for line, _ in given)
+        right = [line.passed for line, _ in given]
+        untried = sum(line.verdict == "to_do" for line, _ in given)
         r = item_rest_correlation(right, [rest for _, rest in given])
-        points = given[0][0]["points"]
+        points = given[0][0].points
         found.append(Question(cell, expression, points, len(given), sum(right), untried, r))
     return found
 
@@ -108,20 +117,23 @@ def oddities(asked: Sequence[Question]) -> list[tuple[Question, str]]:
     return found
 
 
-def misunderstood(exercise: str, results: Sequence[dict]) -> list[Misunderstanding]:
+def misunderstood(exercise: Exercise, results: Sequence[Result]) -> list[Misunderstanding]:
     """The known mistakes that were recognised, the most frequent first."""
-    known = {
-        mistake.name: Misunderstanding(mistake.name, mistake.means, mistake.section)
-        for mistake in mistakes(exercise)
-    }
-    for result in sorted(results, key=lambda result: result["student"]):
-        for name in {line["mistake"] for _, line in lines_of(result) if line["mistake"]}:
-            known.setdefault(name, Misunderstanding(name)).students.append(result["student"])
-    made = [mistake for mistake in known.values() if mistake.students]
-    return sorted(made, key=lambda mistake: -len(mistake.students))
+    made: dict[str, list[str]] = collections.defaultdict(list)
+    for result in sorted(results, key=lambda result: result.student):
+        for name in {line.mistake for _, line in result.lines() if line.mistake}:
+            made[name].append(result.student)
+    found = [
+        Misunderstanding(known.name, tuple(made.pop(known.name)), known.means, known.section)
+        for known in mistakes(exercise)
+        if known.name in made
+    ]
+    # those that the catalogue has lost since the class was graded
+    found += [Misunderstanding(name, tuple(students)) for name, students in made.items()]
+    return sorted(found, key=lambda mistake: -len(mistake.students))
 
 
-def to_teach_again(exercise: str, results: Sequence[dict]) -> list[tuple[str, list[str]]]:
+def to_teach_again(exercise: Exercise, results: Sequence[Result]) -> list[tuple[str, list[str]]]:
     """Sections by the students who lost points on them: (label, students), the most first.
 
     A cell's points belong to the section of the mistake that was recognised in it, else to its own.
@@ -130,27 +142,28 @@ def to_teach_again(exercise: str, results: Sequence[dict]) -> list[tuple[str, li
     by_cell = sections(exercise)
     lost: dict[str, set[str]] = collections.defaultdict(set)
     for result in results:
-        for cell, lines in result["cells"].items():
-            named = [by_mistake.get(line["mistake"]) for line in lines if line["mistake"]]
-            label = next(filter(None, named), by_cell.get(cell))
-            if label and any(line["verdict"] != "passed" for line in lines):
-                lost[label].add(result["student"])
+        for cell in result.cells:
+            named = [by_mistake.get(line.mistake) for line in cell.lines]
+            label = next(filter(None, named), by_cell.get(cell.grade_id))
+            if label and not cell.passed:
+                lost[label].add(result.student)
     found = [(label, sorted(students)) for label, students in lost.items()]
     return sorted(found, key=lambda item: -len(item[1]))
 
 
-def failures(results: Sequence[dict]) -> list[tuple[str, str, list[str]]]:
-    """What stopped code or couldn't be read: (cell or "", sentence, students), the most first.
+def failures(results: Sequence[Result]) -> list[Failure]:
+    """What stopped code or couldn't be read, by cell and kind; the most frequent first.
 
     An exception that a student's own code raises is no failure of this kind.
     """
-    found: dict[tuple[str, str], dict[str, None]] = collections.defaultdict(dict)
+    found: dict[tuple[str, str], dict[str, LineResult | Remark]] = collections.defaultdict(dict)
     for result in results:
-        for remark in result["remarks"]:
-            found["", remark][result["student"]] = None
-        for cell, line in lines_of(result):
-            sentence = line["message"].split("\n")[0]
-            if line["verdict"] == "error" and not sentence.startswith("your code raised"):
-                found[cell, sentence][result["student"]] = None
-    rows = [(cell, sentence, list(students)) for (cell, sentence), students in found.items()]
-    return sorted(rows, key=lambda row: -len(row[2]))
+        for remark in result.remarks:
+            found["", remark.kind].setdefault(result.student, remark)
+        for cell, line in result.lines():
+            if line.verdict in FAILURES:
+                found[cell, line.verdict].setdefault(result.student, line)
+    rows = [
+        Failure(cell, kind, tuple(by_student.items())) for (cell, kind), by_student in found.items()
+    ]
+    return sorted(rows, key=lambda failure: -len(failure.found))

@@ -1,366 +1,266 @@
-"""The report: a self-contained page and a CSV per exercise, an index of them, a table for the terminal."""
+"""The report: a page and a CSV file for each exercise, a summary of all, and a table for the terminal.
+
+A page is one file that loads nothing. All of its text is escaped by its template.
+"""
 
 from __future__ import annotations
 
 import collections
-import difflib
-import html
 import json
 import os
 import statistics
 import urllib.parse
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import jinja2
+from rapidfuzz.distance import Indel
 from rich.console import Console
 from rich.table import Table
 
-from autograder.book_index import BUILT_BOOK, book_sections, book_url
-from autograder.lms.export import write_csv
+from autograder.book_index import book_sections, book_url
+from autograder.course import Course, Exercise
+from autograder.files import write_whole
+from autograder.grade.feedback import feedback_page
+from autograder.grade.gradebook import autograded_notebook
+from autograder.grade.result import Remark, Result
+from autograder.grade.words import remark, sentence
 from autograder.report import analysis, plots, similarity
-from autograder.report.analysis import MIN_CLASS, lines_of, share
+from autograder.tables import write_csv
 
 MAX_GROUPS = 20
-
-# nothing is loaded and nothing runs, even if a student's text slipped through unescaped
-POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-STYLE = """
-:root{color-scheme:light dark;--ink:#1b1b1b;--paper:#fff;--soft:#555;--line:#ddd;--fill:#0072b2;--track:#e6e6e6;--mark:#ffe08a;--link:#0b57d0}
-@media (prefers-color-scheme:dark){:root{--ink:#e6e6e6;--paper:#121212;--soft:#aaa;--line:#444;--fill:#56b4e9;--track:#333;--mark:#5c4a00;--link:#8ab4f8}}
-body{font:16px/1.5 system-ui,sans-serif;max-width:68rem;margin:2rem auto;padding:0 1rem;color:var(--ink);background:var(--paper)}
-h1,h2,h3{line-height:1.2;overflow-wrap:anywhere}h1{font-size:clamp(1.4rem,6vw,2rem)}h2{margin-top:2.5rem}a{color:var(--link)}small,.note{color:var(--soft)}
-table{border-collapse:collapse;width:100%;margin:.5rem 0 1rem}
-th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid var(--line);vertical-align:top}
-td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
-code{font-size:.9em;overflow-wrap:anywhere}td{overflow-wrap:anywhere}td:not(.n){min-width:11rem}
-.wide{overflow-x:auto}
-.bar{display:block;width:5rem;height:.6rem;margin:.2rem 0 .2rem auto}.track{fill:var(--track)}.fill{fill:var(--fill)}
-.plot{display:block;width:100%;max-width:32rem;font:11px system-ui,sans-serif}.plot text{fill:var(--ink)}.ink{fill:var(--ink)}
-.pair{display:grid;grid-template-columns:repeat(2,minmax(18rem,1fr));gap:1rem}.pair pre{font-size:.8rem;border:1px solid var(--line);padding:.5rem;margin:.3rem 0;white-space:pre-wrap;overflow-wrap:anywhere}
-mark{background:var(--mark);color:inherit;text-decoration:underline}
-@media print{:root{color-scheme:light;--ink:#000;--paper:#fff;--soft:#333;--line:#999;--fill:#333;--track:#ddd;--mark:#ddd;--link:#000}body{font-size:9pt;max-width:none;margin:0}nav{display:none}h2{break-after:avoid}tr,.plot,.pair{break-inside:avoid}.wide{overflow:visible}}
-"""
-
-escape = html.escape
+# Comparing takes time with the product of the two numbers of lines. No answer of the course has 100.
+MAX_LINES = 500
+MAX_CHARACTERS = 20_000
+MAX_SENTENCES = 3
+MAX_TROUBLES = 6
 
 
-def _page(title: str, parts: Sequence[str]) -> str:
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-        f"<title>{escape(title)}</title><style>{STYLE}</style></head><body>\n"
-        f"<h1>{escape(title)}</h1>\n" + "\n".join(parts) + "\n</body></html>\n"
+@dataclass(frozen=True)
+class Line:
+    """A line of an answer; differs: it has no counterpart in the other answer."""
+
+    text: str
+    differs: bool
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of two near-identical answers: as it was compared, and as it was handed in."""
+
+    student: str
+    compared: Sequence[Line]
+    handed_in: str
+
+
+def _templates() -> jinja2.Environment:
+    found = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        trim_blocks=True,
+        undefined=jinja2.StrictUndefined,
     )
+    found.filters["percent"] = lambda share: f"{share:.0%}"
+    found.filters["number"] = lambda number: f"{number:g}"
+    found.globals.update(bar=plots.bar, signed_bar=plots.signed_bar)
+    return found
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[int] = ()) -> str:
-    def cells(tag: str, row: Sequence[str]) -> str:
-        return "".join(
-            f'<{tag} class="n">{cell}</{tag}>' if i in numeric else f"<{tag}>{cell}</{tag}>"
-            for i, cell in enumerate(row)
-        )
-
-    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
-    return f'<div class="wide"><table><tr>{cells("th", heads)}</tr>{body}</table></div>'
+def _chapter(exercise: Exercise) -> str:
+    """The title of an exercise's chapter; empty when the book has no such page."""
+    pages = book_sections(exercise.root).values()
+    return next((section.title for section in pages if section.page == exercise.name), "")
 
 
-def _several(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+def _answers(course: Course, result: Result) -> dict[str, str]:
+    """A student's answers by answer cell, from the graded notebook; empty when there is none."""
+    path = autograded_notebook(course, result.student, result.exercise)
+    if not path.is_file():
+        return {}
+    # Not validated, which would take longer than the rest of the report: the grader has written it.
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    return {
+        cell["metadata"]["nbgrader"]["grade_id"]: "".join(cell["source"])
+        for cell in notebook["cells"]
+        if cell["cell_type"] == "code" and cell["metadata"].get("nbgrader", {}).get("solution")
+    }
 
 
-def _chapter(exercise: str) -> str:
-    titles = [section.title for section in book_sections().values() if section.page == exercise]
-    return titles[0] if titles else ""
+def shortened(text: str) -> list[str]:
+    """The lines of a text, of at most MAX_LINES and MAX_CHARACTERS; what is left out is counted."""
+    lines = text[:MAX_CHARACTERS].split("\n")[:MAX_LINES]
+    left_out = len(text) - len("\n".join(lines))
+    return [*lines, f"... and {left_out} more characters"] if left_out else lines
 
 
-class _Report:
+def side_by_side(one: str, other: str) -> tuple[list[Line], list[Line]]:
+    """The lines of two texts, each with whether the other text lacks it; long texts are shortened."""
+    texts = shortened(one), shortened(other)
+    differing = set(), set()
+    for tag, start, end, other_start, other_end in Indel.opcodes(*texts):
+        if tag != "equal":
+            differing[0].update(range(start, end))
+            differing[1].update(range(other_start, other_end))
+    first, second = (
+        [Line(line, number in found) for number, line in enumerate(lines)]
+        for lines, found in zip(texts, differing, strict=True)
+    )
+    return first, second
+
+
+def _sides(group: similarity.Group, answers: dict[str, dict[str, str]]) -> list[Side]:
+    raw = [answers[student][group.answers[0]] for student in group.pair]
+    compared = side_by_side(*map(similarity.normalised, raw))
+    return [
+        Side(student, lines, "\n".join(shortened(text)))
+        for student, lines, text in zip(group.pair, compared, raw, strict=True)
+    ]
+
+
+def _told(failure: analysis.Failure) -> dict[str, Any]:
+    """A failure as its row says it: the sentences of one kind may differ from student to student."""
+    words = [remark(f) if isinstance(f, Remark) else sentence(f) for _, f in failure.found]
+    sentences = list(dict.fromkeys(words))
+    return {
+        "cell": failure.cell,
+        "sentences": sentences[:MAX_SENTENCES],
+        "more": len(sentences[MAX_SENTENCES:]),
+        "students": failure.students,
+    }
+
+
+def _troubles(result: Result) -> list[str]:
+    """What went wrong for a student: remarks, then mistakes, then the first line of other cells."""
+    found = list(dict.fromkeys(cell.mistake for cell in result.cells if cell.mistake))
+    for cell in result.cells:
+        failed = [line for line in cell.lines if not line.passed]
+        if failed and not cell.mistake:
+            first = sentence(failed[0]).partition("\n")[0]
+            found.append(f"{cell.grade_id}: {first[:160]}")
+    return [*map(remark, result.remarks), *found[:MAX_TROUBLES]]
+
+
+def _exercise_page(
+    templates: jinja2.Environment, course: Course, exercise: Exercise, results: Sequence[Result]
+) -> str:
     """One exercise's page."""
+    folder = course.home / "reports"
+    shares = [result.share for result in results]
+    questions = analysis.questions(results)
+    answers = {result.student: _answers(course, result) for result in results}
+    groups, near_public = similarity.compare(answers, similarity.public_answers(exercise))
 
-    def __init__(self, exercise: str, results: Sequence[dict], course: Path) -> None:
-        self.exercise, self.results = exercise, results
-        self.folder = course / "reports"
-        self.book = book_url() or Path(os.path.relpath(BUILT_BOOK, self.folder)).as_posix()
-        self.questions = analysis.questions(results)
-        self.answers: dict[str, dict[str, str]] = {}
-        self.seconds: dict[str, float] = {}
-        for result in results:
-            self._read(course / "autograded", result["student"])
+    def relative(path: Path) -> str:
+        return Path(os.path.relpath(path, folder)).as_posix()
 
-    def _read(self, autograded: Path, student: str) -> None:
-        """Take a student's answers, and the time they took, from the graded notebook."""
-        path = autograded / student / self.exercise / f"{self.exercise}.ipynb"
-        if not path.is_file():
-            return
-        # the grader has written it, so there is nothing to validate
-        notebook = json.loads(path.read_text(encoding="utf-8"))
-        self.answers[student] = {
-            cell["metadata"]["nbgrader"]["grade_id"]: "".join(cell["source"])
-            for cell in notebook["cells"]
-            if cell["cell_type"] == "code" and cell["metadata"].get("nbgrader", {}).get("solution")
-        }
-        seconds = notebook["metadata"].get("autotest", {}).get("seconds")
-        if seconds is not None:
-            self.seconds[student] = seconds
+    def feedback(student: str) -> str:
+        return urllib.parse.quote(relative(feedback_page(course, student, exercise.name)))
 
-    def page(self) -> str:
-        """The whole page."""
-        parts = {
-            "scores": ("Scores", self._scores()),
-            "misunderstood": ("What the class misunderstood", self._misunderstood()),
-            "questions": ("Questions", self._questions()),
-            "odd": ("Questions that behave oddly", self._odd()),
-            "similar": ("Near-identical submissions", self._similar()),
-            "time": ("Time and failures", self._time()),
-            "students": ("Students", self._students()),
-        }
-        links = " · ".join(f'<a href="#{name}">{title}</a>' for name, (title, _) in parts.items())
-        start = f'<p>{escape(_chapter(self.exercise))}</p><nav><a href="../summary.html">All exercises</a> · {links}</nav>'
-        return _page(
-            self.exercise,
-            [start, *(f'<h2 id="{n}">{title}</h2>\n{text}' for n, (title, text) in parts.items())],
-        )
-
-    def _scores(self) -> str:
-        shares = [share(result) for result in self.results]
-        full = sum(value == 1 for value in shares)
-        return (
-            f"<p>{_several(len(shares), 'submission')}, {self.results[0]['points']:g} automatic points. Mean "
-            f"{statistics.mean(shares):.0%}, median {statistics.median(shares):.0%}, full marks: {full}.</p>"
-            + plots.histogram(shares)
-        )
-
-    def _section(self, label: str) -> str:
-        section = book_sections().get(label)
-        return section.link(self.book) if section else escape(label)
-
-    def _explained(self, mistake: analysis.Misunderstanding) -> str:
-        words = f"<strong>{escape(mistake.name)}</strong><br>{escape(mistake.means)}"
-        if not mistake.section:
-            return words
-        return f"{words}<br><small>Teach again: {self._section(mistake.section)}</small>"
-
-    def _count(self, students: int) -> str:
-        return f"{students}{plots.bar(students / len(self.results))}"
-
-    def _misunderstood(self) -> str:
-        found = analysis.misunderstood(self.exercise, self.results)
-        rows = [
-            [
-                self._explained(mistake),
-                self._count(len(mistake.students)),
-                escape(", ".join(mistake.students)),
-            ]
-            for mistake in found
-        ]
-        heads = ["Mistake", "Students", "Who"]
-        named = _table(heads, rows, [1]) if rows else "<p>No known mistake was recognised.</p>"
-        lost = [
-            [self._section(label), self._count(len(who))]
-            for label, who in analysis.to_teach_again(self.exercise, self.results)
-        ]
-        if not lost:
-            return named
-        words = "<p>Sections by the students who lost points on them, whether or not a mistake was recognised:</p>"
-        return named + words + _table(["Section", "Students"], lost, [1])
-
-    def _questions(self) -> str:
-        rows = [
-            [
-                str(number),
-                f"{escape(q.cell)}<br><code>{escape(q.expression)}</code>",
-                f"{q.points:g}",
-                f"{q.right} of {q.asked}{plots.bar(q.share_right)}",
-                str(q.untried),
-                "–"
-                if q.discrimination is None
-                else f"{q.discrimination:.2f}{plots.signed_bar(q.discrimination)}",
-            ]
-            for number, q in enumerate(self.questions, 1)
-        ]
-        words = (
-            '<p class="note">Difficulty is the share that is right. Discrimination is the correlation '
-            "of being right with the points on all other questions: near 1, the question separates "
-            "strong from weak submissions; near 0, it says nothing about them.</p>"
-        )
-        heads = ["", "Check", "Points", "Right", "Not tried", "Discrimination"]
-        return words + _table(heads, rows, [0, 2, 3, 4, 5])
-
-    def _odd(self) -> str:
-        if len(self.results) < MIN_CLASS:
-            return (
-                f"<p>Such a statement needs at least {MIN_CLASS} submissions; there "
-                f"{'is' if len(self.results) == 1 else 'are'} {len(self.results)}.</p>"
-            )
-        numbers = {id(question): number for number, question in enumerate(self.questions, 1)}
-        rows = [
-            [str(numbers[id(q)]), f"<code>{escape(q.expression)}</code>", escape(words)]
-            for q, words in analysis.oddities(self.questions)
-        ]
-        if not rows:
-            return f"<p>None, among {len(self.results)} submissions.</p>"
-        return _table(["", "Check", "What is odd"], rows, [0])
-
-    def _similar(self) -> str:
-        public = similarity.public_answers(self.exercise)
-        groups, known = similarity.compare(self.answers, public)
-        words = (
-            "<p>A hint to look, not a verdict: two people can write the same few lines, above all after "
-            "the same lecture. Compared are answers of at least "
-            f"{similarity.MIN_TOKENS} words and marks, without comments, docstrings and spacing, and "
-            f"with local names numbered; {similarity.NEAR:.0%} of these in common counts as near.</p>"
-        )
-        if known:
-            rows = [
-                [
-                    escape(who),
-                    str(len(students)),
-                    "; ".join(f"{escape(s)} ({escape(', '.join(a))})" for s, a in students.items()),
-                ]
-                for who, students in known.items()
-            ]
-            words += "<p>Near a solution that anybody can read, and therefore not compared with one another:</p>"
-            words += _table(["Near", "Students", "Who, in which answers"], rows, [1])
-        if not groups:
-            return words + "<p>No other near-identical answers.</p>"
-        shown = "".join(map(self._group, groups[:MAX_GROUPS]))
-        more = groups[MAX_GROUPS:]
-        return words + shown + (f"<p>And {_several(len(more), 'more group')}.</p>" if more else "")
-
-    def _group(self, group: similarity.Group) -> str:
-        raw = [self.answers[student][group.answers[0]] for student in group.pair]
-        marked = _marked(*map(similarity.normalised, raw))
-        columns = "".join(
-            f"<div>{escape(student)}<pre>{text}</pre></div>"
-            for student, text in zip(group.pair, marked, strict=True)
-        )
-        handed_in = "".join(f"<pre>{escape(text)}</pre>" for text in raw)
-        return (
-            f"<h3>{escape(', '.join(group.students))}</h3><p>In {escape(', '.join(group.answers))}. "
-            f"As compared, {escape(group.answers[0])}, {group.similarity:.0%} in common:</p>"
-            f'<div class="wide"><div class="pair">{columns}</div></div>'
-            f'<details><summary>As handed in</summary><div class="wide"><div class="pair">{handed_in}'
-            "</div></div></details>"
-        )
-
-    def _time(self) -> str:
-        words = ""
-        if self.seconds:
-            slowest = max(self.seconds, key=lambda student: self.seconds[student])
-            words = (
-                f"<p>A submission took {statistics.median(self.seconds.values()):.0f} s at the median, "
-                f"{self.seconds[slowest]:.0f} s at most ({escape(slowest)}).</p>"
-            )
-        rows = [
-            [escape(": ".join(filter(None, found))), self._count(len(who)), escape(", ".join(who))]
-            for *found, who in analysis.failures(self.results)
-        ]
-        if not rows:
-            return words + "<p>Nothing had to be stopped, and every submission could be read.</p>"
-        return words + _table(["What happened", "Students", "Who"], rows, [1])
-
-    def _students(self) -> str:
-        rows = []
-        for result in sorted(self.results, key=lambda r: (-r["score"], r["student"])):
-            student = result["student"]
-            page = f"../feedback/{student}/{self.exercise}/{self.exercise}.html"
-            seconds = self.seconds.get(student)
-            rows.append(
-                [
-                    f'<a href="{escape(urllib.parse.quote(page))}">{escape(student)}</a>',
-                    f"{result['score']:g} / {result['points']:g}{plots.bar(share(result))}",
-                    "" if seconds is None else f"{seconds:.0f}",
-                    "<br>".join(map(escape, [*result["remarks"], *_first_troubles(result)])),
-                ]
-            )
-        return _table(["Student", "Points", "Seconds", "What went wrong"], rows, [1, 2])
-
-
-def _first_troubles(result: dict) -> list[str]:
-    troubles = list(
-        dict.fromkeys(line["mistake"] for _, line in lines_of(result) if line["mistake"])
+    return templates.get_template("exercise.html").render(
+        title=exercise.name,
+        chapter=_chapter(exercise),
+        summary=relative(course.home / "summary.html"),
+        book=book_url() or relative(course.built_book),
+        sections=book_sections(exercise.root),
+        size=len(results),
+        points=results[0].points,
+        mean=statistics.mean(shares),
+        median=statistics.median(shares),
+        full_marks=shares.count(1),
+        histogram=plots.histogram(shares),
+        misunderstood=analysis.misunderstood(exercise, results),
+        to_teach_again=analysis.to_teach_again(exercise, results),
+        questions=questions,
+        min_class=analysis.MIN_CLASS,
+        oddities=analysis.oddities(questions),
+        min_tokens=similarity.MIN_TOKENS,
+        near=similarity.NEAR,
+        near_public=near_public,
+        groups=[
+            {
+                "students": group.students,
+                "answers": group.answers,
+                "similarity": group.similarity,
+                "sides": _sides(group, answers),
+            }
+            for group in groups[:MAX_GROUPS]
+        ],
+        more_groups=len(groups[MAX_GROUPS:]),
+        median_seconds=statistics.median(result.seconds for result in results),
+        slowest=max(results, key=lambda result: result.seconds),
+        failures=[_told(failure) for failure in analysis.failures(results)],
+        students=sorted(results, key=lambda result: (-result.score, result.student)),
+        feedback={result.student: feedback(result.student) for result in results},
+        troubles={result.student: _troubles(result) for result in results},
     )
-    for cell, lines in result["cells"].items():
-        failed = [line for line in lines if line["verdict"] != "passed"]
-        if failed and not any(line["mistake"] for line in lines):
-            troubles.append(f"{cell}: {failed[0]['message'].splitlines()[0][:160]}")
-    return troubles[:6]
 
 
-def _marked(one: str, other: str) -> list[str]:
-    """Two texts as HTML, with the lines marked that the other doesn't have."""
-    lines = one.split("\n"), other.split("\n")
-    texts = [[escape(line) for line in side] for side in lines]
-    for kind, *spans in difflib.SequenceMatcher(None, *lines, autojunk=False).get_opcodes():
-        for side, (start, end) in zip(texts, (spans[:2], spans[2:]), strict=True):
-            if kind != "equal":
-                side[start:end] = [f"<mark>{line}</mark>" for line in side[start:end]]
-    return ["\n".join(side) for side in texts]
-
-
-def _index(by_exercise: dict[str, list[dict]]) -> str:
+def _summary_page(templates: jinja2.Environment, by_exercise: dict[Exercise, list[Result]]) -> str:
+    """The page that leads to the exercises' pages."""
     rows = []
     for exercise, results in by_exercise.items():
-        shares = [share(result) for result in results]
+        shares = [result.share for result in results]
         made = analysis.misunderstood(exercise, results)
         rows.append(
-            [
-                f'<a href="reports/{exercise}.html">{escape(exercise)}</a><br>{escape(_chapter(exercise))}',
-                str(len(results)),
-                f"{statistics.mean(shares):.0%}{plots.bar(statistics.mean(shares))}",
-                str(sum(value == 1 for value in shares)),
-                f"{escape(made[0].name)} ({len(made[0].students)})" if made else "",
-                f'<a href="reports/{exercise}.csv">CSV</a>',
-            ]
+            {
+                "exercise": exercise.name,
+                "chapter": _chapter(exercise),
+                "submissions": len(results),
+                "mean": statistics.mean(shares),
+                "full_marks": shares.count(1),
+                "mistake": made[0] if made else None,
+            }
         )
-    heads = ["Exercise", "Submissions", "Mean", "Full marks", "Most frequent mistake", "Data"]
-    words = (
-        '<p class="note">Automatic points, before penalties and without written answers. One row per '
-        'student and exercise: <a href="summary.csv">summary.csv</a>.</p>'
-    )
-    return _page("Class summary", [words, _table(heads, rows, [1, 2, 3])])
+    return templates.get_template("summary.html").render(title="Class summary", rows=rows)
 
 
-def write(results: Sequence[dict], course: Path) -> Path:
-    """Write a report per exercise into reports/ of a course's folder, and summary.html and summary.csv.
+def write(course: Course, results: Sequence[Result]) -> Path:
+    """Write a report for each exercise into reports/, and summary.html and summary.csv beside it.
 
-    Returns the path of the summary, which leads to the reports.
+    Returns the path of the summary, which leads to the reports. Raises OutputError when one of the
+    files can't be written.
     """
-    by_exercise = collections.defaultdict(list)
+    found: dict[str, list[Result]] = collections.defaultdict(list)
     for result in results:
-        by_exercise[result["exercise"]].append(result)
-    reports = course / "reports"
-    reports.mkdir(parents=True, exist_ok=True)
-    for exercise, found in by_exercise.items():
-        page = _Report(exercise, found, course).page()
-        (reports / f"{exercise}.html").write_text(page, encoding="utf-8")
-        names = ["expression", "points", "earned", "verdict", "mistake"]
-        rows = [
-            [result["student"], cell, *(line[name] for name in names)]
-            for result in found
-            for cell, line in lines_of(result)
-        ]
-        write_csv(reports / f"{exercise}.csv", ["student", "cell", *names], rows)
-    summary = course / "summary.html"
-    summary.write_text(_index(by_exercise), encoding="utf-8")
+        found[result.exercise].append(result)
+    by_exercise = {e: found[e.name] for e in course.exercises() if e.name in found}
+    templates = _templates()
+    reports = course.home / "reports"
+    for exercise, own in by_exercise.items():
+        page = _exercise_page(templates, course, exercise, own)
+        write_whole(reports / f"{exercise.name}.html", page)
+        write_csv(
+            reports / f"{exercise.name}.csv",
+            ["student", "cell", "expression", "points", "earned", "verdict", "mistake"],
+            (
+                [result.student, cell, ln.expression, ln.points, ln.earned, ln.verdict, ln.mistake]
+                for result in own
+                for cell, ln in result.lines()
+            ),
+        )
+    summary = course.home / "summary.html"
+    write_whole(summary, _summary_page(templates, by_exercise))
     rows = []
     for result in results:
-        named = sorted({line["mistake"] for _, line in lines_of(result) if line["mistake"]})
-        own = [result[name] for name in ("exercise", "student", "score", "points")]
+        named = sorted({line.mistake for _, line in result.lines() if line.mistake})
+        own = [result.exercise, result.student, result.score, result.points]
         rows.append([*own, "; ".join(named)])
-    write_csv(course / "summary.csv", ["exercise", "student", "score", "points", "mistakes"], rows)
+    head = ["exercise", "student", "score", "points", "mistakes"]
+    write_csv(course.home / "summary.csv", head, rows)
     return summary
 
 
-def print_scores(results: Sequence[dict]) -> None:
+def print_scores(results: Sequence[Result]) -> None:
     """Print one row per student and one column per exercise."""
-    exercises = sorted({result["exercise"] for result in results})
-    scores = {(result["student"], result["exercise"]): result for result in results}
+    exercises = list(dict.fromkeys(result.exercise for result in results))
+    scores = {(result.student, result.exercise): result for result in results}
     table = Table(title="Automatic points")
     table.add_column("student", no_wrap=True)
     for exercise in exercises:
         table.add_column(exercise.split("_")[0], justify="right")
-    for student in sorted({result["student"] for result in results}):
+    for student in sorted({result.student for result in results}):
         found = [scores.get((student, exercise)) for exercise in exercises]
-        table.add_row(student, *(f"{r['score']:g} / {r['points']:g}" if r else "-" for r in found))
+        table.add_row(student, *(f"{r.score:g} / {r.points:g}" if r else "-" for r in found))
     Console(width=100).print(table)

@@ -19,14 +19,9 @@ from rapidfuzz.distance import Indel
 from rapidfuzz.process import cdist
 from scipy.sparse.csgraph import connected_components
 
-from autograder.audit.sample_class import reference_answers
-from autograder.build.generate import released
-from autograder.catalogue import (
-    alternative_answers,
-    alternatives,
-    definitions,
-    solution_path,
-)
+from autograder.catalogue import alternative_answers, alternatives, definitions
+from autograder.course import Exercise
+from autograder.exercises import given, is_answer_cell, reference_answers, released
 
 # Among the course's own correct answers of this size no two are nearer than 0.8, while changing a
 # line or two of one leaves 0.9 (tests/test_similarity.py); shorter ones are alike by nature.
@@ -112,18 +107,17 @@ def tokens(source: str) -> Tokens:
     return tuple(re.findall(r"\w+|[^\w\s]", normalised(source))[:MAX_TOKENS])
 
 
-def public_answers(exercise: str) -> dict[str, dict[str, str]]:
+def public_answers(exercise: Exercise) -> dict[str, dict[str, str]]:
     """What anybody can read: answer cell -> {name: text}."""
-    program = solution_path(exercise).read_text(encoding="utf-8")
+    program = exercise.program()
     sources = {"the reference": reference_answers(exercise)}
     for other in alternatives(exercise):
         sources[f'the alternative "{other.name}"'] = alternative_answers(program, other)
     found: dict[str, dict[str, str]] = {}
-    for cell in released(exercise).cells:
-        if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("solution"):
-            public = found[cell.metadata.nbgrader.grade_id] = {STUB: cell.source}
-            for name in definitions(cell.source):
-                public |= {who: given[name] for who, given in sources.items() if name in given}
+    for cell in filter(is_answer_cell, released(exercise).cells):
+        public = found[given(cell).grade_id] = {STUB: cell.source}
+        for name in definitions(cell.source):
+            public |= {who: answers[name] for who, answers in sources.items() if name in answers}
     return found
 
 

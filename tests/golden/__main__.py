@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 from tests.conftest import COURSE
-from tests.course_copy import repository, with_short_limits
+from tests.copies import repository, with_short_limits
 from tests.golden import golden_file, golden_results, write
 
 if __name__ == "__main__":

@@ -1,0 +1,288 @@
+"""The grader's own examination: mistakes and attacks must lose, and correct work must win."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import functools
+import json
+import multiprocessing
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from autograder.audit import own_check
+from autograder.audit.attacks import ATTACKS
+from autograder.audit.cases import Case, cases_of, extra_cases
+from autograder.audit.examiner import AuditedClass, Examined, Examiner, Outcome
+from autograder.catalogue import Mistake, depends_on, mistakes, names_in
+from autograder.course import Course, Exercise
+from autograder.errors import SubmissionFolderError
+from autograder.files import digest_of_files
+from autograder.grade.result import Result
+from autograder.progress import progress
+
+
+@dataclass(frozen=True)
+class Gain:
+    """An attack that is known to gain something, what it earned, and why it can."""
+
+    name: str
+    points: float
+    why: str
+
+
+@dataclass(frozen=True)
+class Extra:
+    """The result of a further submission."""
+
+    name: str
+    result: Result
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What an audit found in one exercise.
+
+    caught and named: of the mistakes; accepted: of the alternatives; honest_full_marks: of the styles of
+    correct work; gained: by attacks that are known to gain something; surprises: what must be mended;
+    disagreements: between a student's own check and the grade.
+    """
+
+    exercise: str
+    mistakes: int
+    caught: int
+    named: int
+    alternatives: int
+    accepted: int
+    honest: int
+    honest_full_marks: int
+    attacks: int
+    undeserved_points: float
+    gained: tuple[Gain, ...]
+    surprises: tuple[str, ...]
+    disagreements: tuple[str, ...]
+    extra: tuple[Extra, ...]
+
+
+# Grading the cases ------------------------------------------------------------------------------
+
+
+def grade_cases(course: Course, cases: Sequence[Case], workers: int | None = None) -> list[Outcome]:
+    """Grade cases of any exercises, in a class of their own.
+
+    workers: processes, by default one a core; with 1 all is done in this process.
+    """
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        AuditedClass(course.root, Path(folder), cases) as audited,
+        progress("Auditing") as bar,
+    ):
+        found = []
+        shown = bar.add_task("", total=len(cases))
+        for case, examined in _examined(audited, cases, workers or os.cpu_count() or 1):
+            found.append(audited.record(case, examined))
+            bar.update(shown, advance=1, description=f"{case.exercise} {case.kind}")
+        return found + audited.later_harm()
+
+
+def _examined(
+    audited: AuditedClass, cases: Sequence[Case], workers: int
+) -> Iterator[tuple[Case, Examined]]:
+    """Every case with what came of it, as they come."""
+    if workers == 1:
+        for case in cases:
+            yield case, audited.examiner.examine(case)
+        return
+    # a new interpreter each: this one has threads, which a fork would not copy
+    context = multiprocessing.get_context("spawn")
+    place = audited.course.root, audited.course.home
+    # attacks mostly wait, for what hangs to be stopped; training needs a core to itself
+    for attacking, processes in ((False, workers), (True, 2 * workers)):
+        with concurrent.futures.ProcessPoolExecutor(processes, context) as pool:
+            running = {
+                pool.submit(_examine, *place, case): case
+                for case in cases
+                if (case.kind == "attack") is attacking
+            }
+            for future in concurrent.futures.as_completed(running):
+                yield running[future], future.result()
+
+
+@functools.cache
+def _examiner(root: Path, class_folder: Path) -> Examiner:
+    return Examiner(root, class_folder)
+
+
+def _examine(root: Path, class_folder: Path, case: Case) -> Examined:
+    """In a process of the pool."""
+    return _examiner(root, class_folder).examine(case)
+
+
+# Judging the outcomes ---------------------------------------------------------------------------
+
+
+def _failed(result: Result) -> list[tuple[str, str]]:
+    return [(cell, line.expression) for cell, line in result.lines() if not line.passed]
+
+
+def _is_caught(outcome: Outcome, mistake: Mistake) -> bool:
+    return not outcome.result.cell(mistake.cell).passed
+
+
+def _is_named(outcome: Outcome, mistake: Mistake) -> bool:
+    return outcome.result.cell(mistake.cell).mistake == mistake.name
+
+
+def _mistake_surprises(outcome: Outcome, mistake: Mistake, program: str) -> Iterator[str]:
+    """A mistake must be caught and named by its cell, and cost nothing that doesn't depend on it."""
+    if not _is_caught(outcome, mistake):
+        yield f"mistake {mistake.name!r} keeps all points of {mistake.cell}"
+    if not _is_named(outcome, mistake):
+        yield f"mistake {mistake.name!r} is not named in {mistake.cell}"
+    affected = depends_on(program, mistake.function)
+    for cell, expression in _failed(outcome.result):
+        if not names_in(expression) & affected:
+            yield f"mistake {mistake.name!r} also costs {cell}: {expression}"
+
+
+def _surprises(outcome: Outcome) -> Iterator[str]:
+    """What must not be so, for a case that is no mistake."""
+    case, result = outcome.case, outcome.result
+    for harm in outcome.harm:
+        yield f"{case.kind} {case.name!r} {harm}"
+    if result is None:
+        return
+    if case.kind in ("reference", "alternative", "honest") and not outcome.full_marks:
+        yield f"{case.kind} {case.name!r} loses {_failed(result)}"
+    if case.kind == "untouched" and result.score != 0:
+        yield "the untouched notebook earns points"
+    if case.kind == "attack" and result.score and not ATTACKS[case.name].may_gain:
+        yield f"attack {case.name!r} earns {result.score:g} points"
+
+
+def _judged(exercise: Exercise, outcomes: Sequence[Outcome], changed: bool) -> Findings:
+    """The findings of one exercise; changed: whether exercises/ or solutions/ has."""
+    kinds: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        kinds.setdefault(outcome.case.kind, []).append(outcome)
+    by_name = {mistake.name: mistake for mistake in mistakes(exercise)}
+    wrong = [(outcome, by_name[outcome.case.name]) for outcome in kinds.get("mistake", [])]
+    attacked = [outcome for outcome in kinds.get("attack", []) if outcome.result]
+    gaining = [outcome for outcome in attacked if ATTACKS[outcome.case.name].may_gain]
+    surprises = ["exercises/ or solutions/ has changed meanwhile"] if changed else []
+    program = exercise.program()
+    for outcome, mistake in wrong:
+        surprises += _mistake_surprises(outcome, mistake, program)
+    for outcome in outcomes:
+        surprises += _surprises(outcome)
+    return Findings(
+        exercise=exercise.name,
+        mistakes=len(wrong),
+        caught=sum(_is_caught(*pair) for pair in wrong),
+        named=sum(_is_named(*pair) for pair in wrong),
+        alternatives=len(kinds.get("alternative", [])),
+        accepted=sum(outcome.full_marks for outcome in kinds.get("alternative", [])),
+        honest=len(kinds.get("honest", [])),
+        honest_full_marks=sum(outcome.full_marks for outcome in kinds.get("honest", [])),
+        attacks=len(kinds.get("attack", [])),
+        undeserved_points=sum(o.result.score for o in attacked if o not in gaining),
+        gained=tuple(_gain(outcome) for outcome in gaining),
+        surprises=tuple(surprises),
+        disagreements=tuple(text for outcome in outcomes for text in disagreements(outcome)),
+        extra=tuple(Extra(o.case.name, o.result) for o in kinds.get("extra", [])),
+    )
+
+
+def _gain(outcome: Outcome) -> Gain:
+    attack = ATTACKS[outcome.case.name]
+    return Gain(attack.name, outcome.result.score, attack.undetected or attack.without_sandbox)
+
+
+def disagreements(outcome: Outcome) -> list[str]:
+    """Where a case's own check, if it was run, does not say what its grade says."""
+    if outcome.own_check is None:
+        return []
+    found = own_check.disagreements(outcome.own_check, outcome.result)
+    return [f"{outcome.case.name}: {text}" for text in found]
+
+
+def findings_of(
+    course: Course, cases: Sequence[Case], workers: int | None = None
+) -> list[Findings]:
+    """Grade cases and judge what came of them; findings by exercise.
+
+    workers: as for `grade_cases`.
+    """
+    watched = [course.root / "exercises", course.root / "solutions"]
+
+    def digest() -> str:
+        return digest_of_files([p for top in watched for p in top.rglob("*")], course.root)
+
+    before = digest()
+    outcomes = grade_cases(course, cases, workers)
+    changed = digest() != before
+    return [
+        _judged(exercise, [o for o in outcomes if o.case.exercise == exercise], changed)
+        for exercise in dict.fromkeys(case.exercise for case in cases)
+    ]
+
+
+# The command ------------------------------------------------------------------------------------
+
+
+def run(course: Course, exercises: Sequence[Exercise], extra: Path | None = None) -> list[Findings]:
+    """Audit some exercises.
+
+    extra: a folder of further submissions, EXERCISE/NAME.ipynb, whose results are listed. Raises
+    SubmissionFolderError when there is no such folder.
+    """
+    if extra is not None and not extra.is_dir():
+        raise SubmissionFolderError(f"There is no folder {extra}.")
+    cases = [case for exercise in exercises for case in cases_of(exercise)]
+    if extra is not None:
+        cases += [case for exercise in exercises for case in extra_cases(exercise, extra)]
+    return findings_of(course, cases)
+
+
+def is_clean(findings: Sequence[Findings]) -> bool:
+    """Whether an audit found nothing to mend."""
+    return not any(found.surprises or found.disagreements for found in findings)
+
+
+def to_json(findings: Sequence[Findings]) -> str:
+    """An audit's findings as JSON, by exercise."""
+    return json.dumps({found.exercise: asdict(found) for found in findings}, indent=1)
+
+
+def print_table(findings: Sequence[Findings]) -> None:
+    """Print an audit's findings."""
+    table = Table(title="Audit")
+    columns: dict[str, Callable[[Findings], str]] = {
+        "mistakes caught": lambda f: f"{f.caught} of {f.mistakes}",
+        "named": lambda f: f"{f.named} of {f.mistakes}",
+        "alternatives at full marks": lambda f: f"{f.accepted} of {f.alternatives}",
+        "correct styles at full marks": lambda f: f"{f.honest_full_marks} of {f.honest}",
+        "undeserved points in attacks": lambda f: f"{f.undeserved_points:g} in {f.attacks}",
+        "disagreements": lambda f: str(len(f.disagreements)),
+    }
+    table.add_column("exercise")
+    for head in columns:
+        table.add_column(head, justify="right")
+    for found in findings:
+        table.add_row(found.exercise, *(show(found) for show in columns.values()))
+    console = Console(width=110)
+    console.print(table)
+    for found in findings:
+        for text in [*found.surprises, *found.disagreements]:
+            console.print(f"{found.exercise}: {text}", style="red")
+        for gain in found.gained:
+            told = f"{gain.name}: {gain.points:g} points: {gain.why}"
+            console.print(f"{found.exercise}: known to gain: {told}", style="yellow")
+        for extra in found.extra:
+            told = f"{extra.result.score:g} of {extra.result.points:g}"
+            console.print(f"{found.exercise}: {extra.name}: {told}")

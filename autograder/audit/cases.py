@@ -1,0 +1,105 @@
+"""The submissions of an audit: what is handed in, and what is known about it beforehand."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+
+from autograder.audit.attacks import ATTACKS, HONEST_STUDENT, attacks
+from autograder.audit.honest import HONEST_STYLES
+from autograder.catalogue import (
+    alternative_answers,
+    alternatives,
+    mistake_answers,
+    mistakes,
+)
+from autograder.course import Exercise
+from autograder.exercises import reference_answers, solved
+from autograder.files import digest_of
+
+
+@dataclass(frozen=True)
+class Case:
+    """One submission of an audit.
+
+    kind: reference, untouched, mistake, alternative, honest, attack, extra or HONEST_STUDENT; text: the notebook that is
+    handed in, empty for an attack, which writes its folder itself; checked: the notebook on which its
+    student's own check is run, empty for none.
+    """
+
+    exercise: Exercise
+    kind: str
+    name: str
+    text: str = ""
+    checked: str = ""
+
+    @property
+    def student(self) -> str:
+        """Who hands it in."""
+        if self.kind == HONEST_STUDENT:
+            return HONEST_STUDENT
+        return f"{self.kind}-{digest_of(self.name)[:12]}"
+
+    def hand_in(self, folder: Path) -> None:
+        """Write the submission into its folder, which is created."""
+        folder.mkdir(parents=True)
+        if self.kind == "attack":
+            ATTACKS[self.name].make(self.exercise, folder)
+        else:
+            path = folder / f"{self.exercise.name}.ipynb"
+            path.write_text(self.text, encoding="utf-8")
+
+
+def cases_of(exercise: Exercise) -> list[Case]:
+    """The reference, every known mistake and alternative, every honest style and every attack."""
+    return [*catalogue_cases(exercise), *honest_cases(exercise), *attack_cases(exercise)]
+
+
+def catalogue_cases(exercise: Exercise) -> list[Case]:
+    """The reference, the untouched notebook, every known mistake and every alternative."""
+    program, right = exercise.program(), reference_answers(exercise)
+    made: list[tuple[str, str, dict[str, str]]] = [
+        ("reference", "reference", right),
+        ("untouched", "untouched", {}),
+    ]
+    for mistake in mistakes(exercise):
+        made.append(("mistake", mistake.name, right | mistake_answers(program, mistake)))
+    for other in alternatives(exercise):
+        made.append(("alternative", other.name, right | alternative_answers(program, other)))
+    texts = [
+        (kind, name, nbformat.writes(solved(exercise, answers))) for kind, name, answers in made
+    ]
+    return [Case(exercise, kind, name, text, checked=text) for kind, name, text in texts]
+
+
+def honest_cases(exercise: Exercise) -> list[Case]:
+    """Correct work in every style, each with what its student has checked.
+
+    Not written by nbformat, which would repair what some of them have damaged.
+    """
+    return [
+        Case(
+            exercise,
+            "honest",
+            name,
+            json.dumps(style.handed_in(exercise)),
+            checked=json.dumps(style.checked(exercise)),
+        )
+        for name, style in HONEST_STYLES.items()
+    ]
+
+
+def attack_cases(exercise: Exercise) -> list[Case]:
+    """The attacks that fit an exercise and this machine."""
+    return [Case(exercise, "attack", attack.name) for attack in attacks(exercise)]
+
+
+def extra_cases(exercise: Exercise, folder: Path) -> list[Case]:
+    """Further submissions, in folder/EXERCISE/NAME.ipynb."""
+    return [
+        Case(exercise, "extra", path.stem, path.read_text(encoding="utf-8", errors="replace"))
+        for path in sorted((folder / exercise.name).glob("*.ipynb"))
+    ]

@@ -1,0 +1,215 @@
+"""Grading the cases of an audit in a class of their own, and looking for harm that attacks have done.
+
+In: cases. Out: an outcome for each. `Examiner` grades and writes nothing, so that several processes can
+examine at once; `AuditedClass` is the one that writes the gradebook, as in any class.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.audit.attacks import DEED, HONEST_STUDENT, SETUP
+from autograder.audit.cases import Case
+from autograder.audit.leftovers import left_running
+from autograder.audit.own_check import OwnCheck, own_check
+from autograder.course import Course, Exercise
+from autograder.exercises import reference_answers, solved
+from autograder.grade import words
+from autograder.grade.answer_key import SEED_INTEGERS
+from autograder.grade.examine import Graded, grade_submission
+from autograder.grade.grade_class import Grader
+from autograder.grade.gradebook import Recorder, register, stored_result
+from autograder.grade.result import Result
+from autograder.grade.submission import read_submission
+from autograder.kernels.student_kernel import KernelStartError
+from autograder.nbgrader_adapter import explained
+
+# an attack that hangs is to be over soon
+ATTACK_SECONDS = {"cell_seconds": 2, "grade_cell_seconds": 2, "notebook_seconds": 30}
+# what the grader and the interrupt that it sends write into a cell that was stopped
+STOPPED = {"Timeout", "The kernel died", "KeyboardInterrupt"}
+# exceptions of code that does not fit the interpreter or the modules that it finds there
+MISFITS = {"NameError", "AttributeError", "ImportError", "ModuleNotFoundError", "SyntaxError"}
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A case that was graded and not yet recorded; graded is None when grading raised."""
+
+    graded: Graded | None
+    own_check: OwnCheck | None = None
+    harm: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a case.
+
+    result: None when grading raised; harm: what an attack did beside asking for points.
+    """
+
+    case: Case
+    result: Result | None
+    own_check: OwnCheck | None = None
+    harm: tuple[str, ...] = ()
+
+    @property
+    def full_marks(self) -> bool:
+        """Whether it got every automatic point."""
+        return self.result is not None and self.result.score == self.result.points
+
+
+class Examiner:
+    """Grades cases that were handed in to a class; what lies in that class is only read."""
+
+    def __init__(self, root: Path, class_folder: Path) -> None:
+        self.course = Course(root, class_folder=class_folder)
+        self.grader = Grader(self.course)
+        own = self.grader.settings
+        self._attacked = replace(own, limits=replace(own.limits, **ATTACK_SECONDS))
+
+    def examine(self, case: Case) -> Examined:
+        """Grade a case, and run its student's own check."""
+        is_attack = case.kind == "attack"
+        settings = self._attacked if is_attack else self.grader.settings
+        submission = read_submission(self.course, case.student, case.exercise)
+        try:
+            graded = grade_submission(submission, self.grader.key(case.exercise), settings)
+        except KernelStartError as error:
+            return Examined(None, harm=(f"ends the run: {error}",))
+        harm = _harm(graded) if is_attack else ()
+        return Examined(graded, own_check(case.checked) if case.checked else None, harm)
+
+
+def _harm(graded: Graded) -> tuple[str, ...]:
+    """What shows in a graded attack, or on this machine after it."""
+    harm = []
+    printed = _printed(graded.notebook)
+    got = [line for line in printed.split("\n") if line.startswith("GOT")]
+    if got:
+        harm.append(f"gets what it wants: {got[0][:200]}")
+    if why := _not_tried(graded):
+        harm.append(f"was not tried: {why}")
+    if not all(line.passed or words.sentence(line) for _, line in graded.result.lines()):
+        harm.append("has no reason recorded")
+    if left_running():
+        harm.append("leaves processes running")
+    return tuple(harm)
+
+
+def _printed(notebook: NotebookNode) -> str:
+    """All that the cells of a notebook printed."""
+    return "\n".join(
+        out.get("text", "") for cell in notebook.cells for out in cell.get("outputs", [])
+    )
+
+
+def _not_tried(graded: Graded) -> str:
+    """Why the code of an attack can't have done what it is for; empty if it can.
+
+    An attack whose code raises an error on its way proves nothing.
+    """
+    for cell in graded.notebook.cells:
+        outputs = cell.get("outputs", [])
+        if cell.source.startswith(SETUP) and not any("armed" in o.get("text", "") for o in outputs):
+            return "the cell before its own failed"
+        if cell.source.startswith(DEED):
+            for output in outputs:
+                if output.output_type == "error" and output.ename not in STOPPED:
+                    return f"its cell raised {output.ename}: {output.evalue[:200]}"
+    for grade_id, line in graded.result.lines():
+        found = line.difference
+        if found and found.aspect == "error" and found.parameters["name"] in MISFITS:
+            told = f"{found.parameters['name']}: {found.parameters['message'][:200]}"
+            return f"its answer raised {told} in {grade_id}"
+    return ""
+
+
+class AuditedClass:
+    """A class of its own for some cases: handed in, known to the gradebook, with one secret seed.
+
+    A context manager. root: the course's folder; folder: an empty one, for all that is written.
+    """
+
+    def __init__(self, root: Path, folder: Path, cases: Sequence[Case]) -> None:
+        exercises = sorted({case.exercise for case in cases}, key=lambda e: (e.chapter, e.name))
+        # one seed for all exercises: any will do
+        seed = [secrets.randbits(32) for _ in range(SEED_INTEGERS)]
+        seeds = json.dumps({exercise.name: seed for exercise in exercises})
+        Path(folder, "seeds.json").write_text(seeds, encoding="utf-8")
+        self.examiner = Examiner(root, folder)
+        self.course = self.examiner.course
+        self.examiner.grader.prepare(exercises)
+        self._scores: dict[str, dict[str, float]] = {}
+        self._honest = [
+            _honest_case(e)
+            for e in exercises
+            if any(case.kind == "attack" and case.exercise == e for case in cases)
+        ]
+        for exercise in exercises:
+            register(self.course, exercise)
+            self._scores[exercise.name] = {}
+        for case in (*self._honest, *cases):
+            case.hand_in(self.course.submitted / case.student / case.exercise.name)
+
+    def __enter__(self) -> AuditedClass:
+        self._recorder = Recorder(self.course)
+        for case in self._honest:
+            self.grade(case)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._recorder.__exit__()
+
+    def grade(self, case: Case) -> Outcome:
+        """Examine and record a case in this process."""
+        return self.record(case, self.examiner.examine(case))
+
+    def record(self, case: Case, examined: Examined) -> Outcome:
+        """Write an examined case into the gradebook, and see that nothing else has changed in it."""
+        if examined.graded is None:
+            return Outcome(case, None, harm=examined.harm)
+        result, harm = examined.graded.result, list(examined.harm)
+        self._recorder.record(examined.graded)
+        expected = self._scores[case.exercise.name]
+        expected[case.student] = result.score
+        if case.kind == "attack":
+            stored = stored_result(self.course, case.student, case.exercise.name)
+            given = Result.from_json(result.to_json())
+            # as text: a result may hold NaN, which does not equal itself
+            if stored is None or stored.to_json() != given.to_json():
+                harm.append("has another result stored than it was given")
+            if self._recorded(case.exercise) != expected:
+                harm.append("changes scores in the gradebook")
+        return Outcome(case, result, examined.own_check, tuple(harm))
+
+    def _recorded(self, exercise: Exercise) -> dict[str, float]:
+        """Every student's score in the gradebook."""
+        from nbgrader.api import Gradebook
+
+        url = self.course.db_url
+        with explained(url), Gradebook(url) as gradebook:
+            return {s.student.id: s.score for s in gradebook.assignment_submissions(exercise.name)}
+
+    def later_harm(self) -> list[Outcome]:
+        """Grade the honest students beside the attackers once more: whose score has changed?"""
+        found = []
+        for case in self._honest:
+            examined = self.examiner.examine(case)
+            before = self._scores[case.exercise.name][case.student]
+            if examined.graded is None or examined.graded.result.score != before:
+                found.append(Outcome(case, None, harm=("changes an honest student's later score",)))
+        return found
+
+
+def _honest_case(exercise: Exercise) -> Case:
+    """The student beside the attackers, whose work lies in the same class."""
+    text = nbformat.writes(solved(exercise, reference_answers(exercise)))
+    return Case(exercise, HONEST_STUDENT, HONEST_STUDENT, text)

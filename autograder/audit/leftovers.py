@@ -1,0 +1,34 @@
+"""Processes that students' code has left running."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+from pathlib import Path
+
+from autograder.audit.sandbox_attacks import LEFT_BEHIND
+from autograder.kernels.student_kernel import FOLDER
+
+
+def left_running() -> set[int]:
+    """Ids of processes that belong to a student's kernel whose folder is gone already."""
+    found = _running_now()
+    if found:
+        # what has been killed may take a moment to be gone
+        time.sleep(1)
+        found &= _running_now()
+    return found
+
+
+def _running_now() -> set[int]:
+    found = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        # it may end while it is looked at
+        with contextlib.suppress(OSError):
+            names = [str((process / "cwd").readlink()), (process / "environ").read_text()]
+            folder = re.search(rf"/[^\0=:]*/{FOLDER}\w+", "\0".join(names))
+            left = LEFT_BEHIND in (process / "cmdline").read_text()
+            if left or (folder and not Path(folder[0]).exists()):
+                found.add(int(process.name))
+    return found

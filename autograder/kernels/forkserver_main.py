@@ -1,0 +1,149 @@
+"""The fork server's own process: it imports torch and ipykernel once, then forks for every kernel.
+
+In: requests on a socket (see `protocol`). Out: the id of each kernel's process and a descriptor of it,
+with which a grader that isn't its parent can watch it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+from autograder.kernels import linux
+from autograder.kernels.protocol import (
+    CLEAN_UP,
+    CLEANED_UP,
+    CONNECTION,
+    ERROR,
+    MAX_REQUEST,
+    WORK,
+    KernelRequest,
+)
+from autograder.kernels.sandbox import Sandbox
+
+# descriptors above these are not closed in a kernel; a fork server has few
+MAX_DESCRIPTORS = 1024
+
+
+def serve(channel: socket.socket) -> None:
+    """Answer requests until the other end of the channel closes."""
+    import autograder.kernels.preload  # noqa: F401
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # children that have ended need no wait
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    # what a kernel leaves running becomes a child of this process, which can find and end it
+    linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
+    kernels: dict[int, int] = {}
+    while message := channel.recv(MAX_REQUEST):
+        if message == CLEAN_UP:
+            _clean_up(kernels)
+            channel.send(CLEANED_UP)
+            continue
+        _forget_ended(kernels)
+        pid = _fork(KernelRequest.from_bytes(message), channel)
+        kernels[pid] = os.pidfd_open(pid)
+        socket.send_fds(channel, [str(pid).encode()], [kernels[pid]])
+    _clean_up({})
+
+
+def _fork(request: KernelRequest, channel: socket.socket) -> int:
+    """Fork a kernel; returns its process id, with a sandbox that of its watcher."""
+    parent = os.getpid()
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 1
+    try:
+        channel.close()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        _become_kernel(request, parent)
+        status = 0
+    except Exception:
+        (request.folder / CONNECTION / ERROR).write_text(traceback.format_exc())
+    finally:
+        os._exit(status)
+
+
+def _become_kernel(request: KernelRequest, parent: int) -> None:
+    """In the forked child: take the kernel's environment, enter the sandbox, run ipykernel."""
+    os.setsid()
+    linux.end_with_parent(parent)
+    os.environ.clear()
+    os.environ.update(request.environment)
+    # tempfile caches the folder for temporary files; a kernel has its own TMPDIR
+    tempfile.tempdir = None
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(nothing, number)
+    os.closerange(3, MAX_DESCRIPTORS)
+    sandboxed = request.limits.sandbox
+    sandbox = Sandbox(request.folder, request.hidden, request.limits)
+    handshake = sandbox.enter() if sandboxed else None
+    os.chdir(request.folder / WORK)
+    sys.path[:] = [path for path in sys.path if path not in ("", str(request.hidden))]
+
+    import random
+
+    import numpy as np
+    import torch
+    from ipykernel.kernelapp import IPKernelApp
+
+    # else all kernels would go on from the fork server's state
+    random.seed()
+    np.random.seed()
+    torch.default_generator.seed()
+    # a student's code finds nothing of the grader but the runtime
+    for name in [name for name in sys.modules if name.split(".")[0] == "autograder"]:
+        if not name.startswith("autograder.runtime"):
+            del sys.modules[name]
+    sys.argv = ["ipykernel_launcher", *request.arguments]
+    # what IPKernelApp.launch_instance does, with the handshake in between
+    kernel = IPKernelApp.instance()
+    kernel.initialize(list(request.arguments))
+    if handshake:
+        handshake.finish()
+    kernel.start()
+
+
+def _children() -> list[int]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parent = path.read_bytes().rpartition(b")")[2].split()[1]
+            if int(parent) == os.getpid():
+                found.append(int(path.parent.name))
+    return found
+
+
+def _forget_ended(kernels: dict[int, int]) -> None:
+    for pid, descriptor in list(kernels.items()):
+        if select.select([descriptor], [], [], 0)[0]:
+            os.close(kernels.pop(pid))
+
+
+def _clean_up(kernels: dict[int, int]) -> None:
+    """Kill our children that are no kernels: what kernels that have ended left running."""
+    _forget_ended(kernels)
+    for _ in range(100):
+        left = [pid for pid in _children() if pid not in kernels]
+        if not left:
+            return
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        # the children of those become ours
+        time.sleep(0.01)
+
+
+if __name__ == "__main__":
+    serve(socket.socket(fileno=int(sys.argv[1])))

@@ -1,0 +1,118 @@
+"""Everything of jupyter_client 8.10 and ipykernel 7.4 that is used beyond their documented interfaces.
+
+- `KernelManager.provisioner` is set before the kernel is started, and then used as it is; the documented
+  way, an entry point of an installed package, isn't open to a course's folder.
+- `LocalProvisioner.launch_kernel`, overridden, with `process`, `pid`, `pgid`, `cwd` and
+  `connection_info`, by which its other methods watch and signal the process.
+- With the transport "ipc", sockets are files called IP-PORT, with the ports of the connection file.
+- The kernel's first message on the iopub channel has the type "iopub_welcome".
+- `IPKernelApp.instance`, `initialize` and `start` work in a process that was forked after ipykernel was
+  imported, and all five sockets are bound when `initialize` returns (`forkserver_main` calls them).
+
+tests/test_adapters.py fails when one of these moves.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import zmq
+from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
+from jupyter_client.manager import KernelManager
+from jupyter_client.provisioning import LocalProvisioner
+from jupyter_client.session import Session
+
+from autograder.course import PACKAGE_ROOT
+from autograder.kernels import forkserver
+from autograder.kernels.protocol import CONNECTION, KernelRequest
+from autograder.settings import Limits
+
+NAME = "student"
+SOCKETS = ("shell", "iopub", "stdin", "control", "hb")
+WELCOME = "iopub_welcome"
+# What may wait in the memory of this process, unread: for each socket a few messages, of which no part
+# is larger. A kernel that sends a larger one is disconnected, and its message is lost.
+MAX_MESSAGE, MAX_WAITING = 40_000_000, 2
+
+
+class OneKernelSpec(KernelSpecManager):
+    """Knows one kernel, whatever it is called, and nothing of those that are installed."""
+
+    def __init__(self, spec: KernelSpec) -> None:
+        super().__init__()
+        self._spec = spec
+
+    def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
+        """The one kernel."""
+        return self._spec
+
+
+class ForkServerProvisioner(LocalProvisioner):
+    """jupyter_client's local provisioner, with a request to a fork server in place of a start."""
+
+    def __init__(self, python: str, limits: Limits, **traits: Any) -> None:
+        super().__init__(**traits)
+        self._python, self._limits = python, limits
+
+    async def launch_kernel(self, cmd: list[str], **options: Any) -> dict:
+        """Fork a kernel with the connection file that cmd names."""
+        arguments = tuple(cmd[cmd.index("ipykernel_launcher") + 1 :])
+        folder = Path(options["cwd"]).parent
+        request = KernelRequest(arguments, folder, options["env"], PACKAGE_ROOT, self._limits)
+        self.process = forkserver.start_kernel(self._python, request)
+        self.pid = self.pgid = self.process.pid
+        self.cwd = options["cwd"]
+        return self.connection_info
+
+
+def kernel_manager(folder: Path, python: str, limits: Limits) -> KernelManager:
+    """A manager for one kernel, which is not started yet.
+
+    folder: the kernel's private folder, where its connection file and sockets go. End it with `close`.
+    """
+    argv = [python, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    spec = KernelSpec(argv=argv, display_name="Python 3", language="python")
+    context = zmq.Context()
+    # defaults for the context's sockets
+    context.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE)
+    context.setsockopt(zmq.RCVHWM, MAX_WAITING)
+    manager = KernelManager(
+        kernel_name=NAME,
+        kernel_spec_manager=OneKernelSpec(spec),
+        context=context,
+        transport="ipc",
+        ip=str(folder / CONNECTION / "k"),
+        connection_file=str(folder / CONNECTION / "connection.json"),
+    )
+    if forkserver.available():
+        manager.provisioner = ForkServerProvisioner(
+            python, limits, kernel_id=NAME, kernel_spec=spec, parent=manager
+        )
+    return manager
+
+
+def is_listening(manager: KernelManager) -> bool:
+    """Whether a started kernel has bound all its sockets."""
+    info = manager.get_connection_info()
+    return all(Path(f"{info['ip']}-{info[f'{name}_port']}").exists() for name in SOCKETS)
+
+
+def read_message(session: Session, parts: list[bytes]) -> dict:
+    """A message from a kernel; anything may be raised for what a student's code has sent."""
+    return session.deserialize(session.feed_identities(parts)[1])
+
+
+def end_kernel(manager: KernelManager) -> None:
+    """End a kernel at once; returns when its process has ended."""
+    if isinstance(manager.provisioner, ForkServerProvisioner):
+        # else jupyter_client looks only ten times a second whether it has ended
+        manager.provisioner.process.kill()
+        manager.provisioner.process.wait()
+    manager.shutdown_kernel(now=True)
+
+
+def close(manager: KernelManager) -> None:
+    """Free what a manager holds, once its clients are stopped and its kernel has ended."""
+    manager.cleanup_resources()
+    manager.context.destroy(linger=0)

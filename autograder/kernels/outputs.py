@@ -1,0 +1,88 @@
+"""What a student's kernel displays, made safe and short.
+
+In: messages from a kernel, of which nothing is believed. Out: outputs of a notebook cell.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import contextlib
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.display.cleaning import clean_html
+from autograder.text import valid_text
+
+# one picture, all pictures of a kernel, and the outputs of one cell
+MAX_PICTURE, MAX_PICTURES, MAX_OUTPUTS = 2_000_000, 20_000_000, 50
+MAX_FRAMES = 50
+
+
+class Outputs:
+    """Collects a kernel's outputs: only kinds that can be shown safely, only up to a limit.
+
+    characters: of text that may be kept; pictures: characters of pictures that may still be kept.
+    """
+
+    def __init__(self, characters: int, pictures: int = MAX_PICTURES) -> None:
+        self.kept: list[NotebookNode] = []
+        self.pictures = pictures
+        self._characters_left = characters
+        self._cut = False
+
+    def _text(self, text: Any) -> str:
+        text = text if isinstance(text, str) else ""
+        piece = text[: self._characters_left]
+        self._characters_left -= len(piece)
+        return valid_text(piece)
+
+    def cut(self) -> None:
+        """Say, once, that something is missing."""
+        if not self._cut:
+            self._cut = True
+            text = "... (the rest of the output is not shown)"
+            self.kept.append(nbformat.v4.new_output("stream", name="stdout", text=text))
+
+    def add(self, kind: Any, content: Any) -> None:
+        """Take one iopub message; anything malformed raises."""
+        if self._characters_left <= 0 or len(self.kept) >= MAX_OUTPUTS:
+            self.cut()
+            return
+        if kind == "stream":
+            name = "stderr" if content["name"] == "stderr" else "stdout"
+            text = self._text(content["text"])
+            last = self.kept[-1] if self.kept else {}
+            if last.get("output_type") == "stream" and last.get("name") == name:
+                last["text"] += text
+            else:
+                self.kept.append(nbformat.v4.new_output("stream", name=name, text=text))
+        elif kind == "error":
+            frames = [self._text(frame) for frame in list(content["traceback"])[:MAX_FRAMES]]
+            ename, evalue = self._text(content["ename"])[:200], self._text(content["evalue"])
+            self.kept.append(
+                nbformat.v4.new_output("error", ename=ename, evalue=evalue, traceback=frames)
+            )
+        elif kind in ("display_data", "execute_result"):
+            data = self._displayed(content["data"])
+            if data:
+                self.kept.append(nbformat.v4.new_output("display_data", data=data))
+
+    def _displayed(self, data: dict) -> dict[str, str]:
+        shown = {}
+        for kind in ("image/png", "image/jpeg"):
+            size = len(data[kind]) if isinstance(data.get(kind), str) else 0
+            if size > min(MAX_PICTURE, self.pictures):
+                self.cut()
+            elif size:
+                self.pictures -= size
+                with contextlib.suppress(binascii.Error, ValueError):
+                    picture = base64.b64decode(data[kind], validate=False)
+                    shown[kind] = base64.b64encode(picture).decode()
+        if isinstance(data.get("text/html"), str):
+            shown["text/html"] = clean_html(self._text(data["text/html"]))
+        if isinstance(data.get("text/plain"), str):
+            shown["text/plain"] = self._text(data["text/plain"])
+        return shown

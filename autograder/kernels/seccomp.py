@@ -1,0 +1,119 @@
+"""The sandbox's filter of system calls.
+
+In: the tables below. Effect: the calling process, and all that it starts, can no longer use these
+system calls.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+
+from autograder.kernels.linux import CLONE_NEWUSER, PR_SET_SECCOMP, prctl
+
+SECCOMP_MODE_FILTER = 2
+SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO = 0x7FFF0000, 0x00050000
+MAP_SHARED, MAP_ANONYMOUS = 1, 32
+# operations of a BPF program: load a word of struct seccomp_data, jump if equal or at least, and, return
+LOAD, EQUAL, AT_LEAST, AND, RETURN = 0x20, 0x15, 0x35, 0x54, 0x06
+# offsets in struct seccomp_data
+NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16
+
+# by os.uname().machine: the AUDIT_ARCH of its system calls, and which column below holds their numbers
+ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
+# from here on, numbers on x86-64 are those of the x32 ABI
+X32_NUMBERS = 0x40000000
+# System calls that a kernel in the sandbox can't use: it gets ENOSYS, as if the system lacked them, so
+# libraries fall back on others. Nothing here is taken from Python, NumPy, PyTorch or Matplotlib.
+REFUSED_CALLS = {
+    # its flags lie in memory, which a filter can't read; libc then uses clone
+    "clone3": (435, 435),
+    # The view of the file system is fixed. Without a user namespace these need privileges that the
+    # kernel lacks; the filter is a second barrier.
+    "setns": (308, 268),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+    # keys belong to the user, so they could be passed on to the next kernel
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    # Memory that no process and no mount has: it can't be counted. Shared memory in /dev/shm can.
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
+    "shmget": (29, 194),
+    "semget": (64, 190),
+    "msgget": (68, 186),
+    "vmsplice": (278, 75),
+    "bpf": (321, 280),
+    "io_uring_setup": (425, 425),
+}
+# system call -> its numbers, which argument holds the flags, and the flags that are refused (EPERM)
+REFUSED_FLAGS = {
+    # In a user namespace of its own, a process has all privileges: it could mount further tmpfs.
+    "unshare": ((272, 97), 0, CLONE_NEWUSER),
+    "clone": ((56, 220), 0, CLONE_NEWUSER),
+    # It stays when the process that filled it has unmapped it, as long as another maps a page of it, so
+    # no process's figures show it. PyTorch and multiprocessing share files in /dev/shm instead.
+    "mmap": ((9, 222), 3, MAP_SHARED | MAP_ANONYMOUS),
+}
+
+
+class _Instruction(ctypes.Structure):
+    """struct sock_filter of linux/filter.h."""
+
+    _fields_ = (
+        ("code", ctypes.c_uint16),
+        ("if_true", ctypes.c_uint8),
+        ("if_false", ctypes.c_uint8),
+        ("value", ctypes.c_uint32),
+    )
+
+
+class _Program(ctypes.Structure):
+    """struct sock_fprog of linux/filter.h."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.POINTER(_Instruction)))
+
+
+def refuse_system_calls() -> None:
+    """Install the filter, for this process and all that it starts, for good; raises OSError.
+
+    A limit on user namespaces (/proc/sys/user/max_user_namespaces) would not do: it belongs to the user
+    namespace of the grader, and for a root grader that is the whole machine's. A filter is the same for
+    both kinds of grader.
+    """
+    machine = os.uname().machine
+    if machine not in ARCHITECTURES:
+        raise OSError(errno.ENOSYS, f"the sandbox does not know the system calls of {machine}")
+    architecture, column = ARCHITECTURES[machine]
+    no_such_call = (RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.ENOSYS)
+    program = [
+        (LOAD, 0, 0, ARCHITECTURE),
+        (EQUAL, 1, 0, architecture),
+        no_such_call,
+        (LOAD, 0, 0, NUMBER),
+        (AT_LEAST, 0, 1, X32_NUMBERS),
+        no_such_call,
+    ]
+    for numbers in REFUSED_CALLS.values():
+        program += [(EQUAL, 0, 1, numbers[column]), no_such_call]
+    for numbers, argument, flags in REFUSED_FLAGS.values():
+        program += [
+            (EQUAL, 0, 5, numbers[column]),
+            (LOAD, 0, 0, ARGUMENTS + 8 * argument),
+            (AND, 0, 0, flags),
+            (EQUAL, 0, 1, flags),
+            (RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EPERM),
+            (RETURN, 0, 0, SECCOMP_RET_ALLOW),
+        ]
+    program.append((RETURN, 0, 0, SECCOMP_RET_ALLOW))
+    instructions = (_Instruction * len(program))(*program)
+    own = _Program(len(program), instructions)
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(own))

@@ -1,0 +1,134 @@
+"""The two processes of a sandbox that are ours: its watcher, and its first process.
+
+A sandboxed kernel has this line of ancestors; each of them ends when the one before it ends:
+
+    fork server -> watcher -> first process of the PID namespace -> kernel (the student's code)
+
+The watcher is outside the PID namespace and counts memory. The first process is inside: when it ends,
+Linux kills every process of the namespace, also one that has left its session or that has cleared its
+own parent-death signal. The student's code can neither signal nor trace it.
+
+The kernel and its watcher talk over a pair of sockets, the `Handshake`: ipykernel binds its sockets in
+the folder CONNECTION, which the grader can see. So the kernel says when it has bound them (LISTENING),
+and runs no code before the watcher has made that folder read-only and says so (READ_ONLY).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import re
+import select
+import signal
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.kernels.mounts import SHARED_MEMORY, make_read_only
+from autograder.kernels.protocol import CONNECTION
+
+LOOK_SECONDS = 0.05
+LISTENING, READ_ONLY = b"l", b"r"
+FIRST = "1"
+# in /proc/PID/status, which needs no privileges to be read, unlike smaps
+PRIVATE_KILOBYTES = re.compile(rb"^(?:RssAnon|VmSwap):\s+(\d+) kB", re.MULTILINE)
+
+
+class Handshake:
+    """The kernel's end of the sockets between it and its watcher."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+
+    def finish(self) -> None:
+        """Say that all sockets are bound, and wait until their folder is read-only; ends this process
+        if there is no watcher any more."""
+        self._channel.send(LISTENING)
+        if self._channel.recv(1) != READ_ONLY:
+            os._exit(1)
+        self._channel.close()
+
+
+@dataclass(frozen=True)
+class Watcher:
+    """What the watcher needs to know.
+
+    first: the id of the namespace's first process; channel: the other end of the kernel's `Handshake`;
+    folder: the kernel's private folder; ended: a file descriptor to write the reason of its end to;
+    memory_bytes: what all processes and files of the sandbox may use together.
+    """
+
+    first: int
+    channel: socket.socket
+    folder: Path
+    ended: int
+    memory_bytes: int
+
+    def run(self) -> None:
+        """Watch until the sandbox has ended; end it when it uses too much memory."""
+        # interrupts go to the whole process group; `run_first` passes them on
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        first = os.pidfd_open(self.first)
+        waiting: list = [first, self.channel]
+        # memory counts from the moment when student's code can run
+        seconds = None
+        while True:
+            found = select.select(waiting, [], [], seconds)[0]
+            if first in found:
+                return
+            if self.channel in found:
+                waiting, seconds = [first], LOOK_SECONDS
+                if self.channel.recv(1) == LISTENING:
+                    make_read_only(self.folder / CONNECTION)
+                    self.channel.send(READ_ONLY)
+            elif seconds and memory_in_use() > self.memory_bytes:
+                os.write(self.ended, b"memory")
+                os.kill(self.first, signal.SIGKILL)
+                return
+
+
+def run_first(kernel: int, ended: int, cpu_seconds: int) -> None:
+    """The work of the namespace's first process: wait until the kernel ends.
+
+    kernel: its process id, and that of its process group; ended: as for `Watcher`; cpu_seconds: of
+    computing after which the system kills the kernel.
+    """
+
+    def interrupt(*_: object) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(kernel, signal.SIGINT)
+
+    signal.signal(signal.SIGINT, interrupt)
+    pid = None
+    # processes whose parents have ended become children of this one
+    while pid != kernel:
+        pid, status, used = os.wait4(-1, 0)
+    # the system counts by ticks, so on a busy machine it may end a process early
+    if os.WIFSIGNALED(status) and used.ru_utime + used.ru_stime > 0.5 * cpu_seconds:
+        os.write(ended, b"time")
+
+
+def memory_in_use() -> int:
+    """Bytes in memory of all processes in the sandbox and of its one tmpfs.
+
+    Memory that is in neither can't be had: see seccomp.REFUSED_CALLS.
+    """
+    names = filter(str.isdigit, os.listdir("/proc"))  # noqa: PTH208 - twenty times a second
+    written = os.statvfs(SHARED_MEMORY)
+    files = (written.f_blocks - written.f_bfree) * written.f_frsize
+    return files + sum(_private_memory(Path("/proc", name)) for name in names if name != FIRST)
+
+
+def _private_memory(process: Path) -> int:
+    """Bytes that a process has in memory or swap and that no file and no tmpfs holds."""
+    # it or any of its threads may end at any time
+    with contextlib.suppress(OSError):
+        # a process whose first thread has ended shows nothing itself, but its other threads do
+        for shown in itertools.chain([process], process.glob("task/*")):
+            found = []
+            with contextlib.suppress(OSError):
+                found = PRIVATE_KILOBYTES.findall((shown / "status").read_bytes())
+            if found:
+                return 1024 * sum(map(int, found))
+    return 0

@@ -1,0 +1,181 @@
+"""What a student reads below a check: `Checks.run_cell`, and the runtime loaded from its packed text."""
+
+import json
+import subprocess
+import sys
+import zlib
+
+import pytest
+
+from autograder import embedding
+from autograder.runtime import MODULES
+from autograder.runtime.compare import Expected
+from autograder.runtime.draw import Draw
+from autograder.runtime.mistakes import fingerprint
+from autograder.runtime.notebook import AutotestFailure, Checks, ToldMistake
+from autograder.runtime.plain_data import encode, pack
+from tests.conftest import plain
+
+HALVED = ToldMistake("double", "values", "The result is half.", "Which factor?", 'chapter 1, "A"')
+SHIFTED = ToldMistake("shift", "shifted", "One too many.", "Where does it begin?", "")
+SECTIONS = {"values": 'chapter 2, "B"', "shifted": 'chapter 2, "C"'}
+
+
+def drawn(grade_id):
+    """The integer that the cell below draws."""
+    return Draw(zlib.crc32(grade_id.encode())).integer(1, 99)
+
+
+def check(expression, value, points=1, **mistakes):
+    """A check line as the build writes it."""
+    prints = {name: fingerprint(plain(wrong)) for name, wrong in mistakes.items()}
+    answer = {"value": encode(value), "parameters": [], "mistakes": prints}
+    assert Expected.read(answer).value == plain(value)
+    return f"check({expression!r}, points={points:g}, answer={pack(answer)!r})"
+
+
+def values_cell():
+    """A cell with two lines, on both of which the mistake `halved` shows."""
+    n = drawn("values")
+    return "\n".join(
+        [
+            "%%autotest values",
+            "n = draw.integer(1, 99)",
+            check("double(n)", 2.0 * n, points=1.5, halved=0.5 * n),
+            check("[double(n), n]", [2.0 * n, n], halved=[0.5 * n, n]),
+        ]
+    )
+
+
+@pytest.fixture
+def checks():
+    return Checks({"halved": HALVED, "shifted": SHIFTED}, SECTIONS)
+
+
+@pytest.fixture
+def run(checks, capsys):
+    """A function that runs a cell and returns the printed lines, and the failure's message or None."""
+
+    def run(grade_id, source, **names):
+        failure = None
+        try:
+            checks.run_cell(grade_id, source, names)
+        except AutotestFailure as error:
+            failure = str(error)
+        said = capsys.readouterr()
+        assert said.err == ""
+        return said.out.splitlines(), failure
+
+    return run
+
+
+def test_a_right_cell_shows_a_tick_and_the_points_of_every_line(run):
+    lines, failure = run("values", values_cell(), double=lambda x: 2.0 * x)
+    assert failure is None
+    assert lines == ["✓ 1.5/1.5 points   double(n)", "✓ 1/1 points   [double(n), n]"]
+
+
+def test_a_recognised_mistake_is_explained_once_and_says_what_to_read(run, checks):
+    n = drawn("values")
+    lines, failure = run("values", values_cell(), double=lambda x: 0.5 * x)
+    assert failure == "Not yet: 0 of 2.5 points in this cell."
+    assert lines[0] == "✗ 0/1.5 points   double(n)"
+    assert lines[1] == f"    expected {2.0 * n!r}, got {0.5 * n!r}"
+    assert lines[2:4] == ["    Recognised: halved. The result is half.", "    Hint: Which factor?"]
+    assert lines[4] == "✗ 0/1 points   [double(n), n]"
+    assert lines[5] == f"    in part 1 of 2: expected {2.0 * n!r}, got {0.5 * n!r}"
+    assert lines[6:] == ['Read again: chapter 1, "A"']
+    assert checks.recognised == {"values": "halved"}
+
+
+def test_an_unknown_mistake_says_what_the_cells_section_is(run, checks):
+    lines, failure = run("values", values_cell(), double=lambda x: 2.0 * x if x == 0 else 7.0 * x)
+    assert failure == "Not yet: 0 of 2.5 points in this cell."
+    assert not [line for line in lines if "Recognised" in line]
+    assert lines[-1] == 'Read again: chapter 2, "B"'
+    assert checks.recognised == {}
+
+
+def test_points_of_lines_that_pass_are_counted(run):
+    calls = []
+
+    def sometimes(x):
+        calls.append(x)
+        return 2.0 * x if len(calls) == 1 else None
+
+    lines, failure = run("values", values_cell(), double=sometimes)
+    assert failure == "Not yet: 1.5 of 2.5 points in this cell."
+    assert [line[0] for line in lines if line[0] in "✓✗"] == ["✓", "✗"]
+    assert lines[2] == f"    in part 1 of 2: expected {2 * drawn('values')}, got None"
+
+
+def test_an_answer_that_nobody_has_begun_is_told_by_its_own_words_alone(run):
+    def stub(x):
+        raise NotImplementedError("To do: put your code in place of this line.")
+
+    assert run("values", values_cell(), double=stub) == (
+        [],
+        "To do: put your code in place of this line.",
+    )
+
+
+def test_an_error_is_shown_without_a_traceback(run):
+    lines, failure = run("values", values_cell())
+    assert failure == "Not yet: 0 of 2.5 points in this cell."
+    assert lines[1] == "    your code raised NameError: name 'double' is not defined"
+    assert not [line for line in lines if "Traceback" in line]
+    assert AutotestFailure("x")._render_traceback_() == ["x"]
+
+
+def test_what_was_recognised_is_forgotten_when_the_cell_is_run_again(run, checks):
+    run("values", values_cell(), double=lambda x: 0.5 * x)
+    assert checks.recognised == {"values": "halved"}
+    run("values", values_cell(), double=lambda x: 7.0 * x)
+    assert checks.recognised == {}
+    run("values", values_cell(), double=lambda x: 0.5 * x)
+    run("values", values_cell(), double=lambda x: 2.0 * x)
+    assert checks.recognised == {}
+
+
+def test_a_mistake_of_another_cell_is_named_only_while_it_is_recognised_there(run):
+    n = drawn("shifted")
+    source = "\n".join(
+        ["n = draw.integer(1, 99)", check("shift(double(n))", 2.0 * n + 1, halved=0.5 * n + 1)]
+    )
+    halved = {"double": lambda x: 0.5 * x, "shift": lambda x: x + 1}
+    lines, _ = run("shifted", source, **halved)
+    assert not [line for line in lines if "Recognised" in line]
+    run("values", values_cell(), **halved)
+    lines, _ = run("shifted", source, **halved)
+    assert lines[2] == "    Recognised: halved. The result is half."
+    # `double` stands in the expression, so that its hint is given
+    assert lines[3] == "    Hint: Which factor?"
+    assert lines[-1] == 'Read again: chapter 1, "A"'
+
+
+def test_output_to_stderr_goes_where_the_marks_go(run):
+    def noisy(x):
+        print("hm", file=sys.stderr)
+        return 2.0 * x
+
+    lines, failure = run("values", values_cell(), double=noisy)
+    assert failure is None and lines[0] == "hm"
+
+
+def test_the_packed_runtime_runs_without_the_package(tmp_path):
+    """The embedded text is complete: only numpy, torch and the standard library are imported."""
+    assert list(embedding.sources()) == list(MODULES)
+    program = (
+        f"{embedding.LOADER}\nnotebook = load_checks({embedding.packed_sources()!r})\n"
+        "import json, sys\n"
+        f"checks = notebook.Checks({{}}, {{}})\n"
+        f"checks.run_cell('values', {values_cell()!r}, {{'double': lambda x: 2.0 * x}})\n"
+        "print(json.dumps(sorted(name for name in sys.modules if name.startswith('autograder'))))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", program], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    *lines, modules = done.stdout.splitlines()
+    assert lines == ["✓ 1.5/1.5 points   double(n)", "✓ 1/1 points   [double(n), n]"]
+    assert json.loads(modules) == []
