@@ -113,7 +113,8 @@ def _read(path: Path) -> NotebookNode | None:
     """A notebook, or None for a file that isn't one."""
     try:
         return nbformat.read(path, as_version=4)
-    except (OSError, ValueError, nbformat.ValidationError):
+    # nbformat raises AttributeError for JSON that is no object
+    except (OSError, ValueError, AttributeError, nbformat.ValidationError):
         return None
 
 
