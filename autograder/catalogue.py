@@ -79,6 +79,12 @@ def sections(exercise: Exercise) -> dict[str, str]:
 
 def definitions(source: str) -> dict[str, tuple[int, int]]:
     """Top-level functions and classes of a program: name -> (first line, last line), from 1."""
+    return dict(_spans(source))
+
+
+# a catalogue asks for the same few programs hundreds of times
+@functools.lru_cache(maxsize=128)
+def _spans(source: str) -> dict[str, tuple[int, int]]:
     spans = {}
     for node in ast.parse(source).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -147,11 +153,16 @@ def with_answers(program: str, answers: dict[str, str]) -> str:
 
 def depends_on(program: str, name: str) -> set[str]:
     """The answers of a program that use an answer, directly or through others, itself included."""
-    uses = {answer: names_in(definition_source(program, answer)) for answer in definitions(program)}
     found = {name}
-    while more := {answer for answer, names in uses.items() if names & found} - found:
+    while more := {answer for answer, names in _uses(program).items() if names & found} - found:
         found |= more
     return found
+
+
+@functools.lru_cache(maxsize=128)
+def _uses(program: str) -> dict[str, set[str]]:
+    """The names that each answer of a program uses."""
+    return {answer: names_in(definition_source(program, answer)) for answer in _spans(program)}
 
 
 def names_in(source: str) -> set[str]:

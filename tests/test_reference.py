@@ -15,6 +15,7 @@ from tests.conftest import COURSE
 EXERCISE = COURSE.exercise("ch1_additive_attention")
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_mistakes_that_are_skipped_would_have_given_the_right_value():
     """`expected_cell` leaves out mistakes of answers that a line doesn't use; here all are evaluated."""
