@@ -22,45 +22,62 @@ from pathlib import Path
 import nbformat
 from nbgrader.api import Gradebook
 
-from autograder.audit.run import left_running
-from autograder.audit.sample_class import reference_answers, solved
-from autograder.catalogue import ROOT
-from autograder.grade.grade_class import Course
+from autograder.audit.leftovers import left_running
+from autograder.course import PACKAGE_ROOT, Course
+from autograder.exercises import reference_answers, solved
+from autograder.grade.grade_class import students
+from autograder.grade.gradebook import autograded_notebook, register, stored_result
 from benchmarks.record import save
 
 EXERCISE = "ch1_additive_attention"
 STUDENTS = 12
-RUN = (
-    "import sys; from pathlib import Path; from autograder.grade.grade_class import Course, grade_class\n"
-    f"if __name__ == '__main__': grade_class(Course(home=Path(sys.argv[1])), ['{EXERCISE}'])"
-)
+RUN = f"""
+import sys
+from pathlib import Path
+from autograder.course import Course
+from autograder.grade.grade_class import grade_class
+if __name__ == "__main__":
+    course = Course(Path(sys.argv[1]), class_folder=Path(sys.argv[2]))
+    grade_class(course, [course.exercise("{EXERCISE}")])
+"""
 
 
-def start(home: Path, script: Path) -> subprocess.Popen:
+def start(course: Course, script: Path) -> subprocess.Popen:
     """Grade what is not graded, in a process of its own."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, str(script), str(home)]
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE_ROOT)}
+    command = [sys.executable, str(script), str(course.root), str(course.home)]
     return subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
 
 
 def hand_in(course: Course, number: int) -> None:
     """Lay a submission; every third one lacks its last answer. A new one differs from the last."""
-    answers = reference_answers(EXERCISE)
+    exercise = course.exercise(EXERCISE)
+    answers = reference_answers(exercise)
     if number % 3 == 0:
         answers.popitem()
-    path = course.folder("submitted", f"s{number:02}", EXERCISE) / f"{EXERCISE}.ipynb"
+    path = course.submitted / f"s{number:02}" / EXERCISE / f"{EXERCISE}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = nbformat.writes(solved(EXERCISE, answers)) + " " * random.randrange(1_000_000)
+    text = nbformat.writes(solved(exercise, answers)) + " " * random.randrange(1_000_000)
     path.write_text(text, encoding="utf-8")
 
 
 def workers_running() -> list[bytes]:
-    """Processes of a crew, whose coordinator is gone; no other crew may run meanwhile."""
+    """Workers whose coordinator is gone; no other worker pool may run meanwhile."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             found.append(path.read_bytes())
     return [line for line in found if b"autograder.grade.worker_pool" in line]
+
+
+def scores(course: Course) -> dict[str, float]:
+    """The recorded scores, by student; a student without a result is left out."""
+    found = {}
+    for student in students(course, course.exercise(EXERCISE)):
+        result = stored_result(course, student, EXERCISE)
+        if result is not None and autograded_notebook(course, student, EXERCISE).exists():
+            found[student] = result.score
+    return found
 
 
 def look(course: Course) -> tuple[int, list[str]]:
@@ -74,9 +91,9 @@ def look(course: Course) -> tuple[int, list[str]]:
         recorded = {s.student.id: s.score for s in submissions}
         if len(recorded) != len(submissions):
             wrong.append("a grade is there twice")
-    graded = [s for s in course.students(EXERCISE) if course.graded_notebook(s, EXERCISE).exists()]
-    for student in graded:
-        if recorded.get(student) != course.result(student, EXERCISE)["score"]:
+    graded = scores(course)
+    for student, score in graded.items():
+        if recorded.get(student) != score:
             wrong.append(f"{student} has {recorded.get(student)}")
     return len(graded), wrong
 
@@ -88,22 +105,23 @@ def main() -> None:
     arguments = parser.parse_args()
     random.seed(0)
     with tempfile.TemporaryDirectory() as folder:
-        course = Course(home=Path(folder) / "home")
+        course = Course(Course.find().root, class_folder=Path(folder) / "class")
+        course.home.mkdir()
         script = Path(folder, "run.py")
         script.write_text(RUN)
-        course.prepare(EXERCISE)
+        register(course, course.exercise(EXERCISE))
         for number in range(STUDENTS):
             hand_in(course, number)
         begun = time.perf_counter()
-        start(course.home, script).wait()
+        start(course, script).wait()
         whole = time.perf_counter() - begun
-        right = {s: course.result(s, EXERCISE)["score"] for s in course.students(EXERCISE)}
+        right = scores(course)
         found, moments, survived, finished = [], [], 0, 0
         for _ in range(arguments.kills):
             for number in range(STUDENTS):
                 if random.random() < 0.5:
                     hand_in(course, number)
-            process = start(course.home, script)
+            process = start(course, script)
             moments.append(random.uniform(0.1, 1.0) * whole)
             try:
                 process.wait(moments[-1])
@@ -119,9 +137,9 @@ def main() -> None:
             survived += len(left_running()) + len(workers_running())
             count, wrong = look(course)
             found += wrong + ([] if count == STUDENTS else [f"{STUDENTS - count} grades lost"])
-        start(course.home, script).wait()
+        start(course, script).wait()
         _, wrong = look(course)
-        last = {s: course.result(s, EXERCISE)["score"] for s in course.students(EXERCISE)}
+        last = scores(course)
     save(
         __file__,
         {

@@ -24,18 +24,20 @@ from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde
 from nbgrader.coursedir import CourseDirectory
 
-from autograder.grade.examine import StudentKernel, examined
-from autograder.grade.grade_class import Course, Means, grade_class
+from autograder.course import Course
+from autograder.grade.examine import StudentKernel
+from autograder.grade.grade_class import Grader, WorkerOptions, grade_class, students
+from autograder.grade.gradebook import Recorder, register
 from autograder.kernels import sandbox
 from benchmarks.record import save
-from benchmarks.sealing import EXERCISE, honest_submissions
+from benchmarks.sealing import EXERCISE, STOCK_START, honest_submissions
 
 
 def hand_in(course: Course, count: int) -> None:
     """Lay honest submissions into a class: the reference and alternatives in turn."""
-    texts = honest_submissions()
+    texts = honest_submissions(course.exercise(EXERCISE))
     for number in range(count):
-        path = course.folder("submitted", f"s{number:04}", EXERCISE) / f"{EXERCISE}.ipynb"
+        path = course.submitted / f"s{number:04}" / EXERCISE / f"{EXERCISE}.ipynb"
         path.parent.mkdir(parents=True)
         path.write_text(texts[number % len(texts)], encoding="utf-8")
 
@@ -50,12 +52,11 @@ def scores(course: Course) -> list[float]:
 def stock(course: Course) -> None:
     """Grade the class with nbgrader's own preprocessors."""
     config = course.config.copy()
-    del config["Autograde"]
     config.CourseDirectory.assignment_id = EXERCISE
     converter = Autograde(coursedir=CourseDirectory(config=config), config=config)
     converter.force = True
     converter.log.setLevel(logging.CRITICAL)
-    converter.start()
+    STOCK_START(converter)
 
 
 def machine_seconds() -> float:
@@ -79,17 +80,18 @@ def where_time_goes(course: Course, count: int) -> dict[str, float]:
 
         return run
 
-    students = course.students(EXERCISE)[:count]
-    paper = course.paper(EXERCISE)
-    course.grade(students[0], EXERCISE)
+    exercise = course.exercise(EXERCISE)
+    some = students(course, exercise)[:count]
+    grader = Grader(course)
+    grader.grade(some[0], exercise)
     plain = {name: getattr(StudentKernel, name) for name in ("__enter__", "__exit__")}
     begun = time.perf_counter()
     try:
         StudentKernel.__enter__ = timed(plain["__enter__"], "kernel start")
         StudentKernel.__exit__ = timed(plain["__exit__"], "kernel end")
-        for student in students:
-            notebook = examined(paper, course.submission(student, EXERCISE), course.limits)
-            timed(course.record, "recording")(student, EXERCISE, notebook)
+        with Recorder(course) as recorder:
+            for student in some:
+                timed(recorder.record, "recording")(grader.grade(student, exercise))
     finally:
         for name, function in plain.items():
             setattr(StudentKernel, name, function)
@@ -110,21 +112,25 @@ def main() -> None:
         tempfile.TemporaryDirectory() as folder,
         LocalCluster(n_workers=cores, threads_per_worker=1, **options) as cluster,
     ):
-        course = Course(home=Path(folder))
+        course = Course(Course.find().root, class_folder=Path(folder))
+        exercise = course.exercise(EXERCISE)
         begun = time.perf_counter()
-        course.prepare(EXERCISE)
+        register(course, exercise)
+        Grader(course).key(exercise)
         once = time.perf_counter() - begun
         hand_in(course, arguments.submissions)
 
-        def ours(means: Means) -> None:
-            shutil.rmtree(course.home / "autograded", ignore_errors=True)
-            grade_class(course, [EXERCISE], means=means)
+        def ours(options: WorkerOptions) -> None:
+            shutil.rmtree(course.autograded, ignore_errors=True)
+            grade_class(course, [exercise], options=options)
 
         kinds: dict[str, Callable] = {
             "stock": lambda: stock(course),
-            "1 worker": lambda: ours(Means(workers=1)),
-            f"{cores} workers": lambda: ours(Means(workers=cores)),
-            f"Dask, {cores} workers": lambda: ours(Means(scheduler=cluster.scheduler_address)),
+            "1 worker": lambda: ours(WorkerOptions(workers=1)),
+            f"{cores} workers": lambda: ours(WorkerOptions(workers=cores)),
+            f"Dask, {cores} workers": lambda: ours(
+                WorkerOptions(scheduler=cluster.scheduler_address)
+            ),
         }
         seconds: dict[str, list[float]] = {name: [] for name in kinds}
         processor: dict[str, list[float]] = {name: [] for name in kinds}

@@ -11,9 +11,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from nbformat import NotebookNode
-
-from autograder.grade.grade_class import Course, grade_class
+from autograder.course import Course
+from autograder.grade.grade_class import Grader, WorkerOptions, handed_in
+from autograder.grade.gradebook import Recorder, register
 from benchmarks.grading import hand_in, machine_seconds
 from benchmarks.record import save
 from benchmarks.sealing import EXERCISE
@@ -27,34 +27,28 @@ def own_megabytes() -> float:
     return pages * resource.getpagesize() / 1e6
 
 
-class WatchedCourse(Course):
-    """A course that notes the time, the machine's processor time and its own memory at each record."""
-
-    def __init__(self, home: Path) -> None:
-        super().__init__(home=home)
-        self.notes: list[tuple[float, float, float, float]] = []
-
-    def record(self, student: str, exercise: str, graded: NotebookNode) -> None:
-        """Record, then note."""
-        super().record(student, exercise, graded)
-        self.notes.append(
-            (time.perf_counter(), machine_seconds(), time.process_time(), own_megabytes())
-        )
-
-
 def main() -> None:
     """Grade the class; compare its last part with its first."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--submissions", type=int, default=2000)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        course = WatchedCourse(Path(folder))
-        course.prepare(EXERCISE)
+        course = Course(Course.find().root, class_folder=Path(folder))
+        exercise = course.exercise(EXERCISE)
+        register(course, exercise)
         hand_in(course, arguments.submissions)
+        grader = Grader(course)
+        notes, full = [], True
         begun = time.perf_counter()
-        results = grade_class(course, [EXERCISE])
+        # what grade_class does, with a note after each record
+        with Recorder(course) as recorder:
+            work = handed_in(course, [exercise])
+            for graded in grader.examine(work, WorkerOptions(), "Grading"):
+                recorder.record(graded)
+                full = full and graded.result.score == graded.result.points
+                now = time.perf_counter(), machine_seconds(), time.process_time()
+                notes.append((*now, own_megabytes()))
         whole = time.perf_counter() - begun
-        notes = course.notes
     first = [b - a for a, b in zip(notes[0], notes[PART], strict=True)]
     last = [b - a for a, b in zip(notes[-PART - 1], notes[-1], strict=True)]
     names = ("seconds", "processor_seconds_of_the_machine", "processor_seconds_of_the_grader")
@@ -63,7 +57,7 @@ def main() -> None:
         {
             "submissions": arguments.submissions,
             "seconds": whole,
-            "all_at_full_marks": all(r["score"] == r["points"] for r in results),
+            "all_at_full_marks": full,
             "part": PART,
             **{
                 f"{name}_per_submission": {"first": a / PART, "last": b / PART, "ratio": b / a}

@@ -9,53 +9,69 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder.audit import run
-from autograder.audit.attacks import ATTACKS, FORBIDDING, SCRIPTS, attacks
-from autograder.audit.sample_class import reference_answers, solved
-from autograder.grade.grade_class import Course
-from autograder.grade.sanitize import clean_markdown
+from autograder.audit import cases
+from autograder.audit.attacks import ATTACKS, FORBIDDING, SCRIPTS, attack_by_code
+from autograder.audit.examiner import AuditedClass
+from autograder.course import Course
+from autograder.display.cleaning import clean_markdown
+from autograder.exercises import reference_answers, solved
+from autograder.grade.feedback import FeedbackWriter, feedback_page
+from autograder.grade.grade_class import Grader
+from autograder.grade.gradebook import Recorder, register
 from autograder.kernels import forkserver
 from autograder.kernels.student_kernel import StudentKernel
+from autograder.settings import Settings
+from tests.conftest import COURSE
 
 pytestmark = pytest.mark.xdist_group("attacks")
 # every attack runs here on one exercise, some on one with modules; `audit` runs all on all
-EXERCISE, MODULES = FORBIDDING, "ch1_additive_attention"
-ON_MODULES = [a.name for a in attacks(MODULES) if a.kind in ("idle answers", "tests' own names")]
+EXERCISE, MODULES = COURSE.exercise(FORBIDDING), COURSE.exercise("ch1_additive_attention")
+ON_MODULES = ("idle answers", "tests' own names", "runtime")
+CASES = [
+    *cases.attack_cases(EXERCISE),
+    *(case for case in cases.attack_cases(MODULES) if ATTACKS[case.name].kind in ON_MODULES),
+]
 
 
 @pytest.fixture(scope="module")
-def graded():
-    cases = run.attack_cases(EXERCISE)
-    cases += [case for case in run.attack_cases(MODULES) if case.name in ON_MODULES]
-    return {(case.exercise, case.name): case for case in run.grade_cases(cases)}
+def audited(tmp_path_factory):
+    """A class to which every attack and an honest student have handed in."""
+    with AuditedClass(COURSE.root, tmp_path_factory.mktemp("attacks"), CASES) as audited:
+        yield audited
+        assert audited.later_harm() == []
 
 
-CASES = [(EXERCISE, a.name) for a in attacks(EXERCISE)] + [(MODULES, n) for n in ON_MODULES]
-
-
-@pytest.mark.parametrize("case", CASES, ids=" ".join)
-def test_no_attack_earns_a_point_or_does_harm(graded, case):
-    found = graded[case]
-    assert found.harm == []
-    assert found.result["score"] == 0 or ATTACKS[found.name].may_gain
-    assert found.result["points"] > 0
-
-
-@pytest.mark.parametrize(
-    "name", [a.name for a in ATTACKS.values() if a.kind == "forbidden functions"]
-)
-def test_ready_made_attention_is_seen_unless_it_is_listed_as_unseen(graded, name):
-    lines = [ln for cell in graded[EXERCISE, name].result["cells"].values() for ln in cell]
-    seen = any(line["verdict"] == "forbidden" for line in lines)
-    assert seen != bool(ATTACKS[name].undetected)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.exercise} {case.name}")
+def test_no_attack_earns_a_point_or_does_harm(audited, case):
+    found, attack = audited.grade(case), ATTACKS[case.name]
+    assert found.harm == ()
+    assert found.result.score == 0 or attack.may_gain
+    assert found.result.points > 0
+    if attack.kind == "forbidden functions":
+        seen = any(line.verdict == "forbidden" for _, line in found.result.lines())
+        assert seen != bool(attack.undetected), "ready-made attention is seen, or listed as unseen"
 
 
 def test_the_catalogue_is_broad_and_what_may_gain_says_what():
     kinds = [attack.kind for attack in ATTACKS.values()]
     assert len(kinds) >= 45
     assert kinds.count("forbidden functions") >= 12
-    assert sum(bool(attack.without_room) for attack in ATTACKS.values()) <= 3
+    assert sum(bool(attack.without_sandbox) for attack in ATTACKS.values()) <= 3
     assert sum(bool(attack.undetected) for attack in ATTACKS.values()) <= 4
+
+
+def test_an_attack_whose_code_raises_is_not_taken_for_a_proof(monkeypatch, tmp_path):
+    made = {
+        "in its cell": "undefined_name.serve = None",
+        "in its answers": "def lie(*_, **__):\n    return undefined_name",
+    }
+    for name, code in made.items():
+        monkeypatch.setitem(ATTACKS, name, attack_by_code("broken", name, code))
+    broken = [cases.Case(EXERCISE, "attack", name) for name in made]
+    with AuditedClass(COURSE.root, tmp_path, broken) as audited:
+        for case in broken:
+            (harm,) = audited.grade(case).harm
+            assert "was not tried" in harm and "undefined_name" in harm
 
 
 # What readers of the feedback get ---------------------------------------------------------------
@@ -92,32 +108,36 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
-    course = Course(home=tmp_path_factory.mktemp("course"))
-    course.prepare(EXERCISE)
+    course = Course(COURSE.root, class_folder=tmp_path_factory.mktemp("course"))
+    register(course, EXERCISE)
     return course
+
+
+def submission_folder(course, student):
+    folder = course.submitted / student / EXERCISE.name
+    folder.mkdir(parents=True)
+    return folder
 
 
 def page_of(course, student):
     start = time.monotonic()
-    course.grade(student, EXERCISE)
-    page = course.write_feedback(student, EXERCISE)
+    with Recorder(course) as recorder:
+        recorder.record(Grader(course).grade(student, EXERCISE))
+    FeedbackWriter(course).write(student, EXERCISE.name)
+    page = feedback_page(course, student, EXERCISE.name)
     return page.read_text(encoding="utf-8"), time.monotonic() - start
 
 
 def attacked(course, name):
     student = "".join(c for c in name if c.isalnum())
-    folder = course.folder("submitted", student, EXERCISE)
-    folder.mkdir(parents=True)
-    ATTACKS[name].make(EXERCISE, folder)
+    ATTACKS[name].make(EXERCISE, submission_folder(course, student))
     return page_of(course, student)
 
 
 @pytest.fixture(scope="module")
 def plain_page(course):
-    folder = course.folder("submitted", "plain", EXERCISE)
-    folder.mkdir(parents=True)
     notebook = solved(EXERCISE, reference_answers(EXERCISE))
-    nbformat.write(notebook, folder / f"{EXERCISE}.ipynb")
+    nbformat.write(notebook, submission_folder(course, "plain") / f"{EXERCISE.name}.ipynb")
     return page_of(course, "plain")[0]
 
 
@@ -153,7 +173,7 @@ def test_a_feedback_page_shows_under_its_policy_and_what_would_act_does_not(
     assert page.evaluate("getComputedStyle(document.body).fontSize") == "14px"
     path.write_text(plain_page.replace("</body>", acts + "</body>"), encoding="utf-8")
     page.goto(path.as_uri())
-    assert page.title() == EXERCISE
+    assert page.title() == EXERCISE.name
     assert len(told) >= 3 and all("Content Security Policy" in text for text in told)
 
 
@@ -214,7 +234,7 @@ def test_the_instructors_environment_is_not_there(monkeypatch, fresh_server):
     code = (
         "import os\nfor p in ('self', os.getppid()):\n    print(open(f'/proc/{p}/environ').read())"
     )
-    with StudentKernel() as kernel:
+    with StudentKernel(Settings()) as kernel:
         text = printed(kernel, code + "\nprint(os.environ)")
     assert "PATH=" in text
     assert "do-not-tell" not in text
@@ -236,7 +256,7 @@ def test_what_a_kernel_has_started_ends_with_it():
         "[sys.executable, '-c', 'import time; time.sleep(600)'], start_new_session=True)\n"
         "print(process.pid)"
     )
-    with StudentKernel() as kernel:
+    with StudentKernel(Settings()) as kernel:
         pid = int(printed(kernel, code))
         assert Path(f"/proc/{pid}").exists()
     assert gone(pid)
@@ -244,12 +264,12 @@ def test_what_a_kernel_has_started_ends_with_it():
 
 @pytest.mark.skipif(not forkserver.available(), reason="kernels are forked on Linux alone")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
-def test_a_warm_process_that_was_killed_or_stopped_is_replaced(monkeypatch, number):
+def test_a_fork_server_that_was_killed_or_stopped_is_replaced(monkeypatch, number):
     monkeypatch.setattr(forkserver, "REPLY_SECONDS", 2)
-    with StudentKernel() as kernel:
+    with StudentKernel(Settings()) as kernel:
         pid = int(printed(kernel, "import os\nprint(os.getppid())"))
         kernel.run(f"os.kill({pid}, {int(number)})", 5)
-    with StudentKernel() as kernel:
+    with StudentKernel(Settings()) as kernel:
         assert printed(kernel, "print(1 + 1)") == "2\n"
     assert gone(pid)
     assert os.getpid() != pid

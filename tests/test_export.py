@@ -1,19 +1,25 @@
 """Exported grades: the right ones, for the right people, in cells that are no formulas."""
 
 import csv
+import dataclasses
+import datetime
 import re
 from pathlib import Path
 
 import pytest
 from nbgrader.api import Gradebook
+from nbgrader.plugins import CsvExportPlugin
 
 from autograder.__main__ import main
-from autograder.build.generate import nbgrader_config
+from autograder.course import Course, Exercise
 from autograder.errors import ExportError, GradebookError, OutputError
 from autograder.lms import export, import_zip
-from autograder.lms.export import safe
+from autograder.tables import safe
+from tests.conftest import COURSE
 
 FIRST, SECOND = "ch1_additive_attention", "ch2_scaled_dot_product"
+EXERCISES = [COURSE.exercise(FIRST), COURSE.exercise(SECOND)]
+HANDED_IN = datetime.datetime(2027, 3, 1, 21, 14)
 POINTS = {FIRST: 32, SECOND: 44}
 # id: first name, last name, e-mail address, number in Canvas
 STUDENTS = {
@@ -24,37 +30,35 @@ STUDENTS = {
     "s5": ("é 名", "новый\nline", "s5@example.org", ""),
 }
 SCORES = {("s1", FIRST): 30.5, ("s1", SECOND): 44, ("s2", FIRST): 7, ("s5", SECOND): 0.25}
-PENALTY = {("s1", FIRST): 10.25}
+# the second is more than the score
+PENALTY = {("s1", FIRST): 10.25, ("s5", SECOND): 1}
 
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
     """A course whose gradebook holds STUDENTS and SCORES; who has none has handed in nothing."""
-    nbgrader_config()  # puts alembic, which nbgrader calls, on the path
-    home = tmp_path_factory.mktemp("course")
-    with Gradebook(f"sqlite:///{home}/gradebook.db") as book:
+    made = Course(COURSE.root, class_folder=tmp_path_factory.mktemp("course"))
+    # reading db_url puts alembic, which nbgrader calls, on the path
+    with Gradebook(made.db_url) as book:
+        book.add_assignment("of another course")
         for exercise, points in POINTS.items():
-            book.add_assignment(exercise)
+            book.add_assignment(exercise, duedate=HANDED_IN if exercise == FIRST else None)
             book.add_notebook(exercise, exercise)
             book.add_grade_cell("all", exercise, exercise, max_score=points, cell_type="code")
         for student, (first, last, email, number) in STUDENTS.items():
             named = {"first_name": first, "last_name": last, "email": email}
             book.add_student(student, **named, lms_user_id=number or None)
         for (student, exercise), score in SCORES.items():
-            book.add_submission(exercise, student)
+            book.add_submission(exercise, student, timestamp=HANDED_IN)
             book.find_grade("all", exercise, exercise, student).auto_score = score
             notebook = book.find_submission_notebook(exercise, exercise, student)
             notebook.late_submission_penalty = PENALTY.get((student, exercise), 0)
         book.db.commit()
-    return home
-
-
-def url(home):
-    return f"sqlite:///{home}/gradebook.db"
+    return made
 
 
 def score(student, exercise):
-    return SCORES.get((student, exercise), 0) - PENALTY.get((student, exercise), 0)
+    return max(0, SCORES.get((student, exercise), 0) - PENALTY.get((student, exercise), 0))
 
 
 def rows(path):
@@ -64,7 +68,7 @@ def rows(path):
 
 def written(course, tmp_path, form, **options):
     output = tmp_path / "out" / "grades.csv"
-    told = export.write(course, url(course), [FIRST, SECOND], form, output, **options)
+    told = export.write(course, EXERCISES, form, output, **options)
     head, *body = rows(output)
     assert {len(row) for row in body} == {len(head)}
     for cell in (cell for row in body for cell in row):
@@ -132,6 +136,37 @@ def test_nbgraders_export_with_names_that_hold_commas_and_quotes(course, tmp_pat
         assert float(row["max_score"]) == POINTS[exercise]
 
 
+def test_nbgraders_own_exporter_says_the_same(course, tmp_path):
+    """nbgrader quotes nothing, so the names of its oracle's students hold no commas."""
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    source = Path(course.db_url.removeprefix("sqlite:///"))
+    (plain / "gradebook.db").write_bytes(source.read_bytes())
+    copy = Course(COURSE.root, class_folder=plain)
+    with Gradebook(copy.db_url) as book:
+        for student in book.students:
+            student.first_name, student.last_name, student.email = "A", None, f"{student.id}@x"
+        book.db.commit()
+        oracle = CsvExportPlugin(to=str(tmp_path / "oracle.csv"), assignment=[FIRST, SECOND])
+        oracle.export(book)
+    export.write(copy, EXERCISES, "nbgrader", tmp_path / "own.csv")
+    head, *wanted = rows(tmp_path / "oracle.csv")
+    own_head, *own = rows(tmp_path / "own.csv")
+    assert own_head == head and len(own) == len(STUDENTS) * len(POINTS)
+    numbers = head.index("raw_score")
+    values = lambda body: sorted([*row[:numbers], *map(float, row[numbers:])] for row in body)
+    assert values(own) == values(wanted)
+
+
+def test_columns_stand_in_the_order_of_the_chapters(course):
+    grades = export.grades(course, EXERCISES[:1])
+    later = [dataclasses.replace(grade, exercise="ch10_later") for grade in grades]
+    head, _ = export.as_table([grades[0], later[0]])
+    assert head == ["student", FIRST, "ch10_later"]
+    reverse = export.grades(course, EXERCISES[::-1])
+    assert [grade.exercise for grade in reverse[:2]] == [SECOND, FIRST]
+
+
 def test_a_plain_table_has_one_row_per_student(course, tmp_path):
     head, (top, *body), _ = written(course, tmp_path, "csv")
     assert head == ["student", FIRST, SECOND]
@@ -148,7 +183,7 @@ def test_without_names_nothing_leads_back_but_the_key(course, tmp_path, form):
     for student, (first, last, email, number) in STUDENTS.items():
         for name in filter(None, (student, first, last, email, number)):
             assert not re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)
-    key = course / export.KEY_FILE
+    key = course.home / export.KEY_FILE
     assert key.stat().st_mode & 0o077 == 0
     column = head.index("student" if form == "csv" else "student_id")
     names = [row[column] for row in body if row[0] != "maximum"]
@@ -249,9 +284,10 @@ def test_moodle_gets_identifiers_that_all_have(course, tmp_path):
 
 
 def test_moodle_finds_who_came_in_a_zip_by_the_full_name(course, tmp_path):
-    given = export.grades(url(course), [FIRST])
     renamed = [
-        {**row, "student_id": import_zip.student_id(f"Jo {row['student_id']}")} for row in given
+        dataclasses.replace(grade, student=export.Student(import_zip.student_id(f"Jo {name}")))
+        for grade in export.grades(course, EXERCISES[:1])
+        for name in [grade.student.id]
     ]
     path = roster(tmp_path, MOODLE, *(["Jo", s, "", f"{s}@uni", "-"] for s in STUDENTS))
     head, body = export.as_moodle(renamed, path, told := [])
@@ -260,8 +296,8 @@ def test_moodle_finds_who_came_in_a_zip_by_the_full_name(course, tmp_path):
 
 
 def test_two_rows_that_fit_are_no_ones(course, tmp_path):
-    given = [{**row, "student_id": "Jo_Doe"} for row in export.grades(url(course), [FIRST])[:1]]
-    given[0].update(email="", lms_user_id="")
+    grade = export.grades(course, EXERCISES[:1])[0]
+    given = [dataclasses.replace(grade, student=export.Student("Jo_Doe"))]
     path = roster(tmp_path, MOODLE, *(["Jo", "Doe", n, f"{n}@uni", "-"] for n in "12"))
     with pytest.raises(ExportError, match="No student"):
         export.as_moodle(given, path, told := [])
@@ -269,7 +305,7 @@ def test_two_rows_that_fit_are_no_ones(course, tmp_path):
 
 
 def test_an_identifier_that_is_a_formula_is_left_out_and_told(course, tmp_path):
-    given = export.grades(url(course), [FIRST])
+    given = export.grades(course, EXERCISES[:1])
     path = roster(
         tmp_path, MOODLE, *(["", s, s, f"={s}" if s == "s1" else s, "-"] for s in STUDENTS)
     )
@@ -290,7 +326,7 @@ def test_moodle_without_a_roster_has_user_names(course, tmp_path):
 
 def test_the_command_writes_the_file_and_says_what_is_to_be_said(course, tmp_path, capsys):
     output = tmp_path / "grades.csv"
-    command = ["export", "--db", url(course), "--format", "canvas", "--output", str(output)]
+    command = ["export", "--db", course.db_url, "--format", "canvas", "--output", str(output)]
     main(command)
     printed = capsys.readouterr()
     assert str(output) in printed.out and "--roster" in printed.err
@@ -331,13 +367,15 @@ def test_a_roster_that_is_none_is_an_error_with_a_way_out(course, tmp_path, form
 
 def test_no_gradebook_and_no_grades_are_errors(course, tmp_path):
     with pytest.raises(GradebookError, match="autograder grade"):
-        export.write(tmp_path, url(tmp_path), [FIRST], "csv", tmp_path / "x.csv")
+        empty = Course(COURSE.root, class_folder=tmp_path)
+        export.write(empty, EXERCISES, "csv", tmp_path / "x.csv")
+    assert not (tmp_path / "gradebook.db").exists()
     with pytest.raises(GradebookError, match="no grades of this"):
-        export.write(course, url(course), ["ch9_nothing"], "csv", tmp_path / "x.csv")
+        export.write(course, [Exercise(COURSE.root, "ch9_x")], "csv", tmp_path / "x.csv")
 
 
 def test_an_output_that_cannot_be_written_is_an_error_with_a_way_out(course, tmp_path):
     (tmp_path / "file").touch()
     output = tmp_path / "file" / "grades.csv"
     with pytest.raises(OutputError, match=r"can't be written: .*write elsewhere"):
-        export.write(course, url(course), [FIRST], "csv", output)
+        export.write(course, EXERCISES, "csv", output)

@@ -1,13 +1,15 @@
-"""Correct work in strange clothes gets full marks, and the student's own check says so too."""
+"""Correct work in unusual styles gets full marks, and the student's own check says so too."""
 
 import pytest
 
-from autograder.audit import run
-from autograder.audit.honest import ODDITIES
+from autograder.audit import audit, cases
+from autograder.audit.examiner import AuditedClass
+from autograder.audit.honest import HONEST_STYLES
+from tests.conftest import COURSE
 
 pytestmark = pytest.mark.xdist_group("honest")
-# every oddity runs here on one exercise, those that touch answers on one with modules; `audit` runs
-# all on all
+# every style runs here on one exercise, those that touch answers on one with modules; `audit` runs all
+# on all
 EXERCISE, MODULES = "ch2_scaled_dot_product", "ch1_additive_attention"
 ON_MODULES = [
     "float16 as default dtype",
@@ -19,24 +21,32 @@ ON_MODULES = [
     "results that aren't contiguous",
     "metadata stripped by another editor",
 ]
-CASES = [(EXERCISE, name) for name in ODDITIES] + [(MODULES, name) for name in ON_MODULES]
+CASES = [(EXERCISE, name) for name in HONEST_STYLES] + [(MODULES, name) for name in ON_MODULES]
 
 
 @pytest.fixture(scope="module")
-def graded():
-    cases = run.honest_cases(EXERCISE)
-    cases += [case for case in run.honest_cases(MODULES) if case.name in ON_MODULES]
-    return {(case.exercise, case.name): case for case in run.grade_cases(cases)}
+def known():
+    made = [
+        case for name in (EXERCISE, MODULES) for case in cases.honest_cases(COURSE.exercise(name))
+    ]
+    return {(case.exercise.name, case.name): case for case in made}
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory, known):
+    folder = tmp_path_factory.mktemp("honest")
+    with AuditedClass(COURSE.root, folder, [known[case] for case in CASES]) as audited:
+        yield audited
 
 
 @pytest.mark.parametrize("case", CASES, ids=" ".join)
-def test_honest_work_gets_full_marks_and_is_told_so(graded, case):
-    found = graded[case]
-    lines = [line for cell in found.result["cells"].values() for line in cell]
-    assert [line["message"] for line in lines if line["verdict"] != "passed"] == []
+def test_honest_work_gets_full_marks_and_is_told_so(audited, known, case):
+    found = audited.grade(known[case])
+    assert [line for _, line in found.result.lines() if not line.passed] == []
     assert found.full_marks
-    assert run.disagreements(found) == []
+    assert audit.disagreements(found) == []
 
 
-def test_there_are_enough_oddities():
-    assert len(ODDITIES) >= 24
+def test_there_are_enough_styles():
+    assert len(HONEST_STYLES) >= 24
+    assert set(ON_MODULES) <= set(HONEST_STYLES)

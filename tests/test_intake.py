@@ -10,9 +10,10 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.__main__ import main
-from autograder.build.generate import nbgrader_config
-from autograder.errors import SubmissionFolderError
+from autograder.course import Course
+from autograder.errors import OutputError, SubmissionFolderError
 from autograder.lms import import_zip as importer
+from tests.conftest import COURSE
 
 EXERCISE = "ch1_additive_attention"
 NAME = f"{EXERCISE}.ipynb"
@@ -25,9 +26,9 @@ def entry(name, date=EARLY):
     return info
 
 
-def import_zip(path, course):
-    database = f"sqlite:///{course}/gradebook.db"
-    return importer.import_zip(path, EXERCISE, course, course / "submitted", database)
+def import_zip(path, folder):
+    course = Course(COURSE.root, class_folder=folder)
+    return importer.import_zip(course, path, course.exercise(EXERCISE))
 
 
 @pytest.fixture
@@ -136,8 +137,8 @@ def test_two_of_one_name_are_told_apart(unpack):
 
 def test_students_of_the_roster_keep_their_ids(unpack):
     unpack.course.mkdir()
-    nbgrader_config()  # puts alembic, which nbgrader calls, on the path
-    with Gradebook(f"sqlite:///{unpack.course}/gradebook.db") as book:
+    # reading db_url puts alembic, which nbgrader calls, on the path
+    with Gradebook(Course(COURSE.root, class_folder=unpack.course).db_url) as book:
         book.add_student("s1", lms_user_id="1001")
         book.add_student("s2", first_name="Jo Ann", last_name="O'Neil")
         book.add_student("s3", first_name="Kim", last_name="Doe")
@@ -303,6 +304,13 @@ def test_a_zip_of_something_else_is_an_error(unpack):
     with pytest.raises(SubmissionFolderError, match="Download Submissions"):
         unpack({"thesis.docx": "", "s1/notebook.ipynb": ""})
     assert not (unpack.course / "submitted").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_with_a_way_out(unpack):
+    unpack.course.mkdir()
+    (unpack.course / "submitted").touch()
+    with pytest.raises(OutputError, match=r"can't be written: .*write elsewhere"):
+        unpack({f"ada_1_10_{NAME}": "in"})
 
 
 def test_no_class_is_laid_out_beside_the_sample_class(unpack):

@@ -1,7 +1,10 @@
-"""A kernel's room: what it keeps in, and that the attacks on it would get something without it."""
+"""The sandbox: what it keeps a kernel from, and that attacks would get something without it."""
 
+import contextlib
+import dataclasses
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -15,13 +18,14 @@ import pytest
 
 from autograder.audit.leftovers import left_running
 from autograder.audit.sandbox_attacks import LEFT_BEHIND, SANDBOX_ATTACKS
-from autograder.catalogue import ROOT
+from autograder.course import PACKAGE_ROOT as ROOT
 from autograder.errors import SandboxError
-from autograder.kernels import sandbox
+from autograder.kernels import sandbox, seccomp
 from autograder.kernels.student_kernel import StudentKernel
+from autograder.settings import Limits, Settings
 
 PRELUDE = "import os, signal, sys, threading, time\nimport numpy as np\nexercise = 'ch2_scaled_dot_product'"
-# what they get without a room; the others would harm the machine, or get it as root alone
+# what they get without a sandbox; the others would harm the machine, or get it as root alone
 GETS_WITHOUT = (
     "the repository looked through",
     "other processes listed",
@@ -29,11 +33,16 @@ GETS_WITHOUT = (
     "signals to everybody",
     "a connection to this machine",
     "files among the grader's sockets",
-    "a letter for the next kernel",
+    "a message for the next kernel",
     "passwords",
 )
 
-needs_room = pytest.mark.skipif(bool(sandbox.why_not()), reason=f"no sandbox: {sandbox.why_not()}")
+SANDBOXED = Settings(Limits(notebook_seconds=60, sandbox=True))
+UNPROTECTED = Settings(Limits(sandbox=False))
+
+needs_sandbox = pytest.mark.skipif(
+    bool(sandbox.why_not()), reason=f"no sandbox: {sandbox.why_not()}"
+)
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +50,11 @@ def listener():
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0)
         yield server
+
+
+def limited(**limits):
+    """SANDBOXED with other limits."""
+    return Settings(dataclasses.replace(SANDBOXED.limits, **limits))
 
 
 def told(code, kernel):
@@ -59,10 +73,10 @@ def attack(name, listener, kernel):
     return told(textwrap.dedent(code).strip(), kernel)
 
 
-@needs_room
+@needs_sandbox
 @pytest.mark.parametrize("name", SANDBOX_ATTACKS)
 def test_an_attack_on_the_machine_gets_nothing(name, listener):
-    with StudentKernel(seconds=60) as kernel:
+    with StudentKernel(SANDBOXED) as kernel:
         text = attack(name, listener, kernel)
     assert "GOT" not in text, text
     # it did not fail before it tried
@@ -72,25 +86,25 @@ def test_an_attack_on_the_machine_gets_nothing(name, listener):
     assert left_running() == set()
 
 
-@needs_room
-def test_a_letter_does_not_reach_the_next_kernel(listener):
+@needs_sandbox
+def test_nothing_is_left_for_the_next_kernel(listener):
     for _ in range(2):
-        with StudentKernel(seconds=60) as kernel:
-            assert "GOT" not in attack("a letter for the next kernel", listener, kernel)
+        with StudentKernel(SANDBOXED) as kernel:
+            assert "GOT" not in attack("a message for the next kernel", listener, kernel)
             assert "GOT" not in attack("poisoned settings", listener, kernel)
 
 
 @pytest.mark.parametrize("name", GETS_WITHOUT)
-def test_the_attack_would_get_something_without_a_room(name, listener):
-    with StudentKernel() as kernel:
+def test_the_attack_would_get_something_without_a_sandbox(name, listener):
+    with StudentKernel(UNPROTECTED) as kernel:
         text = attack(name, listener, kernel)
-        if name == "a letter for the next kernel":
+        if name == "a message for the next kernel":
             text = attack(name, listener, kernel)
             told(
                 "import ctypes; c = ctypes.CDLL(None); c.shmctl(c.shmget(0x5157, 0, 0), 0, None)",
                 kernel,
             )
-            for place in ("/dev/shm/letter", "/tmp/letter", "/var/tmp/letter"):
+            for place in ("/dev/shm/message", "/tmp/message", "/var/tmp/message"):
                 Path(place).unlink(missing_ok=True)
         if name == "a connection to this machine":
             listener.accept()[0].close()
@@ -108,12 +122,12 @@ def test_refused_system_calls_have_their_numbers_in_the_systems_headers(column):
     if not HEADERS[column].exists():
         pytest.skip(f"no {HEADERS[column]}")
     text = HEADERS[column].read_text()
-    flagged = {name: numbers for name, (numbers, _, _) in sandbox.REFUSED_FLAGS.items()}
-    for name, numbers in {**sandbox.REFUSED_CALLS, **flagged}.items():
+    flagged = {name: numbers for name, (numbers, _, _) in seccomp.REFUSED_FLAGS.items()}
+    for name, numbers in {**seccomp.REFUSED_CALLS, **flagged}.items():
         assert re.search(rf"#define __NR(3264)?_{name}\s+{numbers[column]}\n", text), name
 
 
-@needs_room
+@needs_sandbox
 def test_a_kernel_and_what_it_starts_are_filtered():
     code = (
         "import subprocess\n"
@@ -121,11 +135,11 @@ def test_a_kernel_and_what_it_starts_are_filtered():
         " subprocess.run(['cat', '/proc/self/status'], capture_output=True, text=True).stdout):\n"
         "    print([line for line in who.split('\\n') if line.startswith('Seccomp:')])"
     )
-    with StudentKernel(seconds=60) as kernel:
+    with StudentKernel(SANDBOXED) as kernel:
         assert told(code, kernel) == "['Seccomp:\\t2']\n" * 2
 
 
-@needs_room
+@needs_sandbox
 def test_honest_work_finds_what_it_needs():
     code = """
     import getpass, os, pathlib, subprocess, sys, tempfile, matplotlib, torch, sacrebleu
@@ -151,7 +165,7 @@ def test_honest_work_finds_what_it_needs():
     print("loaded", len(list(torch.utils.data.DataLoader(list(range(8)), num_workers=2))))
     print("called back", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(lambda x: x + 1)(6))
     """
-    with StudentKernel({"data.csv": b"1,2"}, 60) as kernel:
+    with StudentKernel(SANDBOXED, {"data.csv": b"1,2"}) as kernel:
         text = told(textwrap.dedent(code), kernel)
     found = ["1,2 student True", "42", "[500, 500]", "'figure.png'", "fork [1, 2]", "spawn [1, 2]"]
     found += ["forkserver [1, 2]", "from a thread", "shared [2.0, 2.0, 2.0] 5", "loaded 8"]
@@ -159,7 +173,7 @@ def test_honest_work_finds_what_it_needs():
         assert words in text, text
 
 
-@needs_room
+@needs_sandbox
 def test_too_much_memory_ends_a_kernel_with_its_reason():
     code = """
     import os, time
@@ -170,12 +184,12 @@ def test_too_much_memory_ends_a_kernel_with_its_reason():
             time.sleep(30)
     time.sleep(20)
     """
-    with StudentKernel(seconds=60) as kernel:
+    with StudentKernel(SANDBOXED) as kernel:
         reply = kernel.run(textwrap.dedent(code), 20)
         assert reply.status == "dead" and kernel.limit == "memory"
 
 
-@needs_room
+@needs_sandbox
 @pytest.mark.parametrize("place", ["/var/tmp", "/dev/shm"])
 def test_the_folder_for_temporary_files_may_be_another(place):
     done = subprocess.run(
@@ -186,17 +200,17 @@ def test_the_folder_for_temporary_files_may_be_another(place):
         text=True,
         check=False,
     )
-    assert done.stdout == sandbox.HOLDS, done.stderr
+    assert done.stdout == sandbox.WORKS, done.stderr
 
 
-@needs_room
+@needs_sandbox
 def test_memory_of_processes_whose_first_thread_has_ended_counts(listener):
-    with StudentKernel(seconds=60) as kernel:
+    with StudentKernel(SANDBOXED) as kernel:
         attack("memory of processes whose first thread has ended", listener, kernel)
         assert kernel.limit == "memory"
 
 
-@needs_room
+@needs_sandbox
 def test_files_in_shared_memory_count_as_memory():
     code = """
     import os, time
@@ -213,14 +227,14 @@ def test_files_in_shared_memory_count_as_memory():
     os.read(end, 1)
     """
     write = "open('/dev/shm/much', 'wb').write(bytes(95_000_000)); time.sleep(1); print('alive')"
-    with StudentKernel(seconds=60) as kernel:
+    with StudentKernel(SANDBOXED) as kernel:
         assert kernel.run(textwrap.dedent(code), 20).status == "ok"
         assert told(write, kernel) == "alive\n"
         reply = kernel.run(write.replace("much", "more"), 20)
         assert reply.status == "dead" and kernel.limit == "memory"
 
 
-@needs_room
+@needs_sandbox
 @pytest.mark.parametrize(
     "code",
     [
@@ -234,45 +248,145 @@ def test_files_in_shared_memory_count_as_memory():
 )
 def test_memory_that_cannot_be_counted_is_refused(code):
     code = f"import ctypes, mmap, os\nlibc = ctypes.CDLL(None)\n{code}"
-    with StudentKernel(seconds=60) as kernel:
+    with StudentKernel(SANDBOXED) as kernel:
         assert kernel.run(code, 20).status == "error"
-    with StudentKernel() as kernel:
+    with StudentKernel(UNPROTECTED) as kernel:
         assert kernel.run(code, 20).status == "ok"
 
 
-@needs_room
+@needs_sandbox
 def test_too_much_computing_ends_a_kernel_with_its_reason():
-    with StudentKernel(seconds=2) as kernel:
+    with StudentKernel(limited(notebook_seconds=2)) as kernel:
         reply = kernel.run("while True:\n    pass", 30)
         assert reply.status == "dead" and kernel.limit == "time"
 
 
-@needs_room
+@needs_sandbox
 def test_an_interrupt_reaches_the_kernel_and_it_goes_on():
-    with StudentKernel(seconds=60) as kernel:
+    with StudentKernel(SANDBOXED) as kernel:
         reply = kernel.run("import time\ntime.sleep(60)", 1)
         assert reply.status == "timeout"
         assert told("print(1 + 1)", kernel) == "2\n"
 
 
-@needs_room
-def test_a_kernel_does_not_outlive_a_grader_that_is_killed():
+OUTLIVING = """
+import ctypes, os, time
+# neither the end of a parent nor that of a session is to reach this process or its child
+assert ctypes.CDLL(None).prctl(1, 0, 0, 0, 0) == 0
+if os.fork() == 0:
+    ctypes.CDLL(None).prctl(1, 0, 0, 0, 0)
+    os.setsid()
+    time.sleep(300)
+"""
+
+
+def in_sandbox(watcher):
+    """The processes in the PID namespace that a watcher has made."""
+    found, namespace = [], None
+    for process in [Path(f"/proc/{watcher}"), *Path("/proc").glob("[0-9]*")]:
+        with contextlib.suppress(OSError):
+            if namespace is None:
+                namespace = (process / "ns/pid_for_children").readlink()
+            elif (process / "ns/pid").readlink() == namespace:
+                found.append(process)
+    return found
+
+
+def running(processes):
+    """Those of some processes that still run, given a moment to end."""
+    left = list(processes)
+    for _ in range(50):
+        left = [path for path in left if path.exists()]
+        if left:
+            time.sleep(0.1)
+    return left
+
+
+@needs_sandbox
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="namespaces of other users' processes are root's to see"
+)
+@pytest.mark.parametrize("killed", ["grader", "watcher"])
+def test_a_kernel_does_not_outlive(killed):
     code = (
         "import time\nfrom autograder.kernels.student_kernel import StudentKernel\n"
-        "with StudentKernel(seconds=60) as kernel:\n    print(kernel._manager.provisioner.pid, flush=True)\n"
-        "    time.sleep(60)"
+        "from tests.test_sandbox import OUTLIVING, SANDBOXED\n"
+        "with StudentKernel(SANDBOXED) as kernel:\n    assert kernel.run(OUTLIVING, 20).status == 'ok'\n"
+        "    print(kernel._manager.provisioner.pid, flush=True)\n    time.sleep(60)"
     )
     command = [sys.executable, "-c", code]
     grader = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-    keeper = int(grader.stdout.readline())
-    assert Path(f"/proc/{keeper}").exists()
+    watcher = int(grader.stdout.readline())
+    processes = in_sandbox(watcher)
+    assert len(processes) == 3
+    if killed == "grader":
+        grader.kill()
+    else:
+        os.kill(watcher, signal.SIGKILL)
+    assert running([*processes, Path(f"/proc/{watcher}")]) == []
     grader.kill()
     grader.wait()
-    for _ in range(50):
-        if not Path(f"/proc/{keeper}").exists():
-            break
-        time.sleep(0.1)
-    assert not Path(f"/proc/{keeper}").exists()
+
+
+@needs_sandbox
+def test_the_first_process_is_out_of_reach():
+    code = """
+    import ctypes, os, signal
+    for path in ("maps", "mem", "environ", "root", "cwd", "fd", "ns/pid"):
+        try:
+            print("GOT", path, os.listdir(f"/proc/1/{path}") if path == "fd" else
+                  os.readlink(f"/proc/1/{path}") if path in ("root", "cwd", "ns/pid") else
+                  open(f"/proc/1/{path}").read(1))
+        except OSError:
+            pass
+    if ctypes.CDLL(None).ptrace(16, 1, 0, 0) == 0:
+        print("GOT a trace")
+    for number in set(signal.Signals) - {signal.SIGINT}:
+        try:
+            os.kill(1, number)
+        except OSError:
+            pass
+    print("alive")
+    """
+    with StudentKernel(SANDBOXED) as kernel:
+        assert told(textwrap.dedent(code), kernel) == "alive\n"
+        assert told("print(os.getppid())", kernel) == "1\n"
+
+
+def test_output_is_cut_at_its_limit():
+    with StudentKernel(Settings(Limits(output_characters=100))) as kernel:
+        assert told("print('x' * 1000)", kernel).startswith("x" * 100 + "...")
+        assert told("print('y' * 80)", kernel) == "y" * 80 + "\n"
+
+
+# after the fork both processes have what the first one has
+TWICE_500_MB = """
+import os, time
+import numpy as np
+much = np.ones(40_000_000)
+child = os.fork()
+time.sleep(0.5)
+if child == 0:
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+
+
+@needs_sandbox
+def test_limits_reach_the_sandbox():
+    low = limited(memory_mb=800, disk_mb=20)
+    with StudentKernel(low) as kernel:
+        assert "No space left" in told(
+            "open('long', 'wb').write(bytes(19_000_000))\n"
+            "open('/tmp/more', 'wb').write(bytes(2_000_000))",
+            kernel,
+        )
+        code = "import os\nos.truncate(os.open('sparse', os.O_CREAT | os.O_RDWR), 20_000_001)"
+        assert "File too large" in told(code, kernel)
+        reply = kernel.run(TWICE_500_MB, 20)
+        assert reply.status == "dead" and kernel.limit == "memory"
+    with StudentKernel(SANDBOXED) as kernel:
+        assert kernel.run(TWICE_500_MB, 20).status == "ok"
 
 
 def test_without_a_sandbox_it_is_said_or_refused(capsys):
@@ -286,10 +400,10 @@ AS_ANOTHER = """
 import sys, textwrap
 from autograder.kernels import sandbox
 from autograder.kernels.student_kernel import StudentKernel
-from tests.test_sandbox import PRELUDE, attack, told
+from tests.test_sandbox import PRELUDE, SANDBOXED, attack, told
 import os
 import socket
-print("room", repr(sandbox.why_not()))
+print("why not", repr(sandbox.why_not()))
 with socket.create_server(("127.0.0.1", 0)) as listener:
     for name in ("the repository looked through", "a connection to this machine", "a fork storm",
                  "other processes listed", "more privileges", "memory in many processes",
@@ -297,16 +411,16 @@ with socket.create_server(("127.0.0.1", 0)) as listener:
                  "memory in files without a name", "memory in System V segments",
                  "memory in shared mappings, mostly unmapped",
                  "memory of processes whose first thread has ended"):
-        with StudentKernel({"data.csv": b"1,2"}, 60) as kernel:
+        with StudentKernel(SANDBOXED, {"data.csv": b"1,2"}) as kernel:
             print(name, attack(name, listener, kernel), kernel.limit)
-with StudentKernel({"data.csv": b"1,2"}, 60) as kernel:
+with StudentKernel(SANDBOXED, {"data.csv": b"1,2"}) as kernel:
     print(told("import os; print(open('data.csv').read(), os.getuid())", kernel))
 """
 
 
-@needs_room
+@needs_sandbox
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_an_ordinary_users_kernels_have_a_room_too():
+def test_an_ordinary_users_kernels_have_a_sandbox_too():
     with tempfile.TemporaryDirectory() as home:
         Path(home).chmod(0o777)
         # this Python may be root's alone; the system's, with the same packages, is everybody's
@@ -328,9 +442,9 @@ def test_an_ordinary_users_kernels_have_a_room_too():
             text=True,
             check=False,
         )
-    if "room 'unshare" in done.stdout:
+    if "why not 'unshare" in done.stdout:
         pytest.skip("this system lets root alone have namespaces")
-    assert "room ''" in done.stdout, done.stdout + done.stderr
+    assert "why not ''" in done.stdout, done.stdout + done.stderr
     assert "GOT" not in done.stdout, done.stdout
     for name in ("memory in many processes", "memory of processes whose first thread has ended"):
         assert f"{name}  memory" in done.stdout, done.stdout

@@ -50,7 +50,8 @@ class Attack:
 
     without_sandbox: what it gains where kernels have no sandbox; empty for an attack that gains nothing
     there either. undetected: what a forbidden function gains where its use isn't detected. exercise: the
-    name of the only one it fits, if not all.
+    name of the only one it fits, if not all. hangs: whether it makes a cell or a check run until it is
+    stopped, so that its limits should be short.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Attack:
     without_sandbox: str = ""
     undetected: str = ""
     exercise: str = ""
+    hangs: bool = False
 
     @property
     def may_gain(self) -> bool:
@@ -82,7 +84,7 @@ def attacks(exercise: Exercise) -> list[Attack]:
 # Making submissions -----------------------------------------------------------------------------
 
 
-def _attack(kind: str, name: str, **marks: str) -> Callable:
+def _attack(kind: str, name: str, **marks: Any) -> Callable:
     """Register an attack that writes its folder itself."""
 
     def register(make: Callable[[Exercise, Path], None]) -> Callable[[Exercise, Path], None]:
@@ -107,12 +109,18 @@ def _by_notebook(kind: str, name: str) -> Callable:
     return register
 
 
-def _by_code(kind: str, name: str, code: str, **marks: str) -> None:
-    """Register an attack by code in a cell of the student's own; see `_with_code`."""
+def attack_by_code(kind: str, name: str, code: str, **marks: Any) -> Attack:
+    """An attack by code in a cell of the student's own; see `_with_code`."""
 
-    @_attack(kind, name, **marks)
     def make(exercise: Exercise, folder: Path) -> None:
         _save(exercise, folder, _with_code(exercise, code))
+
+    return Attack(name, kind, make, **marks)
+
+
+def _by_code(kind: str, name: str, code: str, **marks: Any) -> None:
+    """Register an attack by code."""
+    ATTACKS[name] = attack_by_code(kind, name, code, **marks)
 
 
 def _save(exercise: Exercise, folder: Path, notebook: Any) -> None:
@@ -391,11 +399,14 @@ _by_code(
         publish_display_data({"image/png": base64.b64encode(os.urandom(1_400_000)).decode()})
     """,
 )
-_by_code(
-    "harm to readers",
-    "lines that take for ever to colour",
-    "if False:\n        " + "a." * 150_000 + "a",
-)
+
+
+@_attack("harm to readers", "lines that take for ever to colour")
+def _(exercise: Exercise, folder: Path) -> None:
+    notebook = _with_code(exercise, "pass")
+    notebook.cells.append(new_code_cell("if False:\n        " + "a." * 150_000 + "a"))
+    _save(exercise, folder, notebook)
+
 
 # Hooks and a patched kernel ---------------------------------------------------------------------
 
@@ -549,10 +560,11 @@ _by_code(
     + """
     for number in range(3000):
         kernel.iopub_socket.send_multipart([b"nonsense"] * (number % 9))
-        kernel.session.send(kernel.iopub_socket, "stream", [number], parent=header)
+        kernel.session.send(kernel.iopub_socket, "stream", b"[7]", parent=header)
         kernel.session.send(kernel.iopub_socket, "error", {"traceback": 7}, parent=header)
-        send(kernel.shell_stream, "execute_reply", ["ok"], number % 20)
+        send(kernel.shell_stream, "execute_reply", b'["ok"]', number % 20)
     """,
+    hangs=True,
 )
 _by_code(
     "protocol spoofing",
@@ -565,6 +577,7 @@ _by_code(
             time.sleep(0.0005)
     threading.Thread(target=chatter, daemon=True).start()
     """,
+    hangs=True,
 )
 _by_code(
     "protocol spoofing",
@@ -577,6 +590,7 @@ _by_code(
         return plain(stream, kind, content, *arguments, **named)
     kernel.session.send = send
     """,
+    hangs=True,
 )
 _by_code(
     "protocol spoofing",
@@ -587,6 +601,7 @@ _by_code(
         return {"value": {"status": "ok", "data": {MIME: text}, "metadata": {}}}
     type(shell).user_expressions = forged
     """,
+    hangs=True,
 )
 
 # Patched libraries ------------------------------------------------------------------------------
@@ -615,6 +630,7 @@ _by_code(
     builtins.max = builtins.min = lambda value, *_, **__: value
     builtins.print = lambda *_, **__: None
     """,
+    hangs=True,
 )
 _by_code(
     "patched libraries",
@@ -788,12 +804,14 @@ _by_code(
     "runtime",
     "functools and dataclasses replaced",
     """
-    import dataclasses, functools
+    import dataclasses
     def agree(*arguments, **named):
         return arguments[0] if arguments and callable(arguments[0]) else agree
     dataclasses.dataclass = dataclasses.field = dataclasses.replace = agree
-    functools.lru_cache = functools.cache = functools.partial = agree
-    evaluation.dataclass = helpers.dataclass = agree
+    class Tools:
+        lru_cache = cache = partial = wraps = staticmethod(agree)
+    patch("dataclass", agree)
+    patch("functools", Tools)
     """,
 )
 _by_code(
@@ -821,7 +839,7 @@ _by_code(
     for name in ("Nothing", "Number", "Text", "Array", "Items", "Dictionary", "Error", "Unsupported"):
         same = {"__eq__": lambda self, other: True, "__hash__": object.__hash__}
         patch(name, type(name, (getattr(plain_data, name),), same))
-    patch("valid_text", lambda text, limit=0: "")
+    patch("valid_text", lambda text, limit=0: str(text))
     plain_data.MAX_BYTES = plain_data.MAX_ITEMS = plain_data.MAX_DEPTH = evaluation.MAX_TEXT = 10**9
     """,
 )
@@ -1007,7 +1025,11 @@ _by_code(
     """
     import re
     found = {}
-    for line in open(f"/proc/{os.getppid()}/maps"):
+    try:
+        maps = open(f"/proc/{os.getppid()}/maps").readlines()
+    except OSError:
+        maps = []
+    for line in maps:
         if " rw-p " in line:
             start, end = (int(number, 16) for number in line.split()[0].split("-"))
             try:
@@ -1119,7 +1141,7 @@ _by_code("idle answers", "a claim to have passed", "lie = lambda name, *argument
 
 def _forged(name: str, forge: str, prepare: str = "pass") -> None:
     code = f"{prepare}\nevaluation.serve = lambda request, names: {forge}"
-    _by_code("forged values", name, code)
+    _by_code("forged values", name, code, hangs=True)
 
 
 def _forged_value(name: str, value: str) -> None:
@@ -1129,9 +1151,9 @@ def _forged_value(name: str, value: str) -> None:
 ARRAY = '{{"kind": "array", "dtype": {dtype}, "shape": {shape}, "data": {data}}}'
 _forged("a value nested too deeply for JSON", "'[' * 200_000")
 _forged(
-    "a list nested a thousand deep",
-    "json.dumps([{'value': deep, 'forbidden': []}] * 3)",
-    "deep = {'kind': 'none'}\nfor _ in range(900):\n    deep = {'kind': 'list', 'items': [deep]}",
+    "a list nested four hundred deep",
+    """'[' + ', '.join([f'{{"value": {deep}}}'] * 3) + ']'""",
+    """deep = '{"kind": "list", "items": [' * 400 + '{"kind": "none"}' + ']}' * 400""",
 )
 _forged("two million values", "'[' + '{},' * 2_000_000 + '{}]'")
 _forged("a number of 5,000 digits", "'[' + '9' * 5_000 + ']'")
@@ -1167,7 +1189,7 @@ _forged_value(
 _forged(
     "parameters of wrong types",
     "json.dumps([{**visible[json.loads(request)['expression']], 'parameters': wrong, 'forbidden': wrong}] * 3)",
-    "wrong = [{'w': [10**30, True]}, {'w': {}}, 7, None, {'x' * 100_000: [1] * 17}, [[]]] * 1000",
+    "wrong = [{'w': [10**30, True]}, {'w': {}}, 7, None, {'x' * 10_000: [1] * 17}, [[]]] * 20",
 )
 _forged("results that are no results", "json.dumps([None, 7, 'passed'])")
 _forged("too many results", "answer(json.loads(request)['expression'])[:-1] + ', {}, {}]'")
@@ -1228,17 +1250,24 @@ _by_code(
 
 # Ending, hanging, exhausting --------------------------------------------------------------------
 
-_by_code("ending and hanging", "the process ended", "os._exit(0)")
+_by_code("ending and hanging", "the process ended", "os._exit(0)", hangs=True)
 _by_code(
     "ending and hanging",
     "the process ended by an answer",
-    "lie = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)",
+    """
+    def lie(name, *arguments, **named):
+        # the first process of a sandbox can't send itself a signal that it does not handle
+        os.kill(os.getpid(), signal.SIGKILL)
+        os._exit(9)
+    """,
+    hangs=True,
 )
-_by_code("ending and hanging", "a crash", "import ctypes\nctypes.string_at(0)")
+_by_code("ending and hanging", "a crash", "import ctypes\nctypes.string_at(0)", hangs=True)
 _by_code(
     "ending and hanging",
     "another program in its place",
     "os.execv('/bin/sleep', ['sleep', '3600'])",
+    hangs=True,
 )
 _by_code(
     "ending and hanging",
@@ -1248,6 +1277,7 @@ _by_code(
         while True:
             pass
     """,
+    hangs=True,
 )
 _by_code(
     "ending and hanging",
@@ -1260,17 +1290,22 @@ _by_code(
         except BaseException:
             pass
     """,
+    hangs=True,
 )
-_by_code("ending and hanging", "the process stopped", "os.kill(os.getpid(), signal.SIGSTOP)")
+_by_code(
+    "ending and hanging", "the process stopped", "os.kill(os.getpid(), signal.SIGSTOP)", hangs=True
+)
 _by_code(
     "ending and hanging",
     "the process it was forked from killed",
     "os.kill(os.getppid(), signal.SIGKILL)",
+    hangs=True,
 )
 _by_code(
     "ending and hanging",
     "the process it was forked from stopped",
     "os.kill(os.getppid(), signal.SIGSTOP)",
+    hangs=True,
 )
 _by_code(
     "ending and hanging",
@@ -1286,12 +1321,16 @@ _by_code(
             os._exit(0)
     os._exit(0)
     """,
+    hangs=True,
 )
-_by_code("ending and hanging", "every file closed", "os.closerange(3, 4096)\nos.chdir('/')")
+_by_code(
+    "ending and hanging", "every file closed", "os.closerange(3, 4096)\nos.chdir('/')", hangs=True
+)
 _by_code(
     "ending and hanging",
     "its folder removed",
     "import shutil\nshutil.rmtree(os.path.dirname(os.getcwd()), ignore_errors=True)",
+    hangs=True,
 )
 _by_code(
     "ending and hanging",
@@ -1303,10 +1342,11 @@ _by_code(
         print("✓ 9/9 points " * 1_000_000)
         sys.stderr.write("✓" * 1_000_000)
     """,
+    hangs=True,
 )
 
 
-@_attack("ending and hanging", "hundreds of cells that each hang")
+@_attack("ending and hanging", "hundreds of cells that each hang", hangs=True)
 def _(exercise: Exercise, folder: Path) -> None:
     notebook = _with_code(exercise, "pass")
     hang = "while True:\n    pass"

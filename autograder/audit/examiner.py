@@ -15,7 +15,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.audit.attacks import DEED, HONEST_STUDENT, SETUP
+from autograder.audit.attacks import ATTACKS, DEED, HONEST_STUDENT, MACHINE, SETUP, Attack
 from autograder.audit.cases import Case
 from autograder.audit.leftovers import left_running
 from autograder.audit.own_check import OwnCheck, own_check
@@ -31,10 +31,10 @@ from autograder.grade.submission import read_submission
 from autograder.kernels.student_kernel import KernelStartError
 from autograder.nbgrader_adapter import explained
 
-# an attack that hangs is to be over soon
-ATTACK_SECONDS = {"cell_seconds": 2, "grade_cell_seconds": 2, "notebook_seconds": 30}
-# what the grader and the interrupt that it sends write into a cell that was stopped
-STOPPED = {"Timeout", "The kernel died", "KeyboardInterrupt"}
+# limits for attacks that hang; the others have the usual ones, as honest work has
+HANGING_SECONDS = {"cell_seconds": 2, "grade_cell_seconds": 2, "notebook_seconds": 30}
+# what the grader, and the interrupt that it sends, write into a cell that was stopped
+DIED, STOPPED = "The kernel died", {"Timeout", "KeyboardInterrupt"}
 # exceptions of code that does not fit the interpreter or the modules that it finds there
 MISFITS = {"NameError", "AttributeError", "ImportError", "ModuleNotFoundError", "SyntaxError"}
 
@@ -73,29 +73,29 @@ class Examiner:
         self.course = Course(root, class_folder=class_folder)
         self.grader = Grader(self.course)
         own = self.grader.settings
-        self._attacked = replace(own, limits=replace(own.limits, **ATTACK_SECONDS))
+        self._impatient = replace(own, limits=replace(own.limits, **HANGING_SECONDS))
 
     def examine(self, case: Case) -> Examined:
         """Grade a case, and run its student's own check."""
-        is_attack = case.kind == "attack"
-        settings = self._attacked if is_attack else self.grader.settings
+        attack = ATTACKS[case.name] if case.kind == "attack" else None
+        settings = self._impatient if attack and attack.hangs else self.grader.settings
         submission = read_submission(self.course, case.student, case.exercise)
         try:
             graded = grade_submission(submission, self.grader.key(case.exercise), settings)
         except KernelStartError as error:
             return Examined(None, harm=(f"ends the run: {error}",))
-        harm = _harm(graded) if is_attack else ()
+        harm = _harm(graded, attack) if attack else ()
         return Examined(graded, own_check(case.checked) if case.checked else None, harm)
 
 
-def _harm(graded: Graded) -> tuple[str, ...]:
+def _harm(graded: Graded, attack: Attack) -> tuple[str, ...]:
     """What shows in a graded attack, or on this machine after it."""
     harm = []
     printed = _printed(graded.notebook)
     got = [line for line in printed.split("\n") if line.startswith("GOT")]
     if got:
         harm.append(f"gets what it wants: {got[0][:200]}")
-    if why := _not_tried(graded):
+    if why := _not_tried(graded, attack):
         harm.append(f"was not tried: {why}")
     if not all(line.passed or words.sentence(line) for _, line in graded.result.lines()):
         harm.append("has no reason recorded")
@@ -111,7 +111,15 @@ def _printed(notebook: NotebookNode) -> str:
     )
 
 
-def _not_tried(graded: Graded) -> str:
+def _expected_ends(attack: Attack) -> set[str]:
+    """Errors in the cell of an attack that do not mean that its code is wrong."""
+    if attack.hangs:
+        return STOPPED | {DIED}
+    # a limit of the sandbox ends the kernel
+    return {DIED} if attack.kind == MACHINE else set()
+
+
+def _not_tried(graded: Graded, attack: Attack) -> str:
     """Why the code of an attack can't have done what it is for; empty if it can.
 
     An attack whose code raises an error on its way proves nothing.
@@ -122,11 +130,14 @@ def _not_tried(graded: Graded) -> str:
             return "the cell before its own failed"
         if cell.source.startswith(DEED):
             for output in outputs:
-                if output.output_type == "error" and output.ename not in STOPPED:
+                stopped = output.get("ename") in _expected_ends(attack)
+                if output.output_type == "error" and not stopped:
                     return f"its cell raised {output.ename}: {output.evalue[:200]}"
     for grade_id, line in graded.result.lines():
         found = line.difference
-        if found and found.aspect == "error" and found.parameters["name"] in MISFITS:
+        # without a line of the notebook, it is the check that raised: an answer is not there
+        raised = found and found.aspect == "error" and found.parameters["line"]
+        if raised and found.parameters["name"] in MISFITS:
             told = f"{found.parameters['name']}: {found.parameters['message'][:200]}"
             return f"its answer raised {told} in {grade_id}"
     return ""

@@ -41,7 +41,9 @@ SANDBOX_ATTACKS: dict[str, str] = {
                 print("GOT", path)
     """,
     "other processes listed": """
-        others = [name for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
+        # in a sandbox, process 1 is its first
+        own = ("1", str(os.getpid()))
+        others = [name for name in os.listdir("/proc") if name.isdigit() and name not in own]
         if others:
             print("GOT", others)
     """,

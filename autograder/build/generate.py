@@ -7,13 +7,11 @@ compares these, so nothing but the notebooks themselves has to be kept between b
 
 from __future__ import annotations
 
-import ast
 import concurrent.futures
 import os
 import shutil
 import tempfile
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
 
 import nbformat
@@ -36,27 +34,12 @@ from autograder.errors import ExerciseError, OutputError
 from autograder.exercises import copied, given, is_grade_cell, released
 from autograder.files import digest_of
 from autograder.nbgrader_adapter import release_steps
+from autograder.programs import code_only, plain_version
 from autograder.runtime.grade_cell import parse_cell
 from autograder.settings import Settings
 
 # the visible draw first, then some for the checks
 SEEDS = [*instantiate.VISIBLE_SEEDS, *([number] for number in range(1, 8))]
-
-
-def _plain(package: str) -> str:
-    """A version without what builds of one version add, like +cpu."""
-    return version(package).partition("+")[0]
-
-
-def _code(text: str) -> str:
-    """A program without comments, spacing and docstrings: what decides what it gives."""
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module) and ast.get_docstring(
-            node
-        ):
-            node.body = node.body[1:] or [ast.Pass()]
-    return ast.dump(tree)
 
 
 def answers_stamp(exercise: Exercise, cells: dict[str, str]) -> str:
@@ -69,14 +52,14 @@ def answers_stamp(exercise: Exercise, cells: dict[str, str]) -> str:
     earlier = [e for e in course.exercises() if e.chapter < exercise.chapter]
     return digest_of(
         {
-            "programs": [_code(other.program()) for other in [*earlier, exercise]],
+            "programs": [code_only(other.program()) for other in [*earlier, exercise]],
             "cells": {name: repr(parse_cell(text)) for name, text in cells.items()},
             "mistakes": [
-                [m.name, m.cell, {k: _code(v) for k, v in mistake_answers(program, m).items()}]
+                [m.name, m.cell, {k: code_only(v) for k, v in mistake_answers(program, m).items()}]
                 for m in mistakes(exercise)
             ],
-            "runtime": {name: _code(text) for name, text in embedding.sources().items()},
-            "versions": [_plain("numpy"), _plain("torch")],
+            "runtime": {name: code_only(text) for name, text in embedding.sources().items()},
+            "versions": [plain_version("numpy"), plain_version("torch")],
             "seeds": SEEDS,
         }
     )[:16]
@@ -100,7 +83,7 @@ def _source_stamp(exercise: Exercise, source: NotebookNode) -> str:
         + ([] if cell.source.startswith(CHECKER_NOTE) else [cell.source])
         for cell in source.cells
     ]
-    return digest_of([cells, embedding.sources(), mistakes_told, _plain("nbgrader")])[:16]
+    return digest_of([cells, embedding.sources(), mistakes_told, plain_version("nbgrader")])[:16]
 
 
 def stamps(exercise: Exercise, settings: Settings) -> tuple[str, str]:
@@ -113,7 +96,8 @@ def _read(path: Path) -> NotebookNode | None:
     """A notebook, or None for a file that isn't one."""
     try:
         return nbformat.read(path, as_version=4)
-    except (OSError, ValueError, nbformat.ValidationError):
+    # nbformat raises AttributeError for JSON that is no object
+    except (OSError, ValueError, AttributeError, nbformat.ValidationError):
         return None
 
 

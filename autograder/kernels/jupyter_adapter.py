@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import zmq
+from jupyter_client.blocking import BlockingKernelClient
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import KernelManager
 from jupyter_client.provisioning import LocalProvisioner
@@ -31,9 +32,10 @@ from autograder.settings import Limits
 NAME = "student"
 SOCKETS = ("shell", "iopub", "stdin", "control", "hb")
 WELCOME = "iopub_welcome"
-# What may wait in the memory of this process, unread: for each socket a few messages, of which no part
-# is larger. A kernel that sends a larger one is disconnected, and its message is lost.
-MAX_MESSAGE, MAX_WAITING = 40_000_000, 2
+# What may wait unread in this process's memory: for each socket so many messages. A socket that receives
+# a part of a message that is larger is disconnected for good, so this is far above MAX_MESSAGE of
+# student_kernel, which only skips a message.
+MAX_WAITING, MAX_PART = 2, 100_000_000
 
 
 class OneKernelSpec(KernelSpecManager):
@@ -75,7 +77,7 @@ def kernel_manager(folder: Path, python: str, limits: Limits) -> KernelManager:
     spec = KernelSpec(argv=argv, display_name="Python 3", language="python")
     context = zmq.Context()
     # defaults for the context's sockets
-    context.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE)
+    context.setsockopt(zmq.MAXMSGSIZE, MAX_PART)
     context.setsockopt(zmq.RCVHWM, MAX_WAITING)
     manager = KernelManager(
         kernel_name=NAME,
@@ -90,6 +92,13 @@ def kernel_manager(folder: Path, python: str, limits: Limits) -> KernelManager:
             python, limits, kernel_id=NAME, kernel_spec=spec, parent=manager
         )
     return manager
+
+
+def open_client(manager: KernelManager) -> BlockingKernelClient:
+    """A client of a listening kernel, with the channels for requests (shell) and outputs (iopub)."""
+    client = manager.client(context=manager.context)
+    client.start_channels(stdin=False, hb=False, control=False)
+    return client
 
 
 def is_listening(manager: KernelManager) -> bool:

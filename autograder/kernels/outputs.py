@@ -31,18 +31,19 @@ class Outputs:
         self.kept: list[NotebookNode] = []
         self.pictures = pictures
         self._characters_left = characters
-        self._cut = False
+        self._text_cut = self._said = False
 
     def _text(self, text: Any) -> str:
         text = text if isinstance(text, str) else ""
         piece = text[: self._characters_left]
         self._characters_left -= len(piece)
+        self._text_cut |= len(piece) < len(text)
         return valid_text(piece)
 
     def cut(self) -> None:
         """Say, once, that something is missing."""
-        if not self._cut:
-            self._cut = True
+        if not self._said:
+            self._said = True
             text = "... (the rest of the output is not shown)"
             self.kept.append(nbformat.v4.new_output("stream", name="stdout", text=text))
 
@@ -60,8 +61,9 @@ class Outputs:
             else:
                 self.kept.append(nbformat.v4.new_output("stream", name=name, text=text))
         elif kind == "error":
-            frames = [self._text(frame) for frame in list(content["traceback"])[:MAX_FRAMES]]
+            # the grader uses the first two, so they come first
             ename, evalue = self._text(content["ename"])[:200], self._text(content["evalue"])
+            frames = [self._text(frame) for frame in list(content["traceback"])[:MAX_FRAMES]]
             self.kept.append(
                 nbformat.v4.new_output("error", ename=ename, evalue=evalue, traceback=frames)
             )
@@ -69,6 +71,8 @@ class Outputs:
             data = self._displayed(content["data"])
             if data:
                 self.kept.append(nbformat.v4.new_output("display_data", data=data))
+        if self._text_cut:
+            self.cut()
 
     def _displayed(self, data: dict) -> dict[str, str]:
         shown = {}

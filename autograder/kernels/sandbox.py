@@ -33,6 +33,8 @@ from autograder.settings import Limits
 
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 MAX_PROCESSES, MAX_DESCRIPTORS = 128, 512
+# address space that ipykernel's eleven threads reserve, for stacks and malloc, and hardly use
+RESERVED_BYTES = 600_000_000
 # users that no account belongs to, for a grader who is root
 FIRST_USER, USERS = 1_879_048_192, 65_536
 CAPABILITY_VERSION = 0x20080522
@@ -138,10 +140,10 @@ def _drop_privileges(user: int) -> None:
 
 
 def _limit_resources(limits: Limits, cpu_seconds: int) -> None:
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    # a first barrier, for what is asked for in one piece; the watcher counts what is used
+    mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     for what, most in (
-        # what is mapped already, such as libraries, does not count
-        (resource.RLIMIT_AS, pages * resource.getpagesize() + limits.memory_bytes),
+        (resource.RLIMIT_AS, mapped + RESERVED_BYTES + limits.memory_bytes),
         (resource.RLIMIT_CPU, cpu_seconds),
         (resource.RLIMIT_FSIZE, limits.disk_bytes),
         (resource.RLIMIT_NPROC, MAX_PROCESSES),

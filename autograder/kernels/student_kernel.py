@@ -21,8 +21,8 @@ from autograder.kernels.outputs import MAX_PICTURES, Outputs
 from autograder.kernels.protocol import CONNECTION, ENDED, ERROR, WORK
 from autograder.settings import Settings
 
-# messages of a kernel that can't be read, before it is ended
-MAX_UNREADABLE = 1_000
+# A larger message of a kernel is skipped; after so many that can't be read, the kernel is ended.
+MAX_MESSAGE, MAX_UNREADABLE = 40_000_000, 1_000
 # seconds that an interrupted kernel has to come back
 GRACE = 5.0
 START_SECONDS = 120
@@ -128,8 +128,7 @@ class StudentKernel:
                 extra_arguments=["--HistoryManager.hist_file=:memory:"],
             )
             self._wait_for_sockets()
-            self._client = self._manager.client()
-            self._client.start_channels(stdin=False, hb=False, control=False)
+            self._client = jupyter_adapter.open_client(self._manager)
             self._poller = zmq.Poller()
             for channel in (self._client.shell_channel, self._client.iopub_channel):
                 self._poller.register(channel.socket, zmq.POLLIN)
@@ -231,7 +230,7 @@ class StudentKernel:
                     continue
                 try:
                     parts = channel.socket.recv_multipart(zmq.NOBLOCK)
-                    if sum(map(len, parts)) > jupyter_adapter.MAX_MESSAGE:
+                    if sum(map(len, parts)) > MAX_MESSAGE:
                         outputs.cut()
                         if channel is self._client.shell_channel:
                             content = {"status": "error"}

@@ -1,7 +1,7 @@
 """Grades as files: nbgrader's CSV, a plain table, and what Canvas and Moodle import as it is.
 
-All of them say what nbgrader's own exporter says: points given by hand count, late penalties are
-taken off, and a student of the gradebook who has handed in nothing has 0.
+The grades are those of nbgrader's own exporter: points given by hand count, late penalties are taken
+off, and a student of the gradebook who has handed in nothing has 0.
 """
 
 from __future__ import annotations
@@ -13,149 +13,177 @@ import io
 import os
 import re
 import secrets
-import tempfile
-import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import SimpleNamespace
 
-from nbgrader.api import Assignment, Gradebook, SubmittedAssignment
-from nbgrader.plugins import CsvExportPlugin
+from nbgrader.api import MissingEntry
 
+from autograder.course import Course, Exercise
 from autograder.errors import ExportError, GradebookError, writing
-from autograder.grade.gradebook import explained, is_missing
 from autograder.lms.import_zip import canvas_id, student_id
+from autograder.lms.read_gradebook import opened
+from autograder.tables import safe, write_csv
 
 KEY_FILE = "pseudonyms.key"
 Table = tuple[list[str], list[list]]
 
 
-def safe(cell: object) -> object:
-    """A cell that no spreadsheet takes for a formula: an apostrophe before what begins like one.
+@dataclass(frozen=True)
+class Student:
+    """A student as the gradebook knows them; what it doesn't know is empty.
 
-    The beginnings are those of OWASP's page on CSV injection, full-width forms included, and looked
-    for behind white space, too. Numbers stay numbers.
+    lms_user_id: the user's number in the learning management system.
     """
-    if not isinstance(cell, str):
-        return cell
-    first = unicodedata.normalize("NFKC", cell.strip()[:1])
-    return f"'{cell}" if cell[:1] in ("\t", "\r", "\n") or first in ("=", "+", "-", "@") else cell
+
+    id: str
+    first_name: str = ""
+    last_name: str = ""
+    email: str = ""
+    lms_user_id: str = ""
+
+    @property
+    def full_name(self) -> str:
+        """Last name and first name, or the id of a student without a name."""
+        return ", ".join(filter(None, [self.last_name, self.first_name])) or self.id
 
 
-def write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Write a CSV file: cells quoted where needed, none of them a formula."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([safe(cell) for cell in row] for row in [head, *rows])
+@dataclass(frozen=True)
+class Grade:
+    """A student's grade for one exercise, in points.
+
+    raw_score: before the penalty; due, handed_in: in UTC, as nbgrader writes times, or empty.
+    """
+
+    exercise: str
+    student: Student
+    raw_score: float
+    late_penalty: float
+    max_score: float
+    due: str = ""
+    handed_in: str = ""
+
+    @property
+    def score(self) -> float:
+        """What counts: never less than 0."""
+        return max(0.0, self.raw_score - self.late_penalty)
 
 
 # From the gradebook ---------------------------------------------------------------------------
 
 
-class _Field(str):
-    """Text that is formatted as a field of a CSV file: nbgrader's exporter quotes nothing."""
-
-    def __format__(self, spec: str) -> str:
-        return '"' + self.replace('"', '""') + '"'
-
-
-class _QuotedGradebook:
-    """A gradebook as nbgrader's exporter reads it, with students whose names may hold commas."""
-
-    def __init__(self, gradebook: Gradebook) -> None:
-        self._gradebook = gradebook
-        names = ("id", "last_name", "first_name", "email")
-        self.students = [
-            SimpleNamespace(**{name: _Field(getattr(student, name) or "") for name in names})
-            for student in gradebook.students
-        ]
-
-    @property
-    def assignments(self) -> list[Assignment]:
-        return self._gradebook.assignments
-
-    def find_submission(self, assignment: str, student: str) -> SubmittedAssignment:
-        return self._gradebook.find_submission(assignment, str(student))
-
-
-def grades(db_url: str, exercises: Sequence[str]) -> list[dict]:
-    """The rows of nbgrader's export, scores as numbers, with each student's `lms_user_id` added.
-
-    db_url: address of the gradebook's database.
+def grades(course: Course, exercises: Sequence[Exercise]) -> list[Grade]:
+    """The grades of all students of the gradebook, by student and then in the order of exercises.
 
     Raises GradebookError when nothing has been graded.
     """
-    if is_missing(db_url):
-        raise GradebookError(f"There is no {db_url}: run `python -m autograder grade` first.")
-    with explained(db_url), Gradebook(db_url) as gradebook, tempfile.TemporaryDirectory() as folder:
-        written = Path(folder) / "grades.csv"
-        exporter = CsvExportPlugin(to=str(written), assignment=list(exercises))
-        exporter.export(_QuotedGradebook(gradebook))
-        numbers = {student.id: student.lms_user_id or "" for student in gradebook.students}
-        # nbgrader writes in the locale's encoding
-        with written.open(newline="") as file:
-            rows = list(csv.DictReader(file))
-    if not rows:
+    order = [exercise.name for exercise in exercises]
+    found = []
+    with opened(course) as gradebook:
+        if gradebook is None:
+            raise GradebookError(
+                f"There is no {course.db_url}: run `python -m autograder grade` first."
+            )
+        students = [
+            Student(
+                student.id,
+                student.first_name or "",
+                student.last_name or "",
+                student.email or "",
+                student.lms_user_id or "",
+            )
+            for student in gradebook.students
+        ]
+        for assignment in gradebook.assignments:
+            if assignment.name not in order:
+                continue
+            max_score, due = assignment.max_score, str(assignment.duedate or "")
+            for student in students:
+                try:
+                    submission = gradebook.find_submission(assignment.name, student.id)
+                    earned, penalty = submission.score, submission.late_submission_penalty
+                    handed_in = str(submission.timestamp or "")
+                except MissingEntry:
+                    earned, penalty, handed_in = 0.0, 0.0, ""
+                found.append(
+                    Grade(assignment.name, student, earned, penalty, max_score, due, handed_in)
+                )
+    if not found:
         raise GradebookError(
             "The gradebook holds no grades of this: run `python -m autograder grade`."
         )
-    for row in rows:
-        row["lms_user_id"] = numbers[row["student_id"]]
-        for name in ("raw_score", "late_submission_penalty", "score", "max_score"):
-            value = float(row[name])
-            row[name] = int(value) if value.is_integer() else value
-    return sorted(rows, key=lambda row: (row["student_id"], row["assignment"]))
+    return sorted(found, key=lambda grade: (grade.student.id, order.index(grade.exercise)))
 
 
-def pseudonym(student: str, course: Path) -> str:
+def pseudonym(student: str, course: Course) -> str:
     """A student's name in what is published: always the same, and no one's without the secret key.
 
-    The key is drawn once and kept beside the gradebook.
+    The key is drawn once and kept in the folder of the class.
     """
-    path = course / KEY_FILE
+    path = course.home / KEY_FILE
     if not path.exists():
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_hex(32))
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w") as file:
+                file.write(secrets.token_hex(32))
     key = bytes.fromhex(path.read_text())
     return f"student-{hmac.new(key, student.encode(), hashlib.sha256).hexdigest()[:12]}"
 
 
-def without_names(rows: Sequence[dict], course: Path) -> list[dict]:
+def without_names(given: Sequence[Grade], course: Course) -> list[Grade]:
     """Grades under pseudonyms, in the order of these; times of submission are left out, too."""
-    hidden = dict.fromkeys(("last_name", "first_name", "email", "timestamp", "lms_user_id"), "")
-    found = [{**row, **hidden, "student_id": pseudonym(row["student_id"], course)} for row in rows]
-    return sorted(found, key=lambda row: (row["student_id"], row["assignment"]))
+    hidden = [
+        replace(grade, student=Student(pseudonym(grade.student.id, course)), handed_in="")
+        for grade in given
+    ]
+    # stable: each student's exercises stay in their order
+    return sorted(hidden, key=lambda grade: grade.student.id)
 
 
 # Formats --------------------------------------------------------------------------------------
 
 
-class _Grades:
-    """Rows of grades by student and exercise."""
+class _ByStudent:
+    """Grades by student and exercise."""
 
-    def __init__(self, rows: Sequence[dict]) -> None:
-        self.exercises = sorted({row["assignment"] for row in rows})
-        self.maximum = {row["assignment"]: row["max_score"] for row in rows}
-        self.students = {row["student_id"]: row for row in rows}
-        self._scores = {(row["student_id"], row["assignment"]): row["score"] for row in rows}
+    def __init__(self, given: Sequence[Grade]) -> None:
+        self.maximum = {grade.exercise: _number(grade.max_score) for grade in given}
+        self.exercises = list(self.maximum)
+        self.students = {grade.student.id: grade.student for grade in given}
+        self._scores = {(grade.student.id, grade.exercise): grade.score for grade in given}
 
-    def of(self, student: str) -> list:
+    def of(self, student: str) -> list[float]:
         """A student's scores in the order of the exercises."""
-        return [self._scores[student, exercise] for exercise in self.exercises]
+        return [_number(self._scores[student, exercise]) for exercise in self.exercises]
 
 
-def as_nbgrader(rows: Sequence[dict]) -> Table:
+def _number(value: float) -> float:
+    """The same number, as an integer if it is one: 32, not 32.0."""
+    return int(value) if float(value).is_integer() else value
+
+
+def as_nbgrader(given: Sequence[Grade]) -> Table:
     """The columns of `nbgrader export`."""
-    head = [name for name in rows[0] if name != "lms_user_id"]
-    return head, [[row[name] for name in head] for row in rows]
+    head = [
+        *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"),
+        *("raw_score", "late_submission_penalty", "score", "max_score"),
+    ]
+    rows = []
+    for grade in given:
+        who = grade.student
+        points = grade.raw_score, grade.late_penalty, grade.score, grade.max_score
+        names = who.id, who.last_name, who.first_name, who.email
+        rows.append([grade.exercise, grade.due, grade.handed_in, *names, *map(_number, points)])
+    return head, rows
 
 
-def as_table(rows: Sequence[dict]) -> Table:
+def as_table(given: Sequence[Grade]) -> Table:
     """One row per student, one column per exercise, the maximum in the first row."""
-    given = _Grades(rows)
-    head = ["student", *given.exercises]
-    top = ["maximum", *(given.maximum[exercise] for exercise in given.exercises)]
-    return head, [top, *([student, *given.of(student)] for student in given.students)]
+    found = _ByStudent(given)
+    head = ["student", *found.exercises]
+    top = ["maximum", *found.maximum.values()]
+    return head, [top, *([student, *found.of(student)] for student in found.students)]
 
 
 def read_roster(path: Path) -> Table:
@@ -177,28 +205,34 @@ def read_roster(path: Path) -> Table:
 
 
 def _match(
-    given: _Grades, rows: Sequence[list], names_of: Callable[[list], Iterable[str]], told: list[str]
+    students: Iterable[Student],
+    rows: Sequence[list],
+    names_of: Callable[[list], Iterable[str]],
+    told: list[str],
 ) -> dict[str, list]:
-    """The roster's row of each student; who has none, or more than one, is told and left out."""
+    """The roster's row of each student, by id; who has none, or more than one, is left out.
+
+    names_of: what a row may call its student; told: sentences for the instructor are added to it.
+    """
     known: dict[str, list[list]] = {}
     for row in rows:
         for name in {name.strip() for name in names_of(row)} - {""}:
             known.setdefault(name, []).append(row)
     found = {}
-    for student, own in given.students.items():
-        names = (own["lms_user_id"], student, own["email"])
+    for student in students:
+        names = (student.lms_user_id, student.id, student.email)
         hits = next((known[name] for name in names if name in known), [])
         if len(hits) == 1:
-            found[student] = hits[0]
+            found[student.id] = hits[0]
         else:
             why = "is not in the roster" if not hits else "fits several rows of the roster"
-            told.append(f"{student} {why} and was left out.")
+            told.append(f"{student.id} {why} and was left out.")
     if not found:
         raise ExportError("No student of the gradebook is in the roster: is it of this course?")
     return found
 
 
-def as_canvas(rows: Sequence[dict], roster: Path | None, told: list[str]) -> Table:
+def as_canvas(given: Sequence[Grade], roster: Path | None, told: list[str]) -> Table:
     """A file that *Import* in Canvas's gradebook takes.
 
     Canvas wants the columns Student, ID, SIS Login ID (SIS User ID before it if there is one) and
@@ -208,8 +242,8 @@ def as_canvas(rows: Sequence[dict], roster: Path | None, told: list[str]) -> Tab
     empty cell would take a grade away, and other columns would be imported, too, so neither is
     written. Read from canvas-lms, lib/gradebook_importer.rb and lib/gradebook_exporter.rb.
     """
-    given = _Grades(rows)
-    possible = [given.maximum[exercise] for exercise in given.exercises]
+    found = _ByStudent(given)
+    possible = [found.maximum[exercise] for exercise in found.exercises]
     if roster is None:
         told.append(
             "Without --roster, Canvas finds students by login only, and makes new assignments unless "
@@ -217,10 +251,10 @@ def as_canvas(rows: Sequence[dict], roster: Path | None, told: list[str]) -> Tab
         )
         head = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
         own = {
-            student: [_full_name(row), row["lms_user_id"], "", student, ""]
-            for student, row in given.students.items()
+            student.id: [student.full_name, student.lms_user_id, "", student.id, ""]
+            for student in found.students.values()
         }
-        titles = given.exercises
+        titles = found.exercises
     else:
         names, listed = read_roster(roster)
         if "ID" not in names or "Section" not in names or "Student" not in names[0] + names[1]:
@@ -230,20 +264,16 @@ def as_canvas(rows: Sequence[dict], roster: Path | None, told: list[str]) -> Tab
             )
         head = names[: names.index("Section") + 1]
         points = next((row for row in listed if "Points Possible" in row[0]), None)
-        titles = [_canvas_title(names, points, e, given.maximum[e], told) for e in given.exercises]
+        titles = [_canvas_title(names, points, e, found.maximum[e], told) for e in found.exercises]
         number, *ids = [names.index(n) for n in ("ID", "SIS User ID", "SIS Login ID") if n in names]
         people = [row for row in listed if row is not points and row[number]]
         # a zip from Canvas calls students by name and number
         called = lambda row: canvas_id("".join(row[: names.index("ID")]), row[number])
         keys = lambda row: [row[number], *(row[i] for i in ids), called(row)]
-        matched = _match(given, people, keys, told)
+        matched = _match(found.students.values(), people, keys, told)
         own = {student: row[: len(head)] for student, row in matched.items()}
     top = ["    Points Possible", *[""] * (len(head) - 1), *possible]
-    return [*head, *titles], [top, *([*row, *given.of(s)] for s, row in own.items())]
-
-
-def _full_name(row: dict) -> str:
-    return ", ".join(filter(None, [row["last_name"], row["first_name"]])) or row["student_id"]
+    return [*head, *titles], [top, *([*row, *found.of(s)] for s, row in own.items())]
 
 
 def _canvas_title(
@@ -265,7 +295,7 @@ def _canvas_title(
     return exercise
 
 
-def as_moodle(rows: Sequence[dict], roster: Path | None, told: list[str]) -> Table:
+def as_moodle(given: Sequence[Grade], roster: Path | None, told: list[str]) -> Table:
     """A file that *Grades, Import, CSV file* in Moodle takes.
 
     Moodle lets one choose the column that tells whose a row is (`Map from`) and what is in it (`Map
@@ -275,10 +305,10 @@ def as_moodle(rows: Sequence[dict], roster: Path | None, told: list[str]) -> Tab
     tell everybody are written. Read from docs.moodle.org, Grade import, and from moodle,
     grade/import/csv/classes/load_data.php.
     """
-    given = _Grades(rows)
+    found = _ByStudent(given)
     if roster is None:
         kinds = ["Username", "Email address"]
-        own = {student: [student, row["email"]] for student, row in given.students.items()}
+        own = {student.id: [student.id, student.email] for student in found.students.values()}
     else:
         names, listed = read_roster(roster)
         kinds = [n for n in names if n.casefold() in ("username", "id number", "email address")]
@@ -294,7 +324,7 @@ def as_moodle(rows: Sequence[dict], roster: Path | None, told: list[str]) -> Tab
             student_id(" ".join(row[i] for i in order)) for order in (first, first[::-1])
         ]
         keys = lambda row: [*(row[i] for i in columns), *called(row)]
-        matched = _match(given, listed, keys, told)
+        matched = _match(found.students.values(), listed, keys, told)
         own = {student: [row[i] for i in columns] for student, row in matched.items()}
     for student, cells in list(own.items()):
         if any(safe(cell) != cell for cell in cells):
@@ -306,42 +336,46 @@ def as_moodle(rows: Sequence[dict], roster: Path | None, told: list[str]) -> Tab
             "Moodle needs a user name, ID number or e-mail address of every student: complete the "
             "roster in Moodle, or those of `nbgrader db student list`."
         )
-    head = [*(kinds[i] for i in full), *given.exercises]
-    return head, [[*(cells[i] for i in full), *given.of(s)] for s, cells in own.items()]
-
-
-FORMATS = ("nbgrader", "csv", "canvas", "moodle")
+    head = [*(kinds[i] for i in full), *found.exercises]
+    return head, [[*(cells[i] for i in full), *found.of(s)] for s, cells in own.items()]
 
 
 def write(
-    course: Path,
-    db_url: str,
-    exercises: Sequence[str],
+    course: Course,
+    exercises: Sequence[Exercise],
     form: str,
     output: Path,
     roster: Path | None = None,
     hide_names: bool = False,
 ) -> list[str]:
-    """Write the grades of a course in one of FORMATS; returns what is to be told about it.
+    """Write the grades of a class in one format; returns what the instructor should be told.
 
-    course: folder of the key of pseudonyms; db_url: address of the gradebook's database. Raises GradebookError when nothing is graded,
-    ExportError when the roster can't be used.
+    Args:
+        course: whose gradebook is read.
+        exercises: the columns, in this order.
+        form: "nbgrader", "csv", "canvas" or "moodle".
+        output: the file to write.
+        roster: what Canvas or Moodle has exported, for its ids and columns.
+        hide_names: under pseudonyms.
+
+    Raises:
+        GradebookError: nothing is graded.
+        ExportError: the options don't fit the format, or the roster can't be used.
+        OutputError: the file can't be written.
     """
-    rows, told = grades(db_url, exercises), []
     to_lms = form in ("canvas", "moodle")
     if hide_names and to_lms:
         raise ExportError(f"{form} has to know whose a grade is: without names use --format csv.")
     if roster and not to_lms:
         raise ExportError("--roster is for --format canvas and --format moodle.")
+    given, told = grades(course, exercises), []
     if hide_names:
-        rows = without_names(rows, course)
+        given = without_names(given, course)
     if form == "canvas":
-        table = as_canvas(rows, roster, told)
+        table = as_canvas(given, roster, told)
     elif form == "moodle":
-        table = as_moodle(rows, roster, told)
+        table = as_moodle(given, roster, told)
     else:
-        table = as_nbgrader(rows) if form == "nbgrader" else as_table(rows)
-    with writing(output):
-        output.parent.mkdir(parents=True, exist_ok=True)
-        write_csv(output, *table)
+        table = as_nbgrader(given) if form == "nbgrader" else as_table(given)
+    write_csv(output, *table)
     return told

@@ -20,19 +20,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from nbgrader.api import Gradebook
-
-from autograder.audit.sample_class import SAMPLE_PREFIX
-from autograder.errors import SubmissionFolderError
-from autograder.grade.gradebook import explained, is_missing
+from autograder.course import SAMPLE_PREFIX, Course, Exercise
+from autograder.errors import SubmissionFolderError, writing
 from autograder.grade.submission import MAX_NOTEBOOK
+from autograder.lms.read_gradebook import opened
 
 MAX_ENTRIES, MAX_NAME = 20_000, 1_000
 MAX_TOTAL = 2_000_000_000
-# a notebook shrinks to a fifth, a megabyte of zeros to a thousandth
+# Deflate makes a notebook about five times smaller, and a megabyte of zeros a thousand times.
 MAX_RATIO, RATIO_FROM = 200, 1_000_000
 
-# what is graded anonymously in Canvas has a random word in place of the user's number
+# In an assignment that is graded anonymously, Canvas puts a random word in place of the user's number.
 CANVAS = (
     re.compile(
         r"(?P<late>LATE_)?(?P<name>anon)_(?P<number>[^\W_]+)_(?P<order>\d+)_(?P<file>[^/]+)"
@@ -56,8 +54,8 @@ class Person:
 
 
 @dataclass
-class Intake:
-    """What an import did: ids of students, and sentences for the instructor."""
+class Imported:
+    """What an import did: ids of students, and sentences for the instructor in `told`."""
 
     new: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
@@ -119,13 +117,11 @@ def _people(archive: zipfile.ZipFile, told: list[str]) -> list[Person]:
     return list(people.values())
 
 
-def _rostered(db_url: str) -> dict[str, str]:
+def _rostered(course: Course) -> dict[str, str]:
     """Ids of the gradebook's students by what a zip may call them; what fits two is left out."""
-    if is_missing(db_url):
-        return {}
     named = collections.defaultdict(set)
-    with explained(db_url), Gradebook(db_url) as book:
-        for student in book.students:
+    with opened(course) as gradebook:
+        for student in gradebook.students if gradebook else ():
             first, last = student.first_name or "", student.last_name or ""
             keys = {student.lms_user_id or "", student.id}
             if first and last:
@@ -218,19 +214,23 @@ def _unpacked(
             yield student, content
 
 
-def import_zip(path: Path, exercise: str, course: Path, submitted: Path, db_url: str) -> Intake:
-    """Lay out a class's zip as submitted/STUDENT/EXERCISE/EXERCISE.ipynb.
+def import_zip(course: Course, path: Path, exercise: Exercise) -> Imported:
+    """Lay out a class's zip as STUDENT/EXERCISE/EXERCISE.ipynb in the course's folder of submissions.
 
-    A submission that lies there already and differs is moved to replaced/ in the course's folder.
-    db_url: address of the gradebook's database, in which the roster is.
-    Raises SubmissionFolderError, and changes nothing, for a file that is no such zip, that would unpack to
-    too much, or when the sample class lies in the folder.
+    A submission that lies there already and differs is moved to replaced/ in the folder of the class.
+
+    Raises:
+        SubmissionFolderError: the file is no such zip or would unpack to too much, or the sample class
+            lies in the folder; nothing has been changed.
+        GradebookError: the gradebook, which holds the roster, can't be used; nothing has been changed.
+        OutputError: a folder can't be written; the zip can be imported again.
     """
+    submitted = course.submitted
     if any(submitted.glob(f"{SAMPLE_PREFIX}*")):
         raise SubmissionFolderError(
-            f"{submitted} holds the sample class: delete {course} before your own class begins."
+            f"{submitted} holds the sample class: delete {course.home} before your own class begins."
         )
-    result = Intake()
+    result = Imported()
     told = result.told
     try:
         archive = zipfile.ZipFile(path)
@@ -249,10 +249,10 @@ def import_zip(path: Path, exercise: str, course: Path, submitted: Path, db_url:
                 f"No file in {path} is named as Canvas or Moodle name submissions. In Canvas choose "
                 "Download Submissions; in Moodle, Download all submissions."
             )
-        ids = _ids(people, _rostered(db_url), told)
+        ids = _ids(people, _rostered(course), told)
         chosen = {}
         for student, person in zip(ids, people, strict=True):
-            entry = _notebook(person, student, exercise, told)
+            entry = _notebook(person, student, exercise.name, told)
             if entry is not None:
                 chosen[student] = entry
         if sum(entry.file_size for entry in chosen.values()) > MAX_TOTAL:
@@ -261,7 +261,8 @@ def import_zip(path: Path, exercise: str, course: Path, submitted: Path, db_url:
                 "it; nothing was unpacked."
             )
         for student, content in _unpacked(archive, chosen, told):
-            _put(student, content, exercise, course, submitted, result)
+            with writing(submitted / student):
+                _put(course, exercise, student, content, result)
     late = [s for s, p in zip(ids, people, strict=True) if p.late]
     if late:
         told.append(
@@ -272,14 +273,14 @@ def import_zip(path: Path, exercise: str, course: Path, submitted: Path, db_url:
 
 
 def _put(
-    student: str, content: bytes, exercise: str, course: Path, submitted: Path, result: Intake
+    course: Course, exercise: Exercise, student: str, content: bytes, result: Imported
 ) -> None:
-    target = submitted / student / exercise / f"{exercise}.ipynb"
+    target = course.submitted / student / exercise.name / f"{exercise.name}.ipynb"
     if target.is_file() and target.read_bytes() == content:
         result.unchanged.append(student)
         return
     if target.parent.exists():
-        aside = course / "replaced" / student / exercise
+        aside = course.home / "replaced" / student / exercise.name
         aside.mkdir(parents=True, exist_ok=True)
         number = 1 + max((int(p.name) for p in aside.iterdir() if p.name.isdecimal()), default=0)
         target.parent.rename(aside / str(number))
