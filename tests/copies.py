@@ -1,11 +1,15 @@
 """Copies of this course to change and to grade in, and commands run there as users run them."""
 
+import contextlib
+import io
 import os
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
+from autograder.__main__ import main
 from tests.conftest import COURSE
 
 COPIED = ("autograder", "solutions", "exercises", "book")
@@ -47,3 +51,27 @@ def run(root: Path, module: str, *words: str) -> subprocess.CompletedProcess:
     return subprocess.run(
         command, cwd=root, env=environment, capture_output=True, text=True, check=False
     )
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended, and what it printed."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+def command(root: Path, *words: object) -> Ended:
+    """Run a command of `python -m autograder` in this process, from a copy's folder."""
+    out, err, status = io.StringIO(), io.StringIO(), 0
+    with (
+        contextlib.chdir(root),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        try:
+            main([str(word) for word in words])
+        except SystemExit as end:
+            status = end.code
+    return Ended(status, out.getvalue(), err.getvalue())

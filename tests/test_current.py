@@ -137,11 +137,12 @@ def test_another_file_name_grades_that_student_again(class_of_three):
 
 def test_another_solution_grades_everybody_again(class_of_three, edit):
     solution = class_of_three.exercise(EXERCISE.name).solution
+    # another line, so that the catalogue's edits still fit
     edit(
         solution,
-        "    return exponentials / exponentials.sum(axis=axis, keepdims=True)\n",
-        "    result = exponentials / exponentials.sum(axis=axis, keepdims=True)\n"
-        "    return result + 1e-3\n",
+        "    exponentials = np.exp(x - x.max(axis=axis, keepdims=True))",
+        "    x = x + np.arange(x.shape[axis]).mean() * 1e-3 * x\n"
+        "    exponentials = np.exp(x - x.max(axis=axis, keepdims=True))",
     )
     assert to_grade(class_of_three) == EVERYBODY
 

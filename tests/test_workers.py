@@ -389,7 +389,7 @@ def test_the_gradebook_may_be_postgresql(postgres, new_folder):
     full = results[0].points
     assert recorded(course) == [("s0", full), ("s1", full)]
     assert not (new_folder / "gradebook.db").exists()
-    assert [row["student_id"] for row in grades(url, [EXERCISE])] == ["s0", "s1"]
+    assert [grade.student.id for grade in grades(course, [EXERCISE])] == ["s0", "s1"]
     with Gradebook(url) as gradebook:
         gradebook.update_or_create_student("s1", lms_user_id="1001")
     with zipfile.ZipFile(new_folder / "class.zip", "w") as archive:

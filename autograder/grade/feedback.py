@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import nbformat
+from jupyter_core.paths import jupyter_config_dir
 from nbconvert.exporters import HTMLExporter
 from traitlets.config import Config
 
 from autograder.course import Course
-from autograder.errors import GradebookError
+from autograder.errors import OutputError
 from autograder.files import digest_of, digest_of_files, write_whole
 from autograder.grade.gradebook import autograded_notebook
 from autograder.grade.result import Result
@@ -43,8 +44,14 @@ class FeedbackWriter:
         config = Config()
         config.HTMLExporter = course.config.HTMLExporter.copy()
         self._steps = [
-            *(step(config=course.config) for step in config.HTMLExporter.pop("preprocessors", [])),
-            *(step(config=course.config) for step in course.config.GenerateFeedback.preprocessors),
+            *(
+                step(config=course.config, enabled=True)
+                for step in config.HTMLExporter.pop("preprocessors", [])
+            ),
+            *(
+                step(config=course.config, enabled=True)
+                for step in course.config.GenerateFeedback.preprocessors
+            ),
         ]
         config.HTMLExporter.template_name = "feedback"
         config.HTMLExporter.extra_template_paths = [str(bootstrap_folder())]
@@ -66,6 +73,8 @@ class FeedbackWriter:
         notebook = nbformat.read(path, as_version=4)
         resources = {
             "metadata": {"name": exercise, "path": str(path.parent)},
+            # CSSHTMLHeaderPreprocessor adds the user's own style sheet, if there is one
+            "config_dir": jupyter_config_dir(),
             "nbgrader": {
                 "student": student,
                 "assignment": exercise,
@@ -88,8 +97,8 @@ class FeedbackWriter:
 def write_feedback(course: Course, results: Sequence[Result]) -> int:
     """Write the feedback pages that are out of date; returns how many were written.
 
-    One that can't be written doesn't keep the others from being written: GradebookError names them at
-    the end.
+    One that can't be written doesn't keep the others from being written: OutputError names them at the
+    end.
     """
     writer = FeedbackWriter(course)
     written, failed = 0, []
@@ -101,7 +110,7 @@ def write_feedback(course: Course, results: Sequence[Result]) -> int:
                 name = f"{result.student}, {result.exercise}"
                 failed.append(f"{name} ({type(error).__name__}: {str(error)[:200]})")
     if failed:
-        raise GradebookError(
+        raise OutputError(
             f"The feedback pages of {'; '.join(failed)} could not be written. All others are."
         )
     return written

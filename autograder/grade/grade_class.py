@@ -227,6 +227,8 @@ def grade_named(
         for used in {exercise for _, exercise in named}:
             register(course, used)
         grader = Grader(course)
+        if not grader.settings.limits.sandbox:
+            sandbox.warn(sandbox.why_not(), required=False)
         work = named if force else grader.stale(named)
         with Recorder(course) as recorder, _kernels_explained():
             for who, what in work:

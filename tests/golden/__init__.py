@@ -89,14 +89,12 @@ def golden_results(course: Course) -> dict[str, Any]:
 
 
 def _stable(result: Result) -> dict[str, Any]:
-    """A result as JSON: points, differences, mistakes and remarks, numbers rounded."""
+    """A result as JSON: by line its points if it passed, else the difference; numbers rounded."""
     data = json.loads(result.to_json())
     lines = {
-        f"{cell['grade_id']}: {line['expression']}": {
-            "points": line["points"],
-            "difference": _rounded(line["difference"]),
-            "mistake": line["mistake"],
-        }
+        f"{cell['grade_id']}: {line['expression']}": line["points"]
+        if line["difference"] is None
+        else {"difference": _rounded(line["difference"]), "mistake": line["mistake"]}
         for cell in data["cells"]
         for line in cell["lines"]
     }
