@@ -119,23 +119,6 @@ def course_folder(tmp_path: Path) -> Iterator[Path]:
         os.environ.update({key: value for key, value in environment.items() if key == name})
 
 
-@pytest.fixture
-def course_copy(course_folder: Path) -> Course:
-    """A copy of this course, whose solutions, book and exercises can be changed."""
-    for name in ("solutions", "exercises"):
-        source = COURSE.root / name
-        shutil.copytree(
-            source,
-            course_folder / name,
-            dirs_exist_ok=True,
-            ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"),
-        )
-    (course_folder / "book").mkdir()
-    for page in COURSE.book.glob("*.md"):
-        shutil.copy(page, course_folder / "book")
-    return Course(course_folder)
-
-
 # Classes ------------------------------------------------------------------------------------------
 
 
