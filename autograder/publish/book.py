@@ -1,77 +1,87 @@
-"""Building the book: every cell executed, every warning an error, no stale cache."""
+"""Building the book: every cell executed, every warning an error, no stale output."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 from autograder.book_index import book_url, colab_url
-from autograder.catalogue import ROOT
-from autograder.errors import BookError
+from autograder.course import Course
+from autograder.errors import BookError, writing
+from autograder.files import digest_of, digest_of_files
+from autograder.publish.execution import imports_digest
 
-BUILD = ROOT / "_build"
-HTML = BUILD / "html"
-
-
-def _digest(paths: list[Path]) -> str:
-    digest = hashlib.sha256()
-    for path in sorted(paths):
-        if path.is_file() and "__pycache__" not in path.parts:
-            digest.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
-    return digest.hexdigest()
+# whose versions can change what a built page looks like
+BUILDERS = ("jupyter-book", "sphinx", "myst-nb", "sphinx-book-theme", "pydata-sphinx-theme")
 
 
-def imported_code_digest() -> str:
-    """A digest of what the pages import: the execution cache is only good for the same."""
-    paths = [*(ROOT / "solutions").rglob("*.py"), *(ROOT / "book").glob("*.py")]
-    paths += (ROOT / "book" / "_widgets").glob("*.js")  # cells write them into the page
-    return _digest([*paths, ROOT / "requirements.txt", ROOT / "constraints.txt"])[:16]
+def everything_digest(course: Course) -> str:
+    """A digest of all that the built book depends on: it is up to date while this stays the same."""
+    root = course.root
+    paths = [*course.book.rglob("*"), root / "_config.yml", root / "_toc.yml"]
+    paths += [exercise.notebook for exercise in course.exercises()]
+    return digest_of(
+        {
+            "files": digest_of_files(paths, root),
+            "imports": {
+                page.name: imports_digest(root, page, page.read_text(encoding="utf-8"))
+                for page in sorted(course.book.glob("*.md"))
+            },
+            "builders": {package: version(package) for package in BUILDERS},
+            # pages name the addresses that they are built for
+            "addresses": [book_url(), colab_url("")],
+        }
+    )
 
 
-def _everything_digest() -> str:
-    paths = [*(ROOT / "book").rglob("*"), ROOT / "_config.yml", ROOT / "_toc.yml"]
-    exercises = [*(ROOT / "exercises").rglob("*.ipynb")]
-    # pages name the place they are built for
-    places = f" {book_url()} {colab_url('')}"
-    return _digest([*paths, *exercises]) + imported_code_digest() + places
-
-
-def build(clean: bool = False) -> bool:
+def build(course: Course, clean: bool = False) -> bool:
     """Build the book into _build/html; returns False when it was up to date.
 
-    clean: forget executed cells too. Raises BookError with the log's end when a cell raises or
-    Sphinx warns.
+    clean: forget executed cells, too. Raises BookError with the end of the log when a cell raises or
+    Sphinx warns, OutputError when the folder can't be written.
     """
-    stamp = BUILD / "stamp"
-    digest = _everything_digest()
-    if clean:
-        shutil.rmtree(BUILD, ignore_errors=True)
-    if HTML.is_dir() and stamp.is_file() and stamp.read_text() == digest:
+    pages = course.built_book
+    folder = pages.parent
+    stamp, log = folder / "stamp", folder / "build.log"
+    digest = everything_digest(course)
+    if (
+        not clean
+        and (pages / "index.html").is_file()
+        and stamp.is_file()
+        and stamp.read_text() == digest
+    ):
         return False
-    # pages are read again from nothing: an incremental build would hide a page's warnings
-    shutil.rmtree(HTML, ignore_errors=True)
-    shutil.rmtree(BUILD / ".doctrees", ignore_errors=True)
-    BUILD.mkdir(exist_ok=True)
-    cache = BUILD / ".jupyter_cache" / imported_code_digest()
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "ATTENTION_BOOK_CACHE": str(cache),
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-    }
-    tool = Path(sys.executable).with_name("jupyter-book")
-    command = [str(tool), "build", str(ROOT), "-nW", "--keep-going"]
-    log = BUILD / "build.log"
-    with log.open("w", encoding="utf-8") as file:
-        done = subprocess.run(
-            command, cwd=ROOT, env=environment, stdout=file, stderr=subprocess.STDOUT, check=False
-        )
-    if done.returncode != 0 or not (HTML / "index.html").is_file():
+    with writing(folder):
+        folder.mkdir(exist_ok=True)
+        stamp.unlink(missing_ok=True)
+        # Pages are read again from nothing: an incremental build would not repeat a page's warnings.
+        # The executed cells are kept in .jupyter_cache, under keys of publish/execution.py.
+        for name in ("html", ".doctrees", *([".jupyter_cache"] if clean else [])):
+            shutil.rmtree(folder / name, ignore_errors=True)
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(course.root),
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        }
+        tool = Path(sys.executable).with_name("jupyter-book")
+        command = [str(tool), "build", str(course.root), "-nW", "--keep-going"]
+        with log.open("w", encoding="utf-8") as file:
+            done = subprocess.run(
+                command,
+                cwd=course.root,
+                env=environment,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                check=False,
+            )
+    if done.returncode != 0 or not (pages / "index.html").is_file():
         end = "\n".join(log.read_text(encoding="utf-8").splitlines()[-40:])
-        raise BookError(f"The book does not build; {log.relative_to(ROOT)} ends with:\n{end}")
+        raise BookError(
+            f"The book does not build; {log.relative_to(course.root)} ends with:\n{end}"
+        )
     stamp.write_text(digest)
     return True

@@ -7,15 +7,14 @@ import tomllib
 import zipfile
 from pathlib import Path
 
-from autograder.build import generate
-from autograder.catalogue import ROOT, exercise_names
-from autograder.errors import BookError
-from autograder.publish import book
+from autograder.build.generate import refuse_to_lose_edits
+from autograder.course import Course
+from autograder.errors import BookError, writing
 
 NAME = "attention-from-scratch"
 LICENCES = ("LICENSE", "LICENSE-TEXT")
-# the earliest time that a zip can hold: the same files make the same bytes
-LONG_AGO = (1980, 1, 1, 0, 0, 0)
+# the earliest time that a zip can hold, for every file, so that the same files make the same bytes
+EARLIEST = (1980, 1, 1, 0, 0, 0)
 README = """\
 Attention from Scratch: the book and its exercises, {version}
 
@@ -31,44 +30,48 @@ Licences     Code: BSD-3-Clause (LICENSE). Text and figures: CC BY 4.0
 """
 
 
-def version() -> str:
-    """What this copy of the course calls itself: git's description of it, or the version without git."""
-    told = subprocess.run(
+def version(course: Course) -> str:
+    """What a copy of the course is called: git's description of it, or the version without git."""
+    described = subprocess.run(
         ["git", "describe", "--tags", "--always", "--dirty"],
-        cwd=ROOT,
+        cwd=course.root,
         capture_output=True,
         text=True,
         check=False,
     )
-    if told.returncode == 0:
-        return told.stdout.strip()
-    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    if described.returncode == 0:
+        return described.stdout.strip()
+    return tomllib.loads((course.root / "pyproject.toml").read_text())["project"]["version"]
 
 
-def contents(name: str) -> dict[str, bytes]:
+def contents(course: Course, name: str) -> dict[str, bytes]:
     """What a release holds: path in the zip -> content. Nothing but pages and students' notebooks.
 
     Raises BookError when the book isn't built, ExerciseError when exercises/ holds edits.
     """
-    if not (book.HTML / "index.html").is_file():
+    pages = course.built_book
+    if not (pages / "index.html").is_file():
         raise BookError("The book has not been built yet: run `make book` first.")
-    generate.refuse_to_lose_edits()
-    files = {path.relative_to(book.HTML): path for path in book.HTML.rglob("*") if path.is_file()}
-    for exercise in exercise_names():
-        notebook = Path("exercises", exercise, f"{exercise}.ipynb")
-        files[notebook] = ROOT / notebook
-    files |= {Path(licence): ROOT / licence for licence in LICENCES}
+    refuse_to_lose_edits(course)
+    files = {path.relative_to(pages): path for path in pages.rglob("*") if path.is_file()}
+    for exercise in course.exercises():
+        files[exercise.notebook.relative_to(course.root)] = exercise.notebook
+    files |= {Path(licence): course.root / licence for licence in LICENCES}
     found = {f"{name}/{place.as_posix()}": path.read_bytes() for place, path in files.items()}
     return found | {f"{name}/README.txt": README.format(version=name).encode()}
 
 
-def make(folder: Path = book.BUILD) -> Path:
-    """Write the archive into a folder; its bytes depend on what it holds alone. Returns its path."""
-    name = f"{NAME}-{version()}"
-    target = folder / f"{name}.zip"
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path, content in sorted(contents(name).items()):
-            entry = zipfile.ZipInfo(path, LONG_AGO)
+def make(course: Course, folder: Path | None = None) -> Path:
+    """Write the archive into a folder, by default _build/, and return its path.
+
+    Its bytes depend on nothing but what it holds. Raises OutputError when it can't be written.
+    """
+    name = f"{NAME}-{version(course)}"
+    target = (folder or course.built_book.parent) / f"{name}.zip"
+    held = contents(course, name)
+    with writing(target), zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, content in sorted(held.items()):
+            entry = zipfile.ZipInfo(path, EARLIEST)
             entry.compress_type = zipfile.ZIP_DEFLATED
             # an ordinary file, readable by all, on whatever system this is made
             entry.create_system, entry.external_attr = 3, 0o100644 << 16

@@ -1,8 +1,7 @@
-"""Sphinx extension: a book that is complete without a network and whose cells are never stale."""
+"""Sphinx extension: a book that is complete without a network."""
 
 import base64
 import io
-import os
 import re
 import shutil
 from pathlib import Path
@@ -14,7 +13,6 @@ from fontTools.ttLib import TTFont
 from pybtex.plugin import register_plugin
 from pybtex.style.formatting.plain import Style
 from sphinx.application import Sphinx
-from sphinx.config import Config
 
 VENDOR = Path(__file__).parent.parent / "_vendor"
 
@@ -37,11 +35,6 @@ def add_vendored_scripts(app: Sphinx) -> None:
     app.config.html_static_path.append(str(VENDOR))
 
 
-def use_keyed_cache(app: Sphinx, config: Config) -> None:
-    """Keep executed cells in the folder that the builder names after the code they import."""
-    config.nb_execution_cache_path = os.environ.get("ATTENTION_BOOK_CACHE", "")
-
-
 def plain_citation_roles(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
 ) -> None:
@@ -60,9 +53,10 @@ def offer_notebook(
         copy = Path(app.outdir) / "_sources" / f"{page}.ipynb"
         copy.parent.mkdir(parents=True, exist_ok=True)
         notebook = nbformat.read(executed, as_version=4)
-        # drawn anew by every execution, they would make no two builds alike
+        # Every execution draws new ids, and the key of the cache (execution.py) is of no use to readers.
         for number, cell in enumerate(notebook.cells):
             cell.id = f"cell-{number}"
+        notebook.metadata.get("kernelspec", {}).pop("imports", None)
         nbformat.write(notebook, copy)
         context["ipynb_source"] = f"{page}.ipynb"
 
@@ -141,7 +135,6 @@ def keep_icons_in_use(app: Sphinx, exception: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     register_plugin("pybtex.style.formatting", "by_author", ByAuthor)
-    app.connect("config-inited", use_keyed_cache)
     app.connect("builder-inited", add_vendored_scripts)
     app.connect("html-page-context", plain_citation_roles)
     # before the theme makes its download button

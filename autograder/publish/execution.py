@@ -1,0 +1,145 @@
+"""What the outputs of a page's cells depend on, so that a page is executed again only when it changes.
+
+The book's builder keeps executed pages in a cache, whose key is the code of the page's cells and the
+`kernelspec` in its front matter. It does not see what the cells import. So a digest of that is put
+into the `kernelspec` when a page is read (book/_extensions/execution.py).
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import jupytext
+import nbformat
+
+from autograder.errors import BookError
+from autograder.files import digest_of
+from autograder.programs import code_only, plain_version
+
+# whose versions can change what a cell gives
+PACKAGES = ("numpy", "torch", "matplotlib", "scipy", "num2words", "sacrebleu", "sentencepiece")
+KERNELSPEC = "\nkernelspec:\n"
+KEY = "imports"
+
+
+def with_key(root: Path, page: Path, text: str) -> str:
+    """A page's text with the digest in its front matter; one without a kernel stays as it is.
+
+    root: the course's folder; page: the page's file, for error messages.
+    """
+    front, end, rest = text.partition("\n---\n")
+    if not text.startswith("---\n") or KERNELSPEC not in front:
+        return text
+    line = f"{KERNELSPEC}  {KEY}: {imports_digest(root, page, text)}\n"
+    return front.replace(KERNELSPEC, line, 1) + end + rest
+
+
+def imports_digest(root: Path, page: Path, text: str) -> str:
+    """A digest of what a page's cells import.
+
+    It covers the code, without comments and docstrings, of the modules of this course that the cells
+    import, directly or through others; the scripts that the page's interactive figures write into it;
+    and the versions of Python and of the packages that compute.
+    """
+    trees = list(_cells(page, text))
+    modules = local_modules(root, trees)
+    widgets = root / "book" / "widgets.py"
+    names = scripts(modules[widgets], trees) if widgets in modules else set()
+    paths = [root / "book" / "_widgets" / f"{name}.js" for name in sorted(names)]
+    return digest_of(
+        {
+            "modules": {
+                path.relative_to(root).as_posix(): _module(program)[0]
+                for path, program in modules.items()
+            },
+            "scripts": {path.name: path.read_text(encoding="utf-8") for path in paths},
+            "python": list(sys.version_info[:2]),
+            "packages": {package: plain_version(package) for package in PACKAGES},
+        }
+    )[:16]
+
+
+def _cells(page: Path, text: str) -> Iterator[ast.Module]:
+    """The code cells of a page, parsed; lines of IPython's own are left out."""
+    try:
+        cells = jupytext.reads(text, fmt="md:myst").cells
+    except nbformat.ValidationError as error:
+        raise BookError(f"The front matter of {page} is incomplete: {error.message}.") from error
+    for cell in cells:
+        if cell.cell_type != "code":
+            continue
+        lines = cell.source.split("\n")
+        program = "\n".join("" if line.startswith(("%", "!")) else line for line in lines)
+        try:
+            yield ast.parse(program)
+        except SyntaxError as error:
+            raise BookError(
+                f"{page}: the cell that begins with {lines[0]!r} is no Python: {error}."
+            ) from error
+
+
+@functools.lru_cache(maxsize=256)
+def _module(program: str) -> tuple[str, tuple[str, ...]]:
+    """The code of a module without words, and the modules that it imports."""
+    return code_only(program), tuple(_imported(ast.parse(program)))
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    """The modules that a program imports, with the packages that they are in.
+
+    A name that is imported from a package may be a module, too.
+    """
+    for node in ast.walk(tree):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            parts = name.split(".")
+            yield from (".".join(parts[:length]) for length in range(1, len(parts) + 1))
+
+
+def local_modules(root: Path, trees: list[ast.Module]) -> dict[Path, str]:
+    """The modules of this course that programs import, directly or through others: path -> program.
+
+    Pages are executed in book/, with the course's folder on the path.
+    """
+    found: dict[Path, str] = {}
+    waiting = [name for tree in trees for name in _imported(tree)]
+    while waiting:
+        place = waiting.pop().replace(".", "/")
+        for path in (
+            root / "book" / f"{place}.py",
+            root / f"{place}.py",
+            root / place / "__init__.py",
+        ):
+            if path not in found and path.is_file():
+                found[path] = path.read_text(encoding="utf-8")
+                waiting += _module(found[path])[1]
+    return dict(sorted(found.items()))
+
+
+def scripts(widgets: str, trees: list[ast.Module]) -> set[str]:
+    """The scripts of the interactive figures that programs make.
+
+    widgets: the program of widgets.py, whose functions end in `_figure(script, ...)`; every figure
+    needs the script `common`, too.
+    """
+    used = set()
+    for node in (node for tree in trees for node in ast.walk(tree)):
+        if isinstance(node, ast.Attribute):
+            used.add(node.attr)
+        elif isinstance(node, ast.ImportFrom):
+            used.update(alias.name for alias in node.names)
+    found = set()
+    for function in ast.parse(widgets).body:
+        if isinstance(function, ast.FunctionDef) and function.name in used:
+            for node in ast.walk(function):
+                if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "_figure":
+                    found |= {ast.literal_eval(node.args[0]), "common"}
+    return found
