@@ -13,7 +13,8 @@ from autograder.book_index import book_url, colab_url
 from autograder.course import Course
 from autograder.errors import BookError, writing
 from autograder.files import digest_of, digest_of_files
-from autograder.publish.execution import imports_digest
+from autograder.publish.cache_key import imports_digest, is_executed
+from autograder.publish.execute_pages import execute_pages
 
 # whose versions can change what a built page looks like
 BUILDERS = ("jupyter-book", "sphinx", "myst-nb", "sphinx-book-theme", "pydata-sphinx-theme")
@@ -44,7 +45,7 @@ def build(course: Course, clean: bool = False) -> bool:
     clean: forget executed cells, too. Raises BookError with the end of the log when a cell raises or
     Sphinx warns, OutputError when the folder can't be written.
     """
-    pages = course.built_book
+    root, pages = course.root, course.built_book
     folder = pages.parent
     stamp, log = folder / "stamp", folder / "build.log"
     digest = everything_digest(course)
@@ -59,20 +60,22 @@ def build(course: Course, clean: bool = False) -> bool:
         folder.mkdir(exist_ok=True)
         stamp.unlink(missing_ok=True)
         # Pages are read again from nothing: an incremental build would not repeat a page's warnings.
-        # The executed cells are kept in .jupyter_cache, under keys of publish/execution.py.
+        # The executed cells are kept in .jupyter_cache, under keys of publish/cache_key.py.
         for name in ("html", ".doctrees", *([".jupyter_cache"] if clean else [])):
             shutil.rmtree(folder / name, ignore_errors=True)
         environment = {
             **os.environ,
-            "PYTHONPATH": str(course.root),
+            "PYTHONPATH": str(root),
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         }
+        executed = [page for page in course.book.glob("*.md") if is_executed(page)]
+        execute_pages(root, executed, environment)
         tool = Path(sys.executable).with_name("jupyter-book")
-        command = [str(tool), "build", str(course.root), "-nW", "--keep-going"]
+        command = [str(tool), "build", str(root), "-nW", "--keep-going"]
         with log.open("w", encoding="utf-8") as file:
             done = subprocess.run(
                 command,
-                cwd=course.root,
+                cwd=root,
                 env=environment,
                 stdout=file,
                 stderr=subprocess.STDOUT,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 
-from autograder.publish.execution import with_key
+from autograder.publish.cache_key import with_key
 
 
 def add_key(app: Sphinx, page: str, source: list[str]) -> None:

@@ -26,6 +26,12 @@ KERNELSPEC = "\nkernelspec:\n"
 KEY = "imports"
 
 
+def is_executed(page: Path) -> bool:
+    """Whether a page has cells: a kernel stands in its front matter."""
+    front = page.read_text(encoding="utf-8").partition("\n---\n")[0]
+    return front.startswith("---\n") and KERNELSPEC in f"{front}\n"
+
+
 def with_key(root: Path, page: Path, text: str) -> str:
     """A page's text with the digest in its front matter; one without a kernel stays as it is.
 

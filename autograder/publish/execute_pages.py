@@ -1,6 +1,6 @@
 """Executing the book's pages side by side, before Sphinx, which would execute them one by one.
 
-In: pages and the folder of the execution cache. Out: the executed cells in that cache, where myst-nb
+In: pages, and the cache of executed pages. Out: the executed cells in that cache, where myst-nb
 finds them. A page whose cells raise is left out: Sphinx executes it again and reports the error.
 """
 
@@ -15,21 +15,21 @@ from pathlib import Path
 
 from autograder.errors import BookError
 from autograder.progress import progress
+from autograder.publish.cache_key import with_key
 
 SECONDS_A_CELL = 300
 
 
-def execute_pages(
-    pages: Sequence[Path], cache: Path, environment: Mapping[str, str], workers: int | None = None
-) -> None:
+def execute_pages(root: Path, pages: Sequence[Path], environment: Mapping[str, str]) -> None:
     """Execute those pages whose cells aren't in the cache, each in a process of its own.
 
-    Raises BookError when such a process fails before it comes to the cells. environment: of these processes; workers: pages at a time, by default one a core.
+    root: the course's folder; environment: of these processes, of which as many run as there are
+    cores. Raises BookError when one fails before it comes to the cells.
     """
-    cache.mkdir(parents=True, exist_ok=True)
+    cache_folder(root).mkdir(parents=True, exist_ok=True)
 
     def run(page: Path) -> None:
-        command = [sys.executable, "-m", "autograder.publish.execute", str(cache), str(page)]
+        command = [sys.executable, "-m", "autograder.publish.execute_pages", str(root), str(page)]
         done = subprocess.run(
             command, env=dict(environment), capture_output=True, text=True, check=False
         )
@@ -38,7 +38,7 @@ def execute_pages(
 
     # the longest first, so that no core is idle at the end
     ordered = sorted(pages, key=lambda page: -page.stat().st_size)
-    with concurrent.futures.ThreadPoolExecutor(workers or os.cpu_count()) as threads:
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
         running = [threads.submit(run, page) for page in ordered]
         with progress("Executing the book's pages") as bar:
             done = concurrent.futures.as_completed(running)
@@ -46,15 +46,21 @@ def execute_pages(
                 future.result()
 
 
-def _execute(cache: str, page: Path) -> None:
+def cache_folder(root: Path) -> Path:
+    """Where jupyter-book keeps executed pages."""
+    return root / "_build" / ".jupyter_cache"
+
+
+def _execute(root: Path, page: Path) -> None:
     """Execute one page and cache it, as myst-nb does."""
     from jupyter_cache import get_cache
     from jupyter_cache.base import CacheBundleIn
     from jupyter_cache.executors.utils import single_nb_execution
-    from myst_nb.core.read import myst_nb_reader_plugin
+    from myst_nb.core.read import read_myst_markdown_notebook
 
-    store = get_cache(cache)
-    notebook = myst_nb_reader_plugin(str(page))
+    store = get_cache(str(cache_folder(root)))
+    text = with_key(root, page, page.read_text(encoding="utf-8"))
+    notebook = read_myst_markdown_notebook(text, add_source_map=True, path=str(page))
     try:
         store.match_cache_notebook(notebook)
     except KeyError:
@@ -67,4 +73,4 @@ def _execute(cache: str, page: Path) -> None:
 
 
 if __name__ == "__main__":
-    _execute(sys.argv[1], Path(sys.argv[2]).resolve())
+    _execute(Path(sys.argv[1]), Path(sys.argv[2]))
