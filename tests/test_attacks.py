@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,9 +16,11 @@ from autograder.audit.examiner import AuditedClass
 from autograder.course import Course
 from autograder.display.cleaning import clean_markdown
 from autograder.exercises import reference_answers, solved
+from autograder.grade.examine import grade_submission
 from autograder.grade.feedback import FeedbackWriter, feedback_page
 from autograder.grade.grade_class import Grader
 from autograder.grade.gradebook import Recorder, register
+from autograder.grade.submission import read_submission
 from autograder.kernels import forkserver
 from autograder.kernels.student_kernel import StudentKernel
 from autograder.settings import Settings
@@ -50,6 +53,19 @@ def test_no_attack_earns_a_point_or_does_harm(audited, case):
     if attack.kind == "forbidden functions":
         seen = any(line.verdict == "forbidden" for _, line in found.result.lines())
         assert seen != bool(attack.undetected), "ready-made attention is seen, or listed as unseen"
+
+
+@pytest.mark.parametrize(
+    "name", [a.name for a in ATTACKS.values() if a.without_sandbox.startswith("all points")]
+)
+def test_what_the_sandbox_prevents_is_gained_without_it(audited, name):
+    settings = audited.examiner.grader.settings
+    open_settings = replace(settings, limits=replace(settings.limits, sandbox=False))
+    case = next(case for case in CASES if case.name == name)
+    submission = read_submission(audited.course, case.student, case.exercise)
+    key = audited.examiner.grader.key(case.exercise)
+    result = grade_submission(submission, key, open_settings).result
+    assert result.score == result.points
 
 
 def test_the_catalogue_is_broad_and_what_may_gain_says_what():

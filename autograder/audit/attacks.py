@@ -1003,18 +1003,22 @@ _by_code(
     "answers from elsewhere",
     "the expected values read from disk",
     """
-    draws = {}
-    roots = glob.glob("/proc/*/cwd/course") + glob.glob("/tmp/*") + glob.glob("/tmp/*/*")
+    expected = {}
+    roots = ["/proc/*/cwd/course", "/tmp/*", "/tmp/*/*", "/tmp/*/*/*"]
+    roots = [root for pattern in roots for root in glob.glob(pattern)]
     for path in [p for root in roots for p in glob.glob(f"{root}/expected/{exercise}.json")]:
         try:
-            cells = json.load(open(path))["cells"].values()
-            draws.update({line["expression"]: line["draws"] for cell in cells for line in cell["lines"]})
+            for cell in json.load(open(path))["cells"].values():
+                for line in cell["lines"]:
+                    for draw in line["draws"]:
+                        expected[line["expression"], draw["parameter_seed"]] = draw["expected"]
         except (OSError, ValueError):
             pass
     def serve(request, names):
-        found = draws[json.loads(request)["expression"]]
-        return json.dumps([{**draw["expected"], "forbidden": []} for draw in found])
-    if draws:
+        job = json.loads(request)
+        found = [expected[job["expression"], draw["parameter_seed"]] for draw in job["draws"]]
+        return json.dumps([{**one, "forbidden": []} for one in found])
+    if expected:
         evaluation.serve = serve
     """,
     without_sandbox="all points: the answer key lies in the class's folder",

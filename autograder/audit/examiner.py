@@ -28,7 +28,6 @@ from autograder.grade.grade_class import Grader
 from autograder.grade.gradebook import Recorder, register, stored_result
 from autograder.grade.result import Result
 from autograder.grade.submission import read_submission
-from autograder.kernels.student_kernel import KernelStartError
 from autograder.nbgrader_adapter import explained
 
 # limits for attacks that hang; the others have the usual ones, as honest work has
@@ -73,18 +72,21 @@ class Examiner:
         self.course = Course(root, class_folder=class_folder)
         self.grader = Grader(self.course)
         own = self.grader.settings
-        self._impatient = replace(own, limits=replace(own.limits, **HANGING_SECONDS))
+        self._short_limits = replace(own, limits=replace(own.limits, **HANGING_SECONDS))
 
     def examine(self, case: Case) -> Examined:
         """Grade a case, and run its student's own check."""
         attack = ATTACKS[case.name] if case.kind == "attack" else None
-        settings = self._impatient if attack and attack.hangs else self.grader.settings
-        submission = read_submission(self.course, case.student, case.exercise)
+        settings = self._short_limits if attack and attack.hangs else self.grader.settings
+        key = self.grader.key(case.exercise)
         try:
-            graded = grade_submission(submission, self.grader.key(case.exercise), settings)
-        except KernelStartError as error:
-            return Examined(None, harm=(f"ends the run: {error}",))
-        harm = _harm(graded, attack) if attack else ()
+            submission = read_submission(self.course, case.student, case.exercise)
+            graded = grade_submission(submission, key, settings)
+            harm = _harm(graded, attack) if attack else ()
+        except Exception as error:
+            if attack is None:
+                raise
+            return Examined(None, harm=(f"ends the run: {type(error).__name__}: {error}",))
         return Examined(graded, own_check(case.checked) if case.checked else None, harm)
 
 
@@ -188,7 +190,13 @@ class AuditedClass:
         if examined.graded is None:
             return Outcome(case, None, harm=examined.harm)
         result, harm = examined.graded.result, list(examined.harm)
-        self._recorder.record(examined.graded)
+        try:
+            self._recorder.record(examined.graded)
+        except Exception as error:
+            if case.kind != "attack":
+                raise
+            harm.append(f"can't be recorded: {type(error).__name__}: {error}")
+            return Outcome(case, None, harm=tuple(harm))
         expected = self._scores[case.exercise.name]
         expected[case.student] = result.score
         if case.kind == "attack":
