@@ -57,5 +57,7 @@ def test_a_process_of_its_own_gives_the_same(tmp_path):
 
 
 def test_that_process_names_the_cell_whose_reference_is_wrong():
-    with pytest.raises(CatalogueError, match=r"^solutions/ch1_additive_attention\.py, cell c: .*NameError"):
+    with pytest.raises(
+        CatalogueError, match=r"^solutions/ch1_additive_attention\.py, cell c: .*NameError"
+    ):
         expected_cells(EXERCISE, {"c": "check('nothing(1)', points=1)"}, [[1]])
