@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from autograder.errors import CourseError
@@ -18,9 +20,11 @@ class Limits:
     """What one submission may use, and whether its kernel runs in a sandbox.
 
     cell_seconds: for a cell of the student's; grade_cell_seconds: for all lines of a grade cell;
-    notebook_seconds: for the whole notebook; memory_mb: memory and files in memory of all its
-    processes, in millions of bytes; disk_mb: files, likewise; output_characters: printed by one cell.
-    sandbox: as the machine offers it, not a setting.
+    notebook_seconds: for the whole notebook; memory_mb: memory and files of all its processes, in
+    millions of bytes, of which PyTorch itself takes 200; disk_mb: files, likewise; output_characters:
+    of text displayed by one cell.
+    sandbox: whether there is one, as the machine offers it; not a setting. Without a sandbox memory_mb
+    and disk_mb have no effect.
     """
 
     cell_seconds: float = 30.0
@@ -43,6 +47,8 @@ class Limits:
 
 
 LIMITS = tuple(f.name for f in dataclasses.fields(Limits) if f.name != "sandbox")
+# with less, a kernel ends before it has run anything
+LEAST_MEMORY_MB = 300
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,7 @@ class Settings:
                     "needed."
                 )
         limits = Limits(**{name: given[name] for name in LIMITS if name in given})
-        python = str(given.get("python", sys.executable))
+        python = _program(given["python"]) if "python" in given else sys.executable
         functions_of = {name: tuple(functions) for name, functions in allowed.items()}
         return Settings(limits, python, dict(weights), functions_of)
 
@@ -106,8 +112,21 @@ def _mapping(name: str, value: Any) -> Mapping[str, Any]:
 
 
 def _check_limit(name: str, value: Any) -> None:
-    if not _is_number(value) or not 0 < value < 1e9:
+    whole = isinstance(getattr(Limits, name), int)
+    least = LEAST_MEMORY_MB if name == "memory_mb" else 0
+    if not _is_number(value) or not least < value < 1e9 or (whole and not isinstance(value, int)):
         raise CourseError(
-            f"{PLACE}: c.Grader.{name} is {value!r}: a number above 0 and below a thousand million is "
-            "needed."
+            f"{PLACE}: c.Grader.{name} is {value!r}: a {'whole ' if whole else ''}number above {least} "
+            "and below a thousand million is needed."
         )
+
+
+def _program(value: Any) -> str:
+    """The path of an interpreter; a link, as in a virtual environment, is not followed."""
+    found = shutil.which(Path(value).expanduser()) if isinstance(value, str) else None
+    if found is None:
+        raise CourseError(
+            f"{PLACE}: c.Grader.python is {value!r}: there is no such program. Give the path of a Python "
+            "that has numpy, torch and ipykernel, such as /folder/of/environment/bin/python."
+        )
+    return str(Path(found).absolute())

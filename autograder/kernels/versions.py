@@ -13,7 +13,7 @@ from autograder.errors import WorkerPoolError
 
 PACKAGES = ("numpy", "torch")
 ASK = (
-    "import json, platform; from importlib.metadata import version; "
+    "import json, platform; from importlib.metadata import version; version('ipykernel'); "
     f"print(json.dumps({{'python': platform.python_version(), **{{n: version(n) for n in {PACKAGES}}}}}))"
 )
 
@@ -22,7 +22,7 @@ ASK = (
 def kernel_versions(python: str) -> dict[str, str]:
     """Versions of Python, NumPy and torch of an interpreter.
 
-    Raises WorkerPoolError when it can't be run or lacks one of them.
+    Raises WorkerPoolError when it can't be run or lacks one of them, or ipykernel.
     """
     if python == sys.executable:
         return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}

@@ -1,0 +1,170 @@
+"""Students' kernels in another Python, and what travels between the grader and its fork server."""
+
+import importlib.metadata
+import json
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from autograder.course import PACKAGE_ROOT
+from autograder.errors import WorkerPoolError
+from autograder.kernels import forkserver, sandbox
+from autograder.kernels.protocol import KernelRequest
+from autograder.kernels.student_kernel import StudentKernel
+from autograder.kernels.versions import kernel_versions
+from autograder.settings import Limits, Settings
+
+SANDBOXED = pytest.param(
+    True,
+    marks=pytest.mark.skipif(bool(sandbox.why_not()), reason=sandbox.why_not()),
+    id="sandboxed",
+)
+
+
+def environment(folder):
+    """A new virtual environment without packages; returns its interpreter."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    return folder / "bin" / "python"
+
+
+@pytest.fixture(scope="module")
+def other_python(tmp_path_factory):
+    """The interpreter of an environment with the packages of this one, and a prefix of its own."""
+    python = environment(tmp_path_factory.mktemp("another") / "venv")
+    code = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
+    Path(done.stdout.strip(), "shared.pth").write_text(sysconfig.get_paths()["purelib"])
+    yield str(python)
+    if forkserver.available():
+        forkserver.server(str(python)).end()
+
+
+def printed(kernel, code):
+    reply = kernel.run(code, 30)
+    assert reply.status == "ok", reply
+    return "".join(output["text"] for output in reply.outputs)
+
+
+@pytest.mark.parametrize("sandboxed", [pytest.param(False, id="not sandboxed"), SANDBOXED])
+def test_students_kernels_run_in_the_python_that_is_set(other_python, sandboxed):
+    code = (
+        "import os, sys, torch\nprint(sys.prefix)\nprint(sys.executable)\n"
+        "print([m for m in sys.modules if m.split('.')[0] == 'autograder' and 'runtime' not in m])\n"
+        "print('VIRTUAL_ENV' in os.environ, torch.ones(2).sum().item())"
+    )
+    prefix = str(Path(other_python).parents[1])
+    with StudentKernel(Settings(Limits(sandbox=sandboxed), other_python)) as kernel:
+        assert printed(kernel, code).split("\n")[:4] == [prefix, other_python, "[]", "False 2.0"]
+        draw = {"inputs": {}, "parameter_seed": 0}
+        reply = kernel.ask({"expression": "1 + 1", "forbidden": [], "draws": [draw]}, 20)
+        assert json.loads(reply.value)[0]["value"] == {"kind": "number", "value": 2}
+    with StudentKernel(Settings(Limits(sandbox=sandboxed))) as kernel:
+        assert printed(kernel, "import sys\nprint(sys.prefix)") == f"{sys.prefix}\n"
+
+
+def test_the_versions_are_those_of_the_python_that_is_set(other_python):
+    assert kernel_versions(other_python) == kernel_versions(sys.executable)
+
+
+def test_a_python_without_packages_is_refused(tmp_path):
+    python = environment(tmp_path / "empty")
+    with pytest.raises(WorkerPoolError, match="needs numpy, torch and ipykernel") as raised:
+        kernel_versions(str(python))
+    assert str(python) in str(raised.value) and "c.Grader.python" in str(raised.value)
+
+
+def requirements(*names):
+    """Normalised names of distributions with all that they require here."""
+    found, waiting = set(), list(names)
+    while waiting:
+        name = re.sub(r"[-_.]+", "-", waiting.pop()).lower()
+        if name in found:
+            continue
+        try:
+            wanted = importlib.metadata.requires(name) or []
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        found.add(name)
+        waiting += [re.match(r"[\w.-]+", line).group() for line in wanted if "extra ==" not in line]
+    return found
+
+
+IMPORTING = """
+import importlib.abc, sys
+
+class Missing(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {missing}:
+            raise ModuleNotFoundError(name, name=name)
+
+sys.meta_path.insert(0, Missing())
+import autograder.kernels.forkserver_main, autograder.kernels.preload
+print(*(name for name in sys.modules if name.split(".")[0] == "autograder"))
+"""
+
+
+@pytest.mark.parametrize("also", [("matplotlib",), ()], ids=["with matplotlib", "without"])
+def test_students_python_needs_no_other_packages(also):
+    present = requirements("numpy", "torch", "ipykernel", *also)
+    missing = {
+        module
+        for module, owners in importlib.metadata.packages_distributions().items()
+        if not {re.sub(r"[-_.]+", "-", owner).lower() for owner in owners} & present
+    }
+    assert {"nbgrader", "nbformat", "nh3", "distributed"} <= missing
+    assert ("matplotlib" in missing) != bool(also)
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTING.format(missing=missing)],
+        env={"PYTHONPATH": str(PACKAGE_ROOT), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    allowed = r"autograder(\.(kernels|runtime)(\.\w+)?|\.settings|\.errors)?"
+    ours = done.stdout.split()
+    assert [name for name in ours if not re.fullmatch(allowed, name)] == []
+    assert "autograder.kernels.student_kernel" not in ours and "autograder.runtime.evaluate" in ours
+
+
+def test_a_request_survives_the_wire():
+    request = KernelRequest(
+        ("-f", "connection.json"),
+        Path("/tmp/grade-ä"),
+        {"HOME": "/tmp/grade-ä/home"},
+        PACKAGE_ROOT,
+        Limits(memory_mb=700, sandbox=True),
+    )
+    assert KernelRequest.from_bytes(request.to_bytes()) == request
+
+
+IN_A_WORKER = """
+import os
+import autograder.kernels.preload
+from autograder.kernels import forkserver
+forkserver.fork_this_process()
+from autograder.kernels.student_kernel import StudentKernel
+from autograder.settings import Settings
+with StudentKernel(Settings()) as kernel:
+    server = int(kernel.run("import os; print(os.getppid())", 30).outputs[0]["text"])
+    print(server != os.getpid(), f"{os.getpid()} (" in open(f"/proc/{server}/stat").read() or
+          open(f"/proc/{server}/stat").read().rpartition(")")[2].split()[1] == str(os.getpid()))
+    # a forked copy has the command line of the original, a started server has its own
+    print(open(f"/proc/{server}/cmdline").read() == open("/proc/self/cmdline").read())
+    os.kill(server, 9)
+with StudentKernel(Settings()) as kernel:
+    print(kernel.run("print(6 * 7)", 30).outputs[0]["text"])
+"""
+
+
+@pytest.mark.skipif(not forkserver.available(), reason="kernels are forked on Linux alone")
+def test_a_worker_can_be_its_own_fork_server_and_replaces_it_when_it_dies():
+    done = subprocess.run(
+        [sys.executable, "-c", IN_A_WORKER], cwd=PACKAGE_ROOT, capture_output=True, text=True
+    )
+    assert done.stdout.split() == ["True", "True", "True", "42"], done.stderr

@@ -1,0 +1,53 @@
+"""`c.Grader` in nbgrader_config.py: what is refused, with the way out, and what is understood."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from autograder.errors import CourseError
+from autograder.settings import Limits, Settings
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("cell_seconds", 0),
+        ("cell_seconds", -1),
+        ("cell_seconds", float("nan")),
+        ("cell_seconds", float("inf")),
+        ("notebook_seconds", "600"),
+        ("memory_mb", 100),
+        ("memory_mb", 2000.5),
+        ("memory_mb", True),
+        ("disk_mb", 1e12),
+        ("output_characters", None),
+        ("sandbox", False),
+        ("memory", 2000),
+        ("python", "/no/such/python"),
+        ("python", 3),
+        ("python", str(Path(__file__).parent)),
+    ],
+)
+def test_an_impossible_setting_is_named(name, value):
+    with pytest.raises(CourseError, match=rf"nbgrader_config.py: .*c\.Grader\.{name}\b") as raised:
+        Settings.read({name: value})
+    # the value that was given, or the names that there are
+    told = "memory_mb" if name in ("sandbox", "memory") else repr(value)
+    assert told in str(raised.value)
+
+
+def test_settings_are_read():
+    given = {"memory_mb": 500, "cell_seconds": 2.5, "python": sys.executable}
+    settings = Settings.read(given)
+    assert settings.limits == Limits(memory_mb=500, cell_seconds=2.5)
+    assert settings.limits.memory_bytes == 500_000_000
+    assert settings.python == sys.executable
+    assert Settings.read({}) == Settings()
+
+
+def test_the_interpreter_of_an_environment_is_not_its_links_target(tmp_path, monkeypatch):
+    (tmp_path / "python").symlink_to(sys.executable)
+    assert Settings.read({"python": str(tmp_path / "python")}).python == str(tmp_path / "python")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Settings.read({"python": "~/python"}).python == str(tmp_path / "python")
