@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from autograder.catalogue import ROOT
+from tests.conftest import COURSE
 
 
 def pins():
@@ -17,7 +17,7 @@ def pins():
     lines = [
         line.split("#")[0].strip()
         for name in ("requirements.txt", "constraints.txt")
-        for line in (ROOT / name).read_text(encoding="utf-8").splitlines()
+        for line in (COURSE.root / name).read_text(encoding="utf-8").splitlines()
     ]
     wanted = [Requirement(line) for line in lines if line and not line.startswith("-")]
     return {
@@ -29,7 +29,9 @@ def pins():
 
 @pytest.mark.parametrize("name", sorted(pins()))
 def test_a_pin_installs_on_the_oldest_python(name):
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
+    declared = tomllib.loads((COURSE.root / "pyproject.toml").read_text())["project"][
+        "requires-python"
+    ]
     oldest = re.fullmatch(r">=(\d+\.\d+)", declared).group(1) + ".0"
     try:
         installed = importlib.metadata.distribution(name)

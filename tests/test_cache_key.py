@@ -10,7 +10,7 @@ import pytest
 
 from autograder.course import PACKAGE_ROOT
 from autograder.errors import BookError
-from autograder.publish import execution
+from autograder.publish import cache_key
 from tests.conftest import COURSE
 
 CHAPTERS = {path.stem.partition("_")[0] for path in (COURSE.root / "book").glob("ch*.md")}
@@ -30,7 +30,7 @@ def copy(tmp_path_factory):
 
 def digests(root):
     return {
-        page.stem.partition("_")[0]: execution.imports_digest(
+        page.stem.partition("_")[0]: cache_key.imports_digest(
             root, page, page.read_text(encoding="utf-8")
         )
         for page in sorted((root / "book").glob("ch*.md"))
@@ -91,7 +91,7 @@ def test_a_change_reaches_the_pages_that_import_it(copy, before, change, file, e
 
 
 def test_versions_of_what_computes_count(copy, before, monkeypatch):
-    monkeypatch.setattr(execution, "plain_version", lambda package: f"99 of {package}")
+    monkeypatch.setattr(cache_key, "plain_version", lambda package: f"99 of {package}")
     assert not set(before.values()) & set(digests(copy).values())
 
 
@@ -105,30 +105,30 @@ def test_every_script_belongs_to_a_figure():
         if line.startswith("def ") and not line.startswith("def _")
     )
     every = {path.stem for path in (folder / "_widgets").glob("*.js")}
-    assert execution.scripts(program, [execution.ast.parse(import_all)]) == every
+    assert cache_key.scripts(program, [cache_key.ast.parse(import_all)]) == every
 
 
 def test_the_key_stands_in_the_front_matter_and_nowhere_else(copy, before):
     page = copy / "book" / "ch4_masking.md"
     text = page.read_text(encoding="utf-8")
-    keyed = execution.with_key(copy, page, text)
+    keyed = cache_key.with_key(copy, page, text)
     added = set(keyed.split("\n")) - set(text.split("\n"))
     assert added == {f"  imports: {before['ch4']}"}
     spec = jupytext.reads(keyed, fmt="md:myst").metadata["kernelspec"]
     assert (spec["name"], spec["imports"]) == ("python3", before["ch4"])
     for other in ("# No front matter\n\n---\n\nkernelspec:\n", "---\ntitle: x\n---\n# No kernel\n"):
-        assert execution.with_key(copy, page, other) == other
+        assert cache_key.with_key(copy, page, other) == other
 
 
 def test_a_cell_that_is_no_python_is_an_error_that_names_it(copy):
     front = "---\nkernelspec:\n  name: python3\n  display_name: Python 3\n---\n"
     text = front + "```{code-cell}\nx = (\n```\n"
     with pytest.raises(BookError, match=r"odd\.md: the cell that begins with 'x = \('"):
-        execution.imports_digest(copy, copy / "odd.md", text)
+        cache_key.imports_digest(copy, copy / "odd.md", text)
     fine = text.replace("x = (", "%matplotlib inline\nx = 1")
-    assert execution.imports_digest(copy, copy / "odd.md", fine)
+    assert cache_key.imports_digest(copy, copy / "odd.md", fine)
     with pytest.raises(BookError, match=r"front matter of .*odd\.md is incomplete: 'display_name'"):
-        execution.imports_digest(
+        cache_key.imports_digest(
             copy, copy / "odd.md", text.replace("  display_name: Python 3\n", "")
         )
 
