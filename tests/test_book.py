@@ -5,12 +5,13 @@ import html
 import html.parser
 import json
 import re
-from pathlib import Path
 
 import pytest
 
-from autograder.catalogue import ROOT, exercise_names, mistakes
+from autograder.catalogue import mistakes
+from autograder.exercises import reference_answers
 from autograder.publish import book
+from tests.conftest import COURSE
 from tests.test_generation import normalised, whole_answers
 
 pytestmark = pytest.mark.xdist_group("book")
@@ -51,12 +52,12 @@ class Page(html.parser.HTMLParser):
 @pytest.fixture(scope="module")
 def pages():
     """Every page of the book, built if it is not up to date."""
-    book.build()
-    return {path: Page(path) for path in sorted(book.HTML.glob("book/*.html"))}
+    book.build(COURSE)
+    return {path: Page(path) for path in sorted(COURSE.built_book.glob("book/*.html"))}
 
 
 def chapters():
-    return sorted(path.stem for path in (ROOT / "book").glob("ch*.md"))
+    return sorted(path.stem for path in COURSE.book.glob("ch*.md"))
 
 
 def code_cells(source):
@@ -70,13 +71,13 @@ def test_every_chapter_is_built(pages):
 
 def test_the_book_holds_no_solution_and_no_marker(pages):
     answers = {}
-    for exercise in exercise_names():
+    for exercise in COURSE.exercises():
         answers |= whole_answers(exercise)
     programs = [(path.name, text) for path, page in pages.items() for text in page.code]
-    for path in book.HTML.glob("_sources/**/*.ipynb"):
+    for path in COURSE.built_book.glob("_sources/**/*.ipynb"):
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             programs.append((path.name, "".join(cell["source"])))
-    for path in (ROOT / "book").glob("*.md"):
+    for path in COURSE.book.glob("*.md"):
         cells = code_cells(path.read_text(encoding="utf-8"))
         programs += [(path.name, cell) for cell in cells]
     parsed = 0
@@ -90,7 +91,7 @@ def test_the_book_holds_no_solution_and_no_marker(pages):
         for tree in found:
             assert tree not in answers, f"{place} holds {answers[tree]}"
     assert parsed > 20
-    for path in book.HTML.rglob("*"):
+    for path in COURSE.built_book.rglob("*"):
         if path.suffix in (".html", ".md", ".ipynb", ".js", ".txt", ".py"):
             text = path.read_text(encoding="utf-8", errors="ignore")
             assert "### BEGIN SOLUTION" not in text and "### BEGIN HIDDEN" not in text, path
@@ -136,7 +137,7 @@ def test_no_page_shows_an_error_or_a_warning(pages):
 
 
 def test_pages_are_executed(pages):
-    for path in (ROOT / "book").glob("*.md"):
+    for path in COURSE.book.glob("*.md"):
         text = path.read_text(encoding="utf-8")
         if "{code-cell}" in text:
             assert "file_format: mystnb" in text, path.name
@@ -144,44 +145,31 @@ def test_pages_are_executed(pages):
 
 def test_every_section_that_a_hint_names_exists(pages):
     labels = set()
-    for path in (ROOT / "book").glob("*.md"):
+    for path in COURSE.book.glob("*.md"):
         labels |= set(re.findall(r"^\(([\w-]+)\)=", path.read_text(encoding="utf-8"), re.MULTILINE))
-    for exercise in exercise_names():
+    for exercise in COURSE.exercises():
         for mistake in mistakes(exercise):
             assert mistake.section in labels, (exercise, mistake.name)
 
 
 def test_each_chapter_has_its_parts():
     for name in chapters():
-        text = (ROOT / "book" / f"{name}.md").read_text(encoding="utf-8")
+        text = (COURSE.book / f"{name}.md").read_text(encoding="utf-8")
         for part in ("Takeaways", "Further reading", "Predict", f"{name}.ipynb", "description:"):
             assert part in text, f"{name} lacks {part}"
 
 
-def test_the_cache_is_keyed_on_imported_code(monkeypatch, tmp_path):
-    before = book.imported_code_digest()
-    assert before == book.imported_code_digest()
-    (tmp_path / "solutions").mkdir()
-    Path(tmp_path / "solutions" / "x.py").write_text("x = 1")
-    monkeypatch.setattr(book, "ROOT", tmp_path)
-    one = book.imported_code_digest()
-    Path(tmp_path / "solutions" / "x.py").write_text("x = 2")
-    assert book.imported_code_digest() != one
-
-
 def test_a_book_for_another_address_is_built_anew(monkeypatch):
     monkeypatch.delenv("BOOK_URL", raising=False)
-    before = book._everything_digest()
+    before = book.everything_digest(COURSE)
     monkeypatch.setenv("BOOK_URL", "https://example.org/course")
-    assert book._everything_digest() != before
+    assert book.everything_digest(COURSE) != before
 
 
 def test_reference_answers_would_be_recognised():
     """The comparison of syntax trees can fail: renaming and comments don't hide a copy."""
-    exercise = exercise_names()[0]
+    exercise = COURSE.exercises()[0]
     name = next(iter(whole_answers(exercise).values())).split(":")[0]
-    from autograder.audit.sample_class import reference_answers
-
     copy = "# a remark\n" + reference_answers(exercise)[name].replace("Args", "Arguments")
     assert normalised(copy).keys() & whole_answers(exercise).keys()
     assert ast.parse(copy)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from autograder.catalogue import ROOT
+from tests.conftest import COURSE
 
 DESCRIPTION = 'Hide what must not be seen, and "prove" it.'
 
@@ -30,7 +30,7 @@ def built(request, tmp_path_factory):
     (source / "parts" / "masks.md").write_text(
         f"---\nmyst:\n  html_meta:\n    description: '{DESCRIPTION}'\n---\n# The *mask*\n"
     )
-    paths = os.pathsep.join([str(ROOT), str(ROOT / "book" / "_extensions")])
+    paths = os.pathsep.join([str(COURSE.root), str(COURSE.root / "book" / "_extensions")])
     environment = {**os.environ, "PYTHONPATH": paths, "BOOK_URL": request.param}
     command = [sys.executable, "-m", "sphinx", "-qW", "-b", "html", str(source), str(out)]
     subprocess.run(command, env=environment, check=True)

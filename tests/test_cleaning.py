@@ -7,8 +7,7 @@ import pytest
 from jinja2 import Environment
 from nbconvert.filters import markdown2html as nbconverts
 
-from autograder.display.cleaning import clean_html, markdown2html
-from autograder.grade.sanitize import clean_markdown
+from autograder.display.cleaning import clean_html, clean_markdown, markdown2html
 
 PICTURE = "iVBORw0KGgo="
 LINKS_TO_SCRIPTS = [

@@ -5,8 +5,8 @@ import re
 import pytest
 from nbconvert.filters import markdown2html
 
-from autograder.build.generate import released
 from autograder.display.mathml import with_mathml
+from autograder.exercises import released
 
 
 def test_every_formula_of_an_exercise_becomes_mathml(exercise):

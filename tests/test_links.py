@@ -7,9 +7,9 @@ import bs4
 import pytest
 
 from autograder.book_index import colab_url
-from autograder.catalogue import ROOT, exercise_names
 from autograder.publish import book
 from benchmarks.pages import served
+from tests.conftest import COURSE
 
 pytestmark = pytest.mark.xdist_group("book")
 
@@ -17,10 +17,10 @@ pytestmark = pytest.mark.xdist_group("book")
 @pytest.fixture(scope="module")
 def pages():
     """Every page of the built book, parsed: path -> tree."""
-    book.build()
+    book.build(COURSE)
     return {
         path: bs4.BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
-        for path in sorted(book.HTML.rglob("*.html"))
+        for path in sorted(COURSE.built_book.rglob("*.html"))
         if "_static" not in path.parts
     }
 
@@ -76,24 +76,23 @@ def test_every_image_says_what_it_shows(pages):
 
 
 def chapter(pages, exercise):
-    return pages[book.HTML / "book" / f"{exercise}.html"]
+    return pages[COURSE.built_book / "book" / f"{exercise}.html"]
 
 
 def test_every_chapter_leads_to_its_exercise(pages, exercise):
-    path = book.HTML / "book" / f"{exercise}.html"
-    section = pages[path].find(id=f"{exercise[:3]}-exercise").find_parent("section")
+    path = COURSE.built_book / "book" / f"{exercise}.html"
+    section = pages[path].find(id=f"ch{exercise.chapter}-exercise").find_parent("section")
     row = section.find(class_="exercise-links")
     download = path.parent / row.find("a", class_="download")["href"]
-    notebook = ROOT / "exercises" / exercise / f"{exercise}.ipynb"
-    assert download.read_bytes() == notebook.read_bytes()
+    assert download.read_bytes() == exercise.notebook.read_bytes()
     opened = [a["href"] for a in row.find_all("a", class_="external")]
-    assert opened == [address for address in [colab_url(exercise)] if address]
+    assert opened == [address for address in [colab_url(exercise.name)] if address]
 
 
 def test_symbols_lead_to_their_rows_on_the_notation_page(pages):
-    notation = pages[book.HTML / "book" / "notation.html"]
+    notation = pages[COURSE.built_book / "book" / "notation.html"]
     linked = {}
-    for exercise in exercise_names():
+    for exercise in COURSE.exercises():
         for link in chapter(pages, exercise).select("a.symbol"):
             row = notation.find(id=link["href"].partition("#")[2]).find_parent("tr")
             # the row's meaning is the link's title, and its first cells show the same letter or name
@@ -107,25 +106,25 @@ def test_symbols_lead_to_their_rows_on_the_notation_page(pages):
                 letter = re.match(r"\\\((\\?\w+?)(_|\\\))", link.get_text())[1]
                 assert re.search(rf"\\\({re.escape(letter)}(_|\\\))", row.find("td").get_text())
             assert not link.find_parent(["h1", "h2", "h3"])
-            linked.setdefault(exercise, []).append(link.get_text())
+            linked.setdefault(exercise.name, []).append(link.get_text())
     # chapter 4 has words and positions, no symbols
-    assert linked.keys() >= set(exercise_names()) - {"ch4_masking"}
+    assert linked.keys() >= {exercise.name for exercise in COURSE.exercises()} - {"ch4_masking"}
     assert r"\(s_{t-1}\)" in linked["ch1_additive_attention"]
     assert r"\(d_k\)" in linked["ch2_scaled_dot_product"]
     assert {"d_model", "n_layers"} <= {name for names in linked.values() for name in names}
 
 
 def test_previous_and_next_walk_through_the_book(pages):
-    contents = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    contents = (COURSE.root / "_toc.yml").read_text(encoding="utf-8")
     order = ["book/intro", *re.findall(r"file: (\S+)", contents)]
     for number, name in enumerate(order):
-        page = pages[book.HTML / f"{name}.html"]
+        page = pages[COURSE.built_book / f"{name}.html"]
         for way, other in (("prev", number - 1), ("next", number + 1)):
             found = page.select_one(f"a.{'left' if way == 'prev' else 'right'}-{way}")
             if not 0 <= other < len(order):
                 assert found is None
                 continue
-            neighbour = pages[book.HTML / f"{order[other]}.html"]
+            neighbour = pages[COURSE.built_book / f"{order[other]}.html"]
             assert found["href"] == f"{order[other].removeprefix('book/')}.html"
             title = neighbour.find("h1").get_text().rstrip("#")
             assert found.find(class_="prev-next-title").get_text().strip().endswith(title)
@@ -134,8 +133,8 @@ def test_previous_and_next_walk_through_the_book(pages):
 @pytest.fixture(scope="module")
 def site():
     """The built book at an address, as `make serve` gives it."""
-    book.build()
-    with served(book.HTML) as address:
+    book.build(COURSE)
+    with served(COURSE.built_book) as address:
         yield address
 
 

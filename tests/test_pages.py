@@ -9,9 +9,9 @@ import re
 import pytest
 from fontTools.ttLib import TTFont
 
-from autograder.catalogue import ROOT
 from autograder.publish import book
 from benchmarks.pages import BARS, CHROMIUM, first_load, served, settle
+from tests.conftest import COURSE
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-core")
@@ -21,8 +21,8 @@ pytestmark = [
     pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser: {CHROMIUM} is missing"),
 ]
 
-CHAPTERS = sorted(path.stem for path in (ROOT / "book").glob("ch*.md"))
-NAMES = [f"book/{path.stem}" for path in sorted((ROOT / "book").glob("*.md"))]
+CHAPTERS = sorted(path.stem for path in COURSE.book.glob("ch*.md"))
+NAMES = [f"book/{path.stem}" for path in sorted(COURSE.book.glob("*.md"))]
 NAMES += ["search", "genindex"]
 
 FORMULAS = """() => ({
@@ -32,10 +32,16 @@ FORMULAS = """() => ({
     fonts: [...document.fonts].filter(font => font.status === "error").map(font => font.family),
 })"""
 
+WIDTHS = (390, 768, 1280)
 # Both themes and both layouts in full, and all colours: the themes differ in nothing else, and a page
 # has no part at 768 that it has not at 390 or 1280.
 COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"]}
 AXE = {(1280, "light"): {}, (390, "dark"): {}, (1280, "dark"): COLOURS}
+
+# where every visible block of code begins and ends
+CODE = """() => [...document.querySelectorAll("pre")]
+    .filter(node => node.checkVisibility({visibilityProperty: true}) && node.getClientRects().length)
+    .map(node => node.getBoundingClientRect()).map(box => [box.left, box.right])"""
 
 # every character of an icon font that an element, or what is drawn before or after it, shows
 ICONS = """() => [...document.querySelectorAll("*")].flatMap(node =>
@@ -47,8 +53,8 @@ ICONS = """() => [...document.querySelectorAll("*")].flatMap(node =>
 @pytest.fixture(scope="module")
 def site():
     """The address of the book, built if it is not up to date."""
-    book.build()
-    with served(book.HTML) as address:
+    book.build(COURSE)
+    with served(COURSE.built_book) as address:
         yield address
 
 
@@ -87,45 +93,47 @@ def check_formulas(page):
     assert not formulas["wrong"] and not formulas["fonts"]
 
 
+def check_widths(page, width):
+    """Nothing is wider than the window, code included."""
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    for left, right in page.evaluate(CODE):
+        assert left >= 0 and right <= width
+
+
+def check_accessibility(page, options, place):
+    result = axe.Axe().run(page, options=options).response
+    assert result["passes"]
+    for found in result["violations"]:
+        raise AssertionError(f"{place}: {found['help']}: {found['nodes'][0]['html']}")
+
+
 @pytest.fixture(scope="module")
 def icon_glyphs(site):
     """The characters that the style sheet's own font of icons can draw."""
-    sheet = (book.HTML / "_static/styles/pydata-sphinx-theme.css").read_text(encoding="utf-8")
+    sheet = (COURSE.built_book / "_static/styles/pydata-sphinx-theme.css").read_text(
+        encoding="utf-8"
+    )
     fonts = re.findall(r"font-family:Icons;[^}]*base64,([^)]*)\)", sheet)
     assert len(fonts) == 1
     return {*TTFont(io.BytesIO(base64.b64decode(fonts[0]))).getBestCmap()}
 
 
-@pytest.mark.parametrize("width", [390, 768, 1280])
 @pytest.mark.parametrize("name", NAMES)
-def test_page_at_every_width_light_and_dark(browser, site, icon_glyphs, name, width):
-    viewport = {"width": width, "height": 800}
-    address = f"{site}{name}.html"
-    with visit(browser, address, viewport=viewport, reduced_motion="reduce") as page:
-        settle(page)
-        check_formulas(page)
-        icons = {*page.evaluate(ICONS)}
-        assert icons and icons <= icon_glyphs
-        for theme in ("light", "dark"):
-            page.emulate_media(color_scheme=theme)
-            page.locator(f"html[data-theme={theme}]").wait_for()
-            assert page.evaluate("document.documentElement.scrollWidth") <= width
-            for code in page.locator("pre:visible").all():
-                box = code.bounding_box()
-                assert box["x"] >= 0 and box["x"] + box["width"] <= width
-            if (width, theme) in AXE:
-                result = axe.Axe().run(page, options=AXE[width, theme]).response
-                assert result["passes"]
-                for found in result["violations"]:
-                    raise AssertionError(f"{theme}: {found['help']}: {found['nodes'][0]['html']}")
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_page_opened_from_disk(browser, site, name):
-    address = (book.HTML / f"{name}.html").as_uri()
-    with visit(browser, address, offline=True) as page:
-        settle(page)
-        check_formulas(page)
+def test_page_from_disk_at_every_width_light_and_dark(browser, site, icon_glyphs, name):
+    address = (COURSE.built_book / f"{name}.html").as_uri()
+    with visit(browser, address, offline=True, reduced_motion="reduce") as page:
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 800})
+            settle(page)
+            check_formulas(page)
+            icons = {*page.evaluate(ICONS)}
+            assert icons and icons <= icon_glyphs
+            for theme in ("light", "dark"):
+                page.emulate_media(color_scheme=theme)
+                page.locator(f"html[data-theme={theme}]").wait_for()
+                check_widths(page, width)
+                if (width, theme) in AXE:
+                    check_accessibility(page, AXE[width, theme], f"{width}, {theme}")
         figures = page.locator("figure.widget:not(.map)")
         assert figures.locator(".live").count() == figures.count()
         assert page.locator("figure svg:visible").count() >= page.locator("figure.plot").count()
@@ -165,6 +173,6 @@ def test_answers_of_the_quizzes_are_hidden_until_asked_for_and_open_without_a_sc
 def test_page_is_light(browser, site, chapter):
     load = first_load(browser, f"{site}book/{chapter}.html", slowdown=1)
     assert load["bytes"] <= BARS["bytes"]
-    text = (book.HTML / "book" / f"{chapter}.html").read_text(encoding="utf-8")
+    text = (COURSE.built_book / "book" / f"{chapter}.html").read_text(encoding="utf-8")
     figures = re.findall(r"<figure.*?</figure>", text, re.DOTALL)
     assert figures and sum(len(figure.encode()) for figure in figures) <= 300_000

@@ -1,8 +1,9 @@
-"""A chapter on paper: text and figures, black on white, and nothing to press."""
+"""A printed chapter: its text and figures in black on white, without controls."""
 
 import pytest
 
 from autograder.publish import book
+from tests.conftest import COURSE
 
 # A4 without margins of 1 cm, in pixels
 WIDTH, HEIGHT = 718, 1047
@@ -13,13 +14,13 @@ pytestmark = pytest.mark.xdist_group("book")
 @pytest.fixture(scope="module", params=["light", "dark"])
 def page(request, browser):
     """The chapter with the most kinds of figures, as a printer gets it."""
-    book.build()
+    book.build(COURSE)
     context = browser.new_context(
         viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=request.param
     )
     context.set_offline(True)
     page = context.new_page()
-    page.goto((book.HTML / "book" / "ch4_masking.html").as_uri())
+    page.goto((COURSE.built_book / "book" / "ch4_masking.html").as_uri())
     assert page.locator("html").get_attribute("data-theme") == request.param
     page.emulate_media(media="print", color_scheme=request.param)
     yield page

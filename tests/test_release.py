@@ -1,22 +1,23 @@
-"""The release archive: pages and students' notebooks, nothing else, the same bytes every time, readable."""
+"""The release archive: the pages and students' notebooks and nothing else, the same bytes every time."""
 
 import re
-import subprocess
+import shutil
 import zipfile
 
 import pytest
 
-from autograder.catalogue import ROOT, exercise_names
-from autograder.errors import BookError
+from autograder.course import Course
+from autograder.errors import BookError, OutputError
 from autograder.publish import book, release
+from tests.conftest import COURSE
 
 pytestmark = pytest.mark.xdist_group("book")
 
 
 @pytest.fixture(scope="module")
 def archive(tmp_path_factory):
-    book.build()
-    return release.make(tmp_path_factory.mktemp("release"))
+    book.build(COURSE)
+    return release.make(COURSE, tmp_path_factory.mktemp("release"))
 
 
 def test_it_holds_the_book_and_the_exercises_and_nothing_else(archive):
@@ -26,33 +27,43 @@ def test_it_holds_the_book_and_the_exercises_and_nothing_else(archive):
     assert archive.name == f"{root}.zip" and root.startswith("attention-from-scratch-")
     assert root in found.pop("README.txt").decode()
     for licence in ("LICENSE", "LICENSE-TEXT"):
-        assert found.pop(licence) == (ROOT / licence).read_bytes()
-    for exercise in exercise_names():
+        assert found.pop(licence) == (COURSE.root / licence).read_bytes()
+    for exercise in COURSE.exercises():
         notebook = f"exercises/{exercise}/{exercise}.ipynb"
-        assert found.pop(notebook) == (ROOT / notebook).read_bytes()
+        assert found.pop(notebook) == exercise.notebook.read_bytes()
     assert "index.html" in found and "_static/mathjax/LICENSE" in found
     for name, content in found.items():
-        assert (book.HTML / name).read_bytes() == content
+        assert (COURSE.built_book / name).read_bytes() == content
         assert not re.match(r"(solutions|course|autograder|work)/", name)
         assert b"### BEGIN SOLUTION" not in content and b"### BEGIN HIDDEN" not in content, name
 
 
 def test_the_same_files_make_the_same_bytes(archive, tmp_path):
-    assert release.make(tmp_path).read_bytes() == archive.read_bytes()
+    assert release.make(COURSE, tmp_path).read_bytes() == archive.read_bytes()
 
 
-def test_without_git_it_is_named_after_the_version(monkeypatch):
-    described = release.version()
-    assert re.fullmatch(r"[\w.-]+", described)
-    failed = subprocess.CompletedProcess([], 128, "", "no repository")
-    monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
-    assert re.fullmatch(r"\d+\.\d+", release.version())
+def test_without_git_it_is_named_after_the_version(tmp_path):
+    assert re.fullmatch(r"[\w.-]+", release.version(COURSE))
+    # a folder above may be a repository, but git does not look above this one
+    (tmp_path / ".git").write_text("gitdir: nowhere\n")
+    shutil.copy(COURSE.root / "pyproject.toml", tmp_path)
+    assert re.fullmatch(r"\d+\.\d+", release.version(Course(tmp_path)))
 
 
-def test_a_book_that_is_not_built_is_not_packed(monkeypatch, tmp_path):
-    monkeypatch.setattr(book, "HTML", tmp_path)
+def test_a_book_that_is_not_built_is_not_packed(tmp_path):
     with pytest.raises(BookError, match="make book"):
-        release.contents("name")
+        release.contents(Course(tmp_path), "name")
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_with_a_way_out(tmp_path):
+    """The pages and exercises of a course of none are enough for this."""
+    shutil.copy(COURSE.root / "pyproject.toml", tmp_path)
+    for name in ("_build/html/index.html", "solutions/none", *release.LICENCES):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert release.make(Course(tmp_path)).parent == tmp_path / "_build"
+    with pytest.raises(OutputError, match=r"can't be written: .*write elsewhere"):
+        release.make(Course(tmp_path), tmp_path / "nowhere")
 
 
 def test_unpacked_it_opens_from_disk(archive, tmp_path, browser):

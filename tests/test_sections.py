@@ -4,15 +4,16 @@ import re
 
 import pytest
 
-from autograder import book_index
-from autograder.build.generate import grade_cells
-from autograder.catalogue import ROOT, mistakes
+from autograder.book_index import book_sections
+from autograder.catalogue import mistakes
 from autograder.catalogue import sections as sections_of
+from autograder.exercises import grade_cells, released
+from tests.conftest import COURSE
 
 
 def headings(exercise):
     """The page's labels and the headings under them, read line by line."""
-    lines = (ROOT / "book" / f"{exercise}.md").read_text(encoding="utf-8").split("\n")
+    lines = (COURSE.book / f"{exercise}.md").read_text(encoding="utf-8").split("\n")
     return {
         line[1:-2]: lines[number + 1].lstrip("# ")
         for number, line in enumerate(lines[:-1])
@@ -22,17 +23,17 @@ def headings(exercise):
 
 def test_every_grade_cell_has_a_section_of_its_own_chapter(exercise):
     chosen, known = sections_of(exercise), headings(exercise)
-    assert chosen.keys() == grade_cells(exercise).keys()
+    assert chosen.keys() == grade_cells(released(exercise)).keys()
     assert set(chosen.values()) <= known.keys()
 
 
 def test_sections_are_called_what_their_headings_say(exercise):
     known = headings(exercise)
     for label in {*sections_of(exercise).values(), *(m.section for m in mistakes(exercise))}:
-        section = book_index.book_sections()[label]
+        section = book_sections(COURSE.root)[label]
         if label in known:
-            assert section.page == exercise
-            assert section.place.startswith(f"chapter {exercise[2]}, ")
+            assert section.page == exercise.name
+            assert section.place.startswith(f"chapter {exercise.chapter}, ")
             if not set("`$*{") & set(known[label]):
                 assert section.title == known[label]
         assert not set("`$*\\{") & set(section.title)
@@ -40,6 +41,6 @@ def test_sections_are_called_what_their_headings_say(exercise):
 
 @pytest.mark.parametrize("book", ["https://example.org/book", "https://example.org/book/"])
 def test_an_address_leads_to_the_anchor(book):
-    section = book_index.book_sections()["ch2-torch"]
+    section = book_sections(COURSE.root)["ch2-torch"]
     page = "https://example.org/book/book/ch2_scaled_dot_product.html#ch2-torch"
     assert section.address(book) == page
