@@ -6,7 +6,8 @@
 - `utils.determine_grade` and `utils.compute_checksum`, for written answers.
 - `utils.parse_utc`, which reads timestamp.txt.
 - `server_extensions.formgrader`'s bundled bootstrap, which the feedback template includes.
-- `converters.Autograde.start`, replaced by `install` (see there).
+- `converters.Autograde.start`, replaced by `install` (see there), which uses the attributes `coursedir`,
+  `force`, `create_student` and `log`.
 - `converters.GenerateAssignment`'s setting `preprocessors`, whose steps are run one by one.
 
 tests/test_adapters.py fails when one of these moves. nbgrader is imported where it is needed: it takes

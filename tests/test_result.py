@@ -250,7 +250,7 @@ def test_a_setting_of_the_configuration_ends_a_command(course_of_one_file, capsy
     config.write_text(f"{text}\nc.Grader.grade_cell_second = 5\n", encoding="utf-8")
     assert "there is no setting c.Grader.grade_cell_second" in ended(capsys, "grade")
     config.write_text(f"{text}\nc.Grader.memory_mb = -5\n", encoding="utf-8")
-    assert "c.Grader.memory_mb is -5: a number above 0" in ended(capsys, "grade")
+    assert "c.Grader.memory_mb is -5: a whole number above 300" in ended(capsys, "grade")
 
 
 @pytest.mark.parametrize("text", ["c.Grader.memory_mb = = 5", "1 / 0", "import no_such_module"])
