@@ -177,52 +177,54 @@ def test_late_work_pays_the_penalty_that_nbgrader_is_told(copy):
 # What else an instructor and a student meet -------------------------------------------------------
 
 
-def test_the_seed_is_secret_kept_and_renewed_on_request(copy):
-    path = copy / "course" / "seeds.json"
+@pytest.fixture(scope="module")
+def small(copy, tmp_path_factory):
+    """A copy with a real class of two, one with full marks and one with none, graded."""
+    root = with_short_limits(repository(tmp_path_factory.mktemp("small")))
+    for student, sample in (("zoe", "sample-ada"), ("yan", "sample-ida")):
+        submitted(root, student).parent.mkdir(parents=True)
+        shutil.copy(submitted(copy, sample), submitted(root, student))
+    done = command(root, "grade")
+    assert done.status == 0, done.stderr
+    return root
+
+
+def test_the_seed_is_secret_kept_and_renewed_on_request(small):
+    path = small / "course" / "seeds.json"
     before = json.loads(path.read_text())
     assert path.stat().st_mode & 0o077 == 0
     assert len(before[EXERCISE]) == 8
-    full = scores(copy)["ada"]
-    assert command(copy, "grade", "--new-seed").status == 0
+    full = automatic_points(small)
+    assert scores(small) == {"zoe": full, "yan": 0}
+    assert command(small, "grade", "--new-seed").status == 0
     after = json.loads(path.read_text())
     assert after[EXERCISE] != before[EXERCISE]
-    assert scores(copy)["ada"] == full and scores(copy)["ida"] == 0
-    assert command(copy, "grade").status == 0
+    assert scores(small) == {"zoe": full, "yan": 0}
+    assert command(small, "grade").status == 0
     assert json.loads(path.read_text()) == after
 
 
-def test_an_exercise_that_changed_since_it_was_graded_is_refused_or_graded_anew(copy):
-    solution = copy / "solutions" / f"{EXERCISE}.py"
-    notebook = copy / "exercises" / EXERCISE / f"{EXERCISE}.ipynb"
-    real = copy / "course" / "submitted" / "zoe" / EXERCISE
-    kept = {path: path.read_text(encoding="utf-8") for path in (solution, notebook)}
-    real.mkdir(parents=True)
-    try:
-        shutil.copy(submitted(copy, "sample-ada"), real)
-        assert command(copy, "grade").status == 0
-        changed = kept[solution].replace("### 2p AUTOTEST gradients(", "### 1p AUTOTEST gradients(")
-        changed = changed.replace(
-            '"attention_edges", "grade": true, "points": 7',
-            '"attention_edges", "grade": true, "points": 6',
-        )
-        assert changed != kept[solution]
-        solution.write_text(changed, encoding="utf-8")
-        done = command(copy, "grade", "--new-seed")
-        assert done.status == 2
-        assert "attention_edges" in done.stderr
-        assert command(copy, "build", "--exercise", EXERCISE).status == 0
-        done = command(copy, "grade")
-        assert done.status == 2
-        assert "--rerelease" in done.stderr
-        full = scores(copy)["zoe"]
-        done = command(copy, "grade", "--rerelease")
-        assert done.status == 0, done.stderr
-        assert scores(copy)["zoe"] == full - 1
-    finally:
-        for path, text in kept.items():
-            path.write_text(text, encoding="utf-8")
-        assert command(copy, "grade", "--rerelease").status == 0
-        shutil.rmtree(real.parent)
+def test_an_exercise_that_changed_since_it_was_graded_is_refused_or_graded_anew(small):
+    solution = small / "solutions" / f"{EXERCISE}.py"
+    text = solution.read_text(encoding="utf-8")
+    changed = text.replace("### 2p AUTOTEST gradients(", "### 1p AUTOTEST gradients(")
+    changed = changed.replace(
+        '"attention_edges", "grade": true, "points": 7',
+        '"attention_edges", "grade": true, "points": 6',
+    )
+    assert changed != text
+    solution.write_text(changed, encoding="utf-8")
+    done = command(small, "grade", "--new-seed")
+    assert done.status == 2
+    assert "attention_edges" in done.stderr
+    assert command(small, "build", "--exercise", EXERCISE).status == 0
+    done = command(small, "grade")
+    assert done.status == 2
+    assert "--rerelease" in done.stderr
+    full = scores(small)["zoe"]
+    done = command(small, "grade", "--rerelease")
+    assert done.status == 0, done.stderr
+    assert scores(small) == {"zoe": full - 1, "yan": 0}
 
 
 def test_no_sample_class_is_put_beside_a_real_one(copy):

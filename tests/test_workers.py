@@ -124,7 +124,9 @@ def seeded(tmp_path_factory):
 @pytest.fixture
 def new_folder(seeded, tmp_path):
     """A class folder under that seed."""
-    return Path(shutil.copytree(seeded.home, tmp_path / "class"))
+    shutil.copytree(seeded.home / "expected", tmp_path / "class" / "expected")
+    shutil.copy(seeded.home / "seeds.json", tmp_path / "class")
+    return tmp_path / "class"
 
 
 @pytest.fixture

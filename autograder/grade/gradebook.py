@@ -13,7 +13,7 @@ from nbformat import NotebookNode
 from autograder import nbgrader_adapter
 from autograder.build.released_versions import remember_released
 from autograder.course import SAMPLE_PREFIX, Course, Exercise
-from autograder.errors import ExerciseError, GradebookError
+from autograder.errors import ExerciseError, GradebookError, writing
 from autograder.exercises import copied, given, is_grade_cell, released
 from autograder.files import write_whole
 from autograder.grade.examine import Graded
@@ -115,7 +115,8 @@ class Recorder:
         notebook = copied(graded.notebook)
         show_verdicts(notebook, result, self._words_of(result.exercise))
         path = autograded_notebook(self._course, result.student, result.exercise)
-        result_path(path).unlink(missing_ok=True)
+        with writing(result_path(path)):
+            result_path(path).unlink(missing_ok=True)
         write_whole(path, nbformat.writes(notebook) + "\n", mode=READ_ONLY)
         result.write(result_path(path))
 
