@@ -2,7 +2,9 @@
 
 import gzip
 import random
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from num2words import num2words
@@ -10,7 +12,7 @@ from num2words import num2words
 from solutions.translation import TranslationError, data
 from solutions.translation.batches import Batches
 from solutions.translation.settings import complete
-from solutions.translation.tokenizer import BOS, EOS, PAD, Tokenizer, learn
+from solutions.translation.tokenizer import BOS, EOS, PAD, Rows, SubwordSampler, Tokenizer, learn
 
 
 def test_all_small_numbers_are_trained_on_and_none_held_out_is():
@@ -138,11 +140,16 @@ def sentences():
     return [[*row, EOS] for row in sources], [[*row, EOS] for row in targets]
 
 
+def stream(sentences, tokens, seed=5, **more):
+    rows = tuple(map(Rows.of, sentences))
+    return Batches(lambda epoch: rows, tokens, seed, **more)
+
+
 def test_an_epoch_has_every_pair_once_in_batches_that_are_full_but_not_too_large(sentences):
-    batches = Batches(*sentences, tokens=1000, seed=5)
+    batches = stream(sentences, 1000)
     seen = []
     for n in range(len(batches)):
-        source, target = batches[n]
+        source, target = batches[n].source, batches[n].target
         assert len(source) * max(source.shape[1], target.shape[1] - 1) <= 1000
         assert (target[:, 0] == BOS).all()
         assert batches.predicted(n) == int((target[:, 1:] != PAD).sum())
@@ -153,24 +160,22 @@ def test_an_epoch_has_every_pair_once_in_batches_that_are_full_but_not_too_large
 
 @pytest.mark.parametrize("tokens", [1000, 4000])
 def test_padding_is_below_a_tenth(sentences, tokens):
-    batches = Batches(*sentences, tokens=tokens, seed=5)
+    batches = stream(sentences, tokens)
     assert 0 < batches.padding() < 0.10
-    shuffled = Batches(*sentences, tokens=tokens, seed=5)
-    shuffled._epoch = lambda epoch: [list(range(n, n + 50)) for n in range(0, 10_000, 50)]
-    shuffled.count = 200
+    shuffled = stream(sentences, tokens)
+    epoch = shuffled._epoch(0)
+    apart = [np.arange(n, n + 50) for n in range(0, 10_000, 50)]
+    shuffled._epoch = lambda number: replace(epoch, batches=apart)
     assert shuffled.padding() > 0.25  # what bucketing saves
 
 
 def test_batches_depend_on_seed_and_number_alone(sentences):
-    forward, backward = (Batches(*sentences, tokens=1000, seed=5) for _ in range(2))
+    forward, backward = (stream(sentences, 1000) for _ in range(2))
     numbers = [0, 3, len(forward) - 1, len(forward), 2 * len(forward) + 1]
     there = [forward[n] for n in numbers]
     back = [backward[n] for n in reversed(numbers)][::-1]
-    assert all(
-        torch.equal(a, b)
-        for one, two in zip(there, back, strict=True)
-        for a, b in zip(one, two, strict=True)
-    )
-    assert not torch.equal(there[0][0], there[3][0])  # another epoch, another order
-    other = Batches(*sentences, tokens=1000, seed=6)
-    assert any(not torch.equal(forward[n][0], other[n][0]) for n in range(3))
+    for one, two in zip(there, back, strict=True):
+        assert torch.equal(one.source, two.source) and torch.equal(one.target, two.target)
+    assert not torch.equal(there[0].source, there[3].source)  # another epoch, another order
+    other = stream(sentences, 1000, 6)
+    assert any(not torch.equal(forward[n].source, other[n].source) for n in range(3))

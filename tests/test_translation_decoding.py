@@ -13,7 +13,7 @@ from solutions.translation import TranslationError, machine
 from solutions.translation.__main__ import main
 from solutions.translation.decoding import CachedDecoder, Translator
 from solutions.translation.evaluation import bleu, detokenise, exact_match, scores
-from solutions.translation.model import fused_attention
+from solutions.translation.model import FusedAttention
 from solutions.translation.settings import complete
 from solutions.translation.tokenizer import BOS, EOS, PAD, learn
 
@@ -88,7 +88,7 @@ def translator():
     tokenizer = learn(texts, 23)
     torch.manual_seed(0)
     size = len(tokenizer)
-    model = Transformer(size, size, 12, 3, 1, 20, attention=fused_attention)
+    model = Transformer(size, size, 12, 3, 1, 20, attention=FusedAttention())
     return Translator(model, tokenizer, machine.choose("cpu"), batch=3)
 
 

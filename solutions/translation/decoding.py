@@ -130,7 +130,7 @@ class Translator:
             TranslationError: there is no such run, or its files are broken.
         """
         tokenizer = folder.tokenizer()
-        model = build(folder.settings(), len(tokenizer), machine.attention)
+        model = build(folder.settings(), len(tokenizer), machine.attention, machine.device.type)
         load_weights(model, *folder.trained_weights(average))
         return cls(model.to(machine.device), tokenizer, machine)
 

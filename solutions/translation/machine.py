@@ -23,6 +23,16 @@ class Machine:
     rank: int = 0
     world_size: int = 1
 
+    @property
+    def dtype(self) -> torch.dtype:
+        """The number format of matrix products."""
+        return getattr(torch, self.precision)
+
+    @property
+    def multiple(self) -> int:
+        """Lengths are rounded up to a multiple of this: tensor cores want 8."""
+        return 8 if self.device.type == "cuda" else 1
+
     def autocast(self) -> torch.autocast:
         """The context for forward passes."""
         half = self.precision == "bfloat16"

@@ -5,7 +5,8 @@
     metrics.jsonl      one line each time something was measured
     loss.svg           the loss against the step
     last.pt            everything that it takes to go on
-    weights-000500.pt  the weights alone, of the last few checkpoints
+    weights-000500.pt  the weights to translate with, of the last few checkpoints
+    best.pt            those of the checkpoint that did best on the validation pairs
 
 Files are written whole or not at all: to a neighbour first, which then takes the file's name.
 """
@@ -75,6 +76,7 @@ class RunFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.last = self.path / "last.pt"
+        self.best = self.path / "best.pt"
 
     def create(self, settings: dict, tokenizer: Tokenizer) -> None:
         """Begin a run.
@@ -119,22 +121,29 @@ class RunFolder:
         except OSError as error:
             raise TranslationError(f"{self.path} has no tokenizer.model") from error
 
-    def save(self, checkpoint: dict, keep: int) -> None:
-        """Save a checkpoint, and its weights once more beside those of the keep - 1 before.
+    def save(self, checkpoint: dict) -> None:
+        """Save all that it takes to go on: tensors, numbers and containers of them."""
+        self._save(self.last, checkpoint)
+
+    def save_weights(self, step: int, weights: dict, keep: int, best: bool) -> None:
+        """Save the weights to translate with, beside those of the keep - 1 checkpoints before.
 
         Args:
-            checkpoint: with "step" and "model"; tensors, numbers and containers of them.
-            keep: how many files of weights remain.
+            step: after which they were taken.
+            weights: tensors by name.
+            keep: how many files remain.
+            best: whether they are the best so far.
         """
-        for path, content in (
-            (self.last, checkpoint),
-            (self.path / f"weights-{checkpoint['step']:06d}.pt", checkpoint["model"]),
-        ):
-            written = io.BytesIO()
-            torch.save(content, written)
-            write(path, written.getvalue())
+        paths = [self.path / f"weights-{step:06d}.pt"]
+        for path in [*paths, self.best] if best else paths:
+            self._save(path, weights)
         for old in self.weights()[:-keep]:
             old.unlink()
+
+    def _save(self, path: Path, content: dict) -> None:
+        written = io.BytesIO()
+        torch.save(content, written)
+        write(path, written.getvalue())
 
     def weights(self) -> list[Path]:
         """The files of weights, oldest first."""

@@ -40,7 +40,9 @@ MODEL = {
     "heads": Setting(4, "heads of each attention"),
     "layers": Setting(3, "layers of the encoder, and of the decoder"),
     "d_ff": Setting(1024, "width of the feed-forward networks"),
-    "dropout": Setting(0.1, "probability of dropping a number"),
+    "dropout": Setting(0.1, "probability of dropping an entry of a sublayer's result"),
+    "attention_dropout": Setting(0.0, "probability of dropping an attention weight"),
+    "activation_dropout": Setting(0.0, "probability of dropping an entry inside a feed-forward"),
     "norm_first": Setting(True, "layer norm before each sublayer instead of after it"),
     "tie": Setting(True, "one matrix for both embeddings and the last layer"),
 }
@@ -52,10 +54,16 @@ TRAINING = {
     "warmup": Setting(1000, "steps until it is reached"),
     "schedule": Setting("cosine", "how it falls then", ("cosine", "noam")),
     "smoothing": Setting(0.1, "label smoothing"),
+    "subword_dropout": Setting(0.0, "BPE-dropout: probability of leaving out a merge, in training"),
     "weight_decay": Setting(0.0, "decay of the weights (AdamW)"),
+    "epsilon": Setting(1e-9, "what Adam adds to the root of its second moment"),
     "clip": Setting(1.0, "longest gradient"),
+    "ema": Setting(
+        0.0, "decay of a moving average of the weights, with which to translate; 0 = none"
+    ),
     "seed": Setting(0, "of weights, dropout, batches and held-out numbers"),
-    "save_every": Setting(1000, "steps from checkpoint to checkpoint"),
+    "save_every": Setting(1000, "steps from checkpoint to checkpoint; 0 = an epoch"),
+    "patience": Setting(0, "stop after this many checkpoints without a better one; 0 = never"),
     "log_every": Setting(50, "steps from line to line of metrics.jsonl"),
     "keep": Setting(10, "checkpoints whose weights are kept, to average"),
 }
@@ -82,12 +90,17 @@ RECIPES: dict[str, dict[str, Any]] = {
         "layers": 4,
         "d_ff": 256,
         "dropout": 0.3,
+        "norm_first": False,
         "steps": 8000,
-        "tokens": 8192,
+        "tokens": 4096,
+        "accumulate": 2,
         "rate": 5e-3,
         "warmup": 2000,
         "schedule": "noam",
-        "save_every": 200,
+        "epsilon": 1e-8,
+        "clip": 25.0,
+        "save_every": 0,
+        "patience": 10,
     },
 }
 
@@ -102,10 +115,12 @@ def complete(given: dict[str, Any]) -> dict[str, Any]:
     settings = {name: setting.default for name, setting in SETTINGS.items()} | RECIPES[task] | given
     for name, value in settings.items():
         option = "--" + name.replace("_", "-")
-        if type(value) is int and value < (0 if name in ("seed",) else 1):
+        if type(value) is int and value < (name not in ("seed", "save_every", "patience")):
             raise TranslationError(f"{option} {value} is too small")
         if type(value) is float and not value >= 0:
             raise TranslationError(f"{option} {value} must not be negative")
-        if name in ("dropout", "smoothing") and value >= 1:
+        if (name.endswith("dropout") or name in ("smoothing", "ema")) and value >= 1:
             raise TranslationError(f"{option} {value} must be below 1")
+    if settings["subword_dropout"] and settings["pieces"] != "bpe":
+        raise TranslationError("--subword-dropout needs --pieces bpe")
     return settings

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import itertools
+import random
 from collections.abc import Sequence
 
+import numpy as np
 import sentencepiece
 
 from solutions.translation import TranslationError
@@ -42,6 +45,103 @@ class Tokenizer:
         """The text of each row of pieces, up to its first EOS; padding says nothing."""
         kept = [list(row)[: row.index(EOS)] if EOS in row else list(row) for row in map(list, rows)]
         return self.processor.decode([[piece for piece in row if piece != PAD] for row in kept])
+
+
+class Rows:
+    """Sentences as numbers of pieces, one after the other in one array.
+
+    Args:
+        ids: all pieces, with EOS at the end of each sentence.
+        ends: where sentences begin and end: sentence n is `ids[ends[n] : ends[n + 1]]`.
+    """
+
+    def __init__(self, ids: np.ndarray, ends: np.ndarray) -> None:
+        self.ids, self.ends = ids, ends
+        self.lengths = np.diff(ends)
+
+    @classmethod
+    def of(cls, sentences: Sequence[Sequence[int]]) -> Rows:
+        """Rows of lists of pieces."""
+        ends = np.cumsum([0, *map(len, sentences)])
+        return cls(np.array([piece for ids in sentences for piece in ids], dtype=np.int32), ends)
+
+    def __len__(self) -> int:
+        """The number of sentences."""
+        return len(self.lengths)
+
+    def padded(self, rows: np.ndarray, width: int) -> np.ndarray:
+        """Some sentences, (len(rows), width), filled up with PAD."""
+        inside = np.arange(width) < self.lengths[rows, None]
+        filled = np.full(inside.shape, PAD, dtype=np.int64)
+        filled[inside] = self.ids[(self.ends[rows, None] + np.arange(width))[inside]]
+        return filled
+
+
+class SubwordSampler:
+    """BPE-dropout (Provilkov et al. 2020): in each epoch, words fall apart in other ways.
+
+    While a word's letters are merged into pieces, each merge that is possible is left out with
+    probability `dropout`. Of each word, `kinds` ways to cut it are drawn once; an epoch chooses among
+    them, which takes no longer than reading the text.
+
+    Args:
+        tokenizer: of pieces learned as BPE.
+        texts: the sentences, whose words are separated by spaces.
+        dropout: the probability of leaving out a merge.
+        seed: of all draws.
+        kinds: ways to cut a word that are drawn.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        texts: Sequence[str],
+        dropout: float,
+        seed: int,
+        kinds: int = 32,
+    ) -> None:
+        processor = tokenizer.processor
+        self.pieces = {
+            processor.id_to_piece(n): n
+            for n in range(len(tokenizer))
+            if not processor.is_control(n)
+        }
+        self.dropout, self.seed, self.kinds = dropout, seed, kinds
+        numbers: dict[str, int] = {}
+        words, ends = [], [0]
+        for text in texts:
+            words += [numbers.setdefault(word, len(numbers)) for word in text.split()]
+            ends.append(len(words))
+        self.words, self.ends = np.array(words, dtype=np.int64), np.array(ends)
+        draw = random.Random(f"{seed} subwords")
+        ways = [self.cut(word, draw) for word in numbers for _ in range(kinds)]
+        self.way_ends = np.cumsum([0, *map(len, ways)])
+        self.way_pieces = np.concatenate([np.array(way, dtype=np.int32) for way in ways])
+
+    def cut(self, word: str, draw: random.Random) -> list[int]:
+        """Pieces of a word, cut at random."""
+        parts = list("\u2581" + word)  # the sign with which sentencepiece begins a word
+        while True:
+            found = [
+                (self.pieces[left + right], place)
+                for place, (left, right) in enumerate(itertools.pairwise(parts))
+                if left + right in self.pieces and draw.random() >= self.dropout
+            ]
+            if not found:
+                return [self.pieces.get(part, UNKNOWN) for part in parts]
+            _, place = min(found)  # a piece that was learned earlier has a smaller number
+            parts[place : place + 2] = [parts[place] + parts[place + 1]]
+
+    def epoch(self, number: int) -> Rows:
+        """All sentences as they are cut in an epoch, with EOS at the end of each."""
+        draw = np.random.default_rng([self.seed, number, len(self.words)])
+        ways = self.words * self.kinds + draw.integers(self.kinds, size=len(self.words))
+        begins, lengths = self.way_ends[ways], self.way_ends[ways + 1] - self.way_ends[ways]
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        places = np.arange(ends[-1]) - np.repeat(ends[:-1] - begins, lengths)
+        sentence_ends = ends[self.ends]
+        ids = np.insert(self.way_pieces[places], sentence_ends[1:], EOS)
+        return Rows(ids, sentence_ends + np.arange(len(sentence_ends)))
 
 
 def learn(texts: Sequence[str], vocab_size: int, kind: str = "unigram") -> Tokenizer:

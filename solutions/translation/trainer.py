@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import math
 import random
 import signal
 import time
+from dataclasses import replace
 from types import FrameType
 
 import torch
@@ -22,14 +24,19 @@ from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from solutions.ch6_transformer import shift
-from solutions.ch7_training import noam_rate, smoothed_cross_entropy
+from solutions.ch7_training import noam_rate
 from solutions.translation import TranslationError
-from solutions.translation.batches import Batches
+from solutions.translation.batches import Batch, Batches
 from solutions.translation.data import Pair
+from solutions.translation.decoding import Translator
+from solutions.translation.evaluation import quality
+from solutions.translation.loss import linear_cross_entropy
 from solutions.translation.machine import Machine
-from solutions.translation.model import build, n_parameters
+from solutions.translation.model import FastTransformer, build, n_parameters
 from solutions.translation.run_folder import RunFolder, load_weights
-from solutions.translation.tokenizer import PAD, Tokenizer
+from solutions.translation.tokenizer import PAD, Rows, SubwordSampler, Tokenizer
+
+SAVE_SECONDS = 300  # a run that is killed loses no more than this and a step
 
 
 class Stopped(Exception):
@@ -77,11 +84,43 @@ def learning_rate(step: int, settings: dict) -> float:
     return settings["rate"] * 0.5 * (1 + math.cos(math.pi * done))
 
 
+class Objective(nn.Module):
+    """From a batch to its loss: the model and the loss in one module, whose forward pass is compiled
+    and which several processes share.
+
+    Args:
+        model: what is trained or judged.
+        machine: what it is on.
+        smoothing: label smoothing.
+    """
+
+    def __init__(self, model: FastTransformer, machine: Machine, smoothing: float) -> None:
+        super().__init__()
+        self.model, self.machine, self.smoothing = model, machine, smoothing
+        self.hidden = torch.compile(model.hidden, dynamic=True) if machine.compile else model.hidden
+
+    def forward(self, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        """Sum of the losses of all real tokens of source (B, S) and target (B, T + 1)."""
+        target_in, target_out = shift(target)
+        with self.machine.autocast():
+            hidden = self.hidden(source, target_in)
+        return linear_cross_entropy(
+            hidden.float().flatten(0, 1),
+            self.model.project.weight,
+            self.model.project.bias,
+            target_out.flatten(),
+            self.smoothing,
+            PAD,
+            self.machine.dtype,
+        )
+
+
 class Trainer:
     """A model in training.
 
-    A step is a function of the weights, the optimizer's state and the step's number: batches and
-    dropout depend on nothing else. So a run that was resumed gives the same bits as one that was not.
+    A step is a function of the weights, the optimizer's state and the numbers of the step and of the
+    batch: batches and dropout depend on nothing else. So a run that was resumed gives the same bits as
+    one that was not.
 
     Args:
         settings: those of the run.
@@ -101,99 +140,131 @@ class Trainer:
     ) -> None:
         self.settings = settings
         self.machine = machine
-        self.step = 0
-        self.seconds = 0.0
+        self.tokenizer = tokenizer
+        self.step = self.batch = 0  # steps that are done, batches that all processes have had
+        self.seconds = self.processor_seconds = 0.0
+        self.best = -math.inf
+        self.since_best = 0
         self._seed()
-        self.model = build(settings, len(tokenizer), machine.attention).to(machine.device)
+        self.model = build(settings, len(tokenizer), machine.attention, machine.device.type)
+        self.model.to(machine.device)
+        # the weights to translate with: a moving average, or those in training themselves
+        self.average = copy.deepcopy(self.model) if settings["ema"] else self.model
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(),
             betas=(0.9, 0.98),
-            eps=1e-9,
+            eps=settings["epsilon"],
             weight_decay=settings["weight_decay"],
             fused=machine.device.type != "mps",
         )
-        self.forward: nn.Module = (
-            torch.compile(self.model, dynamic=True) if machine.compile else self.model
-        )
+        self.objective: nn.Module = Objective(self.model, machine, settings["smoothing"])
         if machine.world_size > 1:
-            self.forward = DistributedDataParallel(self.forward)
-        self.batches = self._batches(pairs, tokenizer)
-        self.valid = self._batches(valid, tokenizer) if valid else None
+            self.objective = DistributedDataParallel(self.objective)
+        self.pairs, self.valid_pairs = pairs, valid
+        self.batches = self._batches(pairs, settings["subword_dropout"])
+        self.valid = self._batches(valid, 0.0) if valid else None
 
-    def _batches(self, pairs: list[Pair], tokenizer: Tokenizer) -> Batches:
+    def _batches(self, pairs: list[Pair], dropout: float) -> Batches:
+        settings = self.settings
         sources, targets = zip(*pairs, strict=True)
-        encoded = tokenizer.encode(sources), tokenizer.encode(targets)
+        if dropout:
+            kinds = [
+                SubwordSampler(self.tokenizer, texts, dropout, settings["seed"])
+                for texts in (sources, targets)
+            ]
+            return Batches(
+                lambda epoch: tuple(kind.epoch(epoch) for kind in kinds),
+                settings["tokens"],
+                settings["seed"],
+                self.machine.multiple,
+            )
+        encoded = tuple(Rows.of(self.tokenizer.encode(texts)) for texts in (sources, targets))
         room = self.model.positions.encoding.shape[0]
-        longest = max(len(row) for rows in encoded for row in rows)
+        longest = max(int(rows.lengths.max()) for rows in encoded)
         if longest >= room:
             raise TranslationError(
                 f"a sentence has {longest} pieces; the model has room for {room}"
             )
-        return Batches(*encoded, self.settings["tokens"], self.settings["seed"])
+        return Batches(
+            lambda epoch: encoded, settings["tokens"], settings["seed"], self.machine.multiple
+        )
 
     def _seed(self) -> None:
         """Seed dropout: by the step, and differently in each process."""
         name = f"{self.settings['seed']} {self.step} {self.machine.rank if self.step else 0}"
         torch.manual_seed(random.Random(name).getrandbits(32))
 
-    def _loss(self, batches: Batches, n: int) -> torch.Tensor:
-        """Mean loss over the tokens of batch n."""
-        source, target = batches[n]
+    def _on_device(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        parts = batch.source, batch.target
         if self.machine.device.type == "cuda":
-            source, target = source.pin_memory(), target.pin_memory()
-        target_in, target_out = shift(target.to(self.machine.device, non_blocking=True))
-        source = source.to(self.machine.device, non_blocking=True)
-        with self.machine.autocast():
-            logits = self.forward(source, target_in)
-        smoothing = self.settings["smoothing"] if self.model.training else 0.0
-        return smoothed_cross_entropy(logits.float(), target_out, smoothing, PAD)
+            parts = tuple(part.pin_memory() for part in parts)
+        return tuple(part.to(self.machine.device, non_blocking=True) for part in parts)
 
     def train_step(self) -> tuple[torch.Tensor, torch.Tensor, int]:
         """One step of the optimizer on `accumulate` batches in each process.
 
-        Every token counts the same, whichever batch and process it is in: a batch's mean loss is
-        weighted by its share of the step's tokens.
+        Every token counts the same, whichever batch and process it is in.
 
         Returns:
             This process's part of the loss, the norm of the gradient, and all tokens of the step.
         """
-        world = self.machine.world_size
-        size = world * self.settings["accumulate"]
-        group = range(self.step * size, (self.step + 1) * size)
+        settings, world = self.settings, self.machine.world_size
+        size = world * settings["accumulate"]
+        group = range(self.batch, self.batch + size)
         tokens = sum(self.batches.predicted(n) for n in group)
         self.step += 1
+        self.batch += size
         self._seed()
-        self.model.train()
+        self.objective.train()
         own = group[self.machine.rank :: world]
         total = torch.zeros((), device=self.machine.device)
         for n in own:
             wait = world > 1 and n != own[-1]  # gradients travel once a step
-            with self.forward.no_sync() if wait else contextlib.nullcontext():
-                loss = self._loss(self.batches, n) * (self.batches.predicted(n) / tokens)
+            with self.objective.no_sync() if wait else contextlib.nullcontext():
+                loss = self.objective(*self._on_device(self.batches[n])) / tokens
                 (loss * world).backward()  # DistributedDataParallel takes the mean of all processes
             total += loss.detach()
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.settings["clip"])
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), settings["clip"])
         for part in self.optimizer.param_groups:
-            part["lr"] = learning_rate(self.step, self.settings)
+            part["lr"] = learning_rate(self.step, settings)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
+        if settings["ema"]:
+            # a young average forgets faster, so that the first weights do not linger
+            decay = min(settings["ema"], (1 + self.step) / (10 + self.step))
+            with torch.no_grad():
+                torch._foreach_lerp_(
+                    list(self.average.parameters()), list(self.model.parameters()), 1 - decay
+                )
         return total, norm, tokens
 
     @torch.inference_mode()
-    def valid_loss(self) -> float:
-        """Mean loss over the tokens of the validation pairs, not smoothed."""
-        self.model.eval()
-        compiled, self.forward = self.forward, self.model
-        counts = [self.valid.predicted(n) for n in range(len(self.valid))]
-        losses = [float(self._loss(self.valid, n)) * count for n, count in enumerate(counts)]
-        self.forward = compiled
-        return sum(losses) / sum(counts)
+    def validate(self) -> dict[str, float]:
+        """Mean loss over the tokens of the validation pairs, not smoothed, and the quality of greedy
+        translations."""
+        objective = Objective(self.average, replace(self.machine, compile=False), 0.0).eval()
+        total = torch.zeros((), device=self.machine.device)
+        for n in range(len(self.valid)):
+            total += objective(*self._on_device(self.valid[n]))
+        loss = total.item() / sum(self.valid.predicted(n) for n in range(len(self.valid)))
+        sources, references = zip(*self.valid_pairs, strict=True)
+        written = Translator(self.average, self.tokenizer, self.machine)(sources)
+        if self.average is self.model:
+            self.model.train()
+        name, value = quality(written, references, self.settings)
+        return {"valid_loss": loss, f"valid_{name}": value}
 
     def state(self) -> dict:
         """What it takes to go on."""
         return {
             "step": self.step,
+            "batch": self.batch,
+            "begins": self.batches.begins,
             "seconds": self.seconds,
+            "processor_seconds": self.processor_seconds,
+            "best": self.best,
+            "since_best": self.since_best,
+            "average": self.average.state_dict(),
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
         }
@@ -209,7 +280,12 @@ class Trainer:
             raise TranslationError(f"{folder.last} is no checkpoint of this trainer")
         load_weights(self.model, checkpoint["model"], folder.last)
         self.optimizer.load_state_dict(checkpoint["optimizer"])
-        self.step, self.seconds = checkpoint["step"], checkpoint["seconds"]
+        load_weights(self.average, checkpoint["average"], folder.last)
+        self.step, self.batch = checkpoint["step"], checkpoint["batch"]
+        self.batches.begins = checkpoint["begins"]
+        self.seconds = checkpoint["seconds"]
+        self.processor_seconds = checkpoint["processor_seconds"]
+        self.best, self.since_best = checkpoint["best"], checkpoint["since_best"]
 
     def run(self, folder: RunFolder, show: bool = True) -> None:
         """Train to the last step, with metrics and checkpoints.
@@ -226,6 +302,7 @@ class Trainer:
         pending: list[tuple[torch.Tensor, torch.Tensor, int]] = []
         begun = saved = time.perf_counter()
         before = self.seconds
+        processor_before = self.processor_seconds - time.process_time()
         columns = (
             TextColumn("step"),
             MofNCompleteColumn(),
@@ -263,6 +340,7 @@ class Trainer:
                 now = time.perf_counter()
                 speed = sum(item[2] for item in pending) / (now - saved)
                 self.seconds, saved = before + now - begun, now
+                self.processor_seconds = processor_before + time.process_time()
                 metrics = {
                     "step": self.step,
                     "loss": sum(losses) / len(losses),
@@ -270,7 +348,7 @@ class Trainer:
                     "rate": learning_rate(self.step, settings),
                     "tokens_per_second": round(speed),
                     "seconds": round(self.seconds, 2),
-                    "processor_seconds": round(time.process_time(), 2),
+                    "processor_seconds": round(self.processor_seconds, 2),
                 }
                 pending.clear()
                 if first:
@@ -278,30 +356,59 @@ class Trainer:
                 bar.update(task, completed=self.step, loss=metrics["loss"], speed=speed)
                 return asked > 0
 
-            asked = False
-            while self.step < settings["steps"] and not asked:
+            asked = worse = False
+            written = time.perf_counter()
+            while self.step < settings["steps"] and not asked and not worse:
+                epoch = self.batches.epoch_of(self.batch)
                 pending.append(self.train_step())
-                due = self.step % settings["save_every"] == 0 or self.step == settings["steps"]
-                if due or self.step % settings["log_every"] == 0 or (alone and stop.asked):
+                due = self.step == settings["steps"] or (
+                    self.step % settings["save_every"] == 0
+                    if settings["save_every"]
+                    else self.batches.epoch_of(self.batch) > epoch
+                )
+                overdue = alone and time.perf_counter() - written > SAVE_SECONDS
+                logged = self.step % settings["log_every"] == 0
+                if due or overdue or logged or (alone and stop.asked):
                     asked = measure()
                 else:
                     bar.update(task, completed=self.step)
-                if (due or asked) and first:
-                    if self.valid:
-                        folder.add({"step": self.step, "valid_loss": self.valid_loss()})
-                    folder.save(self.state(), settings["keep"])
-                    folder.plot()
+                if due:
+                    worse = self._checkpoint(folder)
+                elif (asked or overdue) and first:
+                    folder.save(self.state())
+                if due or asked or overdue:
+                    written = time.perf_counter()
                 if (due or asked) and not alone:
                     distributed.barrier()  # nobody ends before the checkpoint is written
             if asked:
                 raise Stopped(f"stopped after step {self.step}; --resume goes on from there")
+
+    def _checkpoint(self, folder: RunFolder) -> bool:
+        """Validate and save; True if it is time to stop since nothing gets better."""
+        settings, first = self.settings, self.machine.rank == 0
+        best = False
+        if first and self.valid:
+            found = self.validate()
+            clocks = {"seconds": self.seconds, "processor_seconds": self.processor_seconds}
+            folder.add({"step": self.step, "batch": self.batch, **clocks, **found})
+            score = found[max(found.keys() - {"valid_loss"})]
+            best = score > self.best
+            self.best, self.since_best = max(score, self.best), 0 if best else self.since_best + 1
+        if first:
+            folder.save(self.state())
+            folder.save_weights(self.step, self.average.state_dict(), settings["keep"], best)
+            folder.plot()
+        worse = torch.tensor(float(self.since_best), device=self.machine.device)
+        if self.machine.world_size > 1:
+            distributed.broadcast(worse, 0)
+        return 0 < settings["patience"] <= worse.item()
 
     def summary(self) -> str:
         """What is trained on what, in one line."""
         where = self.machine
         processes = f", {where.world_size} processes" if where.world_size > 1 else ""
         return (
-            f"{n_parameters(self.model):,} parameters, {len(self.batches.sources):,} pairs, "
+            f"{n_parameters(self.model):,} parameters, {len(self.pairs):,} pairs, "
             f"{len(self.batches):,} batches an epoch; {where.device}, {where.precision}, "
             f"{where.attention} attention{', compiled' if where.compile else ''}{processes}"
         )
