@@ -43,7 +43,7 @@ CPU = machine.choose("cpu")
 def command(run, *more, **changed):
     """The arguments of a small training run."""
     words = [f"--{name.replace('_', '-')}={value}" for name, value in (SMALL | changed).items()]
-    return ["train", "--folder", str(run), "--device=cpu", *words, *map(str, more)]
+    return ["train", "--folder", str(run), "--device=cpu", "--threads=1", *words, *map(str, more)]
 
 
 def weights(run):
@@ -128,8 +128,8 @@ def test_a_step_is_adam_on_the_mean_over_all_tokens(tokenizer, pairs):
     optimizer = torch.optim.AdamW(by_hand.parameters(), 1e-3 / 2, (0.9, 0.98), 1e-9, 0.0)
     optimizer.step()
     run.settings.update(rate=2e-3, warmup=4)  # the first of four steps up to 2e-3
-    loss, norm, counted = run.train_step()
-    assert counted == tokens
+    loss, norm, work = run.train_step()
+    assert work.tokens == tokens
     torch.testing.assert_close(float(loss), total.item() / tokens, rtol=1e-5, atol=0)
     gradients = [p.grad.flatten() for p in by_hand.parameters()]
     torch.testing.assert_close(norm, torch.cat(gradients).norm(), rtol=1e-4, atol=0)

@@ -58,6 +58,11 @@ class Batches:
         self.begins = [0]  # the number of each epoch's first batch, as far as it is known
         self._epoch = lru_cache(maxsize=2)(self._shuffled)  # a step may lie in two epochs
 
+    @property
+    def sentences(self) -> int:
+        """Sentences of an epoch."""
+        return len(self._epoch(0).sources)
+
     def __len__(self) -> int:
         """Batches of the first epoch; others have about as many."""
         return len(self._epoch(0).batches)

@@ -215,20 +215,23 @@ class Translator:
         self.batch = batch
 
     @classmethod
-    def load(cls, folder: RunFolder, machine: Machine, average: int = 1) -> Translator:
+    def load(
+        cls, folder: RunFolder, machine: Machine, average: int = 1, best: bool = False
+    ) -> Translator:
         """The translator of a run.
 
         Args:
             folder: of the run.
             machine: what to compute on.
             average: how many checkpoints to average.
+            best: take the weights that did best on the validation pairs instead.
 
         Raises:
             TranslationError: there is no such run, or its files are broken.
         """
         tokenizer = folder.tokenizer()
         model = build(folder.settings(), len(tokenizer), machine.attention, machine.device.type)
-        load_weights(model, *folder.trained_weights(average))
+        load_weights(model, *folder.trained_weights(average, best))
         return cls(model.to(machine.device), tokenizer, machine)
 
     @torch.inference_mode()

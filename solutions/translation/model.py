@@ -73,7 +73,8 @@ class FusedAttention(nn.Module):
         if self.flash and mask is not None:
             query, key, value = padding_as_feature(query, key, value, mask)
             mask = None
-        precise = query.device.type == "cpu" and query.dtype is torch.bfloat16
+        half = query.dtype in (torch.bfloat16, torch.float16)
+        precise = half and query.device.type == "cpu"
         if precise:  # its backward pass takes 15 times as long there as that of float32
             query, key, value = query.float(), key.float(), value.float()
         with torch.autocast(query.device.type, enabled=False) if precise else nullcontext():

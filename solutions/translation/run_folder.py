@@ -14,6 +14,7 @@ Files are written whole or not at all: to a neighbour first, which then takes th
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import pickle
@@ -66,6 +67,26 @@ def load_weights(model: nn.Module, weights: dict[str, torch.Tensor], origin: Pat
     model.load_state_dict(weights)
 
 
+def newest(runs: Path) -> Path:
+    """The folder of the run that was begun last.
+
+    Raises:
+        TranslationError: there is none.
+    """
+    begun = [path.parent for path in runs.glob("*/config.json")]
+    if not begun:
+        raise TranslationError(
+            f"there is no run in {runs} yet: train one first, or name its folder with --folder"
+        )
+    return max(begun, key=lambda path: (path / "tokenizer.model").stat().st_mtime_ns)
+
+
+def unused(runs: Path, name: str) -> Path:
+    """A folder for a new run: its name, with a number if there is one of that name."""
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    return next(runs / one for one in names if not (runs / one / "config.json").exists())
+
+
 class RunFolder:
     """The folder of one run.
 
@@ -78,16 +99,25 @@ class RunFolder:
         self.last = self.path / "last.pt"
         self.best = self.path / "best.pt"
 
+    def check_new(self) -> None:
+        """Make sure that no run would be overwritten.
+
+        Raises:
+            TranslationError: there is a run already.
+        """
+        if self.last.exists():
+            raise TranslationError(
+                f"{self.path} already holds a run: --resume goes on with it, "
+                f"--folder {unused(self.path.parent, self.path.name)} begins another"
+            )
+
     def create(self, settings: dict, tokenizer: Tokenizer) -> None:
         """Begin a run.
 
         Raises:
             TranslationError: there is one already, or nothing can be written.
         """
-        if self.last.exists():
-            raise TranslationError(
-                f"{self.path} already holds a run: --resume goes on with it, --folder names another folder"
-            )
+        self.check_new()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -110,7 +140,10 @@ class RunFolder:
         try:
             return json.loads((self.path / "config.json").read_text(encoding="utf-8"))
         except OSError as error:
-            raise TranslationError(f"{self.path} holds no run: it has no config.json") from error
+            raise TranslationError(
+                f"{self.path} holds no run, since it has no config.json: train one first, or name "
+                "another folder with --folder"
+            ) from error
         except ValueError as error:
             raise TranslationError(f"{self.path / 'config.json'} is broken: {error}") from error
 
@@ -165,11 +198,14 @@ class RunFolder:
         except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as error:
             raise TranslationError(f"{path} is cut short or no checkpoint") from error
 
-    def trained_weights(self, average: int = 1) -> tuple[dict[str, torch.Tensor], Path]:
-        """The last weights, or the mean of the last few.
+    def trained_weights(
+        self, average: int = 1, best: bool = False
+    ) -> tuple[dict[str, torch.Tensor], Path]:
+        """The last weights, or the mean of the last few, or the best.
 
         Args:
             average: how many checkpoints to average.
+            best: take those that did best on the validation pairs instead.
 
         Returns:
             The weights by name, and the newest file that they come from.
@@ -177,6 +213,8 @@ class RunFolder:
         Raises:
             TranslationError: there are not as many.
         """
+        if best:
+            return self.read(self.best), self.best
         files = self.weights()[-average:]
         if len(files) < average:
             raise TranslationError(

@@ -5,7 +5,10 @@ from __future__ import annotations
 import io
 import itertools
 import random
-from collections.abc import Sequence
+import tempfile
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import sentencepiece
@@ -41,6 +44,10 @@ class Tokenizer:
         """Pieces of each text, with EOS at the end."""
         return [[*ids, EOS] for ids in self.processor.encode(list(texts))]
 
+    def unknown(self, text: str) -> bool:
+        """Whether a text has letters that the vocabulary lacks."""
+        return UNKNOWN in self.processor.encode(text)
+
     def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
         """The text of each row of pieces, up to its first EOS; padding says nothing."""
         kept = [list(row)[: row.index(EOS)] if EOS in row else list(row) for row in map(list, rows)]
@@ -60,10 +67,12 @@ class Rows:
         self.lengths = np.diff(ends)
 
     @classmethod
-    def of(cls, sentences: Sequence[Sequence[int]]) -> Rows:
+    def of(cls, sentences: Iterable[Sequence[int]]) -> Rows:
         """Rows of lists of pieces."""
-        ends = np.cumsum([0, *map(len, sentences)])
-        return cls(np.array([piece for ids in sentences for piece in ids], dtype=np.int32), ends)
+        writer = RowsWriter()
+        for ids in sentences:
+            writer.add(ids)
+        return writer.rows()
 
     def __len__(self) -> int:
         """The number of sentences."""
@@ -75,6 +84,63 @@ class Rows:
         filled = np.full(inside.shape, PAD, dtype=np.int64)
         filled[inside] = self.ids[(self.ends[rows, None] + np.arange(width))[inside]]
         return filled
+
+
+class RowsWriter:
+    """Collects sentences in a file without a name, which vanishes with the process."""
+
+    def __init__(self) -> None:
+        self.file = tempfile.TemporaryFile()  # noqa: SIM115, Rows reads from it
+        self.lengths = array("q")
+
+    def add(self, ids: Sequence[int]) -> None:
+        """Append a sentence."""
+        self.file.write(array("i", ids).tobytes())
+        self.lengths.append(len(ids))
+
+    def rows(self) -> Rows:
+        """All sentences."""
+        self.file.flush()
+        ends = np.concatenate([[0], np.cumsum(np.array(self.lengths, dtype=np.int64))])
+        empty = np.zeros(0, dtype=np.int32)
+        return Rows(np.memmap(self.file, dtype=np.int32, mode="r") if ends[-1] else empty, ends)
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Pairs of sentences as pieces, which of all pairs they are, and how many were left out."""
+
+    sources: Rows
+    targets: Rows
+    kept: np.ndarray
+    empty: int
+    overlong: int
+
+
+def encode_pairs(pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, longest: int) -> Encoded:
+    """Cut pairs into pieces, some thousand at a time; only their lengths stay in memory.
+
+    Args:
+        pairs: sentences and their translations.
+        tokenizer: the vocabulary.
+        longest: a pair with a sentence of more pieces, EOS included, is left out, as is an empty one.
+    """
+    sources, targets = RowsWriter(), RowsWriter()
+    kept, empty, overlong = array("b"), 0, 0
+    stream = iter(pairs)
+    while some := list(itertools.islice(stream, 10_000)):
+        encoded = (tokenizer.encode(texts) for texts in zip(*some, strict=True))
+        for source, target in zip(*encoded, strict=True):
+            fits = min(len(source), len(target)) > 1  # more than EOS
+            empty += not fits
+            if fits and max(len(source), len(target)) > longest:
+                fits = False
+                overlong += 1
+            kept.append(fits)
+            if fits:
+                sources.add(source)
+                targets.add(target)
+    return Encoded(sources.rows(), targets.rows(), np.array(kept, dtype=bool), empty, overlong)
 
 
 class SubwordSampler:
@@ -95,7 +161,7 @@ class SubwordSampler:
     def __init__(
         self,
         tokenizer: Tokenizer,
-        texts: Sequence[str],
+        texts: Iterable[str],
         dropout: float,
         seed: int,
         kinds: int = 32,
@@ -108,9 +174,9 @@ class SubwordSampler:
         }
         self.dropout, self.seed, self.kinds = dropout, seed, kinds
         numbers: dict[str, int] = {}
-        words, ends = [], [0]
+        words, ends = array("i"), array("q", [0])
         for text in texts:
-            words += [numbers.setdefault(word, len(numbers)) for word in text.split()]
+            words.extend(numbers.setdefault(word, len(numbers)) for word in text.split())
             ends.append(len(words))
         self.words, self.ends = np.array(words, dtype=np.int64), np.array(ends)
         draw = random.Random(f"{seed} subwords")
@@ -144,11 +210,13 @@ class SubwordSampler:
         return Rows(ids, sentence_ends + np.arange(len(sentence_ends)))
 
 
-def learn(texts: Sequence[str], vocab_size: int, kind: str = "unigram") -> Tokenizer:
+def learn(
+    texts: Iterable[str], vocab_size: int, kind: str = "unigram", sample: int = 500_000
+) -> Tokenizer:
     """Learn a vocabulary.
 
     Args:
-        texts: sentences of both languages.
+        texts: sentences of both languages. All are gone through, and `sample` of them used, drawn evenly.
         vocab_size: pieces, with the four special ones.
         kind: "unigram" (Kudo 2018), "bpe" (Sennrich et al. 2016), "char" or "word".
 
@@ -159,9 +227,16 @@ def learn(texts: Sequence[str], vocab_size: int, kind: str = "unigram") -> Token
         TranslationError: the texts do not give as many pieces, or have more letters than that.
     """
     written = io.BytesIO()
+    chosen: list[str] = []
+    draw = random.Random(0)
+    for number, text in enumerate(filter(None, texts)):
+        if number < sample:
+            chosen.append(text)
+        elif (place := draw.randrange(number + 1)) < sample:
+            chosen[place] = text
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(texts),
+            sentence_iterator=iter(chosen),
             model_writer=written,
             vocab_size=vocab_size,
             model_type=kind,

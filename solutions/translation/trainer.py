@@ -8,7 +8,9 @@ import math
 import random
 import signal
 import time
-from dataclasses import replace
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from types import FrameType
 
 import torch
@@ -34,7 +36,7 @@ from solutions.translation.loss import linear_cross_entropy
 from solutions.translation.machine import Machine
 from solutions.translation.model import FastTransformer, build, n_parameters
 from solutions.translation.run_folder import RunFolder, load_weights
-from solutions.translation.tokenizer import PAD, Rows, SubwordSampler, Tokenizer
+from solutions.translation.tokenizer import PAD, Rows, SubwordSampler, Tokenizer, encode_pairs
 
 SAVE_SECONDS = 300  # a run that is killed loses no more than this and a step
 
@@ -115,6 +117,17 @@ class Objective(nn.Module):
         )
 
 
+@dataclass(frozen=True)
+class Work:
+    """What a step needs: this process's batches, the tokens that all processes predict, and whether an
+    epoch ends with it."""
+
+    begin: int
+    batches: list[Batch]
+    tokens: int
+    ends_epoch: bool
+
+
 class Trainer:
     """A model in training.
 
@@ -126,8 +139,8 @@ class Trainer:
         settings: those of the run.
         machine: what to compute on.
         tokenizer: the vocabulary.
-        pairs: sentences to train on.
-        valid: sentences to measure the loss on; may be empty.
+        pairs: sentences to train on, which are gone through more than once but never held in memory.
+        valid: sentences to measure loss and quality on; may be empty.
     """
 
     def __init__(
@@ -135,8 +148,8 @@ class Trainer:
         settings: dict,
         machine: Machine,
         tokenizer: Tokenizer,
-        pairs: list[Pair],
-        valid: list[Pair],
+        pairs: Iterable[Pair],
+        valid: Iterable[Pair],
     ) -> None:
         self.settings = settings
         self.machine = machine
@@ -159,75 +172,116 @@ class Trainer:
         )
         self.objective: nn.Module = Objective(self.model, machine, settings["smoothing"])
         if machine.world_size > 1:
-            self.objective = DistributedDataParallel(self.objective)
-        self.pairs, self.valid_pairs = pairs, valid
-        self.batches = self._batches(pairs, settings["subword_dropout"])
-        self.valid = self._batches(valid, 0.0) if valid else None
-
-    def _batches(self, pairs: list[Pair], dropout: float) -> Batches:
-        settings = self.settings
-        sources, targets = zip(*pairs, strict=True)
-        if dropout:
-            kinds = [
-                SubwordSampler(self.tokenizer, texts, dropout, settings["seed"])
-                for texts in (sources, targets)
-            ]
-            return Batches(
-                lambda epoch: tuple(kind.epoch(epoch) for kind in kinds),
-                settings["tokens"],
-                settings["seed"],
-                self.machine.multiple,
-            )
-        encoded = tuple(Rows.of(self.tokenizer.encode(texts)) for texts in (sources, targets))
-        room = self.model.positions.encoding.shape[0]
-        longest = max(int(rows.lengths.max()) for rows in encoded)
-        if longest >= room:
-            raise TranslationError(
-                f"a sentence has {longest} pieces; the model has room for {room}"
-            )
-        return Batches(
-            lambda epoch: encoded, settings["tokens"], settings["seed"], self.machine.multiple
+            # there is no buffer to keep in step: positions are the same everywhere
+            self.objective = DistributedDataParallel(self.objective, broadcast_buffers=False)
+        self.remarks: list[str] = []
+        self.batches = self._batches(pairs, "to train on", settings["subword_dropout"])
+        self.valid_pairs = list(valid)
+        self.valid = (
+            self._batches(self.valid_pairs, "to validate", 0.0) if self.valid_pairs else None
         )
+        self.scaler = torch.amp.GradScaler(
+            machine.device.type, enabled=machine.precision == "float16"
+        )
+        self._preparing = ThreadPoolExecutor(1)  # the one thread that looks at self.batches
+        self._ahead: Future[Work] | None = None
+
+    def _batches(self, pairs: Iterable[Pair], name: str, dropout: float) -> Batches:
+        settings = self.settings
+        found = encode_pairs(pairs, self.tokenizer, settings["longest"])
+        if not len(found.sources):
+            raise TranslationError(f"there are no pairs {name}: all are empty or too long")
+        if found.empty or found.overlong:
+            self.remarks.append(
+                f"left out of the pairs {name}: {found.empty:,} with an empty sentence, "
+                f"{found.overlong:,} with a sentence of more than {settings['longest']} pieces"
+            )
+
+        def encoded(epoch: int) -> tuple[Rows, Rows]:
+            return found.sources, found.targets
+
+        if dropout:
+            source, target = (
+                SubwordSampler(
+                    self.tokenizer,
+                    (pair[side] for pair, kept in zip(pairs, found.kept, strict=True) if kept),
+                    dropout,
+                    settings["seed"],
+                )
+                for side in (0, 1)
+            )
+
+            def encoded(epoch: int) -> tuple[Rows, Rows]:
+                return source.epoch(epoch), target.epoch(epoch)
+
+        return Batches(encoded, settings["tokens"], settings["seed"], self.machine.multiple)
 
     def _seed(self) -> None:
         """Seed dropout: by the step, and differently in each process."""
         name = f"{self.settings['seed']} {self.step} {self.machine.rank if self.step else 0}"
         torch.manual_seed(random.Random(name).getrandbits(32))
 
-    def _on_device(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-        parts = batch.source, batch.target
+    def _prepare(self, begin: int) -> Work:
+        """What the step needs whose first batch has the number `begin`."""
+        size = self.machine.world_size * self.settings["accumulate"]
+        group = range(begin, begin + size)
+        batches = [self.batches[n] for n in group[self.machine.rank :: self.machine.world_size]]
         if self.machine.device.type == "cuda":
-            parts = tuple(part.pin_memory() for part in parts)
-        return tuple(part.to(self.machine.device, non_blocking=True) for part in parts)
+            batches = [
+                replace(one, source=one.source.pin_memory(), target=one.target.pin_memory())
+                for one in batches
+            ]
+        ends = self.batches.epoch_of(begin + size) > self.batches.epoch_of(begin)
+        return Work(begin, batches, sum(self.batches.predicted(n) for n in group), ends)
 
-    def train_step(self) -> tuple[torch.Tensor, torch.Tensor, int]:
+    def _work(self) -> Work:
+        """What this step needs; what the next one needs is prepared meanwhile."""
+        size = self.machine.world_size * self.settings["accumulate"]
+        work = self._ahead.result() if self._ahead else None
+        if work is None or work.begin != self.batch:
+            work = self._preparing.submit(self._prepare, self.batch).result()
+        self._ahead = self._preparing.submit(self._prepare, self.batch + size)
+        self.batch += size
+        return work
+
+    def _on_device(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        device = self.machine.device
+        return tuple(x.to(device, non_blocking=True) for x in (batch.source, batch.target))
+
+    def train_step(self) -> tuple[torch.Tensor, torch.Tensor, Work]:
         """One step of the optimizer on `accumulate` batches in each process.
 
-        Every token counts the same, whichever batch and process it is in.
+        Every token counts the same, whichever batch and process it is in. Nothing here waits for the
+        device.
 
         Returns:
-            This process's part of the loss, the norm of the gradient, and all tokens of the step.
+            This process's part of the loss, the norm of the gradient, and what the step was made of.
+
+        Raises:
+            TranslationError: the memory does not suffice.
         """
         settings, world = self.settings, self.machine.world_size
-        size = world * settings["accumulate"]
-        group = range(self.batch, self.batch + size)
-        tokens = sum(self.batches.predicted(n) for n in group)
+        work = self._work()
         self.step += 1
-        self.batch += size
         self._seed()
         self.objective.train()
-        own = group[self.machine.rank :: world]
         total = torch.zeros((), device=self.machine.device)
-        for n in own:
-            wait = world > 1 and n != own[-1]  # gradients travel once a step
-            with self.objective.no_sync() if wait else contextlib.nullcontext():
-                loss = self.objective(*self._on_device(self.batches[n])) / tokens
-                (loss * world).backward()  # DistributedDataParallel takes the mean of all processes
+        for batch in work.batches:
+            wait = world > 1 and batch is not work.batches[-1]  # gradients travel once a step
+            try:
+                with self.objective.no_sync() if wait else contextlib.nullcontext():
+                    loss = self.objective(*self._on_device(batch)) / work.tokens
+                    # DistributedDataParallel takes the mean of all processes
+                    self.scaler.scale(loss * world).backward()
+            except RuntimeError as error:
+                raise self._out_of_memory(error, batch) from error
             total += loss.detach()
+        self.scaler.unscale_(self.optimizer)
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), settings["clip"])
         for part in self.optimizer.param_groups:
             part["lr"] = learning_rate(self.step, settings)
-        self.optimizer.step()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
         self.optimizer.zero_grad(set_to_none=True)
         if settings["ema"]:
             # a young average forgets faster, so that the first weights do not linger
@@ -236,7 +290,19 @@ class Trainer:
                 torch._foreach_lerp_(
                     list(self.average.parameters()), list(self.model.parameters()), 1 - decay
                 )
-        return total, norm, tokens
+        return total, norm, work
+
+    def _out_of_memory(self, error: RuntimeError, batch: Batch) -> RuntimeError:
+        """The error, or, if it is one of memory, what to do about it."""
+        if not isinstance(error, torch.OutOfMemoryError) and "allocate memory" not in str(error):
+            return error
+        (rows, source), target = batch.source.shape, batch.target.shape[1]
+        tokens, accumulate = self.settings["tokens"], self.settings["accumulate"]
+        return TranslationError(
+            f"out of memory in step {self.step}, with {rows} sentences of {source} and {target} pieces: "
+            f"a new run with --tokens {tokens // 2} --accumulate {2 * accumulate} needs half as much "
+            "and learns the same"
+        )
 
     @torch.inference_mode()
     def validate(self) -> dict[str, float]:
@@ -259,28 +325,30 @@ class Trainer:
         return {
             "step": self.step,
             "batch": self.batch,
-            "begins": self.batches.begins,
+            "begins": list(self.batches.begins),
             "seconds": self.seconds,
             "processor_seconds": self.processor_seconds,
             "best": self.best,
             "since_best": self.since_best,
             "average": self.average.state_dict(),
+            "scaler": self.scaler.state_dict(),
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
         }
 
     def restore(self, folder: RunFolder) -> None:
-        """Go on where the last checkpoint was written.
+        """Go on where the last checkpoint was written, which process 0 reads for all.
 
         Raises:
             TranslationError: the checkpoint is broken or of another model.
         """
-        checkpoint = folder.read()
+        checkpoint = self.machine.share(folder.read() if self.machine.rank == 0 else None)
         if not isinstance(checkpoint, dict) or not self.state().keys() <= checkpoint.keys():
             raise TranslationError(f"{folder.last} is no checkpoint of this trainer")
         load_weights(self.model, checkpoint["model"], folder.last)
         self.optimizer.load_state_dict(checkpoint["optimizer"])
         load_weights(self.average, checkpoint["average"], folder.last)
+        self.scaler.load_state_dict(checkpoint["scaler"])
         self.step, self.batch = checkpoint["step"], checkpoint["batch"]
         self.batches.begins = checkpoint["begins"]
         self.seconds = checkpoint["seconds"]
@@ -299,7 +367,7 @@ class Trainer:
             TranslationError: the loss is no longer a number, or the disk is full.
         """
         settings, first = self.settings, self.machine.rank == 0
-        pending: list[tuple[torch.Tensor, torch.Tensor, int]] = []
+        pending: list[tuple[torch.Tensor, torch.Tensor, Work]] = []
         begun = saved = time.perf_counter()
         before = self.seconds
         processor_before = self.processor_seconds - time.process_time()
@@ -330,7 +398,8 @@ class Trainer:
                 for place, (loss, norm) in enumerate(
                     zip(losses, values[:, 1].tolist(), strict=True)
                 ):
-                    if not math.isfinite(loss + norm):
+                    # a scaled gradient may overflow; the step is left out and the scale halved
+                    if not math.isfinite(loss if self.scaler.is_enabled() else loss + norm):
                         step = self.step - len(losses) + 1 + place
                         what = "loss" if not math.isfinite(loss) else "gradient"
                         raise TranslationError(
@@ -338,7 +407,7 @@ class Trainer:
                             "good checkpoint, a lower --rate or a longer --warmup may help"
                         )
                 now = time.perf_counter()
-                speed = sum(item[2] for item in pending) / (now - saved)
+                speed = sum(item[2].tokens for item in pending) / (now - saved)
                 self.seconds, saved = before + now - begun, now
                 self.processor_seconds = processor_before + time.process_time()
                 metrics = {
@@ -359,12 +428,11 @@ class Trainer:
             asked = worse = False
             written = time.perf_counter()
             while self.step < settings["steps"] and not asked and not worse:
-                epoch = self.batches.epoch_of(self.batch)
                 pending.append(self.train_step())
                 due = self.step == settings["steps"] or (
                     self.step % settings["save_every"] == 0
                     if settings["save_every"]
-                    else self.batches.epoch_of(self.batch) > epoch
+                    else pending[-1][2].ends_epoch
                 )
                 overdue = alone and time.perf_counter() - written > SAVE_SECONDS
                 logged = self.step % settings["log_every"] == 0
@@ -404,11 +472,14 @@ class Trainer:
         return 0 < settings["patience"] <= worse.item()
 
     def summary(self) -> str:
-        """What is trained on what, in one line."""
+        """What is trained on what; each remark is a line of its own."""
         where = self.machine
         processes = f", {where.world_size} processes" if where.world_size > 1 else ""
-        return (
-            f"{n_parameters(self.model):,} parameters, {len(self.pairs):,} pairs, "
-            f"{len(self.batches):,} batches an epoch; {where.device}, {where.precision}, "
-            f"{where.attention} attention{', compiled' if where.compile else ''}{processes}"
+        threads = f", threads: {torch.get_num_threads()}" if where.device.type == "cpu" else ""
+        line = (
+            f"{n_parameters(self.model):,} parameters, {self.batches.sentences:,} pairs, "
+            f"{len(self.batches):,} batches an epoch; {where.device}, {where.precision}"
+            f"{f' ({where.reason})' if where.reason else ''}, {where.attention} attention"
+            f"{', compiled' if where.compile else ''}{processes}{threads}"
         )
+        return "\n".join([line, *self.remarks])
