@@ -1,6 +1,7 @@
 """Data, vocabulary and batches of the trainer."""
 
 import gzip
+import hashlib
 import random
 from dataclasses import replace
 
@@ -12,7 +13,16 @@ from num2words import num2words
 from solutions.translation import TranslationError, data
 from solutions.translation.batches import Batches
 from solutions.translation.settings import complete
-from solutions.translation.tokenizer import BOS, EOS, PAD, Rows, Tokenizer, learn
+from solutions.translation.tokenizer import (
+    BOS,
+    EOS,
+    PAD,
+    Rows,
+    SubwordSampler,
+    Tokenizer,
+    encode_pairs,
+    learn,
+)
 
 
 def test_all_small_numbers_are_trained_on_and_none_held_out_is():
@@ -78,6 +88,56 @@ def test_a_gzipped_file_cut_short(tmp_path):
         list(data.read_lines(tmp_path / "cut.gz"))
 
 
+def test_pairs_that_are_empty_or_too_long_are_left_out_and_counted(texts):
+    tokenizer = learn(texts, 60)
+    good = [("eins", "one"), ("zwei drei", "two three")]
+    pairs = [good[0], ("", "one"), ("eins", ""), ("eins " * 40, "one"), good[1]]
+    found = encode_pairs(iter(pairs), tokenizer, 30)
+    assert (found.empty, found.overlong) == (2, 1)
+    assert found.kept.tolist() == [True, False, False, False, True]
+    for rows, side in ((found.sources, 0), (found.targets, 1)):
+        ids = [rows.ids[rows.ends[n] : rows.ends[n + 1]].tolist() for n in range(len(rows))]
+        assert tokenizer.decode(ids) == [pair[side] for pair in good]
+
+
+@pytest.fixture(scope="module")
+def download(tmp_path_factory):
+    """A place with two files, one of them gzipped, and their checksums."""
+    place = tmp_path_factory.mktemp("place")
+    contents = {"val.lc.norm.tok.en": b"a dog .\n", "val.lc.norm.tok.de": b"ein hund .\n"}
+    (place / "val.lc.norm.tok.en").write_bytes(contents["val.lc.norm.tok.en"])
+    (place / "val.lc.norm.tok.de.gz").write_bytes(gzip.compress(contents["val.lc.norm.tok.de"]))
+    return place.as_uri(), {
+        name: hashlib.sha256(content).hexdigest() for name, content in contents.items()
+    }
+
+
+def test_downloaded_files_are_checked_and_kept(download, tmp_path):
+    url, checksums = download
+    folder = tmp_path / "new" / "folder"
+    data.download_multi30k(url + "/", str(folder), "lc.norm.tok", checksums)
+    assert list(data.load(complete({"task": "multi30k", "data": str(folder)}), "valid")) == [
+        ("a dog .", "ein hund .")
+    ]
+    data.download_multi30k("file:///nowhere", str(folder), "lc.norm.tok", checksums)  # all there
+
+
+def test_a_download_that_fails_leaves_nothing(download, tmp_path):
+    url, checksums = download
+    with pytest.raises(TranslationError, match=r"val\.lc\.norm\.tok\.en at .*: other checksum"):
+        broken = dict.fromkeys(checksums, "0" * 64)
+        data.download_multi30k(url, str(tmp_path), "lc.norm.tok", broken)
+    with pytest.raises(TranslationError, match=r"has neither val\.lc\.norm\.tok\.en\.gz nor"):
+        data.download_multi30k(url + "/no", str(tmp_path), "lc.norm.tok", checksums)
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_file_of_multi30k_has_a_checksum():
+    for text, splits in (("raw", 5), ("lc.norm.tok", 3)):
+        names = [name for name in data.MULTI30K_CHECKSUMS if ("lc." in name) == (text != "raw")]
+        assert len(names) == 2 * splits and len({*data.MULTI30K_CHECKSUMS.values()}) == 16
+
+
 def test_as_many_source_files_as_target_files():
     with pytest.raises(TranslationError, match="2 source and 1 target"):
         data.FilePairs(("a", "b"), ("c",))
@@ -112,6 +172,14 @@ def test_decoding_undoes_encoding(texts, kind):
     assert Tokenizer(tokenizer.model).encode(texts) == rows
 
 
+def test_a_vocabulary_is_learned_from_a_sample(texts):
+    """Of as many texts as wanted, drawn evenly: the last ones count, too."""
+    rare = [*texts, *["zyx"] * 2000]
+    small = learn(iter(rare), 30, "char", sample=300)
+    assert not small.unknown("zyx")
+    assert learn(iter(rare), 30, "char", sample=300).model == small.model
+
+
 @pytest.mark.parametrize("size", [5000, 10])
 def test_a_vocabulary_that_the_texts_do_not_give(texts, size):
     with pytest.raises(TranslationError, match=f"no vocabulary of {size} pieces") as raised:
@@ -122,6 +190,52 @@ def test_a_vocabulary_that_the_texts_do_not_give(texts, size):
 def test_a_broken_tokenizer(texts):
     with pytest.raises(TranslationError, match="broken or cut short"):
         Tokenizer(learn(texts, 60).model[:100])
+
+
+@pytest.fixture(scope="module")
+def sampler(texts):
+    tokenizer = learn(texts, 60, "bpe")
+    return tokenizer, lambda dropout: SubwordSampler(tokenizer, texts, dropout, seed=3)
+
+
+def test_words_cut_without_dropout_are_those_of_sentencepiece(sampler, texts):
+    tokenizer, make = sampler
+    rows = make(0.0).epoch(0)
+    ids = [rows.ids[rows.ends[n] : rows.ends[n + 1]].tolist() for n in range(len(rows))]
+    assert ids == tokenizer.encode(texts)
+
+
+def test_subword_dropout_cuts_anew_in_each_epoch_and_says_the_same(sampler, texts):
+    tokenizer, make = sampler
+    found = make(0.3)
+    first, again, second = found.epoch(1), make(0.3).epoch(1), found.epoch(2)
+    assert np.array_equal(first.ids, again.ids)
+    assert not np.array_equal(first.ids, second.ids)
+    plain = sum(map(len, tokenizer.encode(texts)))
+    assert 1.1 * plain < len(first.ids) < 3 * plain
+    for rows in (first, second):
+        ids = [rows.ids[rows.ends[n] : rows.ends[n + 1]].tolist() for n in range(len(rows))]
+        assert tokenizer.decode(ids) == texts
+
+
+def test_all_merges_dropped_leave_letters(sampler):
+    tokenizer, make = sampler
+    found = make(1.0 - 1e-12)
+    assert tokenizer.decode([found.cut("elf", random.Random(0))]) == ["elf"]
+    assert len(found.cut("elf", random.Random(0))) == len("elf") + 1
+
+
+def test_epochs_of_different_length_are_one_stream(sampler):
+    """Subword dropout gives each epoch other lengths; batch n stays the same in whichever order."""
+    _, make = sampler
+    found = make(0.3)
+    encoded = lambda epoch: (found.epoch(epoch), found.epoch(epoch + 100))
+    forward, jump = (Batches(encoded, 60, 5) for _ in range(2))
+    stream_ = [forward[n].source for n in range(4 * len(forward))]
+    assert len({forward.begins[n + 1] - forward.begins[n] for n in range(3)}) > 1
+    place = forward.begins[2] + 3
+    assert torch.equal(jump[place].source, stream_[place])
+    assert jump.epoch_of(place) == 2 and jump.epoch_of(forward.begins[2] - 1) == 1
 
 
 @pytest.fixture

@@ -193,19 +193,24 @@ def multi30k_pairs(folder: str, source: str, target: str, text: str, split: str)
     return FilePairs(*((path,) for path in paths))
 
 
-def download_multi30k(url: str, folder: str, text: str) -> None:
+def download_multi30k(
+    url: str, folder: str, text: str, checksums: dict[str, str] = MULTI30K_CHECKSUMS
+) -> None:
     """Get the files of Multi30k that are not in a folder yet, and check what they hold.
 
     Args:
         url: the address of a folder that has them, plain or gzipped.
         folder: where they go, gzipped.
         text: "raw" or "lc.norm.tok".
+        checksums: the files, each with the SHA-256 of its text.
 
     Raises:
         TranslationError: a file is not there, or is another one.
     """
+    if not folder:
+        raise TranslationError("--download needs --data FOLDER, where the files are to go")
     middle = "" if text == "raw" else f".{text}"
-    for name, checksum in MULTI30K_CHECKSUMS.items():
+    for name, checksum in checksums.items():
         if (name.count(".") > 1) != bool(middle):
             continue
         path = Path(folder) / f"{name}.gz"

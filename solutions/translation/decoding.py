@@ -229,8 +229,8 @@ class Translator:
         Raises:
             TranslationError: there is no such run, or its files are broken.
         """
-        tokenizer = folder.tokenizer()
-        model = build(folder.settings(), len(tokenizer), machine.attention, machine.device.type)
+        settings, tokenizer = folder.settings(), folder.tokenizer()
+        model = build(settings, len(tokenizer), machine.attention, machine.device.type)
         load_weights(model, *folder.trained_weights(average, best))
         return cls(model.to(machine.device), tokenizer, machine)
 

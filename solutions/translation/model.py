@@ -73,6 +73,9 @@ class FusedAttention(nn.Module):
         if self.flash and mask is not None:
             query, key, value = padding_as_feature(query, key, value, mask)
             mask = None
+        causal = self.causal
+        if query.shape[-2] == 1:  # the newest position, for which nothing is in the future
+            causal = False
         half = query.dtype in (torch.bfloat16, torch.float16)
         precise = half and query.device.type == "cpu"
         if precise:  # its backward pass takes 15 times as long there as that of float32
@@ -84,7 +87,7 @@ class FusedAttention(nn.Module):
                 value,
                 attn_mask=mask,
                 dropout_p=self.dropout if self.training else 0.0,
-                is_causal=self.causal and query.shape[-2] > 1,  # one query is the newest position
+                is_causal=causal,
                 scale=scale,
             )
         return output[..., :width], None
@@ -111,6 +114,10 @@ class ByteDropout(nn.Dropout):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Drop entries of x, of any shape, in training mode."""
+        if (
+            torch.compiler.is_compiling()
+        ):  # the compiler cannot follow, and has a fast one of its own
+            return super().forward(x)
         level = round(256 * self.p)
         return _Drop.apply(x, level) if self.training and level else x
 

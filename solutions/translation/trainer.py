@@ -117,6 +117,12 @@ class Objective(nn.Module):
         )
 
 
+def distribute(objective: nn.Module) -> DistributedDataParallel:
+    """The same module in all processes, with the mean of their gradients. No buffer is sent, since
+    positions are the same everywhere."""
+    return DistributedDataParallel(objective, forward_sync_buffers=False)
+
+
 @dataclass(frozen=True)
 class Work:
     """What a step needs: this process's batches, the tokens that all processes predict, and whether an
@@ -172,8 +178,7 @@ class Trainer:
         )
         self.objective: nn.Module = Objective(self.model, machine, settings["smoothing"])
         if machine.world_size > 1:
-            # there is no buffer to keep in step: positions are the same everywhere
-            self.objective = DistributedDataParallel(self.objective, broadcast_buffers=False)
+            self.objective = distribute(self.objective)
         self.remarks: list[str] = []
         self.batches = self._batches(pairs, "to train on", settings["subword_dropout"])
         self.valid_pairs = list(valid)
