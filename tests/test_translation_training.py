@@ -203,7 +203,7 @@ def test_resuming_gives_the_same_bits(finished, tmp_path):
     assert RunFolder(tmp_path).read()["step"] == 4
     assert main(["train", "--folder", str(tmp_path), "--device=cpu", "--resume"]) == 0
     assert same(weights(tmp_path), weights(finished))
-    one, other = (RunFolder(run).read()["optimizer"]["state"] for run in (tmp_path, finished))
+    one, other = (RunFolder(run).read()["optimizers"][0]["state"] for run in (tmp_path, finished))
     assert all(torch.equal(one[n]["exp_avg_sq"], other[n]["exp_avg_sq"]) for n in one)
     losses = [RunFolder(run).measured()[-1]["loss"] for run in (tmp_path, finished)]
     assert losses[0] == losses[1]
@@ -515,3 +515,23 @@ def test_help_has_a_word_for_each_value(capsys):
             main([name, "--help"])
         told = capsys.readouterr().out
         assert " X" not in told and " N\n" not in told and " N " not in told
+
+
+def test_muon_takes_the_matrices_of_the_layers_and_adam_the_rest(tokenizer, pairs):
+    run = small_trainer(tokenizer, pairs, optimizer="muon", dropout=0.0, rate=2e-2)
+    adam, muon = ([id(p) for p in one.param_groups[0]["params"]] for one in run.optimizers)
+    names = {id(parameter): name for name, parameter in run.model.named_parameters()}
+    assert {names[n] for n in muon} == {
+        name
+        for name in names.values()
+        if "coder." in name and name.endswith(".weight") and "norm" not in name
+    }
+    assert sorted(adam + muon) == sorted(names)
+    before = run.model.encoder[0].feed_forward.linear1.weight.detach().clone()
+    first = float(run.train_step()[0])
+    change = (run.model.encoder[0].feed_forward.linear1.weight - before).detach()
+    sizes = torch.linalg.svdvals(change)
+    assert sizes.max() < 2 * sizes.median()  # nearly orthogonal: what Muon is about
+    for _ in range(8):
+        last = float(run.train_step()[0])
+    assert last < first

@@ -114,7 +114,7 @@ def _show(model: FastTransformer, tokenizer: Tokenizer, here: Machine, settings:
     written = Translator(model, tokenizer, here)(sources)
     name, value = quality(written, references, settings)
     say(f"{name.replace('_', ' ')} on {len(pairs):,} pairs that it has not seen: {value:.1f}")
-    for place in range(0, len(pairs), max(1, len(pairs) // 5)):
+    for place in sorted({n * len(pairs) // 5 for n in range(5)}):
         say(f"  {sources[place]} -> {written[place]}", markup=False)
 
 
@@ -313,6 +313,12 @@ def _parser() -> argparse.ArgumentParser:
             help="the same bits each time also on CUDA, slower; on a CPU they are the same anyway",
         )
     return parser
+
+
+def settings_of(argv: list[str]) -> dict[str, Any]:
+    """All settings of a new run that this command line of `train` begins."""
+    arguments = vars(_parser().parse_args(argv))
+    return complete({name: value for name, value in arguments.items() if name in SETTINGS})
 
 
 def main(argv: list[str] | None = None) -> int:

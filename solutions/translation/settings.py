@@ -68,6 +68,7 @@ TRAINING = {
         250, "pairs with a sentence of more pieces are left out; at most 1000", value="PIECES"
     ),
     "accumulate": Setting(1, "batches a step, in each process", value="BATCHES"),
+    "optimizer": Setting("adam", "AdamW, or Muon for the matrices in the layers", ("adam", "muon")),
     "rate": Setting(1e-3, "highest learning rate", value="RATE"),
     "warmup": Setting(1000, "steps until it is reached", value="STEPS"),
     "schedule": Setting("cosine", "how it falls then", ("cosine", "noam")),
@@ -102,11 +103,11 @@ RECIPES: dict[str, dict[str, Any]] = {
         "d_ff": 256,
         "dropout": 0.0,
         "smoothing": 0.0,
-        "steps": 2000,
+        "steps": 300,
         "tokens": 2000,
         "rate": 2e-3,
-        "warmup": 200,
-        "save_every": 250,
+        "warmup": 100,
+        "save_every": 100,
     },
     "parallel": {},
     # Transformer-Tiny of Wu et al. (2021), arXiv 2105.14462: 4096 tokens on each of two GPUs there

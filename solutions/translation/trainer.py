@@ -86,6 +86,28 @@ def learning_rate(step: int, settings: dict) -> float:
     return settings["rate"] * 0.5 * (1 + math.cos(math.pi * done))
 
 
+def optimizers(model: FastTransformer, settings: dict, device: str) -> list[torch.optim.Optimizer]:
+    """AdamW for all parameters, or Muon (Jordan et al. 2024) for the matrices in the layers and AdamW for
+    the others. Muon's steps are scaled so that both take the same rate (Liu et al. 2025)."""
+    layers = [*model.encoder.parameters(), *model.decoder.parameters()]
+    muon = settings["optimizer"] == "muon"
+    matrices = [parameter for parameter in layers if parameter.dim() == 2] if muon else []
+    chosen = {id(parameter) for parameter in matrices}
+    made: list[torch.optim.Optimizer] = [
+        torch.optim.AdamW(
+            [parameter for parameter in model.parameters() if id(parameter) not in chosen],
+            betas=(0.9, 0.98),
+            eps=settings["epsilon"],
+            weight_decay=settings["weight_decay"],
+            fused=device != "mps",
+        )
+    ]
+    if muon:
+        decay = settings["weight_decay"]
+        made.append(torch.optim.Muon(matrices, weight_decay=decay, adjust_lr_fn="match_rms_adamw"))
+    return made
+
+
 class Objective(nn.Module):
     """From a batch to its loss: the model and the loss in one module, whose forward pass is compiled
     and which several processes share.
@@ -169,13 +191,7 @@ class Trainer:
         self.model.to(machine.device)
         # the weights to translate with: a moving average, or those in training themselves
         self.average = copy.deepcopy(self.model) if settings["ema"] else self.model
-        self.optimizer = torch.optim.AdamW(
-            self.model.parameters(),
-            betas=(0.9, 0.98),
-            eps=settings["epsilon"],
-            weight_decay=settings["weight_decay"],
-            fused=machine.device.type != "mps",
-        )
+        self.optimizers = optimizers(self.model, settings, machine.device.type)
         self.objective: nn.Module = Objective(self.model, machine, settings["smoothing"])
         if machine.world_size > 1:
             self.objective = distribute(self.objective)
@@ -281,13 +297,15 @@ class Trainer:
             except RuntimeError as error:
                 raise self._out_of_memory(error, batch) from error
             total += loss.detach()
-        self.scaler.unscale_(self.optimizer)
+        for optimizer in self.optimizers:
+            self.scaler.unscale_(optimizer)
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), settings["clip"])
-        for part in self.optimizer.param_groups:
-            part["lr"] = learning_rate(self.step, settings)
-        self.scaler.step(self.optimizer)
+        for optimizer in self.optimizers:
+            for part in optimizer.param_groups:
+                part["lr"] = learning_rate(self.step, settings)
+            self.scaler.step(optimizer)
+            optimizer.zero_grad(set_to_none=True)
         self.scaler.update()
-        self.optimizer.zero_grad(set_to_none=True)
         if settings["ema"]:
             # a young average forgets faster, so that the first weights do not linger
             decay = min(settings["ema"], (1 + self.step) / (10 + self.step))
@@ -338,7 +356,7 @@ class Trainer:
             "average": self.average.state_dict(),
             "scaler": self.scaler.state_dict(),
             "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
         }
 
     def restore(self, folder: RunFolder) -> None:
@@ -351,7 +369,8 @@ class Trainer:
         if not isinstance(checkpoint, dict) or not self.state().keys() <= checkpoint.keys():
             raise TranslationError(f"{folder.last} is no checkpoint of this trainer")
         load_weights(self.model, checkpoint["model"], folder.last)
-        self.optimizer.load_state_dict(checkpoint["optimizer"])
+        for optimizer, state in zip(self.optimizers, checkpoint["optimizers"], strict=True):
+            optimizer.load_state_dict(state)
         load_weights(self.average, checkpoint["average"], folder.last)
         self.scaler.load_state_dict(checkpoint["scaler"])
         self.step, self.batch = checkpoint["step"], checkpoint["batch"]
