@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from solutions.ch2_scaled_dot_product import attention as formula
+from solutions.ch3_multi_head import MultiHeadAttention, merge_heads, split_heads
 from solutions.ch4_masking import causal_mask, from_key_padding
 from solutions.ch6_transformer import Transformer
 from solutions.translation import TranslationError
@@ -93,17 +94,35 @@ class FusedAttention(nn.Module):
         return output[..., :width], None
 
 
-class _Drop(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, level):
-        words = torch.empty((x.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
-        ctx.keep = words.view(torch.uint8)[: x.numel()].view(x.shape) >= level
-        ctx.scale = 256 / (256 - level)
-        return (x * ctx.keep).mul_(ctx.scale)
+class PackedAttention(MultiHeadAttention):
+    """Multi-head attention whose projections of the same vectors are one matrix product.
 
-    @staticmethod
-    def backward(ctx, gradient):
-        return (gradient * ctx.keep).mul_(ctx.scale), None
+    It has the parameters of chapter 3's layer, and the same numbers come out.
+    """
+
+    def forward(
+        self,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        mask: torch.Tensor | None = None,
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Attend, as in chapter 3."""
+        if key is not value:
+            return super().forward(query, key, value, mask)
+        if query is key:
+            heads = self._projected(query, self.w_q, self.w_k, self.w_v)
+        else:
+            heads = [*self._projected(query, self.w_q), *self._projected(key, self.w_k, self.w_v)]
+        output, weights = self.attention(*heads, mask)
+        return self.w_o(merge_heads(output)), weights
+
+    def _projected(self, x: torch.Tensor, *layers: nn.Linear) -> list[torch.Tensor]:
+        """(B, H, T, d) of each layer, of x (B, T, D)."""
+        weight = torch.cat([layer.weight for layer in layers])
+        bias = torch.cat([layer.bias for layer in layers])
+        parts = F.linear(x, weight, bias).chunk(len(layers), dim=-1)
+        return [split_heads(part, self.n_heads) for part in parts]
 
 
 class ByteDropout(nn.Dropout):
@@ -114,12 +133,17 @@ class ByteDropout(nn.Dropout):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Drop entries of x, of any shape, in training mode."""
-        if (
-            torch.compiler.is_compiling()
-        ):  # the compiler cannot follow, and has a fast one of its own
+        if torch.compiler.is_compiling():  # it cannot follow, and has fast dropout of its own
             return super().forward(x)
         level = round(256 * self.p)
-        return _Drop.apply(x, level) if self.training and level else x
+        if not self.training or not level:
+            return x
+        with torch.no_grad():
+            words = torch.empty((x.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
+            drawn = words.view(torch.uint8)[: x.numel()].view(x.shape)
+            # in float32 from the beginning: products with booleans take several times as long
+            kept = drawn.float().ge_(level).mul_(256 / (256 - level))
+        return x * kept
 
 
 class FastTransformer(Transformer):
@@ -142,6 +166,11 @@ class FastTransformer(Transformer):
         self.positions.register_buffer("encoding", encoding, persistent=False)
         for layer in [*self.encoder, *self.decoder]:
             layer.feed_forward.dropout.p = settings["activation_dropout"]
+        for layer in [*self.encoder, *self.decoder]:
+            for name, child in layer.named_children():
+                if isinstance(child, MultiHeadAttention):
+                    packed = PackedAttention(settings["d_model"], child.n_heads, formula)
+                    setattr(layer, name, packed)
         if self.fused:
             dropout, flash = settings["attention_dropout"], device == "cuda"
             for layer in self.encoder:
