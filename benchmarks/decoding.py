@@ -24,16 +24,16 @@ VOCAB = 8000
 BATCH = 32
 
 
-class Uncached:
-    """A step function that computes the whole prefix each time; the memory only once."""
+def cached(model: Transformer, source: torch.Tensor, length: int) -> Callable:
+    """The likeliest next tokens (N, 1) after the prefixes (N, t), from the newest tokens and a cache."""
+    decoder = CachedDecoder(model, source, 1, length)
+    return lambda prefix: decoder(prefix[:, -1:]).argmax(dim=-1)
 
-    def __init__(self, model: Transformer, source: torch.Tensor) -> None:
-        self.model, self.source, self.memory = model, source, model.encode(source)
 
-    def __call__(self, prefix: torch.Tensor) -> torch.Tensor:
-        """Log-probabilities (N, V) of what follows the prefixes (N, t)."""
-        logits = self.model.decode(prefix, self.memory, self.source)[:, -1]
-        return logits.float().log_softmax(dim=-1)
+def uncached(model: Transformer, source: torch.Tensor, length: int) -> Callable:
+    """The same, with the whole prefix computed each time, and the memory only once."""
+    memory = model.encode(source)
+    return lambda prefix: model.decode(prefix, memory, source)[:, -1:].argmax(dim=-1)
 
 
 def decode(step: Callable, length: int, device: torch.device) -> tuple[torch.Tensor, list[float]]:
@@ -42,8 +42,7 @@ def decode(step: Callable, length: int, device: torch.device) -> tuple[torch.Ten
     seconds = []
     for _ in range(length):
         begun = time.perf_counter()
-        token = step(prefix).argmax(dim=-1, keepdim=True)
-        prefix = torch.cat([prefix, token], dim=1)
+        prefix = torch.cat([prefix, step(prefix)], dim=1)
         if device.type == "cuda":
             torch.cuda.synchronize()
         seconds.append(time.perf_counter() - begun)
@@ -68,17 +67,19 @@ def main() -> None:
     settings = complete({"task": "parallel", "layers": 4})
     model = build(settings, VOCAB, "fused").to(here.device).eval()
     source = torch.randint(4, VOCAB, (BATCH, 30), device=here.device)
-    kinds = {"cached": CachedDecoder, "uncached": Uncached}
+    kinds = {"cached": cached, "uncached": uncached}
     totals: dict[str, list[float]] = {name: [] for name in kinds}
     for number in range(arguments.rounds + 1):
         tokens = {}
         for name, kind in kinds.items():
             begun = time.perf_counter()
-            tokens[name], _ = decode(kind(model, source), arguments.length, here.device)
+            tokens[name], _ = decode(
+                kind(model, source, arguments.length), arguments.length, here.device
+            )
             if number:  # the first round warms up
                 totals[name].append(time.perf_counter() - begun)
     medians = {name: statistics.median(found) for name, found in totals.items()}
-    _, seconds = decode(CachedDecoder(model, source), arguments.longest, here.device)
+    _, seconds = decode(cached(model, source, arguments.longest), arguments.longest, here.device)
     ends = [end for end in (50, 100, 200, 400, 800) if end <= arguments.longest]
     per_token = {end: 1000 * statistics.median(seconds[end - 20 : end]) for end in ends}
     save(

@@ -2,16 +2,20 @@
 
 python -m benchmarks.multi30k --data DIR                                        English to German
 python -m benchmarks.multi30k --data DIR --source-language de --target-language en      and back
+python -m benchmarks.multi30k --data DIR --runs RUN [RUN ...]            runs that are there already
 
 English to German has the setting of Transformer-Tiny (Wu et al. 2021, arXiv 2105.14462): at most 2.7 M
-parameters, the mean of the last ten checkpoints, a beam of 5. German to English has a model of
-at most 9 M parameters and greedy search. Everything else on the line goes to the trainer, such as
---device or --steps; nothing is chosen on the test set.
+parameters and a beam of 5. German to English has a model of at most 9 M parameters and greedy search.
+Everything else on the line goes to the trainer, such as --device or --steps.
+
+Which checkpoints are averaged and how the beam is set is chosen on the validation pairs. The test pairs
+are translated once, after that.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import statistics
 import tempfile
 from pathlib import Path
@@ -20,84 +24,133 @@ from benchmarks.record import save
 from solutions.translation import data, machine
 from solutions.translation.__main__ import main as trainer
 from solutions.translation.decoding import Translator
-from solutions.translation.evaluation import bleu, scores
+from solutions.translation.evaluation import quality, scores
+from solutions.translation.machine import Machine
 from solutions.translation.model import n_parameters
 from solutions.translation.run_folder import RunFolder
 
-CLOCKS = ("seconds", "processor_seconds")
-SETTINGS = {
-    "en": {"beam": 5, "average": 10, "alpha": 1.0, "train": []},
-    "de": {
-        "beam": 1,
-        "average": 1,
-        "alpha": 0.0,
-        "train": ["--d-model=256", "--layers=3", "--d-ff=512", "--heads=8", "--rate=2e-3"],
-    },
+TRAIN = {
+    "en": [],
+    "de": ["--d-model=256", "--layers=3", "--d-ff=512", "--heads=8", "--rate=2e-3"],
 }
+ALPHAS = (0.6, 1.0, 1.4)
 
 
-def measure(seed: int, path: Path, setting: dict, more: list[str], device: str) -> dict:
-    """Train with one seed; BLEU of the final weights, and greedy BLEU of the checkpoints on the way."""
-    words = ["train", "--task=multi30k", "--folder", str(path), f"--seed={seed}"]
-    status = trainer([*words, "--device", device, *setting["train"], *more])
-    if status:
-        raise SystemExit(status)
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """How to translate: the mean of so many checkpoints or the best one, and how to search."""
+
+    average: int
+    best: bool
+    beam: int
+    alpha: float
+    refill: bool
+
+
+def translated(
+    folder: RunFolder, here: Machine, choice: Choice, settings: dict, split: str
+) -> tuple:
+    """The translations of a split and its references."""
+    sources, references = zip(*data.load(settings, split), strict=True)
+    translator = Translator.load(folder, here, choice.average, choice.best)
+    return translator(sources, choice.beam, choice.alpha, choice.refill), references
+
+
+def choose(folder: RunFolder, here: Machine, settings: dict, beam: int) -> tuple[Choice, dict]:
+    """The choice with the highest BLEU on the validation pairs, and the BLEU of all."""
+    many = min(10, len(folder.weights()))
+    kinds = [(1, False), (many, False), (1, True)]
+    searches = [(alpha, True) for alpha in ALPHAS] if beam > 1 else [(0.0, False)]
+    choices = [
+        Choice(average, best, beam, alpha, refill)
+        for average, best in dict.fromkeys(kinds)
+        for alpha, refill in searches
+    ]
+    found = {
+        choice: quality(*translated(folder, here, choice, settings, "valid"), settings)[1]
+        for choice in choices
+    }
+    return max(found, key=found.get), found
+
+
+def score(path: Path, place: str, here: Machine) -> dict:
+    """BLEU of a run on the test pairs, with what was chosen on the validation pairs.
+
+    Args:
+        path: folder of the run.
+        place: folder of Multi30k's files.
+        here: what to translate on.
+    """
     folder = RunFolder(path)
-    settings = folder.settings()
-    sources, references = map(list, zip(*data.load(settings, "test"), strict=True))
-    here = machine.choose(device)
-    average = min(setting["average"], len(folder.weights()))
-    translator = Translator.load(folder, here, average)
-    written = translator(sources, setting["beam"], setting["alpha"])
-    times = {line["step"]: line for line in folder.measured() if "seconds" in line}
-    curve = []
-    for weights in folder.weights():
-        translator.model.load_state_dict(folder.read(weights))
-        step = int(weights.stem.split("-")[1])
-        score, _ = bleu(
-            translator(sources), references, "none" if settings["text"] != "raw" else "13a"
-        )
-        minutes = {name: round(times[step][name] / 60, 2) for name in CLOCKS}
-        curve.append({"step": step, "minutes": minutes, "greedy_bleu": score})
+    settings = folder.settings() | {"data": place}
+    beam = 5 if settings["source_language"] == "en" else 1
+    choice, found = choose(folder, here, settings, beam)
+    written, references = translated(folder, here, choice, settings, "test")
+    lines = folder.measured()
+    curve = [
+        {
+            "step": line["step"],
+            "minutes": round(line["seconds"] / 60, 2),
+            "processor_minutes": round(line["processor_seconds"] / 60, 2),
+            "valid_loss": line["valid_loss"],
+            "greedy_valid_bleu": line["valid_bleu"],
+        }
+        for line in lines
+        if "valid_bleu" in line
+    ]
     return {
-        "seed": seed,
+        "seed": settings["seed"],
         **scores(written, references, settings),
-        "parameters": n_parameters(translator.model),
-        "training_seconds": max(line["seconds"] for line in times.values()),
-        "averaged_checkpoints": average,
-        "beam": setting["beam"],
+        "parameters": n_parameters(Translator.load(folder, here).model),
+        "chosen_on_validation_pairs": dataclasses.asdict(choice),
+        "valid_bleu": [dataclasses.asdict(one) | {"bleu": value} for one, value in found.items()],
+        "training_seconds": max(line["seconds"] for line in lines),
+        "training_processor_seconds": max(line["processor_seconds"] for line in lines),
         "curve": curve,
-        "settings": settings,
+        # the place of the files belongs to one machine
+        "settings": {name: value for name, value in settings.items() if name != "data"},
     }
 
 
+def train(seed: int, path: Path, language: str, more: list[str]) -> Path:
+    """Train with one seed; the run's folder."""
+    words = ["train", "--task=multi30k", "--folder", str(path), f"--seed={seed}"]
+    status = trainer([*words, *TRAIN[language], *more])
+    if status:
+        raise SystemExit(status)
+    return path
+
+
 def main() -> None:
-    """Train with each seed; report mean and spread."""
+    """Train with each seed, or take runs that are there; report mean and spread."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--data", required=True, help="folder of the original files")
+    parser.add_argument(
+        "--data", required=True, help="folder with " + data.MULTI30K_RECIPE.partition(";")[0]
+    )
     parser.add_argument("--source-language", default="en", choices=("en", "de"))
     parser.add_argument("--target-language", default="de", choices=("en", "de"))
     parser.add_argument("--device", default="auto")
+    parser.add_argument("--runs", nargs="+", help="folders of runs that are there already")
     arguments, more = parser.parse_known_args()
-    more += ["--data", arguments.data, "--source-language", arguments.source_language]
+    more += ["--data", arguments.data, "--device", arguments.device]
+    more += ["--source-language", arguments.source_language]
     more += ["--target-language", arguments.target_language]
-    setting = SETTINGS[arguments.source_language]
+    here = machine.choose(arguments.device, precision="float32")
     with tempfile.TemporaryDirectory() as folder:
-        runs = [
-            measure(seed, Path(folder) / str(seed), setting, more, arguments.device)
+        paths = list(map(Path, arguments.runs or [])) or [
+            train(seed, Path(folder) / str(seed), arguments.source_language, more)
             for seed in arguments.seeds
         ]
-    for run in runs:
-        run["settings"].pop("data")  # a place on one machine
+        runs = [score(path, arguments.data, here) for path in paths]
     measured: dict = {"runs": runs, "test": "test_2016_flickr"}
-    for name in ("bleu_tokenised", "bleu", "training_seconds"):
+    for name in ("bleu_tokenised", "bleu", "training_seconds", "training_processor_seconds"):
         found = [run[name] for run in runs if name in run]
         if found:
             measured[f"mean_{name}"] = statistics.mean(found)
             measured[f"deviation_{name}"] = statistics.stdev(found) if len(found) > 1 else None
-    direction = f"_{arguments.source_language}_{arguments.target_language}"
-    save(__file__, measured, direction)
+    languages = runs[0]["settings"]
+    save(__file__, measured, f"_{languages['source_language']}_{languages['target_language']}")
 
 
 if __name__ == "__main__":

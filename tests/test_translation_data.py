@@ -1,8 +1,11 @@
 """Data, vocabulary and batches of the trainer."""
 
 import gzip
+import hashlib
 import random
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 from num2words import num2words
@@ -10,7 +13,16 @@ from num2words import num2words
 from solutions.translation import TranslationError, data
 from solutions.translation.batches import Batches
 from solutions.translation.settings import complete
-from solutions.translation.tokenizer import BOS, EOS, PAD, Tokenizer, learn
+from solutions.translation.tokenizer import (
+    BOS,
+    EOS,
+    PAD,
+    Rows,
+    SubwordSampler,
+    Tokenizer,
+    encode_pairs,
+    learn,
+)
 
 
 def test_all_small_numbers_are_trained_on_and_none_held_out_is():
@@ -47,14 +59,13 @@ def test_text_files_plain_and_gzipped(tmp_path):
     with gzip.open(tmp_path / "a.de.gz", "wt", encoding="utf-8") as file:
         file.write("eins\nfünf \n")
     names = [[str(tmp_path / "a.en")], [str(tmp_path / "a.de.gz")]]
-    assert data.read_pairs(*names) == [("one", "eins"), ("two", "fünf")]
+    assert list(data.FilePairs(*names)) == [("one", "eins"), ("two", "fünf")]
 
 
 @pytest.mark.parametrize(
     ("source", "target", "told"),
     [
-        (b"a\nb\nc\n", b"a\nb\n", "has 3 lines and .* has 2"),
-        (b"a\n\nc\n", b"a\nb\nc\n", "line 2 is empty"),
+        (b"a\nb\nc\n", b"a\nb\n", "target has 2 lines and .*source has more"),
         (b"", b"", "is empty"),
         (b"a\n", b"\xff\xfe\n", "cannot read"),
         (b"a\n", None, "No such file"),
@@ -66,7 +77,7 @@ def test_text_files_that_do_not_fit(tmp_path, source, target, told):
         if content is not None:
             path.write_bytes(content)
     with pytest.raises(TranslationError, match=told) as raised:
-        data.read_pairs([str(paths[0])], [str(paths[1])])
+        list(data.FilePairs((str(paths[0]),), (str(paths[1]),)))
     assert "\n" not in str(raised.value)
 
 
@@ -74,12 +85,62 @@ def test_a_gzipped_file_cut_short(tmp_path):
     whole = gzip.compress("\n".join(map(str, range(2000))).encode())
     (tmp_path / "cut.gz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(TranslationError, match="cannot read"):
-        data.read_lines(tmp_path / "cut.gz")
+        list(data.read_lines(tmp_path / "cut.gz"))
+
+
+def test_pairs_that_are_empty_or_too_long_are_left_out_and_counted(texts):
+    tokenizer = learn(texts, 60)
+    good = [("eins", "one"), ("zwei drei", "two three")]
+    pairs = [good[0], ("", "one"), ("eins", ""), ("eins " * 40, "one"), good[1]]
+    found = encode_pairs(iter(pairs), tokenizer, 30)
+    assert (found.empty, found.overlong) == (2, 1)
+    assert found.kept.tolist() == [True, False, False, False, True]
+    for rows, side in ((found.sources, 0), (found.targets, 1)):
+        ids = [rows.ids[rows.ends[n] : rows.ends[n + 1]].tolist() for n in range(len(rows))]
+        assert tokenizer.decode(ids) == [pair[side] for pair in good]
+
+
+@pytest.fixture(scope="module")
+def download(tmp_path_factory):
+    """A place with two files, one of them gzipped, and their checksums."""
+    place = tmp_path_factory.mktemp("place")
+    contents = {"val.lc.norm.tok.en": b"a dog .\n", "val.lc.norm.tok.de": b"ein hund .\n"}
+    (place / "val.lc.norm.tok.en").write_bytes(contents["val.lc.norm.tok.en"])
+    (place / "val.lc.norm.tok.de.gz").write_bytes(gzip.compress(contents["val.lc.norm.tok.de"]))
+    return place.as_uri(), {
+        name: hashlib.sha256(content).hexdigest() for name, content in contents.items()
+    }
+
+
+def test_downloaded_files_are_checked_and_kept(download, tmp_path):
+    url, checksums = download
+    folder = tmp_path / "new" / "folder"
+    data.download_multi30k(url + "/", str(folder), "lc.norm.tok", checksums)
+    assert list(data.load(complete({"task": "multi30k", "data": str(folder)}), "valid")) == [
+        ("a dog .", "ein hund .")
+    ]
+    data.download_multi30k("file:///nowhere", str(folder), "lc.norm.tok", checksums)  # all there
+
+
+def test_a_download_that_fails_leaves_nothing(download, tmp_path):
+    url, checksums = download
+    with pytest.raises(TranslationError, match=r"val\.lc\.norm\.tok\.en at .*: other checksum"):
+        broken = dict.fromkeys(checksums, "0" * 64)
+        data.download_multi30k(url, str(tmp_path), "lc.norm.tok", broken)
+    with pytest.raises(TranslationError, match=r"has neither val\.lc\.norm\.tok\.en\.gz nor"):
+        data.download_multi30k(url + "/no", str(tmp_path), "lc.norm.tok", checksums)
+    assert not list(tmp_path.iterdir())
+
+
+def test_every_file_of_multi30k_has_a_checksum():
+    for text, splits in (("raw", 5), ("lc.norm.tok", 3)):
+        names = [name for name in data.MULTI30K_CHECKSUMS if ("lc." in name) == (text != "raw")]
+        assert len(names) == 2 * splits and len({*data.MULTI30K_CHECKSUMS.values()}) == 16
 
 
 def test_as_many_source_files_as_target_files():
     with pytest.raises(TranslationError, match="2 source and 1 target"):
-        data.read_pairs(["a", "b"], ["c"])
+        data.FilePairs(("a", "b"), ("c",))
 
 
 def test_multi30k_reads_the_original_names(tmp_path):
@@ -87,9 +148,9 @@ def test_multi30k_reads_the_original_names(tmp_path):
     with gzip.open(tmp_path / "val.lc.norm.tok.de.gz", "wt", encoding="utf-8") as file:
         file.write("ein hund .\n")
     given = {"task": "multi30k", "data": str(tmp_path)}
-    assert data.load(complete(given), "valid") == [("a dog .", "ein hund .")]
+    assert list(data.load(complete(given), "valid")) == [("a dog .", "ein hund .")]
     back = complete(given | {"source_language": "de", "target_language": "en"})
-    assert data.load(back, "valid") == [("ein hund .", "a dog .")]
+    assert list(data.load(back, "valid")) == [("ein hund .", "a dog .")]
     with pytest.raises(TranslationError, match=r"neither train\.lc\.norm\.tok\.en nor"):
         data.load(complete(given), "train")
     with pytest.raises(TranslationError, match="no split 'tset'"):
@@ -111,6 +172,14 @@ def test_decoding_undoes_encoding(texts, kind):
     assert Tokenizer(tokenizer.model).encode(texts) == rows
 
 
+def test_a_vocabulary_is_learned_from_a_sample(texts):
+    """Of as many texts as wanted, drawn evenly: the last ones count, too."""
+    rare = [*texts, *["zyx"] * 2000]
+    small = learn(iter(rare), 30, "char", sample=300)
+    assert not small.unknown("zyx")
+    assert learn(iter(rare), 30, "char", sample=300).model == small.model
+
+
 @pytest.mark.parametrize("size", [5000, 10])
 def test_a_vocabulary_that_the_texts_do_not_give(texts, size):
     with pytest.raises(TranslationError, match=f"no vocabulary of {size} pieces") as raised:
@@ -121,6 +190,52 @@ def test_a_vocabulary_that_the_texts_do_not_give(texts, size):
 def test_a_broken_tokenizer(texts):
     with pytest.raises(TranslationError, match="broken or cut short"):
         Tokenizer(learn(texts, 60).model[:100])
+
+
+@pytest.fixture(scope="module")
+def sampler(texts):
+    tokenizer = learn(texts, 60, "bpe")
+    return tokenizer, lambda dropout: SubwordSampler(tokenizer, texts, dropout, seed=3)
+
+
+def test_words_cut_without_dropout_are_those_of_sentencepiece(sampler, texts):
+    tokenizer, make = sampler
+    rows = make(0.0).epoch(0)
+    ids = [rows.ids[rows.ends[n] : rows.ends[n + 1]].tolist() for n in range(len(rows))]
+    assert ids == tokenizer.encode(texts)
+
+
+def test_subword_dropout_cuts_anew_in_each_epoch_and_says_the_same(sampler, texts):
+    tokenizer, make = sampler
+    found = make(0.3)
+    first, again, second = found.epoch(1), make(0.3).epoch(1), found.epoch(2)
+    assert np.array_equal(first.ids, again.ids)
+    assert not np.array_equal(first.ids, second.ids)
+    plain = sum(map(len, tokenizer.encode(texts)))
+    assert 1.1 * plain < len(first.ids) < 3 * plain
+    for rows in (first, second):
+        ids = [rows.ids[rows.ends[n] : rows.ends[n + 1]].tolist() for n in range(len(rows))]
+        assert tokenizer.decode(ids) == texts
+
+
+def test_all_merges_dropped_leave_letters(sampler):
+    tokenizer, make = sampler
+    found = make(1.0 - 1e-12)
+    assert tokenizer.decode([found.cut("elf", random.Random(0))]) == ["elf"]
+    assert len(found.cut("elf", random.Random(0))) == len("elf") + 1
+
+
+def test_epochs_of_different_length_are_one_stream(sampler):
+    """Subword dropout gives each epoch other lengths; batch n stays the same in whichever order."""
+    _, make = sampler
+    found = make(0.3)
+    encoded = lambda epoch: (found.epoch(epoch), found.epoch(epoch + 100))
+    forward, jump = (Batches(encoded, 60, 5) for _ in range(2))
+    stream_ = [forward[n].source for n in range(4 * len(forward))]
+    assert len({forward.begins[n + 1] - forward.begins[n] for n in range(3)}) > 1
+    place = forward.begins[2] + 3
+    assert torch.equal(jump[place].source, stream_[place])
+    assert jump.epoch_of(place) == 2 and jump.epoch_of(forward.begins[2] - 1) == 1
 
 
 @pytest.fixture
@@ -138,11 +253,16 @@ def sentences():
     return [[*row, EOS] for row in sources], [[*row, EOS] for row in targets]
 
 
+def stream(sentences, tokens, seed=5, **more):
+    rows = tuple(map(Rows.of, sentences))
+    return Batches(lambda epoch: rows, tokens, seed, **more)
+
+
 def test_an_epoch_has_every_pair_once_in_batches_that_are_full_but_not_too_large(sentences):
-    batches = Batches(*sentences, tokens=1000, seed=5)
+    batches = stream(sentences, 1000)
     seen = []
     for n in range(len(batches)):
-        source, target = batches[n]
+        source, target = batches[n].source, batches[n].target
         assert len(source) * max(source.shape[1], target.shape[1] - 1) <= 1000
         assert (target[:, 0] == BOS).all()
         assert batches.predicted(n) == int((target[:, 1:] != PAD).sum())
@@ -153,24 +273,22 @@ def test_an_epoch_has_every_pair_once_in_batches_that_are_full_but_not_too_large
 
 @pytest.mark.parametrize("tokens", [1000, 4000])
 def test_padding_is_below_a_tenth(sentences, tokens):
-    batches = Batches(*sentences, tokens=tokens, seed=5)
+    batches = stream(sentences, tokens)
     assert 0 < batches.padding() < 0.10
-    shuffled = Batches(*sentences, tokens=tokens, seed=5)
-    shuffled._epoch = lambda epoch: [list(range(n, n + 50)) for n in range(0, 10_000, 50)]
-    shuffled.count = 200
+    shuffled = stream(sentences, tokens)
+    epoch = shuffled._epoch(0)
+    apart = [np.arange(n, n + 50) for n in range(0, 10_000, 50)]
+    shuffled._epoch = lambda number: replace(epoch, batches=apart)
     assert shuffled.padding() > 0.25  # what bucketing saves
 
 
 def test_batches_depend_on_seed_and_number_alone(sentences):
-    forward, backward = (Batches(*sentences, tokens=1000, seed=5) for _ in range(2))
+    forward, backward = (stream(sentences, 1000) for _ in range(2))
     numbers = [0, 3, len(forward) - 1, len(forward), 2 * len(forward) + 1]
     there = [forward[n] for n in numbers]
     back = [backward[n] for n in reversed(numbers)][::-1]
-    assert all(
-        torch.equal(a, b)
-        for one, two in zip(there, back, strict=True)
-        for a, b in zip(one, two, strict=True)
-    )
-    assert not torch.equal(there[0][0], there[3][0])  # another epoch, another order
-    other = Batches(*sentences, tokens=1000, seed=6)
-    assert any(not torch.equal(forward[n][0], other[n][0]) for n in range(3))
+    for one, two in zip(there, back, strict=True):
+        assert torch.equal(one.source, two.source) and torch.equal(one.target, two.target)
+    assert not torch.equal(there[0].source, there[3].source)  # another epoch, another order
+    other = stream(sentences, 1000, 6)
+    assert any(not torch.equal(forward[n].source, other[n].source) for n in range(3))

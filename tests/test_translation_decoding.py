@@ -11,9 +11,9 @@ from solutions.ch6_transformer import Transformer
 from solutions.ch7_training import beam_search, corpus_bleu, greedy_decode
 from solutions.translation import TranslationError, machine
 from solutions.translation.__main__ import main
-from solutions.translation.decoding import CachedDecoder, Translator
+from solutions.translation.decoding import CachedDecoder, Translator, search
 from solutions.translation.evaluation import bleu, detokenise, exact_match, scores
-from solutions.translation.model import fused_attention
+from solutions.translation.model import FusedAttention, build
 from solutions.translation.settings import complete
 from solutions.translation.tokenizer import BOS, EOS, PAD, learn
 
@@ -35,47 +35,159 @@ def source():
     return ids
 
 
-def test_cached_logits_are_those_of_the_full_pass_at_every_step(model, source):
+@pytest.fixture(params=["reference", "cpu", "cuda"])
+def any_model(request, model):
+    """The Transformer of chapter 6, or the trainer's with the same weights, as for a CPU or a GPU."""
+    if request.param == "reference":
+        return model
+    settings = complete({"d_model": 12, "heads": 3, "layers": 2, "d_ff": 20})
+    settings["norm_first"] = model.decoder[0].norm_first
+    made = build(settings | {"tie": False}, VOCAB, "fused", request.param).double().eval()
+    weights = model.state_dict()
+    del weights["positions.encoding"]
+    made.load_state_dict(weights)
+    made.positions.encoding = model.positions.encoding
+    return made
+
+
+def written_out(target, model, source):
+    """Logits (B, T, V) of targets (B, T), one position at a time."""
+    decoder = CachedDecoder(model, source, 1, target.shape[1])
+    return torch.cat([decoder(target[:, t, None]) for t in range(target.shape[1])], dim=1)
+
+
+def test_cached_logits_are_those_of_the_full_pass_at_every_step(any_model, model, source):
     target = torch.randint(4, VOCAB, (4, 9), generator=torch.Generator().manual_seed(3))
     target[:, 0] = BOS
     with torch.inference_mode():
-        full = model(source, target)
+        full = model(source, target).float()
         for _ in range(2):  # a second decoder must not remember the first
-            decoder = CachedDecoder(model, source)
-            for t in range(9):
-                torch.testing.assert_close(decoder.logits(target[:, : t + 1]), full[:, t])
+            torch.testing.assert_close(written_out(target, any_model, source), full)
     assert (full[:, 1:] - full[:, :-1]).abs().min(dim=-1).values.max() > 1e-6
 
 
-def test_cached_log_probabilities_follow_the_beam(model, source):
-    """Prefixes that are reordered, doubled and dropped."""
+def test_caches_follow_the_beam_and_forget_sentences(any_model, model, source):
+    """Prefixes that are reordered, doubled and dropped, and sentences that are done."""
+    draw = torch.Generator().manual_seed(4)
     with torch.inference_mode():
-        decoder = CachedDecoder(model, source[:1])
-        prefix = torch.tensor([[BOS]])
-        draw = torch.Generator().manual_seed(4)
-        for size in (3, 5, 5, 2, 1, 4):
-            full = model(source[:1].expand(len(prefix), -1), prefix)[:, -1].log_softmax(-1)
-            torch.testing.assert_close(decoder(prefix).double(), full, rtol=1e-5, atol=1e-5)
-            parents = torch.randint(0, len(prefix), (size,), generator=draw)
-            tokens = torch.randint(4, VOCAB, (size, 1), generator=draw)
-            prefix = torch.cat([prefix[parents], tokens], dim=1)
+        decoder = CachedDecoder(any_model, source, 3, 8)
+        tokens = torch.full((4, 3), BOS)
+        prefix = tokens[..., None]
+        for step in range(8):
+            flat = prefix.flatten(0, 1)
+            full = model(source.repeat_interleave(3, 0), flat)[:, -1].float()
+            torch.testing.assert_close(decoder(tokens).flatten(0, 1), full)
+            parents = torch.randint(0, 3, (len(source), 3), generator=draw)
+            tokens = torch.randint(4, VOCAB, (len(source), 3), generator=draw)
+            decoder.follow(parents)
+            prefix = prefix.gather(1, parents[..., None].expand_as(prefix))
+            prefix = torch.cat([prefix, tokens[..., None]], dim=2)
+            if step == 4:
+                left = torch.tensor([0, 3])
+                decoder.keep(left)
+                prefix, tokens, source = prefix[left], tokens[left], source[left]
 
 
-def test_searches_find_the_same_with_and_without_a_cache(model, source):
-    def full(sources):
-        return lambda prefix: (
-            model(sources.expand(len(prefix), -1), prefix)[:, -1].float().log_softmax(-1)
-        )
+@pytest.fixture
+def wordy(model):
+    """A model that ends sentences now and then, and whose beam matters."""
+    with torch.no_grad():
+        model.project.weight.mul_(2.5)
+        model.project.bias[EOS] += 0.5
+        for layer in model.decoder:
+            layer.cross_attention.w_o.weight.mul_(3)
+    return model
 
+
+@pytest.fixture
+def many():
+    draw = torch.Generator().manual_seed(5)
+    made = torch.randint(4, VOCAB, (24, 7), generator=draw)
+    for row, end in enumerate(torch.randint(1, 8, (24,), generator=draw).tolist()):
+        made[row, end:] = PAD
+    return made
+
+
+def full_step(model, source):
+    """A step function for the searches of chapter 7, without a cache."""
+    return lambda prefix: (
+        model(source.expand(len(prefix), -1), prefix)[:, -1].float().log_softmax(-1)
+    )
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize("beam", [1, 2, 5])
+def test_sentences_side_by_side_are_translated_as_chapter_7_does_one(wordy, many, beam, alpha):
+    limits = torch.tensor([6 + row % 5 for row in range(len(many))])
     with torch.inference_mode():
-        cached = greedy_decode(CachedDecoder(model, source), BOS, EOS, 12, 4, PAD)
-        assert torch.equal(cached, greedy_decode(full(source), BOS, EOS, 12, 4, PAD))
-        for row in source[:, :2]:
-            one = row[None]
-            ids, score = beam_search(CachedDecoder(model, one), BOS, EOS, 4, 8, 0.6)
-            expected, best = beam_search(full(one), BOS, EOS, 4, 8, 0.6)
-            assert ids.tolist() == expected.tolist()
-            assert score == pytest.approx(best, rel=1e-4)
+        found = search(CachedDecoder(wordy, many, beam, 10), limits, alpha)
+        for row, limit, ids in zip(many, limits.tolist(), found, strict=True):
+            step = full_step(wordy, row[None])
+            assert ids == beam_search(step, BOS, EOS, beam, limit, alpha)[0].tolist()
+            if beam == 1:
+                assert ids == greedy_decode(step, BOS, EOS, limit, 1, PAD)[0].tolist()
+    assert len({*map(tuple, found)}) > 5 and len({ids[-1] == EOS for ids in found}) == 2
+
+
+def refilled(step, beam, limit, alpha):
+    """fairseq's search for one sentence, as loops: twice as many candidates, and K ends are enough."""
+    hypotheses, ended = [([], 0.0)], []
+    for length in range(1, limit + 1):
+        candidates = []
+        for ids, total in hypotheses:
+            log_p = step(torch.tensor([[BOS, *ids]]))[0]
+            candidates += [([*ids, n], total + log_p[n].item()) for n in range(VOCAB)]
+        candidates.sort(key=lambda pair: -pair[1])
+        ends = [ids[-1] == EOS or length == limit for ids, _ in candidates]
+        for (ids, total), over in list(zip(candidates, ends, strict=True))[:beam]:
+            if over:
+                ended.append((total / ((5 + length) / 6) ** alpha, ids))
+        open_ = [c for c, over in zip(candidates, ends, strict=True) if not over][:beam]
+        hypotheses = open_
+        if len(ended) >= beam or not open_:
+            break
+    return max(ended, key=lambda pair: pair[0])[1]
+
+
+def test_a_beam_that_refills_is_that_of_fairseq(wordy, many):
+    limits = torch.full((len(many),), 9)
+    with torch.inference_mode():
+        found = search(CachedDecoder(wordy, many, 4, 9), limits, 1.0, refill=True)
+        for row, ids in zip(many, found, strict=True):
+            assert ids == refilled(full_step(wordy, row[None]), 4, 9, 1.0)
+
+
+class Table:
+    """A decoder whose next token depends on the newest one alone."""
+
+    beam, room = 2, 4
+
+    def __init__(self, after):
+        self.p = torch.full((9, 9), 1e-9)
+        for token, following in after.items():
+            for next_, p in following.items():
+                self.p[token, next_] = p
+
+    def __call__(self, tokens):
+        return self.p.log()[tokens]
+
+    def follow(self, parents):
+        """Nothing is remembered."""
+
+    keep = follow
+
+
+def test_refilling_keeps_what_an_early_end_would_push_out():
+    good, slow = 5, 6
+    after = {
+        BOS: {EOS: 0.5, slow: 0.3, good: 0.2},
+        good: {7: 1.0},
+        7: {EOS: 1.0},
+        slow: {slow: 1.0},
+    }
+    limits = torch.tensor([4])
+    assert search(Table(after), limits, 5.0, refill=True) == [[good, 7, EOS]]
+    assert search(Table(after), limits, 5.0) == [[slow] * 4]
 
 
 WORDS = ["rot", "blau", "gelb", "weiss", "braun"]
@@ -88,7 +200,7 @@ def translator():
     tokenizer = learn(texts, 23)
     torch.manual_seed(0)
     size = len(tokenizer)
-    model = Transformer(size, size, 12, 3, 1, 20, attention=fused_attention)
+    model = Transformer(size, size, 12, 3, 1, 20, attention=FusedAttention())
     return Translator(model, tokenizer, machine.choose("cpu"), batch=3)
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,12 +13,11 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from autograder.catalogue import exercise_names
 from solutions.ch2_scaled_dot_product import attention
 from solutions.ch6_transformer import shift
-from solutions.translation import TranslationError, machine, trainer
+from solutions.translation import TranslationError, data, machine, trainer
 from solutions.translation.__main__ import main
-from solutions.translation.model import build, fused_attention, n_parameters
+from solutions.translation.model import FusedAttention, build, n_parameters
 from solutions.translation.run_folder import RunFolder
 from solutions.translation.settings import complete
 from solutions.translation.tokenizer import PAD, learn
@@ -44,7 +44,7 @@ CPU = machine.choose("cpu")
 def command(run, *more, **changed):
     """The arguments of a small training run."""
     words = [f"--{name.replace('_', '-')}={value}" for name, value in (SMALL | changed).items()]
-    return ["train", "--folder", str(run), "--device=cpu", *words, *map(str, more)]
+    return ["train", "--folder", str(run), "--device=cpu", "--threads=1", *words, *map(str, more)]
 
 
 def weights(run):
@@ -90,7 +90,8 @@ def test_fused_attention_is_the_formula():
     mask = torch.rand(2, 1, 4, 5) < 0.5
     mask[0, 0, 2] = False
     inputs = [x.double().requires_grad_() for x in (query, key, value)]
-    ours, none = fused_attention(*inputs, mask)
+    fused = FusedAttention()
+    ours, none = fused(*inputs, mask)
     expected, _ = attention(*inputs, mask)
     assert none is None
     torch.testing.assert_close(ours, expected)
@@ -99,7 +100,7 @@ def test_fused_attention_is_the_formula():
         *(torch.autograd.grad(out.sin().sum(), inputs) for out in (ours, expected)), strict=True
     ):
         torch.testing.assert_close(a, b)
-    torch.testing.assert_close(fused_attention(*inputs)[0], attention(*inputs)[0])
+    torch.testing.assert_close(fused(*inputs)[0], attention(*inputs)[0])
 
 
 def test_training_with_either_attention_gives_the_same_losses(tokenizer, pairs):
@@ -114,7 +115,7 @@ def test_a_step_is_adam_on_the_mean_over_all_tokens(tokenizer, pairs):
     run = small_trainer(tokenizer, pairs, dropout=0.0, tokens=50, accumulate=3, clip=1e9)
     by_hand = build(run.settings, len(tokenizer), "formula")
     by_hand.load_state_dict(run.model.state_dict())
-    rows = [run.batches[n] for n in range(3)]
+    rows = [(run.batches[n].source, run.batches[n].target) for n in range(3)]
     assert len({target.shape for _, target in rows}) > 1
     total = tokens = 0
     for source, target in rows:
@@ -128,8 +129,8 @@ def test_a_step_is_adam_on_the_mean_over_all_tokens(tokenizer, pairs):
     optimizer = torch.optim.AdamW(by_hand.parameters(), 1e-3 / 2, (0.9, 0.98), 1e-9, 0.0)
     optimizer.step()
     run.settings.update(rate=2e-3, warmup=4)  # the first of four steps up to 2e-3
-    loss, norm, counted = run.train_step()
-    assert counted == tokens
+    loss, norm, work = run.train_step()
+    assert work.tokens == tokens
     torch.testing.assert_close(float(loss), total.item() / tokens, rtol=1e-5, atol=0)
     gradients = [p.grad.flatten() for p in by_hand.parameters()]
     torch.testing.assert_close(norm, torch.cat(gradients).norm(), rtol=1e-4, atol=0)
@@ -202,7 +203,7 @@ def test_resuming_gives_the_same_bits(finished, tmp_path):
     assert RunFolder(tmp_path).read()["step"] == 4
     assert main(["train", "--folder", str(tmp_path), "--device=cpu", "--resume"]) == 0
     assert same(weights(tmp_path), weights(finished))
-    one, other = (RunFolder(run).read()["optimizer"]["state"] for run in (tmp_path, finished))
+    one, other = (RunFolder(run).read()["optimizers"][0]["state"] for run in (tmp_path, finished))
     assert all(torch.equal(one[n]["exp_avg_sq"], other[n]["exp_avg_sq"]) for n in one)
     losses = [RunFolder(run).measured()[-1]["loss"] for run in (tmp_path, finished)]
     assert losses[0] == losses[1]
@@ -349,11 +350,6 @@ def test_a_device_that_is_not_there(capsys, tmp_path):
         assert f"--device {device}" in told
 
 
-def test_the_trainer_is_no_exercise():
-    assert exercise_names() and all(name.startswith("ch") for name in exercise_names())
-    assert not any("translation" in name for name in exercise_names())
-
-
 def test_help_is_there_for_every_command(capsys):
     for words in ([], ["train"], ["translate"], ["evaluate"]):
         with pytest.raises(SystemExit) as ended:
@@ -365,3 +361,177 @@ def test_help_is_there_for_every_command(capsys):
 def test_metrics_are_json_lines(finished):
     for line in (finished / "metrics.jsonl").read_text().splitlines():
         assert {"step", "loss", "rate", "seconds", "tokens_per_second"} <= json.loads(line).keys()
+
+
+def parallel(folder, *more, **changed):
+    """Arguments of a run that learns to say a colour in German, with validation pairs."""
+    colours = {"red": "rot", "blue": "blau", "green": "grün", "white": "weiß", "brown": "braun"}
+    found = [(f"{a} {b}", f"{colours[a]} {colours[b]}") for a in colours for b in colours]
+    for side, name in enumerate(("en", "de")):
+        text = "".join(pair[side] + "\n" for pair in found)
+        (folder / name).write_text(text, encoding="utf-8")
+    files = ["--source", folder / "en", "--target", folder / "de"]
+    files += ["--valid-source", folder / "en", "--valid-target", folder / "de"]
+    settings = {"vocab_size": 45, "smoothing": 0.0, "rate": 1e-2} | changed
+    return command(folder / "run", "--task=parallel", *files, *more, **settings)
+
+
+def test_validation_has_bleu_and_keeps_the_best(tmp_path):
+    assert main(parallel(tmp_path, steps=30, save_every=5, keep=9, dropout=0.0)) == 0
+    folder = RunFolder(tmp_path / "run")
+    lines = [line for line in folder.measured() if "valid_bleu" in line]
+    assert [line["step"] for line in lines] == [5, 10, 15, 20, 25, 30]
+    assert all(0 <= line["processor_seconds"] <= 60 and line["valid_loss"] > 0 for line in lines)
+    scores = [line["valid_bleu"] for line in lines]
+    best = lines[scores.index(max(scores))]["step"]
+    expected = folder.read(folder.path / f"weights-{best:06d}.pt")
+    assert same(folder.read(folder.best), expected)
+    assert same(folder.trained_weights(best=True)[0], expected)
+
+
+def test_patience_ends_a_run_that_gets_no_better(tmp_path, capsys):
+    """With a rate of nearly nothing, no checkpoint is better than the first."""
+    changed = {"rate": 1e-12, "steps": 50, "save_every": 2, "patience": 3}
+    assert main(parallel(tmp_path, **changed)) == 0
+    lines = [line for line in RunFolder(tmp_path / "run").measured() if "valid_bleu" in line]
+    assert [line["step"] for line in lines] == [2, 4, 6, 8]
+    assert "trained 8 steps" in capsys.readouterr().err
+
+
+def test_an_epoch_ends_with_a_checkpoint(tmp_path):
+    assert main(parallel(tmp_path, steps=7, save_every=0, tokens=40, accumulate=2)) == 0
+    found = [int(path.stem.split("-")[1]) for path in RunFolder(tmp_path / "run").weights()]
+    run = trainer.Trainer(
+        RunFolder(tmp_path / "run").settings(),
+        CPU,
+        RunFolder(tmp_path / "run").tokenizer(),
+        data.FilePairs((str(tmp_path / "en"),), (str(tmp_path / "de"),)),
+        [],
+    )
+    epochs = [run.batches.epoch_of(2 * step) for step in range(8)]
+    ends = [step for step in range(1, 8) if epochs[step] > epochs[step - 1]]
+    assert len(ends) > 1 and found == sorted({*ends, 7})
+
+
+def test_the_moving_average_is_one(tokenizer, pairs):
+    run = small_trainer(tokenizer, pairs, ema=0.5)
+    own, mean = run.model.state_dict(), run.average.state_dict()
+    assert run.average.project.weight is run.average.source_embedding.weight
+    expected = mean["project.weight"].clone()
+    for step in range(1, 6):
+        run.train_step()
+        decay = min(0.5, (1 + step) / (10 + step))
+        expected = decay * expected + (1 - decay) * own["project.weight"]
+    torch.testing.assert_close(mean["project.weight"], expected)
+    plain = small_trainer(tokenizer, pairs)
+    assert plain.average is plain.model
+
+
+def test_resuming_keeps_average_and_subword_dropout(tmp_path):
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    words = {"ema": 0.9, "subword_dropout": 0.2, "tokens": 60, "accumulate": 2, "save_every": 0}
+    words["schedule"] = "noam"  # which does not depend on the number of steps
+    for folder in (whole, cut):
+        folder.mkdir()
+    assert main(parallel(whole, steps=16, **words)) == 0
+    assert main(parallel(cut, steps=9, **words)) == 0
+    run = ["--folder", str(cut / "run"), "--device=cpu", "--threads=1"]
+    assert main(["train", *run, "--resume", "--steps=16"]) == 0
+    one, other = (RunFolder(folder / "run") for folder in (whole, cut))
+    assert same(one.read()["average"], other.read()["average"])
+    assert same(one.read()["model"], other.read()["model"])
+    assert not same(one.read()["model"], one.read()["average"])
+    losses = [[line for line in folder.measured() if line["step"] == 16] for folder in (one, other)]
+    assert losses[0][0]["loss"] == losses[1][0]["loss"]
+
+
+def test_a_run_without_a_folder_gets_one_and_the_newest_is_used(tmp_path, capsys, monkeypatch):
+    """The same commands work twice."""
+    monkeypatch.chdir(tmp_path)
+    words = [word for word in command("", steps=2) if word not in ("--folder", "")]
+    for name in ("numbers", "numbers-2"):
+        assert main(words) == 0
+        assert (tmp_path / "runs" / name / "last.pt").exists()
+        capsys.readouterr()
+        assert main(["translate", "--device=cpu", "one"]) == 0
+        (tmp_path / "runs" / name / "weights-000002.pt").rename(tmp_path / "gone")
+        assert main(["translate", "--device=cpu", "one"]) == 1  # it was this one that was used
+        (tmp_path / "gone").rename(tmp_path / "runs" / name / "weights-000002.pt")
+    assert main(["train", "--device=cpu", "--threads=1", "--resume", "--steps=3"]) == 0
+    assert RunFolder("runs/numbers-2").read()["step"] == 3
+    assert RunFolder("runs/numbers").read()["step"] == 2
+
+
+def test_training_ends_with_five_translations(tmp_path, capsys):
+    assert main(command(tmp_path / "run", steps=2)) == 0
+    told = capsys.readouterr().err.splitlines()
+    assert sum(" -> " in line for line in told) == 5
+    assert any("exact match on 20 pairs that it has not seen: " in line for line in told)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["train", "--task=multi30k"], "needs --data FOLDER .*multi30k/dataset.*--download URL"),
+        (["train", "--task=multi30k", "--data=no"], r"no has neither train\.lc\.norm\.tok\.en"),
+        (["train", "--task=multi30k", "--download=file:///no"], "--download needs --data FOLDER"),
+        (["train", "--subword-dropout=0.1", "--pieces=char"], "needs --pieces bpe"),
+        (["train", "--longest=2000"], "--longest 2000 is too large: at most 1000"),
+        (["translate", "--folder=none", "one"], "none holds no run.*train one first"),
+        (["translate", "one"], "no run in runs yet: train one first"),
+        (["train", "--resume"], "no run in runs yet: train one first"),
+    ],
+)
+def test_wrong_use_ends_in_a_sentence_with_the_way_out(tmp_path, capsys, monkeypatch, words, told):
+    monkeypatch.chdir(tmp_path)
+    assert re.search(told, failure(capsys, [*words, "--device=cpu"]))
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_in_use_names_another(finished, capsys):
+    assert f"--folder {finished}-2 begins another" in failure(capsys, command(finished, steps=2))
+
+
+def test_letters_that_the_model_has_never_seen_are_told(finished, capsys):
+    assert main(["translate", "--folder", str(finished), "--device=cpu", "one", "東京"]) == 0
+    told = capsys.readouterr().err
+    assert "letters that the model has never seen: 東京" in told and ": one" not in told
+
+
+def test_pairs_that_are_left_out_are_counted(tmp_path, capsys):
+    words = parallel(tmp_path, steps=1, longest=20)
+    for name in ("en", "de"):
+        with (tmp_path / name).open("a", encoding="utf-8") as file:
+            file.write("\n" + " ".join(["red"] * 30) + "\n")
+    assert main(words) == 0
+    told = capsys.readouterr().err
+    assert "pairs to train on: 1 with an empty sentence, 1 with a sentence of more than 20" in told
+    assert " 25 pairs, " in told
+
+
+def test_help_has_a_word_for_each_value(capsys):
+    for name in ("train", "translate", "evaluate"):
+        with pytest.raises(SystemExit):
+            main([name, "--help"])
+        told = capsys.readouterr().out
+        assert " X" not in told and " N\n" not in told and " N " not in told
+
+
+def test_muon_takes_the_matrices_of_the_layers_and_adam_the_rest(tokenizer, pairs):
+    run = small_trainer(tokenizer, pairs, optimizer="muon", dropout=0.0, rate=2e-2)
+    adam, muon = ([id(p) for p in one.param_groups[0]["params"]] for one in run.optimizers)
+    names = {id(parameter): name for name, parameter in run.model.named_parameters()}
+    assert {names[n] for n in muon} == {
+        name
+        for name in names.values()
+        if "coder." in name and name.endswith(".weight") and "norm" not in name
+    }
+    assert sorted(adam + muon) == sorted(names)
+    before = run.model.encoder[0].feed_forward.linear1.weight.detach().clone()
+    first = float(run.train_step()[0])
+    change = (run.model.encoder[0].feed_forward.linear1.weight - before).detach()
+    sizes = torch.linalg.svdvals(change)
+    assert sizes.max() < 2 * sizes.median()  # nearly orthogonal: what Muon is about
+    for _ in range(8):
+        last = float(run.train_step()[0])
+    assert last < first

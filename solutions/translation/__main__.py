@@ -5,71 +5,93 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from torch import distributed
 
 from solutions.translation import TranslationError, data, machine
+from solutions.translation.decoding import Translator
+from solutions.translation.evaluation import quality, scores
+from solutions.translation.machine import Machine
+from solutions.translation.model import FastTransformer
+from solutions.translation.run_folder import RunFolder, newest, unused, write
 from solutions.translation.settings import MODEL, RECIPES, SETTINGS, TASK, TRAINING, complete
+from solutions.translation.tokenizer import Tokenizer, learn
 
+RUNS = Path("runs")
 EXAMPLES = """examples:
   python -m solutions.translation train
-      number words, English to German, in some minutes on a laptop
-  python -m solutions.translation train --source-language fr --target-language ja --folder runs/fr-ja
+      number words, English to German, in about a minute on a laptop
+  python -m solutions.translation train --source-language fr --target-language ja
       two other languages of num2words
-  python -m solutions.translation train --task multi30k --data multi30k --folder runs/multi30k
+  python -m solutions.translation train --task multi30k --data multi30k
       image captions, with the settings of a published model
   python -m solutions.translation train --task parallel --source a.en.gz --target a.de.gz --folder runs/mine
       your own text, a sentence a line
   python -m solutions.translation train --folder runs/mine --resume
       go on where a run stopped
   torchrun --nproc-per-node 4 -m solutions.translation train --task multi30k --data multi30k
-      four GPUs, or four shares of a CPU
+      four GPUs, or four shares of a CPU; on several computers, each needs the text files
   python -m solutions.translation translate "forty-two"
   python -m solutions.translation evaluate --beam 5 --average 5
 """
 say = Console(stderr=True, highlight=False, soft_wrap=True).print
 
 
-def _tokenizer(settings: dict, pairs: list[data.Pair]):
-    from solutions.translation.tokenizer import learn
-
-    texts = [text for pair in pairs for text in pair]
-    return learn(texts, settings["vocab_size"], settings["pieces"])
-
-
-def _settings(given: dict[str, Any], folder, resume: bool) -> dict[str, Any]:
-    """The settings of a new run, or of the run to go on with."""
-    if not resume:
-        return complete(given)
+def _resumed(given: dict[str, Any], folder: RunFolder, processes: int) -> dict[str, Any]:
+    """The settings of a run to go on with, whose steps are to be made of the same batches as before."""
     settings = folder.settings()
-    for name, value in given.items():
-        if name != "steps" and settings.get(name) != value:
-            raise TranslationError(
-                f"--resume goes on with the settings of {folder.path}, where {name} is "
-                f"{settings.get(name)}, not {value}; only --steps may change"
-            )
-    return settings | given
+    changed = [
+        f"{name} is {settings.get(name)}, not {value}"
+        for name, value in given.items()
+        if name != "steps" and settings.get(name) != value
+    ]
+    if changed:
+        raise TranslationError(
+            f"--resume goes on with the settings of {folder.path}, where {'; '.join(changed)}. "
+            "Only --steps may change"
+        )
+    batches = settings["accumulate"] * settings["processes"]
+    if batches % processes:
+        raise TranslationError(
+            f"each step of {folder.path} is made of {batches} batches, which {processes} processes "
+            f"cannot share evenly: go on with {settings['processes']}"
+        )
+    return settings | given | {"accumulate": batches // processes, "processes": processes}
+
+
+def _begin(arguments: argparse.Namespace, folder: RunFolder, processes: int) -> tuple[dict, bytes]:
+    """Settings and vocabulary of a run, which process 0 finds out for all."""
+    given = {name: value for name, value in vars(arguments).items() if name in SETTINGS}
+    if arguments.resume:
+        settings = _resumed(given, folder, processes)
+        return settings, folder.tokenizer().model
+    settings = complete(given) | {"processes": processes}
+    if arguments.download:
+        data.download_multi30k(arguments.download, settings["data"], settings["text"])
+    folder.check_new()
+    texts = (text for pair in data.load(settings, "train") for text in pair)
+    tokenizer = learn(texts, settings["vocab_size"], settings["pieces"])
+    folder.create(settings, tokenizer)
+    return settings, tokenizer.model
 
 
 def _train(arguments: argparse.Namespace) -> None:
-    from solutions.translation.run_folder import RunFolder
     from solutions.translation.trainer import Trainer
 
-    folder = RunFolder(arguments.folder)
-    given = {name: value for name, value in vars(arguments).items() if name in SETTINGS}
-    settings = _settings(given, folder, arguments.resume)
     here = _machine(arguments)
-    pairs = data.load(settings, "train")
-    if not pairs:
-        raise TranslationError("--task parallel needs --source FILE and --target FILE")
-    if not arguments.resume and here.rank == 0:
-        folder.create(settings, _tokenizer(settings, pairs))
-    if here.world_size > 1:
-        distributed.barrier()  # the others read what process 0 has written
-    trainer = Trainer(settings, here, folder.tokenizer(), pairs, data.load(settings, "valid"))
+    path = arguments.folder or (
+        newest(RUNS) if arguments.resume else unused(RUNS, getattr(arguments, "task", "numbers"))
+    )
+    folder = RunFolder(path)
+    # the others wait in `join`, which lets them wait for longer than a collective operation would
+    begun = _begin(arguments, folder, here.world_size) if here.rank == 0 else None
+    here.join()
+    settings, vocabulary = here.share(begun)
+    pairs, valid = data.load(settings, "train"), data.load(settings, "valid")
+    trainer = Trainer(settings, here, Tokenizer(vocabulary), pairs, valid)
     if arguments.resume:
         trainer.restore(folder)
         if here.rank == 0:
@@ -80,46 +102,61 @@ def _train(arguments: argparse.Namespace) -> None:
     trainer.run(folder)
     if here.rank == 0:
         say(f"trained {trainer.step} steps in {trainer.seconds:.0f} s; all is in {folder.path}")
+        _show(trainer.average, trainer.tokenizer, here, settings)
 
 
-def _machine(arguments: argparse.Namespace) -> machine.Machine:
+def _show(model: FastTransformer, tokenizer: Tokenizer, here: Machine, settings: dict) -> None:
+    """How good a new model is on sentences that it was not trained on, and what it makes of five."""
+    pairs = list(data.load(settings, "test" if settings["task"] == "numbers" else "valid"))
+    if not pairs:
+        return
+    sources, references = zip(*pairs, strict=True)
+    written = Translator(model, tokenizer, here)(sources)
+    name, value = quality(written, references, settings)
+    say(f"{name.replace('_', ' ')} on {len(pairs):,} pairs that it has not seen: {value:.1f}")
+    for place in sorted({n * len(pairs) // 5 for n in range(5)}):
+        say(f"  {sources[place]} -> {written[place]}", markup=False)
+
+
+def _machine(arguments: argparse.Namespace) -> Machine:
     names = ("device", "precision", "compile", "attention", "deterministic")
-    return machine.choose(**{name: getattr(arguments, name) for name in names})
+    here = machine.choose(**{name: getattr(arguments, name) for name in names})
+    if here.device.type == "cpu":
+        machine.set_threads(arguments.threads)
+    return here
 
 
-def _translator(arguments: argparse.Namespace):
+def _translator(arguments: argparse.Namespace) -> tuple[Translator, dict]:
     """The function from texts to translations of a trained run, and its settings."""
-    from solutions.translation.decoding import Translator
-    from solutions.translation.run_folder import RunFolder
-
-    folder = RunFolder(arguments.folder)
+    folder = RunFolder(arguments.folder or newest(RUNS))
     here = _machine(arguments)
-    translator = Translator.load(folder, here, arguments.average)
+    translator = Translator.load(folder, here, arguments.average, arguments.best)
     return translator, folder.settings()
 
 
 def _translate(arguments: argparse.Namespace) -> None:
     translator, _ = _translator(arguments)
     texts = arguments.text or [line.strip() for line in sys.stdin]
-    for line in translator(texts, arguments.beam, arguments.alpha):
+    for text in texts:
+        if translator.tokenizer.unknown(text):
+            say(f"this has letters that the model has never seen: {text}", markup=False)
+    for line in translator(texts, arguments.beam, arguments.alpha, arguments.refill):
         print(line)
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
-    from solutions.translation.evaluation import scores
-    from solutions.translation.run_folder import write
-
     translator, settings = _translator(arguments)
     if arguments.source or arguments.target:
-        pairs = data.read_pairs(arguments.source, arguments.target)
+        pairs = data.FilePairs(tuple(arguments.source), tuple(arguments.target))
     else:
         pairs = data.load(settings, arguments.split)
+    pairs = list(pairs)
     if not pairs:
         raise TranslationError(
             f"the task {settings['task']} has no split {arguments.split!r}: give --source and --target"
         )
     sources, references = map(list, zip(*pairs, strict=True))
-    written = translator(sources, arguments.beam, arguments.alpha)
+    written = translator(sources, arguments.beam, arguments.alpha, arguments.refill)
     if arguments.output:
         write(Path(arguments.output), ("\n".join(written) + "\n").encode())
     print(json.dumps(scores(written, references, settings), indent=1, ensure_ascii=False))
@@ -134,9 +171,9 @@ def _add_settings(parser: argparse.ArgumentParser, title: str, settings: dict) -
         shown = "" if setting.default in ("", []) else f"{setting.default}"
         default = f" (default {', '.join([shown, *exceptions])})" if shown else ""
         kind: dict[str, Any] = {"choices": setting.choices, "nargs": setting.nargs}
-        kind |= {"type": type(setting.default) if setting.default != [] else str, "metavar": "X"}
-        if setting.choices:
-            kind.pop("metavar")
+        kind |= {"type": type(setting.default) if setting.default != [] else str}
+        if not setting.choices:
+            kind["metavar"] = setting.value
         if isinstance(setting.default, bool):
             kind = {"action": argparse.BooleanOptionalAction}
         group.add_argument(
@@ -156,48 +193,108 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(name: str, run, text: str) -> argparse.ArgumentParser:
+    def command(name: str, run: Callable, text: str, default: str) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
         added.set_defaults(command=run)
         added.add_argument(
-            "--folder", default="runs/last", help="folder of the run (default runs/last)"
+            "--folder",
+            metavar="FOLDER",
+            help=f"folder of the run (default: {default})",
         )
         return added
 
-    train = command("train", _train, "Train a model.")
+    train = command(
+        "train",
+        _train,
+        "Train a model.",
+        "a new one in runs/, named after the task; with --resume, the newest there",
+    )
     train.add_argument(
-        "--resume", action="store_true", help="go on from the run's last checkpoint, bit for bit"
+        "--resume",
+        action="store_true",
+        help="go on from the run's last checkpoint; on a CPU with as many threads, and on CUDA with "
+        "--deterministic, to the same bits as without a stop",
+    )
+    train.add_argument(
+        "--download",
+        metavar="URL",
+        help="multi30k: get the files that --data FOLDER lacks from this address, and check them",
     )
     _add_settings(train, "task", TASK)
     _add_settings(train, "model", MODEL)
     _add_settings(train, "training", TRAINING)
-    translate = command("translate", _translate, "Translate with a trained model.")
-    translate.add_argument("text", nargs="*", help="sentences; without any, the lines of the input")
-    evaluate = command("evaluate", _evaluate, "Score a trained model on pairs it has not seen.")
-    evaluate.add_argument(
-        "--split", default="test", help="test, valid or another of the task (default test)"
+    translate = command(
+        "translate", _translate, "Translate with a trained model.", "the newest in runs/"
     )
-    evaluate.add_argument("--source", nargs="+", default=[], help="own files to translate")
-    evaluate.add_argument("--target", nargs="+", default=[], help="their right translations")
-    evaluate.add_argument("--output", help="file to write the translations to")
+    translate.add_argument("text", nargs="*", help="sentences; without any, the lines of the input")
+    evaluate = command(
+        "evaluate",
+        _evaluate,
+        "Score a trained model on pairs it has not seen.",
+        "the newest in runs/",
+    )
+    evaluate.add_argument(
+        "--split",
+        default="test",
+        metavar="SPLIT",
+        help="test, valid or another of the task (default test)",
+    )
+    evaluate.add_argument(
+        "--source", nargs="+", default=[], metavar="FILE", help="own files to translate"
+    )
+    evaluate.add_argument(
+        "--target", nargs="+", default=[], metavar="FILE", help="their right translations"
+    )
+    evaluate.add_argument("--output", metavar="FILE", help="file to write the translations to")
     for searching in (translate, evaluate):
         searching.add_argument(
-            "--beam", type=int, default=1, help="hypotheses kept (default 1: greedy)"
+            "--beam",
+            type=int,
+            default=1,
+            metavar="HYPOTHESES",
+            help="hypotheses kept (default 1: greedy)",
         )
         searching.add_argument(
-            "--alpha", type=float, default=0.6, help="length penalty of the beam (default 0.6)"
+            "--alpha",
+            type=float,
+            default=0.6,
+            metavar="EXPONENT",
+            help="length penalty of the beam (default 0.6)",
         )
         searching.add_argument(
-            "--average", type=int, default=1, help="average the weights of this many checkpoints"
+            "--average",
+            type=int,
+            default=1,
+            metavar="CHECKPOINTS",
+            help="average the weights of the last CHECKPOINTS (default 1)",
+        )
+        searching.add_argument(
+            "--best",
+            action="store_true",
+            help="take the checkpoint that did best on the validation pairs instead",
+        )
+        searching.add_argument(
+            "--refill",
+            action="store_true",
+            help="fill the beam up again when a hypothesis ends, as fairseq does",
         )
     for added in (train, translate, evaluate):
         group = added.add_argument_group("machine")
-        group.add_argument("--device", default="auto", help="auto, cpu, cuda, cuda:1, mps")
+        group.add_argument(
+            "--device", default="auto", metavar="DEVICE", help="auto, cpu, cuda, cuda:1, mps"
+        )
+        group.add_argument(
+            "--threads",
+            type=int,
+            metavar="THREADS",
+            help="threads on a CPU (default: OMP_NUM_THREADS, or what is faster at the start, one or all)",
+        )
         group.add_argument(
             "--precision",
             default="auto",
-            choices=("auto", "float32", "bfloat16"),
-            help="auto is bfloat16 on CUDA, float32 elsewhere",
+            choices=("auto", "float32", "bfloat16", "float16"),
+            help="of matrix products; auto is bfloat16 on a GPU that has it, else float16 with scaled "
+            "gradients, and float32 on a CPU",
         )
         group.add_argument(
             "--compile",
@@ -216,6 +313,12 @@ def _parser() -> argparse.ArgumentParser:
             help="the same bits each time also on CUDA, slower; on a CPU they are the same anyway",
         )
     return parser
+
+
+def settings_of(argv: list[str]) -> dict[str, Any]:
+    """All settings of a new run that this command line of `train` begins."""
+    arguments = vars(_parser().parse_args(argv))
+    return complete({name: value for name, value in arguments.items() if name in SETTINGS})
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -2,92 +2,128 @@
 
 from __future__ import annotations
 
-import random
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
 import torch
-from torch.nn.utils.rnn import pad_sequence
 
-from solutions.translation.tokenizer import BOS, PAD
+from solutions.translation.tokenizer import BOS, Rows
+
+
+@dataclass(frozen=True)
+class Batch:
+    """source (B, S), and target (B, T + 1) from BOS to EOS, both padded; `tokens` are to be predicted."""
+
+    source: torch.Tensor
+    target: torch.Tensor
+    tokens: int
+
+
+@dataclass(frozen=True)
+class _Epoch:
+    sources: Rows
+    targets: Rows
+    batches: list[np.ndarray]
 
 
 class Batches:
     """An endless stream of batches, epoch after epoch; batch n is a function of n and the seed.
 
-    So a resumed run needs to know only its step, and every process of several knows all batches.
-    Sentences are shuffled anew in each epoch, then sorted by length, then cut into batches, which are
-    shuffled. All epochs have the same lengths in the same order before the last shuffle, and so the
-    same number of batches.
+    So a resumed run needs to know only how many batches it has had, and every process of several knows
+    all batches. Sentences are shuffled anew in each epoch, then sorted by length, then cut into batches,
+    which are shuffled.
 
     Args:
-        sources: pieces of each sentence, with EOS.
-        targets: pieces of its translation, with EOS.
+        encoded: the source and the target sentences in an epoch, with EOS; always as many of them.
         tokens: rows times the longest sentence of a batch is at most this; one longer sentence is a
             batch of its own.
         seed: of the shuffling.
+        multiple: lengths are rounded up to a multiple of this.
     """
 
     def __init__(
-        self, sources: list[list[int]], targets: list[list[int]], tokens: int, seed: int
+        self,
+        encoded: Callable[[int], tuple[Rows, Rows]],
+        tokens: int,
+        seed: int,
+        multiple: int = 1,
     ) -> None:
-        self.sources = [torch.tensor(row) for row in sources]
-        self.targets = [torch.tensor([BOS, *row]) for row in targets]
-        self.lengths = [
-            (len(source), len(target)) for source, target in zip(sources, targets, strict=True)
-        ]
+        self.encoded = encoded
         self.tokens = tokens
         self.seed = seed
+        self.multiple = multiple
+        self.begins = [0]  # the number of each epoch's first batch, as far as it is known
         self._epoch = lru_cache(maxsize=2)(self._shuffled)  # a step may lie in two epochs
-        self.count = len(self._epoch(0))
+
+    @property
+    def sentences(self) -> int:
+        """Sentences of an epoch."""
+        return len(self._epoch(0).sources)
 
     def __len__(self) -> int:
-        """Batches of an epoch."""
-        return self.count
+        """Batches of the first epoch; others have about as many."""
+        return len(self._epoch(0).batches)
 
-    def _shuffled(self, epoch: int) -> list[list[int]]:
-        """The batches of an epoch, as lists of rows."""
-        draw = random.Random(f"{self.seed} {epoch}")
-        order = list(range(len(self.sources)))
-        draw.shuffle(order)
+    def _rounded(self, lengths: np.ndarray) -> np.ndarray:
+        return -(-lengths // self.multiple) * self.multiple
 
-        def by_length(row: int) -> tuple[int, int]:
-            # every other target length runs back, so that source lengths do not jump between them
-            source, target = self.lengths[row]
-            return target, source if target % 2 else -source
+    def _shuffled(self, number: int) -> _Epoch:
+        """The batches of an epoch."""
+        sources, targets = self.encoded(number)
+        draw = np.random.default_rng([self.seed, number])
+        order = draw.permutation(len(sources))
+        left, right = sources.lengths[order], targets.lengths[order]
+        # every other target length runs back, so that source lengths do not jump between them
+        order = order[np.lexsort((np.where(right % 2, left, -left), right))]
+        longer = self._rounded(np.maximum(sources.lengths, targets.lengths)[order]).tolist()
+        cuts, begin, longest = [], 0, 0
+        for place, length in enumerate(longer):
+            longest = max(longest, length)
+            if place > begin and (place - begin + 1) * longest > self.tokens:
+                cuts.append(place)
+                begin, longest = place, length
+        batches = np.split(order, cuts)
+        return _Epoch(sources, targets, [batches[n] for n in draw.permutation(len(batches))])
 
-        batches: list[list[int]] = []
-        longest = 0
-        for row in sorted(order, key=by_length):
-            longest = max(longest, *self.lengths[row])
-            if not batches or (len(batches[-1]) + 1) * longest > self.tokens:
-                batches.append([])
-                longest = max(self.lengths[row])
-            batches[-1].append(row)
-        draw.shuffle(batches)
-        return batches
+    def _place(self, n: int) -> tuple[_Epoch, np.ndarray]:
+        """The epoch of batch n, and its sentences."""
+        number = self.epoch_of(n)
+        epoch = self._epoch(number)
+        return epoch, epoch.batches[n - self.begins[number]]
 
-    def _rows(self, n: int) -> list[int]:
-        """The sentences of batch n."""
-        epoch, place = divmod(n, self.count)
-        return self._epoch(epoch)[place]
-
-    def __getitem__(self, n: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Batch n: source (B, S), and target (B, T + 1) from BOS to EOS, both padded."""
-        rows = self._rows(n)
-        return (
-            pad_sequence([self.sources[row] for row in rows], True, PAD),
-            pad_sequence([self.targets[row] for row in rows], True, PAD),
+    def __getitem__(self, n: int) -> Batch:
+        """Batch n."""
+        epoch, rows = self._place(n)
+        wide = self._rounded(max(epoch.sources.lengths[rows]))
+        high = self._rounded(max(epoch.targets.lengths[rows]))
+        source, target = epoch.sources.padded(rows, wide), epoch.targets.padded(rows, high)
+        begin = np.full((len(rows), 1), BOS)
+        return Batch(
+            torch.from_numpy(source),
+            torch.from_numpy(np.concatenate([begin, target], axis=1)),
+            int(epoch.targets.lengths[rows].sum()),
         )
 
     def predicted(self, n: int) -> int:
         """How many tokens are to be predicted in batch n, padding left out."""
-        return sum(self.lengths[row][1] for row in self._rows(n))
+        epoch, rows = self._place(n)
+        return int(epoch.targets.lengths[rows].sum())
+
+    def epoch_of(self, n: int) -> int:
+        """The epoch that batch n belongs to, from 0."""
+        while n >= self.begins[-1]:
+            last = len(self.begins) - 1
+            self.begins.append(self.begins[-1] + len(self._epoch(last).batches))
+        return bisect_right(self.begins, n) - 1
 
     def padding(self) -> float:
         """The share of padding among all entries of an epoch, source and target together."""
-        real = entries = 0
-        for n in range(len(self)):
-            for part in self[n]:
-                real += int((part != PAD).sum())
-                entries += part.numel()
+        epoch = self._epoch(0)
+        real = int(epoch.sources.lengths.sum() + epoch.targets.lengths.sum())
+        entries = sum(
+            self[n].source.numel() + self[n].target[:, 1:].numel() for n in range(len(self))
+        )
         return 1 - real / entries

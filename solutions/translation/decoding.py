@@ -1,4 +1,4 @@
-"""Writing translations, one token at a time, without computing anything twice."""
+"""Writing translations: several sentences side by side, one token at a time, nothing computed twice."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import torch
 
-from solutions.ch3_multi_head import merge_heads, split_heads
+from solutions.ch3_multi_head import MultiHeadAttention, merge_heads, split_heads
 from solutions.ch4_masking import from_key_padding
 from solutions.ch6_transformer import DecoderLayer, Transformer
-from solutions.ch7_training import beam_search, cached_attention, greedy_decode
 from solutions.translation import TranslationError
 from solutions.translation.machine import Machine
 from solutions.translation.model import build
@@ -18,85 +17,183 @@ from solutions.translation.tokenizer import BOS, EOS, PAD, Tokenizer
 
 
 class CachedDecoder:
-    """A decoder that remembers: a step function for the searches of chapter 7.
+    """A decoder that remembers: each call computes the newest position alone.
 
-    The memory is encoded once, and its keys and values are projected once for each layer. Each call
-    computes the last position alone; keys and values of earlier ones are kept.
-
-    Each call's prefixes have one token more than those of the call before. They may be in another
-    order, come from fewer or from several of the same prefix, as in a beam; then all of them must
-    belong to one source.
+    The memory is encoded once, and its keys and values are projected once for each layer. Keys and values
+    of the target positions are kept in buffers that have room for all of them from the beginning.
 
     Args:
         model: in evaluation mode.
-        source: (B, S), or (1, S) for any number of prefixes.
+        source: (B, S).
+        beam: how many translations K of each sentence are written at once.
+        room: the largest number of calls.
     """
 
-    def __init__(self, model: Transformer, source: torch.Tensor) -> None:
-        self.model = model
+    def __init__(self, model: Transformer, source: torch.Tensor, beam: int, room: int) -> None:
+        self.model, self.beam, self.room = model, beam, room
+        self.length = 0
         memory = model.encode(source)
         self.mask = from_key_padding(source == model.pad)
         self.cross = [
-            tuple(
+            [
                 split_heads(project(memory), layer.cross_attention.n_heads)
                 for project in (layer.cross_attention.w_k, layer.cross_attention.w_v)
-            )
+            ]
             for layer in model.decoder
         ]
-        self.caches: list[dict[str, torch.Tensor] | None] = [None] * len(model.decoder)
-        self.prefix: torch.Tensor | None = None
+        self.caches: list[list[torch.Tensor]] = [[] for _ in model.decoder]
 
-    def __call__(self, prefix: torch.Tensor) -> torch.Tensor:
-        """What may come next.
+    def __call__(self, tokens: torch.Tensor) -> torch.Tensor:
+        """What may come after the newest tokens.
 
         Args:
-            prefix: (N, t), begun with BOS.
+            tokens: (B, K), first BOS, then what follows.
 
         Returns:
-            Log-probabilities (N, V).
+            Logits (B, K, V), in float32.
         """
-        return self.logits(prefix).float().log_softmax(dim=-1)
-
-    def logits(self, prefix: torch.Tensor) -> torch.Tensor:
-        """The logits (N, V) of what follows the prefixes (N, t)."""
-        if self.prefix is not None:
-            self._follow(prefix[:, :-1])
-        self.prefix = prefix
-        model, last = self.model, prefix[:, -1:]
-        y = model.target_embedding(last) * model.scale
-        y = model.positions(y, offset=prefix.shape[1] - 1)
+        model = self.model
+        y = model.target_embedding(tokens.reshape(-1, 1)) * model.scale
+        y = model.positions(y, offset=self.length)  # (B * K, 1, D)
         for number, layer in enumerate(model.decoder):
             y = self._layer(layer, number, y)
-        return model.project(model.decoder_norm(y))[:, -1]
+        self.length += 1
+        return model.project(model.decoder_norm(y)).view(*tokens.shape, -1).float()
 
-    def _follow(self, before: torch.Tensor) -> None:
-        """Put the caches into the order of the prefixes that have been continued."""
-        if torch.equal(before, self.prefix):
-            return
-        parents = (before[:, None] == self.prefix[None]).all(dim=-1).int().argmax(dim=1)
-        self.caches = [
-            {name: kept[parents] for name, kept in cache.items()} for cache in self.caches
-        ]
+    def follow(self, parents: torch.Tensor) -> None:
+        """Go on with other translations: k becomes what parents (B, K) says, of the same sentence."""
+        first = torch.arange(len(parents), device=parents.device)[:, None] * self.beam
+        rows = (first + parents).flatten()
+        for cache in self.caches:
+            for kept in cache:
+                kept[:, :, : self.length] = kept[rows, :, : self.length]
+
+    def keep(self, sentences: torch.Tensor) -> None:
+        """Forget all sentences but these, (B',) numbers."""
+        many = torch.arange(self.beam, device=sentences.device)
+        rows = (sentences[:, None] * self.beam + many).flatten()
+        self.mask = self.mask[sentences]
+        self.cross = [[kept[sentences] for kept in pair] for pair in self.cross]
+        self.caches = [[kept[rows] for kept in cache] for cache in self.caches]
 
     def _layer(self, layer: DecoderLayer, number: int, y: torch.Tensor) -> torch.Tensor:
-        """One decoder layer on the last position, (N, 1, D); chapter 6 has it for all positions."""
+        """One decoder layer on the newest position; chapter 6 has it for all positions."""
         first = layer.norm_first
-        attended, self.caches[number] = cached_attention(
-            layer.self_attention, layer.norm1(y) if first else y, self.caches[number]
-        )
+        attended = self._self(layer.self_attention, number, layer.norm1(y) if first else y)
         y = y + attended if first else layer.norm1(y + attended)
-        y = y + self._cross(layer, number, layer.norm2(y) if first else y)
-        y = y if first else layer.norm2(y)
+        attended = self._cross(layer.cross_attention, number, layer.norm2(y) if first else y)
+        y = y + attended if first else layer.norm2(y + attended)
         y = y + layer.feed_forward(layer.norm3(y) if first else y)
         return y if first else layer.norm3(y)
 
-    def _cross(self, layer: DecoderLayer, number: int, y: torch.Tensor) -> torch.Tensor:
-        """Cross-attention of (N, 1, D) to the keys and values that were projected before."""
-        attention = layer.cross_attention
-        key, value = (kept.expand(len(y), -1, -1, -1) for kept in self.cross[number])
-        query = split_heads(attention.w_q(y), attention.n_heads)
-        output, _ = attention.attention(query, key, value, self.mask)
-        return attention.w_o(merge_heads(output))
+    def _self(self, attention: MultiHeadAttention, number: int, y: torch.Tensor) -> torch.Tensor:
+        """Self-attention of (B * K, 1, D) to itself and what came before."""
+        query, *new = (
+            split_heads(project(y), attention.n_heads)
+            for project in (attention.w_q, attention.w_k, attention.w_v)
+        )  # (B * K, H, 1, d)
+        if not self.caches[number]:
+            rows, heads, _, width = new[0].shape
+            self.caches[number] = [x.new_zeros(rows, heads, self.room, width) for x in new]
+        for kept, x in zip(self.caches[number], new, strict=True):
+            kept[:, :, self.length] = x[:, :, 0]
+        key, value = (kept[:, :, : self.length + 1] for kept in self.caches[number])
+        return attention.w_o(merge_heads(attention.attention(query, key, value, None)[0]))
+
+    def _cross(self, attention: MultiHeadAttention, number: int, y: torch.Tensor) -> torch.Tensor:
+        """Cross-attention of (B * K, 1, D): the translations of a sentence are queries side by side."""
+        together = y.view(-1, self.beam, y.shape[-1])
+        query = split_heads(attention.w_q(together), attention.n_heads)  # (B, H, K, d)
+        output, _ = attention.attention(query, *self.cross[number], self.mask)
+        return attention.w_o(merge_heads(output)).view(y.shape)
+
+
+def search(
+    decoder: CachedDecoder, limits: torch.Tensor, alpha: float, refill: bool = False
+) -> list[list[int]]:
+    """The best translations that a beam search finds, of several sentences at once.
+
+    Each sentence's translation is the one that chapter 7's `beam_search` finds. A sentence is done
+    when no open prefix can get a better score than its best translation, even if it cost nothing to make
+    it as long as allowed.
+
+    Args:
+        decoder: of B sentences with a beam of K; 1 is greedy search.
+        limits: (B,), the largest number of tokens of each, with EOS.
+        alpha: exponent of the length penalty (Wu et al. 2016, equation 14).
+        refill: when a prefix ends, another takes its place in the same round, and a sentence is done
+            after K ends, as in fairseq; otherwise as in chapter 7.
+
+    Returns:
+        The tokens of each, with EOS if it has ended.
+    """
+    device, beam, rows = limits.device, decoder.beam, len(limits)
+    count = 2 * beam if refill else beam
+    every = 1 if device.type == "cpu" else 8  # a look at what is done makes a GPU wait
+    numbers = torch.arange(rows, device=device)
+    found: list[list[int]] = [[] for _ in range(rows)]
+    tokens = torch.full((rows, beam), BOS, device=device)
+    history = torch.zeros(rows, beam, decoder.room, dtype=torch.long, device=device)
+    running = torch.full((rows, beam), -torch.inf, device=device)
+    running[:, 0] = 0
+    best = history[:, 0].clone()
+    best_score = torch.full((rows,), -torch.inf, device=device)
+    best_length, ends = torch.zeros_like(numbers), torch.zeros_like(numbers)
+
+    def penalty(lengths: torch.Tensor | int) -> torch.Tensor | float:
+        return ((5 + lengths) / 6) ** alpha
+
+    for length in range(1, decoder.room + 1):
+        logits = decoder(tokens)
+        # the best of each prefix, then the best of all prefixes
+        few = min(count, logits.shape[-1])
+        values, places = logits.topk(few)
+        values = values - logits.logsumexp(dim=-1, keepdim=True) + running[..., None]
+        score, chosen = values.flatten(1).topk(min(count, few * beam))  # (B, C), best first
+        parents, tokens = chosen // few, places.flatten(1).gather(1, chosen)
+        real = score.isfinite()
+        ended = (tokens == EOS) | (length == limits)[:, None]
+        rank = torch.arange(score.shape[1], device=device)
+        ending = (score / penalty(length)).where(ended & real & (rank < beam), -torch.inf)
+        top, place = ending.max(dim=1)
+        better = top > best_score
+        line = torch.arange(len(place), device=device)
+        ids = history[line, parents[line, place]]
+        ids[:, length - 1] = tokens[line, place]
+        best = torch.where(better[:, None], ids, best)
+        best_score = torch.where(better, top, best_score)
+        best_length = torch.where(better, length, best_length)
+        ends = ends + ending.isfinite().sum(dim=1)
+        # the first K that have not ended go on
+        rank = torch.where(ended | ~real, len(rank) + rank, rank).argsort(dim=1)[:, :beam]
+        open_ = (~ended & real).gather(1, rank)
+        running = score.gather(1, rank).where(open_, -torch.inf)
+        parents, tokens = parents.gather(1, rank), tokens.gather(1, rank)
+        history = history.gather(1, parents[..., None].expand(-1, -1, decoder.room))
+        history[:, :, length - 1] = tokens
+        done = running.amax(dim=1) / penalty(limits) <= best_score
+        if refill:
+            done |= ends >= beam
+        running = running.masked_fill(done[:, None], -torch.inf)
+        if beam > 1:
+            decoder.follow(parents)
+        if length % every == 0 or length == decoder.room:
+            over = done.nonzero()[:, 0].tolist()
+            for row in over:
+                found[int(numbers[row])] = best[row, : int(best_length[row])].tolist()
+            if len(over) == len(done):
+                break
+            if over:
+                left = (~done).nonzero()[:, 0]
+                decoder.keep(left)
+                numbers, limits, tokens, history, running, best, best_score, best_length, ends = (
+                    x[left]
+                    for x in (
+                        *(numbers, limits, tokens, history, running),
+                        *(best, best_score, best_length, ends),
+                    )
+                )
+    return found
 
 
 class Translator:
@@ -118,30 +215,36 @@ class Translator:
         self.batch = batch
 
     @classmethod
-    def load(cls, folder: RunFolder, machine: Machine, average: int = 1) -> Translator:
+    def load(
+        cls, folder: RunFolder, machine: Machine, average: int = 1, best: bool = False
+    ) -> Translator:
         """The translator of a run.
 
         Args:
             folder: of the run.
             machine: what to compute on.
             average: how many checkpoints to average.
+            best: take the weights that did best on the validation pairs instead.
 
         Raises:
             TranslationError: there is no such run, or its files are broken.
         """
-        tokenizer = folder.tokenizer()
-        model = build(folder.settings(), len(tokenizer), machine.attention)
-        load_weights(model, *folder.trained_weights(average))
+        settings, tokenizer = folder.settings(), folder.tokenizer()
+        model = build(settings, len(tokenizer), machine.attention, machine.device.type)
+        load_weights(model, *folder.trained_weights(average, best))
         return cls(model.to(machine.device), tokenizer, machine)
 
     @torch.inference_mode()
-    def __call__(self, texts: Sequence[str], beam: int = 1, alpha: float = 0.6) -> list[str]:
+    def __call__(
+        self, texts: Sequence[str], beam: int = 1, alpha: float = 0.6, refill: bool = False
+    ) -> list[str]:
         """Translate.
 
         Args:
             texts: sentences; an empty one stays empty.
             beam: how many hypotheses the search keeps; 1 is greedy.
             alpha: length penalty of the beam (Wu et al. 2016, equation 14).
+            refill: as in `search`.
 
         Returns:
             One translation each.
@@ -160,30 +263,23 @@ class Translator:
                 )
         filled = [n for n, row in enumerate(rows) if len(row) > 1]
         order = sorted(filled, key=lambda n: len(rows[n]))
-        size = self.batch if beam == 1 else 1
         written: list[list[int]] = [[] for _ in rows]
-        for begin in range(0, len(order), size):
-            some = order[begin : begin + size]
+        for begin in range(0, len(order), self.batch):
+            some = order[begin : begin + self.batch]
             for n, ids in zip(
-                some, self._search([rows[n] for n in some], beam, alpha), strict=True
+                some, self._search([rows[n] for n in some], beam, alpha, refill), strict=True
             ):
                 written[n] = ids
         return self.tokenizer.decode(written)
 
-    def _search(self, rows: list[list[int]], beam: int, alpha: float) -> list[list[int]]:
-        """Translate sentences of nearly the same length; a beam takes one at a time."""
+    def _search(
+        self, rows: list[list[int]], beam: int, alpha: float, refill: bool
+    ) -> list[list[int]]:
+        """Translate sentences of nearly the same length."""
         longest, room = max(map(len, rows)), self.model.positions.encoding.shape[0]
         padded = [row + [PAD] * (longest - len(row)) for row in rows]
         source = torch.tensor(padded, device=self.machine.device)
         limits = [min(2 * len(row) + 20, room) for row in rows]
         with self.machine.autocast():
-            step = CachedDecoder(self.model, source)
-
-            def on_device(prefix: torch.Tensor) -> torch.Tensor:
-                return step(prefix.to(self.machine.device)).cpu()
-
-            if beam == 1:
-                ids = greedy_decode(on_device, BOS, EOS, max(limits), len(rows), PAD).tolist()
-                return [row[:limit] for row, limit in zip(ids, limits, strict=True)]
-            ids, _ = beam_search(on_device, BOS, EOS, beam, limits[0], alpha)
-            return [torch.as_tensor(ids).tolist()]
+            decoder = CachedDecoder(self.model, source, beam, max(limits))
+            return search(decoder, torch.tensor(limits, device=source.device), alpha, refill)

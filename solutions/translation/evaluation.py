@@ -51,6 +51,15 @@ def detokenise(text: str) -> str:
     return re.sub(r'" ([^"]*) "', r'"\1"', text)
 
 
+def quality(written: Sequence[str], references: Sequence[str], settings: dict) -> tuple[str, float]:
+    """The one number by which checkpoints are compared, and its name: "exact_match" of numbers, "bleu"
+    of text, on the tokens as they are if the task's files are tokenised."""
+    if settings["task"] == "numbers":
+        return "exact_match", exact_match(written, references)
+    tokenised = settings["task"] == "multi30k" and settings["text"] != "raw"
+    return "bleu", bleu(written, references, "none" if tokenised else "13a")[0]
+
+
 def scores(written: Sequence[str], references: Sequence[str], settings: dict) -> dict:
     """All that says how good the translations of a run are.
 

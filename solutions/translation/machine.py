@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import datetime
 import os
+import time
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import distributed
 
 from solutions.translation import TranslationError
 
+PATIENCE = datetime.timedelta(hours=2)  # others wait so long while one process works by itself
+
 
 @dataclass(frozen=True)
 class Machine:
-    """A process's place: device; precision "float32" or "bfloat16"; whether to compile; which
-    attention; its rank among world_size processes."""
+    """A process's place: device; precision "float32", "bfloat16" or "float16"; whether to compile; which
+    attention; its rank among world_size processes; and why it has this precision, if that was left open."""
 
     device: torch.device
     precision: str = "float32"
@@ -22,11 +27,103 @@ class Machine:
     attention: str = "fused"
     rank: int = 0
     world_size: int = 1
+    reason: str = ""
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The number format of matrix products."""
+        return getattr(torch, self.precision)
+
+    @property
+    def multiple(self) -> int:
+        """Lengths are rounded up to a multiple of this: tensor cores want 8."""
+        return 8 if self.device.type == "cuda" else 1
 
     def autocast(self) -> torch.autocast:
         """The context for forward passes."""
-        half = self.precision == "bfloat16"
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=half)
+        half = self.precision != "float32"
+        return torch.autocast(self.device.type, self.dtype if half else None, enabled=half)
+
+    def join(self) -> None:
+        """Join the other processes, if there are any; each waits here for all."""
+        if self.world_size > 1 and not distributed.is_initialized():
+            backend = "nccl" if self.device.type == "cuda" else "gloo"
+            distributed.init_process_group(backend, timeout=PATIENCE)
+
+    def share(self, value: Any) -> Any:
+        """The value that process 0 has; so the others need none of its files."""
+        if self.world_size == 1:
+            return value
+        values = [value]
+        distributed.broadcast_object_list(values, 0, device=self.device)
+        return values[0]
+
+
+def choose_precision(asked: str, device: str, native: bool, tensor_cores: bool) -> tuple[str, str]:
+    """The number format of matrix products, and why it is not the one that might be expected.
+
+    Args:
+        asked: "auto", "float32", "bfloat16" or "float16".
+        device: its type.
+        native: whether the device computes with bfloat16 itself.
+        tensor_cores: whether it is a GPU that is faster in float16.
+
+    Returns:
+        The format, and a remark or "".
+
+    Raises:
+        TranslationError: bfloat16 would be emulated.
+    """
+    if asked == "bfloat16" and device == "cuda" and not native:
+        raise TranslationError(
+            "--precision bfloat16: this GPU only emulates it, slowly; "
+            f"--precision {'float16' if tensor_cores else 'float32'} or auto is what it is made for"
+        )
+    if asked != "auto":
+        return asked, ""
+    if device == "cuda" and native:
+        return "bfloat16", ""
+    if device == "cuda" and tensor_cores:
+        return "float16", "with scaled gradients, since this GPU has no bfloat16"
+    if device == "cuda":
+        return "float32", "since this GPU has neither bfloat16 nor tensor cores"
+    if native:
+        return "float32", "--precision bfloat16 is faster with large models on this processor"
+    return "float32", ""
+
+
+def _precision(asked: str, device: torch.device) -> tuple[str, str]:
+    if device.type == "cuda":
+        native = torch.cuda.is_bf16_supported(including_emulation=False)
+        return choose_precision(asked, "cuda", native, torch.cuda.get_device_capability()[0] >= 7)
+    native = device.type == "cpu" and torch.cpu._is_avx512_bf16_supported()
+    return choose_precision(asked, device.type, native, False)
+
+
+def set_threads(asked: int | None) -> int:
+    """Set the threads that PyTorch uses on a CPU: as many as asked for, or as OMP_NUM_THREADS says, or all
+    cores if that is faster than one, which it is not where other work keeps the cores busy.
+
+    Returns:
+        The number of threads.
+    """
+    if asked is None and "OMP_NUM_THREADS" not in os.environ:
+        all_ = torch.get_num_threads()
+        asked = all_ if all_ > 1 and _speed(all_) > 1.2 * _speed(1) else 1
+    if asked is not None:
+        torch.set_num_threads(asked)
+    return torch.get_num_threads()
+
+
+def _speed(threads: int) -> float:
+    """Products a second of matrices as large as those of a small Transformer."""
+    torch.set_num_threads(threads)
+    x, weight = torch.ones(2048, 128), torch.ones(128, 256)
+    done, begun = 0, time.perf_counter()
+    while (seconds := time.perf_counter() - begun) < 0.2 or done < 5:
+        (x @ weight).relu_()
+        done += 1
+    return done / seconds
 
 
 def choose(
@@ -36,13 +133,13 @@ def choose(
     attention: str = "fused",
     deterministic: bool = False,
 ) -> Machine:
-    """Fill in what was left open. On CUDA: bfloat16 and compiled; elsewhere float32, not compiled.
+    """Fill in what was left open. On CUDA: half precision and compiled; elsewhere float32, not compiled.
 
-    Under torchrun every process takes its own GPU, or a share of the CPU, and they join here.
+    Under torchrun every process takes its own GPU, or a share of the CPU; they are to `join` later.
 
     Args:
         device: "auto" (CUDA, else MPS, else CPU), "cpu", "cuda", "cuda:1", "mps".
-        precision: "auto", "float32" or "bfloat16".
+        precision: "auto", "float32", "bfloat16" or "float16".
         compile: None = where the device is CUDA.
         attention: "formula" or "fused".
         deterministic: only operations that give the same bits each time; slower on CUDA.
@@ -51,7 +148,7 @@ def choose(
         The machine of this process.
 
     Raises:
-        TranslationError: there is no such device here.
+        TranslationError: there is no such device here, or it lacks the precision.
     """
     rank, world_size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
@@ -67,20 +164,14 @@ def choose(
         if world_size > 1:
             chosen = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
         torch.cuda.set_device(chosen)
+        torch.set_float32_matmul_precision("high")  # TF32, where a product is in float32 at all
     if deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True)
-    if world_size > 1 and not distributed.is_initialized():
-        distributed.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
     on_cuda = chosen.type == "cuda"
-    return Machine(
-        chosen,
-        ("bfloat16" if on_cuda else "float32") if precision == "auto" else precision,
-        on_cuda if compile is None else compile,
-        attention,
-        rank,
-        world_size,
-    )
+    kind, reason = _precision(precision, chosen)
+    compiled = on_cuda if compile is None else compile
+    return Machine(chosen, kind, compiled, attention, rank, world_size, reason)
 
 
 def leave() -> None:

@@ -5,7 +5,8 @@
     metrics.jsonl      one line each time something was measured
     loss.svg           the loss against the step
     last.pt            everything that it takes to go on
-    weights-000500.pt  the weights alone, of the last few checkpoints
+    weights-000500.pt  the weights to translate with, of the last few checkpoints
+    best.pt            those of the checkpoint that did best on the validation pairs
 
 Files are written whole or not at all: to a neighbour first, which then takes the file's name.
 """
@@ -13,6 +14,7 @@ Files are written whole or not at all: to a neighbour first, which then takes th
 from __future__ import annotations
 
 import io
+import itertools
 import json
 import os
 import pickle
@@ -65,6 +67,26 @@ def load_weights(model: nn.Module, weights: dict[str, torch.Tensor], origin: Pat
     model.load_state_dict(weights)
 
 
+def newest(runs: Path) -> Path:
+    """The folder of the run that was begun last.
+
+    Raises:
+        TranslationError: there is none.
+    """
+    begun = [path.parent for path in runs.glob("*/config.json")]
+    if not begun:
+        raise TranslationError(
+            f"there is no run in {runs} yet: train one first, or name its folder with --folder"
+        )
+    return max(begun, key=lambda path: (path / "tokenizer.model").stat().st_mtime_ns)
+
+
+def unused(runs: Path, name: str) -> Path:
+    """A folder for a new run: its name, with a number if there is one of that name."""
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    return next(runs / one for one in names if not (runs / one / "config.json").exists())
+
+
 class RunFolder:
     """The folder of one run.
 
@@ -75,6 +97,19 @@ class RunFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.last = self.path / "last.pt"
+        self.best = self.path / "best.pt"
+
+    def check_new(self) -> None:
+        """Make sure that no run would be overwritten.
+
+        Raises:
+            TranslationError: there is a run already.
+        """
+        if self.last.exists():
+            raise TranslationError(
+                f"{self.path} already holds a run: --resume goes on with it, "
+                f"--folder {unused(self.path.parent, self.path.name)} begins another"
+            )
 
     def create(self, settings: dict, tokenizer: Tokenizer) -> None:
         """Begin a run.
@@ -82,10 +117,7 @@ class RunFolder:
         Raises:
             TranslationError: there is one already, or nothing can be written.
         """
-        if self.last.exists():
-            raise TranslationError(
-                f"{self.path} already holds a run: --resume goes on with it, --folder names another folder"
-            )
+        self.check_new()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -108,7 +140,10 @@ class RunFolder:
         try:
             return json.loads((self.path / "config.json").read_text(encoding="utf-8"))
         except OSError as error:
-            raise TranslationError(f"{self.path} holds no run: it has no config.json") from error
+            raise TranslationError(
+                f"{self.path} holds no run, since it has no config.json: train one first, or name "
+                "another folder with --folder"
+            ) from error
         except ValueError as error:
             raise TranslationError(f"{self.path / 'config.json'} is broken: {error}") from error
 
@@ -119,22 +154,29 @@ class RunFolder:
         except OSError as error:
             raise TranslationError(f"{self.path} has no tokenizer.model") from error
 
-    def save(self, checkpoint: dict, keep: int) -> None:
-        """Save a checkpoint, and its weights once more beside those of the keep - 1 before.
+    def save(self, checkpoint: dict) -> None:
+        """Save all that it takes to go on: tensors, numbers and containers of them."""
+        self._save(self.last, checkpoint)
+
+    def save_weights(self, step: int, weights: dict, keep: int, best: bool) -> None:
+        """Save the weights to translate with, beside those of the keep - 1 checkpoints before.
 
         Args:
-            checkpoint: with "step" and "model"; tensors, numbers and containers of them.
-            keep: how many files of weights remain.
+            step: after which they were taken.
+            weights: tensors by name.
+            keep: how many files remain.
+            best: whether they are the best so far.
         """
-        for path, content in (
-            (self.last, checkpoint),
-            (self.path / f"weights-{checkpoint['step']:06d}.pt", checkpoint["model"]),
-        ):
-            written = io.BytesIO()
-            torch.save(content, written)
-            write(path, written.getvalue())
+        paths = [self.path / f"weights-{step:06d}.pt"]
+        for path in [*paths, self.best] if best else paths:
+            self._save(path, weights)
         for old in self.weights()[:-keep]:
             old.unlink()
+
+    def _save(self, path: Path, content: dict) -> None:
+        written = io.BytesIO()
+        torch.save(content, written)
+        write(path, written.getvalue())
 
     def weights(self) -> list[Path]:
         """The files of weights, oldest first."""
@@ -156,11 +198,14 @@ class RunFolder:
         except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as error:
             raise TranslationError(f"{path} is cut short or no checkpoint") from error
 
-    def trained_weights(self, average: int = 1) -> tuple[dict[str, torch.Tensor], Path]:
-        """The last weights, or the mean of the last few.
+    def trained_weights(
+        self, average: int = 1, best: bool = False
+    ) -> tuple[dict[str, torch.Tensor], Path]:
+        """The last weights, or the mean of the last few, or the best.
 
         Args:
             average: how many checkpoints to average.
+            best: take those that did best on the validation pairs instead.
 
         Returns:
             The weights by name, and the newest file that they come from.
@@ -168,6 +213,8 @@ class RunFolder:
         Raises:
             TranslationError: there are not as many.
         """
+        if best:
+            return self.read(self.best), self.best
         files = self.weights()[-average:]
         if len(files) < average:
             raise TranslationError(

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import itertools
+import random
+import tempfile
+from array import array
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
+import numpy as np
 import sentencepiece
 
 from solutions.translation import TranslationError
@@ -38,17 +44,179 @@ class Tokenizer:
         """Pieces of each text, with EOS at the end."""
         return [[*ids, EOS] for ids in self.processor.encode(list(texts))]
 
+    def unknown(self, text: str) -> bool:
+        """Whether a text has letters that the vocabulary lacks."""
+        return UNKNOWN in self.processor.encode(text)
+
     def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
         """The text of each row of pieces, up to its first EOS; padding says nothing."""
         kept = [list(row)[: row.index(EOS)] if EOS in row else list(row) for row in map(list, rows)]
         return self.processor.decode([[piece for piece in row if piece != PAD] for row in kept])
 
 
-def learn(texts: Sequence[str], vocab_size: int, kind: str = "unigram") -> Tokenizer:
+class Rows:
+    """Sentences as numbers of pieces, one after the other in one array.
+
+    Args:
+        ids: all pieces, with EOS at the end of each sentence.
+        ends: where sentences begin and end: sentence n is `ids[ends[n] : ends[n + 1]]`.
+    """
+
+    def __init__(self, ids: np.ndarray, ends: np.ndarray) -> None:
+        self.ids, self.ends = ids, ends
+        self.lengths = np.diff(ends)
+
+    @classmethod
+    def of(cls, sentences: Iterable[Sequence[int]]) -> Rows:
+        """Rows of lists of pieces."""
+        writer = RowsWriter()
+        for ids in sentences:
+            writer.add(ids)
+        return writer.rows()
+
+    def __len__(self) -> int:
+        """The number of sentences."""
+        return len(self.lengths)
+
+    def padded(self, rows: np.ndarray, width: int) -> np.ndarray:
+        """Some sentences, (len(rows), width), filled up with PAD."""
+        inside = np.arange(width) < self.lengths[rows, None]
+        filled = np.full(inside.shape, PAD, dtype=np.int64)
+        filled[inside] = self.ids[(self.ends[rows, None] + np.arange(width))[inside]]
+        return filled
+
+
+class RowsWriter:
+    """Collects sentences in a file without a name, which vanishes with the process."""
+
+    def __init__(self) -> None:
+        self.file = tempfile.TemporaryFile()  # noqa: SIM115, Rows reads from it
+        self.lengths = array("q")
+
+    def add(self, ids: Sequence[int]) -> None:
+        """Append a sentence."""
+        self.file.write(array("i", ids).tobytes())
+        self.lengths.append(len(ids))
+
+    def rows(self) -> Rows:
+        """All sentences."""
+        self.file.flush()
+        ends = np.concatenate([[0], np.cumsum(np.array(self.lengths, dtype=np.int64))])
+        empty = np.zeros(0, dtype=np.int32)
+        return Rows(np.memmap(self.file, dtype=np.int32, mode="r") if ends[-1] else empty, ends)
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Pairs of sentences as pieces, which of all pairs they are, and how many were left out."""
+
+    sources: Rows
+    targets: Rows
+    kept: np.ndarray
+    empty: int
+    overlong: int
+
+
+def encode_pairs(pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, longest: int) -> Encoded:
+    """Cut pairs into pieces, some thousand at a time; only their lengths stay in memory.
+
+    Args:
+        pairs: sentences and their translations.
+        tokenizer: the vocabulary.
+        longest: a pair with a sentence of more pieces, EOS included, is left out, as is an empty one.
+    """
+    sources, targets = RowsWriter(), RowsWriter()
+    kept, empty, overlong = array("b"), 0, 0
+    stream = iter(pairs)
+    while some := list(itertools.islice(stream, 10_000)):
+        encoded = (tokenizer.encode(texts) for texts in zip(*some, strict=True))
+        for source, target in zip(*encoded, strict=True):
+            fits = min(len(source), len(target)) > 1  # more than EOS
+            empty += not fits
+            if fits and max(len(source), len(target)) > longest:
+                fits = False
+                overlong += 1
+            kept.append(fits)
+            if fits:
+                sources.add(source)
+                targets.add(target)
+    return Encoded(sources.rows(), targets.rows(), np.array(kept, dtype=bool), empty, overlong)
+
+
+class SubwordSampler:
+    """BPE-dropout (Provilkov et al. 2020): in each epoch, words fall apart in other ways.
+
+    While a word's letters are merged into pieces, each merge that is possible is left out with
+    probability `dropout`. Of each word, `kinds` ways to cut it are drawn once; an epoch chooses among
+    them, which takes no longer than reading the text.
+
+    Args:
+        tokenizer: of pieces learned as BPE.
+        texts: the sentences, whose words are separated by spaces.
+        dropout: the probability of leaving out a merge.
+        seed: of all draws.
+        kinds: ways to cut a word that are drawn.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        texts: Iterable[str],
+        dropout: float,
+        seed: int,
+        kinds: int = 32,
+    ) -> None:
+        processor = tokenizer.processor
+        self.pieces = {
+            processor.id_to_piece(n): n
+            for n in range(len(tokenizer))
+            if not processor.is_control(n)
+        }
+        self.dropout, self.seed, self.kinds = dropout, seed, kinds
+        numbers: dict[str, int] = {}
+        words, ends = array("i"), array("q", [0])
+        for text in texts:
+            words.extend(numbers.setdefault(word, len(numbers)) for word in text.split())
+            ends.append(len(words))
+        self.words, self.ends = np.array(words, dtype=np.int64), np.array(ends)
+        draw = random.Random(f"{seed} subwords")
+        ways = [self.cut(word, draw) for word in numbers for _ in range(kinds)]
+        self.way_ends = np.cumsum([0, *map(len, ways)])
+        self.way_pieces = np.concatenate([np.array(way, dtype=np.int32) for way in ways])
+
+    def cut(self, word: str, draw: random.Random) -> list[int]:
+        """Pieces of a word, cut at random."""
+        parts = list("\u2581" + word)  # the sign with which sentencepiece begins a word
+        while True:
+            found = [
+                (self.pieces[left + right], place)
+                for place, (left, right) in enumerate(itertools.pairwise(parts))
+                if left + right in self.pieces and draw.random() >= self.dropout
+            ]
+            if not found:
+                return [self.pieces.get(part, UNKNOWN) for part in parts]
+            _, place = min(found)  # a piece that was learned earlier has a smaller number
+            parts[place : place + 2] = [parts[place] + parts[place + 1]]
+
+    def epoch(self, number: int) -> Rows:
+        """All sentences as they are cut in an epoch, with EOS at the end of each."""
+        draw = np.random.default_rng([self.seed, number, len(self.words)])
+        ways = self.words * self.kinds + draw.integers(self.kinds, size=len(self.words))
+        begins, lengths = self.way_ends[ways], self.way_ends[ways + 1] - self.way_ends[ways]
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        places = np.arange(ends[-1]) - np.repeat(ends[:-1] - begins, lengths)
+        sentence_ends = ends[self.ends]
+        ids = np.insert(self.way_pieces[places], sentence_ends[1:], EOS)
+        return Rows(ids, sentence_ends + np.arange(len(sentence_ends)))
+
+
+def learn(
+    texts: Iterable[str], vocab_size: int, kind: str = "unigram", sample: int = 500_000
+) -> Tokenizer:
     """Learn a vocabulary.
 
     Args:
-        texts: sentences of both languages.
+        texts: sentences of both languages. All are gone through, and `sample` of them used, drawn evenly.
         vocab_size: pieces, with the four special ones.
         kind: "unigram" (Kudo 2018), "bpe" (Sennrich et al. 2016), "char" or "word".
 
@@ -59,9 +227,16 @@ def learn(texts: Sequence[str], vocab_size: int, kind: str = "unigram") -> Token
         TranslationError: the texts do not give as many pieces, or have more letters than that.
     """
     written = io.BytesIO()
+    chosen: list[str] = []
+    draw = random.Random(0)
+    for number, text in enumerate(filter(None, texts)):
+        if number < sample:
+            chosen.append(text)
+        elif (place := draw.randrange(number + 1)) < sample:
+            chosen[place] = text
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(texts),
+            sentence_iterator=iter(chosen),
             model_writer=written,
             vocab_size=vocab_size,
             model_type=kind,

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import math
 import random
 import signal
 import time
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from types import FrameType
 
 import torch
@@ -22,14 +26,19 @@ from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from solutions.ch6_transformer import shift
-from solutions.ch7_training import noam_rate, smoothed_cross_entropy
+from solutions.ch7_training import noam_rate
 from solutions.translation import TranslationError
-from solutions.translation.batches import Batches
+from solutions.translation.batches import Batch, Batches
 from solutions.translation.data import Pair
+from solutions.translation.decoding import Translator
+from solutions.translation.evaluation import quality
+from solutions.translation.loss import linear_cross_entropy
 from solutions.translation.machine import Machine
-from solutions.translation.model import build, n_parameters
+from solutions.translation.model import FastTransformer, build, n_parameters
 from solutions.translation.run_folder import RunFolder, load_weights
-from solutions.translation.tokenizer import PAD, Tokenizer
+from solutions.translation.tokenizer import PAD, Rows, SubwordSampler, Tokenizer, encode_pairs
+
+SAVE_SECONDS = 300  # a run that is killed loses no more than this and a step
 
 
 class Stopped(Exception):
@@ -77,18 +86,89 @@ def learning_rate(step: int, settings: dict) -> float:
     return settings["rate"] * 0.5 * (1 + math.cos(math.pi * done))
 
 
+def optimizers(model: FastTransformer, settings: dict, device: str) -> list[torch.optim.Optimizer]:
+    """AdamW for all parameters, or Muon (Jordan et al. 2024) for the matrices in the layers and AdamW for
+    the others. Muon's steps are scaled so that both take the same rate (Liu et al. 2025)."""
+    layers = [*model.encoder.parameters(), *model.decoder.parameters()]
+    muon = settings["optimizer"] == "muon"
+    matrices = [parameter for parameter in layers if parameter.dim() == 2] if muon else []
+    chosen = {id(parameter) for parameter in matrices}
+    made: list[torch.optim.Optimizer] = [
+        torch.optim.AdamW(
+            [parameter for parameter in model.parameters() if id(parameter) not in chosen],
+            betas=(0.9, 0.98),
+            eps=settings["epsilon"],
+            weight_decay=settings["weight_decay"],
+            fused=device != "mps",
+        )
+    ]
+    if muon:
+        decay = settings["weight_decay"]
+        made.append(torch.optim.Muon(matrices, weight_decay=decay, adjust_lr_fn="match_rms_adamw"))
+    return made
+
+
+class Objective(nn.Module):
+    """From a batch to its loss: the model and the loss in one module, whose forward pass is compiled
+    and which several processes share.
+
+    Args:
+        model: what is trained or judged.
+        machine: what it is on.
+        smoothing: label smoothing.
+    """
+
+    def __init__(self, model: FastTransformer, machine: Machine, smoothing: float) -> None:
+        super().__init__()
+        self.model, self.machine, self.smoothing = model, machine, smoothing
+        self.hidden = torch.compile(model.hidden, dynamic=True) if machine.compile else model.hidden
+
+    def forward(self, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        """Sum of the losses of all real tokens of source (B, S) and target (B, T + 1)."""
+        target_in, target_out = shift(target)
+        with self.machine.autocast():
+            hidden = self.hidden(source, target_in)
+        return linear_cross_entropy(
+            hidden.float().flatten(0, 1),
+            self.model.project.weight,
+            self.model.project.bias,
+            target_out.flatten(),
+            self.smoothing,
+            PAD,
+            self.machine.dtype,
+        )
+
+
+def distribute(objective: nn.Module) -> DistributedDataParallel:
+    """The same module in all processes, with the mean of their gradients. No buffer is sent, since
+    positions are the same everywhere."""
+    return DistributedDataParallel(objective, forward_sync_buffers=False)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a step needs: this process's batches, the tokens that all processes predict, and whether an
+    epoch ends with it."""
+
+    begin: int
+    batches: list[Batch]
+    tokens: int
+    ends_epoch: bool
+
+
 class Trainer:
     """A model in training.
 
-    A step is a function of the weights, the optimizer's state and the step's number: batches and
-    dropout depend on nothing else. So a run that was resumed gives the same bits as one that was not.
+    A step is a function of the weights, the optimizer's state and the numbers of the step and of the
+    batch: batches and dropout depend on nothing else. So a run that was resumed gives the same bits as
+    one that was not.
 
     Args:
         settings: those of the run.
         machine: what to compute on.
         tokenizer: the vocabulary.
-        pairs: sentences to train on.
-        valid: sentences to measure the loss on; may be empty.
+        pairs: sentences to train on, which are gone through more than once but never held in memory.
+        valid: sentences to measure loss and quality on; may be empty.
     """
 
     def __init__(
@@ -96,120 +176,208 @@ class Trainer:
         settings: dict,
         machine: Machine,
         tokenizer: Tokenizer,
-        pairs: list[Pair],
-        valid: list[Pair],
+        pairs: Iterable[Pair],
+        valid: Iterable[Pair],
     ) -> None:
         self.settings = settings
         self.machine = machine
-        self.step = 0
-        self.seconds = 0.0
+        self.tokenizer = tokenizer
+        self.step = self.batch = 0  # steps that are done, batches that all processes have had
+        self.seconds = self.processor_seconds = 0.0
+        self.best = -math.inf
+        self.since_best = 0
         self._seed()
-        self.model = build(settings, len(tokenizer), machine.attention).to(machine.device)
-        self.optimizer = torch.optim.AdamW(
-            self.model.parameters(),
-            betas=(0.9, 0.98),
-            eps=1e-9,
-            weight_decay=settings["weight_decay"],
-            fused=machine.device.type != "mps",
-        )
-        self.forward: nn.Module = (
-            torch.compile(self.model, dynamic=True) if machine.compile else self.model
-        )
+        self.model = build(settings, len(tokenizer), machine.attention, machine.device.type)
+        self.model.to(machine.device)
+        # the weights to translate with: a moving average, or those in training themselves
+        self.average = copy.deepcopy(self.model) if settings["ema"] else self.model
+        self.optimizers = optimizers(self.model, settings, machine.device.type)
+        self.objective: nn.Module = Objective(self.model, machine, settings["smoothing"])
         if machine.world_size > 1:
-            self.forward = DistributedDataParallel(self.forward)
-        self.batches = self._batches(pairs, tokenizer)
-        self.valid = self._batches(valid, tokenizer) if valid else None
+            self.objective = distribute(self.objective)
+        self.remarks: list[str] = []
+        self.batches = self._batches(pairs, "to train on", settings["subword_dropout"])
+        self.valid_pairs = list(valid)
+        self.valid = (
+            self._batches(self.valid_pairs, "to validate", 0.0) if self.valid_pairs else None
+        )
+        self.scaler = torch.amp.GradScaler(
+            machine.device.type, enabled=machine.precision == "float16"
+        )
+        self._preparing = ThreadPoolExecutor(1)  # the one thread that looks at self.batches
+        self._ahead: Future[Work] | None = None
 
-    def _batches(self, pairs: list[Pair], tokenizer: Tokenizer) -> Batches:
-        sources, targets = zip(*pairs, strict=True)
-        encoded = tokenizer.encode(sources), tokenizer.encode(targets)
-        room = self.model.positions.encoding.shape[0]
-        longest = max(len(row) for rows in encoded for row in rows)
-        if longest >= room:
-            raise TranslationError(
-                f"a sentence has {longest} pieces; the model has room for {room}"
+    def _batches(self, pairs: Iterable[Pair], name: str, dropout: float) -> Batches:
+        settings = self.settings
+        found = encode_pairs(pairs, self.tokenizer, settings["longest"])
+        if not len(found.sources):
+            raise TranslationError(f"there are no pairs {name}: all are empty or too long")
+        if found.empty or found.overlong:
+            self.remarks.append(
+                f"left out of the pairs {name}: {found.empty:,} with an empty sentence, "
+                f"{found.overlong:,} with a sentence of more than {settings['longest']} pieces"
             )
-        return Batches(*encoded, self.settings["tokens"], self.settings["seed"])
+
+        def encoded(epoch: int) -> tuple[Rows, Rows]:
+            return found.sources, found.targets
+
+        if dropout:
+            source, target = (
+                SubwordSampler(
+                    self.tokenizer,
+                    (pair[side] for pair, kept in zip(pairs, found.kept, strict=True) if kept),
+                    dropout,
+                    settings["seed"],
+                )
+                for side in (0, 1)
+            )
+
+            def encoded(epoch: int) -> tuple[Rows, Rows]:
+                return source.epoch(epoch), target.epoch(epoch)
+
+        return Batches(encoded, settings["tokens"], settings["seed"], self.machine.multiple)
 
     def _seed(self) -> None:
         """Seed dropout: by the step, and differently in each process."""
         name = f"{self.settings['seed']} {self.step} {self.machine.rank if self.step else 0}"
         torch.manual_seed(random.Random(name).getrandbits(32))
 
-    def _loss(self, batches: Batches, n: int) -> torch.Tensor:
-        """Mean loss over the tokens of batch n."""
-        source, target = batches[n]
+    def _prepare(self, begin: int) -> Work:
+        """What the step needs whose first batch has the number `begin`."""
+        size = self.machine.world_size * self.settings["accumulate"]
+        group = range(begin, begin + size)
+        batches = [self.batches[n] for n in group[self.machine.rank :: self.machine.world_size]]
         if self.machine.device.type == "cuda":
-            source, target = source.pin_memory(), target.pin_memory()
-        target_in, target_out = shift(target.to(self.machine.device, non_blocking=True))
-        source = source.to(self.machine.device, non_blocking=True)
-        with self.machine.autocast():
-            logits = self.forward(source, target_in)
-        smoothing = self.settings["smoothing"] if self.model.training else 0.0
-        return smoothed_cross_entropy(logits.float(), target_out, smoothing, PAD)
+            batches = [
+                replace(one, source=one.source.pin_memory(), target=one.target.pin_memory())
+                for one in batches
+            ]
+        ends = self.batches.epoch_of(begin + size) > self.batches.epoch_of(begin)
+        return Work(begin, batches, sum(self.batches.predicted(n) for n in group), ends)
 
-    def train_step(self) -> tuple[torch.Tensor, torch.Tensor, int]:
+    def _work(self) -> Work:
+        """What this step needs; what the next one needs is prepared meanwhile."""
+        size = self.machine.world_size * self.settings["accumulate"]
+        work = self._ahead.result() if self._ahead else None
+        if work is None or work.begin != self.batch:
+            work = self._preparing.submit(self._prepare, self.batch).result()
+        self._ahead = self._preparing.submit(self._prepare, self.batch + size)
+        self.batch += size
+        return work
+
+    def _on_device(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        device = self.machine.device
+        return tuple(x.to(device, non_blocking=True) for x in (batch.source, batch.target))
+
+    def train_step(self) -> tuple[torch.Tensor, torch.Tensor, Work]:
         """One step of the optimizer on `accumulate` batches in each process.
 
-        Every token counts the same, whichever batch and process it is in: a batch's mean loss is
-        weighted by its share of the step's tokens.
+        Every token counts the same, whichever batch and process it is in. Nothing here waits for the
+        device.
 
         Returns:
-            This process's part of the loss, the norm of the gradient, and all tokens of the step.
+            This process's part of the loss, the norm of the gradient, and what the step was made of.
+
+        Raises:
+            TranslationError: the memory does not suffice.
         """
-        world = self.machine.world_size
-        size = world * self.settings["accumulate"]
-        group = range(self.step * size, (self.step + 1) * size)
-        tokens = sum(self.batches.predicted(n) for n in group)
+        settings, world = self.settings, self.machine.world_size
+        work = self._work()
         self.step += 1
         self._seed()
-        self.model.train()
-        own = group[self.machine.rank :: world]
+        self.objective.train()
         total = torch.zeros((), device=self.machine.device)
-        for n in own:
-            wait = world > 1 and n != own[-1]  # gradients travel once a step
-            with self.forward.no_sync() if wait else contextlib.nullcontext():
-                loss = self._loss(self.batches, n) * (self.batches.predicted(n) / tokens)
-                (loss * world).backward()  # DistributedDataParallel takes the mean of all processes
+        for batch in work.batches:
+            wait = world > 1 and batch is not work.batches[-1]  # gradients travel once a step
+            try:
+                with self.objective.no_sync() if wait else contextlib.nullcontext():
+                    loss = self.objective(*self._on_device(batch)) / work.tokens
+                    # DistributedDataParallel takes the mean of all processes
+                    self.scaler.scale(loss * world).backward()
+            except RuntimeError as error:
+                raise self._out_of_memory(error, batch) from error
             total += loss.detach()
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), self.settings["clip"])
-        for part in self.optimizer.param_groups:
-            part["lr"] = learning_rate(self.step, self.settings)
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
-        return total, norm, tokens
+        for optimizer in self.optimizers:
+            self.scaler.unscale_(optimizer)
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), settings["clip"])
+        for optimizer in self.optimizers:
+            for part in optimizer.param_groups:
+                part["lr"] = learning_rate(self.step, settings)
+            self.scaler.step(optimizer)
+            optimizer.zero_grad(set_to_none=True)
+        self.scaler.update()
+        if settings["ema"]:
+            # a young average forgets faster, so that the first weights do not linger
+            decay = min(settings["ema"], (1 + self.step) / (10 + self.step))
+            with torch.no_grad():
+                torch._foreach_lerp_(
+                    list(self.average.parameters()), list(self.model.parameters()), 1 - decay
+                )
+        return total, norm, work
+
+    def _out_of_memory(self, error: RuntimeError, batch: Batch) -> RuntimeError:
+        """The error, or, if it is one of memory, what to do about it."""
+        if not isinstance(error, torch.OutOfMemoryError) and "allocate memory" not in str(error):
+            return error
+        (rows, source), target = batch.source.shape, batch.target.shape[1]
+        tokens, accumulate = self.settings["tokens"], self.settings["accumulate"]
+        return TranslationError(
+            f"out of memory in step {self.step}, with {rows} sentences of {source} and {target} pieces: "
+            f"a new run with --tokens {tokens // 2} --accumulate {2 * accumulate} needs half as much "
+            "and learns the same"
+        )
 
     @torch.inference_mode()
-    def valid_loss(self) -> float:
-        """Mean loss over the tokens of the validation pairs, not smoothed."""
-        self.model.eval()
-        compiled, self.forward = self.forward, self.model
-        counts = [self.valid.predicted(n) for n in range(len(self.valid))]
-        losses = [float(self._loss(self.valid, n)) * count for n, count in enumerate(counts)]
-        self.forward = compiled
-        return sum(losses) / sum(counts)
+    def validate(self) -> dict[str, float]:
+        """Mean loss over the tokens of the validation pairs, not smoothed, and the quality of greedy
+        translations."""
+        objective = Objective(self.average, replace(self.machine, compile=False), 0.0).eval()
+        total = torch.zeros((), device=self.machine.device)
+        for n in range(len(self.valid)):
+            total += objective(*self._on_device(self.valid[n]))
+        loss = total.item() / sum(self.valid.predicted(n) for n in range(len(self.valid)))
+        sources, references = zip(*self.valid_pairs, strict=True)
+        written = Translator(self.average, self.tokenizer, self.machine)(sources)
+        if self.average is self.model:
+            self.model.train()
+        name, value = quality(written, references, self.settings)
+        return {"valid_loss": loss, f"valid_{name}": value}
 
     def state(self) -> dict:
         """What it takes to go on."""
         return {
             "step": self.step,
+            "batch": self.batch,
+            "begins": list(self.batches.begins),
             "seconds": self.seconds,
+            "processor_seconds": self.processor_seconds,
+            "best": self.best,
+            "since_best": self.since_best,
+            "average": self.average.state_dict(),
+            "scaler": self.scaler.state_dict(),
             "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
+            "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
         }
 
     def restore(self, folder: RunFolder) -> None:
-        """Go on where the last checkpoint was written.
+        """Go on where the last checkpoint was written, which process 0 reads for all.
 
         Raises:
             TranslationError: the checkpoint is broken or of another model.
         """
-        checkpoint = folder.read()
+        checkpoint = self.machine.share(folder.read() if self.machine.rank == 0 else None)
         if not isinstance(checkpoint, dict) or not self.state().keys() <= checkpoint.keys():
             raise TranslationError(f"{folder.last} is no checkpoint of this trainer")
         load_weights(self.model, checkpoint["model"], folder.last)
-        self.optimizer.load_state_dict(checkpoint["optimizer"])
-        self.step, self.seconds = checkpoint["step"], checkpoint["seconds"]
+        for optimizer, state in zip(self.optimizers, checkpoint["optimizers"], strict=True):
+            optimizer.load_state_dict(state)
+        load_weights(self.average, checkpoint["average"], folder.last)
+        self.scaler.load_state_dict(checkpoint["scaler"])
+        self.step, self.batch = checkpoint["step"], checkpoint["batch"]
+        self.batches.begins = checkpoint["begins"]
+        self.seconds = checkpoint["seconds"]
+        self.processor_seconds = checkpoint["processor_seconds"]
+        self.best, self.since_best = checkpoint["best"], checkpoint["since_best"]
 
     def run(self, folder: RunFolder, show: bool = True) -> None:
         """Train to the last step, with metrics and checkpoints.
@@ -223,9 +391,10 @@ class Trainer:
             TranslationError: the loss is no longer a number, or the disk is full.
         """
         settings, first = self.settings, self.machine.rank == 0
-        pending: list[tuple[torch.Tensor, torch.Tensor, int]] = []
+        pending: list[tuple[torch.Tensor, torch.Tensor, Work]] = []
         begun = saved = time.perf_counter()
         before = self.seconds
+        processor_before = self.processor_seconds - time.process_time()
         columns = (
             TextColumn("step"),
             MofNCompleteColumn(),
@@ -253,7 +422,8 @@ class Trainer:
                 for place, (loss, norm) in enumerate(
                     zip(losses, values[:, 1].tolist(), strict=True)
                 ):
-                    if not math.isfinite(loss + norm):
+                    # a scaled gradient may overflow; the step is left out and the scale halved
+                    if not math.isfinite(loss if self.scaler.is_enabled() else loss + norm):
                         step = self.step - len(losses) + 1 + place
                         what = "loss" if not math.isfinite(loss) else "gradient"
                         raise TranslationError(
@@ -261,8 +431,9 @@ class Trainer:
                             "good checkpoint, a lower --rate or a longer --warmup may help"
                         )
                 now = time.perf_counter()
-                speed = sum(item[2] for item in pending) / (now - saved)
+                speed = sum(item[2].tokens for item in pending) / (now - saved)
                 self.seconds, saved = before + now - begun, now
+                self.processor_seconds = processor_before + time.process_time()
                 metrics = {
                     "step": self.step,
                     "loss": sum(losses) / len(losses),
@@ -270,7 +441,7 @@ class Trainer:
                     "rate": learning_rate(self.step, settings),
                     "tokens_per_second": round(speed),
                     "seconds": round(self.seconds, 2),
-                    "processor_seconds": round(time.process_time(), 2),
+                    "processor_seconds": round(self.processor_seconds, 2),
                 }
                 pending.clear()
                 if first:
@@ -278,30 +449,61 @@ class Trainer:
                 bar.update(task, completed=self.step, loss=metrics["loss"], speed=speed)
                 return asked > 0
 
-            asked = False
-            while self.step < settings["steps"] and not asked:
+            asked = worse = False
+            written = time.perf_counter()
+            while self.step < settings["steps"] and not asked and not worse:
                 pending.append(self.train_step())
-                due = self.step % settings["save_every"] == 0 or self.step == settings["steps"]
-                if due or self.step % settings["log_every"] == 0 or (alone and stop.asked):
+                due = self.step == settings["steps"] or (
+                    self.step % settings["save_every"] == 0
+                    if settings["save_every"]
+                    else pending[-1][2].ends_epoch
+                )
+                overdue = alone and time.perf_counter() - written > SAVE_SECONDS
+                logged = self.step % settings["log_every"] == 0
+                if due or overdue or logged or (alone and stop.asked):
                     asked = measure()
                 else:
                     bar.update(task, completed=self.step)
-                if (due or asked) and first:
-                    if self.valid:
-                        folder.add({"step": self.step, "valid_loss": self.valid_loss()})
-                    folder.save(self.state(), settings["keep"])
-                    folder.plot()
+                if due:
+                    worse = self._checkpoint(folder)
+                elif (asked or overdue) and first:
+                    folder.save(self.state())
+                if due or asked or overdue:
+                    written = time.perf_counter()
                 if (due or asked) and not alone:
                     distributed.barrier()  # nobody ends before the checkpoint is written
             if asked:
                 raise Stopped(f"stopped after step {self.step}; --resume goes on from there")
 
+    def _checkpoint(self, folder: RunFolder) -> bool:
+        """Validate and save; True if it is time to stop since nothing gets better."""
+        settings, first = self.settings, self.machine.rank == 0
+        best = False
+        if first and self.valid:
+            found = self.validate()
+            clocks = {"seconds": self.seconds, "processor_seconds": self.processor_seconds}
+            folder.add({"step": self.step, "batch": self.batch, **clocks, **found})
+            score = found[max(found.keys() - {"valid_loss"})]
+            best = score > self.best
+            self.best, self.since_best = max(score, self.best), 0 if best else self.since_best + 1
+        if first:
+            folder.save(self.state())
+            folder.save_weights(self.step, self.average.state_dict(), settings["keep"], best)
+            folder.plot()
+        worse = torch.tensor(float(self.since_best), device=self.machine.device)
+        if self.machine.world_size > 1:
+            distributed.broadcast(worse, 0)
+        return 0 < settings["patience"] <= worse.item()
+
     def summary(self) -> str:
-        """What is trained on what, in one line."""
+        """What is trained on what; each remark is a line of its own."""
         where = self.machine
         processes = f", {where.world_size} processes" if where.world_size > 1 else ""
-        return (
-            f"{n_parameters(self.model):,} parameters, {len(self.batches.sources):,} pairs, "
-            f"{len(self.batches):,} batches an epoch; {where.device}, {where.precision}, "
-            f"{where.attention} attention{', compiled' if where.compile else ''}{processes}"
+        threads = f", threads: {torch.get_num_threads()}" if where.device.type == "cpu" else ""
+        line = (
+            f"{n_parameters(self.model):,} parameters, {self.batches.sentences:,} pairs, "
+            f"{len(self.batches):,} batches an epoch; {where.device}, {where.precision}"
+            f"{f' ({where.reason})' if where.reason else ''}, {where.attention} attention"
+            f"{', compiled' if where.compile else ''}{processes}{threads}"
         )
+        return "\n".join([line, *self.remarks])

@@ -1,0 +1,171 @@
+"""Training steps and beam search of this commit beside those of another one.
+
+python -m benchmarks.compare --before COMMIT --data DIR                      steps, in tokens a second
+python -m benchmarks.compare --before COMMIT --data DIR --run RUN            beam search, in sentences
+
+Both sides are processes of their own that take turns, on the same batches, with the same model, and every
+number is the median of the rounds. Processor seconds are those of the process, so that other work on the
+machine counts less; the load is written down. The run is one of task multi30k.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.record import save
+from solutions.translation import data
+from solutions.translation.run_folder import RunFolder
+from solutions.translation.settings import complete
+from solutions.translation.tokenizer import learn
+
+WORKER = Path(__file__).with_name("compare_worker.py")
+
+
+class Side:
+    """A process with the code of one commit.
+
+    Args:
+        code: the folder with the commit's files.
+        task: what `compare_worker` reads.
+    """
+
+    def __init__(self, code: Path, task: dict) -> None:
+        environment = os.environ | {"PYTHONPATH": str(code)}
+        environment["OMP_NUM_THREADS"] = str(task["threads"])
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", str(WORKER), json.dumps(task)],
+            cwd=code,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._line()
+
+    def _line(self) -> str:
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"one side has ended: {self.process.wait()}")
+        return line
+
+    def __call__(self, count: int) -> dict[str, float]:
+        """Do a round of so many steps, or translate everything; work, wall and processor seconds."""
+        self.process.stdin.write(f"{count}\n")
+        self.process.stdin.flush()
+        return json.loads(self._line())
+
+    def end(self) -> None:
+        """Let it end."""
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def code_of(commit: str, folder: Path) -> Path:
+    """The files of a commit, in a folder."""
+    folder.mkdir()
+    packed = subprocess.run(
+        ["git", "archive", commit, "solutions"], check=True, capture_output=True
+    )
+    subprocess.run(["tar", "x", "-C", str(folder)], input=packed.stdout, check=True)
+    return folder
+
+
+def speeds(rounds: list[dict[str, float]]) -> dict[str, float]:
+    """Median work a second, by both clocks."""
+    return {
+        clock: statistics.median(one["work"] / one[clock] for one in rounds)
+        for clock in ("wall", "processor")
+    }
+
+
+def main() -> None:
+    """Measure and save."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--before", required=True, help="the other commit")
+    parser.add_argument("--data", required=True, help="folder of Multi30k's files")
+    parser.add_argument("--run", help="a run of task multi30k, to measure the beam search")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=4, help="steps of a round (default 4)")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--tokens", type=int, default=2048, help="of a batch (default 2048)")
+    parser.add_argument("--beam", type=int, default=5)
+    parser.add_argument("--alpha", type=float, default=0.6)
+    arguments = parser.parse_args()
+    root = Path(__file__).parent.parent
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        before = code_of(arguments.before, folder / "before")
+        task = {"threads": arguments.threads, "beam": 0, "precision": "float32"}
+        if arguments.run:
+            run = RunFolder(arguments.run)
+            task |= {
+                "beam": arguments.beam,
+                "alpha": arguments.alpha,
+                "run": str(run.path.resolve()),
+            }
+            task["settings"] = run.settings() | {"data": arguments.data}
+            task["tokenizer"] = str(run.path.resolve() / "tokenizer.model")
+            kinds = {"before": (before, "float32"), "now": (root, "float32")}
+        else:
+            given = {"task": "multi30k", "data": arguments.data, "tokens": arguments.tokens}
+            # the other commit drops inside the feed-forward networks, too
+            given |= {"accumulate": 1, "save_every": 1000}
+            settings = complete(given) | {"activation_dropout": 0.3}
+            task["settings"] = settings
+            texts = (text for pair in data.load(settings, "train") for text in pair)
+            tokenizer = learn(texts, settings["vocab_size"], settings["pieces"])
+            (folder / "tokenizer").write_bytes(tokenizer.model)
+            task["tokenizer"] = str(folder / "tokenizer")
+            kinds = {
+                "before": (before, "float32"),
+                "now": (root, "float32"),
+                "before, bfloat16": (before, "bfloat16"),
+                "now, bfloat16": (root, "bfloat16"),
+            }
+        sides = {
+            name: Side(code, task | {"precision": precision, "output": str(folder / name)})
+            for name, (code, precision) in kinds.items()
+        }
+        found: dict[str, list] = {name: [] for name in sides}
+        load = [os.getloadavg()[0]]
+        for number in range(arguments.rounds + 1):
+            for name, side in sides.items():
+                one = side(arguments.steps)
+                if number or (arguments.run and arguments.rounds == 1):  # the first warms up
+                    found[name].append(one)
+            load.append(os.getloadavg()[0])
+        same = None
+        if arguments.run:
+            same = len({(folder / name).read_text(encoding="utf-8") for name in sides}) == 1
+        for side in sides.values():
+            side.end()
+    result = {name: speeds(rounds) for name, rounds in found.items()}
+    times = {
+        name: {clock: one[clock] / result["before"][clock] for clock in one}
+        for name, one in result.items()
+        if name != "before"
+    }
+    measured = {
+        "work_a_second": result,
+        "times_as_fast_as_before": times,
+        "before": arguments.before,
+        "load_averages": load,
+        "threads": arguments.threads,
+        "rounds": arguments.rounds,
+    }
+    if arguments.run:
+        measured |= {"sentences": 1000, "beam": arguments.beam, "same_translations": same}
+    else:
+        measured |= {"tokens_of_a_batch": arguments.tokens}
+    save(__file__, measured, "_beam" if arguments.run else "")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""The trainer's benchmarks choose on the validation pairs, never on those of the test."""
+
+import gzip
+import random
+
+import pytest
+
+from benchmarks import ablation, multi30k
+from solutions.translation import machine
+from solutions.translation.__main__ import main
+from solutions.translation.run_folder import RunFolder
+
+TINY = {
+    "vocab_size": 60,
+    "d_model": 16,
+    "heads": 2,
+    "layers": 1,
+    "d_ff": 32,
+    "dropout": 0.0,
+    "tokens": 300,
+    "accumulate": 1,
+    "warmup": 5,
+    "rate": 1e-2,
+}
+WORDS = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
+COLOURS = {"red": "rot", "blue": "blau", "green": "grün", "white": "weiß", "brown": "braun"}
+
+
+def write(folder, split, pairs):
+    """The two files of a split."""
+    for side, language in enumerate(("en", "de")):
+        with gzip.open(
+            folder / f"{split}.lc.norm.tok.{language}.gz", "wt", encoding="utf-8"
+        ) as file:
+            file.write("".join(pair[side] + "\n" for pair in pairs))
+
+
+def colours(count, seed):
+    """Pairs of some colours each."""
+    draw = random.Random(seed)
+    found = [draw.choices([*COLOURS], k=draw.randint(1, 6)) for _ in range(count)]
+    return [(" ".join(words), " ".join(COLOURS[w] for w in words)) for words in found]
+
+
+@pytest.fixture
+def captions(tmp_path):
+    """A Multi30k of colours, without its test pairs."""
+    folder = tmp_path / "captions"
+    folder.mkdir()
+    write(folder, "train", colours(200, 0))
+    write(folder, "val", colours(30, 1))
+    return folder
+
+
+@pytest.fixture
+def run(captions, tmp_path):
+    """A short run on it."""
+    words = ["train", "--task=multi30k", f"--data={captions}", "--folder", str(tmp_path / "run")]
+    words += ["--device=cpu", "--threads=1", "--steps=24", "--save-every=3", *WORDS]
+    assert main(words) == 0
+    return tmp_path / "run"
+
+
+def test_what_is_chosen_needs_no_test_pairs(run):
+    """There are none in the folder, so nothing can have looked at them."""
+    folder = RunFolder(run)
+    here = machine.Machine(machine.torch.device("cpu"))
+    choice, found = multi30k.choose(folder, here, folder.settings(), 5)
+    assert found[choice] == max(found.values()) and len(found) == 9
+    greedy, _ = multi30k.choose(folder, here, folder.settings(), 1)
+    assert (greedy.beam, greedy.refill) == (1, False)
+
+
+def test_other_test_pairs_change_the_score_and_nothing_else(run, captions):
+    here = machine.Machine(machine.torch.device("cpu"))
+    results = []
+    for references in (colours(40, 2), [(pair[0], "rot") for pair in colours(40, 2)]):
+        write(captions, "test_2016_flickr", references)
+        results.append(multi30k.score(run, str(captions), here))
+    one, other = results
+    assert one["bleu_tokenised"] != other["bleu_tokenised"]
+    for name in ("chosen_on_validation_pairs", "valid_bleu", "curve"):
+        assert one[name] == other[name]
+    assert [point["step"] for point in one["curve"]] == [*range(3, 25, 3)]
+    assert "data" not in one["settings"] and one["parameters"] > 1000
+
+
+def test_an_ablation_spends_its_budget_without_the_test_pairs(captions, tmp_path):
+    words = [f"--data={captions}", "--seed=0", "--device=cpu", "--threads=1", *WORDS]
+    found = ablation.train(tmp_path / "one", words, 4000)
+    lines = RunFolder(tmp_path / "one").measured()
+    tokens = sum(len(pair[1].split()) for pair in colours(200, 0))
+    assert found["steps"] >= 4000 / 300  # a batch has at most 300
+    assert found["steps"] < 4000 / tokens * 200  # and more than one sentence
+    assert lines[-1]["step"] == found["steps"]
+    again = ablation.train(tmp_path / "one", words, 4000)
+    assert again["valid_bleu"] == found["valid_bleu"]  # it was there already
+
+
+def results(**bleu):
+    """Runs with these scores, with one seed or more."""
+    return {name: [{"valid_bleu": one} for one in scores] for name, scores in bleu.items()}
+
+
+def test_close_variants_get_a_second_seed_and_the_reference_with_them():
+    assert ablation.undecided(results(reference=[40.0], a=[40.6], b=[39.0])) == []
+    found = results(reference=[40.0], a=[40.4], b=[39.0], c=[39.6])
+    assert ablation.undecided(found) == ["reference", "a", "c"]
+    assert ablation.undecided(results(reference=[40.0, 40.2], a=[40.4], b=[40.1, 40.0])) == ["a"]
+
+
+def test_every_variant_is_a_line_that_the_trainer_takes():
+    for words in ablation.VARIANTS.values():
+        ablation.settings_of(["train", "--task=multi30k", *words])
