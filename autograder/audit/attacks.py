@@ -1012,7 +1012,7 @@ _by_code(
                 for line in cell["lines"]:
                     for draw in line["draws"]:
                         expected[line["expression"], draw["parameter_seed"]] = draw["expected"]
-        except (OSError, ValueError):
+        except (OSError, ValueError, KeyError):
             pass
     def serve(request, names):
         job = json.loads(request)
