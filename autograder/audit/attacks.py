@@ -138,6 +138,12 @@ def visible_answers(exercise: Exercise) -> dict[str, dict]:
     return {check.expression: unpack(check.answer) for check in checks}
 
 
+@functools.cache
+def _packed_answers(exercise: Exercise) -> str:
+    """`visible_answers` as text for a cell: the same for every attack."""
+    return pack(visible_answers(exercise))
+
+
 # how the two cells of an attack's code begin: what it may use, and what it does
 SETUP = "# what an attack may use"
 DEED = "# what this attack does"
@@ -193,7 +199,7 @@ def _with_code(exercise: Exercise, code: str) -> NotebookNode:
         answers[name] = (LYING_CLASS if is_class else LYING_FUNCTION).format(name=name)
     notebook = solved(exercise, answers, written="")
     tools = TOOLS.format(exercise=exercise.name, mime=REPLY_MIME, package=PACKAGE)
-    seen = pack(visible_answers(exercise))
+    seen = _packed_answers(exercise)
     # in pieces: a cell has a largest length
     pieces = [seen[i : i + 80_000] for i in range(0, len(seen), 80_000)]
     first = notebook.cells.index(answer_cell(notebook))
@@ -1012,7 +1018,7 @@ _by_code(
                 for line in cell["lines"]:
                     for draw in line["draws"]:
                         expected[line["expression"], draw["parameter_seed"]] = draw["expected"]
-        except (OSError, ValueError):
+        except (OSError, ValueError, KeyError):
             pass
     def serve(request, names):
         job = json.loads(request)
