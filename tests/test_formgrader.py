@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+import shutil
 import subprocess
 import sys
 import time
@@ -10,26 +11,35 @@ import time
 import nbformat
 import pytest
 
-from autograder.audit.sample_class import SAMPLE_PREFIX, sample_submissions
-from autograder.grade.examine import results_of
-from tests.test_course import EXERCISE, repository, run
+from autograder.audit.sample_class import sample_submissions
+from autograder.course import SAMPLE_PREFIX, Course
+from autograder.grade.grade_class import WorkerOptions, grade_class
+from autograder.grade.gradebook import stored_result
+from autograder.grade.words import Words
+from tests.conftest import COURSE
 
-pytestmark = pytest.mark.xdist_group("formgrader")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("formgrader")]
+EXERCISE = COURSE.exercise("ch2_scaled_dot_product")
+COPIED = ("autograder", "solutions", "exercises", "book")
 STUDENTS = ("ada", "dia")
 
 
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
-    """A copy of the repository with two graded submissions in it, one right and one wrong."""
-    root = repository(tmp_path_factory.mktemp("formgrader"))
-    made = sample_submissions(EXERCISE)
+    """A copy of the course with two graded submissions in it, one right and one wrong."""
+    root = tmp_path_factory.mktemp("formgrader")
+    ignored = shutil.ignore_patterns("__pycache__", "_vendor")
+    for name in COPIED:
+        shutil.copytree(COURSE.root / name, root / name, ignore=ignored)
+    shutil.copy(COURSE.root / "nbgrader_config.py", root)
+    course = Course(root)
+    made = sample_submissions(course.exercise(EXERCISE.name))
     for student in STUDENTS:
-        folder = root / "course" / "submitted" / f"{SAMPLE_PREFIX}{student}" / EXERCISE
+        folder = course.submitted / f"{SAMPLE_PREFIX}{student}" / EXERCISE.name
         folder.mkdir(parents=True)
         nbformat.write(made[student], folder / f"{EXERCISE}.ipynb")
-    done = run(root, "autograder", "grade", "--exercise", EXERCISE)
-    assert done.returncode == 0, done.stderr
-    return root
+    grade_class(course, [course.exercise(EXERCISE.name)], options=WorkerOptions(workers=1))
+    return course
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +58,7 @@ def formgrader(graded, tmp_path_factory):
     ]
     with (settings / "log").open("w") as log:
         server = subprocess.Popen(
-            [*command, *options], cwd=graded, env=environment, stdout=log, stderr=log
+            [*command, *options], cwd=graded.root, env=environment, stdout=log, stderr=log
         )
     try:
         while not (told := list(settings.glob("RUNTIME_DIR/jpserver-*.json"))):
@@ -61,17 +71,18 @@ def formgrader(graded, tmp_path_factory):
         server.wait()
 
 
-def verdicts(root, student):
-    """What the grader wrote, as a page shows it: grade cell -> lines of text."""
-    folder = root / "course" / "autograded" / f"{SAMPLE_PREFIX}{student}" / EXERCISE
+def verdicts(course, student):
+    """What the grader found, as a page shows it: grade cell -> points and lines of text."""
+    exercise = course.exercise(EXERCISE.name)
+    words = Words.of(exercise)
     found = {}
-    for cell in nbformat.read(folder / f"{EXERCISE}.ipynb", as_version=4).cells:
-        for line in results_of(cell):
-            mark = "✓" if line["verdict"] == "passed" else "✗"
-            told = f"{mark} {line['earned']:g}/{line['points']:g} {line['expression']}"
-            of_cell = found.setdefault(cell.metadata.nbgrader.grade_id, [0, []])
-            of_cell[0] += line["earned"]
-            of_cell[1] += [told, *filter(None, line["message"].split("\n"))]
+    for cell in stored_result(course, student, EXERCISE.name).cells:
+        lines = []
+        for line in cell.lines:
+            mark = "✓" if line.passed else "✗"
+            lines.append(f"{mark} {line.earned:g}/{line.points:g} {line.expression}")
+            lines += filter(None, words.line(line).split("\n"))
+        found[cell.grade_id] = cell.earned, lines
     return found
 
 
@@ -85,8 +96,8 @@ def test_a_graded_submission_is_found_and_its_verdicts_read(graded, formgrader, 
     # the way of whoever grades by hand: exercise, notebook, submission, then the next one
     page.goto(f"{address}/formgrader/gradebook?token={token}")
     for name, leads_to in (
-        (EXERCISE, f"**/gradebook/{EXERCISE}"),
-        (EXERCISE, f"**/gradebook/{EXERCISE}/{EXERCISE}"),
+        (EXERCISE.name, f"**/gradebook/{EXERCISE}"),
+        (EXERCISE.name, f"**/gradebook/{EXERCISE}/{EXERCISE}"),
         ("Submission #1", "**/submissions/*/"),
     ):
         page.locator("#main-table").get_by_role("link", name=name).click()
@@ -95,7 +106,7 @@ def test_a_graded_submission_is_found_and_its_verdicts_read(graded, formgrader, 
         page.wait_for_load_state("networkidle")
         student = page.locator(".breadcrumb .name-shown").first.text_content().strip()
         shown = [line.strip() for line in page.inner_text("#notebook").split("\n")]
-        wanted = verdicts(graded, student.removeprefix(SAMPLE_PREFIX))
+        wanted = verdicts(graded, student)
         assert len(wanted) > 5
         for cell, (earned, lines) in wanted.items():
             start = shown.index(lines[0])
