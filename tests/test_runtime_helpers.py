@@ -46,6 +46,13 @@ def test_fill_sets_by_name_whatever_the_order_of_creation():
     assert judge(expected, seed).aspect == "entries"
 
 
+def test_parameters_of_one_shape_differ_by_their_names():
+    """So that one put in the other's place shows."""
+    module = fill(Notes(3), nn.ModuleDict({"a": nn.Linear(2, 2), "b": nn.Linear(2, 2)}))
+    assert (module["a"].weight != module["b"].weight).all()
+    assert (module["a"].bias != module["b"].bias).all()
+
+
 def test_filled_modules_share_no_memory():
     one, other = (fill(Notes(3), nn.Linear(2, 3)) for _ in range(2))
     with torch.no_grad():
