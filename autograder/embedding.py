@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
+import importlib.resources
 
-from autograder.course import PACKAGE_ROOT
 from autograder.runtime import MODULES
 from autograder.runtime.plain_data import pack
 
@@ -29,8 +29,9 @@ LOADER = f'''def load_checks(packed):
 
 def sources() -> dict[str, str]:
     """The runtime's modules in the order in which they are loaded: name -> text."""
-    folder = PACKAGE_ROOT / "autograder" / "runtime"
-    return {name: (folder / f"{name}.py").read_text(encoding="utf-8") for name in MODULES}
+    # the package may be in a zip file: so it travels to the workers of a Dask cluster
+    folder = importlib.resources.files("autograder.runtime")
+    return {name: folder.joinpath(f"{name}.py").read_text(encoding="utf-8") for name in MODULES}
 
 
 @functools.cache
