@@ -217,7 +217,7 @@ def test_files_in_shared_memory_count_as_memory():
     import numpy as np
     own = open("/proc/self/status").read().split("RssAnon:")[1].split()[0]
     # after the fork both have what this process has now
-    each = 925_000_000 - 1024 * int(own)
+    each = 425_000_000 - 1024 * int(own)
     end, filled = os.pipe()
     child = os.fork()
     piece = np.ones(each, dtype=np.uint8)
@@ -227,7 +227,7 @@ def test_files_in_shared_memory_count_as_memory():
     os.read(end, 1)
     """
     write = "open('/dev/shm/much', 'wb').write(bytes(95_000_000)); time.sleep(1); print('alive')"
-    with StudentKernel(SANDBOXED) as kernel:
+    with StudentKernel(limited(memory_mb=1000)) as kernel:
         assert kernel.run(textwrap.dedent(code), 20).status == "ok"
         assert told(write, kernel) == "alive\n"
         reply = kernel.run(write.replace("much", "more"), 20)

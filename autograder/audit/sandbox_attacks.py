@@ -94,7 +94,7 @@ SANDBOX_ATTACKS: dict[str, str] = {
         lines = open("/proc/net/unix").read().split("\\n")[1:]
         for line in lines:
             path = line.split()[-1] if len(line.split()) > 7 else ""
-            if path and "/kernel/" not in path:
+            if path and "/connection/" not in path:
                 print("GOT", path)
     """,
     "a daemon that outlives the kernel": """
@@ -268,12 +268,12 @@ SANDBOX_ATTACKS: dict[str, str] = {
     """,
     "files among the grader's sockets": """
         try:
-            open("../kernel/mine", "w").write("x" * 1000)
+            open("../connection/mine", "w").write("x" * 1000)
             print("GOT a file")
         except OSError:
             pass
         try:
-            os.unlink("../kernel/connection.json")
+            os.unlink("../connection/connection.json")
             print("GOT rid of a file")
         except OSError:
             pass
