@@ -12,6 +12,7 @@ import nbformat
 import pytest
 
 from autograder.audit.sample_class import sample_submissions
+from autograder.build.generate import write_missing_sources
 from autograder.course import SAMPLE_PREFIX, Course
 from autograder.grade.grade_class import WorkerOptions, grade_class
 from autograder.grade.gradebook import stored_result
@@ -38,6 +39,8 @@ def graded(tmp_path_factory):
         folder = course.submitted / f"{SAMPLE_PREFIX}{student}" / EXERCISE.name
         folder.mkdir(parents=True)
         nbformat.write(made[student], folder / f"{EXERCISE}.ipynb")
+    # formgrader lists the assignments that have a source
+    write_missing_sources(course, [course.exercise(EXERCISE.name)])
     grade_class(course, [course.exercise(EXERCISE.name)], options=WorkerOptions(workers=1))
     return course
 
