@@ -82,7 +82,9 @@ def explained(url: str) -> Iterator[None]:
     except (sqlalchemy.exc.SQLAlchemyError, InvalidEntry) as error:
         reason = str(getattr(error, "orig", None) or error).strip().split("\n")[0]
         try:
-            shown = sqlalchemy.engine.make_url(url).render_as_string()
+            found = sqlalchemy.engine.make_url(url)
+            found.get_dialect()
+            shown = found.render_as_string()
         except sqlalchemy.exc.ArgumentError:
             raise GradebookError(
                 f"{url!r} is not the address of a database. Write it like "

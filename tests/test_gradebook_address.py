@@ -94,7 +94,7 @@ def test_the_option_wins_over_the_configuration(elsewhere, tmp_path):
     assert done.status == 0, done.stderr
     with Gradebook(address) as gradebook:
         (submission,) = gradebook.assignment_submissions(EXERCISE)
-    assert submission.student.id == "s9" and submission.score > 0
+        assert submission.student.id == "s9" and submission.score > 0
     assert set(students(elsewhere / "theirs.csv")) == {"s1", "s2"}
 
 
