@@ -5,7 +5,7 @@ python -m benchmarks.compare --before COMMIT --data DIR --run RUN            bea
 
 Both sides are processes of their own that take turns, on the same batches, with the same model, and every
 number is the median of the rounds. Processor seconds are those of the process, so that other work on the
-machine counts less; the load is written down. The run is one of task multi30k.
+machine counts less; the load is written down. A beam search translates a thousand sentences.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--before", required=True, help="the other commit")
     parser.add_argument("--data", required=True, help="folder of Multi30k's files")
-    parser.add_argument("--run", help="a run of task multi30k, to measure the beam search")
+    parser.add_argument("--run", help="a run, to measure the beam search with")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=4, help="steps of a round (default 4)")
     parser.add_argument("--threads", type=int, default=2)
@@ -111,6 +111,8 @@ def main() -> None:
                 "run": str(run.path.resolve()),
             }
             task["settings"] = run.settings() | {"data": arguments.data}
+            # numbers have no validation pairs, and nothing is chosen here
+            task["split"] = "test" if task["settings"]["task"] == "numbers" else "valid"
             task["tokenizer"] = str(run.path.resolve() / "tokenizer.model")
             kinds = {"before": (before, "float32"), "now": (root, "float32")}
         else:
@@ -161,7 +163,11 @@ def main() -> None:
         "rounds": arguments.rounds,
     }
     if arguments.run:
-        measured |= {"sentences": 1000, "beam": arguments.beam, "same_translations": same}
+        measured |= {
+            "task": task["settings"]["task"],
+            "beam": arguments.beam,
+            "same_translations": same,
+        }
     else:
         measured |= {"tokens_of_a_batch": arguments.tokens}
     save(__file__, measured, "_beam" if arguments.run else "")

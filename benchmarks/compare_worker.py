@@ -38,7 +38,8 @@ def main() -> None:
         weights, _ = RunFolder(task["run"]).trained_weights()
         model.load_state_dict(model.state_dict() | weights)
         translator = Translator(model, tokenizer, here)
-        texts = [source for source, _ in data.load(task["settings"], "valid")][:1000]
+        pairs = data.load(task["settings"], task["split"])
+        texts = [source for source, _ in pairs][:1000]
     else:
         run = trainer.Trainer(settings, here, tokenizer, list(data.load(settings, "train")), [])
     print("ready", flush=True)

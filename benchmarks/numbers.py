@@ -9,6 +9,7 @@ the last step; held-out numbers are looked at once, afterwards. Two cores are us
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import tempfile
 import time
@@ -59,6 +60,8 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2, help="cores to use (default 2)")
     arguments, more = parser.parse_known_args()  # the rest goes to the trainer
     torch.set_num_threads(arguments.threads)
+    more += ["--threads", str(arguments.threads)]
+    load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:
         runs = [measure(seed, Path(folder) / str(seed), more) for seed in arguments.seeds]
     found = [run["exact_match"] for run in runs]
@@ -68,6 +71,7 @@ def main() -> None:
             "mean_exact_match": statistics.mean(found),
             "worst_exact_match": min(found),
             "threads": arguments.threads,
+            "load_averages": [load, os.getloadavg()[0]],
             "runs": runs,
         },
     )

@@ -84,9 +84,13 @@ def test_the_counter_of_waits_counts():
     assert waits.found == ["_local_scalar_dense", "index_put_", "_to_copy"]
 
 
-@pytest.mark.parametrize("precision", ["float32", "bfloat16", "float16"])
-def test_a_step_never_waits_for_the_device(tokenizer, pairs, precision):
-    settings = complete(SMALL | {"accumulate": 2, "ema": 0.9, "attention_dropout": 0.1})
+@pytest.mark.parametrize(
+    ("precision", "optimizer"),
+    [("float32", "adam"), ("bfloat16", "adam"), ("float16", "adam"), ("bfloat16", "muon")],
+)
+def test_a_step_never_waits_for_the_device(tokenizer, pairs, precision, optimizer):
+    given = {"accumulate": 2, "ema": 0.9, "attention_dropout": 0.1, "optimizer": optimizer}
+    settings = complete(SMALL | given)
     run = trainer.Trainer(settings, replace(CPU, precision=precision), tokenizer, pairs, [])
     run.train_step()
     with Waits() as waits:

@@ -535,3 +535,20 @@ def test_muon_takes_the_matrices_of_the_layers_and_adam_the_rest(tokenizer, pair
     for _ in range(8):
         last = float(run.train_step()[0])
     assert last < first
+
+
+def test_a_run_interrupted_before_its_first_checkpoint_translates(tmp_path, capsys):
+    interrupted = trainer.Trainer.train_step
+
+    def stop_at_two(self):
+        if self.step == 1:
+            signal.raise_signal(signal.SIGTERM)
+        return interrupted(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trainer.Trainer, "train_step", stop_at_two)
+        assert main(command(tmp_path, steps=60, save_every=50, ema=0.9)) == 130
+    folder = RunFolder(tmp_path)
+    assert not folder.weights()
+    assert same(folder.trained_weights()[0], folder.read()["average"])
+    assert main(["translate", "--folder", str(tmp_path), "--device=cpu", "one"]) == 0

@@ -13,7 +13,7 @@ from torch import distributed
 
 from solutions.translation import TranslationError
 
-PATIENCE = datetime.timedelta(hours=2)  # others wait so long while one process works by itself
+TIMEOUT = datetime.timedelta(hours=2)  # others wait so long while one process works by itself
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Machine:
         """Join the other processes, if there are any; each waits here for all."""
         if self.world_size > 1 and not distributed.is_initialized():
             backend = "nccl" if self.device.type == "cuda" else "gloo"
-            distributed.init_process_group(backend, timeout=PATIENCE)
+            distributed.init_process_group(backend, timeout=TIMEOUT)
 
     def share(self, value: Any) -> Any:
         """The value that process 0 has; so the others need none of its files."""

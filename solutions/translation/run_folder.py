@@ -216,6 +216,8 @@ class RunFolder:
         if best:
             return self.read(self.best), self.best
         files = self.weights()[-average:]
+        if not files:  # it was interrupted before its first checkpoint was due
+            return self.read()["average"], self.last
         if len(files) < average:
             raise TranslationError(
                 f"{self.path} has weights of {len(files)} checkpoints, not of {average}"

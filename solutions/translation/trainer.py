@@ -338,8 +338,6 @@ class Trainer:
         loss = total.item() / sum(self.valid.predicted(n) for n in range(len(self.valid)))
         sources, references = zip(*self.valid_pairs, strict=True)
         written = Translator(self.average, self.tokenizer, self.machine)(sources)
-        if self.average is self.model:
-            self.model.train()
         name, value = quality(written, references, self.settings)
         return {"valid_loss": loss, f"valid_{name}": value}
 
