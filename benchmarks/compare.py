@@ -99,6 +99,7 @@ def main() -> None:
     parser.add_argument("--alpha", type=float, default=0.6)
     arguments = parser.parse_args()
     root = Path(__file__).parent.parent
+    place = str(Path(arguments.data).resolve())
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         before = code_of(arguments.before, folder / "before")
@@ -110,13 +111,13 @@ def main() -> None:
                 "alpha": arguments.alpha,
                 "run": str(run.path.resolve()),
             }
-            task["settings"] = run.settings() | {"data": arguments.data}
+            task["settings"] = run.settings() | {"data": place}
             # numbers have no validation pairs, and nothing is chosen here
             task["split"] = "test" if task["settings"]["task"] == "numbers" else "valid"
             task["tokenizer"] = str(run.path.resolve() / "tokenizer.model")
             kinds = {"before": (before, "float32"), "now": (root, "float32")}
         else:
-            given = {"task": "multi30k", "data": arguments.data, "tokens": arguments.tokens}
+            given = {"task": "multi30k", "data": place, "tokens": arguments.tokens}
             # the other commit drops inside the feed-forward networks, too
             given |= {"accumulate": 1, "save_every": 1000}
             settings = complete(given) | {"activation_dropout": 0.3}
