@@ -133,7 +133,7 @@ def main() -> None:
                 "now, bfloat16": (root, "bfloat16"),
             }
         sides = {
-            name: Side(code, task | {"precision": precision, "output": str(folder / name)})
+            name: Side(code, task | {"precision": precision, "output": str(folder / f"{name}.txt")})
             for name, (code, precision) in kinds.items()
         }
         found: dict[str, list] = {name: [] for name in sides}
@@ -146,7 +146,9 @@ def main() -> None:
             load.append(os.getloadavg()[0])
         same = None
         if arguments.run:
-            same = len({(folder / name).read_text(encoding="utf-8") for name in sides}) == 1
+            same = (
+                len({(folder / f"{name}.txt").read_text(encoding="utf-8") for name in sides}) == 1
+            )
         for side in sides.values():
             side.end()
     result = {name: speeds(rounds) for name, rounds in found.items()}

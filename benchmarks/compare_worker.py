@@ -51,9 +51,10 @@ def main() -> None:
         else:
             found = [run.train_step()[2] for _ in range(int(line))]
             work = sum(getattr(one, "tokens", one) for one in found)
-        measured(work, time.perf_counter() - wall, time.process_time() - processor)
+        wall, processor = time.perf_counter() - wall, time.process_time() - processor
         if task["beam"]:
             Path(task["output"]).write_text("\n".join(written), encoding="utf-8")
+        measured(work, wall, processor)  # what was translated is there when this is read
     os._exit(0)
 
 
