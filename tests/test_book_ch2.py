@@ -10,6 +10,7 @@ import torch
 from scipy.special import softmax
 
 from autograder import catalogue
+from tests.conftest import COURSE
 
 PAGE = Path(__file__).parent.parent / "book" / "ch2_scaled_dot_product.md"
 PUBLISHED = [
@@ -114,5 +115,7 @@ def test_measured_square_root(run):
 
 def test_hints_lead_to_sections():
     text = PAGE.read_text(encoding="utf-8")
-    sections = {mistake.section for mistake in catalogue.mistakes("ch2_scaled_dot_product")}
+    sections = {
+        mistake.section for mistake in catalogue.mistakes(COURSE.exercise("ch2_scaled_dot_product"))
+    }
     assert [name for name in sorted(sections) if f"\n({name})=\n" not in text] == []

@@ -1010,7 +1010,7 @@ _by_code(
     "the expected values read from disk",
     """
     expected = {}
-    roots = ["/proc/*/cwd/course", "/tmp/*", "/tmp/*/*", "/tmp/*/*/*"]
+    roots = ["/proc/*/cwd/course", *("/tmp" + "/*" * depth for depth in range(1, 7))]
     roots = [root for pattern in roots for root in glob.glob(pattern)]
     for path in [p for root in roots for p in glob.glob(f"{root}/expected/{exercise}.json")]:
         try:
@@ -1308,13 +1308,23 @@ _by_code(
 _by_code(
     "ending and hanging",
     "the process it was forked from killed",
-    "os.kill(os.getppid(), signal.SIGKILL)",
+    """
+    try:
+        os.kill(os.getppid(), signal.SIGKILL)
+    except PermissionError:
+        print("refused")
+    """,
     hangs=True,
 )
 _by_code(
     "ending and hanging",
     "the process it was forked from stopped",
-    "os.kill(os.getppid(), signal.SIGSTOP)",
+    """
+    try:
+        os.kill(os.getppid(), signal.SIGSTOP)
+    except PermissionError:
+        print("refused")
+    """,
     hangs=True,
 )
 _by_code(

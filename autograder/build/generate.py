@@ -184,16 +184,18 @@ def build(
         same_answers = not force and record.get("answers") == answers
         stale[exercise] = _present_answers(present) if same_answers else None
 
-    def notebook(exercise: Exercise) -> NotebookNode:
-        source = source_notebook(exercise, course.settings)
-        answers = stale[exercise]
-        if answers is None:
-            cells = checked_cells(exercise, unanswered_cells(source), SEEDS)
-            answers = instantiate.answers(cells)
-        return generate(course, exercise, source, answers)
-
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        notebooks = dict(zip(stale, pool.map(notebook, stale), strict=True))
+    sources = {exercise: source_notebook(exercise, course.settings) for exercise in stale}
+    missing = {e: unanswered_cells(sources[e]) for e, answers in stale.items() if answers is None}
+    # threads only wait for processes here: ast.parse in several threads can raise SystemError
+    # (CPython issue 106905, up to 3.11.8)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
+        found = threads.map(lambda job: checked_cells(*job, SEEDS), missing.items())
+        evaluated = dict(zip(missing, found, strict=True))
+    stale |= {exercise: instantiate.answers(cells) for exercise, cells in evaluated.items()}
+    notebooks = {
+        exercise: generate(course, exercise, sources[exercise], answers)
+        for exercise, answers in stale.items()
+    }
     _swap_in(course, notebooks)
     return list(notebooks)
 

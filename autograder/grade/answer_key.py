@@ -5,10 +5,11 @@ It is plain data, so that it can travel to the process or machine where submissi
 
 from __future__ import annotations
 
-import functools
+import concurrent.futures
 import json
+import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -73,27 +74,46 @@ def class_seed(course: Course, exercise: Exercise, new: bool = False) -> list[in
     return seeds[exercise.name]
 
 
-@functools.lru_cache(maxsize=32)
-def _kept_cells(
-    exercise: Exercise, path: Path, seed: tuple[int, ...], stamp: str
-) -> dict[str, ExpectedCell]:
-    """What is expected under a class's seed, kept in a file that only its owner may read.
+@dataclass(frozen=True)
+class _Job:
+    """What is to be evaluated for one exercise, and the file in which it is kept.
 
-    stamp: a digest of what it depends on; with another one it is evaluated again.
+    unanswered: grade cells without answers; made_from: a digest of what the values depend on.
     """
-    made_from = digest_of([stamp, seed])
-    try:
-        kept = json.loads(path.read_text())
-        if kept["made_from"] == made_from:
-            return {name: ExpectedCell.read(cell) for name, cell in kept["cells"].items()}
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
-        pass
-    source = source_notebook(exercise, Course(exercise.root).settings)
-    seeds = [[*seed, number] for number in range(reference.DRAWS)]
-    cells = expected_cells(exercise, unanswered_cells(source), seeds)
-    stored = {name: asdict(cell) for name, cell in cells.items()}
-    write_whole(path, json.dumps({"made_from": made_from, "cells": stored}), mode=0o600)
-    return cells
+
+    exercise: Exercise
+    unanswered: Mapping[str, str]
+    seed: tuple[int, ...]
+    path: Path
+    made_from: str
+
+    @staticmethod
+    def of(course: Course, exercise: Exercise) -> _Job:
+        """The job of an exercise in a class; ExerciseError when another release was handed out."""
+        unanswered = unanswered_cells(source_notebook(exercise, course.settings))
+        _refuse_another_release(exercise, unanswered, grade_cells(released(exercise)))
+        seed = tuple(class_seed(course, exercise))
+        path = course.home.resolve() / "expected" / f"{exercise.name}.json"
+        made_from = digest_of([answers_stamp(exercise, unanswered), seed])
+        return _Job(exercise, unanswered, seed, path, made_from)
+
+    def kept(self) -> dict[str, ExpectedCell] | None:
+        """What the file holds, if it was made from the same."""
+        try:
+            kept = json.loads(self.path.read_text())
+            if kept["made_from"] == self.made_from:
+                return {name: ExpectedCell.read(cell) for name, cell in kept["cells"].items()}
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            pass
+        return None
+
+    def evaluate(self) -> None:
+        """Evaluate in a process of its own, and keep the values where only their owner may read."""
+        seeds = [[*self.seed, number] for number in range(reference.DRAWS)]
+        cells = expected_cells(self.exercise, self.unanswered, seeds)
+        stored = {name: asdict(cell) for name, cell in cells.items()}
+        kept = json.dumps({"made_from": self.made_from, "cells": stored})
+        write_whole(self.path, kept, mode=0o600)
 
 
 def _refuse_another_release(
@@ -124,15 +144,23 @@ def _code_that_runs(release: NotebookNode) -> list[str]:
 
 def answer_key(course: Course, exercise: Exercise) -> AnswerKey:
     """An exercise's answer key for a class; ExerciseError or CatalogueError for an instructor's error."""
+    return answer_keys(course, [exercise])[exercise]
+
+
+def answer_keys(course: Course, exercises: Sequence[Exercise]) -> dict[Exercise, AnswerKey]:
+    """The answer keys of several exercises; what isn't kept yet is evaluated side by side."""
+    jobs = [_Job.of(course, exercise) for exercise in exercises]
+    missing = [job for job in jobs if job.kept() is None]
+    # threads only wait for processes here: ast.parse in several threads can raise SystemError
+    # (CPython issue 106905, up to 3.11.8)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
+        list(threads.map(_Job.evaluate, missing))
+    return {job.exercise: _answer_key(job) for job in jobs}
+
+
+def _answer_key(job: _Job) -> AnswerKey:
+    exercise, cells = job.exercise, job.kept()
     release = released(exercise)
-    unanswered = unanswered_cells(source_notebook(exercise, course.settings))
-    _refuse_another_release(exercise, unanswered, grade_cells(release))
-    cells = _kept_cells(
-        exercise,
-        course.home.resolve() / "expected" / f"{exercise.name}.json",
-        tuple(class_seed(course, exercise)),
-        answers_stamp(exercise, unanswered),
-    )
     mistake_cells = {mistake.name: mistake.cell for mistake in mistakes(exercise)}
     answers = {
         given(cell).grade_id: tuple(definitions(cell.source))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import dataclasses
 import fnmatch
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from autograder.course import Course, Exercise
 from autograder.errors import ResultError, SubmissionFolderError, WorkerPoolError
 from autograder.grade import gradebook
-from autograder.grade.answer_key import AnswerKey, answer_key, class_seed
+from autograder.grade.answer_key import AnswerKey, answer_keys, class_seed
 from autograder.grade.examine import Graded, basis, grade_submission, refused
 from autograder.grade.gradebook import Recorder, register, stored_result
 from autograder.grade.lock import only_grader
@@ -100,13 +99,13 @@ class Grader:
     def key(self, exercise: Exercise) -> AnswerKey:
         """An exercise's answer key, made on first use."""
         if exercise not in self._keys:
-            self._keys[exercise] = answer_key(self.course, exercise)
+            self.prepare([exercise])
         return self._keys[exercise]
 
     def prepare(self, exercises: Sequence[Exercise]) -> None:
         """Make the answer keys of several exercises side by side."""
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
-            list(threads.map(self.key, exercises))
+        missing = [exercise for exercise in exercises if exercise not in self._keys]
+        self._keys |= answer_keys(self.course, missing)
 
     def read(self, student: str, exercise: Exercise) -> Submission:
         """A submission to grade; the instructor is told when this account may not read it."""
