@@ -454,9 +454,13 @@ def test_a_run_without_a_folder_gets_one_and_the_newest_is_used(tmp_path, capsys
         assert (tmp_path / "runs" / name / "last.pt").exists()
         capsys.readouterr()
         assert main(["translate", "--device=cpu", "one"]) == 0
-        (tmp_path / "runs" / name / "weights-000002.pt").rename(tmp_path / "gone")
+        kept = tmp_path / f"kept-{name}"
+        kept.mkdir()
+        for path in (tmp_path / "runs" / name).glob("*.pt"):
+            path.rename(kept / path.name)
         assert main(["translate", "--device=cpu", "one"]) == 1  # it was this one that was used
-        (tmp_path / "gone").rename(tmp_path / "runs" / name / "weights-000002.pt")
+        for path in kept.iterdir():
+            path.rename(tmp_path / "runs" / name / path.name)
     assert main(["train", "--device=cpu", "--threads=1", "--resume", "--steps=3"]) == 0
     assert RunFolder("runs/numbers-2").read()["step"] == 3
     assert RunFolder("runs/numbers").read()["step"] == 2

@@ -24,17 +24,23 @@ MAX_FRAMES = 50
 class Outputs:
     """Collects a kernel's outputs: only kinds that can be shown safely, only up to a limit.
 
-    characters: of text that may be kept; pictures: characters of pictures that may still be kept.
+    characters: of text that may be kept; pictures: characters of pictures that may still be kept;
+    folder: the kernel's own, whose random name is left out, so that two kernels show the same.
     """
 
-    def __init__(self, characters: int, pictures: int = MAX_PICTURES) -> None:
+    def __init__(
+        self, characters: int, pictures: int = MAX_PICTURES, folder: str | None = None
+    ) -> None:
         self.kept: list[NotebookNode] = []
         self.pictures = pictures
         self._characters_left = characters
+        self._folder = folder
         self._text_cut = self._said = False
 
     def _text(self, text: Any) -> str:
         text = text if isinstance(text, str) else ""
+        if self._folder:
+            text = text.replace(self._folder, "")
         piece = text[: self._characters_left]
         self._characters_left -= len(piece)
         self._text_cut |= len(piece) < len(text)

@@ -189,7 +189,7 @@ class StudentKernel:
         if self.dead:
             return Reply("dead")
         message = self._client.execute(**request, allow_stdin=False, stop_on_error=False)
-        outputs = Outputs(self._limits.output_characters, self._pictures)
+        outputs = Outputs(self._limits.output_characters, self._pictures, str(self._folder))
         content = self._wait(message, outputs, timeout)
         if content is None and not self.dead:
             self._manager.interrupt_kernel()
