@@ -69,6 +69,28 @@ def open_tab(browser):
     assert not elsewhere
 
 
+# Every test of these files needs a kernel, a browser or a training run: seconds each, minutes together.
+SLOW_FILES = (
+    "test_attacks.py",
+    "test_bad_input.py",
+    "test_course.py",
+    "test_honest.py",
+    "test_pages.py",
+    "test_sandbox.py",
+    "test_translation_training.py",
+    "test_two_doors.py",
+    "test_widgets.py",
+    "test_workers.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave whole files out of `make test-fast`."""
+    for item in items:
+        if item.path.name in SLOW_FILES:
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """A test with an argument `exercise` runs for every exercise; each exercise on one worker."""
     if "exercise" in metafunc.fixturenames:
