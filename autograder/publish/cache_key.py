@@ -13,12 +13,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import jupytext
-import nbformat
-
-from autograder.errors import BookError
 from autograder.files import digest_of
 from autograder.programs import code_only, plain_version
+from autograder.publish.page_source import read_page
 
 # whose versions can change what a cell gives
 PACKAGES = ("numpy", "torch", "matplotlib", "scipy", "num2words", "sacrebleu", "sentencepiece")
@@ -51,7 +48,7 @@ def imports_digest(root: Path, page: Path, text: str) -> str:
     import, directly or through others; the scripts that the page's interactive figures write into it;
     and the versions of Python and of the packages that compute.
     """
-    trees = list(_cells(page, text))
+    trees = [cell.tree() for cell in read_page(page, text).cells]
     modules = local_modules(root, trees)
     widgets = root / "book" / "widgets.py"
     names = scripts(modules[widgets], trees) if widgets in modules else set()
@@ -67,25 +64,6 @@ def imports_digest(root: Path, page: Path, text: str) -> str:
             "packages": {package: plain_version(package) for package in PACKAGES},
         }
     )[:16]
-
-
-def _cells(page: Path, text: str) -> Iterator[ast.Module]:
-    """The code cells of a page, parsed; lines of IPython's own are left out."""
-    try:
-        cells = jupytext.reads(text, fmt="md:myst").cells
-    except nbformat.ValidationError as error:
-        raise BookError(f"The front matter of {page} is incomplete: {error.message}.") from error
-    for cell in cells:
-        if cell.cell_type != "code":
-            continue
-        lines = cell.source.split("\n")
-        program = "\n".join("" if line.startswith(("%", "!")) else line for line in lines)
-        try:
-            yield ast.parse(program)
-        except SyntaxError as error:
-            raise BookError(
-                f"{page}: the cell that begins with {lines[0]!r} is no Python: {error}."
-            ) from error
 
 
 @functools.lru_cache(maxsize=256)
