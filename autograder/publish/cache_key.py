@@ -16,6 +16,7 @@ from pathlib import Path
 from autograder.files import digest_of
 from autograder.programs import code_only, plain_version
 from autograder.publish.page_source import read_page
+from autograder.publish.seed_base import seed_base
 
 # whose versions can change what a cell gives
 PACKAGES = ("numpy", "torch", "matplotlib", "scipy", "num2words", "sacrebleu", "sentencepiece")
@@ -46,7 +47,7 @@ def imports_digest(root: Path, page: Path, text: str) -> str:
 
     It covers the code, without comments and docstrings, of the modules of this course that the cells
     import, directly or through others; the scripts that the page's interactive figures write into it;
-    and the versions of Python and of the packages that compute.
+    the base of its seeds if it uses them; and the versions of Python and of the packages that compute.
     """
     trees = [cell.tree() for cell in read_page(page, text).cells]
     modules = local_modules(root, trees)
@@ -62,6 +63,7 @@ def imports_digest(root: Path, page: Path, text: str) -> str:
             "scripts": {path.name: path.read_text(encoding="utf-8") for path in paths},
             "python": list(sys.version_info[:2]),
             "packages": {package: plain_version(package) for package in PACKAGES},
+            "seed_base": seed_base() if root / "solutions" / "seeds.py" in modules else 0,
         }
     )[:16]
 
