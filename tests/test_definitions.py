@@ -38,7 +38,6 @@ html_theme = "sphinx_book_theme"
 myst_enable_extensions = ["dollarmath"]
 html_static_path = [STATIC]
 html_css_files = ["book.css"]
-html_js_files = ["definitions.js"]
 """
 
 
