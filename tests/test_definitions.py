@@ -1,8 +1,11 @@
 """Terms of the glossary explain themselves on the page; time and difficulty stand under the title."""
 
 import re
+import sys
 
 import pytest
+from docutils import nodes
+from sphinx import addnodes
 
 from autograder.publish.page_source import read_page
 from tests.conftest import COURSE
@@ -79,6 +82,25 @@ def test_first_sentences_stand_in_the_page_once(built):
     assert "<math" in meanings and "It is compared" not in meanings
     assert "What a \u201cposition\u201d offers to be found by &amp; with." in meanings
     assert "meanings" not in (built / "other.html").read_text(encoding="utf-8")
+
+
+def test_sources_are_left_out_and_may_begin_a_sentence():
+    extensions = str(COURSE.book / "_extensions")
+    sys.path.insert(0, extensions)
+    try:
+        from definitions import first_sentence
+    finally:
+        sys.path.remove(extensions)
+    cited = [addnodes.pending_xref("", nodes.Text("x"), refdomain="cite") for _ in range(2)]
+    words = [
+        nodes.Text("A debate "),
+        cited[0],
+        nodes.Text(". "),
+        cited[1],
+        nodes.Text(" doubt it."),
+    ]
+    definition = nodes.definition("", nodes.paragraph("", "", *words))
+    assert first_sentence(definition) == "A debate."
 
 
 def test_time_and_difficulty_stand_under_the_title(built):

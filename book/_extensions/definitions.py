@@ -15,7 +15,8 @@ from sphinx.application import Sphinx
 from autograder.display.mathml import with_mathml
 
 GLOSSARY = "book/glossary"
-SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z$(])")
+SOURCE = "\ufffc"  # stands for a cited source, with which a sentence may begin
+SENTENCE_END = re.compile(rf"(?<=[.!?])\s+(?=[A-Z$({SOURCE}])")
 
 
 def first_sentence(definition: nodes.definition) -> str:
@@ -23,7 +24,7 @@ def first_sentence(definition: nodes.definition) -> str:
     paragraph = next(definition.findall(nodes.paragraph), None)
     if paragraph is None:
         return ""
-    text = SENTENCE_END.split(" ".join(_text(paragraph).split()))[0]
+    text = SENTENCE_END.split(" ".join(_text(paragraph).split()))[0].replace(SOURCE, "")
     # a source in brackets has left a space before the full stop
     text = re.sub(r"\s+([.,;:])", r"\1", text)
     return with_mathml(html.escape(text, quote=False))
@@ -32,10 +33,8 @@ def first_sentence(definition: nodes.definition) -> str:
 def _text(node: nodes.Node) -> str:
     if isinstance(node, nodes.math):
         return f"${node.astext()}$"
-    if isinstance(node, nodes.citation_reference) or type(node).__name__ == "pending_xref_cite":
-        return ""
     if isinstance(node, addnodes.pending_xref) and node.get("refdomain") == "cite":
-        return ""
+        return SOURCE
     if isinstance(node, nodes.Text):
         return node.astext()
     return "".join(_text(child) for child in node.children)
