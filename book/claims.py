@@ -13,22 +13,9 @@ import math
 
 import numpy as np
 import torch
+from num2words import num2words
 
-NUMBERS = [
-    "no",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-]
+LARGEST_IN_WORDS = 12
 PARTS = {2: "half", 3: "a third", 4: "a quarter", 5: "a fifth", 10: "a tenth"}
 
 
@@ -95,8 +82,8 @@ def times(a: float, b: float) -> str:
                 return f"about {word}"
         return f"about {_rounded(ratio)} times"
     whole = round(ratio)
-    if whole >= 2 and abs(ratio / whole - 1) <= 0.1 and whole < len(NUMBERS):
-        return "about twice" if whole == 2 else f"about {NUMBERS[whole]} times"
+    if whole >= 2 and abs(ratio / whole - 1) <= 0.1 and whole <= LARGEST_IN_WORDS:
+        return "about twice" if whole == 2 else f"about {num2words(whole)} times"
     return f"about {_rounded(ratio)} times"
 
 

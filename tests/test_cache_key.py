@@ -12,6 +12,7 @@ from autograder.course import PACKAGE_ROOT
 from autograder.errors import BookError
 from autograder.publish import cache_key
 from tests.conftest import COURSE
+from tests.small_book import FRONT
 
 CHAPTERS = {path.stem.partition("_")[0] for path in (COURSE.root / "book").glob("ch*.md")}
 
@@ -121,8 +122,7 @@ def test_the_key_stands_in_the_front_matter_and_nowhere_else(copy, before):
 
 
 def test_a_cell_that_is_no_python_is_an_error_that_names_it(copy):
-    front = "---\nkernelspec:\n  name: python3\n  display_name: Python 3\n---\n"
-    text = front + "```{code-cell}\nx = (\n```\n"
+    text = FRONT + "```{code-cell}\nx = (\n```\n"
     with pytest.raises(BookError, match=r"odd\.md: the cell that begins with 'x = \('"):
         cache_key.imports_digest(copy, copy / "odd.md", text)
     fine = text.replace("x = (", "%matplotlib inline\nx = 1")
@@ -133,13 +133,9 @@ def test_a_cell_that_is_no_python_is_an_error_that_names_it(copy):
         )
 
 
-PAGE = """\
----
-file_format: mystnb
-kernelspec:
-  name: python3
-  display_name: Python 3
----
+PAGE = (
+    FRONT
+    + """\
 # {name}
 
 ```{{code-cell}} ipython3
@@ -150,6 +146,7 @@ with Path("{root}/executed").open("a") as file:
 print("the value of x is", x)
 ```
 """
+)
 
 
 @pytest.mark.slow

@@ -8,8 +8,8 @@ from autograder.errors import BookError
 from autograder.publish.page_source import CodeCell, PageSource, read_page
 from tests.conftest import COURSE
 from tests.known_faults import check_counts
+from tests.small_book import FRONT
 
-FRONT = "---\nkernelspec:\n  name: python3\n  display_name: Python 3\n---\n"
 PAGE = """\
 # Two words here
 
