@@ -15,7 +15,8 @@ from traitlets.config import Config
 from autograder.course import Course
 from autograder.errors import OutputError
 from autograder.files import digest_of, digest_of_files, write_whole
-from autograder.grade.gradebook import autograded_notebook
+from autograder.grade.fresh_seeds import remember_told
+from autograder.grade.gradebook import autograded_notebook, stored_result
 from autograder.grade.result import Result
 from autograder.nbgrader_adapter import bootstrap_folder, explained
 from autograder.progress import progress
@@ -89,6 +90,8 @@ class FeedbackWriter:
         stamp = digest_of([notebook, shown, self._templates])[:16]
         if stamp == _stamp_of(page):
             return False
+        if result := stored_result(self._course, student, exercise):
+            remember_told(self._course, result)
         body, _ = self._exporter.from_notebook_node(notebook, resources)
         write_whole(page, f"{body}\n<!-- feedback {stamp} -->\n")
         return True

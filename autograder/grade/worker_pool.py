@@ -34,10 +34,11 @@ FOLDER = "autograder-pool-"
 
 @dataclass(frozen=True)
 class Task:
-    """A submission to examine, and its exercise."""
+    """A submission to examine, its exercise, and its own answer key if it isn't the class's."""
 
     exercise: str
     submission: Submission
+    own_key: AnswerKey | None = None
 
 
 class WorkerPool(Protocol):
@@ -65,9 +66,9 @@ def _key(path: Path) -> AnswerKey:
     return AnswerKey.from_json(path.read_text(encoding="utf-8"))
 
 
-def _examine(path: Path, submission: Submission, settings: Settings) -> Graded:
-    """In a worker: examine a submission with the answer key in a file."""
-    return grade_submission(submission, _key(path), settings)
+def _examine(path: Path, task: Task, settings: Settings) -> Graded:
+    """In a worker: examine a submission with its own answer key or the one in a file."""
+    return grade_submission(task.submission, task.own_key or _key(path), settings)
 
 
 def _begin(folder: str, python: str) -> None:
@@ -137,7 +138,7 @@ class LocalPool:
     def submit(self, task: Task) -> Future[Graded]:
         """Have a submission examined."""
         path = self._path(task.exercise)
-        return self._pool.submit(_examine, path, task.submission, self._settings)
+        return self._pool.submit(_examine, path, task, self._settings)
 
     def stop(self) -> None:
         """End the processes that this pool has started."""
