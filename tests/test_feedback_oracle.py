@@ -12,10 +12,13 @@ from autograder.audit.security_attacks import hand_in_table
 from autograder.course import Course
 from autograder.exercises import reference_answers, solved
 from autograder.grade.answer_key import AnswerKeys
-from autograder.grade.feedback import write_feedback
+from autograder.grade.feedback import feedback_page, write_feedback
 from autograder.grade.fresh_seeds import FOLDER, fresh_seed, remember_told, told_submissions
 from autograder.grade.grade_class import Grader, WorkerOptions, grade_class, recorded_results
-from autograder.grade.result import Basis, Result
+from autograder.grade.result import Basis, LineResult, Result
+from autograder.grade.words import sentence
+from autograder.runtime.compare import Difference
+from autograder.runtime.plain_data import Array, decode
 from autograder.settings import Limits
 from tests.conftest import COURSE
 
@@ -101,3 +104,52 @@ def test_an_honest_student_who_hands_in_again_keeps_full_marks_and_stays_current
     shutil.rmtree(course.home / "expected")
     again = Grader(course).grade("again", exercise).result
     assert replace(again, seconds=0) == replace(second["again"], seconds=0)
+
+
+def test_feedback_tells_six_digits_and_few_numbers_of_an_error():
+    def told(aspect, **parameters):
+        return sentence(LineResult("f(x)", 1, Difference(aspect, parameters)))
+
+    assert told("number", expected=0.123456789, got=2.0) == "expected 0.123457, got 2"
+    close = told("number", expected=0.123456789, got=0.12345671)
+    assert close == "expected 0.123457, got 0.123457, which differ by 8e-08"
+    inputs = [round(i + 0.123456, 6) for i in range(12)]
+    error = told("error", name="ValueError", message=f"{inputs} {'x' * 300}", line="")
+    assert str(inputs[1]) in error and str(inputs[2]) not in error
+    assert len(error) < 250
+    shapes = "mat1 and mat2 shapes cannot be multiplied (3x4 and 5x6)"
+    assert shapes in told("error", name="RuntimeError", message=shapes, line="")
+
+
+TELLING = """
+seen = []
+def {name}(*arguments, **named):
+    print("PRINTED", arguments)
+    display(arguments)
+    raise ValueError(repr([getattr(a, "tolist", lambda: a)() for a in arguments]).replace(" ", ""))
+"""
+
+
+@pytest.mark.slow
+def test_feedback_shows_no_drawn_input_in_full_and_nothing_printed_meanwhile(new_class):
+    course, exercise = new_class(), EXERCISE
+    answers = {name: TELLING.format(name=name) for name in reference_answers(EXERCISE)}
+    hand_in(course, "teller", solved(EXERCISE, answers))
+    options = WorkerOptions(workers=1)
+    exercise = course.exercise(EXERCISE.name)
+    (result,) = grade_class(course, [exercise], options=options)
+    # else this proves nothing
+    assert any("PRINTED" in cell.printed for cell in result.cells)
+    write_feedback(course, [result])
+    page = feedback_page(course, "teller", EXERCISE.name).read_text(encoding="utf-8")
+    assert "ValueError" in page
+    assert "PRINTED [" not in page and "PRINTED (" not in page
+    for cell in AnswerKeys(course).of_class(exercise).cells.values():
+        for line in cell.lines:
+            for tree in line.draws[0].inputs.values():
+                values = decode(tree)
+                if isinstance(values, Array) and values.values.size > 8:
+                    shown = repr(values.values.tolist()).replace(" ", "")
+                    assert shown not in page
+                    numbers = [repr(n) for n in values.values.reshape(-1).tolist() if n % 1]
+                    assert not numbers or not all(number in page for number in numbers)
