@@ -11,7 +11,6 @@ import multiprocessing
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -71,19 +70,15 @@ def _examine(path: Path, task: Task, settings: Settings) -> Graded:
     return grade_submission(task.submission, task.own_key or _key(path), settings)
 
 
-def _begin(folder: str, python: str) -> None:
-    """In a new worker, before it has threads: start the fork server of its kernels.
+def _begin(folder: str, python: str, source: Path) -> None:
+    """In a new worker: get the fork server of its kernels.
 
-    folder: where kernels' files go; python: their interpreter.
+    folder: where kernels' files go; python: their interpreter; source: of copied fork servers.
     """
     tempfile.tempdir = folder
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if forkserver.available():
-        if python == sys.executable:
-            # LocalPool.start has preloaded what kernels need
-            forkserver.fork_this_process()
-        else:
-            forkserver.server(python)
+        forkserver.copy_from(python, source)
     threading.Thread(target=_end_with_coordinator, daemon=True).start()
 
 
@@ -96,7 +91,8 @@ def _end_with_coordinator() -> None:
 class LocalPool:
     """Worker processes on this machine. A context manager.
 
-    On Linux they are forked from a process that has imported all that kernels need, which is cheap.
+    On Linux they are forked from a process that has imported what they need, which is cheap, and their
+    kernels from another, which knows nothing that is secret.
 
     keys: answer keys by exercise; workers: how many processes, by default one a core.
     """
@@ -123,16 +119,16 @@ class LocalPool:
     def start(self) -> None:
         """Begin, also after `stop`."""
         context = None
+        python, socket = self._settings.python, self._folder / "forks"
         if forkserver.available():
+            self._source = forkserver.ForkServerSource(python, socket)
             context = multiprocessing.get_context("forkserver")
-            context.set_forkserver_preload(
-                ["autograder.grade.worker_pool", "autograder.kernels.preload"]
-            )
+            context.set_forkserver_preload(["autograder.grade.worker_pool"])
             with forkserver.clean_environment():
                 process_server.ensure_running()
         # this process may have started others, which are not ours to end
         self._others = set(multiprocessing.active_children())
-        own = (str(self._folder / "kernels"), self._settings.python)
+        own = (str(self._folder / "kernels"), python, socket)
         self._pool = ProcessPoolExecutor(self._workers, context, initializer=_begin, initargs=own)
 
     def submit(self, task: Task) -> Future[Graded]:
@@ -146,6 +142,8 @@ class LocalPool:
         for process in set(multiprocessing.active_children()) - self._others:
             process.terminate()
             process.join()
+        if forkserver.available():
+            self._source.end()
 
     def __enter__(self) -> LocalPool:
         return self
