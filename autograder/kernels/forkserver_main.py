@@ -105,6 +105,9 @@ def _become_kernel(request: KernelRequest, parent: int) -> None:
     """In the forked child: take the kernel's environment, enter the sandbox, run ipykernel."""
     os.setsid()
     linux.end_with_parent(parent)
+    with contextlib.suppress(OSError):
+        # some containers refuse it; in the sandbox no keyring can be used anyway
+        linux.join_new_keyring()
     os.environ.clear()
     os.environ.update(request.environment)
     # tempfile caches the folder for temporary files; a kernel has its own TMPDIR
