@@ -70,7 +70,7 @@ def test_an_unread_answer_is_open_and_no_zero(pages):
 
 
 def test_what_is_lost_is_in_view_and_the_rest_folded(pages):
-    _, result, page, _ = pages
+    _, _, page, _ = pages
     task = r'<section id="task-\d+"( class="right")?>(<details>)?'
     found = [bool(right) for right, _ in re.findall(task, page)]
     assert [bool(d) for _, d in re.findall(task, page)] == found

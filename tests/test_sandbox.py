@@ -412,6 +412,23 @@ def test_without_a_sandbox_it_is_said_or_refused(capsys):
         sandbox.warn("no reason", required=True)
 
 
+@pytest.mark.parametrize("name", sandbox.FORBIDDING)
+def test_where_a_system_forbids_namespaces_it_is_said_what_to_do(name, tmp_path):
+    forbidding, advice = sandbox.FORBIDDING[name]
+    path = tmp_path / name
+    path.parent.mkdir()
+    path.write_text(f"{forbidding}\n")
+    assert sandbox.way_out(tmp_path).startswith(advice) and "sudo sysctl" in advice
+    path.write_text("7\n")
+    assert "container" in sandbox.way_out(tmp_path)
+
+
+def test_the_protections_are_told_with_their_limits():
+    told = sandbox.protections(Limits(memory_mb=777, disk_mb=55))
+    for words in ("namespaces", "filter of system calls", "keyring", "777 MB", "55 MB"):
+        assert words in told
+
+
 AS_ANOTHER = """
 import sys, textwrap
 from autograder.kernels import sandbox

@@ -50,7 +50,9 @@ class WorkerOptions:
             from autograder.grade.dask_pool import DaskPool
 
             return DaskPool(self.scheduler, keys, settings, self.require_sandbox)
-        if not settings.limits.sandbox:
+        if settings.limits.sandbox:
+            print(sandbox.protections(settings.limits), file=sys.stderr)
+        else:
             sandbox.warn(sandbox.why_not(), self.require_sandbox)
         return LocalPool(keys, settings, self.workers)
 
