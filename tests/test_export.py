@@ -192,7 +192,7 @@ def test_points_of_answers_that_nobody_has_read_are_open_and_not_lost(tmp_path):
     head, body, (told,) = written(made, tmp_path, "csv")
     assert head == ["student", FIRST, f"{FIRST} (open)"]
     assert body == [["maximum", "8", ""], ["ann", "4", "3"], ["bob", "6", "0"]]
-    assert FIRST in told and "1 students" in told and "3 points" in told
+    assert FIRST in told and "1 of the students" in told and "3 points" in told
 
 
 @pytest.mark.parametrize("form", ["csv", "nbgrader"])

@@ -145,8 +145,9 @@ def _told_unread(given: Sequence[Grade]) -> list[str]:
         if waiting:
             points = max(grade.unread for grade in waiting)
             told.append(
-                f"{exercise}: written answers of {len(waiting)} students have not been read yet. Up to "
-                f"{points:g} points of each are open, not lost: give points in formgrader and export again."
+                f"{exercise}: nobody has read written answers yet, for {len(waiting)} of the students. Up "
+                f"to {points:g} points of each are open, not lost: give points in formgrader and export "
+                "again."
             )
     return told
 
