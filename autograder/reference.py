@@ -222,16 +222,15 @@ def prepare_process() -> None:
 
 
 def expected_cells(
-    exercise: Exercise, cells: Mapping[str, str], seeds: Sequence[Sequence[int]]
-) -> dict[str, ExpectedCell]:
-    """`expected_cell` of some grade cells, evaluated in a process of its own.
+    exercise: Exercise, cells: Mapping[str, str], several: Sequence[Sequence[Sequence[int]]]
+) -> list[dict[str, ExpectedCell]]:
+    """`expected_cell` of some grade cells for each of several lists of seeds, in one process of its own.
 
     cells: grade_id -> source. CatalogueError when the reference is wrong.
     """
-    found = run_job(
-        "autograder.reference", exercise, cells=dict(cells), seeds=list(map(list, seeds))
-    )
-    return {name: ExpectedCell.read(cell) for name, cell in found.items()}
+    lists = [list(map(list, seeds)) for seeds in several]
+    found = run_job("autograder.reference", exercise, cells=dict(cells), several=lists)
+    return [{name: ExpectedCell.read(cell) for name, cell in cells.items()} for cells in found]
 
 
 def run_job(module: str, exercise: Exercise, **job: Any) -> Any:
@@ -265,10 +264,13 @@ def answer_job() -> dict[str, Any]:
 def _main() -> None:
     job = answer_job()
     try:
-        found = {
-            name: asdict(expected_cell(job["exercise"], name, source, job["seeds"]))
-            for name, source in job["cells"].items()
-        }
+        found = [
+            {
+                name: asdict(expected_cell(job["exercise"], name, source, seeds))
+                for name, source in job["cells"].items()
+            }
+            for seeds in job["several"]
+        ]
     except CatalogueError as error:
         sys.exit(f"{ERROR_MARK}{error}")
     json.dump(found, sys.stdout)

@@ -186,7 +186,7 @@ def test_a_feedback_page_shows_under_its_policy_and_what_would_act_does_not(
     page.goto(path.as_uri())
     assert told == []
     assert page.locator("math").count() > 10
-    assert page.evaluate("getComputedStyle(document.body).fontSize") == "14px"
+    assert page.evaluate("getComputedStyle(document.body).fontSize") == "16px"
     path.write_text(plain_page.replace("</body>", acts + "</body>"), encoding="utf-8")
     page.goto(path.as_uri())
     assert page.title() == EXERCISE.name

@@ -144,26 +144,32 @@ def test_a_request_survives_the_wire():
 
 
 IN_A_WORKER = """
-import os
-import autograder.kernels.preload
+import os, sys, tempfile
+from pathlib import Path
 from autograder.kernels import forkserver
-forkserver.fork_this_process()
 from autograder.kernels.student_kernel import StudentKernel
 from autograder.settings import Settings
-with StudentKernel(Settings()) as kernel:
-    server = int(kernel.run("import os; print(os.getppid())", 30).outputs[0]["text"])
-    print(server != os.getpid(), f"{os.getpid()} (" in open(f"/proc/{server}/stat").read() or
-          open(f"/proc/{server}/stat").read().rpartition(")")[2].split()[1] == str(os.getpid()))
-    # a forked copy has the command line of the original, a started server has its own
-    print(open(f"/proc/{server}/cmdline").read() == open("/proc/self/cmdline").read())
-    os.kill(server, 9)
-with StudentKernel(Settings()) as kernel:
-    print(kernel.run("print(6 * 7)", 30).outputs[0]["text"])
+with tempfile.TemporaryDirectory() as folder:
+    source = forkserver.ForkServerSource(sys.executable, Path(folder, "forks"))
+    forkserver.copy_from(sys.executable, Path(folder, "forks"))
+    found = []
+    for _ in range(2):
+        with StudentKernel(Settings()) as kernel:
+            # a copy has the command line of its source
+            code = "import os; print(os.getppid(), open(f'/proc/{os.getppid()}/cmdline').read().replace(chr(0), ' '))"
+            server, *words = kernel.run(code, 30).outputs[0]["text"].split()
+            print("copies" in words, end=" ")
+            found.append(server)
+        os.kill(int(server), 9)
+    print(found[0] != found[1], end=" ")
+    source.end()
+    with StudentKernel(Settings()) as kernel:
+        print(kernel.run("print(6 * 7)", 30).outputs[0]["text"])
 """
 
 
 @pytest.mark.skipif(not forkserver.available(), reason="kernels are forked on Linux alone")
-def test_a_worker_can_be_its_own_fork_server_and_replaces_it_when_it_dies():
+def test_a_fork_server_is_copied_and_replaced_when_it_or_its_source_dies():
     done = subprocess.run(
         [sys.executable, "-c", IN_A_WORKER], cwd=PACKAGE_ROOT, capture_output=True, text=True
     )

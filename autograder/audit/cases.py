@@ -8,6 +8,8 @@ from pathlib import Path
 
 import nbformat
 
+# registers its attacks
+from autograder.audit import security_attacks  # noqa: F401
 from autograder.audit.attacks import ATTACKS, HONEST_STUDENT, attacks
 from autograder.audit.honest import HONEST_STYLES
 from autograder.catalogue import (

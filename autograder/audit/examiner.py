@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import secrets
+import shutil
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +26,7 @@ from autograder.exercises import reference_answers, solved
 from autograder.grade import words
 from autograder.grade.answer_key import SEED_INTEGERS
 from autograder.grade.examine import Graded, grade_submission
+from autograder.grade.feedback import FeedbackWriter
 from autograder.grade.grade_class import Grader
 from autograder.grade.gradebook import Recorder, register, stored_result
 from autograder.grade.result import Result
@@ -80,14 +83,39 @@ class Examiner:
         settings = self._short_limits if attack and attack.hangs else self.grader.settings
         key = self.grader.key(case.exercise)
         try:
-            submission = read_submission(self.course, case.student, case.exercise)
-            graded = grade_submission(submission, key, settings)
+            if attack and attack.again:
+                graded = self._examine_again(case, attack)
+            else:
+                submission = read_submission(self.course, case.student, case.exercise)
+                graded = grade_submission(submission, key, settings)
             harm = _harm(graded, attack) if attack else ()
         except Exception as error:
             if attack is None:
                 raise
             return Examined(None, harm=(f"ends the run: {type(error).__name__}: {error}",))
         return Examined(graded, own_check(case.checked) if case.checked else None, harm)
+
+    def _examine_again(self, case: Case, attack: Attack) -> Graded:
+        """What an attack gets that is handed in once more when its feedback has been written.
+
+        It has a class of its own, with the seeds of this one.
+        """
+        exercise = case.exercise
+        with tempfile.TemporaryDirectory() as folder:
+            course = Course(self.course.root, class_folder=Path(folder))
+            shutil.copy(self.course.home / "seeds.json", folder)
+            shutil.copytree(self.course.home / "expected", course.home / "expected")
+            place = course.submitted / case.student / exercise.name
+            case.hand_in(place)
+            grader = Grader(course)
+            register(course, exercise)
+            with Recorder(course) as recorder:
+                recorder.record(grader.grade(case.student, exercise))
+            FeedbackWriter(course).write(case.student, exercise.name)
+            shutil.rmtree(place)
+            place.mkdir()
+            attack.again(exercise, place, grader.key(exercise))
+            return grader.grade(case.student, exercise)
 
 
 def _harm(graded: Graded, attack: Attack) -> tuple[str, ...]:

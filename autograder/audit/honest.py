@@ -322,6 +322,92 @@ _decorated(
     """,
 )
 
+_converted(
+    "tensor subclasses",
+    """
+    class Mine(torch.Tensor):
+        pass
+    def convert(value):
+        return value.as_subclass(Mine) if isinstance(value, torch.Tensor) else value
+    """,
+)
+_converted(
+    "big-endian arrays",
+    """
+    import numpy as np
+    def convert(value):
+        is_plain = isinstance(value, np.ndarray) and value.dtype == np.float64
+        return value.astype(">f8") if is_plain else value
+    """,
+)
+_converted(
+    "views with negative strides",
+    """
+    import numpy as np
+    def convert(value):
+        if isinstance(value, np.ndarray) and value.ndim:
+            return value[::-1].copy()[::-1]
+        return value
+    """,
+)
+_converted(
+    "memory-mapped arrays",
+    """
+    import numpy as np, tempfile
+    def convert(value):
+        if not isinstance(value, np.ndarray) or not value.size:
+            return value
+        with tempfile.NamedTemporaryFile() as file:
+            mapped = np.memmap(file.name, dtype=value.dtype, mode="w+", shape=value.shape)
+            mapped[...] = value
+        return mapped
+    """,
+)
+_converted(
+    "read-only arrays",
+    """
+    import numpy as np
+    def convert(value):
+        if isinstance(value, np.ndarray):
+            value = value.copy()
+            value.flags.writeable = False
+        return value
+    """,
+)
+_before(
+    "print options changed",
+    "import numpy as np\nnp.set_printoptions(precision=1)\ntorch.set_printoptions(precision=1)",
+)
+_before(
+    "floating-point errors raised by NumPy",
+    "import numpy as np\nnp.seterr(over='raise', invalid='raise')",
+)
+_before("warnings as errors", "import warnings\nwarnings.simplefilter('error')")
+_before("the garbage collector switched off", "import gc\ngc.disable()")
+_before("two threads for torch", "torch.set_num_threads(2)")
+_before(
+    "logging to a file and to stderr",
+    "import logging\nlogging.basicConfig(level=logging.DEBUG)\nlogging.getLogger().addHandler(logging.FileHandler('own.log'))\nlogging.info('begun')",
+)
+_before(
+    "a figure drawn and left open",
+    "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.title('own')",
+)
+_before(
+    "an unfinished background thread",
+    "import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()",
+)
+_decorated(
+    "calls counted",
+    """
+    def styled(function):
+        calls = []
+        def wrapper(*arguments, **named):
+            calls.append(len(arguments))
+            return function(*arguments, **named)
+        return wrapper
+    """,
+)
 # Code in another style --------------------------------------------------------------------------
 
 _decorated(

@@ -10,7 +10,7 @@ import json
 import os
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import nbformat
@@ -25,10 +25,14 @@ from autograder.course import Course, Exercise
 from autograder.errors import ExerciseError
 from autograder.exercises import given, grade_cells, is_answer_cell, released
 from autograder.files import digest_of, write_whole
+from autograder.grade.fresh_seeds import fresh_seed
+from autograder.grade.submission import Submission
 from autograder.reference import ExpectedCell, expected_cells
 from autograder.runtime.grade_cell import parse_cell
 
 SEED_INTEGERS = 8
+# importing torch and the programs takes seconds, so a process evaluates several seeds
+JOBS_IN_A_PROCESS = 8
 # cells of the release whose code runs, but for answers and for the checker that students need
 NOT_RUN = ("checker",)
 
@@ -76,26 +80,34 @@ def class_seed(course: Course, exercise: Exercise, new: bool = False) -> list[in
 
 @dataclass(frozen=True)
 class _Job:
-    """What is to be evaluated for one exercise, and the file in which it is kept.
+    """What is to be evaluated for one exercise under one seed, and the file in which it is kept.
 
-    unanswered: grade cells without answers; made_from: a digest of what the values depend on.
+    unanswered: grade cells without answers; stamp: a digest of what the values depend on but the seed.
     """
 
     exercise: Exercise
     unanswered: Mapping[str, str]
+    stamp: str
     seed: tuple[int, ...]
     path: Path
-    made_from: str
 
     @staticmethod
     def of(course: Course, exercise: Exercise) -> _Job:
         """The job of an exercise in a class; ExerciseError when another release was handed out."""
         unanswered = unanswered_cells(source_notebook(exercise, course.settings))
         _refuse_another_release(exercise, unanswered, grade_cells(released(exercise)))
-        seed = tuple(class_seed(course, exercise))
+        stamp = answers_stamp(exercise, unanswered)
         path = course.home.resolve() / "expected" / f"{exercise.name}.json"
-        made_from = digest_of([answers_stamp(exercise, unanswered), seed])
-        return _Job(exercise, unanswered, seed, path, made_from)
+        return _Job(exercise, unanswered, stamp, tuple(class_seed(course, exercise)), path)
+
+    def of_student(self, student: str, seed: tuple[int, ...]) -> _Job:
+        """The same for one student, under a seed of their own."""
+        return replace(self, seed=seed, path=self.path.with_suffix("") / f"{student}.json")
+
+    @property
+    def made_from(self) -> str:
+        """A digest of all that the values depend on."""
+        return digest_of([self.stamp, self.seed])
 
     def kept(self) -> dict[str, ExpectedCell] | None:
         """What the file holds, if it was made from the same."""
@@ -107,13 +119,32 @@ class _Job:
             pass
         return None
 
-    def evaluate(self) -> None:
-        """Evaluate in a process of its own, and keep the values where only their owner may read."""
-        seeds = [[*self.seed, number] for number in range(reference.DRAWS)]
-        cells = expected_cells(self.exercise, self.unanswered, seeds)
+
+def _evaluate(jobs: Sequence[_Job]) -> None:
+    """Evaluate jobs of one exercise in one process, and keep the values where only their owner may read."""
+    several = [[[*job.seed, number] for number in range(reference.DRAWS)] for job in jobs]
+    found = expected_cells(jobs[0].exercise, jobs[0].unanswered, several)
+    for job, cells in zip(jobs, found, strict=True):
         stored = {name: asdict(cell) for name, cell in cells.items()}
-        kept = json.dumps({"made_from": self.made_from, "cells": stored})
-        write_whole(self.path, kept, mode=0o600)
+        kept = json.dumps({"made_from": job.made_from, "cells": stored})
+        write_whole(job.path, kept, mode=0o600)
+
+
+def _evaluate_missing(jobs: Sequence[_Job]) -> None:
+    """Evaluate what isn't kept yet, in processes side by side, with a few jobs of one exercise each."""
+    missing: dict[Exercise, list[_Job]] = {}
+    for job in jobs:
+        if job.kept() is None:
+            missing.setdefault(job.exercise, []).append(job)
+    batches = [
+        found[start : start + JOBS_IN_A_PROCESS]
+        for found in missing.values()
+        for start in range(0, len(found), JOBS_IN_A_PROCESS)
+    ]
+    # threads only wait for processes here: ast.parse in several threads can raise SystemError
+    # (CPython issue 106905, up to 3.11.8)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
+        list(threads.map(_evaluate, batches))
 
 
 def _refuse_another_release(
@@ -144,18 +175,57 @@ def _code_that_runs(release: NotebookNode) -> list[str]:
 
 def answer_key(course: Course, exercise: Exercise) -> AnswerKey:
     """An exercise's answer key for a class; ExerciseError or CatalogueError for an instructor's error."""
-    return answer_keys(course, [exercise])[exercise]
+    return AnswerKeys(course).of_class(exercise)
 
 
-def answer_keys(course: Course, exercises: Sequence[Exercise]) -> dict[Exercise, AnswerKey]:
-    """The answer keys of several exercises; what isn't kept yet is evaluated side by side."""
-    jobs = [_Job.of(course, exercise) for exercise in exercises]
-    missing = [job for job in jobs if job.kept() is None]
-    # threads only wait for processes here: ast.parse in several threads can raise SystemError
-    # (CPython issue 106905, up to 3.11.8)
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
-        list(threads.map(_Job.evaluate, missing))
-    return {job.exercise: _answer_key(job) for job in jobs}
+class AnswerKeys:
+    """The answer keys of a class: one for each exercise, and those of submissions with a fresh seed.
+
+    A submission's own key is the class's, but for the inputs and what is expected on them.
+    """
+
+    def __init__(self, course: Course) -> None:
+        self._course = course
+        self._jobs: dict[Exercise, _Job] = {}
+        self._keys: dict[Exercise, AnswerKey] = {}
+
+    def prepare(self, exercises: Sequence[Exercise]) -> None:
+        """Make the class's keys of several exercises side by side."""
+        new = {e: _Job.of(self._course, e) for e in exercises if e not in self._keys}
+        _evaluate_missing(list(new.values()))
+        self._jobs |= new
+        self._keys |= {exercise: _answer_key(job) for exercise, job in new.items()}
+
+    def of_class(self, exercise: Exercise) -> AnswerKey:
+        """An exercise's key for the class, made on first use."""
+        self.prepare([exercise])
+        return self._keys[exercise]
+
+    def _own_job(self, exercise: Exercise, submission: Submission) -> _Job | None:
+        student, whose = submission.student, (submission.student, exercise.name, submission.digest)
+        self.prepare([exercise])
+        job = self._jobs[exercise]
+        seed = fresh_seed(self._course, *whose, job.seed)
+        return job.of_student(student, seed) if seed else None
+
+    def evaluate(self, submissions: Sequence[tuple[Exercise, Submission]]) -> None:
+        """Evaluate what some submissions' own keys need, several in one process."""
+        jobs = [self._own_job(*pair) for pair in submissions]
+        _evaluate_missing([job for job in jobs if job is not None])
+
+    def digest(self, exercise: Exercise, submission: Submission) -> str:
+        """The digest of the key that a submission is graded with; nothing is evaluated for it."""
+        job, digest = self._own_job(exercise, submission), self.of_class(exercise).digest
+        return digest_of([digest, job.made_from]) if job else digest
+
+    def own(self, exercise: Exercise, submission: Submission) -> AnswerKey | None:
+        """The key of a submission with a fresh seed; None for one that is graded with the class's."""
+        job = self._own_job(exercise, submission)
+        if job is None:
+            return None
+        _evaluate_missing([job])
+        digest = self.digest(exercise, submission)
+        return replace(self.of_class(exercise), cells=job.kept(), digest=digest)
 
 
 def _answer_key(job: _Job) -> AnswerKey:

@@ -28,7 +28,8 @@ from autograder.runtime.mistakes import NO_FINGERPRINT, Judged, fingerprint, rec
 from autograder.settings import Settings
 from autograder.text import valid_json, valid_text
 
-MAX_VALUE = 20_000_000
+# a reply's characters, and its lists, objects and commas: what is right has a thirtieth of either
+MAX_VALUE, MAX_PARTS = 4_000_000, 30_000
 MAX_SHOWN, MAX_SHOWN_LINE = 20_000, 1_000
 MAX_PRINTED, MAX_PRINTED_LINES = 2_000, 40
 CHECKER = "checker"
@@ -254,6 +255,9 @@ def _evaluations(value: str, draws: int) -> list[object]:
     """The evaluations in a kernel's reply, one for every draw; ValueError when it has other data."""
     if len(value) > MAX_VALUE:
         raise ValueError("it is too large")
+    # judging takes time with the number of parts; a forged reply may have a part in every two characters
+    if sum(map(value.count, "[{,")) > MAX_PARTS:
+        raise ValueError("it has too many parts")
     found = valid_json(value)
     if not isinstance(found, list) or len(found) != draws:
         raise ValueError("it is not plain data")

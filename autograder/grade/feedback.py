@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import nbformat
@@ -43,13 +45,15 @@ class FeedbackWriter:
         self._course = course
         config = Config()
         config.HTMLExporter = course.config.HTMLExporter.copy()
+        own = copy.deepcopy(course.config)
+        own.FeedbackPage.home = str(course.home)
         self._steps = [
             *(
-                step(config=course.config, enabled=True)
+                step(config=own, enabled=True)
                 for step in config.HTMLExporter.pop("preprocessors", [])
             ),
             *(
-                step(config=course.config, enabled=True)
+                step(config=own, enabled=True)
                 for step in course.config.GenerateFeedback.preprocessors
             ),
         ]
@@ -86,7 +90,8 @@ class FeedbackWriter:
             for step in self._steps:
                 notebook, resources = step(notebook, resources)
         shown = {name: resources["nbgrader"].get(name) for name in ("score", "late_penalty")}
-        stamp = digest_of([notebook, shown, self._templates])[:16]
+        page_data = resources["feedback"] and asdict(resources["feedback"])
+        stamp = digest_of([notebook, shown, page_data, self._templates])[:16]
         if stamp == _stamp_of(page):
             return False
         body, _ = self._exporter.from_notebook_node(notebook, resources)

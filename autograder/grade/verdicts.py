@@ -60,7 +60,10 @@ def _html(cell: CellResult, words: Words, section: Section | None) -> str:
 
 
 def _outputs(cell: CellResult, words: Words) -> list[NotebookNode]:
-    """A grade cell's outputs, in the form that nbgrader's determine_grade reads."""
+    """A grade cell's outputs, in the form that nbgrader's determine_grade reads.
+
+    What the student's code printed meanwhile is not among them: it may hold the drawn inputs.
+    """
     new = nbformat.v4.new_output
     section = words.section(cell)
     data = {
@@ -68,10 +71,6 @@ def _outputs(cell: CellResult, words: Words) -> list[NotebookNode]:
         "text/html": _html(cell, words, section),
     }
     outputs = [new("display_data", data=data)]
-    if cell.printed:
-        quoted = "\n".join(f"| {line}" for line in cell.printed.split("\n"))
-        text = f"Printed by your code meanwhile:\n{quoted}\n"
-        outputs.append(new("stream", name="stdout", text=text))
     if cell.earned == 0 and cell.points > 0:
         text = f"0 of {cell.points:g} points"
         outputs.append(new("error", ename="Not yet", evalue=text, traceback=[f"Not yet: {text}"]))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from autograder import catalogue
@@ -13,6 +15,9 @@ from autograder.grade.result import CellResult, LineResult, Remark
 from autograder.runtime import messages
 
 Parameters = Mapping[str, Any]
+# of an error that a student's code raised: enough for any message about shapes
+MAX_MESSAGE, MAX_WHOLES, MAX_DECIMALS = 200, 8, 2
+NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 ENDS = {
     "memory": "your code used more than {memory_gb:g} GB of memory and was stopped",
@@ -92,12 +97,30 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
 }
 
 
+def _told(message: str) -> str:
+    """An error's message, short and with few numbers: a student's code could put drawn inputs in it."""
+    wholes, decimals = itertools.count(), itertools.count()
+
+    def shown(number: re.Match) -> str:
+        is_whole = number[0].isdigit()
+        few = next(wholes) < MAX_WHOLES if is_whole else next(decimals) < MAX_DECIMALS
+        return number[0] if few else "…"
+
+    kept = NUMBER.sub(shown, message)
+    return f"{kept[:MAX_MESSAGE]}…" if len(kept) > MAX_MESSAGE else kept
+
+
 def sentence(line: LineResult) -> str:
     """What is said about a line that did not pass; empty for one that did."""
-    if line.difference is None:
+    found = line.difference
+    if found is None:
         return ""
-    own = SENTENCES.get(line.difference.aspect)
-    return own(line.difference.parameters) if own else messages.sentence(line.difference)
+    if found.aspect in SENTENCES:
+        return SENTENCES[found.aspect](found.parameters)
+    if found.aspect == "error":
+        message = _told(found.parameters["message"])
+        found = replace(found, parameters={**found.parameters, "message": message})
+    return messages.sentence(found)
 
 
 def remark(found: Remark) -> str:

@@ -15,6 +15,8 @@ from autograder.settings import Limits
 # sockets; ENDED: a file that names the limit that ended it; in CONNECTION, ERROR: why it did not start.
 WORK, CONNECTION, ENDED, ERROR = "work", "connection", "ended", "error"
 MAX_REQUEST = 1_000_000
+# what a fork server's program is: one fork server, or the source of copies
+ALONE, COPIES = "alone", "copies"
 # the request to kill what ended kernels have left running, and the reply to it
 CLEAN_UP, CLEANED_UP = b"clean up", b"cleaned up"
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .compare import Difference
+from .compare import MAX_SHOWN, Difference
 
 Parameters = Mapping[str, Any]
 
@@ -33,8 +33,12 @@ def describe(summary: Parameters) -> str:
 
 
 def _names(missing: Sequence[str], extra: Sequence[str]) -> str:
-    words = [f"missing: {', '.join(missing)}"] if missing else []
-    words += [f"not expected: {', '.join(extra)}"] if extra else []
+    def listed(names: Sequence[str]) -> str:
+        more = f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else ""
+        return ", ".join(name[:80] for name in names[:MAX_SHOWN]) + more
+
+    words = [f"missing: {listed(missing)}"] if missing else []
+    words += [f"not expected: {listed(extra)}"] if extra else []
     return "the names differ (" + "; ".join(words) + ")"
 
 
@@ -47,14 +51,18 @@ def _expected_and_got(p: Parameters) -> str:
     return f"expected {describe(p['expected'])}, got {describe(p['got'])}"
 
 
+def _pair(p: Parameters) -> str:
+    """An expected and another number, with six digits each."""
+    shown = [f"{n:.6g}" if isinstance(n, float) else str(n) for n in (p["expected"], p["got"])]
+    words = f"expected {shown[0]}, got {shown[1]}"
+    if shown[0] != shown[1] or isinstance(p["got"], str):
+        return words
+    return f"{words}, which differ by {abs(p['got'] - p['expected']):.1g}"
+
+
 def _entries(p: Parameters) -> str:
     place = f"first at index {p['index']}" if p["index"] else "its one entry"
-    numbers = f"expected {p['expected']:.6g}, got {p['got']:.6g}"
-    return f"{p['wrong']} of {p['size']} entries differ, {place}: {numbers}"
-
-
-def _number(p: Parameters) -> str:
-    return f"expected {p['expected']!r}, got {p['got']!r}"
+    return f"{p['wrong']} of {p['size']} entries differ, {place}: {_pair(p)}"
 
 
 def _agreement(p: Parameters) -> str:
@@ -80,7 +88,7 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
     "rows": lambda p: f"the rows do not sum to one; {_entries(p)}",
     "scale": lambda p: f"every entry is {p['factor']:.6g} times the expected one; {_entries(p)}",
     "entries": _entries,
-    "number": _number,
+    "number": _pair,
     "text": _expected_and_got,
     "parameters": lambda p: (
         f"your module's parameters: {_names(p['missing'], p['extra'])}; attribute names are part of "

@@ -114,6 +114,8 @@ def encode(value: Any, depth: int = 0) -> dict:
         raise PlainDataError("the result is nested too deeply")
     if value is None:
         return {"kind": "none"}
+    if isinstance(value, np.longdouble):
+        value = float(value)
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool | float):
@@ -129,6 +131,9 @@ def encode(value: Any, depth: int = 0) -> dict:
     if isinstance(value, torch.Tensor):
         return _encode_tensor(value)
     if isinstance(value, np.ndarray):
+        if value.dtype == np.longdouble:
+            # compared as float64, of which nobody asks for more digits
+            value = value.astype(np.float64)
         return _encode_array("array", value.dtype.name, value)
     if isinstance(value, list | tuple):
         if len(value) > MAX_ITEMS:
@@ -143,6 +148,8 @@ def encode(value: Any, depth: int = 0) -> dict:
 
 
 def _encode_tensor(tensor: torch.Tensor) -> dict:
+    # a subclass may change what the calls below do
+    tensor = tensor.as_subclass(torch.Tensor)
     if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type == "meta":
         return {"kind": "unsupported", "type": f"{tensor.layout} tensor"}
     name = str(tensor.dtype).removeprefix("torch.")

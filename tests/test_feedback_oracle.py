@@ -1,0 +1,155 @@
+"""Feedback is no oracle: what a page tells earns nothing when its reader hands in again."""
+
+import shutil
+from dataclasses import replace
+
+import nbformat
+import pytest
+
+from autograder.audit import cases
+from autograder.audit.examiner import AuditedClass
+from autograder.audit.security_attacks import hand_in_table
+from autograder.course import Course
+from autograder.exercises import reference_answers, solved
+from autograder.grade.answer_key import AnswerKeys
+from autograder.grade.feedback import feedback_page, write_feedback
+from autograder.grade.fresh_seeds import FOLDER, fresh_seed, remember_told, told_submissions
+from autograder.grade.grade_class import Grader, WorkerOptions, grade_class, recorded_results
+from autograder.grade.result import Basis, LineResult, Result
+from autograder.grade.words import sentence
+from autograder.runtime.compare import Difference
+from autograder.runtime.plain_data import Array, decode
+from autograder.settings import Limits
+from tests.conftest import COURSE
+
+pytestmark = pytest.mark.xdist_group("submissions")
+EXERCISE = COURSE.exercise("ch2_scaled_dot_product")
+ATTACK = "handed in again with a table of all that was expected"
+
+
+def result_of(digest, student="a"):
+    basis = Basis(digest, "key", Limits(), {})
+    return Result(student, "ch1_x", (), (), basis, 0.0)
+
+
+def test_a_seed_is_fresh_only_for_another_submission_than_the_one_told_about(tmp_path):
+    course, secret = Course(COURSE.root, class_folder=tmp_path), [1, 2, 3, 4, 5, 6, 7, 8]
+
+    def seed(digest, student="a"):
+        return fresh_seed(course, student, "ch1_x", digest, secret)
+
+    assert seed("one") is None
+    remember_told(course, result_of("one"))
+    assert seed("one") is None
+    assert seed("two") is not None
+    assert seed("two") == seed("two")
+    assert len({seed("two"), seed("three"), fresh_seed(course, "a", "ch1_x", "two", [9] * 8)}) == 3
+    assert seed("two", student="b") is None
+    remember_told(course, result_of("two"))
+    # now a page has told about the second, and the first is another one
+    assert seed("one") not in (None, seed("two"))
+    assert told_submissions(course, "a", "ch1_x") == {"one", "two"}
+    record = tmp_path / FOLDER / "ch1_x" / "a"
+    assert record.stat().st_mode & 0o077 == 0
+    before = record.read_text()
+    remember_told(course, result_of("two"))
+    assert record.read_text() == before
+
+
+@pytest.mark.slow
+def test_a_table_of_all_that_was_expected_earns_nothing_the_second_time(tmp_path):
+    case = cases.Case(EXERCISE, "attack", ATTACK)
+    with AuditedClass(COURSE.root, tmp_path, [case]) as audited:
+        found = audited.grade(case)
+        assert found.harm == ()
+        assert found.result.score == 0 and found.result.points > 0
+        # the table is right: without a fresh seed it would have earned everything
+        folder = audited.course.submitted / "first" / EXERCISE.name
+        folder.mkdir(parents=True)
+        grader = Grader(audited.course)
+        hand_in_table(EXERCISE, folder, grader.key(EXERCISE))
+        result = grader.grade("first", EXERCISE).result
+        assert result.score == result.points
+
+
+def hand_in(course, student, notebook):
+    folder = course.submitted / student / EXERCISE.name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    nbformat.write(notebook, folder / f"{EXERCISE.name}.ipynb")
+
+
+@pytest.mark.slow
+def test_an_honest_student_who_hands_in_again_keeps_full_marks_and_stays_current(new_class):
+    course = new_class()
+    wrong = reference_answers(EXERCISE)
+    wrong.popitem()
+    right = solved(EXERCISE, reference_answers(EXERCISE))
+    for student in ("again", "patient"):
+        hand_in(course, student, solved(EXERCISE, wrong))
+    exercise = course.exercise(EXERCISE.name)
+    options = WorkerOptions(workers=1)
+    write_feedback(course, grade_class(course, [exercise], options=options))
+    hand_in(course, "again", right)
+    second = {r.student: r for r in grade_class(course, [exercise], options=options)}
+    assert second["again"].score == second["again"].points
+    keys = AnswerKeys(course)
+    assert second["patient"].basis.answer_key == keys.of_class(exercise).digest
+    assert second["again"].basis.answer_key != keys.of_class(exercise).digest
+    # nothing is stale: neither now, nor after more feedback, nor for a grader that starts anew
+    write_feedback(course, recorded_results(course, [exercise]))
+    work = [("again", exercise), ("patient", exercise)]
+    assert Grader(course).stale(work) == []
+    # and graded again from nothing, it is graded on the same inputs
+    shutil.rmtree(course.home / "expected")
+    again = Grader(course).grade("again", exercise).result
+    assert replace(again, seconds=0) == replace(second["again"], seconds=0)
+
+
+def test_feedback_tells_six_digits_and_few_numbers_of_an_error():
+    def told(aspect, **parameters):
+        return sentence(LineResult("f(x)", 1, Difference(aspect, parameters)))
+
+    assert told("number", expected=0.123456789, got=2.0) == "expected 0.123457, got 2"
+    close = told("number", expected=0.123456789, got=0.12345671)
+    assert close == "expected 0.123457, got 0.123457, which differ by 8e-08"
+    inputs = [round(i + 0.123456, 6) for i in range(12)]
+    error = told("error", name="ValueError", message=f"{inputs} {'x' * 300}", line="")
+    assert str(inputs[1]) in error and str(inputs[2]) not in error
+    assert len(error) < 250
+    shapes = "mat1 and mat2 shapes cannot be multiplied (3x4 and 5x6)"
+    assert shapes in told("error", name="RuntimeError", message=shapes, line="")
+
+
+TELLING = """
+seen = []
+def {name}(*arguments, **named):
+    print("PRINTED", arguments)
+    display(arguments)
+    raise ValueError(repr([getattr(a, "tolist", lambda: a)() for a in arguments]).replace(" ", ""))
+"""
+
+
+@pytest.mark.slow
+def test_feedback_shows_no_drawn_input_in_full_and_nothing_printed_meanwhile(new_class):
+    course, exercise = new_class(), EXERCISE
+    answers = {name: TELLING.format(name=name) for name in reference_answers(EXERCISE)}
+    hand_in(course, "teller", solved(EXERCISE, answers))
+    options = WorkerOptions(workers=1)
+    exercise = course.exercise(EXERCISE.name)
+    (result,) = grade_class(course, [exercise], options=options)
+    # else this proves nothing
+    assert any("PRINTED" in cell.printed for cell in result.cells)
+    write_feedback(course, [result])
+    page = feedback_page(course, "teller", EXERCISE.name).read_text(encoding="utf-8")
+    assert "ValueError" in page
+    assert "PRINTED [" not in page and "PRINTED (" not in page
+    for cell in AnswerKeys(course).of_class(exercise).cells.values():
+        for line in cell.lines:
+            for tree in line.draws[0].inputs.values():
+                values = decode(tree)
+                if isinstance(values, Array) and values.values.size > 8:
+                    shown = repr(values.values.tolist()).replace(" ", "")
+                    assert shown not in page
+                    numbers = [repr(n) for n in values.values.reshape(-1).tolist() if n % 1]
+                    assert not numbers or not all(number in page for number in numbers)
