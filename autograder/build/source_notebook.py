@@ -27,6 +27,8 @@ from autograder.runtime.torch_internals import FORBIDDABLE
 from autograder.settings import Settings
 
 AUTOTEST_LINE = re.compile(r"^\s*#+\s*(?P<points>[\d.]+)p AUTOTEST\s+(?P<expression>.+?)\s*$")
+# a sentence fits on one line of a notebook
+MAX_SENTENCE = 90
 BUILT_SO_FAR = "# What you have built so far"
 CHECKER_NOTE = "# The course's checks. Nothing to do here but to run the cell.\n"
 
@@ -97,9 +99,19 @@ def _check_grade_cell(exercise: Exercise, cell: NotebookNode) -> None:
     expressions = [expression for _, _, expression in lines]
     if len(set(expressions)) < len(expressions):
         raise CatalogueError(f"{where}: the same expression stands twice.")
-    unknown = set(parse_cell(cell.source).forbidden) - set(FORBIDDABLE)
+    try:
+        parsed = parse_cell(as_checks(cell.source))
+    except (TypeError, ValueError) as error:
+        raise CatalogueError(f"{where}: {error}.") from error
+    unknown = set(parsed.forbidden) - set(FORBIDDABLE)
     if unknown:
         raise CatalogueError(f"{where}: forbid doesn't know {', '.join(sorted(unknown))}.")
+    for sentence in (check.says.text for check in parsed.checks if check.says):
+        if not sentence.strip() or len(sentence) > MAX_SENTENCE:
+            raise CatalogueError(
+                f"{where}: `says` needs a sentence of at most {MAX_SENTENCE} characters, and "
+                f"{sentence!r} has {len(sentence)}. Say in few words what the line tests."
+            )
 
 
 def _locked_cell(grade_id: str, source: str) -> NotebookNode:
@@ -240,7 +252,7 @@ def for_nbgrader(exercise: Exercise, notebook: NotebookNode) -> NotebookNode:
             region = [
                 "### BEGIN HIDDEN TESTS",
                 "from autograder.build.instantiate import answer_of, begin",
-                f"draw, forbid, agreement = {begin}",
+                f"draw, forbid, agreement, says = {begin}",
                 "### END HIDDEN TESTS",
             ]
             cell.source = "\n".join([*region, cell.source])

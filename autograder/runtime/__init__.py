@@ -20,5 +20,6 @@ MODULES = (
     "mistakes",
     "messages",
     "grade_cell",
+    "parts",
     "notebook",
 )

@@ -34,7 +34,8 @@ class Difference:
     """The first way in which a value is not the expected one.
 
     aspect: an identifier, one of ASPECTS; parameters: what a sentence about it needs, as JSON; place:
-    the way into a nested value, each step ["part", number from 1, of how many] or ["key", name].
+    the way into a nested value, each step ["part", number from 1, of how many], with a name behind it
+    where the part has one, or ["key", name].
     """
 
     aspect: str

@@ -93,11 +93,18 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
 def sentence(difference: Difference) -> str:
     """A difference in words, with its place in a nested value."""
     words = SENTENCES[difference.aspect](difference.parameters)
-    steps = [
-        f"part {step[1]} of {step[2]}" if step[0] == "part" else repr(step[1])
-        for step in difference.place
-    ]
-    return f"in {', '.join(steps)}: {words}" if steps else words
+    steps = ", ".join(map(_step, difference.place))
+    return f"in {steps}: {words}" if steps else words
+
+
+def _step(step: Sequence[str | int]) -> str:
+    match step:
+        case "part", _, _, name:
+            return str(name)
+        case "part", number, total:
+            return f"part {number} of {total}"
+        case _, key:
+            return repr(key)
 
 
 def explanation(name: str, function: str, means: str, hint: str, expression: str) -> str:
