@@ -21,6 +21,7 @@ from autograder.embedding import LOADER, packed_sources
 from autograder.errors import CatalogueError
 from autograder.exercises import given, grade_cells, is_grade_cell
 from autograder.reference import place
+from autograder.runtime.evaluate import BUILT_SO_FAR
 from autograder.runtime.grade_cell import parse_cell
 from autograder.runtime.plain_data import pack
 from autograder.runtime.torch_internals import FORBIDDABLE
@@ -29,7 +30,10 @@ from autograder.settings import Settings
 AUTOTEST_LINE = re.compile(r"^\s*#+\s*(?P<points>[\d.]+)p AUTOTEST\s+(?P<expression>.+?)\s*$")
 # a sentence fits on one line of a notebook
 MAX_SENTENCE = 90
-BUILT_SO_FAR = "# What you have built so far"
+AFTER_RESTART = (
+    "After the kernel has been restarted, or where a check says that `%%autotest` is not found, the cells "
+    "above have to run again: choose *Run > Run All Above Selected Cell*."
+)
 CHECKER_NOTE = "# The course's checks. Nothing to do here but to run the cell.\n"
 
 
@@ -225,6 +229,8 @@ def source_notebook(exercise: Exercise, settings: Settings) -> NotebookNode:
         raise CatalogueError(
             f"solutions/{exercise.name}.py: a locked cell with grade_id imports is missing."
         )
+    if cells[0].cell_type == "markdown":
+        cells[0].source = f"{cells[0].source}\n\n{AFTER_RESTART}"
     fresh = nbformat.v4.new_notebook(cells=cells)
     fresh.metadata = NotebookNode(
         kernelspec=NotebookNode(display_name="Python 3", language="python", name="python3"),
