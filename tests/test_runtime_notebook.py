@@ -146,6 +146,18 @@ def test_a_mistake_of_another_cell_is_named_for_sure_when_it_is_recognised_there
     assert lines[-1] == 'Read again: chapter 1, "A"'
 
 
+def test_answers_may_lie_in_a_cell_of_their_own(run, checks):
+    n = drawn("values")
+    source = "n = draw.integer(1, 99)\ncheck('double(n)', points=1)"
+    lines, failure = run("values", source, double=lambda x: 2 * x)
+    assert lines == [] and "Run All Above" in failure
+    answer = {"value": encode(2 * n), "parameters": [], "mistakes": {}}
+    checks.use_answers({"values": {"double(n)": answer}})
+    assert run("values", source, double=lambda x: 2 * x) == (["✓ 1/1 points   double(n)"], None)
+    _, failure = run("values", source.replace("double(n)", "n"))
+    assert "not one of the course's: n" in failure
+
+
 def test_a_check_says_what_it_tests_first_and_its_expression_last(run):
     n = drawn("values")
     source = "\n".join(

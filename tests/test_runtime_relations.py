@@ -69,6 +69,12 @@ CASES = [
         "right but for 6 of 16",
     ),
     ([A, A.T], [A.T, A], "exchanged", "the two parts are right, but exchanged"),
+    (
+        [A, SQUARE],
+        [SQUARE + 1, A],
+        "exchanged",
+        "the parts have one another's shapes: are they exch",
+    ),
     ({"a": 0.25, "b": A}, {"a": A, "b": 0.25}, "exchanged", "the two parts are right, but exch"),
     (
         [A, A.T, SQUARE],

@@ -31,7 +31,7 @@ from autograder.build.source_notebook import (
 from autograder.catalogue import mistake_answers, mistakes
 from autograder.course import Course, Exercise
 from autograder.errors import ExerciseError, OutputError
-from autograder.exercises import copied, given, is_grade_cell, released
+from autograder.exercises import baked_answers, copied, grade_cells, released
 from autograder.files import digest_of
 from autograder.nbgrader_adapter import release_steps
 from autograder.programs import code_only, plain_version
@@ -140,15 +140,15 @@ def write_missing_sources(course: Course, exercises: Sequence[Exercise]) -> None
 
 def _present_answers(notebook: NotebookNode) -> instantiate.Answers:
     """The check lines of a generated notebook: grade_id -> expression -> text."""
+    baked = baked_answers(notebook)
     return {
-        given(cell).grade_id: {
-            check.expression: line
-            for line in cell.source.split("\n")
-            if line.startswith("check(")
-            for check in parse_cell(line).checks
+        name: {
+            check.expression: instantiate.check_line(
+                check.expression, check.points, baked[name][check.expression]
+            )
+            for check in parse_cell(source).checks
         }
-        for cell in notebook.cells
-        if is_grade_cell(cell)
+        for name, source in grade_cells(notebook).items()
     }
 
 

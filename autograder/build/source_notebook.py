@@ -34,6 +34,9 @@ AFTER_RESTART = (
     "After the kernel has been restarted, or where a check says that `%%autotest` is not found, the cells "
     "above have to run again: choose *Run > Run All Above Selected Cell*."
 )
+CHECK_DATA = (
+    "%%autotest_data\n# What the checks compare with. Nothing to do here but to run the cell."
+)
 CHECKER_NOTE = "# The course's checks. Nothing to do here but to run the cell.\n"
 
 
@@ -164,6 +167,11 @@ def checker_cell(exercise: Exercise) -> NotebookNode:
     return _locked_cell("checker", source)
 
 
+def check_data_cell() -> NotebookNode:
+    """The locked cell for what the checks compare with, which is put in when the answers are known."""
+    return _locked_cell("check_data", CHECK_DATA)
+
+
 def _apply_settings(exercise: Exercise, cell: NotebookNode, settings: Settings) -> None:
     """Multiply a grade cell's points by its weight, and allow what the instructor allows."""
     weight = settings.weight(exercise.name, given(cell).grade_id)
@@ -215,7 +223,7 @@ def source_notebook(exercise: Exercise, settings: Settings) -> NotebookNode:
             cell.source, earlier = _inline_imports(exercise, cell.source)
             if earlier:
                 cells.append(_locked_cell("built_so_far", f"{BUILT_SO_FAR}\n\n{earlier}"))
-            cells.append(checker_cell(exercise))
+            cells += [checker_cell(exercise), check_data_cell()]
     for number, cell in enumerate(cells):
         _complete_metadata(cell)
         cell.id = given(cell).get("grade_id", f"cell-{number:03d}")

@@ -23,14 +23,12 @@ from autograder.build.source_notebook import source_notebook, unanswered_cells
 from autograder.catalogue import definitions, mistakes
 from autograder.course import Course, Exercise
 from autograder.errors import ExerciseError
-from autograder.exercises import given, grade_cells, is_answer_cell, released
+from autograder.exercises import CHECK_CELLS, given, grade_cells, is_answer_cell, released
 from autograder.files import digest_of, write_whole
 from autograder.reference import ExpectedCell, expected_cells
 from autograder.runtime.grade_cell import parse_cell
 
 SEED_INTEGERS = 8
-# cells of the release whose code runs, but for answers and for the checker that students need
-NOT_RUN = ("checker",)
 
 
 @dataclass(frozen=True)
@@ -140,7 +138,7 @@ def _code_that_runs(release: NotebookNode) -> list[str]:
         if cell.cell_type == "code"
         and not given(cell).get("grade")
         and not given(cell).get("solution")
-        and given(cell).get("grade_id") not in NOT_RUN
+        and given(cell).get("grade_id") not in CHECK_CELLS
     ]
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.exercises import given, is_answer_cell, is_grade_cell
+from autograder.exercises import CHECK_CELLS, given, is_answer_cell, is_grade_cell
 from autograder.grade.answer_key import AnswerKey
 from autograder.grade.result import Basis, CellResult, LineResult, Remark, Result
 from autograder.grade.sanitize import MISSING, sanitized
@@ -40,7 +40,6 @@ from autograder.text import valid_json, valid_text
 MAX_VALUE = 20_000_000
 MAX_SHOWN, MAX_SHOWN_LINE = 20_000, 1_000
 MAX_PRINTED, MAX_PRINTED_LINES = 2_000, 40
-CHECKER = "checker"
 
 
 @dataclass(frozen=True)
@@ -133,7 +132,7 @@ class _Examination:
             return
         if is_grade_cell(cell):
             self._grade_cell(cell, kernel)
-        elif given(cell).get("grade_id") == CHECKER:
+        elif given(cell).get("grade_id") in CHECK_CELLS:
             cell.source = "# The course's checks."
         elif kernel is not None:
             self._run_students_cell(cell, kernel)
@@ -183,7 +182,6 @@ class _Examination:
             lines.append(LineResult(line.expression, line.points, problem, *told))
         shown = "\n".join("".join(printed)[:MAX_PRINTED].split("\n")[:MAX_PRINTED_LINES])
         self.results.append(CellResult(grade_id, tuple(lines), shown))
-        cell.source = _without_answers(cell.source)
 
     def _seconds(self, line: ExpectedLine) -> float:
         own = line.agreement and line.agreement.seconds
@@ -310,14 +308,3 @@ def _for_display(source: str) -> str:
     lines = source[:MAX_SHOWN].split("\n")
     cut = [ln if len(ln) <= MAX_SHOWN_LINE else f"{ln[:MAX_SHOWN_LINE]} ..." for ln in lines]
     return "\n".join(cut) + ("\n..." if len(source) > MAX_SHOWN else "")
-
-
-def _without_answers(source: str) -> str:
-    """A grade cell for reading: the baked answers are left out."""
-    lines = []
-    for line in source.split("\n"):
-        if line.startswith("check("):
-            (check,) = parse_cell(line).checks
-            line = f"check({check.expression!r}, points={check.points:g})"
-        lines.append(line)
-    return "\n".join(lines)

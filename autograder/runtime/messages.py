@@ -139,6 +139,8 @@ def _along(p: Parameters) -> str:
 
 
 def _exchanged(p: Parameters) -> str:
+    if p.get("shapes_only"):
+        return "the parts have one another's shapes: are they exchanged? Their numbers differ, too"
     if len(p["order"]) == 2:
         return "the two parts are right, but exchanged"
     order = ", ".join(p["keys"][n - 1] if "keys" in p else str(n) for n in p["order"])

@@ -91,6 +91,8 @@ def _exchanged(expected: tuple[Value, ...], got: tuple[Value, ...]) -> Differenc
     count = len(expected)
     if count != len(got) or not 2 <= count <= MAX_EXCHANGED:
         return None
+    if (exchanged := _exchanged_shapes(expected, got)) is not None:
+        return exchanged
     if not all(map(_informative, expected)):
         return None
     order = []
@@ -102,6 +104,20 @@ def _exchanged(expected: tuple[Value, ...], got: tuple[Value, ...]) -> Differenc
     if sorted(order) != list(range(1, count + 1)) or order == sorted(order):
         return None
     return Difference("exchanged", {"order": order})
+
+
+def _exchanged_shapes(expected: tuple[Value, ...], got: tuple[Value, ...]) -> Difference | None:
+    """Whether the parts are arrays that have one another's shape."""
+    if not all(isinstance(value, Array) for value in (*expected, *got)):
+        return None
+    shapes, found = [value.shape for value in expected], [value.shape for value in got]
+    different = all(one != other for one, other in itertools.combinations(shapes, 2))
+    if not different or shapes == found or sorted(shapes) != sorted(found):
+        return None
+    order = [found.index(shape) + 1 for shape in shapes]
+    pairs = [(wanted, got[n - 1]) for wanted, n in zip(expected, order, strict=True)]
+    wrong = any(difference(*pair) is not None for pair in pairs)
+    return Difference("exchanged", {"order": order, "shapes_only": wrong})
 
 
 def _numbers(expected: Items, got: Items, problem: Difference, offset: float) -> Difference | None:
