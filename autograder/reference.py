@@ -65,19 +65,23 @@ class ExpectedDraw:
 
 @dataclass(frozen=True)
 class ExpectedLine:
-    """One autotest line of a grade cell."""
+    """One autotest line of a grade cell.
+
+    small: what is right on the smallest draw, where a student may see it; only the build asks for it.
+    """
 
     expression: str
     points: float
     draws: tuple[ExpectedDraw, ...]
     agreement: Agreement | None = None
+    small: Mapping[str, Any] | None = None
 
     @staticmethod
     def read(data: dict) -> ExpectedLine:
         """From JSON."""
         draws = tuple(ExpectedDraw(**draw) for draw in data["draws"])
         agreement = data["agreement"] and Agreement(**data["agreement"])
-        return ExpectedLine(data["expression"], data["points"], draws, agreement)
+        return ExpectedLine(data["expression"], data["points"], draws, agreement, data.get("small"))
 
 
 @dataclass(frozen=True)
@@ -145,19 +149,20 @@ def expected_value(where: str, program: str, check: Check, inputs: dict, seed: i
             f"`{check.expression}`. An autotest must return plain data: arrays, numbers, text or "
             "containers of them. Correct the solution or the line."
         )
-    try:
-        check_parts(check, inputs, value)
-    except ValueError as error:
-        raise CatalogueError(f"{where}: above `{check.expression}`, {error}.") from error
     return {"value": result["value"], "parameters": result["parameters"]}
 
 
 def expected_cell(
-    exercise: Exercise, grade_id: str, source: str, seeds: Sequence[Sequence[int]]
+    exercise: Exercise,
+    grade_id: str,
+    source: str,
+    seeds: Sequence[Sequence[int]],
+    with_small: bool = False,
 ) -> ExpectedCell:
     """Inputs, expected values and the mistakes' fingerprints of one grade cell.
 
-    seeds: for every draw the integers that seed it; the cell's name is added.
+    seeds: for every draw the integers that seed it; the cell's name is added. with_small: also what is
+    right on the smallest visible draw.
     """
     program = exercise.program()
     where = place(exercise, grade_id)
@@ -182,11 +187,32 @@ def expected_cell(
             programs = {} if check.agreement else reached
             expected = _expected_draw(where, program, programs, check, inputs, draw.parameter_seed)
             draws[number].append(expected)
+    small = _on_smallest_draw(where, program, cell, grade_id) if with_small else {}
     lines = zip(cell.checks, draws, strict=True)
     return ExpectedCell(
         cell.forbidden,
-        tuple(ExpectedLine(c.expression, c.points, tuple(d), c.agreement) for c, d in lines),
+        tuple(
+            ExpectedLine(c.expression, c.points, tuple(d), c.agreement, small.get(c.expression))
+            for c, d in lines
+        ),
     )
+
+
+def _on_smallest_draw(
+    where: str, program: str, cell: GradeCell, grade_id: str
+) -> dict[str, dict[str, Any]]:
+    """What is right on the visible draw with the smallest sizes: by expression, where it can be drawn."""
+    found = {}
+    draw = Draw(zlib.crc32(grade_id.encode()), small=True)
+    try:
+        for check, inputs in checks_with_inputs(cell, draw):
+            if check.agreement is None and (check.says is None or check.says.case):
+                seed = draw.parameter_seed
+                found[check.expression] = expected_value(where, program, check, inputs, seed)
+    except Exception:
+        # an author needn't think of sizes that no grade is made with
+        return found
+    return found
 
 
 def _expected_draw(
@@ -214,6 +240,10 @@ def _expected_draw(
         evaluation = Evaluation.read(got)
         if judge(wanted, evaluation) is not None:
             prints[name] = fingerprint(evaluation.value)
+    try:
+        check_parts(check, inputs, wanted.value)
+    except ValueError as error:
+        raise CatalogueError(f"{where}: above `{check.expression}`, {error}.") from error
     return ExpectedDraw(packed, seed, expected, fingerprint(wanted.value), prints)
 
 

@@ -1,5 +1,7 @@
 """What a student can ask for after a check: a failing case, hints, other ways."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,9 @@ check('twice(x[0])', points=1)
 says("doubles")
 check('twice(x)', points=1)"""
 HALVED = ToldMistake("twice", "values", "Half.", "Which factor?", 'chapter 1, "A"')
-WAYS = {"twice": [Way("By addition.", "x + x", "Nothing."), Way("By a loop.", "for row in x:", "Time.")]}
+WAYS = {
+    "twice": [Way("By addition.", "x + x", "Nothing."), Way("By a loop.", "for row in x:", "Time.")]
+}
 
 
 def answer(value, **more):
@@ -42,10 +46,8 @@ def check(checks, capsys):
     """A function that checks an answer, and returns the notebook's guide."""
 
     def check(twice):
-        try:
+        with contextlib.suppress(AutotestFailure):
             checks.run_cell("values", SOURCE, {"twice": twice})
-        except AutotestFailure:
-            pass
         capsys.readouterr()
         return checks.guide
 
@@ -103,7 +105,9 @@ def hints(guide, capsys, number):
 
 def test_hints_lead_from_what_is_tested_to_what_to_read(check, capsys):
     lines = hints(check(lambda x: x / 2), capsys, 5)
-    assert lines[0].startswith("Hint 1 of 4. Your answer should pass this: is right for a row. Now ")
+    assert lines[0].startswith(
+        "Hint 1 of 4. Your answer should pass this: is right for a row. Now "
+    )
     assert lines[1:4] == [
         "Hint 2 of 4. halved. Half.",
         "Hint 3 of 4. In `twice`: Which factor?",

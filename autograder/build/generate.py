@@ -54,6 +54,10 @@ def answers_stamp(exercise: Exercise, cells: dict[str, str]) -> str:
         {
             "programs": [code_only(other.program()) for other in [*earlier, exercise]],
             "cells": {name: repr(parse_cell(text).asks()) for name, text in cells.items()},
+            "cases": {
+                name: [check.says is None or check.says.case for check in parse_cell(text).checks]
+                for name, text in cells.items()
+            },
             "mistakes": [
                 [m.name, m.cell, {k: code_only(v) for k, v in mistake_answers(program, m).items()}]
                 for m in mistakes(exercise)

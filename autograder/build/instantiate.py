@@ -39,6 +39,8 @@ def _line(line: ExpectedLine) -> str:
         "value": bake(draw.expected["value"]),
         "mistakes": draw.mistakes,
     }
+    if line.small is not None:
+        answer["small"] = {**line.small, "value": bake(line.small["value"])}
     return check_line(line.expression, line.points, answer)
 
 
@@ -93,7 +95,7 @@ _current: dict[str, str] = {}
 def begin(exercise: str, grade_id: str, source: str) -> tuple[Draw, Callable, Callable, Callable]:
     """In nbgrader's kernel: evaluate a grade cell; returns draw, forbid, agreement and says for it."""
     prepare_process()
-    cell = expected_cell(Course.find().exercise(exercise), grade_id, source, VISIBLE_SEEDS)
+    cell = expected_cell(Course.find().exercise(exercise), grade_id, source, VISIBLE_SEEDS, True)
     _current.clear()
     _current.update(answers({grade_id: cell})[grade_id])
     nothing = lambda *arguments, **named: None

@@ -15,7 +15,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.book_index import readings
-from autograder.catalogue import definition_source, mistakes, sections, without_markers
+from autograder.catalogue import definition_source, discussions, mistakes, sections, without_markers
 from autograder.course import Exercise
 from autograder.embedding import LOADER, packed_sources
 from autograder.errors import CatalogueError
@@ -133,7 +133,7 @@ def _locked_cell(grade_id: str, source: str) -> NotebookNode:
 
 
 def told_to_students(exercise: Exercise) -> dict:
-    """What a failed check can tell: {"mistakes": by name, "sections": where to read again, by cell}.
+    """What a check can tell: {"mistakes": by name, "sections": where to read again, by cell, "ways": by answer}.
 
     Without the book, in a copy of the course that only grades, there is nowhere to read.
     """
@@ -157,6 +157,10 @@ def told_to_students(exercise: Exercise) -> dict:
             for mistake in mistakes(exercise)
         },
         "sections": {cell: places.get(label, "") for cell, label in sections(exercise).items()},
+        "ways": {
+            discussion.function: [vars(way) for way in discussion.ways]
+            for discussion in discussions(exercise)
+        },
     }
 
 

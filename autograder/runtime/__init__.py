@@ -23,5 +23,6 @@ MODULES = (
     "messages",
     "parts",
     "telling",
+    "guide",
     "notebook",
 )

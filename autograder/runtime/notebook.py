@@ -6,7 +6,7 @@ import contextlib
 import copy
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from .compare import Difference, Expected, judge
 from .draw import Draw
 from .evaluate import Evaluation, evaluate
 from .grade_cell import Check, checks_with_inputs, parse_cell
+from .guide import Guide, Outcome, Way
 from .messages import explanation, sentence, title
 from .mistakes import Home, Judged, Named, Recognition, fingerprint, says_little
 from .plain_data import unpack
@@ -49,15 +50,25 @@ class ToldMistake:
 class Checks:
     """The checks of one notebook.
 
-    mistakes: by name; sections: where to read again, by grade cell.
+    mistakes: by name; sections: where to read again, by grade cell; ways: by answer, others than the
+    student's.
     """
 
-    def __init__(self, mistakes: Mapping[str, ToldMistake], sections: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        mistakes: Mapping[str, ToldMistake],
+        sections: Mapping[str, str],
+        ways: Mapping[str, Sequence[Way]] | None = None,
+    ) -> None:
         self._mistakes = mistakes
         self._sections = sections
         homes = {name: Home(told.function, told.cell) for name, told in mistakes.items()}
         self._recognition = Recognition(homes)
         self._answers: Mapping[str, Mapping[str, dict]] = {}
+        tasks: dict[str, set[str]] = {}
+        for home in homes.values():
+            tasks.setdefault(home.function, set()).add(home.cell)
+        self.guide = Guide(ways or {}, tasks)
 
     def use_answers(self, answers: Mapping[str, Mapping[str, dict]]) -> None:
         """What the checks compare with: grade cell -> expression -> answer, as the build baked it."""
@@ -81,9 +92,9 @@ class Checks:
         cell = parse_cell(source)
         draw = Draw(seed_of(grade_id))
         found: list[tuple[Check, Difference | None]] = []
-        judged = []
+        judged, answers = [], {}
         for check, inputs in checks_with_inputs(cell, draw):
-            answer = self._answer(grade_id, check)
+            answer = answers[check.expression] = self._answer(grade_id, check)
             with contextlib.redirect_stderr(sys.stdout):
                 seed, forbidden, own = draw.parameter_seed, cell.forbidden, copy.deepcopy(inputs)
                 got = evaluate(check.expression, definitions, own, seed, forbidden)
@@ -99,7 +110,38 @@ class Checks:
             raise AutotestFailure(sentence(found[0][1]))
         named = self._recognition.cell(grade_id, judged)
         suspects = self._recognition.suspects(grade_id, judged)
+        hints = self._hints(grade_id, found, named, suspects)
+        problems = [problem for _, problem in found]
+        outcome = Outcome(cell, seed_of(grade_id), definitions, problems, answers, hints)
+        self.guide.record(grade_id, outcome)
         self._show(grade_id, found, named, suspects)
+
+    def _hints(
+        self,
+        grade_id: str,
+        found: list[tuple[Check, Difference | None]],
+        named: list[Named | None],
+        suspects: list[str],
+    ) -> list[str]:
+        """What is tested, which mistake it may be, where to look, what to read: as far as it is known."""
+        failed = [(check, problem) for check, problem in found if problem is not None]
+        if not failed:
+            return []
+        check, problem = failed[0]
+        hints = [f"Your answer should pass this: {title(check)}. Now {sentence(problem)}."]
+        section = self._sections.get(grade_id)
+        if name := next(filter(None, named), None):
+            mistake = self._mistakes[name.name]
+            hints += [f"{name.name}. {mistake.means}", f"In `{mistake.function}`: {mistake.hint}"]
+            section = mistake.section
+        elif suspects:
+            names = ", ".join(f"`{name}`" for name in suspects)
+            hints.append(f"This uses your {names}, where something is not right yet.")
+        elif problem.parameters.get("line"):
+            hints.append(f"Look at this line of yours: {problem.parameters['line']}")
+        else:
+            hints.append("`case = failing_case()` gives you small inputs to try: print(case).")
+        return [*hints, f"Read again: {section}"] if section else hints
 
     def _show(
         self,
@@ -143,20 +185,28 @@ def install_packed(packed: str) -> None:
     """Make `%%autotest` known to the notebook.
 
     packed: {"mistakes": {name: the fields of ToldMistake}, "sections": {grade cell: where to read
-    again}}.
+    again}, "ways": {answer: [the fields of Way]}}.
     """
     from IPython import get_ipython
 
     shell = get_ipython()
     words = unpack(packed)
     mistakes = {name: ToldMistake(**mistake) for name, mistake in words["mistakes"].items()}
-    checks = Checks(mistakes, words["sections"])
+    ways = {answer: [Way(**way) for way in ways] for answer, ways in words["ways"].items()}
+    checks = Checks(mistakes, words["sections"], ways)
 
     def autotest(line: str, cell: str) -> None:
         checks.run_cell(line.strip(), cell, dict(shell.user_ns))
 
     def autotest_data(line: str, cell: str) -> None:
-        checks.use_answers(unpack(cell.strip().rpartition("\n")[2]))
+        # below the note; the build has not put it in when nbgrader runs the cell
+        _, _, data = cell.strip().partition("\n")
+        if data:
+            checks.use_answers(unpack(data))
 
     shell.register_magic_function(autotest, magic_kind="cell")
     shell.register_magic_function(autotest_data, magic_kind="cell")
+    guide = checks.guide
+    # a student's own function of that name stays
+    names = {"failing_case": guide.failing_case, "hint": guide.hint, "discuss": guide.discuss}
+    shell.push({name: function for name, function in names.items() if name not in shell.user_ns})
