@@ -215,7 +215,9 @@ def test_what_the_process_of_the_checks_refuses_is_raised_here_and_changes_nothi
     assert not (small.root / "exercises").exists()
     exercise, source = exercise_with(small.root, CHECK)
     cells = checked_cells(exercise, {"values": source}, [[], [1]])
-    assert cells == {"values": expected_cell(exercise, "values", source, [[], [1]])}
+    assert cells == {
+        "values": expected_cell(exercise, "values", source, [[], [1]], with_small=True)
+    }
 
 
 # What a build writes, and what it never overwrites ------------------------------------------------
@@ -228,7 +230,7 @@ def evaluated(monkeypatch):
 
     def in_this_process(exercise, cells, seeds):
         names.append(exercise.name)
-        return {n: expected_cell(exercise, n, source, seeds) for n, source in cells.items()}
+        return {n: expected_cell(exercise, n, source, seeds, True) for n, source in cells.items()}
 
     monkeypatch.setattr(generate, "checked_cells", in_this_process)
     return names
