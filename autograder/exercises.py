@@ -10,7 +10,10 @@ from nbformat import NotebookNode
 from autograder.catalogue import definition_source, definitions, without_markers
 from autograder.course import Exercise
 from autograder.errors import ExerciseError
+from autograder.runtime.plain_data import unpack
 
+# locked cells of the course's own checks: students need them, the grader doesn't run them
+CHECK_CELLS = ("checker", "check_data")
 WRITTEN = (
     "Because the scores grow with the width, and softmax of large scores looks at one key only."
 )
@@ -47,6 +50,12 @@ def released(exercise: Exercise) -> NotebookNode:
 def grade_cells(notebook: NotebookNode) -> dict[str, str]:
     """The grade cells of a notebook: grade_id -> source."""
     return {given(c).grade_id: c.source for c in notebook.cells if is_grade_cell(c)}
+
+
+def baked_answers(notebook: NotebookNode) -> dict[str, dict[str, dict]]:
+    """What a generated notebook's own checks compare with: grade_id -> expression -> answer, as JSON."""
+    (cell,) = [cell for cell in notebook.cells if cell.id == "check_data"]
+    return unpack(cell.source.rpartition("\n")[2])
 
 
 def reference_answers(exercise: Exercise) -> dict[str, str]:

@@ -41,6 +41,7 @@ from autograder.runtime.grade_cell import (
 )
 from autograder.runtime.messages import describe
 from autograder.runtime.mistakes import Fingerprint, fingerprint
+from autograder.runtime.parts import check_parts
 from autograder.runtime.plain_data import Error, Unsupported, decode, encode, restore
 
 DRAWS = 3
@@ -64,19 +65,23 @@ class ExpectedDraw:
 
 @dataclass(frozen=True)
 class ExpectedLine:
-    """One autotest line of a grade cell."""
+    """One autotest line of a grade cell.
+
+    small: what is right on the smallest draw, where a student may see it; only the build asks for it.
+    """
 
     expression: str
     points: float
     draws: tuple[ExpectedDraw, ...]
     agreement: Agreement | None = None
+    small: Mapping[str, Any] | None = None
 
     @staticmethod
     def read(data: dict) -> ExpectedLine:
         """From JSON."""
         draws = tuple(ExpectedDraw(**draw) for draw in data["draws"])
         agreement = data["agreement"] and Agreement(**data["agreement"])
-        return ExpectedLine(data["expression"], data["points"], draws, agreement)
+        return ExpectedLine(data["expression"], data["points"], draws, agreement, data.get("small"))
 
 
 @dataclass(frozen=True)
@@ -148,11 +153,16 @@ def expected_value(where: str, program: str, check: Check, inputs: dict, seed: i
 
 
 def expected_cell(
-    exercise: Exercise, grade_id: str, source: str, seeds: Sequence[Sequence[int]]
+    exercise: Exercise,
+    grade_id: str,
+    source: str,
+    seeds: Sequence[Sequence[int]],
+    with_small: bool = False,
 ) -> ExpectedCell:
     """Inputs, expected values and the mistakes' fingerprints of one grade cell.
 
-    seeds: for every draw the integers that seed it; the cell's name is added.
+    seeds: for every draw the integers that seed it; the cell's name is added. with_small: also what is
+    right on the smallest visible draw.
     """
     program = exercise.program()
     where = place(exercise, grade_id)
@@ -177,11 +187,32 @@ def expected_cell(
             programs = {} if check.agreement else reached
             expected = _expected_draw(where, program, programs, check, inputs, draw.parameter_seed)
             draws[number].append(expected)
+    small = _on_smallest_draw(where, program, cell, grade_id) if with_small else {}
     lines = zip(cell.checks, draws, strict=True)
     return ExpectedCell(
         cell.forbidden,
-        tuple(ExpectedLine(c.expression, c.points, tuple(d), c.agreement) for c, d in lines),
+        tuple(
+            ExpectedLine(c.expression, c.points, tuple(d), c.agreement, small.get(c.expression))
+            for c, d in lines
+        ),
     )
+
+
+def _on_smallest_draw(
+    where: str, program: str, cell: GradeCell, grade_id: str
+) -> dict[str, dict[str, Any]]:
+    """What is right on the visible draw with the smallest sizes: by expression, where it can be drawn."""
+    found = {}
+    draw = Draw(zlib.crc32(grade_id.encode()), small=True)
+    try:
+        for check, inputs in checks_with_inputs(cell, draw):
+            if check.agreement is None and (check.says is None or check.says.case):
+                seed = draw.parameter_seed
+                found[check.expression] = expected_value(where, program, check, inputs, seed)
+    except Exception:
+        # an author needn't think of sizes that no grade is made with
+        return found
+    return found
 
 
 def _expected_draw(
@@ -209,6 +240,10 @@ def _expected_draw(
         evaluation = Evaluation.read(got)
         if judge(wanted, evaluation) is not None:
             prints[name] = fingerprint(evaluation.value)
+    try:
+        check_parts(check, inputs, wanted.value)
+    except ValueError as error:
+        raise CatalogueError(f"{where}: above `{check.expression}`, {error}.") from error
     return ExpectedDraw(packed, seed, expected, fingerprint(wanted.value), prints)
 
 

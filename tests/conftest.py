@@ -113,7 +113,7 @@ def expected() -> Callable[[Exercise], dict[str, ExpectedCell]]:
         if exercise not in held:
             prepare_process()
             held[exercise] = {
-                name: expected_cell(exercise, name, source, DRAWS)
+                name: expected_cell(exercise, name, source, DRAWS, with_small=True)
                 for name, source in grade_cells(released(exercise)).items()
             }
         return held[exercise]

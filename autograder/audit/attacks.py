@@ -25,9 +25,11 @@ from autograder.course import PACKAGE_ROOT, Exercise
 from autograder.embedding import PACKAGE
 from autograder.exercises import (
     answer_cell,
+    baked_answers,
     given,
     is_grade_cell,
     reference_answers,
+    released,
     solved,
 )
 from autograder.grade.answer_key import AnswerKey
@@ -35,7 +37,7 @@ from autograder.grade.result import Basis, CellResult, LineResult, Result
 from autograder.kernels import sandbox
 from autograder.kernels.student_kernel import REPLY_MIME
 from autograder.runtime.grade_cell import parse_cell
-from autograder.runtime.plain_data import pack, unpack
+from autograder.runtime.plain_data import pack
 from autograder.settings import Limits
 
 # the student whose solved notebook lies in the same class, to be copied or harmed
@@ -137,9 +139,8 @@ def _grade_cells(notebook: NotebookNode) -> list[NotebookNode]:
 
 def visible_answers(exercise: Exercise) -> dict[str, dict]:
     """The right values that a student's own notebook holds, for its one draw: expression -> answer."""
-    cells = _grade_cells(solved(exercise, {}))
-    checks = [check for cell in cells for check in parse_cell(cell.source).checks]
-    return {check.expression: unpack(check.answer) for check in checks}
+    cells = baked_answers(released(exercise)).values()
+    return {expression: answer for cell in cells for expression, answer in cell.items()}
 
 
 @functools.cache

@@ -23,7 +23,7 @@ from autograder.build.source_notebook import source_notebook, unanswered_cells
 from autograder.catalogue import definitions, mistakes
 from autograder.course import Course, Exercise
 from autograder.errors import ExerciseError
-from autograder.exercises import given, grade_cells, is_answer_cell, released
+from autograder.exercises import CHECK_CELLS, given, grade_cells, is_answer_cell, released
 from autograder.files import digest_of, write_whole
 from autograder.grade.fresh_seeds import fresh_seed
 from autograder.grade.submission import Submission
@@ -33,8 +33,6 @@ from autograder.runtime.grade_cell import parse_cell
 SEED_INTEGERS = 8
 # importing torch and the programs takes seconds, so a process evaluates several seeds
 JOBS_IN_A_PROCESS = 8
-# cells of the release whose code runs, but for answers and for the checker that students need
-NOT_RUN = ("checker",)
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,8 @@ class AnswerKey:
     """What a submission to an exercise is graded with.
 
     release: the notebook that students got; cells: what is expected, by grade cell; mistake_cells: by
-    known mistake, the grade cell that is meant to catch it; answers: by answer cell, the names that it
+    known mistake, the grade cell that is meant to catch it; mistake_functions: the answer that it is a
+    version of; answers: by answer cell, the names that it
     defines; versions: by locked cell, digests of all that were ever released; digest: of everything here that a verdict depends on.
     """
 
@@ -50,6 +49,7 @@ class AnswerKey:
     release: NotebookNode
     cells: Mapping[str, ExpectedCell]
     mistake_cells: Mapping[str, str]
+    mistake_functions: Mapping[str, str]
     answers: Mapping[str, tuple[str, ...]]
     versions: Mapping[str, list[str]]
     digest: str
@@ -169,7 +169,7 @@ def _code_that_runs(release: NotebookNode) -> list[str]:
         if cell.cell_type == "code"
         and not given(cell).get("grade")
         and not given(cell).get("solution")
-        and given(cell).get("grade_id") not in NOT_RUN
+        and given(cell).get("grade_id") not in CHECK_CELLS
     ]
 
 
@@ -232,6 +232,7 @@ def _answer_key(job: _Job) -> AnswerKey:
     exercise, cells = job.exercise, job.kept()
     release = released(exercise)
     mistake_cells = {mistake.name: mistake.cell for mistake in mistakes(exercise)}
+    mistake_functions = {mistake.name: mistake.function for mistake in mistakes(exercise)}
     answers = {
         given(cell).grade_id: tuple(definitions(cell.source))
         for cell in release.cells
@@ -240,10 +241,18 @@ def _answer_key(job: _Job) -> AnswerKey:
     content = [
         {name: asdict(cell) for name, cell in cells.items()},
         mistake_cells,
+        mistake_functions,
         answers,
         _code_that_runs(release),
     ]
     versions = released_versions(exercise)
     return AnswerKey(
-        exercise.name, release, cells, mistake_cells, answers, versions, digest_of(content)
+        exercise.name,
+        release,
+        cells,
+        mistake_cells,
+        mistake_functions,
+        answers,
+        versions,
+        digest_of(content),
     )

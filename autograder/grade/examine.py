@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.exercises import given, is_answer_cell, is_grade_cell
+from autograder.exercises import CHECK_CELLS, given, is_answer_cell, is_grade_cell
 from autograder.grade.answer_key import AnswerKey
 from autograder.grade.result import Basis, CellResult, LineResult, Remark, Result
 from autograder.grade.sanitize import MISSING, sanitized
@@ -23,8 +23,18 @@ from autograder.kernels.versions import kernel_versions
 from autograder.reference import ExpectedDraw, ExpectedLine
 from autograder.runtime.compare import Difference, Expected, judge
 from autograder.runtime.evaluate import Evaluation
-from autograder.runtime.grade_cell import parse_cell
-from autograder.runtime.mistakes import NO_FINGERPRINT, Judged, fingerprint, recognise
+from autograder.runtime.grade_cell import Check, parse_cell
+from autograder.runtime.guide import STUBS
+from autograder.runtime.mistakes import (
+    NO_FINGERPRINT,
+    Home,
+    Judged,
+    Recognition,
+    fingerprint,
+    says_little,
+)
+from autograder.runtime.plain_data import decode, restore
+from autograder.runtime.telling import told
 from autograder.settings import Settings
 from autograder.text import valid_json, valid_text
 
@@ -32,7 +42,6 @@ from autograder.text import valid_json, valid_text
 MAX_VALUE, MAX_PARTS = 4_000_000, 30_000
 MAX_SHOWN, MAX_SHOWN_LINE = 20_000, 1_000
 MAX_PRINTED, MAX_PRINTED_LINES = 2_000, 40
-CHECKER = "checker"
 
 
 @dataclass(frozen=True)
@@ -109,7 +118,12 @@ class _Examination:
         self.results: list[CellResult] = []
         self._key = key
         self._limits = settings.limits
-        self._recognised: list[str] = []
+        self._recognition = Recognition(
+            {
+                name: Home(key.mistake_functions[name], cell)
+                for name, cell in key.mistake_cells.items()
+            }
+        )
         self._failed_answers: dict[str, str] = {}
         self._ended: Difference | None = None
         self._deadline = time.monotonic() + settings.limits.notebook_seconds
@@ -120,8 +134,10 @@ class _Examination:
             return
         if is_grade_cell(cell):
             self._grade_cell(cell, kernel)
-        elif given(cell).get("grade_id") == CHECKER:
+        elif given(cell).get("grade_id") in CHECK_CELLS:
             cell.source = "# The course's checks."
+            if kernel is not None and not kernel.dead and not self.results:
+                kernel.run(STUBS, self._limits.cell_seconds)
         elif kernel is not None:
             self._run_students_cell(cell, kernel)
 
@@ -150,28 +166,26 @@ class _Examination:
         expected = self._key.cells[grade_id]
         deadline = time.monotonic() + max(map(self._seconds, expected.lines))
         found, printed = [], []
+        checks = {check.expression: check for check in parse_cell(cell.source).checks}
         for line in expected.lines:
-            answer, judged = self._ask(line, expected.forbidden, kernel, deadline)
+            # an instructor's weights change points, but no expression
+            check = checks[line.expression]
+            answer, judged = self._ask(line, check, expected.forbidden, kernel, deadline)
             if line.agreement and any(d and d.aspect == "agreement" for _, d in judged):
                 # training is a matter of luck, and of what else the machine has to do
                 again = time.monotonic() + self._seconds(line)
-                answer, judged = self._ask(line, expected.forbidden, kernel, again)
+                answer, judged = self._ask(line, check, expected.forbidden, kernel, again)
             found.append(judged)
             printed.append(answer.printed)
-        own = [name for name, place in self._key.mistake_cells.items() if place == grade_id]
-        mistake = recognise([j for judged in found for j, _ in judged], own, self._recognised)
-        if mistake and mistake not in self._recognised:
-            self._recognised.append(mistake)
-        lines, untold = [], mistake
-        for line, judged in zip(expected.lines, found, strict=True):
+        named = self._recognition.cell(grade_id, [[j for j, _ in judged] for judged in found])
+        lines = []
+        for line, judged, mistake in zip(expected.lines, found, named, strict=True):
             problem = next((d for _, d in judged if d is not None), None)
-            told = untold if problem else None
-            untold = None if problem else untold
             problem = problem and self._explained(problem)
-            lines.append(LineResult(line.expression, line.points, problem, told))
+            told = (mistake.name, mistake.by_line) if mistake else ()
+            lines.append(LineResult(line.expression, line.points, problem, *told))
         shown = "\n".join("".join(printed)[:MAX_PRINTED].split("\n")[:MAX_PRINTED_LINES])
         self.results.append(CellResult(grade_id, tuple(lines), shown))
-        cell.source = _without_answers(cell.source)
 
     def _seconds(self, line: ExpectedLine) -> float:
         own = line.agreement and line.agreement.seconds
@@ -188,6 +202,7 @@ class _Examination:
     def _ask(
         self,
         line: ExpectedLine,
+        check: Check,
         forbidden: Sequence[str],
         kernel: StudentKernel | None,
         deadline: float,
@@ -200,7 +215,8 @@ class _Examination:
                 for draw in line.draws
             ]
         else:
-            judged = [_judged(*pair) for pair in zip(line.draws, answer.evaluations, strict=True)]
+            pairs = zip(line.draws, answer.evaluations, strict=True)
+            judged = [_judged(check, draw, evaluation) for draw, evaluation in pairs]
         return answer, judged
 
     def _answer(
@@ -264,12 +280,18 @@ def _evaluations(value: str, draws: int) -> list[object]:
     return found
 
 
-def _judged(draw: ExpectedDraw, evaluation: object) -> tuple[Judged, Difference | None]:
+def _judged(
+    check: Check, draw: ExpectedDraw, evaluation: object
+) -> tuple[Judged, Difference | None]:
     """One draw; a kernel's answer may be any nonsense, so anything but a pass is a fail."""
     try:
         read = Evaluation.read(evaluation)
-        problem = judge(Expected.read(draw.expected), read)
-        return Judged(problem is None, fingerprint(read.value), draw.mistakes), problem
+        expected = Expected.read(draw.expected)
+        if problem := judge(expected, read):
+            inputs = {name: restore(decode(tree)) for name, tree in draw.inputs.items()}
+            problem = told(problem, check, inputs, expected, read)
+        little = problem is not None and says_little(read.value)
+        return Judged(problem is None, fingerprint(read.value), draw.mistakes, little), problem
     except Exception as error:
         problem = Difference("not_plain", {"reason": valid_text(str(error))[:100]})
         return Judged(False, NO_FINGERPRINT, draw.mistakes), problem
@@ -293,14 +315,3 @@ def _for_display(source: str) -> str:
     lines = source[:MAX_SHOWN].split("\n")
     cut = [ln if len(ln) <= MAX_SHOWN_LINE else f"{ln[:MAX_SHOWN_LINE]} ..." for ln in lines]
     return "\n".join(cut) + ("\n..." if len(source) > MAX_SHOWN else "")
-
-
-def _without_answers(source: str) -> str:
-    """A grade cell for reading: the baked answers are left out."""
-    lines = []
-    for line in source.split("\n"):
-        if line.startswith("check("):
-            (check,) = parse_cell(line).checks
-            line = f"check({check.expression!r}, points={check.points:g})"
-        lines.append(line)
-    return "\n".join(lines)

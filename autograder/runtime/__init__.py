@@ -17,8 +17,12 @@ MODULES = (
     "helpers",
     "evaluate",
     "compare",
+    "relations",
     "mistakes",
-    "messages",
     "grade_cell",
+    "messages",
+    "parts",
+    "telling",
+    "guide",
     "notebook",
 )

@@ -1,6 +1,7 @@
 """Known mistakes and accepted alternatives of exercise 2."""
 
-from autograder.catalogue import Alternative, Mistake
+from autograder.catalogue import Alternative, Discussion, Mistake
+from autograder.runtime.guide import Way
 
 # the section of the book to read again, by grade cell
 SECTIONS = {
@@ -1294,5 +1295,99 @@ def attention_jacobian(query, key):
 
     return torch.autograd.functional.jacobian(output, torch.from_numpy(query)).numpy()
 """,
+    ),
+]
+
+# shown after a task is passed
+DISCUSSIONS = [
+    Discussion(
+        "softmax",
+        (
+            Way(
+                "Through logarithms: subtract the logarithm of the sum, then take the exponential once.",
+                "log_sum = np.logaddexp.reduce(x, axis=axis, keepdims=True)\nnp.exp(x - log_sum)",
+                "It needs no maximum of your own and gives log-softmax for free. `logaddexp.reduce` "
+                "is several times slower than one `exp` over the array.",
+            ),
+            Way(
+                "With the axis moved to the end, so that the rest need not know which one it was.",
+                "moved = np.moveaxis(x, axis, -1)\n...  # softmax along the last axis\n"
+                "np.moveaxis(result, -1, axis)",
+                "Every step is about rows, which is easy to read. The two moves cost no time, but "
+                "the result is a view whose memory is in another order.",
+            ),
+        ),
+    ),
+    Discussion(
+        "attention_numpy",
+        (
+            Way(
+                "The sums written as in the formula, with named indices.",
+                'scores = np.einsum("...td,...sd->...ts", query, key)\n'
+                'output = np.einsum("...ts,...sv->...tv", weights, value)',
+                "No transpose to get wrong, and the shapes stand in the text. `einsum` may be slower "
+                "than `@`, which calls the fast matrix product directly.",
+            ),
+            Way(
+                "One query after the other, in a loop over rows.",
+                "for t in range(T):\n    weights[..., t, :] = softmax(scores[..., t, :])",
+                "It is the formula word by word and needs memory for one row at a time. Python runs "
+                "the loop, so it takes many times as long.",
+            ),
+        ),
+    ),
+    Discussion(
+        "attention",
+        (
+            Way(
+                "With minus infinity in the masked places, and zeros put in afterwards.",
+                'scores.masked_fill(~mask, float("-inf"))\ntorch.nan_to_num(weights)',
+                "The weights are exactly 0 without a product. But in an empty row the gradient is NaN "
+                "before it is replaced, so the row has to be opened before the softmax.",
+            ),
+            Way(
+                "With the mask as a bias that is added: 0 where a query may attend.",
+                "bias = torch.zeros_like(scores).masked_fill_(~mask, torch.finfo(scores.dtype).min)\n"
+                "scores = scores + bias",
+                "One bias serves many layers, and other biases can be added to it. It takes as much "
+                "memory as the scores.",
+            ),
+        ),
+    ),
+    Discussion(
+        "score_statistics",
+        (
+            Way(
+                "The entropy from log-softmax, without a logarithm of weights.",
+                "log_weights = scores - np.logaddexp.reduce(scores, axis=-1, keepdims=True)\n"
+                "entropy = -(np.exp(log_weights) * log_weights).sum(-1)",
+                "A weight of 0 has a finite logarithm here, so nothing has to be caught. It takes "
+                "one slow `logaddexp`.",
+            ),
+            Way(
+                "The logarithm only where it exists.",
+                "np.log(weights, out=np.zeros_like(weights), where=weights > 0)",
+                "No second array of ones is made. It is easy to forget `out`, and then the other "
+                "places hold whatever was in memory.",
+            ),
+        ),
+    ),
+    Discussion(
+        "attention_jacobian",
+        (
+            Way(
+                "With the derivative of softmax as a matrix of its own.",
+                "softmax_jacobian = np.diag(weights) - np.outer(weights, weights)\n"
+                "key.T @ softmax_jacobian @ key / root",
+                "It shows the chain rule, and the matrix serves for other values, too. It takes "
+                "memory for S times S numbers.",
+            ),
+            Way(
+                "As a mean of products minus the product of means.",
+                "(weights * key.T) @ key - np.outer(output, output)",
+                "Nothing has to be centred. For keys far from zero the two terms are large and nearly "
+                "equal, and digits are lost.",
+            ),
+        ),
     ),
 ]
