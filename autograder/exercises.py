@@ -26,6 +26,11 @@ def is_grade_cell(cell: NotebookNode) -> bool:
     return cell.cell_type == "code" and bool(given(cell).get("grade"))
 
 
+def graded_answers(cell: NotebookNode) -> tuple[str, ...]:
+    """The names of the answers that a grade cell grades."""
+    return tuple(cell.metadata["autotest"]["grades"])
+
+
 def is_answer_cell(cell: NotebookNode) -> bool:
     """Whether a cell is for a student's code."""
     return cell.cell_type == "code" and bool(given(cell).get("solution"))

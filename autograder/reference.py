@@ -221,16 +221,49 @@ def prepare_process() -> None:
     warnings.simplefilter("ignore")
 
 
+def check_right_versions(
+    exercise: Exercise, right_versions: Mapping[str, str], cells: Mapping[str, ExpectedCell]
+) -> None:
+    """Refuse a right version that doesn't give what is expected, or that later answers can't use.
+
+    right_versions: from `right_versions.right_versions`. Raises CatalogueError.
+    """
+    program = exercise.program()
+    for answer, expression in right_versions.items():
+        names = definitions(with_answers(program, {answer: f"{answer} = {expression}"}))
+        affected = depends_on(program, answer)
+        for name, cell in cells.items():
+            for line in cell.lines:
+                if line.agreement or not names_in(line.expression) & affected:
+                    continue
+                draw = line.draws[0]
+                inputs = {key: restore(decode(tree)) for key, tree in draw.inputs.items()}
+                got = evaluate(line.expression, names, inputs, draw.parameter_seed)
+                if judge(Expected.read(draw.expected), Evaluation.read(got)) is not None:
+                    raise CatalogueError(
+                        f"{place(exercise, name)}: with {answer!r} as it is put in place of a wrong "
+                        f"answer, `{line.expression}` is not right. An attribute that a later answer or "
+                        "a check uses must stand as code in the statement."
+                    )
+
+
 def expected_cells(
-    exercise: Exercise, cells: Mapping[str, str], seeds: Sequence[Sequence[int]]
+    exercise: Exercise,
+    cells: Mapping[str, str],
+    seeds: Sequence[Sequence[int]],
+    right_versions: Mapping[str, str],
 ) -> dict[str, ExpectedCell]:
     """`expected_cell` of some grade cells, evaluated in a process of its own.
 
-    cells: grade_id -> source. CatalogueError when the reference is wrong.
+    cells: grade_id -> source; right_versions: checked there, too. CatalogueError when the reference is
+    wrong.
     """
-    found = run_job(
-        "autograder.reference", exercise, cells=dict(cells), seeds=list(map(list, seeds))
-    )
+    job = {
+        "cells": dict(cells),
+        "seeds": list(map(list, seeds)),
+        "right_versions": dict(right_versions),
+    }
+    found = run_job("autograder.reference", exercise, **job)
     return {name: ExpectedCell.read(cell) for name, cell in found.items()}
 
 
@@ -266,12 +299,13 @@ def _main() -> None:
     job = answer_job()
     try:
         found = {
-            name: asdict(expected_cell(job["exercise"], name, source, job["seeds"]))
+            name: expected_cell(job["exercise"], name, source, job["seeds"])
             for name, source in job["cells"].items()
         }
+        check_right_versions(job["exercise"], job["right_versions"], found)
     except CatalogueError as error:
         sys.exit(f"{ERROR_MARK}{error}")
-    json.dump(found, sys.stdout)
+    json.dump({name: asdict(cell) for name, cell in found.items()}, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def test_what_depends_on_an_answer_is_found_through_others():
 def test_a_process_of_its_own_gives_the_same(tmp_path):
     cells = grade_cells(released(EXERCISE))
     one = next(iter(cells))
-    found = expected_cells(EXERCISE, {one: cells[one]}, [[1], [2, 3]])
+    found = expected_cells(EXERCISE, {one: cells[one]}, [[1], [2, 3]], {})
     assert found == {one: expected_cell(EXERCISE, one, cells[one], [[1], [2, 3]])}
     assert [len(line.draws) for line in found[one].lines] == [2] * len(found[one].lines)
 
@@ -61,4 +61,4 @@ def test_that_process_names_the_cell_whose_reference_is_wrong():
     with pytest.raises(
         CatalogueError, match=r"^solutions/ch1_additive_attention\.py, cell c: .*NameError"
     ):
-        expected_cells(EXERCISE, {"c": "check('nothing(1)', points=1)"}, [[1]])
+        expected_cells(EXERCISE, {"c": "check('nothing(1)', points=1)"}, [[1]], {})

@@ -9,17 +9,24 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 
 import jupytext
 import nbformat
 from nbformat import NotebookNode
 
 from autograder.book_index import readings
-from autograder.catalogue import definition_source, mistakes, sections, without_markers
+from autograder.catalogue import (
+    definition_source,
+    definitions,
+    mistakes,
+    sections,
+    without_markers,
+)
 from autograder.course import Exercise
 from autograder.embedding import LOADER, packed_sources
 from autograder.errors import CatalogueError
-from autograder.exercises import given, grade_cells, is_grade_cell
+from autograder.exercises import given, grade_cells, is_answer_cell, is_grade_cell
 from autograder.reference import place
 from autograder.runtime.grade_cell import parse_cell
 from autograder.runtime.plain_data import pack
@@ -100,6 +107,16 @@ def _check_grade_cell(exercise: Exercise, cell: NotebookNode) -> None:
     unknown = set(parse_cell(cell.source).forbidden) - set(FORBIDDABLE)
     if unknown:
         raise CatalogueError(f"{where}: forbid doesn't know {', '.join(sorted(unknown))}.")
+
+
+def _name_graded(exercise: Exercise, cell: NotebookNode, answers: Sequence[str]) -> None:
+    """Write into a grade cell's metadata which answers it grades: those of the answer cell above it."""
+    if not answers:
+        raise CatalogueError(
+            f"{place(exercise, given(cell).grade_id)}: a grade cell belongs below the answer it grades."
+        )
+    # nbgrader's own metadata may hold nothing else
+    cell.metadata["autotest"] = NotebookNode(grades=list(answers))
 
 
 def _locked_cell(grade_id: str, source: str) -> NotebookNode:
@@ -186,14 +203,18 @@ def source_notebook(exercise: Exercise, settings: Settings) -> NotebookNode:
     for points that don't add up, a `;` in an autotest, a grade_id used twice.
     """
     notebook = jupytext.read(exercise.solution, fmt="py:percent")
-    cells = []
+    cells, answers = [], []
     for cell in notebook.cells:
         cell.metadata.pop("active", None)
         _complete_metadata(cell)
         own = given(cell)
+        if is_answer_cell(cell):
+            answers = list(definitions(cell.source))
         if own.get("grade"):
             _check_grade_cell(exercise, cell)
             _apply_settings(exercise, cell, settings)
+        if is_grade_cell(cell):
+            _name_graded(exercise, cell, answers)
         cells.append(cell)
         if own.get("grade_id") == "imports":
             cell.source, earlier = _inline_imports(exercise, cell.source)

@@ -20,12 +20,20 @@ from autograder import reference
 from autograder.build.generate import answers_stamp
 from autograder.build.released_versions import released_versions
 from autograder.build.source_notebook import source_notebook, unanswered_cells
-from autograder.catalogue import definitions, mistakes
+from autograder.catalogue import definition_source, definitions, mistakes, names_in
 from autograder.course import Course, Exercise
 from autograder.errors import ExerciseError
-from autograder.exercises import given, grade_cells, is_answer_cell, released
+from autograder.exercises import (
+    given,
+    grade_cells,
+    graded_answers,
+    is_answer_cell,
+    is_grade_cell,
+    released,
+)
 from autograder.files import digest_of, write_whole
 from autograder.reference import ExpectedCell, expected_cells
+from autograder.right_versions import right_versions, specified_names
 from autograder.runtime.grade_cell import parse_cell
 
 SEED_INTEGERS = 8
@@ -39,7 +47,10 @@ class AnswerKey:
 
     release: the notebook that students got; cells: what is expected, by grade cell; mistake_cells: by
     known mistake, the grade cell that is meant to catch it; answers: by answer cell, the names that it
-    defines; versions: by locked cell, digests of all that were ever released; digest: of everything here that a verdict depends on.
+    defines; graded: by grade cell, the answers that it grades; uses: by answer, those of the answers that
+    the reference uses in it; right_versions: by answer, an expression that gives a right version of it;
+    versions: by locked cell, digests of all that were ever released; digest: of everything here that a
+    verdict depends on.
     """
 
     exercise: str
@@ -47,6 +58,9 @@ class AnswerKey:
     cells: Mapping[str, ExpectedCell]
     mistake_cells: Mapping[str, str]
     answers: Mapping[str, tuple[str, ...]]
+    graded: Mapping[str, tuple[str, ...]]
+    uses: Mapping[str, tuple[str, ...]]
+    right_versions: Mapping[str, str]
     versions: Mapping[str, list[str]]
     digest: str
 
@@ -78,11 +92,14 @@ def class_seed(course: Course, exercise: Exercise, new: bool = False) -> list[in
 class _Job:
     """What is to be evaluated for one exercise, and the file in which it is kept.
 
-    unanswered: grade cells without answers; made_from: a digest of what the values depend on.
+    unanswered: grade cells without answers; graded: the answers that each grades; made_from: a digest of
+    what the values depend on.
     """
 
     exercise: Exercise
     unanswered: Mapping[str, str]
+    graded: Mapping[str, tuple[str, ...]]
+    right_versions: Mapping[str, str]
     seed: tuple[int, ...]
     path: Path
     made_from: str
@@ -90,12 +107,19 @@ class _Job:
     @staticmethod
     def of(course: Course, exercise: Exercise) -> _Job:
         """The job of an exercise in a class; ExerciseError when another release was handed out."""
-        unanswered = unanswered_cells(source_notebook(exercise, course.settings))
+        source = source_notebook(exercise, course.settings)
+        unanswered = unanswered_cells(source)
+        graded = {
+            given(cell).grade_id: graded_answers(cell)
+            for cell in filter(is_grade_cell, source.cells)
+        }
         _refuse_another_release(exercise, unanswered, grade_cells(released(exercise)))
         seed = tuple(class_seed(course, exercise))
         path = course.home.resolve() / "expected" / f"{exercise.name}.json"
-        made_from = digest_of([answers_stamp(exercise, unanswered), seed])
-        return _Job(exercise, unanswered, seed, path, made_from)
+        until = [e for e in course.exercises() if e.chapter <= exercise.chapter]
+        right = right_versions(exercise, specified_names(map(released, until)), seed)
+        made_from = digest_of([answers_stamp(exercise, unanswered), seed, right])
+        return _Job(exercise, unanswered, graded, right, seed, path, made_from)
 
     def kept(self) -> dict[str, ExpectedCell] | None:
         """What the file holds, if it was made from the same."""
@@ -110,7 +134,7 @@ class _Job:
     def evaluate(self) -> None:
         """Evaluate in a process of its own, and keep the values where only their owner may read."""
         seeds = [[*self.seed, number] for number in range(reference.DRAWS)]
-        cells = expected_cells(self.exercise, self.unanswered, seeds)
+        cells = expected_cells(self.exercise, self.unanswered, seeds, self.right_versions)
         stored = {name: asdict(cell) for name, cell in cells.items()}
         kept = json.dumps({"made_from": self.made_from, "cells": stored})
         write_whole(self.path, kept, mode=0o600)
@@ -167,13 +191,30 @@ def _answer_key(job: _Job) -> AnswerKey:
         for cell in release.cells
         if is_answer_cell(cell)
     }
+    program = exercise.program()
+    own = definitions(program)
+    uses = {
+        name: tuple(sorted(names_in(definition_source(program, name)) & set(own) - {name}))
+        for name in own
+    }
     content = [
         {name: asdict(cell) for name, cell in cells.items()},
         mistake_cells,
         answers,
+        job.graded,
+        uses,
+        job.right_versions,
         _code_that_runs(release),
     ]
-    versions = released_versions(exercise)
     return AnswerKey(
-        exercise.name, release, cells, mistake_cells, answers, versions, digest_of(content)
+        exercise=exercise.name,
+        release=release,
+        cells=cells,
+        mistake_cells=mistake_cells,
+        answers=answers,
+        graded=job.graded,
+        uses=uses,
+        right_versions=job.right_versions,
+        versions=released_versions(exercise),
+        digest=digest_of(content),
     )

@@ -19,7 +19,7 @@ from autograder.runtime.compare import Difference
 from autograder.settings import Limits
 
 # version of the stored form; raise it when a field changes
-FORMAT = 1
+FORMAT = 2
 # Raise by one when a change to the grader can change a verdict: every submission is graded again.
 # tests/golden/ holds the results of a fixed set of submissions under each version's number.
 GRADER_VERSION = 1
@@ -27,17 +27,27 @@ GRADER_VERSION = 1
 
 @dataclass(frozen=True)
 class LineResult:
-    """One check: difference is None when it passed; mistake: the known one that is told here."""
+    """One check: difference is None when it passed; mistake: the known one that is told here.
+
+    given: the earlier answers in whose place right versions stood when it passed; empty when it passed
+    with the notebook as it stands.
+    """
 
     expression: str
     points: float
     difference: Difference | None = None
     mistake: str | None = None
+    given: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
         """Whether its points are earned."""
         return self.difference is None
+
+    @property
+    def passed_alone(self) -> bool:
+        """Whether it passed with the notebook as it stands."""
+        return self.passed and not self.given
 
     @property
     def earned(self) -> float:
@@ -196,4 +206,5 @@ def _line(data: dict) -> LineResult:
     if found is not None:
         place = tuple(tuple(step) for step in found["place"])
         found = Difference(found["aspect"], found["parameters"], place)
-    return LineResult(data["expression"], float(data["points"]), found, data["mistake"])
+    points, given = float(data["points"]), tuple(data["given"])
+    return LineResult(data["expression"], points, found, data["mistake"], given)

@@ -85,6 +85,10 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
     "failed": lambda p: (
         f"This submission could not be graded ({p['error']}). Your instructor will look at it."
     ),
+    "no_follow_through": lambda p: (
+        "Answers that use an earlier one which is wrong could not be graded with a right version in its "
+        f"place ({p['error']}). Your instructor can have this submission graded again."
+    ),
     "ended_grader": lambda p: (
         "Grading this submission ended the grader's own process twice, so it was given up. Your "
         "instructor will look at it."
@@ -93,7 +97,9 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
 
 
 def sentence(line: LineResult) -> str:
-    """What is said about a line that did not pass; empty for one that did."""
+    """What is said about a line; empty for one that passed with the notebook as it stands."""
+    if line.given:
+        return f"right, given a correct {' and '.join(f'`{name}`' for name in line.given)}"
     if line.difference is None:
         return ""
     own = SENTENCES.get(line.difference.aspect)
@@ -127,7 +133,8 @@ class Words:
         words = sentence(line)
         # a catalogue may have lost a mistake since
         mistake = self.mistakes.get(line.mistake)
-        if mistake is None:
+        # what is wrong with an answer is told where it costs points
+        if mistake is None or mistake.function in line.given:
             return words
         told = mistake.name, mistake.function, mistake.means, mistake.hint
         return f"{words}\n{messages.explanation(*told, line.expression)}"
