@@ -1,6 +1,6 @@
 """Right versions of answers, which the grader puts in place of wrong ones when it follows through.
 
-In: an exercise and a secret. Out: for every answer a program that defines it, made from the reference
+In: an exercise and a secret. Out: for its answers expressions that give right versions, made from the reference
 solution. It holds the answer and what it uses, and nothing else. Only names that the statement
 specifies are kept, so that nobody finds the right version of another answer in it by its name.
 """
@@ -59,7 +59,7 @@ def _identifiers(tree: ast.AST) -> Iterator[str]:
 def right_versions(
     exercise: Exercise, specified: frozenset[str], seed: Sequence[int]
 ) -> dict[str, str]:
-    """For every answer of an exercise an expression that gives a right version of it.
+    """For every answer but the last one, which none can use, an expression for a right version of it.
 
     specified: from `specified_names`; seed: secret, renames everything else. Raises CatalogueError when
     an answer uses a later one, whose right version would be in place before its own checks have run.
@@ -68,7 +68,7 @@ def right_versions(
     own = list(definitions(program))
     sources = _available(exercise)
     found = {}
-    for number, name in enumerate(own):
+    for number, name in enumerate(own[:-1]):
         needed = _needed(name, sources)
         later = sorted(needed & set(own[number + 1 :]))
         if later:

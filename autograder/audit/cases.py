@@ -9,6 +9,7 @@ from pathlib import Path
 import nbformat
 
 from autograder.audit.attacks import ATTACKS, HONEST_STUDENT, attacks
+from autograder.audit.follow_through_attacks import FOLLOW_THROUGH_ATTACKS
 from autograder.audit.honest import HONEST_STYLES
 from autograder.catalogue import (
     alternative_answers,
@@ -25,7 +26,8 @@ from autograder.files import digest_of
 class Case:
     """One submission of an audit.
 
-    kind: reference, untouched, mistake, alternative, honest, attack, extra or HONEST_STUDENT; text: the notebook that is
+    kind: reference, untouched, mistake, alternative, honest, attack, follow-through (an attack on it),
+    twin (its honest one), extra or HONEST_STUDENT; text: the notebook that is
     handed in, empty for an attack, which writes its folder itself; checked: the notebook on which its
     student's own check is run, empty for none.
     """
@@ -43,6 +45,12 @@ class Case:
             return HONEST_STUDENT
         return f"{self.kind}-{digest_of(self.name)[:12]}"
 
+    @property
+    def hangs(self) -> bool:
+        """Whether it runs until it is stopped, so that its limits should be short."""
+        known = {"attack": ATTACKS, "follow-through": FOLLOW_THROUGH_ATTACKS}
+        return self.kind in known and known[self.kind][self.name].hangs
+
     def hand_in(self, folder: Path) -> None:
         """Write the submission into its folder, which is created."""
         folder.mkdir(parents=True)
@@ -55,7 +63,12 @@ class Case:
 
 def cases_of(exercise: Exercise) -> list[Case]:
     """The reference, every known mistake and alternative, every honest style and every attack."""
-    return [*catalogue_cases(exercise), *honest_cases(exercise), *attack_cases(exercise)]
+    return [
+        *catalogue_cases(exercise),
+        *honest_cases(exercise),
+        *attack_cases(exercise),
+        *follow_through_cases(exercise),
+    ]
 
 
 def catalogue_cases(exercise: Exercise) -> list[Case]:
@@ -95,6 +108,19 @@ def honest_cases(exercise: Exercise) -> list[Case]:
 def attack_cases(exercise: Exercise) -> list[Case]:
     """The attacks that fit an exercise and this machine."""
     return [Case(exercise, "attack", attack.name) for attack in attacks(exercise)]
+
+
+def follow_through_cases(exercise: Exercise) -> list[Case]:
+    """The attacks on follow-through that fit an exercise, each with its honest twin."""
+    made = []
+    for attack in FOLLOW_THROUGH_ATTACKS.values():
+        if attack.exercise == exercise.name:
+            for kind, notebook in (
+                ("follow-through", attack.notebook(exercise)),
+                ("twin", attack.twin(exercise)),
+            ):
+                made.append(Case(exercise, kind, attack.name, nbformat.writes(notebook)))
+    return made
 
 
 def extra_cases(exercise: Exercise, folder: Path) -> list[Case]:

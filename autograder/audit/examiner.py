@@ -77,17 +77,30 @@ class Examiner:
     def examine(self, case: Case) -> Examined:
         """Grade a case, and run its student's own check."""
         attack = ATTACKS[case.name] if case.kind == "attack" else None
-        settings = self._short_limits if attack and attack.hangs else self.grader.settings
+        settings = self._short_limits if case.hangs else self.grader.settings
         key = self.grader.key(case.exercise)
         try:
             submission = read_submission(self.course, case.student, case.exercise)
             graded = grade_submission(submission, key, settings)
-            harm = _harm(graded, attack) if attack else ()
+            harm = _harm(graded, attack) if attack else _own_cells_failed(graded, case)
         except Exception as error:
             if attack is None:
                 raise
             return Examined(None, harm=(f"ends the run: {type(error).__name__}: {error}",))
         return Examined(graded, own_check(case.checked) if case.checked else None, harm)
+
+
+def _own_cells_failed(graded: Graded, case: Case) -> tuple[str, ...]:
+    """Whether the code of an attack on follow-through, in cells of its own, has raised an error."""
+    if case.kind != "follow-through":
+        return ()
+    return tuple(
+        f"was not tried: its cell raised {output.ename}: {output.evalue[:200]}"
+        for cell in graded.notebook.cells
+        if cell.cell_type == "code" and "nbgrader" not in cell.metadata
+        for output in cell.get("outputs", [])
+        if output.output_type == "error"
+    )
 
 
 def _harm(graded: Graded, attack: Attack) -> tuple[str, ...]:

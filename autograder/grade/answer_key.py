@@ -28,7 +28,6 @@ from autograder.exercises import (
     grade_cells,
     graded_answers,
     is_answer_cell,
-    is_grade_cell,
     released,
 )
 from autograder.files import digest_of, write_whole
@@ -109,10 +108,7 @@ class _Job:
         """The job of an exercise in a class; ExerciseError when another release was handed out."""
         source = source_notebook(exercise, course.settings)
         unanswered = unanswered_cells(source)
-        graded = {
-            given(cell).grade_id: graded_answers(cell)
-            for cell in filter(is_grade_cell, source.cells)
-        }
+        graded = graded_answers(source)
         _refuse_another_release(exercise, unanswered, grade_cells(released(exercise)))
         seed = tuple(class_seed(course, exercise))
         path = course.home.resolve() / "expected" / f"{exercise.name}.json"

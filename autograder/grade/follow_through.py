@@ -39,7 +39,7 @@ def follow_through(
 
     steps: the notebook as it was run; cells: its verdicts. Raises KernelStartError.
     """
-    second = _SecondRun(steps, key, cells)
+    second = SecondRun(steps, key, cells)
     if second.is_needed():
         with StudentKernel(settings, companions) as kernel:
             second.go(KernelRun(kernel, settings.limits))
@@ -54,8 +54,11 @@ class _Place:
     number: int
 
 
-class _SecondRun:
-    """What is known about every line so far, and in whose place right versions stand."""
+class SecondRun:
+    """A notebook's second run: the better verdicts so far, and in whose place right versions stand.
+
+    lines: the verdicts by grade cell.
+    """
 
     def __init__(self, steps: Sequence[Step], key: AnswerKey, cells: Sequence[CellResult]) -> None:
         self.lines: dict[str, list[LineResult]] = {
@@ -106,8 +109,9 @@ class _SecondRun:
         """Bind answers whose last grade cell this is to right versions, if they are wrong and needed."""
         for name in self._key.graded[cell]:
             needed = any(self._counts_after(place, name) for place in self._places)
-            if self._last[name] == cell and needed and self._is_wrong(name):
-                run.define(name, self._key.right_versions[name])
+            right = self._key.right_versions.get(name)
+            if right and self._last[name] == cell and needed and self._is_wrong(name):
+                run.define(name, right)
                 self._replaced.append(name)
 
     def _is_wrong(self, name: str) -> bool:
@@ -122,7 +126,8 @@ class _SecondRun:
     def _could_change(self) -> Iterator[_Place]:
         """The lines that failed and depend on an earlier answer that failed."""
         changed = _changed_sources(self._steps, self._key)
-        wrong = [name for name in self._last if self._is_wrong(name)]
+        known = [name for name in self._last if name in self._key.right_versions]
+        wrong = [name for name in known if self._is_wrong(name)]
         for cell, lines in self.lines.items():
             if not any(_mentions(changed, name) for name in self._key.graded[cell]):
                 # nobody has answered it
