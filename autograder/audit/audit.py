@@ -17,7 +17,7 @@ from rich.table import Table
 
 from autograder.audit import own_check
 from autograder.audit.attacks import ATTACKS
-from autograder.audit.cases import Case, cases_of, extra_cases
+from autograder.audit.cases import Case, cases_of, extra_cases, twin_name
 from autograder.audit.examiner import AuditedClass, Examined, Examiner, Outcome
 from autograder.audit.follow_through_attacks import FOLLOW_THROUGH_ATTACKS
 from autograder.build.source_notebook import source_notebook
@@ -188,11 +188,11 @@ def _gains_by_follow_through(
     """Attacks on follow-through may pass no line that their honest twins don't, nor what they left out."""
     twins = {outcome.case.name: outcome.result for outcome in kinds.get("twin", [])}
     for outcome in kinds.get("follow-through", []):
-        name = outcome.case.name
-        missing = set(FOLLOW_THROUGH_ATTACKS[name].missing)
+        name, attack = outcome.case.name, FOLLOW_THROUGH_ATTACKS[outcome.case.name]
+        missing, twin = set(attack.missing), twins[twin_name(attack, outcome.case.exercise)]
         deserved = {
             (cell, line.expression)
-            for cell, line in twins[name].lines()
+            for cell, line in twin.lines()
             if line.passed and not missing & set(graded[cell])
         }
         for cell, line in outcome.result.lines() if outcome.result else ():

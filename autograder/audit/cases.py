@@ -9,7 +9,10 @@ from pathlib import Path
 import nbformat
 
 from autograder.audit.attacks import ATTACKS, HONEST_STUDENT, attacks
-from autograder.audit.follow_through_attacks import FOLLOW_THROUGH_ATTACKS
+from autograder.audit.follow_through_attacks import (
+    FOLLOW_THROUGH_ATTACKS,
+    FollowThroughAttack,
+)
 from autograder.audit.honest import HONEST_STYLES
 from autograder.catalogue import (
     alternative_answers,
@@ -111,16 +114,19 @@ def attack_cases(exercise: Exercise) -> list[Case]:
 
 
 def follow_through_cases(exercise: Exercise) -> list[Case]:
-    """The attacks on follow-through that fit an exercise, each with its honest twin."""
-    made = []
+    """The attacks on follow-through that fit an exercise, and their honest twins, each once."""
+    made, twins = [], {}
     for attack in FOLLOW_THROUGH_ATTACKS.values():
         if attack.exercise == exercise.name:
-            for kind, notebook in (
-                ("follow-through", attack.notebook(exercise)),
-                ("twin", attack.twin(exercise)),
-            ):
-                made.append(Case(exercise, kind, attack.name, nbformat.writes(notebook)))
-    return made
+            text = nbformat.writes(attack.notebook(exercise))
+            made.append(Case(exercise, "follow-through", attack.name, text))
+            twins[twin_name(attack, exercise)] = nbformat.writes(attack.twin(exercise))
+    return [*made, *(Case(exercise, "twin", name, text) for name, text in twins.items())]
+
+
+def twin_name(attack: FollowThroughAttack, exercise: Exercise) -> str:
+    """The name of the case that is an attack's honest twin; several attacks may share one."""
+    return digest_of(nbformat.writes(attack.twin(exercise)))[:12]
 
 
 def extra_cases(exercise: Exercise, folder: Path) -> list[Case]:

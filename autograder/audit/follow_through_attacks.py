@@ -1,7 +1,7 @@
 """Attacks on follow-through: earlier answers left out, later ones that help themselves to what stands in.
 
-Every attack has an honest twin, the same notebook with the earlier answers written rightly by hand. It
-may gain no line that its twin doesn't, and none of those that grade what it left out.
+Every attack has an honest twin: the same later answers, the earlier ones written rightly by hand, and no
+trick. It may gain no line that its twin doesn't, and none of those that grade what it left out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class FollowThroughAttack:
     """One attack.
 
     exercise: the name of the one it fits; missing: the earlier answers that it doesn't give; answers:
-    the later ones, by name; before: code that runs first; behind: code in cells of its own, by the answer
+    the later ones, by name; helpers: code that these need; trick: code that runs after it; behind: code in cells of its own, by the answer
     cell above it; wrong: what stands in place of missing answers, if not the stub; hangs: whether it waits
     until it is stopped, so that its limits should be short.
     """
@@ -33,29 +33,32 @@ class FollowThroughAttack:
     exercise: str
     missing: tuple[str, ...]
     answers: Mapping[str, str]
-    before: str
+    helpers: str
+    trick: str
     behind: Mapping[str, str] = field(default_factory=dict)
     wrong: Mapping[str, str] = field(default_factory=dict)
     hangs: bool = False
 
     def notebook(self, exercise: Exercise) -> NotebookNode:
         """What is handed in."""
-        return self._with({**self.answers, **self.wrong}, exercise)
-
-    def twin(self, exercise: Exercise) -> NotebookNode:
-        """The same, with the missing answers right."""
-        right = reference_answers(exercise)
-        return self._with(
-            {**self.answers, **{name: right[name] for name in self.missing}}, exercise
+        notebook = self._with(
+            {**self.answers, **self.wrong}, f"{self.helpers}\n{self.trick}", exercise
         )
-
-    def _with(self, answers: Mapping[str, str], exercise: Exercise) -> NotebookNode:
-        notebook = solved(exercise, dict(answers), written="")
         for place, code in self.behind.items():
             names = [given(cell).get("grade_id") for cell in notebook.cells]
-            notebook.cells.insert(names.index(place) + 1, new_code_cell(code))
+            notebook.cells.insert(names.index(place) + 1, new_code_cell(code, id="trick"))
+        return notebook
+
+    def twin(self, exercise: Exercise) -> NotebookNode:
+        """The honest notebook."""
+        right = reference_answers(exercise)
+        answers = {**self.answers, **{name: right[name] for name in self.missing}}
+        return self._with(answers, self.helpers, exercise)
+
+    def _with(self, answers: Mapping[str, str], code: str, exercise: Exercise) -> NotebookNode:
+        notebook = solved(exercise, dict(answers), written="")
         first = notebook.cells.index(answer_cell(notebook))
-        notebook.cells.insert(first, new_code_cell(self.before))
+        notebook.cells.insert(first, new_code_cell(code, id="helpers"))
         return notebook
 
 
@@ -114,16 +117,23 @@ def attention_jacobian(query, key):
 
 def _on_functions(
     name: str,
-    before: str,
+    trick: str,
     behind: Mapping[str, str] | None = None,
     wrong: Mapping[str, str] | None = None,
     hangs: bool = False,
 ) -> None:
     """Register an attack on exercise 2, without softmax and attention_numpy."""
-    code = FIND + textwrap.dedent(before)
     missing = ("softmax", "attention_numpy")
     FOLLOW_THROUGH_ATTACKS[name] = FollowThroughAttack(
-        name, FUNCTIONS, missing, THIEVES, code, behind or {}, wrong or {}, hangs
+        name,
+        FUNCTIONS,
+        missing,
+        THIEVES,
+        FIND,
+        textwrap.dedent(trick),
+        behind or {},
+        wrong or {},
+        hangs,
     )
 
 
@@ -459,7 +469,7 @@ def encoder_layer():
 
 
 def _on_classes(
-    name: str, before: str, answers: Callable[[], Mapping[str, str]] | None = None
+    name: str, trick: str, answers: Callable[[], Mapping[str, str]] | None = None
 ) -> None:
     """Register an attack on exercise 6, without FeedForward and EncoderLayer."""
     FOLLOW_THROUGH_ATTACKS[name] = FollowThroughAttack(
@@ -467,7 +477,8 @@ def _on_classes(
         CLASSES,
         ("FeedForward", "EncoderLayer"),
         answers() if answers else {"DecoderLayer": PARTS},
-        CAUGHT + textwrap.dedent(before),
+        CAUGHT,
+        textwrap.dedent(trick),
     )
 
 
