@@ -29,6 +29,14 @@ def is_grade_cell(cell: NotebookNode) -> bool:
     return cell.cell_type == "code" and bool(given(cell).get("grade"))
 
 
+def graded_answers(notebook: NotebookNode) -> dict[str, tuple[str, ...]]:
+    """The names of the answers that each grade cell of a built notebook grades, by grade_id."""
+    return {
+        given(cell).grade_id: tuple(cell.metadata["autotest"]["grades"])
+        for cell in filter(is_grade_cell, notebook.cells)
+    }
+
+
 def is_answer_cell(cell: NotebookNode) -> bool:
     """Whether a cell is for a student's code."""
     return cell.cell_type == "code" and bool(given(cell).get("solution"))

@@ -16,7 +16,7 @@ import sys
 import warnings
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -256,15 +256,56 @@ def prepare_process() -> None:
     warnings.simplefilter("ignore")
 
 
-def expected_cells(
-    exercise: Exercise, cells: Mapping[str, str], several: Sequence[Sequence[Sequence[int]]]
-) -> list[dict[str, ExpectedCell]]:
-    """`expected_cell` of some grade cells for each of several lists of seeds, in one process of its own.
+def check_right_versions(
+    exercise: Exercise, right_versions: Mapping[str, str], cells: Mapping[str, ExpectedCell]
+) -> None:
+    """Refuse a right version that doesn't give what is expected, or that later answers can't use.
 
-    cells: grade_id -> source. CatalogueError when the reference is wrong.
+    right_versions: from `right_versions.right_versions`. Raises CatalogueError.
     """
-    lists = [list(map(list, seeds)) for seeds in several]
-    found = run_job("autograder.reference", exercise, cells=dict(cells), several=lists)
+    program = exercise.program()
+    for answer, expression in right_versions.items():
+        names = definitions(with_answers(program, {answer: f"{answer} = {expression}"}))
+        affected = depends_on(program, answer)
+        for name, cell in cells.items():
+            for line in cell.lines:
+                if line.agreement or not names_in(line.expression) & affected:
+                    continue
+                draw = line.draws[0]
+                inputs = {key: restore(decode(tree)) for key, tree in draw.inputs.items()}
+                got = evaluate(line.expression, names, inputs, draw.parameter_seed)
+                if judge(Expected.read(draw.expected), Evaluation.read(got)) is not None:
+                    raise CatalogueError(
+                        f"{place(exercise, name)}: with {answer!r} as it is put in place of a wrong "
+                        f"answer, `{line.expression}` is not right. An attribute that a later answer or "
+                        "a check uses must stand as code in the statement."
+                    )
+
+
+@dataclass(frozen=True)
+class Under:
+    """What one evaluation of an exercise's cells is made under.
+
+    seeds: for every draw the integers that seed it; right_versions: checked in the same process.
+    """
+
+    seeds: Sequence[Sequence[int]]
+    right_versions: Mapping[str, str] = field(default_factory=dict)
+
+
+def expected_cells(
+    exercise: Exercise, cells: Mapping[str, str], several: Sequence[Under]
+) -> list[dict[str, ExpectedCell]]:
+    """`expected_cell` of some grade cells under each of several seeds, in one process of its own.
+
+    cells: grade_id -> source. CatalogueError when the reference or a right version is wrong.
+    """
+    found = run_job(
+        "autograder.reference",
+        exercise,
+        cells=dict(cells),
+        several=[asdict(one) for one in several],
+    )
     return [{name: ExpectedCell.read(cell) for name, cell in cells.items()} for cells in found]
 
 
@@ -299,13 +340,14 @@ def answer_job() -> dict[str, Any]:
 def _main() -> None:
     job = answer_job()
     try:
-        found = [
-            {
-                name: asdict(expected_cell(job["exercise"], name, source, seeds))
+        found = []
+        for under in (Under(**one) for one in job["several"]):
+            cells = {
+                name: expected_cell(job["exercise"], name, source, under.seeds)
                 for name, source in job["cells"].items()
             }
-            for seeds in job["several"]
-        ]
+            check_right_versions(job["exercise"], under.right_versions, cells)
+            found.append({name: asdict(cell) for name, cell in cells.items()})
     except CatalogueError as error:
         sys.exit(f"{ERROR_MARK}{error}")
     json.dump(found, sys.stdout)

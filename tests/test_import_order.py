@@ -18,6 +18,7 @@ LAYERS = [
         "embedding",
         "exercises",
         "reference",
+        "right_versions",
         "nbgrader_adapter",
         "progress",
     },

@@ -80,7 +80,7 @@ class Examiner:
     def examine(self, case: Case) -> Examined:
         """Grade a case, and run its student's own check."""
         attack = ATTACKS[case.name] if case.kind == "attack" else None
-        settings = self._short_limits if attack and attack.hangs else self.grader.settings
+        settings = self._short_limits if case.hangs else self.grader.settings
         key = self.grader.key(case.exercise)
         try:
             if attack and attack.again:
@@ -88,7 +88,7 @@ class Examiner:
             else:
                 submission = read_submission(self.course, case.student, case.exercise)
                 graded = grade_submission(submission, key, settings)
-            harm = _harm(graded, attack) if attack else ()
+            harm = _harm(graded, attack) if attack else _own_cells_failed(graded, case)
         except Exception as error:
             if attack is None:
                 raise
@@ -116,6 +116,19 @@ class Examiner:
             place.mkdir()
             attack.again(exercise, place, grader.key(exercise))
             return grader.grade(case.student, exercise)
+
+
+def _own_cells_failed(graded: Graded, case: Case) -> tuple[str, ...]:
+    """Whether the code of an attack on follow-through, in cells of its own, has raised an error."""
+    if case.kind != "follow-through":
+        return ()
+    return tuple(
+        f"was not tried: its cell raised {output.ename}: {output.evalue[:200]}"
+        for cell in graded.notebook.cells
+        if cell.cell_type == "code" and "nbgrader" not in cell.metadata
+        for output in cell.get("outputs", [])
+        if output.output_type == "error"
+    )
 
 
 def _harm(graded: Graded, attack: Attack) -> tuple[str, ...]:

@@ -65,7 +65,7 @@ def disagreements(check: OwnCheck, result: Result) -> list[str]:
         for line in cell.lines:
             # a cell that nobody has begun shows one "To do" and no lines
             shown = check.passed.get((cell.grade_id, line.expression), False)
-            if shown != line.passed:
+            if shown != line.passed_alone:
                 found.append(f"{cell.grade_id}: {line.expression}")
         named = check.mistakes.get(cell.grade_id)
         if named != cell.mistake:

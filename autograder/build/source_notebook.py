@@ -9,17 +9,25 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 
 import jupytext
 import nbformat
 from nbformat import NotebookNode
 
 from autograder.book_index import readings
-from autograder.catalogue import definition_source, discussions, mistakes, sections, without_markers
+from autograder.catalogue import (
+    definition_source,
+    definitions,
+    discussions,
+    mistakes,
+    sections,
+    without_markers,
+)
 from autograder.course import Exercise
 from autograder.embedding import LOADER, packed_sources
 from autograder.errors import CatalogueError
-from autograder.exercises import given, grade_cells, is_grade_cell
+from autograder.exercises import given, grade_cells, is_answer_cell, is_grade_cell
 from autograder.reference import place
 from autograder.runtime.evaluate import BUILT_SO_FAR
 from autograder.runtime.grade_cell import parse_cell
@@ -121,6 +129,16 @@ def _check_grade_cell(exercise: Exercise, cell: NotebookNode) -> None:
             )
 
 
+def _name_graded(exercise: Exercise, cell: NotebookNode, answers: Sequence[str]) -> None:
+    """Write into a grade cell's metadata which answers it grades: those of the answer cell above it."""
+    if not answers:
+        raise CatalogueError(
+            f"{place(exercise, given(cell).grade_id)}: a grade cell belongs below the answer it grades."
+        )
+    # nbgrader's own metadata may hold nothing else
+    cell.metadata["autotest"] = NotebookNode(grades=list(answers))
+
+
 def _locked_cell(grade_id: str, source: str) -> NotebookNode:
     cell = nbformat.v4.new_code_cell(source)
     cell.metadata = NotebookNode(
@@ -214,14 +232,18 @@ def source_notebook(exercise: Exercise, settings: Settings) -> NotebookNode:
     for points that don't add up, a `;` in an autotest, a grade_id used twice.
     """
     notebook = jupytext.read(exercise.solution, fmt="py:percent")
-    cells = []
+    cells, answers = [], []
     for cell in notebook.cells:
         cell.metadata.pop("active", None)
         _complete_metadata(cell)
         own = given(cell)
+        if is_answer_cell(cell):
+            answers = list(definitions(cell.source))
         if own.get("grade"):
             _check_grade_cell(exercise, cell)
             _apply_settings(exercise, cell, settings)
+        if is_grade_cell(cell):
+            _name_graded(exercise, cell, answers)
         cells.append(cell)
         if own.get("grade_id") == "imports":
             cell.source, earlier = _inline_imports(exercise, cell.source)

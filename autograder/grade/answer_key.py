@@ -6,6 +6,7 @@ It is plain data, so that it can travel to the process or machine where submissi
 from __future__ import annotations
 
 import concurrent.futures
+import functools
 import json
 import os
 import secrets
@@ -20,14 +21,22 @@ from autograder import reference
 from autograder.build.generate import answers_stamp
 from autograder.build.released_versions import released_versions
 from autograder.build.source_notebook import source_notebook, unanswered_cells
-from autograder.catalogue import definitions, mistakes
+from autograder.catalogue import definition_source, definitions, mistakes, names_in
 from autograder.course import Course, Exercise
 from autograder.errors import ExerciseError
-from autograder.exercises import CHECK_CELLS, given, grade_cells, is_answer_cell, released
+from autograder.exercises import (
+    CHECK_CELLS,
+    given,
+    grade_cells,
+    graded_answers,
+    is_answer_cell,
+    released,
+)
 from autograder.files import digest_of, write_whole
 from autograder.grade.fresh_seeds import fresh_seed
 from autograder.grade.submission import Submission
-from autograder.reference import ExpectedCell, expected_cells
+from autograder.reference import ExpectedCell, Under, expected_cells
+from autograder.right_versions import right_versions, specified_names
 from autograder.runtime.grade_cell import parse_cell
 
 SEED_INTEGERS = 8
@@ -41,8 +50,10 @@ class AnswerKey:
 
     release: the notebook that students got; cells: what is expected, by grade cell; mistake_cells: by
     known mistake, the grade cell that is meant to catch it; mistake_functions: the answer that it is a
-    version of; answers: by answer cell, the names that it
-    defines; versions: by locked cell, digests of all that were ever released; digest: of everything here that a verdict depends on.
+    version of; answers: by answer cell, the names that it defines; graded: by grade cell, the answers
+    that it grades; uses: by answer, those of the answers that the reference uses in it; right_versions:
+    by answer, an expression that gives a right version of it; versions: by locked cell, digests of all
+    that were ever released; digest: of everything here that a verdict depends on.
     """
 
     exercise: str
@@ -51,6 +62,9 @@ class AnswerKey:
     mistake_cells: Mapping[str, str]
     mistake_functions: Mapping[str, str]
     answers: Mapping[str, tuple[str, ...]]
+    graded: Mapping[str, tuple[str, ...]]
+    uses: Mapping[str, tuple[str, ...]]
+    right_versions: Mapping[str, str]
     versions: Mapping[str, list[str]]
     digest: str
 
@@ -82,11 +96,14 @@ def class_seed(course: Course, exercise: Exercise, new: bool = False) -> list[in
 class _Job:
     """What is to be evaluated for one exercise under one seed, and the file in which it is kept.
 
-    unanswered: grade cells without answers; stamp: a digest of what the values depend on but the seed.
+    unanswered: grade cells without answers; graded: the answers that each grades; specified: the names
+    that statements specify; stamp: a digest of what the values depend on but the seed.
     """
 
     exercise: Exercise
     unanswered: Mapping[str, str]
+    graded: Mapping[str, tuple[str, ...]]
+    specified: frozenset[str]
     stamp: str
     seed: tuple[int, ...]
     path: Path
@@ -94,20 +111,30 @@ class _Job:
     @staticmethod
     def of(course: Course, exercise: Exercise) -> _Job:
         """The job of an exercise in a class; ExerciseError when another release was handed out."""
-        unanswered = unanswered_cells(source_notebook(exercise, course.settings))
+        source = source_notebook(exercise, course.settings)
+        unanswered = unanswered_cells(source)
+        graded = graded_answers(source)
         _refuse_another_release(exercise, unanswered, grade_cells(released(exercise)))
         stamp = answers_stamp(exercise, unanswered)
         path = course.home.resolve() / "expected" / f"{exercise.name}.json"
-        return _Job(exercise, unanswered, stamp, tuple(class_seed(course, exercise)), path)
+        until = [e for e in course.exercises() if e.chapter <= exercise.chapter]
+        specified = frozenset(specified_names(map(released, until)))
+        seed = tuple(class_seed(course, exercise))
+        return _Job(exercise, unanswered, graded, specified, stamp, seed, path)
 
     def of_student(self, student: str, seed: tuple[int, ...]) -> _Job:
         """The same for one student, under a seed of their own."""
         return replace(self, seed=seed, path=self.path.with_suffix("") / f"{student}.json")
 
+    @functools.cached_property
+    def right_versions(self) -> dict[str, str]:
+        """By answer, an expression that gives a right version of it under this seed."""
+        return right_versions(self.exercise, self.specified, self.seed)
+
     @property
     def made_from(self) -> str:
         """A digest of all that the values depend on."""
-        return digest_of([self.stamp, self.seed])
+        return digest_of([self.stamp, self.seed, self.right_versions])
 
     def kept(self) -> dict[str, ExpectedCell] | None:
         """What the file holds, if it was made from the same."""
@@ -122,7 +149,10 @@ class _Job:
 
 def _evaluate(jobs: Sequence[_Job]) -> None:
     """Evaluate jobs of one exercise in one process, and keep the values where only their owner may read."""
-    several = [[[*job.seed, number] for number in range(reference.DRAWS)] for job in jobs]
+    several = [
+        Under([[*job.seed, number] for number in range(reference.DRAWS)], job.right_versions)
+        for job in jobs
+    ]
     found = expected_cells(jobs[0].exercise, jobs[0].unanswered, several)
     for job, cells in zip(jobs, found, strict=True):
         stored = {name: asdict(cell) for name, cell in cells.items()}
@@ -238,21 +268,32 @@ def _answer_key(job: _Job) -> AnswerKey:
         for cell in release.cells
         if is_answer_cell(cell)
     }
+    program = exercise.program()
+    own = definitions(program)
+    uses = {
+        name: tuple(sorted(names_in(definition_source(program, name)) & set(own) - {name}))
+        for name in own
+    }
     content = [
         {name: asdict(cell) for name, cell in cells.items()},
         mistake_cells,
         mistake_functions,
         answers,
+        job.graded,
+        uses,
+        job.right_versions,
         _code_that_runs(release),
     ]
-    versions = released_versions(exercise)
     return AnswerKey(
-        exercise.name,
-        release,
-        cells,
-        mistake_cells,
-        mistake_functions,
-        answers,
-        versions,
-        digest_of(content),
+        exercise=exercise.name,
+        release=release,
+        cells=cells,
+        mistake_cells=mistake_cells,
+        mistake_functions=mistake_functions,
+        answers=answers,
+        graded=job.graded,
+        uses=uses,
+        right_versions=job.right_versions,
+        versions=released_versions(exercise),
+        digest=digest_of(content),
     )

@@ -29,7 +29,9 @@ GRADER_VERSION = 1
 class LineResult:
     """One check: difference is None when it passed; mistake: the known one that is told here.
 
-    by_line: this line gives what the mistake gives; the cell as a whole is not explained by it.
+    by_line: this line gives what the mistake gives; the cell as a whole is not explained by it. given: the
+    earlier answers in whose place right versions stood when it passed; empty when it passed with the
+    notebook as it stands.
     """
 
     expression: str
@@ -37,11 +39,17 @@ class LineResult:
     difference: Difference | None = None
     mistake: str | None = None
     by_line: bool = False
+    given: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
         """Whether its points are earned."""
         return self.difference is None
+
+    @property
+    def passed_alone(self) -> bool:
+        """Whether it passed with the notebook as it stands."""
+        return self.passed and not self.given
 
     @property
     def earned(self) -> float:
@@ -200,5 +208,11 @@ def _line(data: dict) -> LineResult:
     if found is not None:
         place = tuple(tuple(step) for step in found["place"])
         found = Difference(found["aspect"], found["parameters"], place)
-    points = float(data["points"])
-    return LineResult(data["expression"], points, found, data["mistake"], data["by_line"])
+    return LineResult(
+        expression=data["expression"],
+        points=float(data["points"]),
+        difference=found,
+        mistake=data["mistake"],
+        by_line=data["by_line"],
+        given=tuple(data["given"]),
+    )

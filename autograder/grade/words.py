@@ -93,6 +93,10 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
     "failed": lambda p: (
         f"This submission could not be graded ({p['error']}). Your instructor will look at it."
     ),
+    "no_follow_through": lambda p: (
+        "Answers that use an earlier one which is wrong could not be graded with a right version in its "
+        f"place ({p['error']}). Your instructor can have this submission graded again."
+    ),
     "ended_grader": lambda p: (
         "Grading this submission ended the grader's own process twice, so it was given up. Your "
         "instructor will look at it."
@@ -114,7 +118,9 @@ def _told(message: str) -> str:
 
 
 def sentence(line: LineResult) -> str:
-    """What is said about a line that did not pass; empty for one that did."""
+    """What is said about a line; empty for one that passed with the notebook as it stands."""
+    if line.given:
+        return f"right, given a correct {' and '.join(f'`{name}`' for name in line.given)}"
     found = line.difference
     if found is None:
         return ""
@@ -175,7 +181,8 @@ class Words:
         words = sentence(line)
         # a catalogue may have lost a mistake since
         mistake = self.mistakes.get(line.mistake)
-        if mistake is None:
+        # what is wrong with an answer is told where it costs points
+        if mistake is None or mistake.function in line.given:
             return words
         return (
             f"{words}\n{messages.explanation(line.mistake, mistake, line.expression, line.by_line)}"
