@@ -296,9 +296,11 @@ def test_what_a_students_own_answer_uses_counts_too(small):
     assert points(small, wrong) == FULL | {"double": 0}
 
 
-def test_nothing_but_verdicts_is_kept_of_the_second_run(small):
+def test_nothing_but_verdicts_is_kept_of_the_second_run(small, tmp_path):
+    # without a sandbox, so that the second run finds the file
+    place = str(tmp_path / "first")
     before = (
-        "import os\nseen = os.path.exists('/tmp/first')\nopen('/tmp/first', 'w').close()\n"
+        f"import os\nseen = os.path.exists({place!r})\nopen({place!r}, 'w').close()\n"
         "print('run', 2 if seen else 1)"
     )
     found = graded(small, ANSWERS | {"double": "def double(x):\n    return 3 * x"}, before)
