@@ -33,7 +33,8 @@
 # | `F` | `d_ff`, the width inside the feed-forward network |
 # | `V` | tokens in the vocabulary of the target |
 #
-# A mask is boolean, and `True` means *may attend*. The grader sets weights by the names of your attributes, so these names are part of each task.
+# A mask is boolean, and `True` means *may attend*. The grader sets weights by the names of your attributes, so these names are part of each task. No function and no module
+# changes its arguments, and none remembers anything from one call to the next: a module may be called with a long sentence first and with a short one afterwards.
 #
 # The cell *What you have built so far* holds what earlier exercises built: `attention` (2), `MultiHeadAttention` (3), `causal_mask`, `combine` and
 # `from_key_padding` (4), `PositionalEncoding` (5). You may put your own in their place. You need nothing else: PyTorch's ready-made attention and Transformer layers may not be called here.
@@ -54,8 +55,8 @@ from solutions.ch5_positional_encoding import PositionalEncoding, sinusoidal  # 
 #
 # $$\operatorname{FFN}(x) = W_2 \max(0,\, W_1 x + b_1) + b_2$$
 #
-# Two linear layers with a ReLU between them, applied to each position on its own: `linear1` from `D` to `F`, `linear2` back from `F` to `D`, both with bias.
-# In training mode, dropout acts on what the ReLU gives.
+# Two linear layers with a ReLU between them, applied to each position on its own: `linear1` from `D` to `F`, `linear2` back from `F` to `D`, both `nn.Linear` with bias.
+# In training mode, dropout acts on what the ReLU gives, and what remains is scaled up as `nn.Dropout` does it.
 
 
 # %% nbgrader={"grade_id": "FeedForward", "solution": true}
@@ -95,10 +96,12 @@ class FeedForward(nn.Module):
 # %% active="ipynb" nbgrader={"grade_id": "feed_forward_values", "grade": true, "points": 4}
 # B, T, D = draw.sizes(3, low=2)
 # F = draw.integer(10, 12)
-# x, rate = draw.tensor(B, T, D), draw.integer(20, 60) / 100
-# ### 2p AUTOTEST fill(FeedForward(D, F))(x)
+# x, rate, wide = draw.tensor(B, T, D), draw.integer(200, 600) / 1000, draw.integer(200, 220)
+# square, one = draw.tensor(T, T), draw.tensor(2)
+# ### 1p AUTOTEST fill(FeedForward(D, F))(x)
 # ### 1p AUTOTEST gradients(fill(FeedForward(D, F)), x)
-# ### 1p AUTOTEST [fill(FeedForward(D, F, rate))(x[0]), fill(FeedForward(D, F, dropout=0.0)).train()(x[0, 0])]
+# ### 1p AUTOTEST [[module(x[0]), module(-x)] for module in [fill(FeedForward(D, F, rate))]] + [fill(FeedForward(D, F, dropout=0.0)).train()(x[0, 0]), fill(FeedForward(T, T))(square)]
+# ### 1p AUTOTEST [fill(FeedForward(D, F, dropout=1.0)).train()(x)] + [torch.unique((trained[usual != 0] / usual[usual != 0]).round(decimals=6)) for trained, usual in [[gradients(fill(FeedForward(2, wide, rate)).train(mode), one)["parameters"]["linear2.weight"] for mode in (True, False)]]]
 
 # %% [markdown]
 # ## 2. The encoder layer
@@ -189,10 +192,12 @@ class EncoderLayer(nn.Module):
 # D = 2 * H
 # x, rate = draw.tensor(B, S, D), draw.integer(20, 60) / 100
 # mask, with_empty = torch.from_numpy(draw.mask(B, 1, S, S)), torch.from_numpy(draw.mask(B, H, S, S, empty=2))
-# ### 2p AUTOTEST [gradients(fill(EncoderLayer(D, H, F, norm_first=first)), x, mask) for first in (True, False)]
+# cube, square = draw.tensor(H, H, D), torch.from_numpy(draw.mask(H, 1, H, H))
+# ### 1p AUTOTEST [gradients(fill(EncoderLayer(D, H, F, norm_first=first)), x, mask) for first in (True, False)]
 # ### 1p AUTOTEST [fill(EncoderLayer(D, H, F, norm_first=first)).train()(x, with_empty) for first in (True, False)]
 # ### 1p AUTOTEST [fill(EncoderLayer(D, H, F, rate, first))(x, mask) for first in (True, False)]
-# ### 1p AUTOTEST [fill(EncoderLayer(D, H, F, dropout=1.0, norm_first=first)).train()(x, mask) for first in (True, False)]
+# ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(EncoderLayer(D, H, F, dropout=1.0, norm_first=first)).train()] for result in (layer(x, mask), layer.feed_forward(x))]
+# ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(EncoderLayer(D, H, F, norm_first=first))] for result in (layer(x, mask), layer(cube, square), layer(x[:1, :1]))]
 # ### 1p AUTOTEST fill(EncoderLayer(D, H, F, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(x, mask)
 
 # %% [markdown]
@@ -275,7 +280,7 @@ class DecoderLayer(nn.Module):
 
 # %% active="ipynb" nbgrader={"grade_id": "decoder_layer_values", "grade": true, "points": 8}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
-# B, S, T, H, d = draw.sizes(5, low=2, high=7)
+# B, S, T, H, d = draw.sizes(5, low=3, high=7)
 # F = draw.integer(10, 12)
 # D = H * d
 # y, memory = draw.tensor(B, T, D), draw.tensor(B, S, D)
@@ -289,15 +294,18 @@ class DecoderLayer(nn.Module):
 
 # %% active="ipynb" nbgrader={"grade_id": "decoder_layer_edges", "grade": true, "points": 6}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
-# B, S, T, H, d = draw.sizes(5, low=2, high=7)
+# B, S, T, H, d = draw.sizes(5, low=3, high=7)
 # F = draw.integer(10, 12)
 # D = H * d
 # y, memory, rate = draw.tensor(B, T, D), draw.tensor(B, S, D), draw.integer(20, 60) / 100
 # target_mask, memory_mask = torch.from_numpy(draw.mask(T, T)), torch.from_numpy(draw.mask(B, H, T, S, empty=2))
-# ### 2p AUTOTEST [gradients(fill(DecoderLayer(D, H, F, norm_first=first)), y, memory, target_mask, memory_mask)["inputs"] for first in (True, False)]
+# square, more = draw.tensor(H, H, D), draw.tensor(H, H, D)
+# masks = [torch.from_numpy(draw.mask(H, 1, H, H)), torch.from_numpy(draw.mask(H, 1, 1, H))]
+# ### 1p AUTOTEST [gradients(fill(DecoderLayer(D, H, F, norm_first=first)), y, memory, target_mask, memory_mask)["inputs"] for first in (True, False)]
 # ### 1p AUTOTEST [fill(DecoderLayer(D, H, F, norm_first=first)).train()(y, memory, target_mask, memory_mask) for first in (True, False)]
 # ### 1p AUTOTEST [fill(DecoderLayer(D, H, F, rate, first))(y, memory, target_mask, memory_mask) for first in (True, False)]
-# ### 1p AUTOTEST [fill(DecoderLayer(D, H, F, dropout=1.0, norm_first=first)).train()(y, memory, target_mask, memory_mask) for first in (True, False)]
+# ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(DecoderLayer(D, H, F, dropout=1.0, norm_first=first)).train()] for result in (layer(y, memory, target_mask, memory_mask), layer.feed_forward(y))]
+# ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(DecoderLayer(D, H, F, norm_first=first))] for result in (layer(y, memory, target_mask, memory_mask), layer(square, more, *masks), layer(y[:1, :1], memory[:1]))]
 # ### 1p AUTOTEST fill(DecoderLayer(D, H, F, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(y, memory, target_mask, memory_mask)
 
 # %% [markdown]
@@ -315,7 +323,7 @@ class DecoderLayer(nn.Module):
 # - Tokens become vectors: the embedding, times $\sqrt D$, plus the sinusoidal positions (counted from 0, padding included), then dropout.
 # - The masks are built here, from `pad`. No query attends to a key that is padding, wherever the padding stands: neither in the encoder, nor among the
 #   targets, nor in the memory. A target attends to itself and to earlier targets only. All of this holds in training and in evaluation mode alike.
-# - What comes out at positions that are padding themselves is never looked at.
+# - What comes out at positions that are padding themselves is never looked at. No sentence is all padding, and none is longer than 200 tokens.
 # - `forward` is `decode` after `encode`. A program that translates calls `encode` once and `decode` for every new token.
 #
 # Two things are not graded. Start the embeddings with a standard deviation of $D^{-1/2}$, so that they are about as large as the positions once they have been
@@ -333,7 +341,7 @@ class Transformer(nn.Module):
         target_vocab: number of tokens V of the target language.
         d_model: width D of the vectors, even.
         n_heads: number of heads, which divides d_model.
-        n_layers: number of encoder layers, and of decoder layers.
+        n_layers: number of encoder layers, and of decoder layers; 0 = none.
         d_ff: width inside the feed-forward networks.
         dropout: the probability of dropping, in the layers and after the positions are added.
         pad: the token that is padding, in both languages.
@@ -428,7 +436,7 @@ class Transformer(nn.Module):
 
 # %% active="ipynb" nbgrader={"grade_id": "transformer_values", "grade": true, "points": 9}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
-# B, S, T, H = draw.sizes(4, low=2, high=7)
+# B, S, T, H = draw.sizes(4, low=3, high=6)
 # F = draw.integer(10, 12)
 # D, n, pad = 2 * H, 2, draw.integer(1, 4)
 # W, V = draw.sizes(2, low=6, high=12)
@@ -436,10 +444,12 @@ class Transformer(nn.Module):
 # target_in = torch.from_numpy(draw.integers(B, T, low=pad + 1, high=V - 1))
 # source = torch.from_numpy(draw.mask(B, S)) * (words - pad) + pad
 # memory = draw.tensor(B, S, D)
+# square, more = (torch.from_numpy(draw.integers(H, H, low=pad + 1, high=W - 1)) for _ in range(2))
 # ### 2p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).encode(words)
 # ### 2p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).decode(target_in, memory, more_words)
-# ### 2p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad))(source, target_in)
+# ### 1p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad))(source, target_in)
 # ### 2p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad, norm_first=False))(source, target_in)
+# ### 1p AUTOTEST 100 + fill(Transformer(W, W, D, H, 1, F, pad=pad))(square, more)
 # ### 1p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(source, target_in)
 
 # %% active="ipynb" nbgrader={"grade_id": "transformer_masks", "grade": true, "points": 9}
@@ -455,11 +465,13 @@ class Transformer(nn.Module):
 # zeros = torch.from_numpy(draw.mask(B, S)) * more_words
 # changed = torch.cat([target[:, : T - 2], other[:, T - 2 :]], dim=1)
 # memory, filling = draw.tensor(B, S, D), torch.full((B, 2), pad)
+# full, long = (torch.from_numpy(draw.integers(*shape, low=pad + 1, high=7)) for shape in ((B, S), (1, 200)))
 # ### 2p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).train(mode).encode(source)[source != pad] for mode in (True, False)]
 # ### 2p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).train(mode).decode(target_in, memory, source)[target_in != pad] for mode in (True, False)]
 # ### 2p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).train(mode)(source, tokens)[:, : T - 2] for mode in (True, False) for tokens in (target, changed)]
 # ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).train(mode)(torch.cat([source, filling], dim=1), target) for mode in (True, False)]
-# ### 2p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad))(zeros, target), 100 + fill(Transformer(W, V, D, H, n, F))(zeros, target)]
+# ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad))(zeros, target), 100 + fill(Transformer(W, V, D, H, n, F))(zeros, target)]
+# ### 1p AUTOTEST [100 + result for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for result in (model(full, target[:, :2]), model(full[:1, :2], target[:1]), model.encode(long)[:, -2:])]
 
 # %% active="ipynb" nbgrader={"grade_id": "transformer_training", "grade": true, "points": 4}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
@@ -470,9 +482,11 @@ class Transformer(nn.Module):
 # words = torch.from_numpy(draw.integers(B, S, low=pad + 1, high=W - 1))
 # target = torch.from_numpy(draw.integers(B, T, low=pad + 1, high=V - 1))
 # source = torch.from_numpy(draw.mask(B, S)) * (words - pad) + pad
-# ### 2p AUTOTEST {name: 100 + gradient for name, gradient in gradients(fill(Transformer(W, V, D, H, 1, F, pad=pad)), source, target)["parameters"].items()}
+# many, share = torch.from_numpy(draw.integers(9, 9, low=pad + 1, high=W - 1)), draw.integer(200, 600) / 1000
+# ### 1p AUTOTEST {name: 100 + gradient for name, gradient in gradients(fill(Transformer(W, V, D, H, 1, F, pad=pad)), source, target)["parameters"].items()}
 # ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, 2, F, rate, pad, first))(source, target) for first in (True, False)]
 # ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, 2, F, dropout=1.0, pad=pad, norm_first=first)).train()(source, target) for first in (True, False)]
+# ### 1p AUTOTEST [torch.unique((trained / usual).round(decimals=3)) for trained, usual in [[fill(Transformer(W, V, D, H, 0, F, share, pad, False)).train(mode).encode(many) for mode in (True, False)]]]
 
 # %% [markdown]
 # ## 5. What goes in and what should come out

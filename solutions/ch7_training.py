@@ -20,7 +20,7 @@
 # Replace each `raise NotImplementedError(...)` by your code and run the check below it.
 # A check draws inputs in which all sizes differ and compares your values with the right ones.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
-# helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
+# helper functions of your own are welcome, and a later task may use what you wrote for an earlier one. No function changes its arguments.
 #
 # The letters are the same everywhere in this notebook:
 #
@@ -66,9 +66,9 @@ from solutions.ch6_transformer import (  # noqa: F401
 #
 # The result is the mean over the real tokens of the whole batch, those whose target is not `pad`.
 #
-# - What the logits are at positions with padding makes no difference, and no gradient reaches them.
+# - What the logits are at positions with padding makes no difference, and no gradient reaches them. All logits are finite.
 # - `pad` may be any integer, even one that is no token, such as −100.
-# - Every batch has at least one real token, and `smoothing` lies between 0 and 1.
+# - Every batch has at least one real token, and `smoothing` is a number from 0 to 1, both included.
 #
 # A small case: one token, $V = 2$, the target 0, the logits $(\ln 3, 0)$, so $p = (\frac34, \frac14)$. With $\epsilon = 0.2$ it
 # costs $-0.8 \ln \frac34 - 0.1 (\ln \frac34 + \ln \frac14) \approx 0.3975$.
@@ -108,10 +108,13 @@ def smoothed_cross_entropy(
 # lengths = 1 + draw.permutation(T)[:B]
 # filling = torch.arange(T) >= torch.from_numpy(lengths)[:, None]
 # targets, outside = tokens.masked_fill(filling, pad), tokens.masked_fill(filling, -100)
-# ### 2p AUTOTEST smoothed_cross_entropy(logits, targets, smoothing, pad)
-# ### 2p AUTOTEST gradients(smoothed_cross_entropy, logits, targets, smoothing, pad)
-# ### 1p AUTOTEST [smoothed_cross_entropy(logits, outside, smoothing, -100), smoothed_cross_entropy(logits, targets, 0.0, pad)]
+# cube, square = draw.tensor(V, V, V), torch.from_numpy(draw.integers(V, V, low=0, high=V - 1))
+# ### 1p AUTOTEST smoothed_cross_entropy(logits, targets, smoothing, pad)
+# ### 1p AUTOTEST gradients(smoothed_cross_entropy, logits, targets, smoothing, pad)
+# ### 1p AUTOTEST [smoothed_cross_entropy(logits, outside, smoothing, -100), *[smoothed_cross_entropy(logits, targets, share, pad) for share in (0.0, 1.0)]]
 # ### 1p AUTOTEST smoothed_cross_entropy(1e3 * logits, targets, smoothing, pad)
+# ### 1p AUTOTEST smoothed_cross_entropy(cube, square, smoothing, -100)
+# ### 1p AUTOTEST [inputs_after(smoothed_cross_entropy, logits, target, smoothing, mark) for target, mark in ((targets, pad), (outside, -100))]
 
 # %% [markdown]
 # ## 2. The learning rate
@@ -148,8 +151,8 @@ def noam_rate(step: int, d_model: int, warmup: int) -> float:
 # %% active="ipynb" nbgrader={"grade_id": "noam_rate_values", "grade": true, "points": 4}
 # width = 8 * draw.integer(2, 90)
 # warmup = draw.integer(20, 400)
-# rising = [draw.integer(2, warmup - 1) for _ in range(4)]
-# falling = [draw.integer(warmup + 1, 20 * warmup) for _ in range(4)]
+# rising = [1, warmup - 1, *(draw.integer(2, warmup - 2) for _ in range(4))]
+# falling = [warmup + 1, *(draw.integer(warmup + 2, 20 * warmup) for _ in range(4))]
 # near = [0, 1, *(draw.integer(-5, 5) for _ in range(18))]
 # steps = [near[i] for i in draw.permutation(20)]
 # ### 1p AUTOTEST [1e3 * noam_rate(step, width, warmup) for step in rising]
@@ -163,7 +166,7 @@ def noam_rate(step: int, d_model: int, warmup: int) -> float:
 #
 # What you are given of the model is a function: `step_fn(prefix)` takes the tokens so far, `(B, t)`, BOS first, and returns for every sentence the logarithms of
 # the probabilities of the next token, `(B, V)`. The sentences of the batch differ (each has a source of its own), so always hand over all rows, in their order,
-# also those that have ended.
+# also those that have ended. What these hold in the prefix after their EOS makes no difference.
 #
 # - The result does not hold BOS. A row holds its tokens up to and including EOS, and after that only `pad`.
 # - Stop when every row has ended: the result is as wide as its longest row. Stop also at `max_len` tokens, EOS counted; a row may end without EOS then.
@@ -227,7 +230,8 @@ def greedy_decode(
 # 1. It starts with one open prefix, BOS alone, whose log-probability is 0.
 # 2. Every open prefix is continued by every token. The log-probability of a continuation is the sum over all its tokens. Of **all** these continuations the
 #    `beam` most likely ones are kept (all, if there are fewer).
-# 3. Kept continuations that end in EOS are *finished*. The others are the open prefixes of the next round: as many as are left, without refilling.
+# 3. Kept continuations that end in EOS are *finished*. The others are the open prefixes of the next round: as many as are left, without refilling. The next round again keeps `beam` of
+#    all continuations, however many prefixes are open.
 # 4. It ends when nothing is open. What is still open at `max_len` tokens is finished as it is, without EOS.
 #
 # A long sentence has a small probability, as every token costs something. So the finished ones compete by a score in which length is discounted,
@@ -297,7 +301,8 @@ def beam_search(
 # trap[1, good, good], trap[2, good, eos] = 20, 20
 # trap = (trap + 1e-6 * draw.tensor(L, V, V)).log_softmax(-1)
 # tables = tables.log_softmax(-1)
-# ### 3p AUTOTEST beam_search(lambda prefix: trap[prefix.shape[1] - 1, prefix[:, -1]], bos, eos, V, L, alpha)
+# ### 2p AUTOTEST beam_search(lambda prefix: trap[prefix.shape[1] - 1, prefix[:, -1]], bos, eos, V, L, alpha)
+# ### 1p AUTOTEST [[isinstance(score, float), dtype_of(ids), score] for table in tables[:4] for ids, score in [beam_search(lambda prefix: table[prefix.shape[1] - 1, prefix[:, -1]], bos, eos, beam, L, alpha)]]
 # ### 2p AUTOTEST [beam_search(lambda prefix: table[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, beam, L, alpha) for table in tables]
 # ### 2p AUTOTEST [beam_search(lambda prefix: table[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, 1, n, 0.0) for n in range(1, L) for table in tables]
 
@@ -305,7 +310,7 @@ def beam_search(
 # V, L = draw.integer(4, 5), 4
 # bos, eos = [int(token) for token in draw.permutation(V)[:2]]
 # alpha = 0.1 * draw.integer(4, 12)
-# logits = draw.tensor(2, 48, L, V, V) + 1e-6 * draw.tensor(2, 48, L, V, V)  # no two are equal
+# logits = draw.tensor(2, 32, L, V, V) + 1e-6 * draw.tensor(2, 32, L, V, V)  # no two are equal
 # logits[1, ..., eos] = -30
 # tables, endless = logits.log_softmax(-1)
 # exponents = [0.5 * number for number in range(6)]
@@ -320,7 +325,8 @@ def beam_search(
 # have not changed since. Causal self-attention can therefore be run one position at a time: project the new position only, add its key and value to a cache, and attend from
 # the one new query to everything that is in there.
 #
-# - `mha` is a layer of exercise 3: it has `w_q`, `w_k`, `w_v`, `w_o`, `n_heads` and `attention`, and the attention is to be called as `mha.attention(query, key, value, mask)`.
+# - `mha` is a layer of exercise 3: it has `w_q`, `w_k`, `w_v`, `w_o`, `n_heads` and `attention`, and the attention is to be called as `mha.attention(query, key, value, mask)`,
+#   with four arguments. The mask is `None`, or one that lets the query attend to everything.
 # - The cache is a dictionary with `"key"` and `"value"`, both of the shape `(B, H, t, d)`, in the order of the positions. `None` stands for the empty cache.
 # - The cache that comes in stays as it was, so that two continuations can start from the same one.
 # - The outputs, one after the other, are those of `mha(x, x, x, causal mask)` on the whole sequence at once.
@@ -362,7 +368,7 @@ def cached_attention(
 # ### 1p AUTOTEST cached_attention(fill(MultiHeadAttention(H * d, H)), new)
 # ### 2p AUTOTEST cached_attention(fill(MultiHeadAttention(H * d, H)), new, cache)
 # ### 1p AUTOTEST inputs_after(cached_attention, fill(MultiHeadAttention(H * d, H, bias=False)), new, cache)[1:]
-# ### 1p AUTOTEST cached_attention(fill(MultiHeadAttention(H * d, H, attention=lambda query, key, value, mask=None: (attention(2 * query, key, value, mask)[0], None))), new, cache)
+# ### 1p AUTOTEST cached_attention(fill(MultiHeadAttention(H * d, H, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None))), new, cache)
 
 # %% [markdown]
 # ## 6. BLEU
@@ -376,7 +382,8 @@ def cached_attention(
 #   reference of that sentence ("clipped").
 # - $c$ and $r$ are the numbers of tokens in all hypotheses and all references.
 # - The sums over sentences come first, the fraction last: it is not the mean of the sentences' scores.
-# - There is no smoothing. If some $m_k$ is 0, the result is 0, also where no hypothesis is long enough to have a $k$-gram.
+# - There is no smoothing. If some $m_k$ is 0, the result is 0, also where no hypothesis is long enough to have a $k$-gram, or all are empty.
+# - Tokens are compared as they are: `The` and `the` are two tokens, and so are `a`, `b` and `ab`.
 #
 # A small case, with `n=2`: the hypothesis `a a b` and the reference `a b c d`. $m_1 = 2$ of $c_1 = 3$, $m_2 = 1$ of $c_2 = 2$, and
 # $\text{BP} = e^{1 - 4/3}$, so BLEU is $100 \cdot e^{-1/3} \cdot \sqrt{1/3} \approx 41.37$.
@@ -415,7 +422,7 @@ def corpus_bleu(hypotheses: list[list[str]], references: list[list[str]], n: int
 
 
 # %% active="ipynb" nbgrader={"grade_id": "corpus_bleu_values", "grade": true, "points": 8}
-# words = ["tok%d" % i for i in range(draw.integer(12, 20))]
+# words = ["tok%d" % i for i in range(draw.integer(9, 16))] + ["Tok1", "to", "k1", "tok"]
 # right = [draw.choices(draw.integer(6, 14), words) for _ in range(20)]
 # noisy = [[word if draw.integer(0, 6) else words[0] for word in sentence] for sentence in right]
 # long = [sentence + draw.choices(draw.integer(1, 3), words) for sentence in noisy]
@@ -423,11 +430,15 @@ def corpus_bleu(hypotheses: list[list[str]], references: list[list[str]], n: int
 # holes = [sentence[: draw.integer(0, 1) * len(sentence)] for sentence in noisy]
 # stutter = [[word for word in sentence for _ in range(draw.integer(1, 2))] for sentence in noisy]
 # tiny = [sentence[: draw.integer(1, 3)] for sentence in right]
+# mixed = [one if draw.integer(0, 2) else other for one, other in zip(short, long)]
+# turned = [[piece for word in sentence for piece in (["to", "k1"] if word == "tok1" else ["tok1"] if word == "to" else [word])] for sentence in noisy]
+# loud = [[word.replace("t", "T") if draw.integer(0, 4) == 0 else word for word in sentence] for sentence in right]
 # ### 2p AUTOTEST corpus_bleu(long, right)
-# ### 2p AUTOTEST [corpus_bleu(short, right), corpus_bleu(short, right, 2)]
+# ### 1p AUTOTEST [corpus_bleu(short, right), corpus_bleu(short, right, 2), corpus_bleu(mixed, right)]
+# ### 1p AUTOTEST [corpus_bleu(loud, right), corpus_bleu(turned, right, 2)]
 # ### 1p AUTOTEST corpus_bleu(stutter, right, 2)
 # ### 1p AUTOTEST corpus_bleu(holes, right)
-# ### 2p AUTOTEST [corpus_bleu(tiny, right, n) for n in range(1, 6)] + [corpus_bleu(noisy, right[::-1], 5), corpus_bleu(right, right)]
+# ### 2p AUTOTEST [corpus_bleu(tiny, right, n) for n in range(1, 6)] + [corpus_bleu(noisy, right[::-1], 5), corpus_bleu(right, right), corpus_bleu([[] for _ in right], right)]
 
 # %% [markdown]
 # ## 7. All of it
