@@ -436,7 +436,7 @@ class Transformer(nn.Module):
 
 # %% active="ipynb" nbgrader={"grade_id": "transformer_values", "grade": true, "points": 9}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
-# B, S, T, H = draw.sizes(4, low=3, high=6)
+# B, S, T, H = draw.sizes(4, low=4, high=7)
 # F = draw.integer(10, 12)
 # D, n, pad = 2 * H, 2, draw.integer(1, 4)
 # W, V = draw.sizes(2, low=6, high=12)
@@ -447,14 +447,14 @@ class Transformer(nn.Module):
 # square, more = (torch.from_numpy(draw.integers(H, H, low=pad + 1, high=W - 1)) for _ in range(2))
 # ### 2p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).encode(words)
 # ### 2p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).decode(target_in, memory, more_words)
-# ### 1p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad))(source, target_in)
-# ### 2p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad, norm_first=False))(source, target_in)
+# ### 1p AUTOTEST 100 + fill(Transformer(W, V, D, H, 1, F, pad=pad))(source, target_in)
+# ### 2p AUTOTEST 100 + fill(Transformer(W, V, D, H, 1, F, pad=pad, norm_first=False))(source, target_in)
 # ### 1p AUTOTEST 100 + fill(Transformer(W, W, D, H, 1, F, pad=pad))(square, more)
-# ### 1p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(source, target_in)
+# ### 1p AUTOTEST 100 + fill(Transformer(W, V, D, H, 1, F, pad=pad, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(source, target_in)
 
 # %% active="ipynb" nbgrader={"grade_id": "transformer_masks", "grade": true, "points": 9}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
-# B, S, T, H = draw.sizes(4, low=3, high=7)
+# B, S, T, H = draw.sizes(4, low=4, high=7)
 # F = draw.integer(10, 12)
 # D, n, pad = 2 * H, 1, draw.integer(1, 4)
 # W, V = draw.sizes(2, low=8, high=12)
@@ -466,10 +466,10 @@ class Transformer(nn.Module):
 # changed = torch.cat([target[:, : T - 2], other[:, T - 2 :]], dim=1)
 # memory, filling = draw.tensor(B, S, D), torch.full((B, 2), pad)
 # full, long = (torch.from_numpy(draw.integers(*shape, low=pad + 1, high=7)) for shape in ((B, S), (1, 200)))
-# ### 2p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).train(mode).encode(source)[source != pad] for mode in (True, False)]
-# ### 2p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).train(mode).decode(target_in, memory, source)[target_in != pad] for mode in (True, False)]
-# ### 2p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).train(mode)(source, tokens)[:, : T - 2] for mode in (True, False) for tokens in (target, changed)]
-# ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).train(mode)(torch.cat([source, filling], dim=1), target) for mode in (True, False)]
+# ### 2p AUTOTEST [100 + model.train(mode).encode(source)[source != pad] for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for mode in (True, False)]
+# ### 2p AUTOTEST [100 + model.train(mode).decode(target_in, memory, source)[target_in != pad] for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for mode in (True, False)]
+# ### 2p AUTOTEST [100 + model.train(mode)(source, tokens)[:, : T - 2] for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for mode in (True, False) for tokens in (target, changed)]
+# ### 1p AUTOTEST [100 + model.train(mode)(torch.cat([source, filling], dim=1), target) for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for mode in (True, False)]
 # ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad))(zeros, target), 100 + fill(Transformer(W, V, D, H, n, F))(zeros, target)]
 # ### 1p AUTOTEST [100 + result for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for result in (model(full, target[:, :2]), model(full[:1, :2], target[:1]), model.encode(long)[:, -2:])]
 
@@ -484,9 +484,9 @@ class Transformer(nn.Module):
 # source = torch.from_numpy(draw.mask(B, S)) * (words - pad) + pad
 # many, share = torch.from_numpy(draw.integers(9, 9, low=pad + 1, high=W - 1)), draw.integer(200, 600) / 1000
 # ### 1p AUTOTEST {name: 100 + gradient for name, gradient in gradients(fill(Transformer(W, V, D, H, 1, F, pad=pad)), source, target)["parameters"].items()}
-# ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, 2, F, rate, pad, first))(source, target) for first in (True, False)]
-# ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, 2, F, dropout=1.0, pad=pad, norm_first=first)).train()(source, target) for first in (True, False)]
-# ### 1p AUTOTEST [torch.unique((trained / usual).round(decimals=3)) for trained, usual in [[fill(Transformer(W, V, D, H, 0, F, share, pad, False)).train(mode).encode(many) for mode in (True, False)]]]
+# ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, 1, F, rate, pad, first))(source, target) for first in (True, False)]
+# ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, 1, F, dropout=1.0, pad=pad, norm_first=first)).train()(source, target) for first in (True, False)]
+# ### 1p AUTOTEST [torch.unique((trained / usual).round(decimals=3)) for model in [fill(Transformer(W, V, D, H, 0, F, share, pad, False))] for usual, trained in [[model.encode(many), model.train().encode(many)]]]
 
 # %% [markdown]
 # ## 5. What goes in and what should come out
