@@ -41,6 +41,7 @@ from autograder.runtime.grade_cell import (
 )
 from autograder.runtime.messages import describe
 from autograder.runtime.mistakes import Fingerprint, fingerprint
+from autograder.runtime.parts import check_parts
 from autograder.runtime.plain_data import Error, Unsupported, decode, encode, restore
 
 DRAWS = 3
@@ -144,6 +145,10 @@ def expected_value(where: str, program: str, check: Check, inputs: dict, seed: i
             f"`{check.expression}`. An autotest must return plain data: arrays, numbers, text or "
             "containers of them. Correct the solution or the line."
         )
+    try:
+        check_parts(check, inputs, value)
+    except ValueError as error:
+        raise CatalogueError(f"{where}: above `{check.expression}`, {error}.") from error
     return {"value": result["value"], "parameters": result["parameters"]}
 
 

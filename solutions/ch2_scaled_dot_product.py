@@ -67,15 +67,21 @@ def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
 # %% active="ipynb" nbgrader={"grade_id": "softmax_values", "grade": true, "points": 4}
 # l, m, n = draw.sizes(3)
 # x, stack = 2 * draw.array(m, n), 2 * draw.array(l, m, n)
+# says("each row of a matrix becomes weights that sum to 1")
 # ### 2p AUTOTEST softmax(x)
+# says("works along the axis that is asked for")
 # ### 2p AUTOTEST softmax(stack, axis=1)
 
 # %% active="ipynb" nbgrader={"grade_id": "softmax_edges", "grade": true, "points": 4}
 # m, n = draw.sizes(2, low=3)
 # x, integers = draw.array(m, n), draw.integers(m, n, low=-3, high=3)
+# says("is right for numbers around 10000")
 # ### 1p AUTOTEST softmax(1e4 + x)
+# says("is right where the rows of a matrix lie far apart")
 # ### 1p AUTOTEST softmax(1e4 * x)
+# says("takes integers and gives floats")
 # ### 1p AUTOTEST softmax(integers)
+# says("leaves its argument as it was", parts=["x", "result"])
 # ### 1p AUTOTEST inputs_after(softmax, x)
 
 # %% [markdown]
@@ -129,18 +135,26 @@ def attention_numpy(
 # T, S, dk, dv, d = draw.sizes(5, low=4)
 # query, key, value = 2 * draw.array(b, h, T, dk), draw.array(b, h, S, dk), draw.array(b, h, S, dv)
 # own_query, own_key, own_value = 2 * draw.array(S, d), draw.array(S, d), draw.array(S, dv)
+# says("is right for matrices, without leading axes", parts=["output", "weights"])
 # ### 2p AUTOTEST attention_numpy(query[0, 0], key[0, 0], value[0, 0])
+# says("is right where there are as many queries as keys", parts=["output", "weights"])
 # ### 1p AUTOTEST attention_numpy(own_query, own_key, own_value)
+# says("is right with one leading axis", parts=["output", "weights"])
 # ### 1p AUTOTEST attention_numpy(query[0], key[0], value[0])
+# says("is right with two leading axes, batch and heads", parts=["output", "weights"])
 # ### 1p AUTOTEST attention_numpy(query, key, value)
 
 # %% active="ipynb" nbgrader={"grade_id": "attention_numpy_edges", "grade": true, "points": 5}
 # b, T, S, dk, dv = draw.sizes(5, low=3)
 # query, key, value = 6 * draw.array(b, T, dk), draw.array(b, S, dk), draw.array(b, S, dv)
 # mask, with_empty = draw.mask(b, T, S), draw.mask(b, T, S, empty=1)
+# says("gives masked keys no weight, and the others weights that sum to 1", parts=["output", "weights"])
 # ### 2p AUTOTEST attention_numpy(query, key, value, mask)
+# says("gives zeros to a query with nothing to attend to", parts=["output", "weights"])
 # ### 1p AUTOTEST attention_numpy(query, key, value, with_empty)
+# says("is right with a mask and scores in the thousands", parts=["output", "weights"])
 # ### 1p AUTOTEST attention_numpy(query, 1e4 + key, value, mask)
+# says("leaves its arguments as they were", parts=(["query", "key", "value", "mask", "result"], ["output", "weights"]))
 # ### 1p AUTOTEST inputs_after(attention_numpy, query, key, value, mask)
 
 # %% [markdown]
@@ -195,9 +209,13 @@ def attention(
 # query, key, value = 3 * draw.tensor(b, h, T, dk), draw.tensor(b, h, S, dk), draw.tensor(b, h, S, dv)
 # wide_query, wide_key = 3 * draw.tensor(T, d), draw.tensor(S, d)
 # mask, padding = torch.from_numpy(draw.mask(b, h, T, S)), torch.from_numpy(draw.mask(b, 1, 1, S))
+# says("is right for matrices, without leading axes", parts=["output", "weights"])
 # ### 2p AUTOTEST attention(wide_query, wide_key, value[0, 0])
+# says("is right with two leading axes, batch and heads", parts=["output", "weights"])
 # ### 1p AUTOTEST attention(query, key, value)
+# says("gives masked keys no weight, and the others weights that sum to 1", parts=["output", "weights"])
 # ### 2p AUTOTEST attention(query, key, value, mask)
+# says("takes a mask that broadcasts, of shape (batch, 1, 1, S)", parts=["output", "weights"])
 # ### 1p AUTOTEST attention(query, key, value, padding)
 
 # %% active="ipynb" nbgrader={"grade_id": "attention_edges", "grade": true, "points": 7}
@@ -206,11 +224,17 @@ def attention(
 # query, key, value = draw.tensor(b, T, dk), draw.tensor(b, S, dk), draw.tensor(b, S, dv)
 # with_empty = torch.from_numpy(draw.mask(b, T, S, empty=1))
 # names = draw.choices(10, ["float32", "float64"])
+# says("passes gradients to query, key and value", parts=["query", "key", "value"])
 # ### 2p AUTOTEST gradients(attention, query, key, value)
+# says("gives zeros to a query with nothing to attend to", parts=["output", "weights"])
 # ### 1p AUTOTEST attention(query, key, value, with_empty)
+# says("passes gradients that are never NaN, also where a query sees nothing", parts=["query", "key", "value"])
 # ### 1p AUTOTEST gradients(attention, query, key, value, with_empty)
+# says("keeps the data type of its inputs", parts=("{name} inputs", ["output", "weights"], ["data type", "values"]))
 # ### 1p AUTOTEST [[[dtype_of(result), result] for result in attention(*[x.to(getattr(torch, name)) for x in (query, key, value)])] for name in names]
+# says("is right with scores in the thousands", parts=["output", "weights"])
 # ### 1p AUTOTEST attention(query, 1e4 + key, value)
+# says("leaves its arguments as they were", parts=(["query", "key", "value", "mask", "result"], ["output", "weights"]))
 # ### 1p AUTOTEST inputs_after(attention, query, key, value, with_empty)
 
 # %% [markdown]
@@ -264,7 +288,9 @@ def score_statistics(query: np.ndarray, key: np.ndarray, scale: float) -> dict[s
 # m, n, d = draw.sizes(3)
 # query, key, scale = 1 + draw.array(m, d), 1 + draw.array(n, d), 0.5 + draw.integer(1, 99) / 100
 # key_and_far_key = np.concatenate([key, -1e6 * query[:1]])
+# says("variance, largest weight and entropy are right")
 # ### 4p AUTOTEST score_statistics(query, key, scale)
+# says("the entropy is right where a weight is exactly 0")
 # ### 1p AUTOTEST score_statistics(query[:1], key_and_far_key, scale)
 
 # %% [markdown]
@@ -305,7 +331,9 @@ def attention_jacobian(query: np.ndarray, key: np.ndarray) -> np.ndarray:
 # %% active="ipynb" nbgrader={"grade_id": "attention_jacobian_values", "grade": true, "points": 5}
 # S, d = draw.sizes(2, low=3)
 # query, key = draw.array(d), draw.array(S, d)
+# says("every derivative is right")
 # ### 3p AUTOTEST attention_jacobian(query, key)
+# says("is right for keys that are far from zero")
 # ### 2p AUTOTEST attention_jacobian(2 * query, 3 + key)
 
 # %% [markdown] nbgrader={"grade_id": "why_the_root", "grade": true, "solution": true, "points": 3}

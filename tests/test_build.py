@@ -503,3 +503,25 @@ def test_nbgrader_generates_the_same_notebook_byte_for_byte(course_folder, evalu
     )
     assert done.returncode == 0, done.stderr
     assert exercise.notebook.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("lines", "complaint"),
+    [
+        ("# says('" + "long " * 20 + "')\n# ### 2p AUTOTEST double(1)", "at most 90 characters"),
+        ("# says(' ')\n# ### 2p AUTOTEST double(1)", "' ' has 1"),
+        ("# says('doubles')\n# n = 1\n# ### 2p AUTOTEST double(n)", "directly above"),
+        ("# says('doubles', part='n')\n# ### 2p AUTOTEST double(1)", "cell values: .*'part'"),
+    ],
+)
+def test_a_sentence_that_is_too_long_or_out_of_place_is_refused(course_folder, lines, complaint):
+    exercise = write_exercise(course_folder, "ch9_small", [IMPORTS, DOUBLE, check_cell(lines)])
+    with pytest.raises(CatalogueError, match=complaint):
+        source_notebook(exercise, Settings())
+
+
+def test_names_of_parts_that_do_not_fit_are_refused(course_folder):
+    lines = "# n = draw.integer(0, 99)\n# says('doubles', parts=['a'])\n# ### 2p AUTOTEST [n, double(n)]"
+    exercise, source = exercise_with(course_folder, lines)
+    with pytest.raises(CatalogueError, match=r"cell values: above `.*1 names for 2 parts"):
+        expected_cell(exercise, "values", source, [[0]])

@@ -83,7 +83,7 @@ def verdicts(course, student):
         lines = []
         for line in cell.lines:
             mark = "✓" if line.passed else "✗"
-            lines.append(f"{mark} {line.earned:g}/{line.points:g} {line.expression}")
+            lines.append(f"{mark} {line.earned:g}/{line.points:g} {words.title(cell, line)}")
             lines += filter(None, words.line(line).split("\n"))
         found[cell.grade_id] = cell.earned, lines
     return found

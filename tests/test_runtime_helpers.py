@@ -7,7 +7,7 @@ from torch import nn
 
 from autograder.runtime.compare import Expected, judge
 from autograder.runtime.evaluate import Evaluation, evaluate
-from autograder.runtime.helpers import Notes, fill, gradients, inputs_after, raised
+from autograder.runtime.helpers import Notes, Unusable, fill, gradients, inputs_after, raised
 from solutions import ch5_positional_encoding as ch5
 
 
@@ -65,8 +65,10 @@ def test_fill_sets_buffers():
     table = torch.arange(12.0).reshape(6, 2)
     module = fill(Notes(0), ch5.PositionalEncoding(2, dropout=0.5, max_len=6), encoding=table)
     assert torch.equal(module(torch.zeros(1, 2, 2).double(), 3)[0], table[3:5].double())
-    with pytest.raises(AttributeError):
+    with pytest.raises(Unusable, match="your PositionalEncoding has no buffer `table`"):
         fill(Notes(0), ch5.PositionalEncoding(2), table=table)
+    with pytest.raises(Unusable, match=r"no nn\.Module, but of type int"):
+        fill(Notes(0), 5)
 
 
 def test_gradients_agree_with_autograd_and_name_what_they_do_not_reach():

@@ -24,14 +24,13 @@ VALUES = {
     "not_finite": (
         WEIGHTS,
         np.where(WEIGHTS > 0.7, np.nan, WEIGHTS),
-        "1 entries are NaN or infinite; 1 of 6 entries differ, first at index [0, 1]: expected 0.8, "
-        "got nan",
+        "1 entry is NaN or infinite; 1 of 6 entries differs, first at index [0, 1]: expected 0.8, got nan",
     ),
     "not_zero": (
         WEIGHTS,
         np.where(WEIGHTS == 0, 0.5, WEIGHTS),
-        "entries that must be exactly 0 are not; 1 of 6 entries differ, first at index [0, 2]: "
-        "expected 0, got 0.5",
+        "entries that must be exactly 0 are not; 1 of 6 entries differs, first at index [0, 2]: expected "
+        "0, got 0.5",
     ),
     "rows": (
         WEIGHTS,
@@ -47,7 +46,7 @@ VALUES = {
     "entries": (
         torch.tensor(1.5),
         torch.tensor(2.5),
-        "1 of 1 entries differ, its one entry: expected 1.5, got 2.5",
+        "expected 1.5, got 2.5",
     ),
     "number": (True, 1, "expected True, got 1"),
     "text": ("ValueError", "nothing", "expected 'ValueError', got 'nothing'"),
@@ -77,7 +76,7 @@ JUDGED = {
     ),
     "error": (
         Evaluation.read(evaluate("[1][2]", {}, {}, 0)),
-        "your code raised IndexError: list index out of range",
+        "the check could not go on: IndexError: list index out of range",
     ),
     "parameters": (
         Evaluation(plain(2), ({"w": [1, 2]},)),
@@ -127,3 +126,19 @@ def test_a_recognised_mistake_gives_its_hint_where_its_function_is_used():
     where = explanation(*said, "layer(q, k)").split("\n")
     assert where[0] == "Recognised: no scaling. Scores are too large."
     assert where[1].startswith("It is in your `attention`, which this uses")
+
+
+def test_an_error_in_code_of_the_course_names_the_students_line_first():
+    where = {"line": "layer(x, mask)", "inside": "scores + bias"}
+    problem = Difference("error", {"name": "ValueError", "message": "no", **where})
+    assert sentence(problem) == (
+        "your code raised ValueError: no  (at: layer(x, mask); inside what you have built so far: scores "
+        "+ bias)"
+    )
+
+
+def test_a_layer_used_several_times_is_told():
+    problem = Difference(
+        "parameters", {"missing": ["layers.1.w (2,)"], "extra": [], "repeated": "layers.1"}
+    )
+    assert "`[layer] * n` is n times one layer" in sentence(problem)

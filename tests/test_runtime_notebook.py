@@ -80,10 +80,10 @@ def test_a_recognised_mistake_is_explained_once_and_says_what_to_read(run, check
     lines, failure = run("values", values_cell(), double=lambda x: 0.5 * x)
     assert failure == "Not yet: 0 of 2.5 points in this cell."
     assert lines[0] == "✗ 0/1.5 points   double(n)"
-    assert lines[1] == f"    expected {2.0 * n!r}, got {0.5 * n!r}"
+    assert lines[1] == f"    expected {2.0 * n:g}, got {0.5 * n:g}"
     assert lines[2:4] == ["    Recognised: halved. The result is half.", "    Hint: Which factor?"]
     assert lines[4] == "✗ 0/1 points   [double(n), n]"
-    assert lines[5] == f"    in part 1 of 2: expected {2.0 * n!r}, got {0.5 * n!r}"
+    assert lines[5] == f"    in part 1 of 2: expected {2.0 * n:g}, got {0.5 * n:g}"
     assert lines[6:] == ['Read again: chapter 1, "A"']
     assert checks.recognised == {"values": "halved"}
 
@@ -122,7 +122,10 @@ def test_an_answer_that_nobody_has_begun_is_told_by_its_own_words_alone(run):
 def test_an_error_is_shown_without_a_traceback(run):
     lines, failure = run("values", values_cell())
     assert failure == "Not yet: 0 of 2.5 points in this cell."
-    assert lines[1] == "    your code raised NameError: name 'double' is not defined"
+    assert lines[1] == (
+        "    `double` is not defined yet: run the cell above that defines it  (the same in 1 more check)"
+    )
+    assert lines[2] == "✗ 0/1 points   [double(n), n]" and len(lines) == 4
     assert not [line for line in lines if "Traceback" in line]
     assert AutotestFailure("x")._render_traceback_() == ["x"]
 

@@ -16,10 +16,11 @@ import nbformat
 from autograder.exercises import given, is_grade_cell
 from autograder.grade.result import Result
 from autograder.kernels.student_kernel import StudentKernel
+from autograder.runtime.grade_cell import parse_cell
 from autograder.settings import Settings
 
 SECONDS_PER_CELL = 60
-SHOWN_LINE = re.compile(r"^([✓✗]) [\d.]+/[\d.]+ points   (.*)$", flags=re.MULTILINE)
+SHOWN_LINE = re.compile(r"^([✓✗]) [\d.]+/[\d.]+ points   .*$", flags=re.MULTILINE)
 SHOWN_NAME = re.compile(r"^ *Recognised: (.*?)\. ", flags=re.MULTILINE)
 
 
@@ -48,8 +49,10 @@ def own_check(text: str) -> OwnCheck:
                 continue
             name = given(cell).grade_id
             shown = "".join(output.get("text", "") for output in reply.outputs)
-            for mark, expression in SHOWN_LINE.findall(shown):
-                passed[name, expression] = mark == "✓"
+            # a line is shown by what it tests, in words; lines stand in the cell's order
+            marks = SHOWN_LINE.findall(shown)
+            for check, mark in zip(parse_cell(cell.source).checks, marks, strict=False):
+                passed[name, check.expression] = mark == "✓"
             found = SHOWN_NAME.search(shown)
             mistakes[name] = found[1] if found else None
     return OwnCheck(passed, mistakes)

@@ -53,7 +53,7 @@ def answers_stamp(exercise: Exercise, cells: dict[str, str]) -> str:
     return digest_of(
         {
             "programs": [code_only(other.program()) for other in [*earlier, exercise]],
-            "cells": {name: repr(parse_cell(text)) for name, text in cells.items()},
+            "cells": {name: repr(parse_cell(text).asks()) for name, text in cells.items()},
             "mistakes": [
                 [m.name, m.cell, {k: code_only(v) for k, v in mistake_answers(program, m).items()}]
                 for m in mistakes(exercise)

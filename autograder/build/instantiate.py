@@ -67,14 +67,14 @@ class _Printed:
 _current: dict[str, str] = {}
 
 
-def begin(exercise: str, grade_id: str, source: str) -> tuple[Draw, Callable, Callable]:
-    """In nbgrader's kernel: evaluate a grade cell; returns draw, forbid and agreement for its lines."""
+def begin(exercise: str, grade_id: str, source: str) -> tuple[Draw, Callable, Callable, Callable]:
+    """In nbgrader's kernel: evaluate a grade cell; returns draw, forbid, agreement and says for it."""
     prepare_process()
     cell = expected_cell(Course.find().exercise(exercise), grade_id, source, VISIBLE_SEEDS)
     _current.clear()
     _current.update(answers({grade_id: cell})[grade_id])
     nothing = lambda *arguments, **named: None
-    return Draw(0), nothing, nothing
+    return Draw(0), nothing, nothing, nothing
 
 
 def answer_of(expression: str) -> _Printed:

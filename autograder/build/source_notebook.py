@@ -21,13 +21,19 @@ from autograder.embedding import LOADER, packed_sources
 from autograder.errors import CatalogueError
 from autograder.exercises import given, grade_cells, is_grade_cell
 from autograder.reference import place
+from autograder.runtime.evaluate import BUILT_SO_FAR
 from autograder.runtime.grade_cell import parse_cell
 from autograder.runtime.plain_data import pack
 from autograder.runtime.torch_internals import FORBIDDABLE
 from autograder.settings import Settings
 
 AUTOTEST_LINE = re.compile(r"^\s*#+\s*(?P<points>[\d.]+)p AUTOTEST\s+(?P<expression>.+?)\s*$")
-BUILT_SO_FAR = "# What you have built so far"
+# a sentence fits on one line of a notebook
+MAX_SENTENCE = 90
+AFTER_RESTART = (
+    "After the kernel has been restarted, or where a check says that `%%autotest` is not found, the cells "
+    "above have to run again: choose *Run > Run All Above Selected Cell*."
+)
 CHECKER_NOTE = "# The course's checks. Nothing to do here but to run the cell.\n"
 
 
@@ -97,9 +103,19 @@ def _check_grade_cell(exercise: Exercise, cell: NotebookNode) -> None:
     expressions = [expression for _, _, expression in lines]
     if len(set(expressions)) < len(expressions):
         raise CatalogueError(f"{where}: the same expression stands twice.")
-    unknown = set(parse_cell(cell.source).forbidden) - set(FORBIDDABLE)
+    try:
+        parsed = parse_cell(as_checks(cell.source))
+    except (TypeError, ValueError) as error:
+        raise CatalogueError(f"{where}: {error}.") from error
+    unknown = set(parsed.forbidden) - set(FORBIDDABLE)
     if unknown:
         raise CatalogueError(f"{where}: forbid doesn't know {', '.join(sorted(unknown))}.")
+    for sentence in (check.says.text for check in parsed.checks if check.says):
+        if not sentence.strip() or len(sentence) > MAX_SENTENCE:
+            raise CatalogueError(
+                f"{where}: `says` needs a sentence of at most {MAX_SENTENCE} characters, and "
+                f"{sentence!r} has {len(sentence)}. Say in few words what the line tests."
+            )
 
 
 def _locked_cell(grade_id: str, source: str) -> NotebookNode:
@@ -213,6 +229,8 @@ def source_notebook(exercise: Exercise, settings: Settings) -> NotebookNode:
         raise CatalogueError(
             f"solutions/{exercise.name}.py: a locked cell with grade_id imports is missing."
         )
+    if cells[0].cell_type == "markdown":
+        cells[0].source = f"{cells[0].source}\n\n{AFTER_RESTART}"
     fresh = nbformat.v4.new_notebook(cells=cells)
     fresh.metadata = NotebookNode(
         kernelspec=NotebookNode(display_name="Python 3", language="python", name="python3"),
@@ -240,7 +258,7 @@ def for_nbgrader(exercise: Exercise, notebook: NotebookNode) -> NotebookNode:
             region = [
                 "### BEGIN HIDDEN TESTS",
                 "from autograder.build.instantiate import answer_of, begin",
-                f"draw, forbid, agreement = {begin}",
+                f"draw, forbid, agreement, says = {begin}",
                 "### END HIDDEN TESTS",
             ]
             cell.source = "\n".join([*region, cell.source])

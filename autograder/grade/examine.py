@@ -23,8 +23,10 @@ from autograder.kernels.versions import kernel_versions
 from autograder.reference import ExpectedDraw, ExpectedLine
 from autograder.runtime.compare import Difference, Expected, judge
 from autograder.runtime.evaluate import Evaluation
-from autograder.runtime.grade_cell import parse_cell
+from autograder.runtime.grade_cell import Check, parse_cell
 from autograder.runtime.mistakes import NO_FINGERPRINT, Judged, fingerprint, recognise
+from autograder.runtime.plain_data import decode, restore
+from autograder.runtime.telling import told
 from autograder.settings import Settings
 from autograder.text import valid_json, valid_text
 
@@ -149,12 +151,15 @@ class _Examination:
         expected = self._key.cells[grade_id]
         deadline = time.monotonic() + max(map(self._seconds, expected.lines))
         found, printed = [], []
+        checks = {check.expression: check for check in parse_cell(cell.source).checks}
         for line in expected.lines:
-            answer, judged = self._ask(line, expected.forbidden, kernel, deadline)
+            # an instructor's weights change points, but no expression
+            check = checks[line.expression]
+            answer, judged = self._ask(line, check, expected.forbidden, kernel, deadline)
             if line.agreement and any(d and d.aspect == "agreement" for _, d in judged):
                 # training is a matter of luck, and of what else the machine has to do
                 again = time.monotonic() + self._seconds(line)
-                answer, judged = self._ask(line, expected.forbidden, kernel, again)
+                answer, judged = self._ask(line, check, expected.forbidden, kernel, again)
             found.append(judged)
             printed.append(answer.printed)
         own = [name for name, place in self._key.mistake_cells.items() if place == grade_id]
@@ -187,6 +192,7 @@ class _Examination:
     def _ask(
         self,
         line: ExpectedLine,
+        check: Check,
         forbidden: Sequence[str],
         kernel: StudentKernel | None,
         deadline: float,
@@ -199,7 +205,8 @@ class _Examination:
                 for draw in line.draws
             ]
         else:
-            judged = [_judged(*pair) for pair in zip(line.draws, answer.evaluations, strict=True)]
+            pairs = zip(line.draws, answer.evaluations, strict=True)
+            judged = [_judged(check, draw, evaluation) for draw, evaluation in pairs]
         return answer, judged
 
     def _answer(
@@ -260,11 +267,16 @@ def _evaluations(value: str, draws: int) -> list[object]:
     return found
 
 
-def _judged(draw: ExpectedDraw, evaluation: object) -> tuple[Judged, Difference | None]:
+def _judged(
+    check: Check, draw: ExpectedDraw, evaluation: object
+) -> tuple[Judged, Difference | None]:
     """One draw; a kernel's answer may be any nonsense, so anything but a pass is a fail."""
     try:
         read = Evaluation.read(evaluation)
-        problem = judge(Expected.read(draw.expected), read)
+        expected = Expected.read(draw.expected)
+        if problem := judge(expected, read):
+            inputs = {name: restore(decode(tree)) for name, tree in draw.inputs.items()}
+            problem = told(problem, check, inputs, expected, read)
         return Judged(problem is None, fingerprint(read.value), draw.mistakes), problem
     except Exception as error:
         problem = Difference("not_plain", {"reason": valid_text(str(error))[:100]})

@@ -34,9 +34,12 @@ def _points(line: LineResult) -> str:
 def _plain(cell: CellResult, words: Words, section: Section | None) -> str:
     rows = []
     for line in cell.lines:
-        rows.append(f"{_points(line)} points   {line.expression}")
+        title = words.title(cell, line)
+        rows.append(f"{_points(line)} points   {title}")
         if message := words.line(line):
             rows.append("    " + message.replace("\n", "\n    "))
+        if title != line.expression and not line.passed:
+            rows.append(f"    Checked: {line.expression}")
     if section:
         rows.append(f"Read again: {section.place}")
     return "\n".join(rows)
@@ -47,11 +50,15 @@ def _html(cell: CellResult, words: Words, section: Section | None) -> str:
     for line in cell.lines:
         colour = GREEN if line.passed else RED
         message = html.escape(words.line(line)).replace("\n", "<br>")
+        title, expression = words.title(cell, line), f"<code>{html.escape(line.expression)}</code>"
+        folded = f"<details><summary>What was checked</summary>{expression}</details>"
+        in_words = title != line.expression
         rows.append(
             f'<div style="margin:0.4em 0;border-left:4px solid {colour};padding-left:0.6em">'
             f'<strong style="color:{colour}">{_points(line)}</strong> '
-            f"<code>{html.escape(line.expression)}</code>"
+            + (html.escape(title) if in_words else expression)
             + (f"<div>{message}</div>" if message else "")
+            + (folded if in_words else "")
             + "</div>"
         )
     if section:

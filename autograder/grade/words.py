@@ -9,8 +9,11 @@ from typing import Any
 from autograder import catalogue
 from autograder.book_index import Section, book_sections
 from autograder.course import Exercise
+from autograder.errors import ExerciseError
+from autograder.exercises import grade_cells, released
 from autograder.grade.result import CellResult, LineResult, Remark
 from autograder.runtime import messages
+from autograder.runtime.grade_cell import parse_cell
 
 Parameters = Mapping[str, Any]
 
@@ -105,11 +108,28 @@ def remark(found: Remark) -> str:
     return REMARKS[found.kind](found.parameters)
 
 
+def _titles(exercise: Exercise) -> dict[tuple[str, str], str]:
+    """What the lines of an exercise as it is handed out now are called; empty when there is none."""
+    try:
+        cells = grade_cells(released(exercise))
+    except ExerciseError:
+        return {}
+    return {
+        (name, check.expression): messages.title(check)
+        for name, source in cells.items()
+        for check in parse_cell(source).checks
+    }
+
+
 @dataclass(frozen=True)
 class Words:
-    """The words of one exercise: what its catalogue says, and where the book teaches it."""
+    """The words of one exercise: what its catalogue and its checks say, and where the book teaches it.
+
+    titles: by grade cell and expression, what a line tests.
+    """
 
     mistakes: Mapping[str, catalogue.Mistake]
+    titles: Mapping[tuple[str, str], str]
     section_of: Mapping[str, str]
     sections: Mapping[str, Section]
 
@@ -118,9 +138,14 @@ class Words:
         """The words as they stand in the catalogue and the book now."""
         return Words(
             {mistake.name: mistake for mistake in catalogue.mistakes(exercise)},
+            _titles(exercise),
             catalogue.sections(exercise),
             book_sections(exercise.root),
         )
+
+    def title(self, cell: CellResult, line: LineResult) -> str:
+        """What a line is called: what it tests in words, or its expression."""
+        return self.titles.get((cell.grade_id, line.expression), line.expression)
 
     def line(self, line: LineResult) -> str:
         """All that is said about a line: the difference, and the mistake that was recognised."""

@@ -17,8 +17,11 @@ MODULES = (
     "helpers",
     "evaluate",
     "compare",
+    "relations",
     "mistakes",
-    "messages",
     "grade_cell",
+    "messages",
+    "parts",
+    "telling",
     "notebook",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -34,7 +35,8 @@ class Difference:
     """The first way in which a value is not the expected one.
 
     aspect: an identifier, one of ASPECTS; parameters: what a sentence about it needs, as JSON; place:
-    the way into a nested value, each step ["part", number from 1, of how many] or ["key", name].
+    the way into a nested value, each step ["part", number from 1, of how many], with a name behind it
+    where the part has one, or ["key", name].
     """
 
     aspect: str
@@ -107,10 +109,24 @@ def summary(value: Value) -> dict[str, Any]:
             return {"kind": "unsupported", "type": type_name}
 
 
+def error_difference(error: Error) -> Difference:
+    """An exception as a difference, whatever was expected."""
+    return Difference(
+        "error",
+        {
+            "name": error.name,
+            "message": error.message[:300],
+            "line": error.at,
+            "inside": error.inside,
+            "by_check": error.by_check,
+        },
+    )
+
+
 def difference(expected: Value, got: Value) -> Difference | None:
     """The first way in which a value is not the expected one, or None."""
     if isinstance(got, Error):
-        return Difference("error", {"name": got.name, "message": got.message[:300], "line": got.at})
+        return error_difference(got)
     if isinstance(expected, Number) and isinstance(got, Array) and got.shape == []:
         got = Number(got.values.item())
     unlike = {"expected": summary(expected), "got": summary(got)}
@@ -173,6 +189,7 @@ def _array_difference(expected: Array, got: Array) -> Difference | None:
     if expected.shape != got.shape:
         return Difference("shape", {"expected": expected.shape, "got": got.shape})
     a, b = expected.values, got.values
+    shown = bool if a.dtype.kind == "b" else float
     if FAMILIES[a.dtype.kind] != FAMILIES[b.dtype.kind]:
         return Difference("dtype", {"expected": expected.dtype, "got": got.dtype})
     if a.size == 0:
@@ -198,10 +215,13 @@ def _array_difference(expected: Array, got: Array) -> Difference | None:
         "wrong": len(wrong),
         "size": int(a.size),
         "index": list(index),
-        "expected": float(a[index]),
-        "got": float(b[index]),
+        "expected": shown(a[index]),
+        "got": shown(b[index]),
     }
-    return _violated_property(a, b, same, entries)
+    # False is no zero
+    return (
+        Difference("entries", entries) if shown is bool else _violated_property(a, b, same, entries)
+    )
 
 
 def _violated_property(
@@ -261,6 +281,9 @@ def judge(expected: Expected, got: Evaluation) -> Difference | None:
         return Difference("forbidden", {"names": list(got.forbidden[:5])})
     if is_to_do(got.value):
         return Difference("to_do", {"message": got.value.message})
+    if isinstance(got.value, Error):
+        # before its parameters: what was never reached has none
+        return error_difference(got.value)
     if expected.share is not None:
         problem = _disagreement(expected.value, got.value, expected.share)
     else:
@@ -280,6 +303,23 @@ def _other_parameters(
         missing, extra = sorted(named(one) - named(other)), sorted(named(other) - named(one))
         if missing or extra:
             return Difference(
-                "parameters", {"missing": missing[:MAX_SHOWN], "extra": extra[:MAX_SHOWN]}
+                "parameters",
+                {
+                    "missing": missing[:MAX_SHOWN],
+                    "extra": extra[:MAX_SHOWN],
+                    "repeated": _repeated(set(one) - set(other), set(other) - set(one), other),
+                },
             )
     return None
+
+
+def _repeated(missing: set[str], extra: set[str], found: Mapping[str, list[int]]) -> str:
+    """Which layer of a list has no parameters of its own, although layer 0 has: "encoder.1".
+
+    PyTorch names a parameter that several modules share once, so this is what `[layer] * n` gives.
+    Empty when the names differ in another way.
+    """
+    layers = [re.match(r"(.*?)\.(\d+)\.(.*)", name) for name in sorted(missing)]
+    if extra or not all(layer and f"{layer[1]}.0.{layer[3]}" in found for layer in layers):
+        return ""
+    return f"{layers[0][1]}.{layers[0][2]}" if layers else ""

@@ -6,6 +6,7 @@ import builtins
 import contextlib
 import functools
 import json
+import linecache
 import sysconfig
 import traceback
 import warnings
@@ -22,6 +23,8 @@ from .torch_internals import forbidding, seed_default_generator
 
 MAX_MODULES, MAX_PARAMETERS, MAX_AXES, MAX_FORBIDDEN = 50, 500, 16, 20
 FILENAME = "<autotest>"
+# how the locked cell begins that holds what earlier chapters built
+BUILT_SO_FAR = "# What you have built so far"
 
 
 @dataclass(frozen=True)
@@ -124,21 +127,29 @@ def evaluate(
 
 
 def _encode_error(error: BaseException) -> dict:
-    # the innermost line of the notebook itself, not of a library that it calls, nor of this package
+    # lines of the notebook itself, not of a library that it calls, nor of this package
     library = tuple(sysconfig.get_paths()[kind] for kind in ("stdlib", "purelib", "platlib"))
     package = __name__.rpartition(".")[0]
-    at = ""
+    at = inside = ""
+    by_check = True
     for frame, line_number in traceback.walk_tb(error.__traceback__):
         filename = frame.f_code.co_filename
         ours = str(frame.f_globals.get("__name__", "")).startswith(f"{package}.")
         if ours or filename == FILENAME or filename.startswith(library):
             continue
-        at = traceback.FrameSummary(filename, line_number, frame.f_code.co_name).line or at
+        by_check = False
+        line = traceback.FrameSummary(filename, line_number, frame.f_code.co_name).line or ""
+        if linecache.getline(filename, 1).startswith(BUILT_SO_FAR):
+            inside = line
+        else:
+            at, inside = line or at, ""
     return {
         "kind": "error",
         "name": type(error).__name__,
         "message": str(error)[:MAX_TEXT],
         "at": at.strip()[:300],
+        "inside": inside.strip()[:300],
+        "by_check": by_check,
     }
 
 

@@ -13,6 +13,10 @@ import numpy as np
 import torch
 
 
+class Unusable(Exception):
+    """What an answer gave can't be used by the check; the message is all that a student is told."""
+
+
 @dataclass
 class Notes:
     """What is noted while one expression is evaluated, beside its value.
@@ -41,7 +45,14 @@ def fill(notes: Notes, module: torch.nn.Module, **buffers: torch.Tensor) -> torc
     """Set every parameter by its name from the draw, in float64, and switch to evaluation mode.
 
     buffers: values for buffers, by name; a table that another answer made can't cost points then.
+    Raises Unusable for what is no module and for a buffer that it doesn't have.
     """
+    if not isinstance(module, torch.nn.Module):
+        raise Unusable(f"this is no nn.Module, but of type {type(module).__name__}")
+    missing = sorted(set(buffers) - set(dict(module.named_buffers())))
+    if missing:
+        kind = type(module).__name__
+        raise Unusable(f"your {kind} has no buffer `{missing[0]}`: register_buffer makes one")
     module = module.double().eval()
     shapes = {}
     for name, parameter in module.named_parameters():

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .compare import Difference
+from .grade_cell import Check
+from .helpers import Unusable
 
 Parameters = Mapping[str, Any]
 
@@ -39,22 +42,109 @@ def _names(missing: Sequence[str], extra: Sequence[str]) -> str:
 
 
 def _error(p: Parameters) -> str:
-    line = f"  (at: {p['line']})" if p["line"] else ""
-    return f"your code raised {p['name']}: {p['message']}{line}"
+    undefined = re.fullmatch(r"name '(\w+)' is not defined", p["message"])
+    if p["name"] == "NameError" and undefined and not p["line"]:
+        return f"`{undefined[1]}` is not defined yet: run the cell above that defines it"
+    if p["name"] == Unusable.__name__:
+        return p["message"]
+    # results that were stored before know nothing of it
+    if p.get("by_check"):
+        return f"the check could not go on: {p['name']}: {p['message']}"
+    places = [f"at: {p['line']}"] if p["line"] else []
+    if p.get("inside"):
+        places.append(f"inside what you have built so far: {p['inside']}")
+    where = f"  ({'; '.join(places)})" if places else ""
+    return f"your code raised {p['name']}: {p['message']}{where}"
 
 
 def _expected_and_got(p: Parameters) -> str:
     return f"expected {describe(p['expected'])}, got {describe(p['got'])}"
 
 
+def _pair(expected: Any, got: Any) -> str:
+    """Two numbers with so many digits that they look different."""
+    if isinstance(expected, float) and isinstance(got, float):
+        for digits in range(6, 17):
+            one, other = f"{expected:.{digits}g}", f"{got:.{digits}g}"
+            if one != other:
+                break
+        return f"expected {one}, got {other}"
+    return f"expected {expected!r}, got {got!r}"
+
+
 def _entries(p: Parameters) -> str:
-    place = f"first at index {p['index']}" if p["index"] else "its one entry"
-    numbers = f"expected {p['expected']:.6g}, got {p['got']:.6g}"
-    return f"{p['wrong']} of {p['size']} entries differ, {place}: {numbers}"
+    numbers = _pair(p["expected"], p["got"])
+    if p["size"] == 1:
+        return numbers
+    place = f"first at index {p['index']}"
+    differ = "entries differs" if p["wrong"] == 1 else "entries differ"
+    return f"{p['wrong']} of {p['size']} {differ}, {place}: {numbers}"
 
 
-def _number(p: Parameters) -> str:
-    return f"expected {p['expected']!r}, got {p['got']!r}"
+def _not_finite(p: Parameters) -> str:
+    number = p["not_finite"]
+    return f"{number} {'entry is' if number == 1 else 'entries are'} NaN or infinite; {_entries(p)}"
+
+
+def _parameters(p: Parameters) -> str:
+    # results that were stored before know nothing of it
+    if p.get("repeated"):
+        first = f"{p['repeated'].rpartition('.')[0]}.0"
+        return (
+            f"`{p['repeated']}` has no parameters of its own. Is it the same module as `{first}`? "
+            "`[layer] * n` is n times one layer; make a new one for each place"
+        )
+    return (
+        f"your module's parameters: {_names(p['missing'], p['extra'])}; attribute names are part of the "
+        "task"
+    )
+
+
+def _numbers(p: Parameters) -> str:
+    """Where there are numbers to show, a clause that shows the first."""
+    if "size" in p:
+        return f"; {_entries(p)}"
+    return f"; {_pair(p['expected'], p['got'])}" if "expected" in p else ""
+
+
+def _scale(p: Parameters) -> str:
+    subject = "every entry is" if "size" in p or "expected" not in p else "yours is"
+    return f"{subject} {p['factor']:.6g} times the expected one{_numbers(p)}"
+
+
+def _negated(p: Parameters) -> str:
+    if p.get("boolean"):
+        return "True and False are exchanged everywhere"
+    subject = "every entry has" if "size" in p or "expected" not in p else "yours has"
+    return f"{subject} the wrong sign{_numbers(p)}"
+
+
+def _digits(p: Parameters) -> str:
+    # float32 has 24 binary digits
+    cause = "computed in float32" if p["digits"] >= 5 else "rounded, or computed in half precision"
+    return (
+        f"right to {p['digits']} digits only: is something {cause}, or a small number added?"
+        f"{_numbers(p)}"
+    )
+
+
+def _transposed(p: Parameters) -> str:
+    if "axes" in p:
+        return "right, but with axes {} and {} exchanged".format(*p["axes"])
+    return f"the axes are in another order: expected {tuple(p['expected'])}, got {tuple(p['got'])}"
+
+
+def _along(p: Parameters) -> str:
+    return f" along axis {p['axis']}" if p["of"] > 1 else ""
+
+
+def _exchanged(p: Parameters) -> str:
+    if len(p["order"]) == 2:
+        return "the two parts are right, but exchanged"
+    order = ", ".join(p["keys"][n - 1] if "keys" in p else str(n) for n in p["order"])
+    return (
+        f"the parts are right, but in another order: what is asked for stands at {order} in yours"
+    )
 
 
 def _agreement(p: Parameters) -> str:
@@ -75,29 +165,62 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
     "length": _expected_and_got,
     "shape": lambda p: f"shape: expected {tuple(p['expected'])}, got {tuple(p['got'])}",
     "dtype": lambda p: f"dtype: expected {p['expected']}, got {p['got']}",
-    "not_finite": lambda p: f"{p['not_finite']} entries are NaN or infinite; {_entries(p)}",
+    "not_finite": _not_finite,
     "not_zero": lambda p: f"entries that must be exactly 0 are not; {_entries(p)}",
     "rows": lambda p: f"the rows do not sum to one; {_entries(p)}",
-    "scale": lambda p: f"every entry is {p['factor']:.6g} times the expected one; {_entries(p)}",
+    "scale": _scale,
     "entries": _entries,
-    "number": _number,
+    "number": lambda p: _pair(p["expected"], p["got"]),
     "text": _expected_and_got,
-    "parameters": lambda p: (
-        f"your module's parameters: {_names(p['missing'], p['extra'])}; attribute names are part of "
-        "the task"
-    ),
+    "parameters": _parameters,
     "agreement": _agreement,
+    "negated": _negated,
+    "offset": lambda p: (
+        f"every entry is {abs(p['offset']):.6g} too {'large' if p['offset'] > 0 else 'small'}"
+    ),
+    "digits": _digits,
+    "transposed": _transposed,
+    "flipped": lambda p: f"right, but in reverse order{_along(p)}",
+    "shifted": lambda p: (
+        f"right, but shifted by one{_along(p)}: everything stands one place too "
+        f"{'late' if p['step'] > 0 else 'early'}"
+    ),
+    "order": lambda p: "the right numbers, but in another order",
+    "reshaped": lambda p: (
+        f"the right numbers in the right order, but of shape {tuple(p['got'])}, not "
+        f"{tuple(p['expected'])}"
+    ),
+    "axis": lambda p: (
+        f"the numbers sum to 1 along axis {p['got']}; they have to along axis {p['expected']}"
+    ),
+    "masked": lambda p: (
+        f"right but for {p['wrong']} of {p['size']} entries, all of them masked: exactly 0 or minus "
+        "infinity in the right result"
+    ),
+    "exchanged": _exchanged,
 }
 
 
 def sentence(difference: Difference) -> str:
     """A difference in words, with its place in a nested value."""
     words = SENTENCES[difference.aspect](difference.parameters)
-    steps = [
-        f"part {step[1]} of {step[2]}" if step[0] == "part" else repr(step[1])
-        for step in difference.place
-    ]
-    return f"in {', '.join(steps)}: {words}" if steps else words
+    steps = ", ".join(map(_step, difference.place))
+    return f"in {steps}: {words}" if steps else words
+
+
+def _step(step: Sequence[str | int]) -> str:
+    match step:
+        case "part", _, _, name:
+            return str(name)
+        case "part", number, total:
+            return f"part {number} of {total}"
+        case _, key:
+            return repr(key)
+
+
+def title(check: Check) -> str:
+    """What a line is called: what it tests in words, or its expression."""
+    return check.says.text if check.says else check.expression
 
 
 def explanation(name: str, function: str, means: str, hint: str, expression: str) -> str:

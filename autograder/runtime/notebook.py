@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import sys
 import zlib
 from collections.abc import Mapping
@@ -13,9 +14,10 @@ from .compare import Difference, Expected, judge
 from .draw import Draw
 from .evaluate import Evaluation, evaluate
 from .grade_cell import Check, checks_with_inputs, parse_cell
-from .messages import explanation, sentence
+from .messages import explanation, sentence, title
 from .mistakes import Judged, fingerprint, recognise
 from .plain_data import unpack
+from .telling import told
 
 
 class AutotestFailure(Exception):
@@ -57,10 +59,11 @@ class Checks:
         for check, inputs in checks_with_inputs(cell, draw):
             answer = unpack(check.answer)
             with contextlib.redirect_stderr(sys.stdout):
-                seed, forbidden = draw.parameter_seed, cell.forbidden
-                got = evaluate(check.expression, definitions, inputs, seed, forbidden)
-            evaluation = Evaluation.read(got)
-            problem = judge(Expected.read(answer), evaluation)
+                seed, forbidden, own = draw.parameter_seed, cell.forbidden, copy.deepcopy(inputs)
+                got = evaluate(check.expression, definitions, own, seed, forbidden)
+            evaluation, expected = Evaluation.read(got), Expected.read(answer)
+            if problem := judge(expected, evaluation):
+                problem = told(problem, check, inputs, expected, evaluation)
             found.append((check, problem))
             value_print = fingerprint(evaluation.value)
             judged.append(Judged(problem is None, value_print, answer["mistakes"]))
@@ -78,17 +81,24 @@ class Checks:
     ) -> None:
         mistake = self.mistakes[name] if name else None
         untold = mistake
-        for check, problem in found:
+        messages = [sentence(problem) if problem else "" for _, problem in found]
+        for number, (check, problem) in enumerate(found):
             mark, earned = ("✗", 0) if problem else ("✓", check.points)
-            print(f"{mark} {earned:g}/{check.points:g} points   {check.expression}")
+            print(f"{mark} {earned:g}/{check.points:g} points   {title(check)}")
             if problem is None:
                 continue
-            print(f"    {sentence(problem)}")
+            message = messages[number]
+            if message not in messages[:number]:
+                more = messages[number:].count(message) - 1
+                also = f"  (the same in {more} more {'check' if more == 1 else 'checks'})"
+                print(f"    {message}{also if more else ''}")
             if untold:
                 parts = untold.function, untold.means, untold.hint
                 words = explanation(name, *parts, check.expression)
                 print("    " + words.replace("\n", "\n    "))
                 untold = None
+            if check.says:
+                print(f"    Checked: {check.expression}")
         earned = sum(check.points for check, problem in found if problem is None)
         if all(problem is None for _, problem in found):
             return
@@ -99,16 +109,16 @@ class Checks:
         raise AutotestFailure(f"Not yet: {earned:g} of {total:g} points in this cell.")
 
 
-def install_packed(told: str) -> None:
+def install_packed(packed: str) -> None:
     """Make `%%autotest` known to the notebook.
 
-    told: packed {"mistakes": {name: the fields of ToldMistake}, "sections": {grade cell: where to read
+    packed: {"mistakes": {name: the fields of ToldMistake}, "sections": {grade cell: where to read
     again}}.
     """
     from IPython import get_ipython
 
     shell = get_ipython()
-    words = unpack(told)
+    words = unpack(packed)
     mistakes = {name: ToldMistake(**mistake) for name, mistake in words["mistakes"].items()}
     checks = Checks(mistakes, words["sections"])
 

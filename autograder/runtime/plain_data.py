@@ -80,11 +80,17 @@ class Dictionary:
 
 @dataclass(frozen=True)
 class Error:
-    """An exception: its class's name, its message, and the line of the notebook that raised it."""
+    """An exception: its class's name, its message, and where it was raised.
+
+    at: the innermost line in a cell that the student may edit; inside: of the course's own code in the
+    notebook, if that is further in; by_check: no code of the notebook was running.
+    """
 
     name: str
     message: str
     at: str = ""
+    inside: str = ""
+    by_check: bool = False
 
 
 @dataclass(frozen=True)
@@ -184,7 +190,8 @@ def decode(tree: Any, depth: int = 0) -> Value:
         return Unsupported(valid_text(tree.get("type"), 100))
     if kind == "error":
         name, message = valid_text(tree.get("name"), 100), valid_text(tree.get("message"))
-        return Error(name, message, valid_text(tree.get("at"), 300))
+        places = (valid_text(tree.get(key, ""), 300) for key in ("at", "inside"))
+        return Error(name, message, *places, by_check=tree.get("by_check") is True)
     items = tree.get("items")
     if kind == "list" and isinstance(items, list) and len(items) <= MAX_ITEMS:
         return Items(tuple(decode(item, depth + 1) for item in items))

@@ -1,0 +1,75 @@
+"""A difference as it is told: related to the right value, with named parts, without added constants."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from .compare import Difference, Expected
+from .evaluate import Evaluation
+from .grade_cell import Check
+from .parts import with_names
+from .relations import related
+
+
+def told(
+    problem: Difference,
+    check: Check,
+    inputs: Mapping[str, Any],
+    expected: Expected,
+    got: Evaluation,
+) -> Difference:
+    """What is said about a line that failed. inputs: the drawn ones, as nobody has changed them."""
+    offset = added_constant(check.expression, problem.place)
+    if expected.share is None:
+        problem = related(problem, expected.value, got.value, offset)
+    return with_names(_without(problem, offset), check, inputs)
+
+
+def added_constant(expression: str, place: tuple[tuple[str | int, ...], ...] = ()) -> float:
+    """The constant of an expression `100 + f(x)`: a line adds one so that zeros are no right answer.
+
+    place: the part of the value that is meant; in `[100 + f(x) for x in xs]` every part has the
+    constant.
+    """
+    node: ast.expr | None = ast.parse(expression, mode="eval").body
+    for step in place:
+        constant, node = _split(node)
+        if constant:
+            return constant
+        node = _part(node, step)
+        if node is None:
+            return 0
+    return _split(node)[0]
+
+
+def _split(node: ast.expr) -> tuple[float, ast.expr]:
+    """The constant that a sum adds, and the rest of it."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        for constant, rest in ((node.left, node.right), (node.right, node.left)):
+            if isinstance(constant, ast.Constant) and isinstance(constant.value, int | float):
+                return constant.value, rest
+    return 0, node
+
+
+def _part(node: ast.expr, step: tuple[str | int, ...]) -> ast.expr | None:
+    match node:
+        case ast.ListComp(elt=item) if step[0] == "part":
+            return item
+        case ast.DictComp(value=item) if step[0] == "key":
+            return item
+        case ast.List(elts=items) | ast.Tuple(elts=items) if step[0] == "part":
+            plain = not any(isinstance(item, ast.Starred) for item in items)
+            return items[step[1] - 1] if plain and step[1] <= len(items) else None
+    return None
+
+
+def _without(problem: Difference, offset: float) -> Difference:
+    numbers = {
+        key: value - offset
+        for key, value in problem.parameters.items()
+        if key in ("expected", "got") and type(value) is float
+    }
+    return replace(problem, parameters={**problem.parameters, **numbers}) if offset else problem

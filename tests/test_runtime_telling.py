@@ -1,0 +1,62 @@
+"""Differences as they are told: with named parts, without the constants that a line adds."""
+
+import numpy as np
+import pytest
+
+from autograder.runtime.compare import Expected, judge
+from autograder.runtime.evaluate import Evaluation
+from autograder.runtime.grade_cell import parse_cell
+from autograder.runtime.messages import sentence
+from autograder.runtime.telling import added_constant, told
+from tests.conftest import plain
+
+A = np.random.default_rng(1).standard_normal((2, 3))
+
+
+def said(expression, expected, got, parts=(), inputs=None):
+    """What is said about a line."""
+    (check,) = parse_cell(f"says('x', parts={parts!r})\ncheck({expression!r}, points=1)").checks
+    wanted, found = Expected(plain(expected)), Evaluation(plain(got))
+    problem = judge(wanted, found)
+    return sentence(told(problem, check, inputs or {}, wanted, found))
+
+
+@pytest.mark.parametrize(
+    ("expression", "place", "constant"),
+    [
+        ("100 + f(x)", (), 100),
+        ("f(x) + 2", (("part", 1, 2),), 2),
+        ("[2 + f(n) for n in ns]", (("part", 3, 4),), 2),
+        ("[f(n), 3 + f(n)]", (("part", 2, 2),), 3),
+        ("[f(n), 3 + f(n)]", (("part", 1, 2),), 0),
+        ("{k: 100 + g for k, g in h()}", (("key", "w"),), 100),
+        ("[[dtype_of(t), 100 + t] for t in ts]", (("part", 1, 2), ("part", 2, 2)), 100),
+        ("f(100 + x)", (), 0),
+        ("x + f(x)", (), 0),
+        ("[*f(x), 2 + x]", (("part", 2, 2),), 0),
+    ],
+)
+def test_the_constant_of_an_expression_is_found(expression, place, constant):
+    assert added_constant(expression, place) == constant
+
+
+def test_added_constants_are_never_shown():
+    changed = A.copy()
+    changed[0, 1] = 7
+    words = said("100 + f(x)", 100 + A, 100 + changed)
+    assert words == f"1 of 6 entries differs, first at index [0, 1]: expected {A[0, 1]:.6g}, got 7"
+    assert said("[2 + f(n) for n in ns]", [2.5], [2.75]) == "in part 1 of 1: expected 0.5, got 0.75"
+    assert said("100 + f(x)", 100 + A, 100 - A).startswith("every entry has the wrong sign")
+
+
+def test_parts_go_by_their_names():
+    words = said("[f(n) for n in ns]", [1, 2], [1, 5], "step {n}", {"ns": [4, 9]})
+    assert words == "in step 9: expected 2, got 5"
+    words = said("f(x)", [A, A + 1], [A, True], ["output", "weights"])
+    assert words == "in weights: expected a NumPy array of shape (2, 3), got True"
+
+
+def test_booleans_are_true_and_false():
+    assert said("f(x)", np.array([True, False, True]), np.array([True, True, True])) == (
+        "1 of 3 entries differs, first at index [1]: expected False, got True"
+    )
