@@ -136,7 +136,12 @@ def expected_value(where: str, program: str, check: Check, inputs: dict, seed: i
             raise CatalogueError(
                 f"{where}: agreement needs a drawn list {check.agreement.targets!r}."
             )
-        return {"value": encode(targets), "parameters": [], "share": check.agreement.share}
+        return {
+            "value": encode(targets),
+            "parameters": [],
+            "share": check.agreement.share,
+            "processor_seconds": check.agreement.processor_seconds,
+        }
     result = evaluate(check.expression, definitions(program), inputs, seed)
     value = decode(result["value"])
     if isinstance(value, Error | Unsupported):

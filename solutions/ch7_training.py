@@ -457,14 +457,17 @@ def corpus_bleu(hypotheses: list[list[str]], references: list[list[str]], n: int
 # %% [markdown]
 # ## 7. All of it
 #
-# You get pairs of sentences of a small language that nobody has seen before: every word has one translation, and the order of the words changes by
-# one rule. Which words and which rule is drawn anew each time. Train a model, and return a function that translates.
+# You get pairs of sentences of a small language that nobody has seen before. Some words have one translation. Others have two forms, and which one is right
+# depends on another word of the sentence. The order changes, too, and where a word goes depends on the words around it. Which words, which forms and which order is drawn
+# anew each time. In the sentences that you are asked for afterwards, words stand together that never do so in the pairs. So it is not enough to count what stands
+# beside what: train a model, and return a function that translates.
 #
-# - A sentence is a list of whole numbers from 3 to 99. So 0, 1 and 2 are free for padding, BOS and EOS.
+# - `pairs` is a list of lists `[source, target]`. A sentence is a list of whole numbers from 3 to 99, so 0, 1 and 2 are free for padding, BOS and EOS.
 # - `translate` gets a list of source sentences and returns the list of their translations, without BOS, EOS and padding.
-# - `fit` has to be back after `seconds` seconds; leave some room. It runs on one thread.
-# - The check gives 2,000 pairs of 3 to 6 words, a vocabulary of 10 to 16 words and 20 seconds, and then asks for sentences that are not among the pairs. At
-#   least 95 % of them must be right in every word.
+# - `seconds` is *processor time*, as `time.process_time()` counts it: work is counted, waiting for other programs is not. Everything runs on one thread.
+# - The check gives 2,000 pairs of 3 to 6 words and 12 seconds of processor time, and then asks for 200 new sentences. At least 90 % of them must be right in every word.
+# - What is measured is `fit` with the translating, and all processes that it starts. Up to 15 seconds, a quarter more than `seconds`, are tolerated; beyond that the
+#   points are lost, however good the translations are. By the clock on the wall it may take up to two minutes.
 #
 # The cell *What you have built so far* has the `Transformer` of exercise 6, with `encode`, `decode` and `shift`. One layer on each side and a width of 48 are enough. Worth a thought:
 # the size of the batch, how large the learning rate is and what becomes of it towards the end, and a few pairs kept aside that tell you how well it goes.
@@ -472,19 +475,19 @@ def corpus_bleu(hypotheses: list[list[str]], references: list[list[str]], n: int
 
 # %% nbgrader={"grade_id": "fit", "solution": true}
 def fit(
-    pairs: list[tuple[list[int], list[int]]], seconds: float
+    pairs: list[list[list[int]]], seconds: float
 ) -> Callable[[list[list[int]]], list[list[int]]]:
     """Train a translator.
 
     Args:
-        pairs: source and target sentences, lists of numbers from 3 to 99.
-        seconds: the time that may be used, by the clock on the wall.
+        pairs: lists [source, target] of two sentences, which are lists of numbers from 3 to 99.
+        seconds: the processor time that may be used, as time.process_time() counts it.
 
     Returns:
         A function from a list of source sentences to the list of their translations.
     """
     ### BEGIN SOLUTION
-    begin, pad, bos, eos = time.monotonic(), 0, 1, 2
+    begin, pad, bos, eos = time.process_time(), 0, 1, 2
 
     def padded(rows: list[list[int]]) -> torch.Tensor:
         rows = [torch.tensor(row) for row in rows]
@@ -506,40 +509,53 @@ def fit(
         )
         return [[word for word in row if word not in (pad, eos)] for row in ids.tolist()]
 
-    aside, step = pairs[:100], 0
-    # a third of the time is left over, for a machine that has other things to do as well
-    while (left := 1 - (time.monotonic() - begin) / (0.67 * seconds)) > 0:
+    step = 0
+    # a part is left over for translating
+    while (left := 1 - (time.process_time() - begin) / (0.85 * seconds)) > 0:
         step += 1
         optimiser.param_groups[0]["lr"] = 0.01 * min(1, step / 50) * left
-        rows = torch.randint(len(aside), len(pairs), (128,))
+        rows = torch.randint(len(pairs), (64,))
         target_in, target_out = shift(target[rows])
-        logits = model(source[rows], target_in)
-        loss = smoothed_cross_entropy(logits, target_out, 0.0, pad)
+        loss = smoothed_cross_entropy(model(source[rows], target_in), target_out, 0.0, pad)
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-        if step % 100 == 0:
-            found = translate([words for words, _ in aside])
-            if found == [list(words) for _, words in aside]:
-                break
     return translate
     ### END SOLUTION
 
 
 # %% active="ipynb" nbgrader={"grade_id": "fit_values", "grade": true, "points": 6}
-# agreement("targets", share=0.95, seconds=60)
-# n_words, rule = draw.integer(10, 16), draw.integer(0, 3)
-# secret = 3 + draw.permutation(n_words)
-# lengths = draw.integers(2400, low=3, high=6).tolist()
-# drawn = draw.integers(2400, 6, low=0, high=n_words - 1).tolist()
-# words = [row[:length] for row, length in zip(drawn, lengths)]
-# turned = [[row[::-1], row[1:] + row[:1], row[-1:] + row[:-1], row[len(row) // 2 :] + row[: len(row) // 2]][rule] for row in words]
-# sources = [[3 + word for word in row] for row in words]
-# translated = [[int(secret[word]) for word in row] for row in turned]
-# pairs = [[source, target] for source, target in zip(sources[:2000], translated)]
-# new = [i for i in range(2000, 2400) if sources[i] not in sources[:2000]][:200]
-# unseen, targets = [sources[i] for i in new], [translated[i] for i in new]
-# ### 6p AUTOTEST fit(pairs, 20)(unseen)
+# agreement("targets", share=0.9, seconds=120, processor_seconds=12, sources="unseen")
+# n, turned = draw.integer(4, 5), draw.integer(0, 1)
+# numbers, spoken = (3 + draw.permutation(97) for _ in range(2))
+# rolls = iter(draw.integers(60000, low=0, high=10**6).tolist())
+#
+# def groups(length, new):
+#     """A sentence: nouns, each with 0 to 2 other words; some pairs of words stand together in new sentences only."""
+#     found = []
+#     while length:
+#         noun, size = next(rolls) % n, min(next(rolls) % 3, length - 1)
+#         others = [next(rolls) % (2 * n) for _ in range(size)]
+#         if not new:
+#             others = [other if other % n != noun else (other + 1) % (2 * n) for other in others]
+#         found.append((noun, others))
+#         length -= 1 + size
+#     together = any(other % n == noun for noun, others in found for other in others)
+#     return found if together or not new else groups(sum(1 + len(others) for _, others in found), new)
+#
+# def pair(found):
+#     """The sentence and its translation: other words have two forms, by the kind of their noun."""
+#     before = [[*(int(numbers[n + other]) for other in others), int(numbers[noun])] for noun, others in found]
+#     after = [[int(spoken[noun]), *(int(spoken[n + 2 * other + noun % 2]) for other in others)] for noun, others in found]
+#     if turned:
+#         before, after = [group[-1:] + group[:-1] for group in before], [group[1:] + group[:1] for group in after]
+#     return [sum(before, []), sum(after, [])]
+#
+# pairs = [pair(groups(3 + next(rolls) % 4, False)) for _ in range(2000)]
+# asked = [pair(groups(3 + next(rolls) % 4, True)) for _ in range(200)]
+# unseen, targets = [source for source, _ in asked], [target for _, target in asked]
+# says("translates at least 90 of 100 new sentences, with 12 seconds of processor time", case=False)
+# ### 6p AUTOTEST fit(pairs, 12)(unseen)
 
 # %% [markdown] nbgrader={"grade_id": "two_scores", "grade": true, "solution": true, "points": 3}
 # **Written answer.** Two reports on the same test set: one says BLEU 41.0, the other 38.5. Name three things in how the score was made that could explain the difference without any model being

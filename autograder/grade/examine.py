@@ -229,7 +229,8 @@ class _Examination:
             {"inputs": draw.inputs, "parameter_seed": draw.parameter_seed} for draw in line.draws
         ]
         request = {"expression": line.expression, "forbidden": list(forbidden), "draws": draws}
-        reply = kernel.ask(request, seconds)
+        timed = bool(line.agreement and line.agreement.processor_seconds)
+        reply = kernel.ask(request, seconds, timed)
         printed = "".join(
             output["text"] for output in reply.outputs if output["output_type"] == "stream"
         )
@@ -241,10 +242,14 @@ class _Examination:
             nothing = Difference("unreadable", {"reason": ""})
             return _Answer(printed, failure=self._ended or nothing)
         try:
-            return _Answer(printed, _evaluations(reply.value, len(draws)))
+            evaluations = _evaluations(reply.value, len(draws))
         except (ValueError, RecursionError, MemoryError) as error:
             reason = {"reason": valid_text(str(error))[:200]}
             return _Answer(printed, failure=Difference("unreadable", reason))
+        if reply.processor_seconds is not None:
+            # what was measured from outside, whatever the kernel says
+            evaluations = [_with_time(one, reply.processor_seconds) for one in evaluations]
+        return _Answer(printed, evaluations)
 
     def _how_it_ended(self, kernel: StudentKernel, reply: Reply, **where: str) -> Difference:
         # after a timeout a kernel is only ended when interrupting it was to no avail
@@ -265,6 +270,12 @@ def _evaluations(value: str, draws: int) -> list[object]:
     if not isinstance(found, list) or len(found) != draws:
         raise ValueError("it is not plain data")
     return found
+
+
+def _with_time(evaluation: object, seconds: float) -> object:
+    """A kernel's evaluation with another processor time."""
+    known = isinstance(evaluation, dict)
+    return {**evaluation, "processor_seconds": seconds} if known else evaluation
 
 
 def _judged(

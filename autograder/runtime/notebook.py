@@ -12,7 +12,7 @@ from typing import Any
 
 from .compare import Difference, Expected, judge
 from .draw import Draw
-from .evaluate import Evaluation, evaluate
+from .evaluate import Evaluation, evaluate, one_thread
 from .grade_cell import Check, checks_with_inputs, parse_cell
 from .messages import explanation, sentence, title
 from .mistakes import Judged, fingerprint, recognise
@@ -58,7 +58,8 @@ class Checks:
         judged = []
         for check, inputs in checks_with_inputs(cell, draw):
             answer = unpack(check.answer)
-            with contextlib.redirect_stderr(sys.stdout):
+            timed = one_thread() if check.agreement else contextlib.nullcontext()
+            with contextlib.redirect_stderr(sys.stdout), timed:
                 seed, forbidden, own = draw.parameter_seed, cell.forbidden, copy.deepcopy(inputs)
                 got = evaluate(check.expression, definitions, own, seed, forbidden)
             evaluation, expected = Evaluation.read(got), Expected.read(answer)
