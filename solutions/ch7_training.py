@@ -526,7 +526,7 @@ def fit(
 
 # %% active="ipynb" nbgrader={"grade_id": "fit_values", "grade": true, "points": 6}
 # agreement("targets", share=0.9, seconds=120, processor_seconds=12, sources="unseen")
-# n, turned = draw.integer(4, 5), draw.integer(0, 1)
+# n, turned = draw.integer(5, 6), draw.integer(0, 1)
 # numbers, spoken = (3 + draw.permutation(97) for _ in range(2))
 # rolls = iter(draw.integers(60000, low=0, high=10**6).tolist())
 #
@@ -535,12 +535,12 @@ def fit(
 #     found = []
 #     while length:
 #         noun, size = next(rolls) % n, min(next(rolls) % 3, length - 1)
-#         others = [next(rolls) % (2 * n) for _ in range(size)]
+#         others = [next(rolls) % (n + 2) for _ in range(size)]
 #         if not new:
-#             others = [other if other % n != noun else (other + 1) % (2 * n) for other in others]
+#             others = [other + (other == noun) for other in others]
 #         found.append((noun, others))
 #         length -= 1 + size
-#     together = any(other % n == noun for noun, others in found for other in others)
+#     together = any(other == noun for noun, others in found for other in others)
 #     return found if together or not new else groups(sum(1 + len(others) for _, others in found), new)
 #
 # def pair(found):
