@@ -109,11 +109,17 @@ def smoothed_cross_entropy(
 # filling = torch.arange(T) >= torch.from_numpy(lengths)[:, None]
 # targets, outside = tokens.masked_fill(filling, pad), tokens.masked_fill(filling, -100)
 # cube, square = draw.tensor(V, V, V), torch.from_numpy(draw.integers(V, V, low=0, high=V - 1))
+# says("gives the mean over the real tokens of the batch")
 # ### 1p AUTOTEST smoothed_cross_entropy(logits, targets, smoothing, pad)
+# says("passes the right gradients, none of them to padding", parts=["logits"])
 # ### 1p AUTOTEST gradients(smoothed_cross_entropy, logits, targets, smoothing, pad)
+# says("is right for pad=-100, and for smoothing 0 and 1", parts=["pad=-100", "smoothing=0.0", "smoothing=1.0"])
 # ### 1p AUTOTEST [smoothed_cross_entropy(logits, outside, smoothing, -100), *[smoothed_cross_entropy(logits, targets, share, pad) for share in (0.0, 1.0)]]
+# says("is right for logits in the thousands")
 # ### 1p AUTOTEST smoothed_cross_entropy(1e3 * logits, targets, smoothing, pad)
+# says("is right where B, T and V are equal")
 # ### 1p AUTOTEST smoothed_cross_entropy(cube, square, smoothing, -100)
+# says("leaves its arguments as they were", parts=("pad={mark}", ["logits", "targets", "smoothing", "pad", "result"]))
 # ### 1p AUTOTEST [inputs_after(smoothed_cross_entropy, logits, target, smoothing, mark) for target, mark in ((targets, pad), (outside, -100))]
 
 # %% [markdown]
@@ -155,8 +161,11 @@ def noam_rate(step: int, d_model: int, warmup: int) -> float:
 # falling = [warmup + 1, *(draw.integer(warmup + 2, 20 * warmup) for _ in range(4))]
 # near = [0, 1, *(draw.integer(-5, 5) for _ in range(18))]
 # steps = [near[i] for i in draw.permutation(20)]
+# says("rises during the warm-up (values in thousandths)", parts="step {step}")
 # ### 1p AUTOTEST [1e3 * noam_rate(step, width, warmup) for step in rising]
+# says("falls after the warm-up (values in thousandths)", parts="step {step}")
 # ### 1p AUTOTEST [1e3 * noam_rate(step, width, warmup) for step in [warmup, *falling]]
+# says("raises a ValueError for steps below 1, and nothing for others", parts="step {step}")
 # ### 2p AUTOTEST [raised(noam_rate, step, width, warmup) for step in steps]
 
 # %% [markdown]
@@ -217,8 +226,11 @@ def greedy_decode(
 # short[:, 0, :, eos], short[0, 2, :, eos], short[:, 5, :, eos] = -9, 9, 9
 # long[:, :, :, eos] = -9
 # long[0, 2, :, eos] = 9
+# says("stops when all rows have ended, and fills them up with pad")
 # ### 2p AUTOTEST greedy_decode(lambda prefix: short[torch.arange(B), prefix.shape[1] - 1, prefix[:, -1]].log_softmax(-1), bos, eos, L, B, pad)
+# says("stops at max_len tokens, where most rows have not ended")
 # ### 2p AUTOTEST greedy_decode(lambda prefix: long[torch.arange(B), prefix.shape[1] - 1, prefix[:, -1]].log_softmax(-1), bos, eos, L, B, pad)
+# says("is right for models that look at the whole prefix", parts="max_len={n}")
 # ### 2p AUTOTEST [greedy_decode(lambda prefix: table[torch.arange(B), prefix[:, ::2].sum(1) % L, prefix[:, -1]].log_softmax(-1), bos, eos, n, B, pad) for n in range(1, L)]
 
 # %% [markdown]
@@ -303,8 +315,11 @@ def beam_search(
 # unending = tables.clone()
 # unending[..., eos] = -30
 # tables, unending = tables.log_softmax(-1), unending.log_softmax(-1)
+# says("finds the better sentence behind a less likely first token", parts=(None, ["ids", "score", "whether the score is a float"]))
 # ### 3p AUTOTEST [[ids, score, isinstance(score, float)] for ids, score in [beam_search(lambda prefix: trap[prefix.shape[1] - 1, prefix[:, -1]], bos, eos, V, L, alpha)]]
+# says("is right where no sentence ends before max_len", parts=(None, ["ids", "score"]))
 # ### 2p AUTOTEST [beam_search(lambda prefix: table[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, beam, L, alpha) for table in unending]
+# says("is greedy search when beam is 1 and alpha is 0", parts=("max_len={n}", ["ids", "score"]))
 # ### 2p AUTOTEST [beam_search(lambda prefix: table[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, 1, n, 0.0) for n in range(1, L) for table in tables]
 
 # %% active="ipynb" nbgrader={"grade_id": "beam_search_edges", "grade": true, "points": 5}
@@ -328,8 +343,11 @@ def beam_search(
 # planned[:, 1:, [good, stop], good] = 9
 # planned = planned.log_softmax(-1)
 # exponents = [0.25 * number for number in range(12)]
+# says("finds the best sentence of all with a very large beam", parts=(None, ["ids", "score"]))
 # ### 2p AUTOTEST [beam_search(lambda prefix: table[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, V**L, L, alpha) for table in tables]
+# says("keeps the right continuations when some are finished", parts=("alpha={power}", ["ids", "score"]))
 # ### 2p AUTOTEST [beam_search(lambda prefix: table[prefix.shape[1] - 1, prefix[:, -1]], start, stop, 3, M, power) for power in exponents for table in planned]
+# says("returns a sentence without EOS where the model never says it", parts=("max_len={n}", ["ids", "score"]))
 # ### 1p AUTOTEST [beam_search(lambda prefix: table[prefix.shape[1] - 1, prefix[:, -1]], bos, eos, 2, n, alpha) for n in range(1, L + 1) for table in endless]
 
 # %% [markdown]
@@ -378,10 +396,15 @@ def cached_attention(
 # B, T, H, d, t = draw.sizes(5, low=3, high=7)
 # x, new = 0.4 * draw.tensor(B, T, H * d), 0.4 * draw.tensor(B, 1, H * d)
 # cache = {"key": 0.4 * draw.tensor(B, H, t, d), "value": draw.tensor(B, H, t, d)}
+# says("gives position by position what the whole sentence gives at once")
 # ### 2p AUTOTEST [output for mha in [fill(MultiHeadAttention(H * d, H))] for cache in [None] for i in range(T) for output, cache in [cached_attention(mha, x[:, i : i + 1], cache)]]
+# says("starts with an empty cache", parts=["output", "cache"])
 # ### 1p AUTOTEST cached_attention(fill(MultiHeadAttention(H * d, H)), new)
+# says("reads the cache and returns a longer one", parts=["output", "cache"])
 # ### 2p AUTOTEST cached_attention(fill(MultiHeadAttention(H * d, H)), new, cache)
+# says("leaves its arguments as they were", parts=(["x", "cache", "result"], ["output", "new cache"]))
 # ### 1p AUTOTEST inputs_after(cached_attention, fill(MultiHeadAttention(H * d, H, bias=False)), new, cache)[1:]
+# says("calls the attention of the layer, with a mask", parts=["output", "cache"])
 # ### 1p AUTOTEST cached_attention(fill(MultiHeadAttention(H * d, H, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None))), new, cache)
 
 # %% [markdown]
@@ -447,11 +470,17 @@ def corpus_bleu(hypotheses: list[list[str]], references: list[list[str]], n: int
 # mixed = [one if draw.integer(0, 2) else other for one, other in zip(short, long)]
 # apart, joined = ([[*sentence[:length], *ends] for sentence, length in zip(right, range(1, 21))] for ends in (["to", "k1"], ["tok", "1"]))
 # loud = [[word.replace("t", "T") if draw.integer(0, 4) == 0 else word for word in sentence] for sentence in right]
+# says("is right for hypotheses that are longer than their references")
 # ### 2p AUTOTEST corpus_bleu(long, right)
+# says("punishes a corpus that is too short, and no single sentence", parts=["all short, n=4", "all short, n=2", "some short, some long"])
 # ### 1p AUTOTEST [corpus_bleu(short, right), corpus_bleu(short, right, 2), corpus_bleu(mixed, right)]
+# says("compares tokens as they are", parts=["some words with capitals", "words split at another place"])
 # ### 1p AUTOTEST [corpus_bleu(loud, right), corpus_bleu(apart, joined, 2)]
+# says("counts a match at most as often as the reference has it")
 # ### 1p AUTOTEST corpus_bleu(stutter, right, 2)
+# says("takes empty hypotheses")
 # ### 1p AUTOTEST corpus_bleu(holes, right)
+# says("is right for every n, and 0 where some order has no match", parts=["tiny, n=1", "tiny, n=2", "tiny, n=3", "tiny, n=4", "tiny, n=5", "another order, n=5", "all right", "all empty"])
 # ### 2p AUTOTEST [corpus_bleu(tiny, right, n) for n in range(1, 6)] + [corpus_bleu(noisy, right[::-1], 5), corpus_bleu(right, right), corpus_bleu([[] for _ in right], right)]
 
 # %% [markdown]
