@@ -7,8 +7,8 @@ import contextlib
 import functools
 import json
 import linecache
-import os
 import sysconfig
+import time
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,8 +33,7 @@ class Evaluation:
     """What an evaluated expression gave, checked.
 
     parameters: of every module that `fill` met, names and shapes; forbidden: what was called although
-    the cell forbids it; processor_seconds: what this process and its children have used, by their own
-    account.
+    the cell forbids it; processor_seconds: what this process has used, by its own account.
     """
 
     value: Value
@@ -112,10 +111,6 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _processor_seconds() -> float:
-    return sum(os.times()[:4])
-
-
 def evaluate(
     expression: str,
     definitions: Mapping[str, Any],
@@ -129,7 +124,7 @@ def evaluate(
     helpers. An exception becomes a value of kind "error". Anything but an interrupt is caught.
     """
     notes = Notes(parameter_seed)
-    begun = _processor_seconds()
+    begun = time.process_time()
     namespace = {**definitions, **helper_names(notes), **inputs, "__builtins__": builtins}
     try:
         with forbidding(forbidden, notes.forbidden), _usual_settings():
@@ -144,7 +139,7 @@ def evaluate(
         "value": value,
         "parameters": notes.parameters,
         "forbidden": sorted(set(notes.forbidden)),
-        "processor_seconds": _processor_seconds() - begun,
+        "processor_seconds": time.process_time() - begun,
     }
 
 

@@ -53,7 +53,11 @@ def fill(notes: Notes, module: torch.nn.Module, **buffers: torch.Tensor) -> torc
     if missing:
         kind = type(module).__name__
         raise Unusable(f"your {kind} has no buffer `{missing[0]}`: register_buffer makes one")
-    module = module.double().eval()
+    module = module.eval()
+    # parameters are replaced below; what `double` does to them takes long
+    for buffer in module.buffers():
+        if buffer.is_floating_point():
+            buffer.data = buffer.data.double()
     shapes = {}
     for name, parameter in module.named_parameters():
         values = _parameter(notes.parameter_seed, name, tuple(parameter.shape))
