@@ -8,6 +8,7 @@ from autograder.runtime.compare import ASPECTS, Difference, Expected, difference
 from autograder.runtime.evaluate import Evaluation, evaluate
 from autograder.runtime.grade_cell import Agreement, Check
 from autograder.runtime.messages import explanation, sentence
+from autograder.runtime.notebook import ToldMistake
 from autograder.runtime.telling import told
 from tests.conftest import plain
 
@@ -140,7 +141,10 @@ def test_a_place_in_a_nested_value_comes_first():
 
 
 def test_a_recognised_mistake_gives_its_hint_where_its_function_is_used():
-    said = ("no scaling", "attention", "Scores are too large.", "Which factor is missing?")
+    mistake = ToldMistake(
+        "attention", "values", "Scores are too large.", "Which factor is missing?", ""
+    )
+    said = "no scaling", mistake
     assert explanation(*said, "attention(q, k)").split("\n") == [
         "Recognised: no scaling. Scores are too large.",
         "Hint: Which factor is missing?",
@@ -148,6 +152,11 @@ def test_a_recognised_mistake_gives_its_hint_where_its_function_is_used():
     where = explanation(*said, "layer(q, k)").split("\n")
     assert where[0] == "Recognised: no scaling. Scores are too large."
     assert where[1].startswith("It is in your `attention`, which this uses")
+    assert explanation(*said, "attention(q, k)", by_line=True).split("\n") == [
+        "This line gives exactly what a known mistake gives: no scaling. Scores are too large.",
+        "Hint: Which factor is missing?",
+    ]
+    assert explanation(*said, "layer(q)", by_line=True).endswith("Look there first.")
 
 
 def test_an_error_in_code_of_the_course_names_the_students_line_first():

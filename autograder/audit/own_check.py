@@ -21,7 +21,7 @@ from autograder.settings import Settings
 
 SECONDS_PER_CELL = 60
 SHOWN_LINE = re.compile(r"^([✓✗]) [\d.]+/[\d.]+ points   .*$", flags=re.MULTILINE)
-SHOWN_NAME = re.compile(r"^ *Recognised: (.*?)\. ", flags=re.MULTILINE)
+SHOWN_NAME = re.compile(r"^ *(?:Recognised|This line gives .*?): (.*?)\. ", flags=re.MULTILINE)
 
 
 @dataclass(frozen=True)

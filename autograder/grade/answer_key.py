@@ -38,7 +38,8 @@ class AnswerKey:
     """What a submission to an exercise is graded with.
 
     release: the notebook that students got; cells: what is expected, by grade cell; mistake_cells: by
-    known mistake, the grade cell that is meant to catch it; answers: by answer cell, the names that it
+    known mistake, the grade cell that is meant to catch it; mistake_functions: the answer that it is a
+    version of; answers: by answer cell, the names that it
     defines; versions: by locked cell, digests of all that were ever released; digest: of everything here that a verdict depends on.
     """
 
@@ -46,6 +47,7 @@ class AnswerKey:
     release: NotebookNode
     cells: Mapping[str, ExpectedCell]
     mistake_cells: Mapping[str, str]
+    mistake_functions: Mapping[str, str]
     answers: Mapping[str, tuple[str, ...]]
     versions: Mapping[str, list[str]]
     digest: str
@@ -162,6 +164,7 @@ def _answer_key(job: _Job) -> AnswerKey:
     exercise, cells = job.exercise, job.kept()
     release = released(exercise)
     mistake_cells = {mistake.name: mistake.cell for mistake in mistakes(exercise)}
+    mistake_functions = {mistake.name: mistake.function for mistake in mistakes(exercise)}
     answers = {
         given(cell).grade_id: tuple(definitions(cell.source))
         for cell in release.cells
@@ -170,10 +173,18 @@ def _answer_key(job: _Job) -> AnswerKey:
     content = [
         {name: asdict(cell) for name, cell in cells.items()},
         mistake_cells,
+        mistake_functions,
         answers,
         _code_that_runs(release),
     ]
     versions = released_versions(exercise)
     return AnswerKey(
-        exercise.name, release, cells, mistake_cells, answers, versions, digest_of(content)
+        exercise.name,
+        release,
+        cells,
+        mistake_cells,
+        mistake_functions,
+        answers,
+        versions,
+        digest_of(content),
     )

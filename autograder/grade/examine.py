@@ -24,7 +24,14 @@ from autograder.reference import ExpectedDraw, ExpectedLine
 from autograder.runtime.compare import Difference, Expected, judge
 from autograder.runtime.evaluate import Evaluation
 from autograder.runtime.grade_cell import Check, parse_cell
-from autograder.runtime.mistakes import NO_FINGERPRINT, Judged, fingerprint, recognise
+from autograder.runtime.mistakes import (
+    NO_FINGERPRINT,
+    Home,
+    Judged,
+    Recognition,
+    fingerprint,
+    says_little,
+)
 from autograder.runtime.plain_data import decode, restore
 from autograder.runtime.telling import told
 from autograder.settings import Settings
@@ -110,7 +117,12 @@ class _Examination:
         self.results: list[CellResult] = []
         self._key = key
         self._limits = settings.limits
-        self._recognised: list[str] = []
+        self._recognition = Recognition(
+            {
+                name: Home(key.mistake_functions[name], cell)
+                for name, cell in key.mistake_cells.items()
+            }
+        )
         self._failed_answers: dict[str, str] = {}
         self._ended: Difference | None = None
         self._deadline = time.monotonic() + settings.limits.notebook_seconds
@@ -162,17 +174,13 @@ class _Examination:
                 answer, judged = self._ask(line, check, expected.forbidden, kernel, again)
             found.append(judged)
             printed.append(answer.printed)
-        own = [name for name, place in self._key.mistake_cells.items() if place == grade_id]
-        mistake = recognise([j for judged in found for j, _ in judged], own, self._recognised)
-        if mistake and mistake not in self._recognised:
-            self._recognised.append(mistake)
-        lines, untold = [], mistake
-        for line, judged in zip(expected.lines, found, strict=True):
+        named = self._recognition.cell(grade_id, [[j for j, _ in judged] for judged in found])
+        lines = []
+        for line, judged, mistake in zip(expected.lines, found, named, strict=True):
             problem = next((d for _, d in judged if d is not None), None)
-            told = untold if problem else None
-            untold = None if problem else untold
             problem = problem and self._explained(problem)
-            lines.append(LineResult(line.expression, line.points, problem, told))
+            told = (mistake.name, mistake.by_line) if mistake else ()
+            lines.append(LineResult(line.expression, line.points, problem, *told))
         shown = "\n".join("".join(printed)[:MAX_PRINTED].split("\n")[:MAX_PRINTED_LINES])
         self.results.append(CellResult(grade_id, tuple(lines), shown))
         cell.source = _without_answers(cell.source)
@@ -288,7 +296,8 @@ def _judged(
         if problem := judge(expected, read):
             inputs = {name: restore(decode(tree)) for name, tree in draw.inputs.items()}
             problem = told(problem, check, inputs, expected, read)
-        return Judged(problem is None, fingerprint(read.value), draw.mistakes), problem
+        little = problem is not None and says_little(read.value)
+        return Judged(problem is None, fingerprint(read.value), draw.mistakes, little), problem
     except Exception as error:
         problem = Difference("not_plain", {"reason": valid_text(str(error))[:100]})
         return Judged(False, NO_FINGERPRINT, draw.mistakes), problem

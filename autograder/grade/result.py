@@ -19,7 +19,7 @@ from autograder.runtime.compare import Difference
 from autograder.settings import Limits
 
 # version of the stored form; raise it when a field changes
-FORMAT = 1
+FORMAT = 2
 # Raise by one when a change to the grader can change a verdict: every submission is graded again.
 # tests/golden/ holds the results of a fixed set of submissions under each version's number.
 GRADER_VERSION = 1
@@ -27,12 +27,16 @@ GRADER_VERSION = 1
 
 @dataclass(frozen=True)
 class LineResult:
-    """One check: difference is None when it passed; mistake: the known one that is told here."""
+    """One check: difference is None when it passed; mistake: the known one that is told here.
+
+    by_line: this line gives what the mistake gives; the cell as a whole is not explained by it.
+    """
 
     expression: str
     points: float
     difference: Difference | None = None
     mistake: str | None = None
+    by_line: bool = False
 
     @property
     def passed(self) -> bool:
@@ -196,4 +200,5 @@ def _line(data: dict) -> LineResult:
     if found is not None:
         place = tuple(tuple(step) for step in found["place"])
         found = Difference(found["aspect"], found["parameters"], place)
-    return LineResult(data["expression"], float(data["points"]), found, data["mistake"])
+    points = float(data["points"])
+    return LineResult(data["expression"], points, found, data["mistake"], data["by_line"])

@@ -154,8 +154,9 @@ class Words:
         mistake = self.mistakes.get(line.mistake)
         if mistake is None:
             return words
-        told = mistake.name, mistake.function, mistake.means, mistake.hint
-        return f"{words}\n{messages.explanation(*told, line.expression)}"
+        return (
+            f"{words}\n{messages.explanation(line.mistake, mistake, line.expression, line.by_line)}"
+        )
 
     def section(self, cell: CellResult) -> Section | None:
         """The section to read again after a cell: the mistake's, else the cell's; None if it passed."""

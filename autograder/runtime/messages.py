@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from .compare import Difference
 from .grade_cell import Check
@@ -238,15 +238,31 @@ def title(check: Check) -> str:
     return check.says.text if check.says else check.expression
 
 
-def explanation(name: str, function: str, means: str, hint: str, expression: str) -> str:
-    """What a student reads about a recognised mistake in a function, below the line that shows it."""
+class Mistake(Protocol):
+    """What is told about a known mistake."""
+
+    function: str
+    means: str
+    hint: str
+
+
+def explanation(name: str, mistake: Mistake, expression: str, by_line: bool = False) -> str:
+    """What a student reads about a recognised mistake, below the line that shows it.
+
+    by_line: only this line shows it; the words promise no more than that.
+    """
     used = {node.id for node in ast.walk(ast.parse(expression)) if isinstance(node, ast.Name)}
-    lines = [f"Recognised: {name}. {means}"]
-    if function in used:
-        lines.append(f"Hint: {hint}")
+    found = "This line gives exactly what a known mistake gives" if by_line else "Recognised"
+    lines = [f"{found}: {name}. {mistake.means}"]
+    if mistake.function in used:
+        lines.append(f"Hint: {mistake.hint}")
+    elif by_line:
+        lines.append(
+            f"That would be in your `{mistake.function}`, which this uses. Look there first."
+        )
     else:
         lines.append(
-            f"It is in your `{function}`, which this uses: right, given what comes from there. Mend "
-            "that first."
+            f"It is in your `{mistake.function}`, which this uses: right, given what comes from there. "
+            "Mend that first."
         )
     return "\n".join(lines)

@@ -7,7 +7,7 @@ import copy
 import sys
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from .compare import Difference, Expected, judge
@@ -15,9 +15,14 @@ from .draw import Draw
 from .evaluate import Evaluation, evaluate, one_thread
 from .grade_cell import Check, checks_with_inputs, parse_cell
 from .messages import explanation, sentence, title
-from .mistakes import Judged, fingerprint, recognise
+from .mistakes import Home, Judged, Named, Recognition, fingerprint, says_little
 from .plain_data import unpack
-from .telling import told
+from .telling import told as as_told
+
+
+def seed_of(grade_id: str) -> int:
+    """What seeds the visible draw of a grade cell: its name alone."""
+    return zlib.crc32(grade_id.encode())
 
 
 class AutotestFailure(Exception):
@@ -38,22 +43,22 @@ class ToldMistake:
     section: str
 
 
-@dataclass
 class Checks:
     """The checks of one notebook.
 
-    mistakes: by name; sections: where to read again, by grade cell; recognised: the mistake that was
-    recognised in a cell when it last ran.
+    mistakes: by name; sections: where to read again, by grade cell.
     """
 
-    mistakes: Mapping[str, ToldMistake]
-    sections: Mapping[str, str]
-    recognised: dict[str, str] = field(default_factory=dict)
+    def __init__(self, mistakes: Mapping[str, ToldMistake], sections: Mapping[str, str]) -> None:
+        self._mistakes = mistakes
+        self._sections = sections
+        homes = {name: Home(told.function, told.cell) for name, told in mistakes.items()}
+        self._recognition = Recognition(homes)
 
     def run_cell(self, grade_id: str, source: str, definitions: Mapping[str, Any]) -> None:
         """Check a grade cell: show every line, then raise AutotestFailure if one is wrong."""
         cell = parse_cell(source)
-        draw = Draw(zlib.crc32(grade_id.encode()))
+        draw = Draw(seed_of(grade_id))
         found: list[tuple[Check, Difference | None]] = []
         judged = []
         for check, inputs in checks_with_inputs(cell, draw):
@@ -64,24 +69,25 @@ class Checks:
                 got = evaluate(check.expression, definitions, own, seed, forbidden)
             evaluation, expected = Evaluation.read(got), Expected.read(answer)
             if problem := judge(expected, evaluation):
-                problem = told(problem, check, inputs, expected, evaluation)
+                problem = as_told(problem, check, inputs, expected, evaluation)
             found.append((check, problem))
-            value_print = fingerprint(evaluation.value)
-            judged.append(Judged(problem is None, value_print, answer["mistakes"]))
+            value = evaluation.value
+            little = problem is not None and says_little(value)
+            prints = fingerprint(value), answer["mistakes"]
+            judged.append([Judged(problem is None, *prints, little)])
         if all(problem and problem.aspect == "to_do" for _, problem in found):
             raise AutotestFailure(sentence(found[0][1]))
-        own = [name for name, mistake in self.mistakes.items() if mistake.cell == grade_id]
-        self.recognised.pop(grade_id, None)
-        name = recognise(judged, own, self.recognised.values())
-        if name:
-            self.recognised[grade_id] = name
-        self._show(grade_id, found, name)
+        named = self._recognition.cell(grade_id, judged)
+        suspects = self._recognition.suspects(grade_id, judged)
+        self._show(grade_id, found, named, suspects)
 
     def _show(
-        self, grade_id: str, found: list[tuple[Check, Difference | None]], name: str | None
+        self,
+        grade_id: str,
+        found: list[tuple[Check, Difference | None]],
+        named: list[Named | None],
+        suspects: list[str],
     ) -> None:
-        mistake = self.mistakes[name] if name else None
-        untold = mistake
         messages = [sentence(problem) if problem else "" for _, problem in found]
         for number, (check, problem) in enumerate(found):
             mark, earned = ("✗", 0) if problem else ("✓", check.points)
@@ -93,17 +99,20 @@ class Checks:
                 more = messages[number:].count(message) - 1
                 also = f"  (the same in {more} more {'check' if more == 1 else 'checks'})"
                 print(f"    {message}{also if more else ''}")
-            if untold:
-                parts = untold.function, untold.means, untold.hint
-                words = explanation(name, *parts, check.expression)
+            if mistake := named[number]:
+                told = self._mistakes[mistake.name]
+                words = explanation(mistake.name, told, check.expression, mistake.by_line)
                 print("    " + words.replace("\n", "\n    "))
-                untold = None
             if check.says:
                 print(f"    Checked: {check.expression}")
         earned = sum(check.points for check, problem in found if problem is None)
         if all(problem is None for _, problem in found):
             return
-        section = mistake.section if mistake else self.sections.get(grade_id)
+        mistake = next(filter(None, named), None)
+        if suspects and not mistake:
+            names = ", ".join(f"`{name}`" for name in suspects)
+            print(f"This uses your {names}, where something is not right yet. Mend that first.")
+        section = self._mistakes[mistake.name].section if mistake else self._sections.get(grade_id)
         if section:
             print(f"Read again: {section}")
         total = sum(check.points for check, _ in found)
