@@ -279,7 +279,9 @@ def by_least_squares(pairs):
         rows = torch.zeros(len(sentences), longest, 100, dtype=torch.float64)
         for row, sentence in enumerate(sentences):
             rows[row, range(len(sentence)), sentence] = 1
-        return torch.cat([rows.flatten(1), rows.sum(1), rows.sum((1, 2))[:, None] == torch.arange(9)], 1)
+        return torch.cat(
+            [rows.flatten(1), rows.sum(1), rows.sum((1, 2))[:, None] == torch.arange(9)], 1
+        )
 
     x, y = (features([pair[side] for pair in pairs]) for side in (0, 1))
     weights = torch.linalg.solve(x.T @ x + 0.01 * torch.eye(x.shape[1]), x.T @ y)
