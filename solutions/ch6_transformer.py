@@ -179,7 +179,7 @@ class EncoderLayer(nn.Module):
 
 # %% active="ipynb" nbgrader={"grade_id": "encoder_layer_values", "grade": true, "points": 6}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
-# B, S, H, d = draw.sizes(4, low=2, high=7)
+# B, S, H, d = draw.sizes(4, low=3, high=7)
 # F = draw.integer(10, 12)
 # D = H * d
 # x = draw.tensor(B, S, D)
@@ -195,7 +195,7 @@ class EncoderLayer(nn.Module):
 
 # %% active="ipynb" nbgrader={"grade_id": "encoder_layer_edges", "grade": true, "points": 6}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
-# B, S, H = draw.sizes(3, low=2, high=6)
+# B, S, H = draw.sizes(3, low=3, high=6)
 # F = draw.integer(7, 9)
 # D = 2 * H
 # x, rate = draw.tensor(B, S, D), draw.integer(20, 60) / 100
@@ -512,12 +512,12 @@ class Transformer(nn.Module):
 
 # %% active="ipynb" nbgrader={"grade_id": "transformer_training", "grade": true, "points": 4}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
-# B, S, T = draw.sizes(3, low=2, high=5)
+# B, S, T = draw.sizes(3, low=4, high=6)
 # F = draw.integer(10, 12)
 # D, H, pad, rate = draw.integer(2, 3) * 2, 2, draw.integer(1, 2), draw.integer(20, 60) / 100
 # W, V = draw.sizes(2, low=5, high=8)
 # words = torch.from_numpy(draw.integers(B, S, low=pad + 1, high=W - 1))
-# target = torch.from_numpy(draw.integers(B, T, low=pad + 1, high=V - 1))
+# target = torch.from_numpy(draw.integers(B, T, low=pad + 1, high=min(V, W) - 1))
 # source = torch.from_numpy(draw.mask(B, S)) * (words - pad) + pad
 # many, share = torch.from_numpy(draw.integers(9, 9, low=pad + 1, high=W - 1)), draw.integer(200, 600) / 1000
 # says("passes the right gradients to all of its weights")
