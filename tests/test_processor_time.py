@@ -1,5 +1,6 @@
 """The processor time of a process and of what it has started, measured from outside."""
 
+import json
 import subprocess
 import sys
 import time
@@ -7,6 +8,8 @@ import time
 import pytest
 
 from autograder.kernels.processor_time import ProcessorTime, available
+from autograder.kernels.student_kernel import StudentKernel
+from autograder.settings import Settings
 
 pytestmark = pytest.mark.skipif(not available(), reason="this system has no /proc")
 
@@ -48,3 +51,30 @@ def test_children_that_nobody_waits_for():
     ignore = "signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
     program = PARENT.format(ignore=ignore, spin=SPIN, wait="time.sleep(5)")
     assert 0.4 <= used_by(program) < 2
+
+
+FORKS = """
+import os, time
+
+def fit():
+    child = os.fork()
+    if child == 0:
+        while time.process_time() < 0.6:
+            pass
+        os._exit(0)
+    os.waitpid(child, 0)
+    return 1
+"""
+
+
+def test_a_kernel_is_timed_with_the_processes_that_it_starts():
+    draw = {"inputs": {}, "parameter_seed": 0}
+    with StudentKernel(Settings()) as kernel:
+        assert kernel.run(FORKS, 60).status == "ok"
+        request = {"expression": "fit()", "forbidden": [], "draws": [draw]}
+        assert kernel.ask(request, 60).processor_seconds is None
+        reply = kernel.ask(request, 60, timed=True)
+    (evaluation,) = json.loads(reply.value)
+    assert evaluation["value"] == {"kind": "number", "value": 1}
+    # the student's process says nothing of its child
+    assert evaluation["processor_seconds"] < 0.5 < reply.processor_seconds < 3
