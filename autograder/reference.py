@@ -140,7 +140,12 @@ def expected_value(where: str, program: str, check: Check, inputs: dict, seed: i
             raise CatalogueError(
                 f"{where}: agreement needs a drawn list {check.agreement.targets!r}."
             )
-        return {"value": encode(targets), "parameters": [], "share": check.agreement.share}
+        return {
+            "value": encode(targets),
+            "parameters": [],
+            "share": check.agreement.share,
+            "processor_seconds": check.agreement.processor_seconds,
+        }
     result = evaluate(check.expression, definitions(program), inputs, seed)
     value = decode(result["value"])
     if isinstance(value, Error | Unsupported):
@@ -152,17 +157,24 @@ def expected_value(where: str, program: str, check: Check, inputs: dict, seed: i
     return {"value": result["value"], "parameters": result["parameters"]}
 
 
+def caught_answers(exercise: Exercise, grade_id: str) -> set[str]:
+    """The answers whose mistakes a grade cell is meant to catch."""
+    return {mistake.function for mistake in mistakes(exercise) if mistake.cell == grade_id}
+
+
 def expected_cell(
     exercise: Exercise,
     grade_id: str,
     source: str,
     seeds: Sequence[Sequence[int]],
     with_small: bool = False,
+    elsewhere: int | None = None,
 ) -> ExpectedCell:
     """Inputs, expected values and the mistakes' fingerprints of one grade cell.
 
     seeds: for every draw the integers that seed it; the cell's name is added. with_small: also what is
-    right on the smallest visible draw.
+    right on the smallest visible draw. elsewhere: on how many draws mistakes of answers that this cell
+    doesn't grade are evaluated; None = on all.
     """
     program = exercise.program()
     where = place(exercise, grade_id)
@@ -175,14 +187,17 @@ def expected_cell(
     affected = {
         mistake.name: depends_on(program, mistake.function) for mistake in mistakes(exercise)
     }
+    own = caught_answers(exercise, grade_id)
+    graded = {mistake.name for mistake in mistakes(exercise) if mistake.function in own}
     draws: list[list[ExpectedDraw]] = [[] for _ in cell.checks]
-    for words in seeds:
+    for count, words in enumerate(seeds):
         draw, checks = draws_of(where, cell, words, grade_id)
         for number, (check, inputs) in enumerate(checks):
             if check.agreement and draws[number]:
                 continue
             used = names_in(check.expression)
-            reached = {name: text for name, text in wrong.items() if affected[name] & used}
+            asked = wrong if elsewhere is None or count < elsewhere else graded
+            reached = {name: wrong[name] for name in asked if affected[name] & used}
             # what is trained has no fingerprint
             programs = {} if check.agreement else reached
             expected = _expected_draw(where, program, programs, check, inputs, draw.parameter_seed)

@@ -6,8 +6,10 @@ import torch
 
 from autograder.runtime.compare import ASPECTS, Difference, Expected, difference, judge
 from autograder.runtime.evaluate import Evaluation, evaluate
+from autograder.runtime.grade_cell import Agreement, Check
 from autograder.runtime.messages import explanation, sentence
 from autograder.runtime.notebook import ToldMistake
+from autograder.runtime.telling import told
 from tests.conftest import plain
 
 WEIGHTS = np.array([[0.2, 0.8, 0.0], [0.5, 0.25, 0.25]])
@@ -86,8 +88,13 @@ JUDGED = {
     ),
     "agreement": (
         Evaluation(plain([[1, 2], [3], [0], "five"])),
-        "2 of 4 parts are right, 75% are asked for; the first that is not: in part 3 of 4, part 1 of 1: "
+        "2 of 4 are right, 75% are asked for; the first that is not: in part 3 of 4, part 1 of 1: "
         "expected 4, got 0",
+    ),
+    "processor_time": (
+        Evaluation(plain(1), processor_seconds=12.6),
+        "it used 12.6 seconds of processor time; it is given 10, and 12.5 are tolerated. Does your loop "
+        "look at time.process_time()?",
     ),
 }
 
@@ -97,11 +104,26 @@ def test_the_sentence_about_an_evaluation(aspect):
     got, words = JUDGED[aspect]
     if aspect == "agreement":
         expected = Expected(plain([[1, 2], [3], [4], [5]]), share=0.75)
+    elif aspect == "processor_time":
+        expected = Expected(plain(1), processor_seconds=10)
     else:
         expected = Expected(plain(1), ({"w": [2, 1]},))
     problem = judge(expected, got)
     assert problem.aspect == aspect
     assert sentence(problem) == words
+
+
+def test_an_example_of_a_wrong_translation_is_shown():
+    line = Agreement("targets", 0.75, processor_seconds=10, sources="asked")
+    check = Check("fit(pairs)(asked)", 1, agreement=line)
+    expected = Expected(plain([[1, 2], [3], [4]]), share=0.75, processor_seconds=10)
+    got = Evaluation(plain([[1, 2], [5, 6], []]), processor_seconds=9.04)
+    inputs = {"asked": [[7], [8, 9], [7]]}
+    problem = told(judge(expected, got), check, inputs, expected, got)
+    assert sentence(problem) == (
+        "1 of 3 are right, 75% are asked for; the first that is not: [8, 9] should become [3], and yours "
+        "is [5, 6]. 9.0 of 10 seconds of processor time were used"
+    )
 
 
 def test_every_aspect_stands_in_one_of_the_tests_above():

@@ -136,7 +136,8 @@ class KernelRun:
             {"inputs": draw.inputs, "parameter_seed": draw.parameter_seed} for draw in line.draws
         ]
         request = {"expression": line.expression, "forbidden": list(forbidden), "draws": draws}
-        reply = kernel.ask(request, seconds)
+        timed = bool(line.agreement and line.agreement.processor_seconds)
+        reply = kernel.ask(request, seconds, timed)
         printed = "".join(
             output["text"] for output in reply.outputs if output["output_type"] == "stream"
         )
@@ -147,10 +148,14 @@ class KernelRun:
             nothing = Difference("unreadable", {"reason": ""})
             return _Evaluations(self.ended or nothing, printed)
         try:
-            return _Evaluations(_evaluations(reply.value, len(draws)), printed)
+            evaluations = _evaluations(reply.value, len(draws))
         except (ValueError, RecursionError, MemoryError) as error:
             reason = {"reason": valid_text(str(error))[:200]}
             return _Evaluations(Difference("unreadable", reason), printed)
+        if reply.processor_seconds is not None:
+            # what was measured from outside, whatever the kernel says
+            evaluations = [_with_time(one, reply.processor_seconds) for one in evaluations]
+        return _Evaluations(evaluations, printed)
 
     def _note_end(self, reply: Reply, **where: str) -> None:
         """Keep why the kernel ended, if it did so just now."""
@@ -185,6 +190,12 @@ def _evaluations(value: str, draws: int) -> list[object]:
     if not isinstance(found, list) or len(found) != draws:
         raise ValueError("it is not plain data")
     return found
+
+
+def _with_time(evaluation: object, seconds: float) -> object:
+    """A kernel's evaluation with another processor time."""
+    known = isinstance(evaluation, dict)
+    return {**evaluation, "processor_seconds": seconds} if known else evaluation
 
 
 def _judged(

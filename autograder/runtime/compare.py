@@ -27,6 +27,8 @@ from .plain_data import (
 # how the message of an answer that nobody has begun starts; nbgrader_config.py puts it into the stubs
 TO_DO = "To do"
 MAX_SHOWN = 6
+# a line that is given processor time may use so many times as much
+TIME_TOLERANCE = 1.25
 FAMILIES = {"b": "boolean", "i": "integer", "u": "integer", "f": "floating", "c": "complex"}
 
 
@@ -66,6 +68,7 @@ ASPECTS = (
     "text",
     "parameters",
     "agreement",
+    "processor_time",
 )
 
 
@@ -73,18 +76,23 @@ ASPECTS = (
 class Expected:
     """What a line expects on one draw.
 
-    share: for a line that trains something, the share of a list's items that must be right.
+    share: for a line that trains something, the share of a list's items that must be right;
+    processor_seconds: the processor time that it is given.
     """
 
     value: Value
     parameters: tuple[dict[str, list[int]], ...] = ()
     share: float | None = None
+    processor_seconds: float | None = None
 
     @staticmethod
     def read(data: Mapping[str, Any]) -> Expected:
-        """From JSON {"value", "parameters", "share"}."""
+        """From JSON {"value", "parameters", "share", "processor_seconds"}."""
         return Expected(
-            decode(data["value"]), read_parameters(data["parameters"]), data.get("share")
+            decode(data["value"]),
+            read_parameters(data["parameters"]),
+            data.get("share"),
+            data.get("processor_seconds"),
         )
 
 
@@ -259,7 +267,7 @@ def _disagreement(expected: Value, got: Value, share: float) -> Difference | Non
     if 1 - len(wrong) / total >= share:
         return None
     first = problems[wrong[0] - 1].inside("part", wrong[0], total)
-    found = {"right": total - len(wrong), "total": total, "share": share}
+    found = {"right": total - len(wrong), "total": total, "share": share, "number": wrong[0]}
     return Difference(
         "agreement",
         {**found, "first": [first.aspect, dict(first.parameters), [list(s) for s in first.place]]},
@@ -284,8 +292,16 @@ def judge(expected: Expected, got: Evaluation) -> Difference | None:
     if isinstance(got.value, Error):
         # before its parameters: what was never reached has none
         return error_difference(got.value)
+    given, used = expected.processor_seconds, got.processor_seconds
+    if given is not None and used > TIME_TOLERANCE * given:
+        allowed = TIME_TOLERANCE * given
+        return Difference("processor_time", {"used": used, "given": given, "allowed": allowed})
     if expected.share is not None:
         problem = _disagreement(expected.value, got.value, expected.share)
+        if problem and given is not None:
+            problem = replace(
+                problem, parameters={**problem.parameters, "used": used, "given": given}
+            )
     else:
         problem = difference(expected.value, got.value)
     if problem is not None and expected.parameters and expected.parameters != got.parameters:

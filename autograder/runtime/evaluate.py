@@ -8,6 +8,7 @@ import functools
 import json
 import linecache
 import sysconfig
+import time
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,12 +33,13 @@ class Evaluation:
     """What an evaluated expression gave, checked.
 
     parameters: of every module that `fill` met, names and shapes; forbidden: what was called although
-    the cell forbids it.
+    the cell forbids it; processor_seconds: what this process has used, by its own account.
     """
 
     value: Value
     parameters: tuple[dict[str, list[int]], ...] = ()
     forbidden: tuple[str, ...] = ()
+    processor_seconds: float = 0.0
 
     @staticmethod
     def read(data: Any) -> Evaluation:
@@ -46,10 +48,12 @@ class Evaluation:
             raise ValueError("not an evaluation")
         forbidden = data.get("forbidden")
         names = forbidden[:MAX_FORBIDDEN] if isinstance(forbidden, list) else []
+        seconds = data.get("processor_seconds")
         return Evaluation(
             decode(data.get("value")),
             read_parameters(data.get("parameters")),
             tuple(valid_text(name, 60) for name in names),
+            seconds if type(seconds) is float else 0.0,
         )
 
 
@@ -96,6 +100,17 @@ def _usual_settings() -> Iterator[None]:
             torch.set_default_dtype(default)
 
 
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute on one thread for its duration: what is timed must not depend on the machine's cores."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 def evaluate(
     expression: str,
     definitions: Mapping[str, Any],
@@ -109,6 +124,7 @@ def evaluate(
     helpers. An exception becomes a value of kind "error". Anything but an interrupt is caught.
     """
     notes = Notes(parameter_seed)
+    begun = time.process_time()
     namespace = {**definitions, **helper_names(notes), **inputs, "__builtins__": builtins}
     try:
         with forbidding(forbidden, notes.forbidden), _usual_settings():
@@ -123,6 +139,7 @@ def evaluate(
         "value": value,
         "parameters": notes.parameters,
         "forbidden": sorted(set(notes.forbidden)),
+        "processor_seconds": time.process_time() - begun,
     }
 
 

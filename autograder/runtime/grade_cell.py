@@ -20,12 +20,16 @@ class Agreement:
     """How a line is judged that trains something, so that no single value of it is right.
 
     targets: name of the drawn list that it should return; share: how many of its items must come
-    back, from 0 to 1; seconds: its own time.
+    back, from 0 to 1; seconds: its own time, by the clock on the wall; processor_seconds: the processor
+    time that it is given; sources: name of the drawn list that the targets belong to, of which an
+    example is shown.
     """
 
     targets: str
     share: float
     seconds: float | None = None
+    processor_seconds: float | None = None
+    sources: str | None = None
 
 
 # names of a nested value's parts, from the outside in: a name for each part, a template for every
@@ -89,7 +93,7 @@ def parse_cell(source: str) -> GradeCell:
     """Read a grade cell.
 
     The `%%autotest` line, if there is one, is skipped. The lines below
-    `agreement("targets", share=..., seconds=...)` are judged by agreement, on one draw;
+    `agreement("targets", share=..., seconds=..., processor_seconds=...)` are judged by agreement, on one draw;
     `says("...", parts=..., case=...)` belongs to the one line that it stands directly above, and
     anywhere else raises ValueError.
     """

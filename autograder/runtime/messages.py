@@ -154,8 +154,19 @@ def _exchanged(p: Parameters) -> str:
 def _agreement(p: Parameters) -> str:
     aspect, parameters, place = p["first"]
     first = sentence(Difference(aspect, parameters, tuple(tuple(step) for step in place)))
-    right = f"{p['right']} of {p['total']} parts are right"
-    return f"{right}, {p['share']:.0%} are asked for; the first that is not: {first}"
+    right = f"{p['right']} of {p['total']} are right, {p['share']:.0%} are asked for"
+    time = (
+        f". {p['used']:.1f} of {p['given']:g} seconds of processor time were used"
+        if "used" in p
+        else ""
+    )
+    if "example" not in p:
+        return f"{right}; the first that is not: {first}{time}"
+    example = p["example"]
+    shown = (
+        f"{example['source']} should become {example['expected']}, and yours is {example['got']}"
+    )
+    return f"{right}; the first that is not: {shown}{time}"
 
 
 SENTENCES: dict[str, Callable[[Parameters], str]] = {
@@ -178,6 +189,10 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
     "text": _expected_and_got,
     "parameters": _parameters,
     "agreement": _agreement,
+    "processor_time": lambda p: (
+        f"it used {p['used']:.1f} seconds of processor time; it is given {p['given']:g}, and "
+        f"{p['allowed']:g} are tolerated. Does your loop look at time.process_time()?"
+    ),
     "negated": _negated,
     "offset": lambda p: (
         f"every entry is {abs(p['offset']):.6g} too {'large' if p['offset'] > 0 else 'small'}"

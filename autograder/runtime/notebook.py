@@ -12,7 +12,7 @@ from typing import Any
 
 from .compare import Difference, Expected, judge
 from .draw import Draw
-from .evaluate import Evaluation, evaluate
+from .evaluate import Evaluation, evaluate, one_thread
 from .grade_cell import Check, checks_with_inputs, parse_cell
 from .guide import Guide, Outcome, Way
 from .messages import explanation, sentence, title
@@ -95,7 +95,8 @@ class Checks:
         judged, answers = [], {}
         for check, inputs in checks_with_inputs(cell, draw):
             answer = answers[check.expression] = self._answer(grade_id, check)
-            with contextlib.redirect_stderr(sys.stdout):
+            timed = one_thread() if check.agreement else contextlib.nullcontext()
+            with contextlib.redirect_stderr(sys.stdout), timed:
                 seed, forbidden, own = draw.parameter_seed, cell.forbidden, copy.deepcopy(inputs)
                 got = evaluate(check.expression, definitions, own, seed, forbidden)
             evaluation, expected = Evaluation.read(got), Expected.read(answer)

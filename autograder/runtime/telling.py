@@ -7,11 +7,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from .compare import Difference, Expected
+from .compare import Difference, Expected, summary
 from .evaluate import Evaluation
 from .grade_cell import Check
+from .messages import describe
 from .parts import with_names
+from .plain_data import Items, Number, Text, Value
 from .relations import related
+
+# of a list that is shown
+MAX_SHOWN = 20
 
 
 def told(
@@ -25,7 +30,23 @@ def told(
     offset = added_constant(check.expression, problem.place)
     if expected.share is None:
         problem = related(problem, expected.value, got.value, offset)
+    elif problem.aspect == "agreement" and check.agreement and check.agreement.sources in inputs:
+        number = problem.parameters["number"] - 1
+        example = {
+            "source": inputs[check.agreement.sources][number],
+            "expected": plain_list(expected.value.items[number]),
+            "got": plain_list(got.value.items[number]),
+        }
+        problem = replace(problem, parameters={**problem.parameters, "example": example})
     return with_names(_without(problem, offset), check, inputs)
+
+
+def plain_list(value: Value) -> list | str:
+    """A list of plain numbers and texts as JSON; of anything else what it is."""
+    items = value.items[:MAX_SHOWN] if isinstance(value, Items) else ()
+    if items and all(isinstance(item, Number | Text) for item in items):
+        return [item.value for item in items]
+    return [] if isinstance(value, Items) and not value.items else describe(summary(value))
 
 
 def added_constant(expression: str, place: tuple[tuple[str | int, ...], ...] = ()) -> float:
