@@ -18,8 +18,7 @@ MISTAKES = [
         name="no tanh",
         function="additive_scores",
         cell="additive_scores_values",
-        means="These are the scores without the tanh. The query then adds the same number to all "
-        "scores of its example, the softmax removes it, and the weights no longer depend on the query.",
+        means="These are the scores without the tanh. The query then adds the same number to all scores of its example. The softmax removes it, and the weights no longer depend on the query.",
         hint="What stands between the sum of the two projections and v in the formula?",
         section="ch1-mistake-tanh",
         edits=[

@@ -51,8 +51,7 @@ MISTAKES = [
         name="no axes for heads and queries",
         function="padding_mask",
         cell="padding_mask_values",
-        means="A mask of shape (B, S) would be lined up with the last two axes of the scores, queries and "
-        "keys, not with examples and keys. Where B equals T that even runs.",
+        means="A mask of shape (B, S) would be lined up with the last two axes of the scores. These are queries and keys, not examples and keys. Where B equals T that even runs.",
         hint="Broadcasting lines shapes up from the right. Which axes must have length 1?",
         section="ch4-shapes",
         edits=[("[:, None, None, :]", "")],
@@ -243,8 +242,7 @@ MISTAKES = [
         name="allowed by any mask",
         function="combine",
         cell="combine_values",
-        means="A key is allowed as soon as one of the masks allows it, so the causal mask lets padding "
-        "through, and the padding mask lets the future through.",
+        means="A key is allowed as soon as one of the masks allows it. So the causal mask lets padding through, and the padding mask lets the future through.",
         hint="May a query attend to a real token of the future?",
         section="ch4-combined",
         edits=[("combined & mask", "combined | mask")],
@@ -384,8 +382,7 @@ def combine(*masks):
         name="masked after the softmax",
         function="masked_softmax",
         cell="masked_softmax_values",
-        means="The masked weights were set to 0 after the softmax, so those that are left don't sum to 1, "
-        "and masked scores still take part in the sum.",
+        means="The masked weights were set to 0 after the softmax. Those that are left don't sum to 1, because masked scores still take part in the sum.",
         hint="At which moment must a masked key be out of the game, so that the others share all of the "
         "weight?",
         section="ch4-before-softmax",
@@ -584,8 +581,7 @@ def masked_softmax(scores, mask):
         name="no maximum subtracted",
         function="masked_softmax",
         cell="masked_softmax_edges",
-        means="The exponential of a very low score is 0, also where it is the best score of its row, and of "
-        "a high one it is infinite.",
+        means="The exponential of a very low score is 0, also where it is the best score of its row. That of a high one is infinite.",
         hint="Which number can be subtracted from every row without changing its softmax?",
         section="ch4-before-softmax",
         source="""
@@ -1011,8 +1007,7 @@ def leaks(fn, x):
         name="divided by all positions",
         function="masked_cross_entropy",
         cell="masked_cross_entropy_values",
-        means="The losses of the padding were left out of the sum, but their positions were counted, so the "
-        "loss depends on how much padding there is.",
+        means="The losses of the padding were left out of the sum, but their positions were counted. So the loss depends on how much padding there is.",
         hint="By what number do you divide?",
         section="ch4-loss",
         source="""

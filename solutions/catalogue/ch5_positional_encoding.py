@@ -179,20 +179,6 @@ MISTAKES = [
         edits=[("[angles.sin(), angles.cos()]", "[angles.sin(), angles.sin()]")],
     ),
     Mistake(
-        name="table transposed",
-        function="sinusoidal",
-        cell="sinusoidal_values",
-        means="The table has a row for each column. Positions should run downwards.",
-        hint="Which shape does the docstring promise?",
-        section="ch5-clock",
-        edits=[
-            (
-                "torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)",
-                "torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1).T",
-            )
-        ],
-    ),
-    Mistake(
         name="power taken before dividing by D",
         function="sinusoidal",
         cell="sinusoidal_values",

@@ -20,8 +20,7 @@ MISTAKES = [
         name="mean over the padding as well",
         function="smoothed_cross_entropy",
         cell="smoothed_cross_entropy_values",
-        means="The losses of the real tokens are divided by the number of all positions, so the same sentences "
-        "get a smaller loss as soon as they share a batch with a long one.",
+        means="The losses of the real tokens are divided by the number of all positions. So the same sentences get a smaller loss as soon as they share a batch with a long one.",
         hint="How many numbers did you add up, and by how many do you divide?",
         section="ch7-smoothing",
         edits=[("log_p.mean(dim=-1)).mean()", "log_p.mean(dim=-1)).sum() / targets.numel()")],
