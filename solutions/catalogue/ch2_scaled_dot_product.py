@@ -127,11 +127,61 @@ def softmax(x, axis=-1):
         name="keepdims forgotten",
         function="softmax",
         cell="softmax_values",
-        means="The maximum or the sum along an axis has one axis less than x, so the shapes don't line "
-        "up. Where the sizes happen to be equal, NumPy would combine the wrong rows without a word.",
+        means="The maximum and the sum along an axis have one axis less than x, so the shapes don't line up. Where the sizes happen to be equal, NumPy combines the wrong rows without a word.",
         hint="Which argument of max and sum keeps the axis, with length 1?",
         section="ch2-softmax-rows",
+        edits=[
+            ("x.max(axis=axis, keepdims=True)", "x.max(axis=axis)"),
+            ("exponentials.sum(axis=axis, keepdims=True)", "exponentials.sum(axis=axis)"),
+        ],
+    ),
+    Mistake(
+        name="keepdims forgotten in the maximum",
+        function="softmax",
+        cell="softmax_values",
+        means="The maximum along an axis has one axis less than x, so the shapes don't line up. Where the sizes happen to be equal, NumPy subtracts the maximum of another row.",
+        hint="Which argument of max keeps the axis, with length 1?",
+        section="ch2-softmax-rows",
         edits=[("x.max(axis=axis, keepdims=True)", "x.max(axis=axis)")],
+    ),
+    Mistake(
+        name="keepdims forgotten in the sum",
+        function="softmax",
+        cell="softmax_values",
+        means="The sum along an axis has one axis less than x, so the shapes don't line up. Where the sizes happen to be equal, NumPy divides by the sum of another row.",
+        hint="Which argument of sum keeps the axis, with length 1?",
+        section="ch2-softmax-rows",
+        edits=[("exponentials.sum(axis=axis, keepdims=True)", "exponentials.sum(axis=axis)")],
+    ),
+    Mistake(
+        name="keepdims forgotten, axis ignored",
+        function="softmax",
+        cell="softmax_values",
+        means="Maximum and sum run along the last axis, whatever `axis` is, and they lose that axis. So the shapes don't line up with x.",
+        hint="Where does `axis` occur in your code, and which argument of max keeps an axis of length 1?",
+        section="ch2-softmax-rows",
+        edits=[
+            ("x.max(axis=axis, keepdims=True)", "x.max(axis=-1)"),
+            ("exponentials.sum(axis=axis, keepdims=True)", "exponentials.sum(axis=-1)"),
+        ],
+    ),
+    Mistake(
+        name="maximum along the last axis only",
+        function="softmax",
+        cell="softmax_values",
+        means="The sum runs along the axis that was asked for, but the maximum always along the last one. Numbers that share a sum were shifted by different amounts.",
+        hint="Do all numbers of one sum get the same constant subtracted?",
+        section="ch2-softmax-rows",
+        edits=[("x.max(axis=axis", "x.max(axis=-1")],
+    ),
+    Mistake(
+        name="sum along the last axis only",
+        function="softmax",
+        cell="softmax_values",
+        means="The maximum runs along the axis that was asked for, but the sum always along the last one.",
+        hint="Along which axis does your result sum to 1?",
+        section="ch2-softmax-rows",
+        edits=[("exponentials.sum(axis=axis", "exponentials.sum(axis=-1")],
     ),
     Mistake(
         name="log-softmax returned",
@@ -295,6 +345,63 @@ def softmax(x, axis=-1):
         edits=[("weights @ value", "weights @ key")],
     ),
     Mistake(
+        name=".T, and divided by dk",
+        function="attention_numpy",
+        cell="attention_numpy_values",
+        means="There are two mistakes here. `.T` reverses all the axes of a stack, and the scores were divided by dk and not by its root.",
+        hint="Which two axes should be exchanged, and what is the variance of a dot product?",
+        section="ch2-mistake-transpose",
+        edits=[("key.swapaxes(-1, -2)", "key.T"), ("query.shape[-1] ** 0.5", "query.shape[-1]")],
+    ),
+    Mistake(
+        name="axes 1 and 2 exchanged",
+        function="attention_numpy",
+        cell="attention_numpy_values",
+        means="The keys were transposed along the axes 1 and 2. These are the last two for a batch of matrices only.",
+        hint="How do you name the last two axes, however many there are?",
+        section="ch2-mistake-transpose",
+        edits=[("key.swapaxes(-1, -2)", "key.swapaxes(1, 2)")],
+    ),
+    Mistake(
+        name="width read from axis 1",
+        function="attention_numpy",
+        cell="attention_numpy_values",
+        means="The divisor is the root of the second axis. That is the width for a matrix, but not where there are leading axes.",
+        hint="Which axis holds the width dk, however many axes there are?",
+        section="ch2-mistake-divisor",
+        edits=[("query.shape[-1] ** 0.5", "query.shape[1] ** 0.5")],
+    ),
+    Mistake(
+        name="results exchanged",
+        function="attention_numpy",
+        cell="attention_numpy_values",
+        means="The two results come in the opposite order: first the weights, then the output.",
+        hint="In which order does the docstring name the results?",
+        section="ch2-all-words",
+        edits=[("return weights @ value, weights", "return weights, weights @ value")],
+    ),
+    Mistake(
+        name="query and key exchanged",
+        function="attention_numpy",
+        cell="attention_numpy_values",
+        means="Here the keys ask and the queries answer: there is a row of weights for each key.",
+        hint="Whose row of weights should sum to 1?",
+        section="ch2-three-sentences",
+        edits=[("query @ key.swapaxes(-1, -2)", "key @ query.swapaxes(-1, -2)")],
+    ),
+    Mistake(
+        name="keys and values exchanged",
+        function="attention_numpy",
+        cell="attention_numpy_values",
+        means="Here the values answer the queries and the keys are averaged.",
+        hint="Which of the two is compared with the query, and which makes the output?",
+        section="ch2-three-sentences",
+        edits=[
+            ("key.swapaxes(-1, -2)", "value.swapaxes(-1, -2)"),
+            ("weights @ value", "weights @ key"),
+        ],
+    ),
+    Mistake(
         name="cosine in place of the dot product",
         function="attention_numpy",
         cell="attention_numpy_values",
@@ -380,6 +487,45 @@ def attention_numpy(query, key, value, mask=None):
         hint="What happens in a row whose other scores are around -10 too?",
         section="ch2-mistake-mask",
         edits=[("np.finfo(scores.dtype).min", "-10.0"), ("weights * mask", "weights")],
+    ),
+    Mistake(
+        name="maximum over masked scores as well",
+        function="attention_numpy",
+        cell="attention_numpy_edges",
+        means="The maximum was taken before the mask. Where a masked score is far larger than the others, all exponentials that count become 0.",
+        hint="Which scores should take part in the maximum?",
+        section="ch2-softmax-rows",
+        source="""
+def attention_numpy(query, key, value, mask=None):
+    scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    if mask is not None:
+        exponentials = exponentials * mask
+    total = exponentials.sum(axis=-1, keepdims=True)
+    weights = exponentials / np.where(total == 0, 1, total)
+    return weights @ value, weights
+""",
+    ),
+    Mistake(
+        name="masked scores set to -100 or -1000",
+        function="attention_numpy",
+        cell="attention_numpy_edges",
+        means="Here a masked score is some negative number such as -100. Where the real scores lie far below it, masked keys get all the weight.",
+        hint="Is there a number below every score that can occur?",
+        section="ch2-mask",
+        edits=[("np.finfo(scores.dtype).min", "-100.0")],
+    ),
+    Mistake(
+        name="boolean mask added to the scores",
+        function="attention_numpy",
+        cell="attention_numpy_edges",
+        means="Adding True adds 1, and adding False adds 0. No key is shut out.",
+        hint="Which number must be added to a score so that its weight is 0?",
+        section="ch2-mask",
+        edits=[
+            ("np.where(mask, scores, np.finfo(scores.dtype).min)", "scores + mask"),
+            ("weights * mask", "weights"),
+        ],
     ),
     Mistake(
         name="nothing to attend to: equal weights",
@@ -490,6 +636,15 @@ def attention_numpy(query, key, value, mask=None):
         edits=[("dim=-1", "dim=1")],
     ),
     Mistake(
+        name="torch: softmax over dim 0",
+        function="attention",
+        cell="attention_values",
+        means="The softmax runs along the first axis. That is the axis of the queries in a matrix, and the batch in a stack.",
+        hint="Along which axis do the weights of one query lie?",
+        section="ch2-mistake-axis",
+        edits=[("dim=-1", "dim=0")],
+    ),
+    Mistake(
         name="torch: .T on a stack of matrices",
         function="attention",
         cell="attention_values",
@@ -497,6 +652,63 @@ def attention_numpy(query, key, value, mask=None):
         hint="How do you swap the last two axes and leave the others alone?",
         section="ch2-mistake-transpose",
         edits=[("key.transpose(-2, -1)", "key.T")],
+    ),
+    Mistake(
+        name="torch: .T, and divided by dk",
+        function="attention",
+        cell="attention_values",
+        means="There are two mistakes here. `.T` reverses all the axes of a stack, and the scores were divided by dk and not by its root.",
+        hint="Which two axes should be exchanged, and what is the variance of a dot product?",
+        section="ch2-mistake-transpose",
+        edits=[("key.transpose(-2, -1)", "key.T"), ("query.shape[-1] ** 0.5", "query.shape[-1]")],
+    ),
+    Mistake(
+        name="torch: axes 1 and 2 exchanged",
+        function="attention",
+        cell="attention_values",
+        means="The keys were transposed along the axes 1 and 2. These are the last two for a batch of matrices only.",
+        hint="How do you name the last two axes, however many there are?",
+        section="ch2-mistake-transpose",
+        edits=[("key.transpose(-2, -1)", "key.transpose(1, 2)")],
+    ),
+    Mistake(
+        name="torch: width read from axis 1",
+        function="attention",
+        cell="attention_values",
+        means="The divisor is the root of the second axis. That is the width for a matrix, but not where there are leading axes.",
+        hint="Which axis holds the width dk, however many axes there are?",
+        section="ch2-mistake-divisor",
+        edits=[("query.shape[-1] ** 0.5", "query.shape[1] ** 0.5")],
+    ),
+    Mistake(
+        name="torch: results exchanged",
+        function="attention",
+        cell="attention_values",
+        means="The two results come in the opposite order: first the weights, then the output.",
+        hint="In which order does the docstring name the results?",
+        section="ch2-all-words",
+        edits=[("return weights @ value, weights", "return weights, weights @ value")],
+    ),
+    Mistake(
+        name="torch: query and key exchanged",
+        function="attention",
+        cell="attention_values",
+        means="Here the keys ask and the queries answer: there is a row of weights for each key.",
+        hint="Whose row of weights should sum to 1?",
+        section="ch2-three-sentences",
+        edits=[("query @ key.transpose(-2, -1)", "key @ query.transpose(-2, -1)")],
+    ),
+    Mistake(
+        name="torch: keys and values exchanged",
+        function="attention",
+        cell="attention_values",
+        means="Here the values answer the queries and the keys are averaged.",
+        hint="Which of the two is compared with the query, and which makes the output?",
+        section="ch2-three-sentences",
+        edits=[
+            ("key.transpose(-2, -1)", "value.transpose(-2, -1)"),
+            ("weights @ value", "weights @ key"),
+        ],
     ),
     Mistake(
         name="torch: crash without a mask",
@@ -776,6 +988,65 @@ def attention(query, key, value, mask=None):
     return weights @ value, weights
 """,
     ),
+    Mistake(
+        name="torch: view of transposed memory",
+        function="attention",
+        cell="attention_edges",
+        means="`view` only works where the numbers lie in memory in the order of the axes. A transposed tensor doesn't.",
+        hint="What does `reshape` do where `view` gives up?",
+        section="ch2-mistake-transpose",
+        source="""
+def attention(query, key, value, mask=None):
+    scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    weights = torch.softmax(scores, dim=-1)
+    if mask is not None:
+        weights = weights * mask
+    flat = value.view(-1, *value.shape[-2:])
+    output = weights.reshape(-1, *weights.shape[-2:]) @ flat
+    return output.reshape(*weights.shape[:-1], value.shape[-1]), weights
+""",
+    ),
+    Mistake(
+        name="torch: mask changed in place",
+        function="attention",
+        cell="attention_edges",
+        means="The mask that was passed in is inverted afterwards.",
+        hint="Which functions of your code end in an underscore, and on whose tensor do they work?",
+        section="ch2-mistake-in-place",
+        edits=[
+            ("scores.masked_fill(~mask, torch", "scores.masked_fill(mask.logical_not_(), torch"),
+            ("weights * mask", "weights * ~mask"),
+        ],
+    ),
+    Mistake(
+        name="torch: maximum over masked scores as well",
+        function="attention",
+        cell="attention_edges",
+        means="The maximum was taken before the mask. Where a masked score is far larger than the others, all exponentials that count become 0.",
+        hint="Which scores should take part in the maximum?",
+        section="ch2-softmax-rows",
+        source="""
+def attention(query, key, value, mask=None):
+    scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
+    weights = torch.softmax(scores, dim=-1)
+    if mask is not None:
+        weights = weights * mask
+        total = weights.sum(dim=-1, keepdim=True)
+        weights = weights / torch.where(total == 0, 1.0, total)
+    return weights @ value, weights
+""",
+    ),
+    Mistake(
+        name="torch: masked scores set to -100 or -1000",
+        function="attention",
+        cell="attention_edges",
+        means="Here a masked score is some negative number such as -100. Where the real scores lie far below it, masked keys get all the weight.",
+        hint="Is there a number below every score that can occur?",
+        section="ch2-mask",
+        edits=[("torch.finfo(scores.dtype).min", "-100.0")],
+    ),
     # score_statistics ---------------------------------------------------------------------------
     Mistake(
         name="sample variance",
@@ -919,6 +1190,69 @@ def attention(query, key, value, mask=None):
             ("log_weights).sum(axis=-1)", "log_weights).sum(axis=0)"),
         ],
     ),
+    Mistake(
+        name="variance times the scale",
+        function="score_statistics",
+        cell="score_statistics_values",
+        means="The variance of the unscaled scores was multiplied by the scale once. A factor enters a variance squared.",
+        hint="If all numbers are doubled, what happens to their variance?",
+        section="ch2-variance",
+        edits=[("scores.var()", "scale * (query @ key.T).var()")],
+    ),
+    Mistake(
+        name="largest score in place of the largest weight",
+        function="score_statistics",
+        cell="score_statistics_values",
+        means="This is the mean of the largest scores, not of the largest weights.",
+        hint="Can the number be larger than 1?",
+        section="ch2-scaling",
+        edits=[("weights.max(axis=-1)", "scores.max(axis=-1)")],
+    ),
+    Mistake(
+        name="position of the largest weight",
+        function="score_statistics",
+        cell="score_statistics_values",
+        means="This is where the largest weight stands, not how large it is.",
+        hint="What is the difference between max and argmax?",
+        section="ch2-scaling",
+        edits=[("weights.max(axis=-1)", "weights.argmax(axis=-1)")],
+    ),
+    Mistake(
+        name="entropy of the mean weights",
+        function="score_statistics",
+        cell="score_statistics_values",
+        means="The weights were averaged over the queries first. That hides how sharp each query is.",
+        hint="Which comes first: the entropy of a query, or the mean over the queries?",
+        section="ch2-scaling",
+        edits=[
+            (
+                "-(weights * log_weights).sum(axis=-1).mean()",
+                "-(weights.mean(axis=0) * np.log(weights.mean(axis=0))).sum()",
+            )
+        ],
+    ),
+    Mistake(
+        name="one softmax for all scores",
+        function="score_statistics",
+        cell="score_statistics_values",
+        means="All scores went through one softmax. Each query should have weights of its own that sum to 1.",
+        hint="What do the weights of one query sum to?",
+        section="ch2-softmax-rows",
+        edits=[("softmax(scores)", "softmax(scores.reshape(-1)).reshape(scores.shape)")],
+    ),
+    Mistake(
+        name="sample variance, largest weight of all, and bits",
+        function="score_statistics",
+        cell="score_statistics_values",
+        means="All three numbers are off. The variance is divided by one less, the largest weight is that of all queries, and the entropy is in bits.",
+        hint="Take the table of the task, and compare your three lines with it one by one.",
+        section="ch2-scaling",
+        edits=[
+            ("scores.var()", "scores.var(ddof=1)"),
+            ("weights.max(axis=-1).mean()", "weights.max()"),
+            ("np.log(", "np.log2("),
+        ],
+    ),
     # attention_jacobian -------------------------------------------------------------------------
     Mistake(
         name="covariance not divided",
@@ -1026,6 +1360,71 @@ def attention(query, key, value, mask=None):
             (
                 "return (weights * centred.T) @ centred / root",
                 "return np.diag(weights) - np.outer(weights, weights)",
+            )
+        ],
+    ),
+    Mistake(
+        name="unbiased covariance",
+        function="attention_jacobian",
+        cell="attention_jacobian_values",
+        means="`np.cov` corrects for a small sample by default. The formula has the plain weighted mean of the products.",
+        hint="Which argument of np.cov turns the correction off?",
+        section="ch2-saturation",
+        edits=[
+            (
+                "return (weights * centred.T) @ centred / root",
+                "return np.cov(key, rowvar=False, aweights=weights) / root",
+            )
+        ],
+    ),
+    Mistake(
+        name="bare exponentials in the weights",
+        function="attention_jacobian",
+        cell="attention_jacobian_values",
+        means="The weights come from bare exponentials here, which overflow for large scores.",
+        hint="Which function of yours computes stable weights?",
+        section="ch2-softmax",
+        edits=[
+            (
+                "weights = softmax(key @ query / root)",
+                "weights = np.exp(key @ query / root)\n    weights = weights / weights.sum()",
+            )
+        ],
+    ),
+    Mistake(
+        name="root of the number of keys in J",
+        function="attention_jacobian",
+        cell="attention_jacobian_values",
+        means="The root of the number of keys was taken. The formula has the root of the width d.",
+        hint="Which of the two arguments tells you d, and along which axis?",
+        section="ch2-mistake-divisor",
+        edits=[("len(query) ** 0.5", "len(key) ** 0.5")],
+    ),
+    Mistake(
+        name="keys against keys",
+        function="attention_jacobian",
+        cell="attention_jacobian_values",
+        means="The result has the shape (S, S): it compares keys with each other. J has a row and a column for each component.",
+        hint="Over which axis does your sum run: over the keys, or over the components?",
+        section="ch2-saturation",
+        edits=[
+            (
+                "(weights * centred.T) @ centred / root",
+                "(weights[:, None] * centred) @ centred.T / root",
+            )
+        ],
+    ),
+    Mistake(
+        name="mean square of the output subtracted with the wrong sign",
+        function="attention_jacobian",
+        cell="attention_jacobian_values",
+        means="The outer product of the output was added to the second moment. It must be subtracted.",
+        hint="What is the covariance of keys that are all equal?",
+        section="ch2-saturation",
+        edits=[
+            (
+                "return (weights * centred.T) @ centred / root",
+                "o = weights @ key\n    return ((weights * key.T) @ key + np.outer(o, o)) / root",
             )
         ],
     ),

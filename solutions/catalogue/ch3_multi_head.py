@@ -83,6 +83,61 @@ MISTAKES = [
             )
         ],
     ),
+    Mistake(
+        name="no gradient through the split",
+        function="split_heads",
+        cell="split_heads_values",
+        means="The values are right, but x receives no gradient: nothing before the split could learn.",
+        hint="Which of `detach`, `no_grad`, `.data`, `.numpy()` or `torch.tensor` stands in your code?",
+        section="ch3-layout",
+        edits=[("return x.reshape", "return x.detach().reshape")],
+    ),
+    Mistake(
+        name="heads in front of the batch",
+        function="split_heads",
+        cell="split_heads_values",
+        means="The axis of the heads stands first. The batch should stay in front.",
+        hint="In which order does the docstring name the four axes?",
+        section="ch3-layout",
+        edits=[(".transpose(1, 2)", ".permute(2, 0, 1, 3)")],
+    ),
+    Mistake(
+        name="a list of heads",
+        function="split_heads",
+        cell="split_heads_values",
+        means="The heads come as a list or tuple of tensors. One tensor with an axis for heads is asked for.",
+        hint="Which function puts a list of equal tensors side by side along a new axis?",
+        section="ch3-layout",
+        edits=[
+            (
+                "x.reshape(batch, length, n_heads, d_model // n_heads).transpose(1, 2)",
+                "list(x.chunk(n_heads, dim=-1))",
+            )
+        ],
+    ),
+    Mistake(
+        name="heads joined along the batch",
+        function="split_heads",
+        cell="split_heads_values",
+        means="The heads stand one below the other on the batch axis. They should have an axis of their own.",
+        hint="What is the difference between `torch.cat` and `torch.stack`?",
+        section="ch3-layout",
+        edits=[
+            (
+                "x.reshape(batch, length, n_heads, d_model // n_heads).transpose(1, 2)",
+                "torch.cat(x.chunk(n_heads, dim=-1), dim=0)",
+            )
+        ],
+    ),
+    Mistake(
+        name="integers turned into floats",
+        function="split_heads",
+        cell="split_heads_values",
+        means="The numbers are right, but their data type has changed on the way.",
+        hint="Which line of your code makes a new tensor, and of which data type?",
+        section="ch3-layout",
+        edits=[("return x.reshape", "return x.double().reshape")],
+    ),
     # merge_heads --------------------------------------------------------------------------------
     Mistake(
         name="merged without transposing back",
@@ -137,6 +192,47 @@ def merge_heads(x):
 def merge_heads(x):
     return x.sum(dim=1)
 """,
+    ),
+    Mistake(
+        name="no gradient through the merge",
+        function="merge_heads",
+        cell="merge_heads_values",
+        means="The values are right, but x receives no gradient: nothing before the merge could learn.",
+        hint="Which of `detach`, `no_grad`, `.data`, `.numpy()` or `torch.tensor` stands in your code?",
+        section="ch3-layout",
+        edits=[("return x.transpose", "return x.detach().transpose")],
+    ),
+    Mistake(
+        name="heads joined along the positions",
+        function="merge_heads",
+        cell="merge_heads_values",
+        means="The heads stand one below the other on the axis of the positions. Their parts should stand side by side in one vector.",
+        hint="Which axis should grow when the heads are joined?",
+        section="ch3-layout",
+        edits=[
+            (
+                "x.transpose(1, 2).reshape(batch, length, n_heads * d_head)",
+                "x.reshape(batch, n_heads * length, d_head)",
+            )
+        ],
+    ),
+    Mistake(
+        name="everything flattened",
+        function="merge_heads",
+        cell="merge_heads_values",
+        means="Positions, heads and widths were all joined into one axis. The axis of the positions should stay.",
+        hint="How many axes should the result have?",
+        section="ch3-layout",
+        edits=[("reshape(batch, length, n_heads * d_head)", "reshape(batch, -1)")],
+    ),
+    Mistake(
+        name="last two axes exchanged before merging",
+        function="merge_heads",
+        cell="merge_heads_values",
+        means="Positions and widths were exchanged, not heads and positions.",
+        hint="Which two axes must stand side by side, so that they can be joined?",
+        section="ch3-layout",
+        edits=[("x.transpose(1, 2)", "x.transpose(2, 3)")],
     ),
     # MultiHeadAttention -------------------------------------------------------------------------
     Mistake(
@@ -485,6 +581,137 @@ def merge_heads(x):
         ],
     ),
     Mistake(
+        name="mask ignored in self-attention",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="Where query and key are the same tensor, the mask has no influence. Self-attention needs its mask, too.",
+        hint="Is there an `if` in your code that compares query and key?",
+        section="ch3-mistake-mask",
+        edits=[("            mask,\n", "            None if query is key else mask,\n")],
+    ),
+    Mistake(
+        name="mask loses its axis for heads",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="A mask of shape (B, 1, T, S) was squeezed to (B, T, S). That lines the examples up with the heads.",
+        hint="With which axis of the scores does the first axis of your mask line up?",
+        section="ch3-mistake-mask",
+        edits=[
+            (
+                "            mask,\n",
+                "            mask.squeeze(1) if mask is not None and mask.dim() == 4 else mask,\n",
+            )
+        ],
+    ),
+    Mistake(
+        name="no w_o, and the mask not passed on",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="There are two mistakes here: the merged heads never meet w_o, and the mask never reaches the attention.",
+        hint="Which of your layers and which of your arguments does `forward` not use?",
+        section="ch3-heads",
+        edits=[
+            ("self.w_o(merge_heads(output))", "merge_heads(output)"),
+            ("            mask,\n", "            None,\n"),
+        ],
+    ),
+    Mistake(
+        name="query added to the output",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The query was added to the output. Such a shortcut belongs around this layer, in chapter 6, not into it.",
+        hint="What does the formula of the task end with?",
+        section="ch3-heads",
+        edits=[("self.w_o(merge_heads(output))", "query + self.w_o(merge_heads(output))")],
+    ),
+    Mistake(
+        name="results exchanged",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The two results come in the opposite order: first the weights, then the output.",
+        hint="In which order does the docstring name the results?",
+        section="ch3-heads",
+        edits=[
+            (
+                "return self.w_o(merge_heads(output)), weights",
+                "return weights, self.w_o(merge_heads(output))",
+            )
+        ],
+    ),
+    Mistake(
+        name="weights not returned",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="Only the output is returned. The weights belong to the result.",
+        hint="How many results does the docstring name?",
+        section="ch3-heads",
+        edits=[
+            (
+                "return self.w_o(merge_heads(output)), weights",
+                "return self.w_o(merge_heads(output))",
+            )
+        ],
+    ),
+    Mistake(
+        name="weights always None",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The output is right, but None stands in place of the weights.",
+        hint="What does your attention function give back beside the output?",
+        section="ch3-heads",
+        edits=[("merge_heads(output)), weights", "merge_heads(output)), None")],
+    ),
+    Mistake(
+        name="layers as narrow as one head",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The layers of queries, keys and values have the width of one head. All heads together need the whole width.",
+        hint="How many numbers must `w_q` give for each position, so that every head gets its part?",
+        section="ch3-heads",
+        edits=[
+            (
+                "self.w_q = nn.Linear(d_model, d_model, bias=bias)",
+                "self.w_q = nn.Linear(d_model, d_model // n_heads, bias=bias)",
+            ),
+            (
+                "self.w_k = nn.Linear(d_model, d_model, bias=bias)",
+                "self.w_k = nn.Linear(d_model, d_model // n_heads, bias=bias)",
+            ),
+            (
+                "self.w_v = nn.Linear(d_model, d_model, bias=bias)",
+                "self.w_v = nn.Linear(d_model, d_model // n_heads, bias=bias)",
+            ),
+        ],
+    ),
+    Mistake(
+        name="heads not scaled",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The scores of the heads are not divided by the root of their width.",
+        hint="Which function scales the scores, and do you call it?",
+        section="ch2-square-root",
+        edits=[
+            (
+                "split_heads(self.w_q(query), self.n_heads)",
+                "split_heads(self.w_q(query), self.n_heads) * (query.shape[-1] / self.n_heads) ** 0.5",
+            )
+        ],
+    ),
+    Mistake(
+        name="query and key exchanged",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The key asks and the query answers. The weights have a row for each key.",
+        hint="In which order does the attention take its arguments?",
+        section="ch3-mistake-arguments",
+        edits=[
+            (
+                "split_heads(self.w_q(query), self.n_heads),\n            split_heads(self.w_k(key), self.n_heads)",
+                "split_heads(self.w_k(key), self.n_heads),\n            split_heads(self.w_q(query), self.n_heads)",
+            )
+        ],
+    ),
+    Mistake(
         name="attention argument ignored",
         function="MultiHeadAttention",
         cell="multi_head_edges",
@@ -537,6 +764,53 @@ def merge_heads(x):
         hint="What do no_grad, detach and .data do to the way back?",
         section="ch3-heads",
         edits=[("merge_heads(output)", "merge_heads(output.detach())")],
+    ),
+    Mistake(
+        name="dropout that nobody asked for",
+        function="MultiHeadAttention",
+        cell="multi_head_edges",
+        means="In training mode something is dropped at random. This layer has no dropout.",
+        hint="Where does the task speak of dropout?",
+        section="ch3-heads",
+        edits=[
+            (
+                "self.w_o(merge_heads(output))",
+                "self.w_o(nn.functional.dropout(merge_heads(output), 0.1, self.training))",
+            )
+        ],
+    ),
+    Mistake(
+        name="another exception than ValueError",
+        function="MultiHeadAttention",
+        cell="multi_head_edges",
+        means="The constructor refuses the sizes, but with an exception of another class. Programs that catch ValueError would miss it.",
+        hint="Which class does the task name?",
+        section="ch3-mistake-division",
+        edits=[("raise ValueError(", "raise Exception(")],
+    ),
+    Mistake(
+        name="mask in evaluation mode only",
+        function="MultiHeadAttention",
+        cell="multi_head_edges",
+        means="In training mode the mask is not passed on, so that the layer learns from what it should not see.",
+        hint="Where does your code ask whether it is training?",
+        section="ch3-mistake-mask",
+        edits=[("            mask,\n", "            None if self.training else mask,\n")],
+    ),
+    Mistake(
+        name="keys of the first call kept",
+        function="MultiHeadAttention",
+        cell="multi_head_edges",
+        means="The layer remembers the keys of its first call and uses them again.",
+        hint="What does your layer keep in `self` during `forward`?",
+        section="ch3-heads",
+        edits=[
+            (
+                "        output, weights = self.attention(",
+                '        if not hasattr(self, "kept"):\n            self.kept = self.w_k(key)\n        output, weights = self.attention(',
+            ),
+            ("split_heads(self.w_k(key), self.n_heads)", "split_heads(self.kept, self.n_heads)"),
+        ],
     ),
     # to_torch -----------------------------------------------------------------------------------
     Mistake(
@@ -634,6 +908,71 @@ def merge_heads(x):
         section="ch3-torch",
         edits=[("mha.n_heads", "1")],
     ),
+    Mistake(
+        name="weights of keys and values exchanged",
+        function="to_torch",
+        cell="to_torch_values",
+        means="The biases stand in the right order, but the weights of keys and values are exchanged.",
+        hint="Which three matrices stand in `in_proj_weight`, from top to bottom?",
+        section="ch3-torch",
+        edits=[
+            (
+                "torch.cat([layer.weight for layer in projections])",
+                "torch.cat([layer.weight for layer in (mha.w_q, mha.w_v, mha.w_k)])",
+            )
+        ],
+    ),
+    Mistake(
+        name="numbers shared with your layer",
+        function="to_torch",
+        cell="to_torch_values",
+        means="PyTorch's layer uses the very parameters of yours. If one changes, so does the other.",
+        hint="What does `copy_` do that an assignment doesn't?",
+        section="ch3-torch",
+        edits=[
+            (
+                "theirs.out_proj.weight.copy_(mha.w_o.weight)",
+                "theirs.out_proj.weight = mha.w_o.weight",
+            )
+        ],
+    ),
+    Mistake(
+        name="weights side by side",
+        function="to_torch",
+        cell="to_torch_values",
+        means="The three matrices were joined side by side. `in_proj_weight` has them one below the other.",
+        hint="Which axis of the weight must grow from D to 3 D?",
+        section="ch3-torch",
+        edits=[
+            (
+                "torch.cat([layer.weight for layer in projections])",
+                "torch.cat([layer.weight for layer in projections], dim=1)",
+            )
+        ],
+    ),
+    Mistake(
+        name="biases of the projections not copied",
+        function="to_torch",
+        cell="to_torch_values",
+        means="The weights and the bias of the output are right, but `in_proj_bias` still has the values it was made with.",
+        hint="How many biases does your layer have, and how many do you copy?",
+        section="ch3-torch",
+        edits=[
+            ("theirs.in_proj_bias.copy_(torch.cat([layer.bias for layer in projections]))", "pass")
+        ],
+    ),
+    Mistake(
+        name="your layer returned",
+        function="to_torch",
+        cell="to_torch_values",
+        means="This is a layer of your own class and not PyTorch's.",
+        hint="Which class does the signature promise?",
+        section="ch3-torch",
+        source="""
+def to_torch(mha):
+    return mha
+""",
+    ),
     # count_parameters ---------------------------------------------------------------------------
     Mistake(
         name="w_o not counted",
@@ -711,6 +1050,30 @@ def count_parameters(d_model, n_heads, bias):
         section="ch3-cost",
         edits=[(" + bias * d_model", " + n_heads * bias * d_model")],
     ),
+    Mistake(
+        name="one layer counted",
+        function="count_parameters",
+        cell="count_parameters_values",
+        means="One layer was counted. There are four of the same size.",
+        hint="Which four layers does the module have?",
+        section="ch3-cost",
+        source="""
+def count_parameters(d_model, n_heads, bias):
+    return d_model * (d_model + bias)
+""",
+    ),
+    Mistake(
+        name="one bias for each layer",
+        function="count_parameters",
+        cell="count_parameters_values",
+        means="Each layer was given a single bias. It has one for each of its outputs.",
+        hint="What is the shape of the bias of `nn.Linear(8, 8)`?",
+        section="ch3-cost",
+        source="""
+def count_parameters(d_model, n_heads, bias):
+    return 4 * (d_model * d_model + bias)
+""",
+    ),
     # head_contribution --------------------------------------------------------------------------
     Mistake(
         name="rows of w_o in place of columns",
@@ -786,6 +1149,76 @@ def count_parameters(d_model, n_heads, bias):
         section="ch3-sum",
         edits=[("        mask,\n    )", "        None,\n    )")],
     ),
+    Mistake(
+        name="share of the bias added",
+        function="head_contribution",
+        cell="head_contribution_values",
+        means="A share of the bias of `w_o` was added to the term. The task adds the bias once, outside of all terms.",
+        hint="What do your terms and the bias add up to?",
+        section="ch3-sum",
+        edits=[
+            ("@ part.T", "@ part.T + (0 if mha.w_o.bias is None else mha.w_o.bias / mha.n_heads)")
+        ],
+    ),
+    Mistake(
+        name="heads counted from 1",
+        function="head_contribution",
+        cell="head_contribution_values",
+        means="This is the term of the head before. Heads are counted from 0.",
+        hint="Which columns of `w_o` belong to head 0?",
+        section="ch3-sum",
+        edits=[
+            ("        mask,\n    )\n", "        mask,\n    )\n    head = head - 1\n"),
+            (
+                "head * d_head : (head + 1) * d_head",
+                "(head % mha.n_heads) * d_head : (head % mha.n_heads + 1) * d_head",
+            ),
+        ],
+    ),
+    Mistake(
+        name="all heads together",
+        function="head_contribution",
+        cell="head_contribution_values",
+        means="These are the terms of all heads together. One is asked for.",
+        hint="Where does the argument `head` come into your code?",
+        section="ch3-sum",
+        edits=[("outputs[:, head] @ part.T", "merge_heads(outputs) @ mha.w_o.weight.T")],
+    ),
+    Mistake(
+        name="weight of w_o not transposed",
+        function="head_contribution",
+        cell="head_contribution_values",
+        means="The head was multiplied by its part of the weight as it stands. `nn.Linear` keeps its weight as (out, in).",
+        hint="Which shape does the part have, and which shape does the product need?",
+        section="ch3-sum",
+        edits=[("@ part.T", "@ part")],
+    ),
+    Mistake(
+        name="other columns of w_o set to 0 in your layer",
+        function="head_contribution",
+        cell="head_contribution_values",
+        means="The term is right once, but the layer is damaged afterwards: its weights were set to 0 in place.",
+        hint="On whose tensor do you write?",
+        section="ch3-pruning",
+        source="""
+def head_contribution(mha, query, key, value, head, mask=None):
+    d_head = mha.w_o.in_features // mha.n_heads
+    for other in range(mha.n_heads):
+        if other != head:
+            mha.w_o.weight.data[:, other * d_head : (other + 1) * d_head] = 0
+    output, _ = mha(query, key, value, mask)
+    return output if mha.w_o.bias is None else output - mha.w_o.bias
+""",
+    ),
+    Mistake(
+        name="no gradient through the term",
+        function="head_contribution",
+        cell="head_contribution_values",
+        means="The values are right, but no gradient flows through the term.",
+        hint="Which of `detach`, `no_grad` or `.data` is on the way from the inputs to the result?",
+        section="ch3-sum",
+        edits=[("return outputs[:, head]", "return outputs[:, head].detach()")],
+    ),
     # grouped_query_attention --------------------------------------------------------------------
     Mistake(
         name="groups in turn",
@@ -825,13 +1258,49 @@ def count_parameters(d_model, n_heads, bias):
         name="groups not shared out",
         function="grouped_query_attention",
         cell="grouped_query_values",
-        means="Keys of G groups met queries of H heads. That works for G = H and G = 1 alone.",
+        means="Keys or values of G groups met queries of H heads. That works for G = H and G = 1 alone.",
         hint="How many keys does the attention need along the axis of the heads?",
         section="ch3-grouped",
         edits=[
             ("    key = key.repeat_interleave(share, dim=1)\n", ""),
             ("    value = value.repeat_interleave(share, dim=1)\n", ""),
         ],
+    ),
+    Mistake(
+        name="queries averaged within a group",
+        function="grouped_query_attention",
+        cell="grouped_query_values",
+        means="The queries of a group were averaged. Each head keeps its own query; only keys and values are shared.",
+        hint="How many heads should the output have?",
+        section="ch3-grouped",
+        edits=[
+            (
+                "    key = key.repeat_interleave(share, dim=1)\n",
+                "    query = query.unflatten(1, (n_groups, share)).mean(dim=2)\n",
+            ),
+            ("    value = value.repeat_interleave(share, dim=1)\n", ""),
+        ],
+    ),
+    Mistake(
+        name="repeated along the positions",
+        function="grouped_query_attention",
+        cell="grouped_query_values",
+        means="The keys and values were repeated along the positions and not along the heads.",
+        hint="Which axis of your keys is as long as H in the end?",
+        section="ch3-grouped",
+        edits=[
+            ("key.repeat_interleave(share, dim=1)", "key.repeat_interleave(share, dim=2)"),
+            ("value.repeat_interleave(share, dim=1)", "value.repeat_interleave(share, dim=2)"),
+        ],
+    ),
+    Mistake(
+        name="grouped keys and values exchanged",
+        function="grouped_query_attention",
+        cell="grouped_query_values",
+        means="The values were compared with the queries, and the keys were averaged.",
+        hint="In which order does the attention take its arguments?",
+        section="ch3-mistake-arguments",
+        edits=[("attention(query, key, value, mask)", "attention(query, value, key, mask)")],
     ),
     Mistake(
         name="number of groups not checked",
@@ -841,6 +1310,36 @@ def count_parameters(d_model, n_heads, bias):
         hint="What should happen with 5 heads and 2 groups?",
         section="ch3-grouped",
         edits=[("if n_heads % n_groups:", "if False:")],
+    ),
+    Mistake(
+        name="assert for the number of groups",
+        function="grouped_query_attention",
+        cell="grouped_query_groups",
+        means="An assert raises an AssertionError, and `python -O` switches it off.",
+        hint="Which exception does the task name?",
+        section="ch3-mistake-division",
+        edits=[
+            ("if n_heads % n_groups:", "assert n_heads % n_groups == 0, ("),
+            (
+                'raise ValueError(f"{n_groups} groups do not divide {n_heads} heads")',
+                '    f"{n_groups} groups do not divide {n_heads} heads"\n    )',
+            ),
+        ],
+    ),
+    Mistake(
+        name="grouped heads without gradient",
+        function="grouped_query_attention",
+        cell="grouped_query_groups",
+        means="The values are right, but keys and values receive no gradient.",
+        hint="Which of `detach`, `no_grad`, `.data` or `torch.tensor` is on the way to the results?",
+        section="ch3-grouped",
+        edits=[
+            ("key.repeat_interleave(share, dim=1)", "key.detach().repeat_interleave(share, dim=1)"),
+            (
+                "value.repeat_interleave(share, dim=1)",
+                "value.detach().repeat_interleave(share, dim=1)",
+            ),
+        ],
     ),
     Mistake(
         name="grouped heads without the mask",
@@ -1062,7 +1561,6 @@ class MultiHeadAttention(nn.Module):
         self.w_v = nn.Linear(d_model, d_model, bias)
         self.w_k = nn.Linear(d_model, d_model, bias)
         self.w_q = nn.Linear(d_model, d_model, bias)
-        self.dropout = nn.Dropout(0.1)
 
     def fold(self, x):
         B, T, D = x.shape
@@ -1079,7 +1577,7 @@ class MultiHeadAttention(nn.Module):
         output = output.view(B, H, T, D // H).transpose(1, 2).contiguous().view(B, T, D)
         if weights is not None:
             weights = weights.view(B, H, T, S)
-        return self.w_o(self.dropout(output)), weights
+        return self.w_o(output), weights
 """,
     ),
     Alternative(

@@ -155,6 +155,53 @@ MISTAKES = [
         ],
     ),
     Mistake(
+        name="all sines first, and base ignored",
+        function="sinusoidal",
+        cell="sinusoidal_values",
+        means="There are two mistakes here. The sines stand in one half and the cosines in the other, and the base is always 10000.",
+        hint="Which column holds the first cosine, and where does `base` occur in your code?",
+        section="ch5-layouts",
+        edits=[
+            (
+                "torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)",
+                "torch.cat([angles.sin(), angles.cos()], dim=1)",
+            ),
+            ("base ** (-2 * i", "10000.0 ** (-2 * i"),
+        ],
+    ),
+    Mistake(
+        name="sines only",
+        function="sinusoidal",
+        cell="sinusoidal_values",
+        means="Both columns of a pair hold the sine.",
+        hint="Which function stands in the odd columns?",
+        section="ch5-clock",
+        edits=[("[angles.sin(), angles.cos()]", "[angles.sin(), angles.sin()]")],
+    ),
+    Mistake(
+        name="power taken before dividing by D",
+        function="sinusoidal",
+        cell="sinusoidal_values",
+        means="The base was raised to 2i first and then divided by D. The division belongs into the exponent.",
+        hint="Which brackets does your exponent need?",
+        section="ch5-mistake-exponent",
+        edits=[
+            (
+                "positions[:, None] * base ** (-2 * i / d_model)",
+                "positions[:, None] / (base ** (2 * i) / d_model)",
+            )
+        ],
+    ),
+    Mistake(
+        name="positions divided by their number",
+        function="sinusoidal",
+        cell="sinusoidal_values",
+        means="The positions were squeezed into the range from 0 to 1. They count in whole steps.",
+        hint="By which angle does pair 0 turn from one position to the next?",
+        section="ch5-clock",
+        edits=[("positions[:, None] *", "positions[:, None] / n_positions *")],
+    ),
+    Mistake(
         name="odd width accepted",
         function="sinusoidal",
         cell="sinusoidal_odd",
@@ -188,6 +235,26 @@ def sinusoidal(n_positions, d_model, base=10000.0):
         hint="What is 7 % 2, and when does an `if` run?",
         section="ch5-layouts",
         edits=[("if d_model % 2:", "if d_model % 2 == 0:")],
+    ),
+    Mistake(
+        name="another exception than ValueError",
+        function="sinusoidal",
+        cell="sinusoidal_odd",
+        means="An odd width is refused, but with an exception of another class.",
+        hint="Which class does the task name?",
+        section="ch5-layouts",
+        edits=[("raise ValueError(", "raise Exception(")],
+    ),
+    Mistake(
+        name="assert for an odd width",
+        function="sinusoidal",
+        cell="sinusoidal_odd",
+        means="An assert raises an AssertionError, and `python -O` switches it off.",
+        hint="Which class does the task name?",
+        section="ch5-layouts",
+        edits=[
+            ("    if d_model % 2:\n        raise ValueError(", "    assert d_model % 2 == 0, (")
+        ],
     ),
     # shift_matrix -------------------------------------------------------------------------------
     Mistake(
@@ -356,6 +423,46 @@ def sinusoidal(n_positions, d_model, base=10000.0):
         ],
     ),
     Mistake(
+        name="offsets added up",
+        function="PositionalEncoding",
+        cell="encoding_values",
+        means="The module remembers where its last call ended and goes on from there. The offset is told anew in each call.",
+        hint="What does your module keep in `self` during `forward`?",
+        section="ch5-mistake-offset",
+        edits=[
+            (
+                "        rows = self.encoding[offset : offset + x.shape[1]]",
+                '        offset += getattr(self, "seen", 0)\n        self.seen = offset\n        rows = self.encoding[offset : offset + x.shape[1]]',
+            )
+        ],
+    ),
+    Mistake(
+        name="table under another name",
+        function="PositionalEncoding",
+        cell="encoding_values",
+        means="The buffer is not called `encoding`, so the checks can't find it.",
+        hint="Under which name does the task ask for the table?",
+        section="ch5-adding",
+        edits=[
+            ('self.register_buffer("encoding", encoding)', 'self.register_buffer("pe", encoding)'),
+            ("rows = self.encoding[", "rows = self.pe["),
+        ],
+    ),
+    Mistake(
+        name="offset counted backwards",
+        function="PositionalEncoding",
+        cell="encoding_values",
+        means="The offset was subtracted, or the rows end at it. It is the row of the first vector.",
+        hint="Which row belongs to x[:, 0]?",
+        section="ch5-mistake-offset",
+        edits=[
+            (
+                "self.encoding[offset : offset + x.shape[1]]",
+                "self.encoding.roll(offset, dims=0)[: x.shape[1]]",
+            )
+        ],
+    ),
+    Mistake(
         name="table as a parameter",
         function="PositionalEncoding",
         cell="encoding_module",
@@ -416,6 +523,53 @@ def sinusoidal(n_positions, d_model, base=10000.0):
         hint="In which order do adding and dropping happen?",
         section="ch5-adding",
         edits=[("self.dropout(x + rows.to(x.dtype))", "self.dropout(x) + rows.to(x.dtype)")],
+    ),
+    Mistake(
+        name="dropped without rescaling",
+        function="PositionalEncoding",
+        cell="encoding_module",
+        means="Entries are set to 0, but those that stay are not divided by 1 - dropout.",
+        hint="Why does dropout make the entries that stay larger?",
+        section="ch5-adding",
+        edits=[
+            (
+                "self.dropout(x + rows.to(x.dtype))",
+                "(x + rows.to(x.dtype)) * (torch.rand_like(x) >= self.dropout.p * self.training)",
+            )
+        ],
+    ),
+    Mistake(
+        name="dropout rate the wrong way round",
+        function="PositionalEncoding",
+        cell="encoding_module",
+        means="The rate is the share that is dropped. Here it is the share that stays.",
+        hint="With dropout=0.1, how many of ten entries stay?",
+        section="ch5-adding",
+        edits=[
+            ("nn.Dropout(dropout)", "nn.Dropout(1 - dropout)"),
+            ("self.dropout(x", "self.dropout(1 * x"),
+        ],
+    ),
+    Mistake(
+        name="no gradient to x",
+        function="PositionalEncoding",
+        cell="encoding_module",
+        means="The values are right, but x receives no gradient: the embeddings before it could not learn.",
+        hint="Which of `detach`, `no_grad` or `.data` stands in your `forward`?",
+        section="ch5-adding",
+        edits=[("self.dropout(x + rows", "self.dropout(x.detach() + rows")],
+    ),
+    Mistake(
+        name="table with a batch axis",
+        function="PositionalEncoding",
+        cell="encoding_module",
+        means="The buffer has the shape (1, max_len, D). The task asks for (max_len, D).",
+        hint="What happens when you add (T, D) to (B, T, D) without that axis?",
+        section="ch5-adding",
+        edits=[
+            ('("encoding", encoding)', '("encoding", encoding[None])'),
+            ("self.encoding[offset", "self.encoding[0, offset"),
+        ],
     ),
     Mistake(
         name="data type of the table",
@@ -547,20 +701,86 @@ def sinusoidal(n_positions, d_model, base=10000.0):
         ],
     ),
     Mistake(
+        name="sine and cosine exchanged",
+        function="rope",
+        cell="rope_values",
+        means="Sine and cosine have changed places in the rotation. At position 0 nothing should move.",
+        hint="What are the sine and the cosine of 0?",
+        section="ch5-rope",
+        edits=[
+            (
+                "first * cos - second * sin, first * sin + second * cos",
+                "first * sin - second * cos, first * cos + second * sin",
+            )
+        ],
+    ),
+    Mistake(
+        name="turned pairs not interleaved again",
+        function="rope",
+        cell="rope_values",
+        means="The pairs were turned rightly, but then all first entries stand before all second ones.",
+        hint="In which column does the second entry of pair 0 belong?",
+        section="ch5-layouts",
+        edits=[
+            (
+                "torch.stack([first * cos - second * sin, first * sin + second * cos], dim=-1).flatten(-2)",
+                "torch.cat([first * cos - second * sin, first * sin + second * cos], dim=-1)",
+            )
+        ],
+    ),
+    Mistake(
+        name="positions along the heads",
+        function="rope",
+        cell="rope_values",
+        means="The positions were lined up with the axis before the last two. There the heads stand.",
+        hint="With which axis of x should the axis of the positions line up?",
+        section="ch5-mistake-axis",
+        edits=[
+            (
+                "cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)",
+                "angles = angles if positions.dim() > 1 or x.dim() < 3 else angles[:, None]\n    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)",
+            )
+        ],
+    ),
+    Mistake(
+        name="memory taken to be contiguous",
+        function="rope",
+        cell="rope_values",
+        means="`view` only works where the numbers lie in memory in the order of the axes. A transposed tensor doesn't.",
+        hint="What does `reshape` do where `view` gives up?",
+        section="ch5-rope",
+        edits=[
+            (
+                "first, second = x[..., 0::2], x[..., 1::2]",
+                "flat = x.view(-1, d)\n    first, second = flat.reshape(x.shape)[..., 0::2], flat.reshape(x.shape)[..., 1::2]",
+            )
+        ],
+    ),
+    Mistake(
+        name="only the first pair turned",
+        function="rope",
+        cell="rope_values",
+        means="Only pair 0 was turned. Each pair turns at a speed of its own.",
+        hint="How many pairs does a vector of width d have?",
+        section="ch5-rope",
+        edits=[("theta ** (-2 * i / d)", "(i == 0)")],
+    ),
+    Mistake(
         name="second entry from the turned first",
         function="rope",
-        cell="rope_edges",
-        means="The tensor that was passed in has changed. The first entries of the pairs were overwritten in it, and then the second "
-        "entries were computed from what had just been written.",
-        hint="Keep the old entries until both new ones are computed, and leave the caller's tensor alone.",
+        cell="rope_values",
+        means="The second entry of each pair was computed from the first one after that had been turned already. A slice of x is a view: it changes when you write into x.",
+        hint="What does `first` hold once you have written into `x[..., 0::2]`?",
         section="ch5-mistake-in-place",
         source="""
 def rope(x, positions, theta=10000.0):
     d = x.shape[-1]
-    angles = positions[..., None] / theta ** (torch.arange(0, d, 2, dtype=torch.float64) / d)
-    x = x.detach()
-    x[..., 0::2] = x[..., 0::2] * angles.cos() - x[..., 1::2] * angles.sin()
-    x[..., 1::2] = x[..., 0::2] * angles.sin() + x[..., 1::2] * angles.cos()
+    i = torch.arange(d // 2, dtype=torch.float64)
+    angles = positions[..., None] * theta ** (-2 * i / d)
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    first, second = x[..., 0::2], x[..., 1::2]
+    x[..., 0::2] = first * cos - second * sin
+    x[..., 1::2] = first * sin + second * cos
     return x
 """,
     ),
@@ -737,6 +957,52 @@ def rope(x, positions, theta=10000.0):
         hint="What shape must the bias have, so that it can be added to scores of shape (B, H, T, T)?",
         section="ch5-alibi",
         edits=[("-slopes[:, None, None] * distance", "-slopes * distance[:, :, None]")],
+    ),
+    Mistake(
+        name="first slope is 1, and a sign",
+        function="alibi_bias",
+        cell="alibi_values",
+        means="There are two mistakes here. The slopes begin at 1, and the distance has a sign.",
+        hint="What is the slope of head 0 with two heads, and can a distance be negative?",
+        section="ch5-alibi",
+        edits=[("torch.arange(1, n_heads + 1)", "torch.arange(n_heads)"), (".abs()", "")],
+    ),
+    Mistake(
+        name="distance squared",
+        function="alibi_bias",
+        cell="alibi_values",
+        means="The distance was squared.",
+        hint="How much more does ALiBi subtract at distance 4 than at distance 2?",
+        section="ch5-alibi",
+        edits=[(".abs()", ".square()")],
+    ),
+    Mistake(
+        name="slopes in equal steps",
+        function="alibi_bias",
+        cell="alibi_values",
+        means="The slopes grow in equal steps. Each should be the one before, times the same factor.",
+        hint="Where does the number of the head stand: in the exponent, or beside the power?",
+        section="ch5-alibi",
+        edits=[
+            (
+                "2.0 ** (-8 * torch.arange(1, n_heads + 1) / n_heads)",
+                "2.0 ** (-8 / n_heads) * torch.arange(1, n_heads + 1)",
+            )
+        ],
+    ),
+    Mistake(
+        name="slopes with whole exponents",
+        function="alibi_bias",
+        cell="alibi_values",
+        means="The exponents were rounded to whole numbers by `//`. With 3 heads they are fractions.",
+        hint="What is the exponent of head 0 with three heads?",
+        section="ch5-alibi",
+        edits=[
+            (
+                "-8 * torch.arange(1, n_heads + 1) / n_heads",
+                "-8 * torch.arange(1, n_heads + 1) // n_heads",
+            )
+        ],
     ),
 ]
 
