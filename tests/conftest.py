@@ -74,6 +74,7 @@ SLOW_FILES = (
     "test_attacks.py",
     "test_bad_input.py",
     "test_course.py",
+    "test_diagrams.py",
     "test_follow_through.py",
     "test_honest.py",
     "test_pages.py",
