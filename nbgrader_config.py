@@ -68,7 +68,7 @@ c.ExchangeFactory.submit = Submit
 c.ExchangeFactory.collect = Collect
 c.Exchange.root = str(ROOT / "course" / "exchange")
 
-# The grader's own settings; `python -m autograder grade --help` and autograder/settings.py explain them.
+# The grader's own settings; `python -m autograder grade --help` and autograder/instructor_settings.py explain them.
 # c.Grader.memory_mb = 2000
 # c.Grader.grade_cell_seconds = 10
 # c.Grader.python = "/path/to/another/environment/bin/python"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from autograder.course import Course, Exercise
 from autograder.errors import BookError, CourseError, GradebookError, writing
-from autograder.settings import Limits
+from autograder.instructor_settings import Limits
 
 if TYPE_CHECKING:
     from autograder.grade.result import Result

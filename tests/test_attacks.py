@@ -21,9 +21,9 @@ from autograder.grade.feedback import FeedbackWriter, feedback_page
 from autograder.grade.grade_class import Grader
 from autograder.grade.gradebook import Recorder, register
 from autograder.grade.submission import read_submission
+from autograder.instructor_settings import Settings
 from autograder.kernels import forkserver
 from autograder.kernels.student_kernel import StudentKernel
-from autograder.settings import Settings
 from tests.conftest import COURSE
 
 pytestmark = pytest.mark.xdist_group("attacks")

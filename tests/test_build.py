@@ -18,10 +18,10 @@ from autograder.build.source_notebook import autotest_lines, source_notebook, un
 from autograder.course import Course
 from autograder.errors import CatalogueError, ExerciseError, OutputError
 from autograder.exercises import given, grade_cells, is_grade_cell, released
+from autograder.instructor_settings import Settings
 from autograder.reference import ExpectedCell, ExpectedLine, expected_cell
 from autograder.runtime.grade_cell import parse_cell
 from autograder.runtime.plain_data import decode, restore, unpack
-from autograder.settings import Settings
 from tests.conftest import COURSE
 
 IMPORTS = '# %% nbgrader={"grade_id": "imports", "locked": true}\nimport numpy as np\n'

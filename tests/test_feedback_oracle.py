@@ -17,9 +17,9 @@ from autograder.grade.fresh_seeds import FOLDER, fresh_seed, remember_told, told
 from autograder.grade.grade_class import Grader, WorkerOptions, grade_class, recorded_results
 from autograder.grade.result import Basis, LineResult, Result
 from autograder.grade.words import sentence
+from autograder.instructor_settings import Limits
 from autograder.runtime.compare import Difference
 from autograder.runtime.plain_data import Array, decode
-from autograder.settings import Limits
 from tests.conftest import COURSE
 
 pytestmark = pytest.mark.xdist_group("submissions")

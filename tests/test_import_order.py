@@ -11,7 +11,7 @@ from tests.conftest import COURSE
 LAYERS = [
     {"errors", "files", "programs", "tables", "text"},
     {"runtime"},
-    {"course", "settings"},
+    {"course", "instructor_settings"},
     {
         "catalogue",
         "book_index",

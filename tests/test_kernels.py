@@ -13,11 +13,11 @@ import pytest
 
 from autograder.course import PACKAGE_ROOT
 from autograder.errors import WorkerPoolError
+from autograder.instructor_settings import Limits, Settings
 from autograder.kernels import forkserver, sandbox
 from autograder.kernels.protocol import KernelRequest
 from autograder.kernels.student_kernel import StudentKernel
 from autograder.kernels.versions import kernel_versions
-from autograder.settings import Limits, Settings
 
 SANDBOXED = pytest.param(
     True,
@@ -148,7 +148,7 @@ import os, sys, tempfile
 from pathlib import Path
 from autograder.kernels import forkserver
 from autograder.kernels.student_kernel import StudentKernel
-from autograder.settings import Settings
+from autograder.instructor_settings import Settings
 with tempfile.TemporaryDirectory() as folder:
     source = forkserver.ForkServerSource(sys.executable, Path(folder, "forks"))
     forkserver.copy_from(sys.executable, Path(folder, "forks"))

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
+from autograder.instructor_settings import Settings
 from autograder.kernels.processor_time import ProcessorTime, available
 from autograder.kernels.student_kernel import StudentKernel
-from autograder.settings import Settings
 
 pytestmark = pytest.mark.skipif(not available(), reason="this system has no /proc")
 

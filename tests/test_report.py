@@ -18,10 +18,10 @@ from autograder.catalogue import mistakes, sections
 from autograder.course import Course
 from autograder.exercises import grade_cells, reference_answers, released
 from autograder.grade.result import Basis, CellResult, LineResult, Remark, Result
+from autograder.instructor_settings import Limits
 from autograder.report import analysis, pages, plots
 from autograder.report.analysis import MIN_CLASS
 from autograder.runtime.compare import Difference
-from autograder.settings import Limits
 from tests.conftest import COURSE
 
 EXERCISE = COURSE.exercise("ch2_scaled_dot_product")

@@ -20,9 +20,9 @@ from autograder.audit.leftovers import left_running
 from autograder.audit.sandbox_attacks import LEFT_BEHIND, SANDBOX_ATTACKS
 from autograder.course import PACKAGE_ROOT as ROOT
 from autograder.errors import SandboxError
+from autograder.instructor_settings import Limits, Settings
 from autograder.kernels import linux, sandbox, seccomp
 from autograder.kernels.student_kernel import StudentKernel
-from autograder.settings import Limits, Settings
 
 PRELUDE = "import os, signal, sys, threading, time\nimport numpy as np\nexercise = 'ch2_scaled_dot_product'"
 # what they get without a sandbox; the others would harm the machine, or get it as root alone

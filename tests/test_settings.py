@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from autograder.errors import CourseError
-from autograder.settings import Limits, Settings
+from autograder.instructor_settings import Limits, Settings
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from autograder import catalogue
 from autograder.book_index import book_sections
 from autograder.build.source_notebook import source_notebook
 from autograder.exercises import given
-from autograder.settings import Settings
+from autograder.instructor_settings import Settings
 from tests.conftest import COURSE
 
 

@@ -28,10 +28,10 @@ from autograder.grade.gradebook import Recorder, autograded_notebook, stored_res
 from autograder.grade.submission import Submission
 from autograder.grade.verdicts import result_path
 from autograder.grade.worker_pool import Task, examine_all
+from autograder.instructor_settings import Settings
 from autograder.lms.export import grades
 from autograder.lms.import_zip import import_zip
 from autograder.runtime.compare import Difference
-from autograder.settings import Settings
 from tests.conftest import COURSE
 
 pytestmark = pytest.mark.xdist_group("workers")

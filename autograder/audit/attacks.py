@@ -34,11 +34,11 @@ from autograder.exercises import (
 )
 from autograder.grade.answer_key import AnswerKey
 from autograder.grade.result import Basis, CellResult, LineResult, Result
+from autograder.instructor_settings import Limits
 from autograder.kernels import sandbox
 from autograder.kernels.student_kernel import REPLY_MIME
 from autograder.runtime.grade_cell import parse_cell
 from autograder.runtime.plain_data import pack
-from autograder.settings import Limits
 
 # the student whose solved notebook lies in the same class, to be copied or harmed
 HONEST_STUDENT = "honest-student"

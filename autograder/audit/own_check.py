@@ -15,9 +15,9 @@ import nbformat
 
 from autograder.exercises import given, is_grade_cell
 from autograder.grade.result import Result
+from autograder.instructor_settings import Settings
 from autograder.kernels.student_kernel import StudentKernel
 from autograder.runtime.grade_cell import parse_cell
-from autograder.settings import Settings
 
 SECONDS_PER_CELL = 60
 SHOWN_LINE = re.compile(r"^([✓✗]) [\d.]+/[\d.]+ points   .*$", flags=re.MULTILINE)

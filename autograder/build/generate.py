@@ -33,10 +33,10 @@ from autograder.course import Course, Exercise
 from autograder.errors import ExerciseError, OutputError
 from autograder.exercises import baked_answers, copied, grade_cells, released
 from autograder.files import digest_of
+from autograder.instructor_settings import Settings
 from autograder.nbgrader_adapter import release_steps
 from autograder.programs import code_only, plain_version
 from autograder.runtime.grade_cell import parse_cell
-from autograder.settings import Settings
 
 # the visible draw first, then some for the checks
 SEEDS = [*instantiate.VISIBLE_SEEDS, *([number] for number in range(1, 8))]

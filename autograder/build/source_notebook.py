@@ -28,12 +28,12 @@ from autograder.course import Exercise
 from autograder.embedding import LOADER, packed_sources
 from autograder.errors import CatalogueError
 from autograder.exercises import given, grade_cells, is_answer_cell, is_grade_cell
+from autograder.instructor_settings import Settings
 from autograder.reference import place
 from autograder.runtime.evaluate import BUILT_SO_FAR
 from autograder.runtime.grade_cell import parse_cell
 from autograder.runtime.plain_data import pack
 from autograder.runtime.torch_internals import FORBIDDABLE
-from autograder.settings import Settings
 
 AUTOTEST_LINE = re.compile(r"^\s*#+\s*(?P<points>[\d.]+)p AUTOTEST\s+(?P<expression>.+?)\s*$")
 # a sentence fits on one line of a notebook

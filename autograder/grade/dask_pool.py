@@ -25,8 +25,8 @@ from autograder.errors import WorkerPoolError
 from autograder.grade.answer_key import AnswerKey
 from autograder.grade.examine import Graded, grade_submission
 from autograder.grade.worker_pool import Task
+from autograder.instructor_settings import Settings
 from autograder.kernels import sandbox
-from autograder.settings import Settings
 
 CONNECT_SECONDS = 15
 # what the result of an examination depends on

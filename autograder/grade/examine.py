@@ -21,12 +21,12 @@ from autograder.grade.kernel_run import KernelRun, is_run, steps_of
 from autograder.grade.result import Basis, CellResult, LineResult, Remark, Result
 from autograder.grade.sanitize import MISSING, sanitized
 from autograder.grade.submission import Submission
+from autograder.instructor_settings import Settings
 from autograder.kernels.student_kernel import KernelStartError, StudentKernel
 from autograder.kernels.versions import kernel_versions
 from autograder.runtime.compare import Difference
 from autograder.runtime.grade_cell import parse_cell
 from autograder.runtime.mistakes import Home, Recognition
-from autograder.settings import Settings
 from autograder.text import valid_text
 
 MAX_SHOWN, MAX_SHOWN_LINE = 20_000, 1_000

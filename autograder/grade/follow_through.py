@@ -22,8 +22,8 @@ from autograder.catalogue import names_in
 from autograder.grade.answer_key import AnswerKey
 from autograder.grade.kernel_run import KernelRun, Step
 from autograder.grade.result import CellResult, LineResult
+from autograder.instructor_settings import Settings
 from autograder.kernels.student_kernel import StudentKernel
-from autograder.settings import Settings
 
 NAME = re.compile(r"[^\W\d]\w*")
 

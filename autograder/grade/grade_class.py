@@ -22,10 +22,10 @@ from autograder.grade.lock import only_grader
 from autograder.grade.result import Remark, Result
 from autograder.grade.submission import Submission, read_submission
 from autograder.grade.worker_pool import LocalPool, Task, WorkerPool, examine_all
+from autograder.instructor_settings import Settings
 from autograder.kernels import sandbox
 from autograder.kernels.student_kernel import KernelStartError
 from autograder.progress import progress
-from autograder.settings import Settings
 
 Named = tuple[str, Exercise]
 

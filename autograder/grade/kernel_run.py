@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from nbformat import NotebookNode
 
 from autograder.exercises import CHECK_CELLS, given, is_grade_cell
+from autograder.instructor_settings import Limits
 from autograder.kernels.student_kernel import Reply, StudentKernel
 from autograder.reference import ExpectedDraw, ExpectedLine
 from autograder.runtime.compare import Difference, Expected, judge
@@ -22,7 +23,6 @@ from autograder.runtime.guide import STUBS
 from autograder.runtime.mistakes import NO_FINGERPRINT, Judged, fingerprint, says_little
 from autograder.runtime.plain_data import decode, restore
 from autograder.runtime.telling import told
-from autograder.settings import Limits
 from autograder.text import valid_json, valid_text
 
 # a reply's characters, and its lists, objects and commas: what is right has a thirtieth of either

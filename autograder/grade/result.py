@@ -15,8 +15,8 @@ from typing import Any
 
 from autograder.errors import ResultError
 from autograder.files import write_whole
+from autograder.instructor_settings import Limits
 from autograder.runtime.compare import Difference
-from autograder.settings import Limits
 
 # version of the stored form; raise it when a field changes
 FORMAT = 2

@@ -25,8 +25,8 @@ from typing import Protocol
 from autograder.grade.answer_key import AnswerKey
 from autograder.grade.examine import Graded, grade_submission
 from autograder.grade.submission import Submission
+from autograder.instructor_settings import Settings
 from autograder.kernels import forkserver
-from autograder.settings import Settings
 
 FOLDER = "autograder-pool-"
 

@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from autograder.settings import Limits
+from autograder.instructor_settings import Limits
 
 # Parts of a kernel's private folder. WORK: its working directory; CONNECTION: its connection file and
 # sockets; ENDED: a file that names the limit that ended it; in CONNECTION, ERROR: why it did not start.

@@ -24,12 +24,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.errors import SandboxError
+from autograder.instructor_settings import Limits
 from autograder.kernels import linux
 from autograder.kernels.mounts import FileSystem
 from autograder.kernels.protocol import CONNECTION, ENDED, WORK
 from autograder.kernels.seccomp import refuse_system_calls
 from autograder.kernels.watcher import Handshake, Watcher, run_first
-from autograder.settings import Limits
 
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 MAX_PROCESSES, MAX_DESCRIPTORS = 128, 512

@@ -16,11 +16,11 @@ import zmq
 from nbformat import NotebookNode
 
 from autograder import embedding
+from autograder.instructor_settings import Settings
 from autograder.kernels import forkserver, jupyter_adapter
 from autograder.kernels.outputs import MAX_PICTURES, Outputs
 from autograder.kernels.processor_time import LOOK_SECONDS, ProcessorTime, available
 from autograder.kernels.protocol import CONNECTION, ENDED, ERROR, WORK
-from autograder.settings import Settings
 
 # A larger message of a kernel is skipped; after so many that can't be read, the kernel is ended.
 MAX_MESSAGE, MAX_UNREADABLE = 40_000_000, 1_000
