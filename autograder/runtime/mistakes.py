@@ -181,6 +181,8 @@ class Recognition:
         self._homes = homes
         self._passed: set[str] = set()
         self._named: dict[str, list[str]] = {}
+        # by cell, the mistake that was named for sure
+        self._sure: dict[str, str] = {}
         # cells with a line that failed and that nothing explains
         self._unexplained: set[str] = set()
 
@@ -192,6 +194,7 @@ class Recognition:
         self._passed.discard(grade_id)
         self._unexplained.discard(grade_id)
         self._named.pop(grade_id, None)
+        self._sure.pop(grade_id, None)
         told: list[Named | None] = [None] * len(lines)
         failed = [n for n, line in enumerate(lines) if not all(one.passed for one in line)]
         if not failed:
@@ -204,7 +207,9 @@ class Recognition:
         if known or len(whole) == 1:
             name = (known or whole)[0]
             # the lines that would tell it from what nobody knows stand in its own cell
-            sure = bool(known) or self._homes[name].cell == grade_id
+            sure = name in self._sure.values() or self._homes[name].cell == grade_id
+            if sure:
+                self._sure[grade_id] = name
             told[failed[0]] = Named(name, by_line=not sure)
             self._named[grade_id] = [name]
             return told
