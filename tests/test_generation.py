@@ -59,6 +59,12 @@ def test_committed_exercises_are_what_solutions_generate(exercise, expected):
         assert old.metadata.autotest[name] == new.metadata.autotest[name]
 
 
+def test_every_check_says_in_words_what_it_tests(exercise):
+    for name, source in grade_cells(released(exercise)).items():
+        silent = [check.expression for check in parse_cell(source).checks if not check.says]
+        assert not silent, name
+
+
 def test_an_exercise_has_no_outputs_no_markers_and_the_current_checks(exercise):
     notebook = released(exercise)
     text = json.dumps(notebook)
