@@ -17,7 +17,9 @@ check('twice(x[0])', points=1)
 says("doubles")
 check('twice(x)', points=1)"""
 HALVED = ToldMistake("twice", "values", "Half.", "Which factor?", 'chapter 1, "A"')
-WAYS = {"twice": [Way("By addition.", "x + x", "Nothing."), Way("By a loop.", "for row in x:", "Time.")]}
+WAYS = {
+    "twice": [Way("By addition.", "x + x", "Nothing."), Way("By a loop.", "for row in x:", "Time.")]
+}
 
 
 def answer(value, **more):
@@ -103,7 +105,9 @@ def hints(guide, capsys, number):
 
 def test_hints_lead_from_what_is_tested_to_what_to_read(check, capsys):
     lines = hints(check(lambda x: x / 2), capsys, 5)
-    assert lines[0].startswith("Hint 1 of 4. Your answer should pass this: is right for a row. Now ")
+    assert lines[0].startswith(
+        "Hint 1 of 4. Your answer should pass this: is right for a row. Now "
+    )
     assert lines[1:4] == [
         "Hint 2 of 4. halved. Half.",
         "Hint 3 of 4. In `twice`: Which factor?",
