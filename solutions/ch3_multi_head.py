@@ -307,8 +307,8 @@ def to_torch(mha: MultiHeadAttention) -> nn.MultiheadAttention:
 # ### 1p AUTOTEST to_torch(fill(MultiHeadAttention(D, H, bias=False)))(query, key, value)
 # says("gives the same with a key_padding_mask", parts=["output", "weights"])
 # ### 1p AUTOTEST to_torch(fill(MultiHeadAttention(D, H)))(query, key, value, key_padding_mask=hidden)
-# says("has its own copy: changing it leaves your layer as it was", parts=["output", "weights"])
-# ### 1p AUTOTEST [[[p.data.mul_(2).abs().sum() for p in to_torch(layer).parameters()], layer(query, key, value)] for layer in [fill(MultiHeadAttention(D, H))]][0][1]
+# says("has its own copy: changing it leaves your layer as it was")
+# ### 1p AUTOTEST [[[p.data.mul_(2).abs().sum() for p in to_torch(layer).parameters()], dict(layer.named_parameters())] for layer in [fill(MultiHeadAttention(D, H))]][0][1]
 
 # %% [markdown]
 # ## 5. What do more heads cost?

@@ -154,18 +154,6 @@ def softmax(x, axis=-1):
         edits=[("exponentials.sum(axis=axis, keepdims=True)", "exponentials.sum(axis=axis)")],
     ),
     Mistake(
-        name="keepdims forgotten, axis ignored",
-        function="softmax",
-        cell="softmax_values",
-        means="Maximum and sum run along the last axis, whatever `axis` is, and they lose that axis. So the shapes don't line up with x.",
-        hint="Where does `axis` occur in your code, and which argument of max keeps an axis of length 1?",
-        section="ch2-softmax-rows",
-        edits=[
-            ("x.max(axis=axis, keepdims=True)", "x.max(axis=-1)"),
-            ("exponentials.sum(axis=axis, keepdims=True)", "exponentials.sum(axis=-1)"),
-        ],
-    ),
-    Mistake(
         name="maximum along the last axis only",
         function="softmax",
         cell="softmax_values",
@@ -270,7 +258,8 @@ def softmax(x, axis=-1):
         name="square root of the number of queries",
         function="attention_numpy",
         cell="attention_numpy_values",
-        means="The scores were divided by the square root of T, the number of queries.",
+        means="The scores were divided by the square root of T, the number of queries. `query.shape[1]` "
+        "is T as soon as there is a leading axis.",
         hint="A score is a sum of how many products?",
         section="ch2-mistake-divisor",
         edits=[("query.shape[-1] ** 0.5", "query.shape[-2] ** 0.5")],
@@ -345,15 +334,6 @@ def softmax(x, axis=-1):
         edits=[("weights @ value", "weights @ key")],
     ),
     Mistake(
-        name=".T, and divided by dk",
-        function="attention_numpy",
-        cell="attention_numpy_values",
-        means="There are two mistakes here. `.T` reverses all the axes of a stack, and the scores were divided by dk and not by its root.",
-        hint="Which two axes should be exchanged, and what is the variance of a dot product?",
-        section="ch2-mistake-transpose",
-        edits=[("key.swapaxes(-1, -2)", "key.T"), ("query.shape[-1] ** 0.5", "query.shape[-1]")],
-    ),
-    Mistake(
         name="axes 1 and 2 exchanged",
         function="attention_numpy",
         cell="attention_numpy_values",
@@ -361,15 +341,6 @@ def softmax(x, axis=-1):
         hint="How do you name the last two axes, however many there are?",
         section="ch2-mistake-transpose",
         edits=[("key.swapaxes(-1, -2)", "key.swapaxes(1, 2)")],
-    ),
-    Mistake(
-        name="width read from axis 1",
-        function="attention_numpy",
-        cell="attention_numpy_values",
-        means="The divisor is the root of the second axis. That is the width for a matrix, but not where there are leading axes.",
-        hint="Which axis holds the width dk, however many axes there are?",
-        section="ch2-mistake-divisor",
-        edits=[("query.shape[-1] ** 0.5", "query.shape[1] ** 0.5")],
     ),
     Mistake(
         name="results exchanged",
@@ -652,15 +623,6 @@ def attention_numpy(query, key, value, mask=None):
         hint="How do you swap the last two axes and leave the others alone?",
         section="ch2-mistake-transpose",
         edits=[("key.transpose(-2, -1)", "key.T")],
-    ),
-    Mistake(
-        name="torch: .T, and divided by dk",
-        function="attention",
-        cell="attention_values",
-        means="There are two mistakes here. `.T` reverses all the axes of a stack, and the scores were divided by dk and not by its root.",
-        hint="Which two axes should be exchanged, and what is the variance of a dot product?",
-        section="ch2-mistake-transpose",
-        edits=[("key.transpose(-2, -1)", "key.T"), ("query.shape[-1] ** 0.5", "query.shape[-1]")],
     ),
     Mistake(
         name="torch: axes 1 and 2 exchanged",

@@ -170,27 +170,15 @@ MISTAKES = [
         edits=[(".reshape(", ".view(")],
     ),
     Mistake(
-        name="heads averaged when merged",
+        name="heads averaged or added when merged",
         function="merge_heads",
         cell="merge_heads_values",
-        means="The heads were averaged. Each head found something different, and a mean mixes it again.",
+        means="The heads were averaged, or added. Each head found something different, and that mixes it again.",
         hint="How wide is the result if every head keeps its own place in it?",
         section="ch3-heads",
         source="""
 def merge_heads(x):
     return x.mean(dim=1)
-""",
-    ),
-    Mistake(
-        name="heads added when merged",
-        function="merge_heads",
-        cell="merge_heads_values",
-        means="The heads were added. They should stand side by side.",
-        hint="How wide is the result if every head keeps its own place in it?",
-        section="ch3-heads",
-        source="""
-def merge_heads(x):
-    return x.sum(dim=1)
 """,
     ),
     Mistake(
@@ -604,18 +592,6 @@ def merge_heads(x):
         ],
     ),
     Mistake(
-        name="no w_o, and the mask not passed on",
-        function="MultiHeadAttention",
-        cell="multi_head_values",
-        means="There are two mistakes here: the merged heads never meet w_o, and the mask never reaches the attention.",
-        hint="Which of your layers and which of your arguments does `forward` not use?",
-        section="ch3-heads",
-        edits=[
-            ("self.w_o(merge_heads(output))", "merge_heads(output)"),
-            ("            mask,\n", "            None,\n"),
-        ],
-    ),
-    Mistake(
         name="query added to the output",
         function="MultiHeadAttention",
         cell="multi_head_values",
@@ -694,20 +670,6 @@ def merge_heads(x):
             (
                 "split_heads(self.w_q(query), self.n_heads)",
                 "split_heads(self.w_q(query), self.n_heads) * (query.shape[-1] / self.n_heads) ** 0.5",
-            )
-        ],
-    ),
-    Mistake(
-        name="query and key exchanged",
-        function="MultiHeadAttention",
-        cell="multi_head_values",
-        means="The key asks and the query answers. The weights have a row for each key.",
-        hint="In which order does the attention take its arguments?",
-        section="ch3-mistake-arguments",
-        edits=[
-            (
-                "split_heads(self.w_q(query), self.n_heads),\n            split_heads(self.w_k(key), self.n_heads)",
-                "split_heads(self.w_k(key), self.n_heads),\n            split_heads(self.w_q(query), self.n_heads)",
             )
         ],
     ),
@@ -1279,18 +1241,6 @@ def head_contribution(mha, query, key, value, head, mask=None):
                 "    query = query.unflatten(1, (n_groups, share)).mean(dim=2)\n",
             ),
             ("    value = value.repeat_interleave(share, dim=1)\n", ""),
-        ],
-    ),
-    Mistake(
-        name="repeated along the positions",
-        function="grouped_query_attention",
-        cell="grouped_query_values",
-        means="The keys and values were repeated along the positions and not along the heads.",
-        hint="Which axis of your keys is as long as H in the end?",
-        section="ch3-grouped",
-        edits=[
-            ("key.repeat_interleave(share, dim=1)", "key.repeat_interleave(share, dim=2)"),
-            ("value.repeat_interleave(share, dim=1)", "value.repeat_interleave(share, dim=2)"),
         ],
     ),
     Mistake(

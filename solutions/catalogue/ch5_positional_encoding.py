@@ -155,21 +155,6 @@ MISTAKES = [
         ],
     ),
     Mistake(
-        name="all sines first, and base ignored",
-        function="sinusoidal",
-        cell="sinusoidal_values",
-        means="There are two mistakes here. The sines stand in one half and the cosines in the other, and the base is always 10000.",
-        hint="Which column holds the first cosine, and where does `base` occur in your code?",
-        section="ch5-layouts",
-        edits=[
-            (
-                "torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)",
-                "torch.cat([angles.sin(), angles.cos()], dim=1)",
-            ),
-            ("base ** (-2 * i", "10000.0 ** (-2 * i"),
-        ],
-    ),
-    Mistake(
         name="sines only",
         function="sinusoidal",
         cell="sinusoidal_values",
@@ -434,18 +419,6 @@ def sinusoidal(n_positions, d_model, base=10000.0):
                 "        rows = self.encoding[offset : offset + x.shape[1]]",
                 '        offset += getattr(self, "seen", 0)\n        self.seen = offset\n        rows = self.encoding[offset : offset + x.shape[1]]',
             )
-        ],
-    ),
-    Mistake(
-        name="table under another name",
-        function="PositionalEncoding",
-        cell="encoding_values",
-        means="The buffer is not called `encoding`, so the checks can't find it.",
-        hint="Under which name does the task ask for the table?",
-        section="ch5-adding",
-        edits=[
-            ('self.register_buffer("encoding", encoding)', 'self.register_buffer("pe", encoding)'),
-            ("rows = self.encoding[", "rows = self.pe["),
         ],
     ),
     Mistake(
