@@ -356,7 +356,7 @@ def attention_jacobian(query: np.ndarray, key: np.ndarray) -> np.ndarray:
 # says("is right with as many keys as components")
 # ### 1p AUTOTEST attention_jacobian(equal_query, equal_key)
 # says("is right for scores in the thousands")
-# ### 1p AUTOTEST attention_jacobian(3 * np.abs(query), 1e3 + key)
+# ### 1p AUTOTEST attention_jacobian(2 + 2 * np.abs(query), 300 + key / 2)
 
 # %% [markdown] nbgrader={"grade_id": "why_the_root", "grade": true, "solution": true, "points": 3}
 # **Written answer.** Let the components of queries and keys be independent, with mean 0 and variance 1.

@@ -22,7 +22,7 @@ from autograder.runtime.compare import Difference
 FORMAT = 2
 # Raise by one when a change to the grader can change a verdict: every submission is graded again.
 # tests/golden/ holds the results of a fixed set of submissions under each version's number.
-GRADER_VERSION = 1
+GRADER_VERSION = 2
 
 
 @dataclass(frozen=True)
