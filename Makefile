@@ -3,7 +3,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: course test test-fast book exercises grade feedback audit serve release lab check lock clean setup
+.PHONY: course test test-fast paste-test book exercises grade feedback audit serve release lab check lock clean setup
 
 course: $(READY)      ## everything: exercises, a graded sample class, feedback, the book
 	@$(PYTHON) -m autograder course
@@ -13,6 +13,9 @@ test: $(READY)        ## all tests
 
 test-fast: $(READY)   ## the tests that take less than some seconds each
 	@$(PYTHON) -m pytest -n auto --dist loadgroup -m "not slow"
+
+paste-test: $(READY)  ## the visible code of the book's pages runs without the hidden one
+	@$(PYTHON) -m autograder paste-test
 
 book: $(READY)        ## the book, in _build/html
 	@$(PYTHON) -m autograder book

@@ -183,6 +183,24 @@ def _book(arguments: argparse.Namespace) -> None:
     print("Built _build/html." if built else "The book is up to date.")
 
 
+def _paste_test(arguments: argparse.Namespace) -> None:
+    from autograder.publish.page_source import read_page
+    from autograder.publish.visible_code import run_pasted
+
+    course = _course(arguments)
+    pages = [page for page in sorted(course.book.glob("*.md")) if read_page(page).cells]
+    if unknown := set(arguments.page) - {page.stem for page in pages}:
+        raise BookError(f"There is no page with code called {', '.join(sorted(unknown))}.")
+    failed = False
+    for page in pages:
+        if not arguments.page or page.stem in arguments.page:
+            stopped = run_pasted(course.root, page)
+            print(f"{page.stem}: {stopped or 'runs'}", flush=True)
+            failed = failed or stopped is not None
+    if failed:
+        sys.exit(1)
+
+
 def _release(arguments: argparse.Namespace) -> None:
     from autograder.publish import book, release
 
@@ -360,6 +378,12 @@ def _parser() -> argparse.ArgumentParser:
     audit.add_argument("--json", action="store_true", help="print the result as JSON")
     book = command("book", _book, "Build the book into _build/html.")
     book.add_argument("--clean", action="store_true", help="forget executed cells first")
+    text = (
+        "Run the visible code of pages without their hidden cells, as a reader would who pastes it into a "
+        "fresh notebook."
+    )
+    paste_test = command("paste-test", _paste_test, text)
+    paste_test.add_argument("page", nargs="*", help="such as ch1_name (default: all)")
     text = "Pack the built book and the exercises into one zip, to read without a network."
     command("release", _release, text)
     serve = command("serve", _serve, "Serve the built book on 127.0.0.1.")

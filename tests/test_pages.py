@@ -12,6 +12,7 @@ from fontTools.ttLib import TTFont
 from autograder.publish import book
 from benchmarks.pages import BARS, CHROMIUM, first_load, served, settle
 from tests.conftest import COURSE
+from tests.known_faults import check_counts
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-core")
@@ -44,6 +45,18 @@ STYLE_SHEETS = {"runOnly": ["css-orientation-lock"]}
 CODE = """() => [...document.querySelectorAll("pre")]
     .filter(node => node.checkVisibility({visibilityProperty: true}) && node.getClientRects().length)
     .map(node => node.getBoundingClientRect()).map(box => [box.left, box.right])"""
+
+# what has to be scrolled sideways: code, printed text, computed tables and formulas
+SCROLLED = """() => [...document.querySelectorAll(
+        "article :is(pre, .results, div.math, mjx-container[display=true])")]
+    .filter(node => node.checkVisibility() && node.scrollWidth > node.clientWidth + 1
+        && node.clientWidth)
+    .filter((node, _, all) => !all.some(other => other !== node && other.contains(node)))
+    .length"""
+# lines of printed text with more columns than fit
+LONG_LINES = """most => [...document.querySelectorAll("article .cell_output pre")]
+    .flatMap(node => node.textContent.split("\\n")).filter(line => line.length > most).length"""
+MOST_COLUMNS = 76
 
 # every character of an icon font that an element, or what is drawn before or after it, shows
 ICONS = """() => [...document.querySelectorAll("*")].flatMap(node =>
@@ -139,6 +152,19 @@ def test_page_from_disk_at_every_width_light_and_dark(browser, site, icon_glyphs
         figures = page.locator("figure.widget:not(.map)")
         assert figures.locator(".live").count() == figures.count()
         assert page.locator("figure svg:visible").count() >= page.locator("figure.plot").count()
+
+
+def test_nothing_is_cut_off_on_a_wide_page(browser, site):
+    scrolled, long_lines = {}, {}
+    for chapter in CHAPTERS:
+        options = {"viewport": {"width": 1280, "height": 800}}
+        with visit(browser, f"{site}book/{chapter}.html", **options) as page:
+            settle(page)
+            page.evaluate("document.querySelectorAll('details').forEach(node => node.open = true)")
+            scrolled[chapter] = page.evaluate(SCROLLED)
+            long_lines[chapter] = page.evaluate(LONG_LINES, MOST_COLUMNS)
+    check_counts("scrolled sideways at 1280", scrolled)
+    check_counts("long printed lines", long_lines)
 
 
 def test_colours_of_a_wide_page_in_the_dark(browser, site):

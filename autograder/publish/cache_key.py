@@ -13,12 +13,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import jupytext
-import nbformat
-
-from autograder.errors import BookError
 from autograder.files import digest_of
 from autograder.programs import code_only, plain_version
+from autograder.publish.page_source import read_page
+from autograder.publish.seed_base import seed_base
 
 # whose versions can change what a cell gives
 PACKAGES = ("numpy", "torch", "matplotlib", "scipy", "num2words", "sacrebleu", "sentencepiece")
@@ -49,9 +47,9 @@ def imports_digest(root: Path, page: Path, text: str) -> str:
 
     It covers the code, without comments and docstrings, of the modules of this course that the cells
     import, directly or through others; the scripts that the page's interactive figures write into it;
-    and the versions of Python and of the packages that compute.
+    the base of its seeds if it uses them; and the versions of Python and of the packages that compute.
     """
-    trees = list(_cells(page, text))
+    trees = [cell.tree() for cell in read_page(page, text).cells]
     modules = local_modules(root, trees)
     widgets = root / "book" / "widgets.py"
     names = scripts(modules[widgets], trees) if widgets in modules else set()
@@ -65,27 +63,9 @@ def imports_digest(root: Path, page: Path, text: str) -> str:
             "scripts": {path.name: path.read_text(encoding="utf-8") for path in paths},
             "python": list(sys.version_info[:2]),
             "packages": {package: plain_version(package) for package in PACKAGES},
+            "seed_base": seed_base() if root / "solutions" / "seeds.py" in modules else 0,
         }
     )[:16]
-
-
-def _cells(page: Path, text: str) -> Iterator[ast.Module]:
-    """The code cells of a page, parsed; lines of IPython's own are left out."""
-    try:
-        cells = jupytext.reads(text, fmt="md:myst").cells
-    except nbformat.ValidationError as error:
-        raise BookError(f"The front matter of {page} is incomplete: {error.message}.") from error
-    for cell in cells:
-        if cell.cell_type != "code":
-            continue
-        lines = cell.source.split("\n")
-        program = "\n".join("" if line.startswith(("%", "!")) else line for line in lines)
-        try:
-            yield ast.parse(program)
-        except SyntaxError as error:
-            raise BookError(
-                f"{page}: the cell that begins with {lines[0]!r} is no Python: {error}."
-            ) from error
 
 
 @functools.lru_cache(maxsize=256)

@@ -1,0 +1,102 @@
+"""A page's source taken apart: its code cells with their tags, its text, and how much there is to read."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import jupytext
+import nbformat
+
+from autograder.errors import BookError
+
+# cells with one of these tags show no code; folded cells (`hide-input`) show theirs on a click
+HIDING = {"remove-cell", "remove-input"}
+# words of text and code that a reader takes in per minute, so that 4,000 take 25 minutes
+WORDS_PER_MINUTE = 160
+# drawings written into a page, whose numbers nobody reads
+DRAWING = re.compile(r"<svg\b.*?</svg>", flags=re.DOTALL)
+MARKUP = re.compile(r"</?\w[^>]*>|^ *(`{3,}|:{3,}).*$|^ *:[\w-]+:.*$", flags=re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class CodeCell:
+    """A code cell. page: the page's file; number: counted from 1 among the page's code cells."""
+
+    page: Path
+    number: int
+    source: str
+    tags: frozenset[str]
+
+    @property
+    def visible(self) -> bool:
+        """Whether a reader can see the code, perhaps after unfolding it."""
+        return not self.tags & HIDING
+
+    def program(self) -> str:
+        """The source with lines of IPython's own left blank."""
+        lines = self.source.split("\n")
+        return "\n".join("" if line.startswith(("%", "!")) else line for line in lines)
+
+    def tree(self) -> ast.Module:
+        """The program, parsed. Raises BookError."""
+        try:
+            return ast.parse(self.program())
+        except SyntaxError as error:
+            first = self.source.split("\n")[0]
+            raise BookError(
+                f"{self.page}: the cell that begins with {first!r} is no Python: {error}."
+            ) from error
+
+
+@dataclass(frozen=True)
+class PageSource:
+    """The parts of a page in their order: text as str, code as CodeCell."""
+
+    parts: tuple[str | CodeCell, ...]
+
+    @property
+    def cells(self) -> list[CodeCell]:
+        """The code cells."""
+        return [part for part in self.parts if isinstance(part, CodeCell)]
+
+    @property
+    def texts(self) -> list[str]:
+        """The Markdown between the code cells."""
+        return [part for part in self.parts if isinstance(part, str)]
+
+    def words(self) -> int:
+        """Words of the text and of visible code; signs alone and the markup of directives don't count."""
+        texts = [MARKUP.sub(" ", DRAWING.sub(" ", text)) for text in self.texts]
+        texts += [cell.source for cell in self.cells if cell.visible]
+        return sum(any(map(str.isalnum, word)) for text in texts for word in text.split())
+
+    def minutes(self) -> int:
+        """Minutes to read the page, rounded up."""
+        return math.ceil(self.words() / WORDS_PER_MINUTE)
+
+
+def read_page(page: Path, text: str | None = None) -> PageSource:
+    """Take a page apart. text: what stands in the file, if it has been read already.
+
+    Raises BookError when the front matter is incomplete.
+    """
+    if text is None:
+        text = page.read_text(encoding="utf-8")
+    try:
+        cells = jupytext.reads(text, fmt="md:myst").cells
+    except nbformat.ValidationError as error:
+        raise BookError(f"The front matter of {page} is incomplete: {error.message}.") from error
+    parts: list[str | CodeCell] = []
+    number = 0
+    for cell in cells:
+        if cell.cell_type == "code":
+            number += 1
+            tags = frozenset(cell.metadata.get("tags", ()))
+            parts.append(CodeCell(page, number, cell.source, tags))
+        elif cell.cell_type == "markdown":
+            parts.append(cell.source)
+    return PageSource(tuple(parts))

@@ -1,0 +1,110 @@
+"""What a reader can run: the visible code cells of a page, pasted into a fresh notebook.
+
+In: pages. Out: for each page the first thing that stops the pasted cells, if any. Beside Python's own
+modules they may import numpy, torch, matplotlib and the course's `solutions` and `figures`.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import os
+import symtable
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+from autograder.publish.page_source import CodeCell, PageSource, read_page
+
+ALLOWED = {"numpy", "torch", "matplotlib", "solutions", "figures"}
+SECONDS_A_CELL = 600
+# what a notebook has without an import
+GIVEN = {*dir(builtins), "get_ipython", "__name__", "__file__"}
+
+
+def names_of_hidden_cells(page: PageSource) -> set[str]:
+    """Names that visible cells use and that only cells without visible code define."""
+    used, shown, hidden = set(), set(), set()
+    for cell in page.cells:
+        table = symtable.symtable(cell.program(), f"{cell.page}, cell {cell.number}", "exec")
+        (shown if cell.visible else hidden).update(_defined(table))
+        if cell.visible:
+            used |= _used(table)
+    return (used & hidden) - shown - GIVEN
+
+
+def _defined(table: symtable.SymbolTable) -> set[str]:
+    return {
+        symbol.get_name()
+        for symbol in table.get_symbols()
+        if symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace()
+    }
+
+
+def _used(table: symtable.SymbolTable) -> set[str]:
+    """The module's names that a program uses, in its functions and classes, too."""
+    module = table.get_type() == "module"
+    found = {
+        symbol.get_name()
+        for symbol in table.get_symbols()
+        if symbol.is_referenced() and (module or symbol.is_global())
+    }
+    return found.union(*(_used(child) for child in table.get_children()))
+
+
+def forbidden_imports(page: PageSource) -> dict[str, int]:
+    """Packages that visible cells import and a reader may lack: package -> the number of the cell."""
+    found: dict[str, int] = {}
+    for cell in page.cells:
+        if cell.visible:
+            for package in _packages(cell):
+                if package not in ALLOWED | sys.stdlib_module_names:
+                    found.setdefault(package, cell.number)
+    return found
+
+
+def _packages(cell: CodeCell) -> Iterator[str]:
+    for node in ast.walk(cell.tree()):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield (node.module or ".").partition(".")[0]
+
+
+def run_pasted(root: Path, page: Path) -> str | None:
+    """Run a page's visible cells alone; None if they run, else what stops them.
+
+    root: the course's folder, whose `solutions` and book/figures.py the cells may import.
+    """
+    source = read_page(page)
+    if forbidden := forbidden_imports(source):
+        return "; ".join(f"cell {number} imports {name}" for name, number in forbidden.items())
+    cells = [cell for cell in source.cells if cell.visible]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c.source) for c in cells])
+    with tempfile.TemporaryDirectory() as folder:
+        # `solutions` imports `autograder`; nothing else of the course can be imported
+        for target in (root / "solutions", root / "autograder", root / "book" / "figures.py"):
+            (Path(folder) / target.name).symlink_to(target)
+        client = NotebookClient(
+            notebook,
+            timeout=SECONDS_A_CELL,
+            kernel_name="python3",
+            resources={"metadata": {"path": folder}},
+        )
+        try:
+            client.execute(env={**os.environ, "PYTHONPATH": folder})
+        except CellExecutionError as error:
+            number = next(
+                cell.number
+                for cell, ran in zip(cells, notebook.cells, strict=True)
+                if any(output["output_type"] == "error" for output in ran["outputs"])
+            )
+            return f"cell {number}: {error.ename}: {error.evalue}"
+        except (CellTimeoutError, DeadKernelError) as error:
+            return str(error).strip().split("\n")[0]
+    return None
