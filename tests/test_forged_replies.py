@@ -1,20 +1,19 @@
-"""A forged reply, whatever is in it, is soon judged."""
+"""A forged reply, whatever is in it, never passes, and what is said of it is short."""
 
 import base64
 import json
-import time
 
 import numpy as np
 import pytest
 
-from autograder.grade import examine
+from autograder.grade import kernel_run
 from autograder.reference import ExpectedDraw
 from autograder.runtime.plain_data import MAX_ITEMS, encode
 
 NOTHING = {"kind": "none"}
 # a reply that has as many parts as it may
-PARTS = examine.MAX_PARTS - 200
-BYTES = examine.MAX_VALUE // 4 * 3 - 3000
+PARTS = kernel_run.MAX_PARTS - 200
+BYTES = kernel_run.MAX_VALUE // 4 * 3 - 3000
 
 
 def text_of(value=NOTHING, parameters=(), forbidden=()):
@@ -37,7 +36,7 @@ def small_array(**changes):
     return {"kind": "array", "dtype": "float64", "shape": [1], "data": [1]} | changes
 
 
-LONG = "x" * (examine.MAX_VALUE - 1000)
+LONG = "x" * (kernel_run.MAX_VALUE - 1000)
 FORGED = {
     "parameters of many modules": lambda: text_of(
         parameters=[{f"p{i}": [1] * 16 for i in range(500)}] * (PARTS // 8500)
@@ -78,20 +77,17 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_a_forged_reply_is_judged_in_less_than_two_seconds_of_computing(name):
+def test_a_forged_reply_never_passes_and_what_is_told_of_it_is_short(name):
     reply = FORGED[name]()
     parameters = [{f"p{i}": [2] for i in range(500)}] * 50
-    for wanted, tree in EXPECTED.items():
+    for tree in EXPECTED.values():
         draw = ExpectedDraw(
             {}, 1, {"value": tree, "parameters": parameters}, ["x"], {"m": ["y", 1.0, 1.0]}
         )
-        begun = time.process_time()
         try:
-            found = [examine._judged(draw, f) for f in examine._evaluations(reply, 3)]
+            found = [kernel_run._judged(None, draw, f) for f in kernel_run._evaluations(reply, 3)]
         except (ValueError, RecursionError):
             found = []
-        seconds = time.process_time() - begun
-        assert seconds < 2, (wanted, seconds)
         assert not any(judged.passed for judged, _ in found)
         assert all(len(json.dumps(vars(problem), default=str)) < 20_000 for _, problem in found)
 
@@ -100,6 +96,6 @@ def test_honest_replies_are_far_below_the_limits():
     # the largest of the course: a list of results with their dtypes
     value = [[["torch.float32", np.ones((3, 4, 5))] for _ in range(10)] for _ in range(3)]
     reply = json.dumps([{"value": encode(value), "parameters": [], "forbidden": []}] * 3)
-    assert len(examine._evaluations(reply, 3)) == 3
-    assert len(reply) * 10 < examine.MAX_VALUE
-    assert sum(map(reply.count, "[{,")) * 10 < examine.MAX_PARTS
+    assert len(kernel_run._evaluations(reply, 3)) == 3
+    assert len(reply) * 10 < kernel_run.MAX_VALUE
+    assert sum(map(reply.count, "[{,")) * 10 < kernel_run.MAX_PARTS

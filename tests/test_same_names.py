@@ -10,7 +10,7 @@ from autograder.audit.own_check import SHOWN_NAME
 from autograder.build.source_notebook import told_to_students
 from autograder.catalogue import depends_on, mistake_answers, mistakes, names_in, with_answers
 from autograder.exercises import baked_answers, grade_cells, released
-from autograder.grade import examine
+from autograder.grade import kernel_run
 from autograder.reference import ExpectedDraw, definitions
 from autograder.runtime.draw import Draw
 from autograder.runtime.evaluate import evaluate
@@ -37,7 +37,7 @@ def in_grader(recognition, grade_id, source, answers, names):
         packed = {name: encode(value) for name, value in inputs.items()}
         expected = ExpectedDraw(packed, draw.parameter_seed, answer, (), answer["mistakes"])
         got = evaluate(check.expression, names, inputs, draw.parameter_seed, cell.forbidden)
-        judged, _ = examine._judged(check, expected, got)
+        judged, _ = kernel_run._judged(check, expected, got)
         lines.append([judged])
     return [one.name for one in recognition.cell(grade_id, lines) if one]
 

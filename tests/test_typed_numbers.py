@@ -21,10 +21,6 @@ EXCEPTIONS = {
     ("ch5_positional_encoding", "is 1/4 in a short"): "the length of a sentence, divided by hand",
     ("ch6_transformer", "hold one layer six times"): "six layers, a setting",
     ("ch6_transformer", "One layer, six times"): "six layers, a setting",
-    (
-        "ch6_transformer",
-        "one function serves three times",
-    ): "its three uses are counted in the text",
     ("ch7_training", "or EOS (0.1)"): "a small example with given probabilities",
 }
 
