@@ -156,5 +156,6 @@ def test_search_finds_terms_and_code(site, open_tab, words, page):
         "document.querySelector('.search-summary')?.textContent.match(/finished|found/)"
     )
     found = [link.get_attribute("href") for link in tab.locator("ul.search li a").all()]
-    top = [urllib.parse.urlsplit(address).path.rpartition("/")[2] for address in found[:3]]
+    pages = [urllib.parse.urlsplit(address).path.rpartition("/")[2] for address in found]
+    top = list(dict.fromkeys(pages))[:3]
     assert f"{page}.html" in top, found
