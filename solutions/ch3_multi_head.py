@@ -233,7 +233,7 @@ class MultiHeadAttention(nn.Module):
 
 # %% active="ipynb" nbgrader={"grade_id": "multi_head_edges", "grade": true, "points": 7}
 # forbid("scaled_dot_product_attention", "MultiheadAttention")
-# B, T, S, H, d = draw.sizes(5, low=3, high=7)
+# H, d, B, T, S = draw.sizes(5, low=3, high=7)
 # D = H * d
 # query, key, value = 0.3 * draw.tensor(B, T, D), 0.3 * draw.tensor(B, S, D), draw.tensor(B, S, D)
 # mask, shared = torch.from_numpy(draw.mask(B, H, T, S, empty=1)), torch.from_numpy(draw.mask(T, S))

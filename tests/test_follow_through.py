@@ -388,8 +388,9 @@ def test_a_forgotten_relu_costs_the_points_of_the_feed_forward_network_only(tmp_
     own = [cell for cell, graded in key.graded.items() if "FeedForward" in graded]
     assert own == ["feed_forward_values"]
     result = graded((course, exercise, key), answers).result
-    assert result.points - result.score == sum(result.cell(cell).points for cell in own)
-    assert result.cell("feed_forward_values").earned == 0
+    assert {cell.grade_id for cell in result.cells if cell.earned < cell.points} == set(own)
+    # a line that computes the same with and without the ReLU is still right
+    assert result.cell("feed_forward_values").earned <= 1
 
 
 def test_there_are_enough_attacks_and_each_has_a_right_twin():

@@ -23,6 +23,8 @@ from autograder.runtime.plain_data import bake, pack, unpack
 
 # the student's own check draws from the cell's name alone
 VISIBLE_SEEDS: list[list[int]] = [[]]
+# characters; a larger one shows a student no more than the visible draw does
+MAX_SMALL_CASE = 6000
 Answers = Mapping[str, Mapping[str, str]]
 
 
@@ -40,7 +42,9 @@ def _line(line: ExpectedLine) -> str:
         "mistakes": draw.mistakes,
     }
     if line.small is not None:
-        answer["small"] = {**line.small, "value": bake(line.small["value"])}
+        small = {**line.small, "value": bake(line.small["value"])}
+        if len(pack(small)) <= MAX_SMALL_CASE:
+            answer["small"] = small
     return check_line(line.expression, line.points, answer)
 
 

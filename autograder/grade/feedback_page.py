@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nbconvert.preprocessors import Preprocessor
 from nbformat import NotebookNode
+from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Unicode
 
 from autograder.book_index import book_url
@@ -172,7 +172,7 @@ def page_of(notebook: NotebookNode, result: Result, exercise: Exercise) -> Page:
     return Page(title or exercise.name, remarks, tuple(tasks.values()), tuple(provided))
 
 
-class FeedbackPage(Preprocessor):
+class FeedbackPage(NbGraderPreprocessor):
     """Step of writing feedback: what the page shows, and a record that its student is told about it.
 
     Runs after GetGrades, which puts points and comments into the cells.
