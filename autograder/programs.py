@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
 from importlib.metadata import version
 
 
+@functools.lru_cache(maxsize=4096)
 def code_only(text: str) -> str:
     """A program without comments, spacing and docstrings, as text. Raises SyntaxError."""
     tree = ast.parse(text)
