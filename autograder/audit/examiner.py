@@ -24,12 +24,12 @@ from autograder.audit.own_check import OwnCheck, own_check
 from autograder.course import Course, Exercise
 from autograder.exercises import reference_answers, solved
 from autograder.grade import words
-from autograder.grade.answer_key import SEED_INTEGERS
 from autograder.grade.examine import Graded, grade_submission
 from autograder.grade.feedback import FeedbackWriter
 from autograder.grade.grade_class import Grader
 from autograder.grade.gradebook import Recorder, register, stored_result
 from autograder.grade.result import Result
+from autograder.grade.seeds import SEED_INTEGERS
 from autograder.grade.submission import read_submission
 from autograder.nbgrader_adapter import explained
 
@@ -96,7 +96,7 @@ class Examiner:
         return Examined(graded, own_check(case.checked) if case.checked else None, harm)
 
     def _examine_again(self, case: Case, attack: Attack) -> Graded:
-        """What an attack gets that is handed in once more when its feedback has been written.
+        """What an attack gets that is handed in when feedback, its own or another's, has been written.
 
         It has a class of its own, with the seeds of this one.
         """
@@ -105,15 +105,16 @@ class Examiner:
             course = Course(self.course.root, class_folder=Path(folder))
             shutil.copy(self.course.home / "seeds.json", folder)
             shutil.copytree(self.course.home / "expected", course.home / "expected")
-            place = course.submitted / case.student / exercise.name
-            case.hand_in(place)
+            first = "another" if attack.of_another else case.student
+            case.hand_in(course.submitted / first / exercise.name)
             grader = Grader(course)
             register(course, exercise)
             with Recorder(course) as recorder:
-                recorder.record(grader.grade(case.student, exercise))
-            FeedbackWriter(course).write(case.student, exercise.name)
-            shutil.rmtree(place)
-            place.mkdir()
+                recorder.record(grader.grade(first, exercise))
+            FeedbackWriter(course).write(first, exercise.name)
+            place = course.submitted / case.student / exercise.name
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir(parents=True)
             attack.again(exercise, place, grader.key(exercise))
             return grader.grade(case.student, exercise)
 

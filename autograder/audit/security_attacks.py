@@ -43,9 +43,10 @@ def _untouched(exercise: Exercise, folder: Path) -> None:
     save(exercise, folder, with_code(exercise, "pass"))
 
 
-ATTACKS["handed in again with a table of all that was expected"] = Attack(
-    "handed in again with a table of all that was expected",
-    "feedback as an oracle",
-    _untouched,
-    again=hand_in_table,
-)
+for _name, _of_another in {
+    "handed in again with a table of all that was expected": False,
+    "handed in late with a table of all that was expected of another student": True,
+}.items():
+    ATTACKS[_name] = Attack(
+        _name, "feedback as an oracle", _untouched, again=hand_in_table, of_another=_of_another
+    )
