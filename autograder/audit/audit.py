@@ -28,6 +28,7 @@ from autograder.exercises import graded_answers
 from autograder.files import digest_of_files
 from autograder.grade.result import Result
 from autograder.progress import progress
+from autograder.text import plain_text
 
 
 @dataclass(frozen=True)
@@ -355,7 +356,7 @@ def print_table(findings: Sequence[Findings]) -> None:
     console.print(_charged_table(findings))
     for found in findings:
         for text in [*found.surprises, *found.disagreements]:
-            console.print(f"{found.exercise}: {text}", style="red")
+            console.print(f"{found.exercise}: {plain_text(text)}", style="red", markup=False)
         for gain in found.gained:
             told = f"{gain.name}: {gain.points:g} points: {gain.why}"
             console.print(f"{found.exercise}: known to gain: {told}", style="yellow")
