@@ -73,7 +73,7 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
         f"The submitted file is not a notebook that can be read ({p['reason']})."
     ),
     "too_long": lambda p: (
-        f"The notebook is too long: of its {p['cells']} cells the first {p['read']} were read."
+        f"The notebook is too long: only {p['read']} of its {p['cells']} cells were read."
     ),
     "renamed": lambda p: f"The notebook was named {p['name']}; its name should be {p['wanted']}.",
     "timestamp": lambda p: "The time stamp of this submission can't be read.",
