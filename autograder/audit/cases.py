@@ -8,8 +8,8 @@ from pathlib import Path
 
 import nbformat
 
-# registers its attacks
-from autograder.audit import security_attacks  # noqa: F401
+# these register their attacks and styles
+from autograder.audit import honest_code, security_attacks  # noqa: F401
 from autograder.audit.attacks import ATTACKS, HONEST_STUDENT, attacks
 from autograder.audit.follow_through_attacks import (
     FOLLOW_THROUGH_ATTACKS,
