@@ -9,9 +9,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder.audit import cases
+from autograder.audit import audit, cases
 from autograder.audit.acting import acting
-from autograder.audit.attacks import ATTACKS, FORBIDDING, SCRIPTS, attack_by_code
+from autograder.audit.attacks import ATTACKS, FORBIDDING, MACHINE, SCRIPTS, attack_by_code
 from autograder.audit.examiner import AuditedClass
 from autograder.course import Course
 from autograder.display.cleaning import clean_markdown
@@ -30,8 +30,14 @@ pytestmark = pytest.mark.xdist_group("attacks")
 # every attack runs here on one exercise, some on one with modules; `audit` runs all on all
 EXERCISE, MODULES = COURSE.exercise(FORBIDDING), COURSE.exercise("ch1_additive_attention")
 ON_MODULES = ("idle answers", "tests' own names", "runtime")
+# of the attacks on the machine, which test_sandbox.py tries in a kernel of their own
+GRADED = ("a fork storm", "a disk of its own", "a daemon that outlives the kernel")
 CASES = [
-    *cases.attack_cases(EXERCISE),
+    *(
+        c
+        for c in cases.attack_cases(EXERCISE)
+        if ATTACKS[c.name].kind != MACHINE or c.name in GRADED
+    ),
     *(case for case in cases.attack_cases(MODULES) if ATTACKS[case.name].kind in ON_MODULES),
 ]
 
@@ -41,18 +47,33 @@ def audited(tmp_path_factory):
     """A class to which every attack and an honest student have handed in."""
     with AuditedClass(COURSE.root, tmp_path_factory.mktemp("attacks"), CASES) as audited:
         yield audited
-        assert audited.later_harm() == []
+
+
+@pytest.fixture(scope="module")
+def outcomes(request, audited):
+    """What came of the attacks whose tests run, graded side by side, and what showed afterwards."""
+    asked = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+    chosen = [case for case in CASES if any(given.get("case") is case for given in asked)]
+    found = {
+        case: audited.record(case, examined)
+        for case, examined in audit.examined(audited, chosen, workers=2)
+    }
+    return found, audited.later_harm()
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.exercise} {case.name}")
-def test_no_attack_earns_a_point_or_does_harm(audited, case):
-    found, attack = audited.grade(case), ATTACKS[case.name]
+def test_no_attack_earns_a_point_or_does_harm(outcomes, case):
+    found, attack = outcomes[0][case], ATTACKS[case.name]
     assert found.harm == ()
     assert found.result.score == 0 or attack.may_gain
     assert found.result.points > 0
     if attack.kind == "forbidden functions":
         seen = any(line.verdict == "forbidden" for _, line in found.result.lines())
         assert seen != bool(attack.undetected), "ready-made attention is seen, or listed as unseen"
+
+
+def test_no_attack_does_harm_on_a_page_or_to_a_later_score(outcomes):
+    assert [(found.case.name, found.harm) for found in outcomes[1]] == []
 
 
 @pytest.mark.parametrize(
@@ -70,7 +91,7 @@ def test_what_the_sandbox_prevents_is_gained_without_it(audited, name):
 
 def test_the_catalogue_is_broad_and_what_may_gain_says_what():
     kinds = [attack.kind for attack in ATTACKS.values()]
-    assert len(kinds) >= 45
+    assert len(kinds) >= 150
     assert kinds.count("forbidden functions") >= 12
     assert sum(bool(attack.without_sandbox) for attack in ATTACKS.values()) <= 3
     assert sum(bool(attack.undetected) for attack in ATTACKS.values()) <= 4

@@ -42,7 +42,7 @@ MAX_SECONDS = 30
 # memory by which the grader may grow while it examines one attack
 MAX_MEMORY = 1_000_000_000
 # limits for attacks that hang; the others have the usual ones, as honest work has
-HANGING_SECONDS = {"cell_seconds": 2, "grade_cell_seconds": 2, "notebook_seconds": 30}
+HANGING_SECONDS = {"cell_seconds": 2, "grade_cell_seconds": 1, "notebook_seconds": 6}
 # what the grader, and the interrupt that it sends, write into a cell that was stopped
 DIED, STOPPED = "The kernel died", {"Timeout", "KeyboardInterrupt"}
 # exceptions of code that does not fit the interpreter or the modules that it finds there

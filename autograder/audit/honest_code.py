@@ -57,6 +57,16 @@ def _outer_functions(tree: ast.Module) -> list[Function]:
     return found
 
 
+def _assigned(function: Function) -> set[str]:
+    """The names that a function binds."""
+    names = (node for node in ast.walk(function) if isinstance(node, ast.Name))
+    return {node.id for node in names if isinstance(node.ctx, ast.Store)}
+
+
+def _arguments(function: Function) -> set[str]:
+    return {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
+
+
 def _without_docstring(function: Function) -> tuple[list[ast.stmt], list[ast.stmt]]:
     """A function's docstring and the rest of its body."""
     number = 1 if ast.get_docstring(function) is not None else 0
@@ -195,10 +205,9 @@ _rewrite("no types and no docstrings", _without_types_and_docstrings)
 def _greek(tree: ast.Module) -> None:
     """Local variables under other names, with letters outside ASCII."""
     for function in _outer_functions(tree):
-        names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
-        own = {node.id for node in names if isinstance(node.ctx, ast.Store)}
-        for node in names:
-            if node.id in own:
+        own = _assigned(function) - _arguments(function)
+        for node in ast.walk(function):
+            if isinstance(node, ast.Name) and node.id in own:
                 node.id = f"ψ_{node.id}"
 
 
@@ -232,8 +241,9 @@ _rewrite(
 def _inner(tree: ast.Module) -> None:
     for function in _outer_functions(tree):
         told, body = _without_docstring(function)
-        # super() needs the method's own frame
-        if "super()" not in ast.unparse(function):
+        # super() needs the method's own frame; what is bound inside is no argument there
+        fits = "super()" not in ast.unparse(function)
+        if fits and not _assigned(function) & _arguments(function):
             inner = ast.FunctionDef("inner", ast.parse("lambda: 0").body[0].value.args, body, [])
             function.body = [*told, inner, *_parsed("return inner()")]
 
