@@ -39,6 +39,8 @@ from autograder.report import pages
 
 # processor time that the grader may take for one attack, for its page, and for the class's report
 MAX_SECONDS = 30
+# the kinds of attacks whose feedback pages are looked at; those of the others hold what these hold
+READ_KINDS = ("harm to readers", "forged values", "outputs and metadata", "files and links")
 # memory by which the grader may grow while it examines one attack
 MAX_MEMORY = 1_000_000_000
 # limits for attacks that hang; the others have the usual ones, as honest work has
@@ -302,7 +304,8 @@ class AuditedClass:
             page = feedback_page(self.course, case.student, case.exercise.name)
             allowed = acting(page.read_text(encoding="utf-8"))
             for attacker, _ in self._attacked:
-                if attacker.exercise == case.exercise:
+                is_read = ATTACKS[attacker.name].kind in READ_KINDS
+                if is_read and attacker.exercise == case.exercise:
                     harm = self._harm_on_a_page(attacker, writer, allowed)
                     found += [Outcome(attacker, None, harm=(harm,))] if harm else []
         if results:

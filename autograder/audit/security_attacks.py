@@ -150,7 +150,8 @@ _by_code(
         kernel.send_response(kernel.iopub_socket, "error",
                              {"ename": mark, "evalue": mark, "traceback": [mark] * 5_000})
     shell.showtraceback = shell.showsyntaxerror = showtraceback
-    lie = lambda name, *arguments, **named: exec(mark)
+    def lie(name, *arguments, **named):
+        raise ValueError(mark)
     """,
 )
 
@@ -284,6 +285,7 @@ _by_code(
         atexit._run_exitfuncs()
         raise SystemExit(0)
     """,
+    hangs=True,
 )
 _by_code(
     "acting later",
@@ -492,8 +494,8 @@ _by_code(
         def user_expressions(self, expressions):
             data = {MIME: answer(asked(expressions["value"]))} if expressions else {}
             return {"value": {"status": "ok", "data": data, "metadata": {}}}
-    kernel.shell = Shell()
-    IPython.get_ipython = lambda: kernel.shell
+    type(kernel).shell = Shell()
+    IPython.get_ipython = lambda: type(kernel).shell
     """,
 )
 
