@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from autograder.course import Course, Exercise
 from autograder.errors import BookError, CourseError, GradebookError, writing
 from autograder.instructor_settings import Limits
+from autograder.text import plain_text
 
 if TYPE_CHECKING:
     from autograder.grade.result import Result
@@ -400,7 +401,7 @@ def main(words: Sequence[str] | None = None) -> None:
     try:
         arguments.run(arguments)
     except CourseError as error:
-        print(f"Error: {error}", file=sys.stderr)
+        print(f"Error: {plain_text(str(error))}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print(

@@ -480,14 +480,14 @@ def metadata_of_wrong_types(folder):
     save(folder, notebook)
 
 
-@submission(FULL, "the first 2000 were read")
+@submission(FULL, "only 2000 of its")
 def ten_thousand_cells(folder):
     notebook = right()
     notebook.cells += [new_code_cell("1 + 1") for _ in range(10_000)]
     save(folder, notebook)
 
 
-@submission(NONE, "the first 2000 were read", "softmax is missing")
+@submission(FULL, "only 2000 of its")
 def ten_thousand_cells_first(folder):
     notebook = right()
     notebook.cells[:0] = [new_markdown_cell("one of many") for _ in range(10_000)]

@@ -13,9 +13,14 @@ from autograder.course import Course
 from autograder.exercises import reference_answers, solved
 from autograder.grade.answer_key import AnswerKeys
 from autograder.grade.feedback import feedback_page, write_feedback
-from autograder.grade.fresh_seeds import FOLDER, fresh_seed, remember_told, told_submissions
 from autograder.grade.grade_class import Grader, WorkerOptions, grade_class, recorded_results
 from autograder.grade.result import Basis, LineResult, Result
+from autograder.grade.seeds import (
+    class_seed,
+    fresh_seed,
+    graded_before_feedback,
+    remember_told,
+)
 from autograder.grade.words import sentence
 from autograder.instructor_settings import Limits
 from autograder.runtime.compare import Difference
@@ -24,45 +29,67 @@ from tests.conftest import COURSE
 
 pytestmark = pytest.mark.xdist_group("submissions")
 EXERCISE = COURSE.exercise("ch2_scaled_dot_product")
-ATTACK = "handed in again with a table of all that was expected"
+ATTACKS = (
+    "handed in again with a table of all that was expected",
+    "handed in late with a table of all that was expected of another student",
+)
 
 
-def result_of(digest, student="a"):
-    basis = Basis(digest, "key", Limits(), {})
-    return Result(student, "ch1_x", (), (), basis, 0.0)
+def graded(course, student, digest):
+    """Record a result as grading does."""
+    result = Result(student, "ch1_x", (), (), Basis(digest, "key", Limits(), {}), 0.0)
+    folder = course.autograded / student / "ch1_x"
+    folder.mkdir(parents=True, exist_ok=True)
+    result.write(folder / "ch1_x.result.json")
 
 
-def test_a_seed_is_fresh_only_for_another_submission_than_the_one_told_about(tmp_path):
-    course, secret = Course(COURSE.root, class_folder=tmp_path), [1, 2, 3, 4, 5, 6, 7, 8]
+def test_a_seed_is_fresh_for_all_that_was_not_graded_when_feedback_was_first_written(tmp_path):
+    course = Course(COURSE.root, class_folder=tmp_path)
+    secret = class_seed(course, "ch1_x")
 
-    def seed(digest, student="a"):
+    def seed(student, digest):
         return fresh_seed(course, student, "ch1_x", digest, secret)
 
-    assert seed("one") is None
-    remember_told(course, result_of("one"))
-    assert seed("one") is None
-    assert seed("two") is not None
-    assert seed("two") == seed("two")
-    assert len({seed("two"), seed("three"), fresh_seed(course, "a", "ch1_x", "two", [9] * 8)}) == 3
-    assert seed("two", student="b") is None
-    remember_told(course, result_of("two"))
-    # now a page has told about the second, and the first is another one
-    assert seed("one") not in (None, seed("two"))
-    assert told_submissions(course, "a", "ch1_x") == {"one", "two"}
-    record = tmp_path / FOLDER / "ch1_x" / "a"
-    assert record.stat().st_mode & 0o077 == 0
+    graded(course, "a", "one")
+    graded(course, "b", "other")
+    assert seed("a", "one") is None and seed("c", "late") is None
+    remember_told(course, "ch1_x")
+    assert seed("a", "one") is None and seed("b", "other") is None
+    # whoever hands in later may have seen a page of somebody else's
+    fresh = [seed("a", "two"), seed("b", "two"), seed("b", "one"), seed("c", "late")]
+    assert None not in fresh and len(set(fresh)) == 4
+    assert seed("a", "two") == fresh[0] != fresh_seed(course, "a", "ch1_x", "two", [9] * 8)
+    # a page about a later submission changes nothing for the others
+    graded(course, "a", "two")
+    record = tmp_path / "told" / "ch1_x.json"
     before = record.read_text()
-    remember_told(course, result_of("two"))
-    assert record.read_text() == before
+    remember_told(course, "ch1_x")
+    assert record.read_text() == before and record.stat().st_mode & 0o077 == 0
+    assert seed("a", "one") is None and seed("a", "two") == fresh[0]
+    # about the inputs of a new seed nobody has been told anything
+    class_seed(course, "ch1_x", new=True)
+    assert seed("c", "late") is None
+    remember_told(course, "ch1_x")
+    assert seed("c", "late") is not None and seed("a", "two") is None
+
+
+def test_a_result_that_cannot_be_read_counts_as_not_graded(tmp_path):
+    course = Course(COURSE.root, class_folder=tmp_path)
+    graded(course, "a", "one")
+    (course.autograded / "a" / "ch1_x" / "ch1_x.result.json").write_text("{", encoding="utf-8")
+    graded(course, "b", "two")
+    remember_told(course, "ch1_x")
+    assert graded_before_feedback(course, "ch1_x") == {"b": "two"}
 
 
 @pytest.mark.slow
-def test_a_table_of_all_that_was_expected_earns_nothing_the_second_time(tmp_path):
-    case = cases.Case(EXERCISE, "attack", ATTACK)
-    with AuditedClass(COURSE.root, tmp_path, [case]) as audited:
-        found = audited.grade(case)
-        assert found.harm == ()
-        assert found.result.score == 0 and found.result.points > 0
+def test_a_table_of_all_that_was_expected_earns_nothing_once_feedback_is_written(tmp_path):
+    known = [cases.Case(EXERCISE, "attack", name) for name in ATTACKS]
+    with AuditedClass(COURSE.root, tmp_path, known) as audited:
+        for case in known:
+            found = audited.grade(case)
+            assert found.harm == ()
+            assert found.result.score == 0 and found.result.points > 0
         # the table is right: without a fresh seed it would have earned everything
         folder = audited.course.submitted / "first" / EXERCISE.name
         folder.mkdir(parents=True)

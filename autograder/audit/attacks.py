@@ -55,7 +55,8 @@ class Attack:
     there either. undetected: what a forbidden function gains where its use isn't detected. exercise: the
     name of the only one it fits, if not all. hangs: whether it makes a cell or a check run until it is
     stopped, so that its limits should be short; again: what writes the folder once more when feedback has
-    been written, knowing all that was expected; the second grade is the attack's.
+    been written, knowing all that was expected; the second grade is the attack's; of_another: whether the
+    feedback is another student's, and this one hands in for the first time.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Attack:
     exercise: str = ""
     hangs: bool = False
     again: Callable[[Exercise, Path, AnswerKey], None] | None = None
+    of_another: bool = False
 
     @property
     def may_gain(self) -> bool:
@@ -1156,7 +1158,7 @@ _by_code("idle answers", "a claim to have passed", "lie = lambda name, *argument
 
 def _forged(name: str, forge: str, prepare: str = "pass") -> None:
     code = f"{prepare}\nevaluation.serve = lambda request, names: {forge}"
-    _by_code("forged values", name, code, hangs=True)
+    _by_code("forged values", name, code)
 
 
 def _forged_value(name: str, value: str) -> None:

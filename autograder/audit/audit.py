@@ -28,6 +28,7 @@ from autograder.exercises import graded_answers
 from autograder.files import digest_of_files
 from autograder.grade.result import Result
 from autograder.progress import progress
+from autograder.text import plain_text
 
 
 @dataclass(frozen=True)
@@ -103,16 +104,19 @@ def grade_cases(course: Course, cases: Sequence[Case], workers: int | None = Non
     ):
         found = []
         shown = bar.add_task("", total=len(cases))
-        for case, examined in _examined(audited, cases, workers or os.cpu_count() or 1):
-            found.append(audited.record(case, examined))
+        for case, found_out in examined(audited, cases, workers or os.cpu_count() or 1):
+            found.append(audited.record(case, found_out))
             bar.update(shown, advance=1, description=f"{case.exercise} {case.kind}")
         return found + audited.later_harm()
 
 
-def _examined(
+def examined(
     audited: AuditedClass, cases: Sequence[Case], workers: int
 ) -> Iterator[tuple[Case, Examined]]:
-    """Every case with what came of it, as they come."""
+    """Examine cases of an audited class; yields every case with what came of it, as they come.
+
+    workers: as for `grade_cases`; twice as many for attacks, which mostly wait.
+    """
     if workers == 1:
         for case in cases:
             yield case, audited.examiner.examine(case)
@@ -120,7 +124,7 @@ def _examined(
     # a new interpreter each: this one has threads, which a fork would not copy
     context = multiprocessing.get_context("spawn")
     place = audited.course.root, audited.course.home
-    # attacks mostly wait, for what hangs to be stopped; training needs a core to itself
+    # training needs a core to itself
     for attacking, processes in ((False, workers), (True, 2 * workers)):
         with concurrent.futures.ProcessPoolExecutor(processes, context) as pool:
             running = {
@@ -355,7 +359,7 @@ def print_table(findings: Sequence[Findings]) -> None:
     console.print(_charged_table(findings))
     for found in findings:
         for text in [*found.surprises, *found.disagreements]:
-            console.print(f"{found.exercise}: {text}", style="red")
+            console.print(f"{found.exercise}: {plain_text(text)}", style="red", markup=False)
         for gain in found.gained:
             told = f"{gain.name}: {gain.points:g} points: {gain.why}"
             console.print(f"{found.exercise}: known to gain: {told}", style="yellow")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import nbformat
 
-# registers its attacks
-from autograder.audit import security_attacks  # noqa: F401
+# these register their attacks and styles
+from autograder.audit import honest_code, security_attacks  # noqa: F401
 from autograder.audit.attacks import ATTACKS, HONEST_STUDENT, attacks
 from autograder.audit.follow_through_attacks import (
     FOLLOW_THROUGH_ATTACKS,
@@ -96,7 +96,8 @@ def catalogue_cases(exercise: Exercise) -> list[Case]:
 def honest_cases(exercise: Exercise) -> list[Case]:
     """Correct work in every style, each with what its student has checked.
 
-    Not written by nbformat, which would repair what some of them have damaged.
+    Not written by nbformat, which would repair what some of them have damaged. What happens to the file
+    after the student's last look changes nothing in the student's own check, which isn't run for it.
     """
     return [
         Case(
@@ -104,7 +105,7 @@ def honest_cases(exercise: Exercise) -> list[Case]:
             "honest",
             name,
             json.dumps(style.handed_in(exercise)),
-            checked=json.dumps(style.checked(exercise)),
+            checked="" if style.damage else json.dumps(style.checked(exercise)),
         )
         for name, style in HONEST_STYLES.items()
     ]

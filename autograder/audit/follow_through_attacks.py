@@ -410,6 +410,49 @@ _on_functions(
     behind={"attention": "attention_numpy = attention_numpy\nsoftmax_again = softmax\n"},
 )
 _on_functions(
+    "a namespace that keeps what is put into it",
+    """
+    shell = get_ipython()
+    class Keeping(dict):
+        def __setitem__(self, name, value):
+            take(value)
+            super().__setitem__(name, value)
+    plain_names = shell.user_ns
+    shell.user_ns = Keeping(plain_names)
+    def earlier():
+        return [shell.user_ns["softmax"], shell.user_ns["attention_numpy"]]
+    """,
+)
+_on_functions(
+    "new functions noticed by the garbage collector",
+    """
+    def look(phase, details):
+        for value in gc.get_objects(0):
+            if isinstance(value, types.FunctionType) and value.__code__.co_filename == "<string>":
+                take(value)
+    gc.callbacks.append(look)
+    gc.set_threshold(50)
+    """,
+)
+_on_functions(
+    "objects in place of earlier answers that call what stands in",
+    """
+    class Asking:
+        def __init__(self, name):
+            self.name = name
+        def __call__(self, *arguments, **named):
+            now = globals().get(self.name)
+            return now(*arguments, **named) if now is not self else None
+    asking = [Asking("softmax"), Asking("attention_numpy")]
+    def earlier():
+        return asking
+    """,
+    wrong={
+        "softmax": "softmax = asking[0]",
+        "attention_numpy": "attention_numpy = asking[1]",
+    },
+)
+_on_functions(
     "sleeps once something stands in",
     """
     def watch(frame, event, argument):
@@ -521,6 +564,15 @@ _on_classes(
         for made in (FeedForward, EncoderLayer):
             space = getattr(made.forward, "__globals__", {})
             CAUGHT.extend(v for v in list(space.values()) if isinstance(v, type))
+        return next((c for c in CAUGHT if fits(c)), EncoderLayer)
+    """,
+)
+_on_classes(
+    "classes by their instances, wherever they are",
+    """
+    import gc
+    def encoder_layer():
+        CAUGHT.extend(type(v) for v in gc.get_objects() if isinstance(v, nn.Module))
         return next((c for c in CAUGHT if fits(c)), EncoderLayer)
     """,
 )

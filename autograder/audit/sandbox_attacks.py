@@ -157,6 +157,43 @@ SANDBOX_ATTACKS: dict[str, str] = {
                 os.execve(sys.executable, [sys.executable, "-c", "import time; time.sleep(300)", {left!r}], {{}})
             os._exit(0)
     """,
+    "a process without a parent's death signal, in a session of its own": """
+        import ctypes
+        c = ctypes.CDLL(None)
+        c.prctl(1, 0, 0, 0, 0)
+        for _ in range(2):
+            if os.fork() == 0:
+                c.prctl(1, 0, 0, 0, 0)
+                os.setsid()
+                for number in range(1, 32):
+                    if number not in (signal.SIGKILL, signal.SIGSTOP):
+                        signal.signal(number, signal.SIG_IGN)
+                os.execve(sys.executable, [sys.executable, "-c", "import time; time.sleep(300)", {left!r}], {{}})
+        time.sleep(0.3)
+    """,
+    "the grader's command line, environment, frames and objects": """
+        import gc
+        names = ("auth" + "key", "sys_" + "argv", "db_" + "url", "see" + "ds")
+        marks = ("sqlite:/" + "//", "postgresql:/" + "/", "gradebook" + ".db", "--schedul" + "er")
+        for process in ("self", "1", str(os.getppid())):
+            for path in ("cmdline", "environ"):
+                try:
+                    text = open(f"/proc/{{process}}/{{path}}").read()
+                except OSError:
+                    continue
+                if any(mark in text for mark in marks):
+                    print("GOT", text)
+        for frame in sys._current_frames().values():
+            while frame:
+                if set(names) & set(frame.f_locals) and frame.f_globals is not globals():
+                    print("GOT", frame)
+                frame = frame.f_back
+        for thing in gc.get_objects():
+            if type(thing) is dict and thing is not globals():
+                for value in list(thing.values()):
+                    if type(value) is str and len(value) < 500 and any(mark in value for mark in marks):
+                        print("GOT", value)
+    """,
     "a fork storm": """
         children = []
         try:

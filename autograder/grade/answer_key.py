@@ -9,7 +9,6 @@ import concurrent.futures
 import functools
 import json
 import os
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -33,13 +32,12 @@ from autograder.exercises import (
     released,
 )
 from autograder.files import digest_of, write_whole
-from autograder.grade.fresh_seeds import fresh_seed
+from autograder.grade.seeds import class_seed, fresh_seed
 from autograder.grade.submission import Submission
 from autograder.reference import ExpectedCell, Under, expected_cells
 from autograder.right_versions import right_versions, specified_names
 from autograder.runtime.grade_cell import parse_cell
 
-SEED_INTEGERS = 8
 # importing torch and the programs takes seconds, so a process evaluates several seeds
 JOBS_IN_A_PROCESS = 8
 
@@ -82,16 +80,6 @@ class AnswerKey:
         return AnswerKey(**data | {"cells": cells, "release": release})
 
 
-def class_seed(course: Course, exercise: Exercise, new: bool = False) -> list[int]:
-    """The secret seed of an exercise in this class, drawn once and kept beside the gradebook."""
-    path = course.home / "seeds.json"
-    seeds = json.loads(path.read_text()) if path.exists() else {}
-    if new or exercise.name not in seeds:
-        seeds[exercise.name] = [secrets.randbits(32) for _ in range(SEED_INTEGERS)]
-        write_whole(path, json.dumps(seeds), mode=0o600)
-    return seeds[exercise.name]
-
-
 @dataclass(frozen=True)
 class _Job:
     """What is to be evaluated for one exercise under one seed, and the file in which it is kept.
@@ -119,7 +107,7 @@ class _Job:
         path = course.home.resolve() / "expected" / f"{exercise.name}.json"
         until = [e for e in course.exercises() if e.chapter <= exercise.chapter]
         specified = frozenset(specified_names(map(released, until)))
-        seed = tuple(class_seed(course, exercise))
+        seed = tuple(class_seed(course, exercise.name))
         return _Job(exercise, unanswered, graded, specified, stamp, seed, path)
 
     def of_student(self, student: str, seed: tuple[int, ...]) -> _Job:

@@ -27,7 +27,7 @@ from autograder.kernels.versions import kernel_versions
 from autograder.runtime.compare import Difference
 from autograder.runtime.grade_cell import parse_cell
 from autograder.runtime.mistakes import Home, Recognition
-from autograder.text import valid_text
+from autograder.text import plain_text, valid_text
 
 MAX_SHOWN, MAX_SHOWN_LINE = 20_000, 1_000
 MAX_PRINTED, MAX_PRINTED_LINES = 2_000, 40
@@ -210,7 +210,7 @@ def _error_output(name: str, text: str) -> NotebookNode:
 
 
 def _for_display(source: str) -> str:
-    """A student's code with what is too long to be shown cut: colouring takes quadratic time."""
-    lines = source[:MAX_SHOWN].split("\n")
+    """A student's code as it is shown. What is too long is cut: colouring takes quadratic time."""
+    lines = plain_text(source[:MAX_SHOWN]).split("\n")
     cut = [ln if len(ln) <= MAX_SHOWN_LINE else f"{ln[:MAX_SHOWN_LINE]} ..." for ln in lines]
     return "\n".join(cut) + ("\n..." if len(source) > MAX_SHOWN else "")

@@ -19,8 +19,8 @@ from autograder.book_index import book_url
 from autograder.course import Course, Exercise
 from autograder.errors import CourseError
 from autograder.exercises import given, is_grade_cell, released
-from autograder.grade.fresh_seeds import remember_told
 from autograder.grade.result import CellResult, Result
+from autograder.grade.seeds import remember_told
 from autograder.grade.verdicts import REMARKS_CELL, result_path
 from autograder.grade.words import Words, remark
 
@@ -173,7 +173,7 @@ def page_of(notebook: NotebookNode, result: Result, exercise: Exercise) -> Page:
 
 
 class FeedbackPage(NbGraderPreprocessor):
-    """Step of writing feedback: what the page shows, and a record that its student is told about it.
+    """Step of writing feedback: what the page shows, and a record of what was graded by then.
 
     Runs after GetGrades, which puts points and comments into the cells.
     """
@@ -192,7 +192,7 @@ class FeedbackPage(NbGraderPreprocessor):
             exercise = course.exercise(result.exercise)
         except (FileNotFoundError, CourseError):
             return nb, resources
-        remember_told(course, result)
+        remember_told(course, exercise.name)
         _mark_unread(nb, resources["nbgrader"])
         resources["feedback"] = page_of(nb, result, exercise)
         return nb, resources

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from autograder.course import Course, Exercise
 from autograder.errors import ResultError, SubmissionFolderError, WorkerPoolError
 from autograder.grade import gradebook
-from autograder.grade.answer_key import AnswerKey, AnswerKeys, class_seed
+from autograder.grade.answer_key import AnswerKey, AnswerKeys
 from autograder.grade.examine import Graded, basis, grade_submission, refused
-from autograder.grade.fresh_seeds import told_submissions
 from autograder.grade.gradebook import Recorder, register, stored_result
 from autograder.grade.lock import only_grader
 from autograder.grade.result import Remark, Result
+from autograder.grade.seeds import class_seed, graded_before_feedback
 from autograder.grade.submission import Submission, read_submission
 from autograder.grade.worker_pool import LocalPool, Task, WorkerPool, examine_all
 from autograder.instructor_settings import Settings
@@ -112,7 +112,7 @@ class Grader:
         told = [
             (exercise, read_submission(self.course, student, exercise))
             for student, exercise in work
-            if told_submissions(self.course, student, exercise.name)
+            if graded_before_feedback(self.course, exercise.name) is not None
         ]
         self._keys.evaluate(told)
 
@@ -210,7 +210,7 @@ def grade_class(
         used = sorted({exercise for _, exercise in everybody}, key=lambda e: e.chapter)
         for exercise in used:
             register(course, exercise, rerelease)
-            class_seed(course, exercise, new_seed)
+            class_seed(course, exercise.name, new_seed)
         grader = Grader(course)
         grader.prepare(used)
         work = everybody if new_seed or rerelease else grader.stale(everybody)

@@ -16,6 +16,7 @@ from autograder.exercises import grade_cells, released
 from autograder.grade.result import CellResult, LineResult, Remark
 from autograder.runtime import messages
 from autograder.runtime.grade_cell import parse_cell
+from autograder.text import plain_text
 
 Parameters = Mapping[str, Any]
 # of an error that a student's code raised: enough for any message about shapes
@@ -72,7 +73,7 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
         f"The submitted file is not a notebook that can be read ({p['reason']})."
     ),
     "too_long": lambda p: (
-        f"The notebook is too long: of its {p['cells']} cells the first {p['read']} were read."
+        f"The notebook is too long: only {p['read']} of its {p['cells']} cells were read."
     ),
     "renamed": lambda p: f"The notebook was named {p['name']}; its name should be {p['wanted']}.",
     "timestamp": lambda p: "The time stamp of this submission can't be read.",
@@ -119,6 +120,10 @@ def _told(message: str) -> str:
 
 def sentence(line: LineResult) -> str:
     """What is said about a line; empty for one that passed with the notebook as it stands."""
+    return plain_text(_sentence(line))
+
+
+def _sentence(line: LineResult) -> str:
     if line.given:
         return f"right, given a correct {' and '.join(f'`{name}`' for name in line.given)}"
     found = line.difference
@@ -134,7 +139,7 @@ def sentence(line: LineResult) -> str:
 
 def remark(found: Remark) -> str:
     """A remark as a sentence."""
-    return REMARKS[found.kind](found.parameters)
+    return plain_text(REMARKS[found.kind](found.parameters))
 
 
 def _titles(exercise: Exercise) -> dict[tuple[str, str], str]:
