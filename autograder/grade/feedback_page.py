@@ -29,8 +29,9 @@ BEFORE = "Before the first task"
 
 @dataclass(frozen=True)
 class Line:
-    """A check as the page shows it; words: why it failed, empty if it passed."""
+    """A check as the page shows it; title: what it tests; words: why it failed, empty if it passed."""
 
+    title: str
     expression: str
     points: float
     earned: float
@@ -118,7 +119,14 @@ def task_names(release: NotebookNode) -> tuple[str, dict[str, str]]:
 def _checks(cell: CellResult, words: Words) -> Checks:
     section = words.section(cell)
     lines = (
-        Line(line.expression, line.points, line.earned, words.line(line)) for line in cell.lines
+        Line(
+            words.title(cell.grade_id, line.expression),
+            line.expression,
+            line.points,
+            line.earned,
+            words.line(line),
+        )
+        for line in cell.lines
     )
     return Checks(tuple(lines), section.link(book_url()) if section else "")
 
