@@ -7,9 +7,8 @@ import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.exercises import reference_answers, released, solved
+from autograder.exercises import reference_answers, released, solved, task_names
 from autograder.grade.feedback import feedback_page, write_feedback
-from autograder.grade.feedback_page import task_names
 from autograder.grade.fresh_seeds import told_submissions
 from autograder.grade.grade_class import WorkerOptions, grade_class
 from autograder.grade.words import Words
