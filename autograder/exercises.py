@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import nbformat
 from nbformat import NotebookNode
@@ -11,9 +12,11 @@ from autograder.catalogue import definition_source, definitions, without_markers
 from autograder.course import Exercise
 from autograder.errors import ExerciseError
 from autograder.runtime.plain_data import unpack
+from autograder.runtime.progress import Task
 
 # locked cells of the course's own checks: students need them, the grader doesn't run them
-CHECK_CELLS = ("checker", "check_data")
+CHECK_CELLS = ("checker", "check_data", "progress")
+BEFORE = "Before the first task"
 WRITTEN = (
     "Because the scores grow with the width, and softmax of large scores looks at one key only."
 )
@@ -40,6 +43,40 @@ def graded_answers(notebook: NotebookNode) -> dict[str, tuple[str, ...]]:
 def is_answer_cell(cell: NotebookNode) -> bool:
     """Whether a cell is for a student's code."""
     return cell.cell_type == "code" and bool(given(cell).get("solution"))
+
+
+def heading(source: str, level: str) -> str:
+    """The first heading of a level ("# " or "## ") in a Markdown cell; empty if there is none."""
+    found = (line for line in source.split("\n") if line.startswith(level))
+    return next(found, "").removeprefix(level).strip()
+
+
+def task_names(notebook: NotebookNode) -> tuple[str, dict[str, str]]:
+    """An exercise's title, and of every released cell with a name the task that it belongs to."""
+    title, task, found = "", BEFORE, {}
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and not given(cell):
+            title = title or heading(cell.source, "# ")
+            task = heading(cell.source, "## ") or task
+        elif given(cell):
+            found[given(cell).grade_id] = task
+    return title, found
+
+
+def tasks(notebook: NotebookNode) -> list[Task]:
+    """The tasks of an exercise that are worth points, in its order."""
+    _, names = task_names(notebook)
+    found: dict[str, Task] = {}
+    for cell in notebook.cells:
+        own = given(cell)
+        if own.get("grade") and own.points:
+            task = found.setdefault(names[own.grade_id], Task(names[own.grade_id], {}))
+            if is_grade_cell(cell):
+                new = replace(task, checks={**task.checks, own.grade_id: own.points})
+            else:
+                new = replace(task, written=task.written + own.points)
+            found[task.name] = new
+    return list(found.values())
 
 
 def copied(notebook: NotebookNode) -> NotebookNode:

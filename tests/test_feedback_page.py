@@ -1,16 +1,17 @@
 """The feedback page: a table of tasks, what was lost in view, the rest folded."""
 
+import html
 import re
 
 import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.exercises import reference_answers, released, solved
+from autograder.exercises import reference_answers, released, solved, task_names
 from autograder.grade.feedback import feedback_page, write_feedback
-from autograder.grade.feedback_page import task_names
 from autograder.grade.grade_class import WorkerOptions, grade_class
 from autograder.grade.seeds import graded_before_feedback
+from autograder.grade.words import Words
 from tests.conftest import COURSE
 from tests.copies import run
 
@@ -80,6 +81,16 @@ def test_what_is_lost_is_in_view_and_the_rest_folded(pages):
     assert "<details open" not in page
     assert "What was given" in page
     assert "load_checks" not in page
+
+
+def test_a_check_is_shown_by_what_it_tests_and_its_expression_folded(pages):
+    _, result, page, _ = pages
+    words, page = Words.of(EXERCISE), html.unescape(page)
+    for cell, line in result.lines():
+        title = words.title(cell, line.expression)
+        assert title != line.expression and f"</strong> {title}<" in page
+        assert f"<summary>What was checked</summary><code>{line.expression}</code>" in page
+        assert f"</strong> <code>{line.expression}" not in page
 
 
 def test_nothing_outside_is_asked_for(pages):

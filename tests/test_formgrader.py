@@ -83,9 +83,11 @@ def verdicts(course, student):
         lines = []
         for line in cell.lines:
             mark = "✓" if line.passed else "✗"
-            lines.append(f"{mark} {line.earned:g}/{line.points:g} {words.title(cell, line)}")
+            lines.append(
+                f"{mark} {line.earned:g}/{line.points:g} {words.title(cell.grade_id, line.expression)}"
+            )
             lines += filter(None, words.line(line).split("\n"))
-            if words.title(cell, line) != line.expression:
+            if words.title(cell.grade_id, line.expression) != line.expression:
                 lines.append("What was checked")
         found[cell.grade_id] = cell.earned, lines
     return found

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from autograder.exercises import (
     is_answer_cell,
     is_grade_cell,
     released,
+    tasks,
 )
 from autograder.runtime.grade_cell import parse_cell
 from autograder.runtime.plain_data import unpack
@@ -76,7 +78,9 @@ def test_an_exercise_has_no_outputs_no_markers_and_the_current_checks(exercise):
     (checker,) = (cell.source for cell in notebook.cells if cell.id == "checker")
     assert unpack(re.search(r'load_checks\("([^"]*)"\)', checker)[1]) == embedding.sources()
     told = re.search(r'install_packed\("([^"]*)"\)', checker)[1]
-    assert unpack(told) == source_notebook.told_to_students(exercise)
+    by_task = [asdict(task) for task in tasks(notebook)]
+    wanted = {**source_notebook.told_to_students(exercise), "tasks": by_task}
+    assert unpack(told) == wanted
 
 
 def test_baked_numbers_have_ten_significant_digits(exercise):

@@ -1,6 +1,7 @@
 """The report: numbers with an oracle of their own, text that can't act, pages that load nothing."""
 
 import csv
+import html
 import html.parser
 import math
 import random
@@ -22,6 +23,7 @@ from autograder.instructor_settings import Limits
 from autograder.report import analysis, pages, plots
 from autograder.report.analysis import MIN_CLASS
 from autograder.runtime.compare import Difference
+from autograder.runtime.grade_cell import parse_cell
 from tests.conftest import COURSE
 
 EXERCISE = COURSE.exercise("ch2_scaled_dot_product")
@@ -237,6 +239,25 @@ def test_links_lead_to_feedback_and_to_the_book(tmp_path, monkeypatch):
     monkeypatch.setenv("BOOK_URL", "https://example.org/book")
     _, page = written(results, tmp_path)
     assert address("https://example.org/book") in page.links
+
+
+def test_a_check_is_shown_by_what_it_tests_and_its_expression_folded(tmp_path):
+    cell, source = next(iter(grade_cells(released(EXERCISE)).items()))
+    known = [check for check in parse_cell(source).checks if check.says]
+    lines = [line(check.expression, 1, WRONG) for check in known]
+    results = [
+        result(f"student-{n:02d}", {cell: [*lines, line("gone(x)")]}) for n in range(MIN_CLASS)
+    ]
+    text, page = written(results, tmp_path)
+    text = html.unescape(text)
+    for check in known:
+        folded = f"<details><summary>Expression</summary><code>{check.expression}</code></details>"
+        # among the questions and among those that behave oddly
+        assert text.count(f"{check.says.text}{folded}") == 2
+        assert text.count(f"<code>{check.expression}</code>") == 2
+    assert f"{cell}, {known[0].says.text}: " in page.text
+    # what the exercise no longer asks has no words
+    assert "<code>gone(x)</code>" in text
 
 
 def test_the_data_come_back_as_they_were(tmp_path):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import jupytext
 import nbformat
@@ -27,7 +28,7 @@ from autograder.catalogue import (
 from autograder.course import Exercise
 from autograder.embedding import LOADER, packed_sources
 from autograder.errors import CatalogueError
-from autograder.exercises import given, grade_cells, is_answer_cell, is_grade_cell
+from autograder.exercises import given, grade_cells, is_answer_cell, is_grade_cell, tasks
 from autograder.instructor_settings import Settings
 from autograder.reference import place
 from autograder.runtime.evaluate import BUILT_SO_FAR
@@ -44,6 +45,11 @@ AFTER_RESTART = (
 )
 CHECK_DATA = (
     "%%autotest_data\n# What the checks compare with. Nothing to do here but to run the cell."
+)
+YOUR_POINTS = (
+    "## Your points so far\n\nRun the cell below to see the points of your checks by task, and what is open. "
+    "Written answers are read by a person. When you save the notebook after that, the page on which `make lab` "
+    "opens shows them, too."
 )
 CHECKER_NOTE = "# The course's checks. Nothing to do here but to run the cell.\n"
 
@@ -182,16 +188,26 @@ def told_to_students(exercise: Exercise) -> dict:
     }
 
 
-def checker_cell(exercise: Exercise) -> NotebookNode:
-    """The locked cell that carries the course's checks and what they tell, packed."""
-    told = pack(told_to_students(exercise))
-    source = f'{CHECKER_NOTE}{LOADER}\n\nload_checks("{packed_sources()}").install_packed("{told}")'
-    return _locked_cell("checker", source)
+def _checker(exercise: Exercise, notebook: NotebookNode) -> str:
+    """Source of the cell that carries the course's checks and what they tell, packed.
+
+    notebook: complete but for this source.
+    """
+    found = [asdict(task) for task in tasks(notebook)]
+    told = pack({**told_to_students(exercise), "tasks": found})
+    return f'{CHECKER_NOTE}{LOADER}\n\nload_checks("{packed_sources()}").install_packed("{told}")'
 
 
 def check_data_cell() -> NotebookNode:
     """The locked cell for what the checks compare with, which is put in when the answers are known."""
     return _locked_cell("check_data", CHECK_DATA)
+
+
+def progress_cell() -> NotebookNode:
+    """The locked cell that shows points by task, as the checks have found them."""
+    cell = _locked_cell("progress", "progress()")
+    del cell.metadata["jupyter"]
+    return cell
 
 
 def _apply_settings(exercise: Exercise, cell: NotebookNode, settings: Settings) -> None:
@@ -249,7 +265,9 @@ def source_notebook(exercise: Exercise, settings: Settings) -> NotebookNode:
             cell.source, earlier = _inline_imports(exercise, cell.source)
             if earlier:
                 cells.append(_locked_cell("built_so_far", f"{BUILT_SO_FAR}\n\n{earlier}"))
-            cells += [checker_cell(exercise), check_data_cell()]
+            # the first of them is filled in when all tasks are known
+            cells += [_locked_cell("checker", ""), check_data_cell()]
+    cells += [nbformat.v4.new_markdown_cell(YOUR_POINTS), progress_cell()]
     for number, cell in enumerate(cells):
         _complete_metadata(cell)
         cell.id = given(cell).get("grade_id", f"cell-{number:03d}")
@@ -270,6 +288,8 @@ def source_notebook(exercise: Exercise, settings: Settings) -> NotebookNode:
         kernelspec=NotebookNode(display_name="Python 3", language="python", name="python3"),
         language_info=NotebookNode(name="python"),
     )
+    (checker,) = [cell for cell in cells if cell.id == "checker"]
+    checker.source = _checker(exercise, fresh)
     return fresh
 
 

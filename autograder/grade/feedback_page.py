@@ -18,19 +18,18 @@ from traitlets import Unicode
 from autograder.book_index import book_url
 from autograder.course import Course, Exercise
 from autograder.errors import CourseError
-from autograder.exercises import given, is_grade_cell, released
+from autograder.exercises import BEFORE, given, heading, is_grade_cell, released, task_names
 from autograder.grade.result import CellResult, Result
 from autograder.grade.seeds import remember_told
 from autograder.grade.verdicts import REMARKS_CELL, result_path
 from autograder.grade.words import Words, remark
 
-BEFORE = "Before the first task"
-
 
 @dataclass(frozen=True)
 class Line:
-    """A check as the page shows it; words: why it failed, empty if it passed."""
+    """A check as the page shows it; title: what it tests; words: why it failed, empty if it passed."""
 
+    title: str
     expression: str
     points: float
     earned: float
@@ -97,28 +96,17 @@ class Page:
         return sum(task.unread for task in self.tasks)
 
 
-def _heading(source: str, level: str) -> str:
-    """The first heading of a level ("# " or "## ") in a Markdown cell; empty if there is none."""
-    found = (line for line in source.split("\n") if line.startswith(level))
-    return next(found, "").removeprefix(level).strip()
-
-
-def task_names(release: NotebookNode) -> tuple[str, dict[str, str]]:
-    """An exercise's title, and of every released cell with a name the task that it belongs to."""
-    title, task, found = "", BEFORE, {}
-    for cell in release.cells:
-        if cell.cell_type == "markdown" and not given(cell):
-            title = title or _heading(cell.source, "# ")
-            task = _heading(cell.source, "## ") or task
-        elif given(cell):
-            found[given(cell).grade_id] = task
-    return title, found
-
-
 def _checks(cell: CellResult, words: Words) -> Checks:
     section = words.section(cell)
     lines = (
-        Line(line.expression, line.points, line.earned, words.line(line)) for line in cell.lines
+        Line(
+            words.title(cell.grade_id, line.expression),
+            line.expression,
+            line.points,
+            line.earned,
+            words.line(line),
+        )
+        for line in cell.lines
     )
     return Checks(tuple(lines), section.link(book_url()) if section else "")
 
@@ -129,7 +117,7 @@ def _placed(
     """A notebook's cells with their tasks; a cell of the student's own belongs to the one it stands in."""
     task = BEFORE
     for cell in notebook.cells:
-        own = _heading(cell.source, "## ") if cell.cell_type == "markdown" else ""
+        own = heading(cell.source, "## ") if cell.cell_type == "markdown" else ""
         if given(cell):
             task = places.get(given(cell).grade_id, task)
         elif own in places.values():

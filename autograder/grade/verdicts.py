@@ -34,7 +34,7 @@ def _points(line: LineResult) -> str:
 def _plain(cell: CellResult, words: Words, section: Section | None) -> str:
     rows = []
     for line in cell.lines:
-        title = words.title(cell, line)
+        title = words.title(cell.grade_id, line.expression)
         rows.append(f"{_points(line)} points   {title}")
         if message := words.line(line):
             rows.append("    " + message.replace("\n", "\n    "))
@@ -50,7 +50,8 @@ def _html(cell: CellResult, words: Words, section: Section | None) -> str:
     for line in cell.lines:
         colour = GREEN if line.passed else RED
         message = html.escape(words.line(line)).replace("\n", "<br>")
-        title, expression = words.title(cell, line), f"<code>{html.escape(line.expression)}</code>"
+        title = words.title(cell.grade_id, line.expression)
+        expression = f"<code>{html.escape(line.expression)}</code>"
         folded = f"<details><summary>What was checked</summary>{expression}</details>"
         in_words = title != line.expression
         rows.append(

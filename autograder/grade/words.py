@@ -177,9 +177,9 @@ class Words:
             book_sections(exercise.root),
         )
 
-    def title(self, cell: CellResult, line: LineResult) -> str:
-        """What a line is called: what it tests in words, or its expression."""
-        return self.titles.get((cell.grade_id, line.expression), line.expression)
+    def title(self, grade_id: str, expression: str) -> str:
+        """What a line of a grade cell is called: what it tests in words, or its expression."""
+        return self.titles.get((grade_id, expression), expression)
 
     def line(self, line: LineResult) -> str:
         """All that is said about a line: the difference, and the mistake that was recognised."""

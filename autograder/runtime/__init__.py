@@ -24,5 +24,6 @@ MODULES = (
     "parts",
     "telling",
     "guide",
+    "progress",
     "notebook",
 )

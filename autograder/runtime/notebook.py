@@ -18,6 +18,7 @@ from .guide import Guide, Outcome, Way
 from .messages import explanation, sentence, title
 from .mistakes import Home, Judged, Named, Recognition, fingerprint, says_little
 from .plain_data import unpack
+from .progress import Progress, Task
 from .telling import told as as_told
 
 
@@ -51,7 +52,7 @@ class Checks:
     """The checks of one notebook.
 
     mistakes: by name; sections: where to read again, by grade cell; ways: by answer, others than the
-    student's.
+    student's; tasks: in the notebook's order.
     """
 
     def __init__(
@@ -59,16 +60,18 @@ class Checks:
         mistakes: Mapping[str, ToldMistake],
         sections: Mapping[str, str],
         ways: Mapping[str, Sequence[Way]] | None = None,
+        tasks: Sequence[Task] = (),
     ) -> None:
         self._mistakes = mistakes
         self._sections = sections
         homes = {name: Home(told.function, told.cell) for name, told in mistakes.items()}
         self._recognition = Recognition(homes)
         self._answers: Mapping[str, Mapping[str, dict]] = {}
-        tasks: dict[str, set[str]] = {}
+        cells: dict[str, set[str]] = {}
         for home in homes.values():
-            tasks.setdefault(home.function, set()).add(home.cell)
-        self.guide = Guide(ways or {}, tasks)
+            cells.setdefault(home.function, set()).add(home.cell)
+        self.guide = Guide(ways or {}, cells)
+        self.progress = Progress(tasks)
 
     def use_answers(self, answers: Mapping[str, Mapping[str, dict]]) -> None:
         """What the checks compare with: grade cell -> expression -> answer, as the build baked it."""
@@ -107,6 +110,7 @@ class Checks:
             little = problem is not None and says_little(value)
             prints = fingerprint(value), answer["mistakes"]
             judged.append([Judged(problem is None, *prints, little)])
+        self.progress.record(grade_id, sum(c.points for c, problem in found if problem is None))
         if all(problem and problem.aspect == "to_do" for _, problem in found):
             raise AutotestFailure(sentence(found[0][1]))
         named = self._recognition.cell(grade_id, judged)
@@ -186,15 +190,17 @@ def install_packed(packed: str) -> None:
     """Make `%%autotest` known to the notebook.
 
     packed: {"mistakes": {name: the fields of ToldMistake}, "sections": {grade cell: where to read
-    again}, "ways": {answer: [the fields of Way]}}.
+    again}, "ways": {answer: [the fields of Way]}, "tasks": [the fields of Task]}.
     """
     from IPython import get_ipython
+    from IPython.display import display
 
     shell = get_ipython()
     words = unpack(packed)
     mistakes = {name: ToldMistake(**mistake) for name, mistake in words["mistakes"].items()}
     ways = {answer: [Way(**way) for way in ways] for answer, ways in words["ways"].items()}
-    checks = Checks(mistakes, words["sections"], ways)
+    tasks = [Task(**task) for task in words["tasks"]]
+    checks = Checks(mistakes, words["sections"], ways, tasks)
 
     def autotest(line: str, cell: str) -> None:
         checks.run_cell(line.strip(), cell, dict(shell.user_ns))
@@ -207,7 +213,17 @@ def install_packed(packed: str) -> None:
 
     shell.register_magic_function(autotest, magic_kind="cell")
     shell.register_magic_function(autotest_data, magic_kind="cell")
+
+    def progress() -> None:
+        """Show your points by task and what is open."""
+        display(checks.progress.report())
+
     guide = checks.guide
     # a student's own function of that name stays
-    names = {"failing_case": guide.failing_case, "hint": guide.hint, "discuss": guide.discuss}
+    names = {
+        "failing_case": guide.failing_case,
+        "hint": guide.hint,
+        "discuss": guide.discuss,
+        "progress": progress,
+    }
     shell.push({name: function for name, function in names.items() if name not in shell.user_ns})
