@@ -92,7 +92,7 @@ def main() -> None:
         if row["check"] > SHARE * row["answers"] + SECONDS
     ]
     worst = max(
-        (row["check"] - SHARE * row["answers"], row["cell"])
+        (row["check"] - SHARE * row["answers"], row["cell"], row["answer"])
         for rows in found.values()
         for row in rows
     )

@@ -24,7 +24,7 @@ from autograder.runtime.plain_data import bake, pack, unpack
 # the student's own check draws from the cell's name alone
 VISIBLE_SEEDS: list[list[int]] = [[]]
 # characters; a larger one shows a student no more than the visible draw does
-MAX_SMALL_CASE = 6000
+MAX_SMALL_CASE = 4000
 Answers = Mapping[str, Mapping[str, str]]
 
 

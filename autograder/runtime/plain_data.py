@@ -250,13 +250,13 @@ def restore(value: Value) -> Any:
 
 
 def bake(tree: dict) -> dict:
-    """Encoded JSON with its arrays as lists of numbers of 8 significant digits.
+    """Encoded JSON with its arrays as lists of numbers of 7 significant digits.
 
     The comparison tolerates a relative error of 1e-6, and digits are most of a notebook's size.
     """
 
     def short(number: Any) -> Any:
-        return number if isinstance(number, bool | int) else float(f"{number:.8g}")
+        return number if isinstance(number, bool | int) else float(f"{number:.7g}")
 
     if tree["kind"] == "number":
         return {**tree, "value": short(tree["value"])}
