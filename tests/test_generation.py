@@ -89,7 +89,7 @@ def test_baked_numbers_have_ten_significant_digits(exercise):
             return all(check(item) for item in value.values())
         if isinstance(value, list):
             return all(check(item) for item in value)
-        return not isinstance(value, float) or value == float(f"{value:.10g}") or value != value
+        return not isinstance(value, float) or value == float(f"{value:.7g}") or value != value
 
     cells = baked_answers(released(exercise)).values()
     answers = [answer for cell in cells for answer in cell.values()]
