@@ -55,7 +55,7 @@ def pages_of(course, names):
         name: feedback_page(course, name, EXERCISE.name).read_text(encoding="utf-8")
         for name in names
     }
-    random = r"/tmp/\S*grade-\w+/|<!-- feedback \w+ -->"
+    random = r"/tmp/\S*grade-\w+/|<!-- feedback \w+ \w+ -->"
     return {name: re.sub(random, "", page) for name, page in pages.items()}
 
 

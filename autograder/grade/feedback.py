@@ -26,7 +26,7 @@ from autograder.progress import progress
 
 # packages whose code puts a page together
 RENDERED_BY = ("display", "grade", "runtime")
-STAMP = re.compile(r"<!-- feedback (\w+) -->\s*\Z")
+STAMP = re.compile(r"<!-- feedback (\w+) (\w+) -->\s*\Z")
 
 
 def feedback_page(course: Course, student: str, exercise: str) -> Path:
@@ -34,12 +34,12 @@ def feedback_page(course: Course, student: str, exercise: str) -> Path:
     return course.feedback / student / exercise / f"{exercise}.html"
 
 
-def _stamp_of(page: Path) -> str:
-    """What a page records that it was made from; empty when there is no page."""
+def _stamps_of(page: Path) -> tuple[str, str]:
+    """Digests of what a page was made from and of what it says; empty when there is no page."""
     if not page.is_file():
-        return ""
+        return "", ""
     found = STAMP.search(page.read_text(encoding="utf-8")[-200:])
-    return found[1] if found else ""
+    return (found[1], found[2]) if found else ("", "")
 
 
 class FeedbackWriter:
@@ -105,14 +105,15 @@ class FeedbackWriter:
             return [sorted(grades), sorted(comments), found.late_submission_penalty]
 
     def write(self, student: str, exercise: str) -> bool:
-        """Write one student's page, if anything on it has changed; returns whether it was written."""
+        """Write one student's page, unless it is current; returns whether it says anything new."""
         path = autograded_notebook(self._course, student, exercise)
         page = feedback_page(self._course, student, exercise)
         with explained(self._course.db_url):
             recorded = self._recorded(student, exercise)
         texts = [digest_of_files([path, result_path(path)], path.parent), self._words[exercise]]
-        stamp = digest_of([texts, recorded, self._rendering])[:16]
-        if stamp == _stamp_of(page):
+        made_from = digest_of([texts, recorded, self._rendering])[:16]
+        old_made_from, old_content = _stamps_of(page)
+        if made_from == old_made_from:
             return False
         notebook = nbformat.read(path, as_version=4)
         resources = {
@@ -130,8 +131,9 @@ class FeedbackWriter:
             for step in self._steps:
                 notebook, resources = step(notebook, resources)
         body, _ = self._exporter.from_notebook_node(notebook, resources)
-        write_whole(page, f"{body}\n<!-- feedback {stamp} -->\n")
-        return True
+        content = digest_of(body)[:16]
+        write_whole(page, f"{body}\n<!-- feedback {made_from} {content} -->\n")
+        return content != old_content
 
 
 def write_feedback(course: Course, results: Sequence[Result]) -> int:
