@@ -18,7 +18,7 @@ from autograder.grade.result import Basis, LineResult, Result
 from autograder.grade.seeds import (
     class_seed,
     fresh_seed,
-    graded_before_feedback,
+    is_told,
     remember_told,
 )
 from autograder.grade.words import sentence
@@ -41,45 +41,64 @@ def graded(course, student, digest):
     folder = course.autograded / student / "ch1_x"
     folder.mkdir(parents=True, exist_ok=True)
     result.write(folder / "ch1_x.result.json")
+    return result
 
 
-def test_a_seed_is_fresh_for_all_that_was_not_graded_when_feedback_was_first_written(tmp_path):
-    course = Course(COURSE.root, class_folder=tmp_path)
+@pytest.fixture
+def course(tmp_path):
+    return Course(COURSE.root, class_folder=tmp_path)
+
+
+def seed(course, student, digest):
     secret = class_seed(course, "ch1_x")
+    return fresh_seed(course, student, "ch1_x", digest, secret)
 
-    def seed(student, digest):
-        return fresh_seed(course, student, "ch1_x", digest, secret)
 
-    graded(course, "a", "one")
+def test_who_is_graded_after_feedback_was_written_is_graded_on_inputs_of_a_later_round(course):
+    first = graded(course, "a", "one")
     graded(course, "b", "other")
-    assert seed("a", "one") is None and seed("c", "late") is None
-    remember_told(course, "ch1_x")
-    assert seed("a", "one") is None and seed("b", "other") is None
-    # whoever hands in later may have seen a page of somebody else's
-    fresh = [seed("a", "two"), seed("b", "two"), seed("b", "one"), seed("c", "late")]
-    assert None not in fresh and len(set(fresh)) == 4
-    assert seed("a", "two") == fresh[0] != fresh_seed(course, "a", "ch1_x", "two", [9] * 8)
-    # a page about a later submission changes nothing for the others
-    graded(course, "a", "two")
-    record = tmp_path / "told" / "ch1_x.json"
-    before = record.read_text()
-    remember_told(course, "ch1_x")
-    assert record.read_text() == before and record.stat().st_mode & 0o077 == 0
-    assert seed("a", "one") is None and seed("a", "two") == fresh[0]
-    # about the inputs of a new seed nobody has been told anything
-    class_seed(course, "ch1_x", new=True)
-    assert seed("c", "late") is None
-    remember_told(course, "ch1_x")
-    assert seed("c", "late") is not None and seed("a", "two") is None
+    assert seed(course, "a", "one") is seed(course, "c", "late") is None
+    remember_told(course, first)
+    assert seed(course, "a", "one") is seed(course, "b", "other") is None
+    # whoever hands in now may have read a page, their own or somebody else's
+    late = seed(course, "c", "late")
+    assert late == seed(course, "d", "late too") and late.round == 1 and len(late.integers) == 8
+    again = [seed(course, "a", "two"), seed(course, "b", "two"), seed(course, "a", "three")]
+    assert [fresh.student for fresh in again] == ["a", "b", "a"]
+    assert len({fresh.integers for fresh in (late, *again)}) == 4
+    # feedback about a seed of one's own tells nothing that holds for others
+    remember_told(course, graded(course, "a", "two"))
+    assert seed(course, "c", "late") == late and seed(course, "a", "two") == again[0]
+    assert seed(course, "a", "one") is None
+    # and feedback on the second round ends that one
+    result = graded(course, "c", "late")
+    graded(course, "d", "late too")
+    remember_told(course, result)
+    assert seed(course, "c", "late") == seed(course, "d", "late too") == late
+    assert seed(course, "e", "later").round == 2 and seed(course, "c", "again").student == "c"
+    assert seed(course, "e", "later").integers != late.integers
+    record = course.home / "told" / "ch1_x.json"
+    assert record.stat().st_mode & 0o077 == 0
 
 
-def test_a_result_that_cannot_be_read_counts_as_not_graded(tmp_path):
-    course = Course(COURSE.root, class_folder=tmp_path)
+def test_about_the_inputs_of_a_new_seed_nobody_has_been_told_anything(course):
+    result = graded(course, "a", "one")
+    old = class_seed(course, "ch1_x")
+    remember_told(course, result)
+    late = seed(course, "c", "late")
+    assert is_told(course, "ch1_x")
+    assert class_seed(course, "ch1_x", new=True) != old
+    assert not is_told(course, "ch1_x")
+    assert seed(course, "c", "late") is seed(course, "a", "two") is None
+    remember_told(course, result)
+    assert seed(course, "c", "late").integers != late.integers
+
+
+def test_a_result_that_cannot_be_read_counts_as_not_graded(course):
     graded(course, "a", "one")
     (course.autograded / "a" / "ch1_x" / "ch1_x.result.json").write_text("{", encoding="utf-8")
-    graded(course, "b", "two")
-    remember_told(course, "ch1_x")
-    assert graded_before_feedback(course, "ch1_x") == {"b": "two"}
+    remember_told(course, graded(course, "b", "two"))
+    assert seed(course, "b", "two") is None and seed(course, "a", "one").round == 1
 
 
 @pytest.mark.slow

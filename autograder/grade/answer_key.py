@@ -32,7 +32,7 @@ from autograder.exercises import (
     released,
 )
 from autograder.files import digest_of, write_whole
-from autograder.grade.seeds import class_seed, fresh_seed
+from autograder.grade.seeds import FreshSeed, class_seed, fresh_seed
 from autograder.grade.submission import Submission
 from autograder.reference import ExpectedCell, Under, expected_cells
 from autograder.right_versions import right_versions, specified_names
@@ -110,9 +110,11 @@ class _Job:
         seed = tuple(class_seed(course, exercise.name))
         return _Job(exercise, unanswered, graded, specified, stamp, seed, path)
 
-    def of_student(self, student: str, seed: tuple[int, ...]) -> _Job:
-        """The same for one student, under a seed of their own."""
-        return replace(self, seed=seed, path=self.path.with_suffix("") / f"{student}.json")
+    def under(self, fresh: FreshSeed) -> _Job:
+        """The same under another seed than the class's."""
+        folder, name = ("own", fresh.student) if fresh.student else ("rounds", fresh.round)
+        path = self.path.with_suffix("") / folder / f"{name}.json"
+        return replace(self, seed=fresh.integers, path=path)
 
     @functools.cached_property
     def right_versions(self) -> dict[str, str]:
@@ -151,7 +153,8 @@ def _evaluate(jobs: Sequence[_Job]) -> None:
 def _evaluate_missing(jobs: Sequence[_Job]) -> None:
     """Evaluate what isn't kept yet, in processes side by side, with a few jobs of one exercise each."""
     missing: dict[Exercise, list[_Job]] = {}
-    for job in jobs:
+    # submissions of one round have one job
+    for job in {job.path: job for job in jobs}.values():
         if job.kept() is None:
             missing.setdefault(job.exercise, []).append(job)
     batches = [
@@ -220,11 +223,12 @@ class AnswerKeys:
         return self._keys[exercise]
 
     def _own_job(self, exercise: Exercise, submission: Submission) -> _Job | None:
-        student, whose = submission.student, (submission.student, exercise.name, submission.digest)
         self.prepare([exercise])
         job = self._jobs[exercise]
-        seed = fresh_seed(self._course, *whose, job.seed)
-        return job.of_student(student, seed) if seed else None
+        fresh = fresh_seed(
+            self._course, submission.student, exercise.name, submission.digest, job.seed
+        )
+        return job.under(fresh) if fresh else None
 
     def evaluate(self, submissions: Sequence[tuple[Exercise, Submission]]) -> None:
         """Evaluate what some submissions' own keys need, several in one process."""

@@ -180,7 +180,7 @@ class FeedbackPage(NbGraderPreprocessor):
             exercise = course.exercise(result.exercise)
         except (FileNotFoundError, CourseError):
             return nb, resources
-        remember_told(course, exercise.name)
+        remember_told(course, result)
         _mark_unread(nb, resources["nbgrader"])
         resources["feedback"] = page_of(nb, result, exercise)
         return nb, resources

@@ -19,7 +19,7 @@ from autograder.grade.examine import Graded, basis, grade_submission, refused
 from autograder.grade.gradebook import Recorder, register, stored_result
 from autograder.grade.lock import only_grader
 from autograder.grade.result import Remark, Result
-from autograder.grade.seeds import class_seed, graded_before_feedback
+from autograder.grade.seeds import class_seed, is_told
 from autograder.grade.submission import Submission, read_submission
 from autograder.grade.worker_pool import LocalPool, Task, WorkerPool, examine_all
 from autograder.instructor_settings import Settings
@@ -112,7 +112,7 @@ class Grader:
         told = [
             (exercise, read_submission(self.course, student, exercise))
             for student, exercise in work
-            if graded_before_feedback(self.course, exercise.name) is not None
+            if is_told(self.course, exercise.name)
         ]
         self._keys.evaluate(told)
 
