@@ -254,7 +254,9 @@ def test_lab_copies_what_is_missing_and_overwrites_nothing(copy):
     released = copy / "exercises" / EXERCISE / f"{EXERCISE}.ipynb"
     assert mine.read_bytes() == released.read_bytes()
     mine.write_text("my work", encoding="utf-8")
-    other = next(path for path in (copy / "work").iterdir() if path.name != EXERCISE)
+    other = next(
+        path for path in (copy / "work").iterdir() if path.is_dir() and path.name != EXERCISE
+    )
     shutil.rmtree(other)
     assert command(copy, "lab", "--copy-only").status == 0
     assert mine.read_text(encoding="utf-8") == "my work"

@@ -22,6 +22,7 @@ LAYERS = [
         "nbgrader_adapter",
         "progress",
     },
+    {"lab"},
     {"display", "build"},
     {"kernels"},
     {"grade"},
