@@ -760,6 +760,21 @@ def merge_heads(x):
         edits=[("            mask,\n", "            None if self.training else mask,\n")],
     ),
     Mistake(
+        name="three axes of a mask taken for (B, T, S)",
+        function="MultiHeadAttention",
+        cell="multi_head_edges",
+        means="A mask with three axes got a further one behind the first. But shapes are lined up from the right: its "
+        "first axis is already that of the heads.",
+        hint="To which axes of (B, H, T, S) does a mask of shape (H, T, S) belong?",
+        section="ch3-mistake-mask",
+        edits=[
+            (
+                "            mask,\n",
+                "            mask if mask is None or mask.ndim == 4 else mask.unsqueeze(-3),\n",
+            )
+        ],
+    ),
+    Mistake(
         name="keys of the first call kept",
         function="MultiHeadAttention",
         cell="multi_head_edges",
