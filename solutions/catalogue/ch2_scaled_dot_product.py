@@ -57,6 +57,21 @@ MISTAKES = [
         edits=[("x - x.max(axis=axis, keepdims=True)", "np.clip(x, -500, 500)")],
     ),
     Mistake(
+        name="stable for positive numbers only",
+        function="softmax",
+        cell="softmax_edges",
+        means="Nothing overflows, but where all numbers of a row are far below zero, all exponentials become 0, and 0 is "
+        "divided by 0.",
+        hint="What is np.exp(-10000), and which constant would help a row of such numbers?",
+        section="ch2-softmax",
+        edits=[
+            (
+                "x - x.max(axis=axis, keepdims=True)",
+                "x - np.maximum(x.max(axis=axis, keepdims=True), 0)",
+            )
+        ],
+    ),
+    Mistake(
         name="integers stay integers",
         function="softmax",
         cell="softmax_edges",
