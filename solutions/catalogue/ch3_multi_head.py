@@ -751,6 +751,15 @@ def merge_heads(x):
         edits=[("raise ValueError(", "raise Exception(")],
     ),
     Mistake(
+        name="a message that names one number only",
+        function="MultiHeadAttention",
+        cell="multi_head_edges",
+        means="The ValueError is raised, but its message names only one of the two numbers.",
+        hint="Which two numbers would you want to read if somebody else's program raised this?",
+        section="ch3-mistake-division",
+        edits=[("does not divide d_model={d_model}", "does not divide the width")],
+    ),
+    Mistake(
         name="mask in evaluation mode only",
         function="MultiHeadAttention",
         cell="multi_head_edges",
