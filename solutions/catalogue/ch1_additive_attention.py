@@ -84,6 +84,21 @@ MISTAKES = [
         edits=[("projected_query[:, None]", "projected_query")],
     ),
     Mistake(
+        name="queries repeated in another order than the keys",
+        function="additive_scores",
+        cell="additive_scores_values",
+        means="The copies of the queries stand in another order than the keys, so a key is scored against the query of "
+        "another example.",
+        hint="Which query stands at [0, 1] of your repeated queries, and which one belongs there?",
+        section="ch1-three-steps",
+        edits=[
+            (
+                "projected_query[:, None]",
+                "np.concatenate([projected_query] * key.shape[1]).reshape(*key.shape[:2], -1)",
+            )
+        ],
+    ),
+    Mistake(
         name="tanh of each projection",
         function="additive_scores",
         cell="additive_scores_values",
