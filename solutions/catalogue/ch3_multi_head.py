@@ -292,6 +292,24 @@ def merge_heads(x):
         edits=[("self.w_k(key)", "self.w_q(key)"), ("self.w_v(value)", "self.w_q(value)")],
     ),
     Mistake(
+        name="keys projected with w_q",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The keys went through the layer of the queries, and `w_k` is not used.",
+        hint="Each of the three has a layer of its own. Which of yours is never called?",
+        section="ch3-heads",
+        edits=[("self.w_k(key)", "self.w_q(key)")],
+    ),
+    Mistake(
+        name="values projected with w_k",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The values went through the layer of the keys, and `w_v` is not used.",
+        hint="Each of the three has a layer of its own. Which of yours is never called?",
+        section="ch3-heads",
+        edits=[("self.w_v(value)", "self.w_k(value)")],
+    ),
+    Mistake(
         name="keys and values made of the query",
         function="MultiHeadAttention",
         cell="multi_head_values",
@@ -1060,6 +1078,19 @@ def count_parameters(d_model, n_heads, bias):
     return 4 * (d_model * d_model + bias)
 """,
     ),
+    Mistake(
+        name="biases of a single head",
+        function="count_parameters",
+        cell="count_parameters_values",
+        means="The weights of all heads were counted, but the biases of one head only.",
+        hint="What is the shape of the bias of `w_q`?",
+        section="ch3-cost",
+        source="""
+def count_parameters(d_model, n_heads, bias):
+    weights = 4 * d_model**2
+    return weights + bias * (3 * (d_model // n_heads) + d_model)
+""",
+    ),
     # head_contribution --------------------------------------------------------------------------
     Mistake(
         name="rows of w_o in place of columns",
@@ -1134,6 +1165,20 @@ def count_parameters(d_model, n_heads, bias):
         hint="Do the terms of all heads still add up to the layer's output when there is a mask?",
         section="ch3-sum",
         edits=[("        mask,\n    )", "        None,\n    )")],
+    ),
+    Mistake(
+        name="mask of head 0 for every head",
+        function="head_contribution",
+        cell="head_contribution_values",
+        means="The head that was asked for saw the part of the mask that belongs to head 0.",
+        hint="If you take one head out before the attention, which part of the mask goes with it?",
+        section="ch3-sum",
+        edits=[
+            (
+                "        mask,\n    )",
+                "        mask if mask is None else mask[..., :1, :, :],\n    )",
+            )
+        ],
     ),
     Mistake(
         name="share of the bias added",
