@@ -242,12 +242,12 @@ class MultiHeadAttention(nn.Module):
 # widths = [n * draw.integer(1, 5) + draw.integer(0, 1) for n in heads]
 # says("passes gradients to its inputs and all four layers, also under a mask", parts=["query", "key", "value"])
 # ### 2p AUTOTEST gradients(fill(MultiHeadAttention(D, H)), query, key, value, mask)
-# says("takes a mask that broadcasts, of shape (T, S)", parts=["output", "weights"])
-# ### 1p AUTOTEST fill(MultiHeadAttention(D, H))(query, key, value, shared)
+# says("takes a mask that broadcasts, of two or three axes", parts=(["mask (T, S)", "mask (H, T, S)"], ["output", "weights"]))
+# ### 1p AUTOTEST [fill(MultiHeadAttention(D, H))(query, key, value, given) for given in (shared, mask[0])]
 # says("uses the attention function that it is given, also one without weights", parts=["output", "weights"])
 # ### 1p AUTOTEST fill(MultiHeadAttention(D, H, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(query, key, value, mask)
-# says("raises a ValueError where n_heads does not divide d_model", parts="d_model={width}, n_heads={n}")
-# ### 1p AUTOTEST [raised(MultiHeadAttention, width, n) for width, n in zip(widths, heads)]
+# says("raises a ValueError that names both numbers where n_heads does not divide d_model", parts="d_model={width}, n_heads={n}")
+# ### 1p AUTOTEST [raised_naming(MultiHeadAttention, width, n) for width, n in zip(widths, heads)]
 # says("computes the same in training mode", parts=["output", "weights"])
 # ### 1p AUTOTEST fill(MultiHeadAttention(D, H)).train()(query, key, value, mask)
 # says("one layer, called three times: no call has an influence on the next", parts=(["first call", "second call", "third call"], ["output", "weights"]))

@@ -68,6 +68,12 @@ CASES = [
         "masked",
         "right but for 6 of 16",
     ),
+    (
+        SQUARE,
+        np.where(np.arange(4)[:, None] % 3 == 0, SQUARE, SQUARE[::-1] - 1),
+        "slices",
+        "right at index 0, 3 along axis 0, wrong at the others; 8 of 16 entries differ",
+    ),
     ([A, A.T], [A.T, A], "exchanged", "the two parts are right, but exchanged"),
     (
         [A, SQUARE],

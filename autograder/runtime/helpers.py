@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -100,6 +101,25 @@ def raised(function: Callable, *arguments: Any, **named: Any) -> str:
     return "nothing"
 
 
+def raised_naming(function: Callable, *arguments: Any) -> str:
+    """The same, and which of the arguments, whole numbers, the exception's message names."""
+    said: set[str] = set()
+
+    def noting() -> None:
+        try:
+            function(*arguments)
+        except Exception as error:
+            said.update(re.findall(r"\d+", str(error)))
+            raise
+
+    name = raised(noting)
+    if name == "nothing":
+        return name
+    return (
+        f"{name} that names {' and '.join(str(n) for n in arguments if str(n) in said) or 'none'}"
+    )
+
+
 def _floating_leaves(value: Any) -> Iterator[torch.Tensor]:
     if isinstance(value, torch.Tensor):
         if value.is_floating_point():
@@ -167,6 +187,7 @@ def helper_names(notes: Notes) -> dict[str, Any]:
         "gradients": gradients,
         "inputs_after": inputs_after,
         "raised": raised,
+        "raised_naming": raised_naming,
         "parameter_shapes": parameter_shapes,
         "dtype_of": dtype_of,
     }

@@ -140,6 +140,12 @@ def _along(p: Parameters) -> str:
     return f" along axis {p['axis']}" if p["of"] > 1 else ""
 
 
+def _slices(p: Parameters) -> str:
+    many = f", and at {len(p['right']) - MAX_SHOWN} more" if len(p["right"]) > MAX_SHOWN else ""
+    places = ", ".join(map(str, p["right"][:MAX_SHOWN]))
+    return f"right at index {places}{many}{_along(p)}, wrong at the others{_numbers(p)}"
+
+
 def _exchanged(p: Parameters) -> str:
     if p.get("shapes_only"):
         return "the parts have one another's shapes: are they exchanged? Their numbers differ, too"
@@ -216,6 +222,7 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
         f"right but for {p['wrong']} of {p['size']} entries, all of them masked: exactly 0 or minus "
         "infinity in the right result"
     ),
+    "slices": _slices,
     "exchanged": _exchanged,
 }
 

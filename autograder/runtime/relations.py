@@ -31,6 +31,7 @@ RELATIONS = (
     "reshaped",
     "axis",
     "masked",
+    "slices",
     "exchanged",
 )
 MAX_EXCHANGED, MAX_AXES, MAX_SIZE = 8, 5, 100_000
@@ -133,7 +134,7 @@ def _numbers(expected: Items, got: Items, problem: Difference, offset: float) ->
     if one is None or other is None or one.shape != other.shape or one.values.size < 4:
         return None
     relation = _arrays(one, other, replace(problem, aspect="entries", parameters={}), offset)
-    return relation if relation and relation.aspect not in ("axis", "masked") else None
+    return relation if relation and relation.aspect not in ("axis", "masked", "slices") else None
 
 
 def _single(expected: float, got: float, problem: Difference) -> Difference | None:
@@ -182,6 +183,7 @@ def _arrays(expected: Array, got: Array, problem: Difference, offset: float) -> 
         _by_value(a, b, problem, same, tolerance)
         or _by_order(a, b, same)
         or (_of_weights(a, b) if offset == 0 and a.dtype.kind != "b" else None)
+        or (_slices(a, b, problem, tolerance) if a.dtype.kind != "b" else None)
     )
 
 
@@ -276,3 +278,19 @@ def _masked(a: np.ndarray, b: np.ndarray) -> Difference | None:
     if not wrong.any() or (wrong & ~masked).any() or len(np.unique(others)) <= 3:
         return None
     return Difference("masked", {"wrong": int(wrong.sum()), "size": int(a.size)})
+
+
+def _slices(
+    a: np.ndarray, b: np.ndarray, problem: Difference, tolerance: float
+) -> Difference | None:
+    """Whether all is right at some indices along an axis, and nearly nothing at the others."""
+    close = np.abs(a - b) <= tolerance
+    for axis in range(a.ndim):
+        others = tuple(n for n in range(a.ndim) if n != axis)
+        share = close.mean(axis=others)
+        right = np.flatnonzero(share == 1)
+        told = [n for n in right if len(np.unique(np.take(a, n, axis))) > 3]
+        if 0 < len(told) == len(right) < len(share) and share[share < 1].max() < 0.25:
+            found = {"axis": axis, "of": a.ndim, "right": [int(n) for n in right]}
+            return Difference("slices", {**problem.parameters, **found})
+    return None

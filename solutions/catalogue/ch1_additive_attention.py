@@ -84,6 +84,21 @@ MISTAKES = [
         edits=[("projected_query[:, None]", "projected_query")],
     ),
     Mistake(
+        name="queries repeated in another order than the keys",
+        function="additive_scores",
+        cell="additive_scores_values",
+        means="The copies of the queries stand in another order than the keys, so a key is scored against the query of "
+        "another example.",
+        hint="Which query stands at [0, 1] of your repeated queries, and which one belongs there?",
+        section="ch1-three-steps",
+        edits=[
+            (
+                "projected_query[:, None]",
+                "np.concatenate([projected_query] * key.shape[1]).reshape(*key.shape[:2], -1)",
+            )
+        ],
+    ),
+    Mistake(
         name="tanh of each projection",
         function="additive_scores",
         cell="additive_scores_values",
@@ -293,6 +308,15 @@ def additive_scores(query, key, w_q, w_k, v):
         hint="For a matrix product of one example, which shape do its weights need?",
         section="ch1-three-steps",
         edits=[('np.einsum("bs,bsd->bd", weights, value)', "weights @ value")],
+    ),
+    Mistake(
+        name="values of one example for all",
+        function="attend",
+        cell="attend_values",
+        means="The weights of every example were applied to the values of the first one.",
+        hint="To whose values do the weights of example 1 belong?",
+        section="ch1-three-steps",
+        edits=[('np.einsum("bs,bsd->bd", weights, value)', "np.dot(weights, value[0])")],
     ),
     Mistake(
         name="mask ignored",
@@ -528,6 +552,16 @@ def attend(scores, value, mask=None):
         hint="Is there a number below every score that can occur?",
         section="ch1-padding",
         edits=[("-np.inf", "-100.0")],
+    ),
+    Mistake(
+        name="masked scores set to -10000",
+        function="attend",
+        cell="attend_edges",
+        means="Here a masked score is -10000. The scores may be of any size: where the real ones are about as low, "
+        "padding gets weight.",
+        hint="Is there a number below every score that can occur?",
+        section="ch1-padding",
+        edits=[("-np.inf", "-10_000")],
     ),
     Mistake(
         name="large scores clipped",
@@ -877,6 +911,16 @@ class AdditiveAttention(nn.Module):
         "the results?",
         section="ch1-three-steps",
         edits=[("torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=-1).detach()")],
+    ),
+    Mistake(
+        name="weights detached in the context",
+        function="AdditiveAttention",
+        cell="additive_attention_gradients",
+        means="The weights carry a gradient, the context has none through them. A model that uses the context never "
+        "learns where to look.",
+        hint="Is what you multiply the keys with still connected to the scores?",
+        section="ch1-three-steps",
+        edits=[("weights, key)  # (B, Dk)", "weights.data, key)  # (B, Dk)")],
     ),
     Mistake(
         name="values detached",

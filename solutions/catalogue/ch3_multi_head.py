@@ -292,6 +292,24 @@ def merge_heads(x):
         edits=[("self.w_k(key)", "self.w_q(key)"), ("self.w_v(value)", "self.w_q(value)")],
     ),
     Mistake(
+        name="keys projected with w_q",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The keys went through the layer of the queries, and `w_k` is not used.",
+        hint="Each of the three has a layer of its own. Which of yours is never called?",
+        section="ch3-heads",
+        edits=[("self.w_k(key)", "self.w_q(key)")],
+    ),
+    Mistake(
+        name="values projected with w_k",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The values went through the layer of the keys, and `w_v` is not used.",
+        hint="Each of the three has a layer of its own. Which of yours is never called?",
+        section="ch3-heads",
+        edits=[("self.w_v(value)", "self.w_k(value)")],
+    ),
+    Mistake(
         name="keys and values made of the query",
         function="MultiHeadAttention",
         cell="multi_head_values",
@@ -751,6 +769,15 @@ def merge_heads(x):
         edits=[("raise ValueError(", "raise Exception(")],
     ),
     Mistake(
+        name="a message that names one number only",
+        function="MultiHeadAttention",
+        cell="multi_head_edges",
+        means="The ValueError is raised, but its message names only one of the two numbers.",
+        hint="Which two numbers would you want to read if somebody else's program raised this?",
+        section="ch3-mistake-division",
+        edits=[("does not divide d_model={d_model}", "does not divide the width")],
+    ),
+    Mistake(
         name="mask in evaluation mode only",
         function="MultiHeadAttention",
         cell="multi_head_edges",
@@ -758,6 +785,21 @@ def merge_heads(x):
         hint="Where does your code ask whether it is training?",
         section="ch3-mistake-mask",
         edits=[("            mask,\n", "            None if self.training else mask,\n")],
+    ),
+    Mistake(
+        name="three axes of a mask taken for (B, T, S)",
+        function="MultiHeadAttention",
+        cell="multi_head_edges",
+        means="A mask with three axes got a further one behind the first. But shapes are lined up from the right: its "
+        "first axis is already that of the heads.",
+        hint="To which axes of (B, H, T, S) does a mask of shape (H, T, S) belong?",
+        section="ch3-mistake-mask",
+        edits=[
+            (
+                "            mask,\n",
+                "            mask if mask is None or mask.ndim == 4 else mask.unsqueeze(-3),\n",
+            )
+        ],
     ),
     Mistake(
         name="keys of the first call kept",
@@ -1036,6 +1078,19 @@ def count_parameters(d_model, n_heads, bias):
     return 4 * (d_model * d_model + bias)
 """,
     ),
+    Mistake(
+        name="biases of a single head",
+        function="count_parameters",
+        cell="count_parameters_values",
+        means="The weights of all heads were counted, but the biases of one head only.",
+        hint="What is the shape of the bias of `w_q`?",
+        section="ch3-cost",
+        source="""
+def count_parameters(d_model, n_heads, bias):
+    weights = 4 * d_model**2
+    return weights + bias * (3 * (d_model // n_heads) + d_model)
+""",
+    ),
     # head_contribution --------------------------------------------------------------------------
     Mistake(
         name="rows of w_o in place of columns",
@@ -1110,6 +1165,20 @@ def count_parameters(d_model, n_heads, bias):
         hint="Do the terms of all heads still add up to the layer's output when there is a mask?",
         section="ch3-sum",
         edits=[("        mask,\n    )", "        None,\n    )")],
+    ),
+    Mistake(
+        name="mask of head 0 for every head",
+        function="head_contribution",
+        cell="head_contribution_values",
+        means="The head that was asked for saw the part of the mask that belongs to head 0.",
+        hint="If you take one head out before the attention, which part of the mask goes with it?",
+        section="ch3-sum",
+        edits=[
+            (
+                "        mask,\n    )",
+                "        mask if mask is None else mask[..., :1, :, :],\n    )",
+            )
+        ],
     ),
     Mistake(
         name="share of the bias added",

@@ -974,6 +974,31 @@ def leaks(fn, x):
         ],
     ),
     Mistake(
+        name="movements added up before they are compared",
+        function="leaks",
+        cell="leaks_edges",
+        means="The movements of all features were added up, or the derivatives of their sum were taken. What "
+        "one feature gains another may lose, and then the sum stands still.",
+        hint="What is the sum of the features behind a layer normalisation or a softmax?",
+        section="ch4-leaks",
+        edits=[(".abs().amax(dim=(0, 2))", ".sum(dim=(0, 2)).abs()")],
+    ),
+    Mistake(
+        name="small effects taken for none",
+        function="leaks",
+        cell="leaks_values",
+        means="Effects of a millionth of the number count as none. This is what `allclose` does, unless it "
+        "is told otherwise.",
+        hint="Which relative tolerance do you allow, and which limit does the task name?",
+        section="ch4-leaks",
+        edits=[
+            (
+                "(fn(moved) - before).abs().amax(dim=(0, 2)) > 1e-9",
+                "~torch.isclose(fn(moved), before).all(dim=2).all(dim=0)",
+            )
+        ],
+    ),
+    Mistake(
         name="x moved in place",
         function="leaks",
         cell="leaks_edges",

@@ -702,6 +702,23 @@ def sinusoidal(n_positions, d_model, base=10000.0):
         ],
     ),
     Mistake(
+        name="angles in halves, entries in pairs",
+        function="rope",
+        cell="rope_values",
+        means="Each angle stands twice, but as for halves: angle i at the entries i and i + d/2. Neighbours are then "
+        "turned by different angles.",
+        hint="At which two entries of the vector do you need the angle of pair 0?",
+        section="ch5-layouts",
+        source="""
+def rope(x, positions, theta=10000.0):
+    d = x.shape[-1]
+    angles = positions[..., None] * theta ** (-2 * torch.arange(d // 2, dtype=torch.float64) / d)
+    angles = angles.repeat((1,) * positions.ndim + (2,))
+    turned = torch.stack([-x[..., 1::2], x[..., ::2]], dim=-1).flatten(-2)
+    return x * angles.cos().to(x.dtype) + turned * angles.sin().to(x.dtype)
+""",
+    ),
+    Mistake(
         name="positions along the heads",
         function="rope",
         cell="rope_values",
@@ -976,6 +993,24 @@ def rope(x, positions, theta=10000.0):
                 "-8 * torch.arange(1, n_heads + 1) // n_heads",
             )
         ],
+    ),
+    Mistake(
+        name="slopes of the authors' program",
+        function="alibi_bias",
+        cell="alibi_values",
+        means="For a number of heads that is no power of 2, these are the slopes of the authors' program, which "
+        "mixes those of two powers. The task asks for one formula for every number.",
+        hint="What is the exponent of head 0 with three heads?",
+        section="ch5-alibi",
+        source="""
+def alibi_bias(n_heads, T):
+    below = 2 ** (n_heads.bit_length() - 1)
+    slopes = [2.0 ** (-8 * (h + 1) / below) for h in range(below)]
+    slopes += [2.0 ** (-4 * (2 * h + 1) / below) for h in range(n_heads - below)]
+    positions = torch.arange(T)
+    distance = (positions[:, None] - positions).abs()
+    return -torch.tensor(slopes)[:, None, None] * distance
+""",
     ),
 ]
 
