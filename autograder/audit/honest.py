@@ -73,6 +73,7 @@ def damage(name: str) -> Callable[[Change], Change]:
 
 
 def answers_of(notebook: NotebookNode) -> list[NotebookNode]:
+    """A notebook's answer cells that hold code."""
     return [cell for cell in notebook.cells if is_answer_cell(cell)]
 
 
