@@ -74,6 +74,7 @@ c.Exchange.root = str(ROOT / "course" / "exchange")
 # c.Grader.python = "/path/to/another/environment/bin/python"
 # c.Grader.weights = {"ch2_scaled_dot_product": 2}
 # c.Grader.allowed = {"ch2_scaled_dot_product": ["scaled_dot_product_attention"]}
+# c.Grader.packages = ["matplotlib", "scipy"]
 
 c.ClearSolutions.code_stub = {
     "python": f'raise NotImplementedError("{TO_DO}: put your code in place of this line, then run the cell.")'

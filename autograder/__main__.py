@@ -281,7 +281,7 @@ def _limits() -> str:
     ]
     return (
         "What a submission may use is set in nbgrader_config.py as c.Grader.NAME; the defaults are "
-        f"{', '.join(shown)}. c.Grader.python, weights and allowed stand there, too."
+        f"{', '.join(shown)}. c.Grader.python, weights, allowed and packages stand there, too."
     )
 
 

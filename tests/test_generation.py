@@ -80,6 +80,7 @@ def test_an_exercise_has_no_outputs_no_markers_and_the_current_checks(exercise):
     told = re.search(r'install_packed\("([^"]*)"\)', checker)[1]
     by_task = [asdict(task) for task in tasks(notebook)]
     wanted = {**source_notebook.told_to_students(exercise), "tasks": by_task}
+    wanted["packages"] = list(COURSE.settings.packages)
     assert unpack(told) == wanted
 
 

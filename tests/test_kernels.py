@@ -17,7 +17,7 @@ from autograder.instructor_settings import Limits, Settings
 from autograder.kernels import forkserver, sandbox
 from autograder.kernels.protocol import KernelRequest
 from autograder.kernels.student_kernel import StudentKernel
-from autograder.kernels.versions import kernel_versions
+from autograder.kernels.versions import kernel_versions, refuse_missing_packages
 
 SANDBOXED = pytest.param(
     True,
@@ -76,6 +76,16 @@ def test_a_python_without_packages_is_refused(tmp_path):
     with pytest.raises(WorkerPoolError, match="needs numpy, torch and ipykernel") as raised:
         kernel_versions(str(python))
     assert str(python) in str(raised.value) and "c.Grader.python" in str(raised.value)
+
+
+def test_a_package_that_is_offered_and_missing_is_named_before_anybody_is_graded(other_python):
+    refuse_missing_packages(Settings())
+    for python in (sys.executable, other_python):
+        refuse_missing_packages(Settings(python=python, packages=("numpy", "json")))
+        with pytest.raises(WorkerPoolError) as raised:
+            refuse_missing_packages(Settings(python=python, packages=("numpy", "no_such_one")))
+        assert "c.Grader.packages" in str(raised.value)
+        assert f"{python} -m pip install no_such_one`" in str(raised.value)
 
 
 def requirements(*names):

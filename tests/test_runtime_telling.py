@@ -6,6 +6,7 @@ import pytest
 from autograder.runtime.compare import Expected, judge
 from autograder.runtime.evaluate import Evaluation
 from autograder.runtime.grade_cell import parse_cell
+from autograder.runtime.helpers import NO_GRADIENT
 from autograder.runtime.messages import sentence
 from autograder.runtime.telling import added_constant, told
 from tests.conftest import plain
@@ -38,6 +39,26 @@ def said(expression, expected, got, parts=(), inputs=None):
 )
 def test_the_constant_of_an_expression_is_found(expression, place, constant):
     assert added_constant(expression, place) == constant
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected", "got", "place"),
+    [
+        ("gradients(f, x)", {"inputs": [A], "parameters": {}}, [0 * A], "'inputs', part 1 of 1"),
+        ("gradients(f, x)", {"inputs": [A], "parameters": {}}, [NO_GRADIENT], "'inputs', part 1"),
+    ],
+)
+def test_a_gradient_that_does_not_arrive_is_told(expression, expected, got, place):
+    words = said(expression, expected, {"inputs": got, "parameters": {}})
+    assert place in words and "no gradient arrives here" in words and "copy.deepcopy" in words
+
+
+def test_zeros_are_a_missing_gradient_only_where_one_is_asked_for():
+    added = "[100 + g for g in gradients(f, x)['inputs']]"
+    assert "no gradient arrives" in said(added, [100 + A], [100 + 0 * A])
+    assert "no gradient arrives" not in said("f(x)", A, 0 * A)
+    assert "no gradient arrives" not in said("gradients(f, x)", [A], [2 * A])
+    assert "no gradient arrives" not in said("gradients(f, x)", [A], [0 * A[0]])
 
 
 def test_added_constants_are_never_shown():

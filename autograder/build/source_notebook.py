@@ -33,6 +33,7 @@ from autograder.instructor_settings import Settings
 from autograder.reference import place
 from autograder.runtime.evaluate import BUILT_SO_FAR
 from autograder.runtime.grade_cell import parse_cell
+from autograder.runtime.packages import ALWAYS
 from autograder.runtime.plain_data import pack
 from autograder.runtime.torch_internals import FORBIDDABLE
 
@@ -45,6 +46,10 @@ AFTER_RESTART = (
 )
 CHECK_DATA = (
     "%%autotest_data\n# What the checks compare with. Nothing to do here but to run the cell."
+)
+PACKAGES = (
+    "Your code may import {} and whatever comes with Python. Other packages may be missing where your "
+    "notebook is graded."
 )
 YOUR_POINTS = (
     "## Your points so far\n\nRun the cell below to see the points of your checks by task, and what is open. "
@@ -188,13 +193,13 @@ def told_to_students(exercise: Exercise) -> dict:
     }
 
 
-def _checker(exercise: Exercise, notebook: NotebookNode) -> str:
+def _checker(exercise: Exercise, notebook: NotebookNode, packages: Sequence[str]) -> str:
     """Source of the cell that carries the course's checks and what they tell, packed.
 
-    notebook: complete but for this source.
+    notebook: complete but for this source; packages: what students' code may import.
     """
     found = [asdict(task) for task in tasks(notebook)]
-    told = pack({**told_to_students(exercise), "tasks": found})
+    told = pack({**told_to_students(exercise), "tasks": found, "packages": list(packages)})
     return f'{CHECKER_NOTE}{LOADER}\n\nload_checks("{packed_sources()}").install_packed("{told}")'
 
 
@@ -282,14 +287,15 @@ def source_notebook(exercise: Exercise, settings: Settings) -> NotebookNode:
             f"solutions/{exercise.name}.py: a locked cell with grade_id imports is missing."
         )
     if cells[0].cell_type == "markdown":
-        cells[0].source = f"{cells[0].source}\n\n{AFTER_RESTART}"
+        named = ", ".join(f"`{name}`" for name in (*ALWAYS, *settings.packages))
+        cells[0].source = f"{cells[0].source}\n\n{PACKAGES.format(named)}\n\n{AFTER_RESTART}"
     fresh = nbformat.v4.new_notebook(cells=cells)
     fresh.metadata = NotebookNode(
         kernelspec=NotebookNode(display_name="Python 3", language="python", name="python3"),
         language_info=NotebookNode(name="python"),
     )
     (checker,) = [cell for cell in cells if cell.id == "checker"]
-    checker.source = _checker(exercise, fresh)
+    checker.source = _checker(exercise, fresh, settings.packages)
     return fresh
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import nbformat
@@ -24,9 +24,11 @@ from autograder.grade.submission import Submission
 from autograder.instructor_settings import Settings
 from autograder.kernels.student_kernel import KernelStartError, StudentKernel
 from autograder.kernels.versions import kernel_versions
+from autograder.programs import bound_names
 from autograder.runtime.compare import Difference
 from autograder.runtime.grade_cell import parse_cell
 from autograder.runtime.mistakes import Home, Recognition
+from autograder.runtime.packages import with_offered
 from autograder.text import plain_text, valid_text
 
 MAX_SHOWN, MAX_SHOWN_LINE = 20_000, 1_000
@@ -70,7 +72,7 @@ def _graded(submission: Submission, key: AnswerKey, settings: Settings) -> Grade
         kernel = None
         if any(_is_students_code(cell) for cell in notebook.cells):
             kernel = stack.enter_context(_started(settings, submission))
-        examination = _Examination(key, KernelRun(kernel, settings.limits))
+        examination = _Examination(key, KernelRun(kernel, settings.limits), settings.packages)
         for cell in notebook.cells:
             examination.run_cell(cell)
     cells = tuple(examination.results)
@@ -120,17 +122,19 @@ def basis(submission: Submission, key: AnswerKey, settings: Settings) -> Basis:
 class _Examination:
     """One notebook's examination, cell by cell: what has failed or was recognised so far."""
 
-    def __init__(self, key: AnswerKey, run: KernelRun) -> None:
+    def __init__(self, key: AnswerKey, run: KernelRun, packages: Sequence[str]) -> None:
         self.results: list[CellResult] = []
         self._key = key
         self._run = run
+        self._packages = packages
         self._recognition = Recognition(
             {
                 name: Home(key.mistake_functions[name], cell)
                 for name, cell in key.mistake_cells.items()
             }
         )
-        self._failed_answers: dict[str, str] = {}
+        # by name, the error of the cell that should have defined it
+        self._failed: dict[str, str] = {}
 
     def run_cell(self, cell: NotebookNode) -> None:
         """Run a cell of the student's, or grade a grade cell."""
@@ -147,12 +151,13 @@ class _Examination:
         name = given(cell).get("grade_id", "one of your own")
         ended_before = self._run.ended
         reply = self._run.run_cell(cell.source, name)
+        defined = {*self._key.answers.get(name, ()), *bound_names(cell.source)}
         cell.outputs = reply.outputs
         cell.source = _for_display(cell.source)
         errors = [out for out in reply.outputs if out["output_type"] == "error"]
-        for answer in self._key.answers.get(name, ()) if errors else ():
+        if errors:
             text = f"{errors[0]['ename']}: {errors[0]['evalue']}"
-            self._failed_answers[answer] = valid_text(text)[:300]
+            self._failed |= dict.fromkeys(defined, valid_text(text)[:300])
         if reply.status == "timeout":
             seconds = self._run.limits.cell_seconds
             text = f"Stopped: this cell ran for more than {seconds:g} seconds."
@@ -190,10 +195,11 @@ class _Examination:
     def _explained(self, problem: Difference) -> Difference:
         """An undefined name as what it comes from: the cell that should have defined it failed."""
         if problem.aspect == "error" and problem.parameters["name"] == "NameError":
-            for answer, error in self._failed_answers.items():
-                if problem.parameters["message"] == f"name '{answer}' is not defined":
-                    return Difference("cell_failed", {"answer": answer, "error": error})
-        return problem
+            for name, error in self._failed.items():
+                if problem.parameters["message"] == f"name '{name}' is not defined":
+                    problem = Difference("cell_failed", {"answer": name, "error": error})
+                    break
+        return with_offered(problem, self._packages)
 
 
 def _is_students_code(cell: NotebookNode) -> bool:

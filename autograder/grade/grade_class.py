@@ -25,6 +25,7 @@ from autograder.grade.worker_pool import LocalPool, Task, WorkerPool, examine_al
 from autograder.instructor_settings import Settings
 from autograder.kernels import sandbox
 from autograder.kernels.student_kernel import KernelStartError
+from autograder.kernels.versions import refuse_missing_packages
 from autograder.progress import progress
 
 Named = tuple[str, Exercise]
@@ -97,6 +98,7 @@ class Grader:
     def __init__(self, course: Course) -> None:
         self.course = course
         self.settings = grading_settings(course)
+        refuse_missing_packages(self.settings)
         self._keys = AnswerKeys(course)
 
     def key(self, exercise: Exercise) -> AnswerKey:

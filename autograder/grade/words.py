@@ -53,7 +53,10 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
         f"your code's result could not be read{': ' + p['reason'] if p['reason'] else ''}"
     ),
     "not_plain": lambda p: f"your code's result is not plain data ({p['reason']})",
-    "cell_failed": lambda p: f"`{p['answer']}` doesn't exist: its cell failed with {p['error']}",
+    "cell_failed": lambda p: (
+        f"`{p['answer']}` doesn't exist: its cell failed with {p['error']}"
+        + (f". {messages.offered(p['offered'])}" if "offered" in p else "")
+    ),
 }
 
 # what stopped code or couldn't be read, as against an answer that is wrong

@@ -18,6 +18,7 @@ MODULES = (
     "evaluate",
     "compare",
     "relations",
+    "packages",
     "mistakes",
     "grade_cell",
     "messages",

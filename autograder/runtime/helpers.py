@@ -13,6 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 
+# in place of a gradient
+NO_GRADIENT = "no gradient reaches it"
+
 
 class Unusable(Exception):
     """What an answer gave can't be used by the check; the message is all that a student is told."""
@@ -157,10 +160,9 @@ def gradients(function: Callable, *arguments: Any, **named: Any) -> dict:
         weights = torch.cos(0.7 * torch.arange(output.numel(), dtype=torch.float64) + number)
         total = total + (output.double() * weights.reshape(output.shape)).sum()
     if not total.requires_grad:
-        nothing = "no gradient reaches it"
         return {
-            "inputs": [nothing for _ in inputs],
-            "parameters": dict.fromkeys(parameters, nothing),
+            "inputs": [NO_GRADIENT for _ in inputs],
+            "parameters": dict.fromkeys(parameters, NO_GRADIENT),
         }
     targets = [*inputs, *parameters.values()]
     found = torch.autograd.grad(total, targets, allow_unused=True)

@@ -45,6 +45,14 @@ def _names(missing: Sequence[str], extra: Sequence[str]) -> str:
     return "the names differ (" + "; ".join(words) + ")"
 
 
+def offered(packages: Sequence[str]) -> str:
+    """What to do about a package that is missing; packages: those that there are."""
+    return (
+        f"The packages that you can count on are {', '.join(packages)} and what comes with Python: do "
+        "without others, or ask your instructor for them. A file of your own has to be handed in, too"
+    )
+
+
 def _error(p: Parameters) -> str:
     undefined = re.fullmatch(r"name '(\w+)' is not defined", p["message"])
     if p["name"] == "NameError" and undefined and not p["line"]:
@@ -58,7 +66,10 @@ def _error(p: Parameters) -> str:
     if p.get("inside"):
         places.append(f"inside what you have built so far: {p['inside']}")
     where = f"  ({'; '.join(places)})" if places else ""
-    return f"your code raised {p['name']}: {p['message']}{where}"
+    words = f"your code raised {p['name']}: {p['message']}{where}"
+    if "deepcopy protocol" in p["message"]:
+        words += ". Copy a tensor with `.clone()`: that also lets gradients through"
+    return f"{words}. {offered(p['offered'])}" if "offered" in p else words
 
 
 def _expected_and_got(p: Parameters) -> str:
@@ -193,6 +204,10 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
     "entries": _entries,
     "number": lambda p: _pair(p["expected"], p["got"]),
     "text": _expected_and_got,
+    "no_gradient": lambda p: (
+        "no gradient arrives here. Is something on the way detached, turned into NumPy or plain numbers, "
+        "or copied with copy.deepcopy? `.clone()` lets gradients through"
+    ),
     "parameters": _parameters,
     "agreement": _agreement,
     "processor_time": lambda p: (

@@ -17,6 +17,7 @@ from .grade_cell import Check, checks_with_inputs, parse_cell
 from .guide import Guide, Outcome, Way
 from .messages import explanation, sentence, title
 from .mistakes import Home, Judged, Named, Recognition, fingerprint, says_little
+from .packages import ALWAYS, not_offered, with_offered
 from .plain_data import unpack
 from .progress import Progress, Task
 from .telling import told as as_told
@@ -52,7 +53,8 @@ class Checks:
     """The checks of one notebook.
 
     mistakes: by name; sections: where to read again, by grade cell; ways: by answer, others than the
-    student's; tasks: in the notebook's order.
+    student's; tasks: in the notebook's order; packages: what may be imported beside
+    those of `packages.ALWAYS`, None if that isn't known.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Checks:
         sections: Mapping[str, str],
         ways: Mapping[str, Sequence[Way]] | None = None,
         tasks: Sequence[Task] = (),
+        packages: Sequence[str] | None = None,
     ) -> None:
         self._mistakes = mistakes
         self._sections = sections
@@ -72,6 +75,8 @@ class Checks:
             cells.setdefault(home.function, set()).add(home.cell)
         self.guide = Guide(ways or {}, cells)
         self.progress = Progress(tasks)
+        self._packages = packages
+        self._warned: set[str] = set()
 
     def use_answers(self, answers: Mapping[str, Mapping[str, dict]]) -> None:
         """What the checks compare with: grade cell -> expression -> answer, as the build baked it."""
@@ -105,6 +110,7 @@ class Checks:
             evaluation, expected = Evaluation.read(got), Expected.read(answer)
             if problem := judge(expected, evaluation):
                 problem = as_told(problem, check, inputs, expected, evaluation)
+                problem = with_offered(problem, self._packages or ())
             found.append((check, problem))
             value = evaluation.value
             little = problem is not None and says_little(value)
@@ -119,7 +125,21 @@ class Checks:
         problems = [problem for _, problem in found]
         outcome = Outcome(cell, seed_of(grade_id), definitions, problems, answers, hints)
         self.guide.record(grade_id, outcome)
+        self._warn_of_packages(definitions)
         self._show(grade_id, found, named, suspects)
+
+    def _warn_of_packages(self, definitions: Mapping[str, Any]) -> None:
+        """Say once of each package that it may be missing where the notebook is graded."""
+        if self._packages is None:
+            return
+        new = [n for n in not_offered(definitions, self._packages) if n not in self._warned]
+        self._warned.update(new)
+        if new:
+            there = ", ".join([*ALWAYS, *self._packages])
+            print(
+                f"Note: your notebook uses {', '.join(new)}. Where it is graded, you can count on {there} "
+                "and what comes with Python only."
+            )
 
     def _hints(
         self,
@@ -190,7 +210,8 @@ def install_packed(packed: str) -> None:
     """Make `%%autotest` known to the notebook.
 
     packed: {"mistakes": {name: the fields of ToldMistake}, "sections": {grade cell: where to read
-    again}, "ways": {answer: [the fields of Way]}, "tasks": [the fields of Task]}.
+    again}, "ways": {answer: [the fields of Way]}, "tasks": [the fields of Task],
+    "packages": names}.
     """
     from IPython import get_ipython
     from IPython.display import display
@@ -200,7 +221,7 @@ def install_packed(packed: str) -> None:
     mistakes = {name: ToldMistake(**mistake) for name, mistake in words["mistakes"].items()}
     ways = {answer: [Way(**way) for way in ways] for answer, ways in words["ways"].items()}
     tasks = [Task(**task) for task in words["tasks"]]
-    checks = Checks(mistakes, words["sections"], ways, tasks)
+    checks = Checks(mistakes, words["sections"], ways, tasks, words["packages"])
 
     def autotest(line: str, cell: str) -> None:
         checks.run_cell(line.strip(), cell, dict(shell.user_ns))

@@ -39,7 +39,8 @@ MAX_EXCHANGED, MAX_AXES, MAX_SIZE = 8, 5, 100_000
 FACTORS = (0.001, 0.01, 0.1, 0.5, 2, 10, 100, 1000)
 
 
-def _at(value: Value, place: tuple[tuple[str | int, ...], ...]) -> Value:
+def value_at(value: Value, place: tuple[tuple[str | int, ...], ...]) -> Value:
+    """The part of a nested value at a place of it."""
     for step in place:
         value = value.items[step[1] - 1 if step[0] == "part" else step[1]]
     return value
@@ -54,7 +55,7 @@ def related(problem: Difference, expected: Value, got: Value, offset: float = 0)
         return problem
     for depth in range(len(problem.place) + 1):
         place = problem.place[:depth]
-        pair = _at(expected, place), _at(got, place)
+        pair = value_at(expected, place), value_at(got, place)
         if (relation := _relation(*pair, problem, offset)) is not None:
             return replace(relation, place=place)
     return problem

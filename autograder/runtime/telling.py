@@ -10,13 +10,16 @@ from typing import Any
 from .compare import Difference, Expected, summary
 from .evaluate import Evaluation
 from .grade_cell import Check
+from .helpers import NO_GRADIENT
 from .messages import describe
 from .parts import with_names
-from .plain_data import Items, Number, Text, Value
-from .relations import related
+from .plain_data import Array, Items, Number, Text, Value
+from .relations import OPEN, related, value_at
 
 # of a list that is shown
 MAX_SHOWN = 20
+# differences in which a gradient of the right form may be missing
+NO_GRADIENT_OPEN = OPEN - {"shape", "dtype", "length"}
 
 
 def told(
@@ -28,7 +31,9 @@ def told(
 ) -> Difference:
     """What is said about a line that failed. inputs: the drawn ones, as nobody has changed them."""
     offset = added_constant(check.expression, problem.place)
-    if expected.share is None:
+    if _lacks_gradient(problem, check, got, offset):
+        problem = Difference("no_gradient", {}, problem.place)
+    elif expected.share is None:
         problem = related(problem, expected.value, got.value, offset)
     elif problem.aspect == "agreement" and check.agreement and check.agreement.sources in inputs:
         number = problem.parameters["number"] - 1
@@ -39,6 +44,18 @@ def told(
         }
         problem = replace(problem, parameters={**problem.parameters, "example": example})
     return with_names(_without(problem, offset), check, inputs)
+
+
+def _lacks_gradient(problem: Difference, check: Check, got: Evaluation, offset: float) -> bool:
+    """Whether a gradient is asked for at a difference's place, and there is none or only zeros."""
+    if "gradients(" not in check.expression or problem.aspect not in NO_GRADIENT_OPEN:
+        return False
+    match value_at(got.value, problem.place):
+        case Text(text):
+            return text == NO_GRADIENT
+        case Array(values=values):
+            return values.size > 0 and values.dtype.kind == "f" and bool((values == offset).all())
+    return False
 
 
 def plain_list(value: Value) -> list | str:
