@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from .compare import Difference, Expected, summary
+from .compare import Difference, Expected, difference, summary
 from .evaluate import Evaluation
 from .grade_cell import Check
 from .messages import describe
@@ -17,6 +17,8 @@ from .relations import related
 
 # of a list that is shown
 MAX_SHOWN = 20
+# of parts that may be told to be right
+MAX_BESIDE = 5
 
 
 def told(
@@ -38,7 +40,27 @@ def told(
             "got": plain_list(got.value.items[number]),
         }
         problem = replace(problem, parameters={**problem.parameters, "example": example})
+    if right := _right_beside(problem, check, expected.value, got.value):
+        problem = replace(problem, parameters={**problem.parameters, "right_beside": right})
     return with_names(_without(problem, offset), check, inputs)
+
+
+def _right_beside(problem: Difference, check: Check, expected: Value, got: Value) -> list[str]:
+    """The names of the parts beside the one that differs, if all of them are right; else none."""
+    levels, depth = check.says.parts if check.says else (), 0
+    beside: list[str] = []
+    for step in problem.place:
+        if step[0] != "part":
+            expected, got, beside = expected.items[step[1]], got.items[step[1]], []
+            continue
+        names = levels[depth] if depth < len(levels) else None
+        pairs = list(zip(expected.items, got.items, strict=True))
+        expected, got = pairs.pop(step[1] - 1)
+        depth, beside = depth + 1, []
+        few = isinstance(names, tuple) and len(pairs) < MAX_BESIDE
+        if few and all(difference(*pair) is None for pair in pairs):
+            beside = [name for n, name in enumerate(names, start=1) if n != step[1]]
+    return beside
 
 
 def plain_list(value: Value) -> list | str:
