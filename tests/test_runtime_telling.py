@@ -74,7 +74,17 @@ def test_parts_go_by_their_names():
     words = said("[f(n) for n in ns]", [1, 2], [1, 5], "step {n}", {"ns": [4, 9]})
     assert words == "in step 9: expected 2, got 5"
     words = said("f(x)", [A, A + 1], [A, True], ["output", "weights"])
-    assert words == "in weights: expected a NumPy array of shape (2, 3), got True"
+    assert words == "in weights: expected a NumPy array of shape (2, 3), got True; output is right"
+
+
+def test_named_parts_beside_a_wrong_one_are_told_where_all_of_them_are_right():
+    names = ["output", "weights", "cache"]
+    words = said("f(x)", [0.5, 2, 3], [0.7, 2, 3], names)
+    assert words == "in output: expected 0.5, got 0.7; weights and cache are right"
+    assert said("f(x)", [0.5, 2, 3], [0.7, 2, 4], names).endswith("got 0.7")
+    inner = ("step {n}", ["output", "weights"])
+    words = said("[f(n) for n in ns]", [[1, 2], [3, 4]], [[1, 2], [3, 5]], inner, {"ns": [4, 9]})
+    assert words == "in step 9, weights: expected 4, got 5; output is right"
 
 
 def test_booleans_are_true_and_false():

@@ -245,6 +245,8 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
 def sentence(difference: Difference) -> str:
     """A difference in words, with its place in a nested value."""
     words = SENTENCES[difference.aspect](difference.parameters)
+    if right := difference.parameters.get("right_beside"):
+        words += f"; {' and '.join(right)} {'is' if len(right) == 1 else 'are'} right"
     steps = ", ".join(map(_step, difference.place))
     return f"in {steps}: {words}" if steps else words
 

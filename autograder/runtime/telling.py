@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from .compare import Difference, Expected, summary
+from .compare import Difference, Expected, difference, summary
 from .evaluate import Evaluation
 from .grade_cell import Check
 from .helpers import NO_GRADIENT
@@ -20,6 +20,8 @@ from .relations import OPEN, related, value_at
 MAX_SHOWN = 20
 # differences in which a gradient of the right form may be missing
 NO_GRADIENT_OPEN = OPEN - {"shape", "dtype", "length"}
+# of parts that may be told to be right
+MAX_BESIDE = 5
 
 
 def told(
@@ -43,6 +45,8 @@ def told(
             "got": plain_list(got.value.items[number]),
         }
         problem = replace(problem, parameters={**problem.parameters, "example": example})
+    if right := _right_beside(problem, check, expected.value, got.value):
+        problem = replace(problem, parameters={**problem.parameters, "right_beside": right})
     return with_names(_without(problem, offset), check, inputs)
 
 
@@ -56,6 +60,24 @@ def _lacks_gradient(problem: Difference, check: Check, got: Evaluation, offset: 
         case Array(values=values):
             return values.size > 0 and values.dtype.kind == "f" and bool((values == offset).all())
     return False
+
+
+def _right_beside(problem: Difference, check: Check, expected: Value, got: Value) -> list[str]:
+    """The names of the parts beside the one that differs, if all of them are right; else none."""
+    levels, depth = check.says.parts if check.says else (), 0
+    beside: list[str] = []
+    for step in problem.place:
+        if step[0] != "part":
+            expected, got, beside = expected.items[step[1]], got.items[step[1]], []
+            continue
+        names = levels[depth] if depth < len(levels) else None
+        pairs = list(zip(expected.items, got.items, strict=True))
+        expected, got = pairs.pop(step[1] - 1)
+        depth, beside = depth + 1, []
+        few = isinstance(names, tuple) and len(pairs) < MAX_BESIDE
+        if few and all(difference(*pair) is None for pair in pairs):
+            beside = [name for n, name in enumerate(names, start=1) if n != step[1]]
+    return beside
 
 
 def plain_list(value: Value) -> list | str:

@@ -28,6 +28,15 @@ MISTAKES = [
         edits=[("< lengths", "<= lengths")],
     ),
     Mistake(
+        name="last token of each example hidden",
+        function="padding_mask",
+        cell="padding_mask_values",
+        means="One position too few is allowed in each example: the last real token is hidden.",
+        hint="The positions count from 0. Which are allowed in an example of length 2?",
+        section="ch4-padding",
+        edits=[("< lengths", "< lengths.sub(1)")],
+    ),
+    Mistake(
         name="padding allowed, tokens forbidden",
         function="padding_mask",
         cell="padding_mask_values",
@@ -167,6 +176,16 @@ MISTAKES = [
         hint="The queries are the last positions. Which key has the position of the last query?",
         section="ch4-alignment",
         edits=[("tril(S - T)", "tril()")],
+    ),
+    Mistake(
+        name="aligned to the top left with fewer keys than queries",
+        function="causal_mask",
+        cell="causal_mask_values",
+        means="With more queries than keys, the first query is taken for the first position. But the last query is "
+        "always the last position, so that the first ones have nothing to see.",
+        hint="By how much is the triangle moved in `causal_mask(3, 2)`, and in which direction?",
+        section="ch4-alignment",
+        edits=[("tril(S - T)", "tril(S - min(S, T))")],
     ),
     Mistake(
         name="as many keys as queries",
@@ -534,6 +553,20 @@ def combine(*masks):
         hint="If all scores are the same very low number, what is their softmax?",
         section="ch4-empty",
         edits=[(" * mask", "")],
+    ),
+    Mistake(
+        name="all rows set to 0 for one that is empty",
+        function="masked_softmax",
+        cell="masked_softmax_edges",
+        means="Where one row has nothing to attend to, the weights of all rows are set to 0.",
+        hint="To which rows does your test for NaN apply?",
+        section="ch4-empty",
+        source="""
+def masked_softmax(scores, mask):
+    mask = torch.ones_like(scores, dtype=torch.bool) if mask is None else mask
+    weights = scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)
+    return weights if weights.isfinite().all() else torch.zeros_like(scores)
+""",
     ),
     Mistake(
         name="-1e9 in every data type",
