@@ -296,7 +296,8 @@ def score_statistics(query: np.ndarray, key: np.ndarray, scale: float) -> dict[s
 
 # %% active="ipynb" nbgrader={"grade_id": "score_statistics_values", "grade": true, "points": 5}
 # m, n, d = draw.sizes(3)
-# query, key, scale = 1 + draw.array(m, d), 1 + draw.array(n, d), 0.5 + draw.integer(1, 99) / 100
+# tilted, key, scale = 1 + draw.array(m, d), 1 + draw.array(n, d), 0.5 + draw.integer(1, 99) / 100
+# query = np.concatenate([-tilted[1:2], tilted[1:]])
 # equal_query, equal_key = 1 + draw.array(m, m), 1 + draw.array(m, m)
 # key_and_far_key = np.concatenate([key, -1e6 * query[:1]])
 # says("the variance of the scaled scores is right")

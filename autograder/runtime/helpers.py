@@ -15,6 +15,8 @@ import torch
 
 # in place of a gradient
 NO_GRADIENT = "no gradient reaches it"
+# what `raised` gives where no exception was raised
+NOTHING = "nothing"
 
 
 class Unusable(Exception):
@@ -93,7 +95,7 @@ def inputs_after(function: Callable, *arguments: Any, **named: Any) -> list:
 
 
 def raised(function: Callable, *arguments: Any, **named: Any) -> str:
-    """The name of the built-in exception class that the call raises, or "nothing"."""
+    """The name of the built-in exception class that the call raises, or NOTHING."""
     try:
         function(*arguments, **named)
     except NotImplementedError:
@@ -101,7 +103,7 @@ def raised(function: Callable, *arguments: Any, **named: Any) -> str:
     except Exception as error:
         names = (kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
         return next(names)
-    return "nothing"
+    return NOTHING
 
 
 def raised_naming(function: Callable, *arguments: Any) -> str:
@@ -116,7 +118,7 @@ def raised_naming(function: Callable, *arguments: Any) -> str:
             raise
 
     name = raised(noting)
-    if name == "nothing":
+    if name == NOTHING:
         return name
     return (
         f"{name} that names {' and '.join(str(n) for n in arguments if str(n) in said) or 'none'}"

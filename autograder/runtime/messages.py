@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from .compare import MAX_SHOWN, Difference
 from .grade_cell import Check
-from .helpers import Unusable
+from .helpers import NOTHING, Unusable
 
 Parameters = Mapping[str, Any]
 
@@ -41,7 +41,7 @@ def _names(missing: Sequence[str], extra: Sequence[str]) -> str:
         return ", ".join(name[:80] for name in names[:MAX_SHOWN]) + more
 
     words = [f"missing: {listed(missing)}"] if missing else []
-    words += [f"not expected: {listed(extra)}"] if extra else []
+    words += [f"unexpected: {listed(extra)}"] if extra else []
     return "the names differ (" + "; ".join(words) + ")"
 
 
@@ -73,7 +73,13 @@ def _error(p: Parameters) -> str:
 
 
 def _expected_and_got(p: Parameters) -> str:
-    return f"expected {describe(p['expected'])}, got {describe(p['got'])}"
+    expected, got = p["expected"], p["got"]
+    if expected["kind"] == got["kind"] == "text":
+        if got["value"] == NOTHING:
+            return f"no {expected['value']} was raised"
+        if expected["value"] == NOTHING:
+            return f"{got['value']} was raised, where nothing is wrong"
+    return f"expected {describe(expected)}, got {describe(got)}"
 
 
 def _pair(expected: Any, got: Any) -> str:
@@ -107,10 +113,9 @@ def _parameters(p: Parameters) -> str:
             f"`{p['repeated']}` has no parameters of its own. Is it the same module as `{first}`? "
             "`[layer] * n` is n times one layer; make a new one for each place"
         )
-    return (
-        f"your module's parameters: {_names(p['missing'], p['extra'])}; attribute names are part of the "
-        "task"
-    )
+    names = _names(p["missing"], p["extra"])
+    task = "; attribute names are part of the task" if p["missing"] else ""
+    return f"your module's parameters: {names}{task}"
 
 
 def _numbers(p: Parameters) -> str:
@@ -234,10 +239,14 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
         f"the numbers sum to 1 along axis {p['got']}; they have to along axis {p['expected']}"
     ),
     "masked": lambda p: (
-        f"right but for {p['wrong']} of {p['size']} entries, all of them masked: exactly 0 or minus "
-        "infinity in the right result"
+        f"right except for {p['wrong']} of {p['size']} entries, all of them masked: they should be "
+        "exactly 0 or minus infinity"
     ),
     "slices": _slices,
+    "changed": lambda p: (
+        "your code changes this argument: after the call it is no longer what was passed in. Work on a "
+        "copy, or with operations that give a new array"
+    ),
     "exchanged": _exchanged,
 }
 
@@ -245,10 +254,22 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
 def sentence(difference: Difference) -> str:
     """A difference in words, with its place in a nested value."""
     words = SENTENCES[difference.aspect](difference.parameters)
+    if difference.aspect == "kind" and not difference.place and words.endswith("got None"):
+        words += ": does your code end without `return`?"
     if right := difference.parameters.get("right_beside"):
         words += f"; {' and '.join(right)} {'is' if len(right) == 1 else 'are'} right"
     steps = ", ".join(map(_step, difference.place))
-    return f"in {steps}: {words}" if steps else words
+    return f"{_preposition(difference)}{steps}: {words}" if steps else words
+
+
+def _preposition(difference: Difference) -> str:
+    """What leads over to the first step of a place: "in training mode", "for d_model=8", "in weights"."""
+    match difference.place[0]:
+        case "part", _, _, name if str(name).startswith(("in ", "at ", "with ", "without ")):
+            return ""
+        case "part", _, _, name if "=" in str(name):
+            return "for "
+    return "in "
 
 
 def _step(step: Sequence[str | int]) -> str:
@@ -280,7 +301,7 @@ def explanation(name: str, mistake: Mistake, expression: str, by_line: bool = Fa
     by_line: only this line shows it; the words promise no more than that.
     """
     used = {node.id for node in ast.walk(ast.parse(expression)) if isinstance(node, ast.Name)}
-    found = "This line gives exactly what a known mistake gives" if by_line else "Recognised"
+    found = "This result matches a known mistake" if by_line else "Recognised"
     lines = [f"{found}: {name}. {mistake.means}"]
     if mistake.function in used:
         lines.append(f"Hint: {mistake.hint}")

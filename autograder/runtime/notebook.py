@@ -28,6 +28,8 @@ def seed_of(grade_id: str) -> int:
     return zlib.crc32(grade_id.encode())
 
 
+# differences that no inputs explain
+WITHOUT_CASE = ("kind", "keys", "parameters")
 RUN_ABOVE = "Choose Run > Run All Above Selected Cell, then run this cell again."
 
 
@@ -149,22 +151,24 @@ class Checks:
         suspects: list[str],
     ) -> list[str]:
         """What is tested, which mistake it may be, where to look, what to read: as far as it is known."""
-        failed = [(check, problem) for check, problem in found if problem is not None]
+        lines = zip(found, named, strict=True)
+        failed = [(*one, name) for one, name in lines if one[1] is not None]
         if not failed:
             return []
-        check, problem = failed[0]
-        hints = [f"Your answer should pass this: {title(check)}. Now {sentence(problem)}."]
+        # a check and what explains it, and no explanation of another check
+        check, problem, name = next((one for one in failed if one[2]), failed[0])
+        hints = [f"Your answer should pass this: {title(check)}. At present: {sentence(problem)}."]
         section = self._sections.get(grade_id)
-        if name := next(filter(None, named), None):
+        if name:
             mistake = self._mistakes[name.name]
-            hints += [f"{name.name}. {mistake.means}", f"In `{mistake.function}`: {mistake.hint}"]
+            hints += [mistake.means, f"In `{mistake.function}`: {mistake.hint}"]
             section = mistake.section
         elif suspects:
             names = ", ".join(f"`{name}`" for name in suspects)
             hints.append(f"This uses your {names}, where something is not right yet.")
         elif problem.parameters.get("line"):
             hints.append(f"Look at this line of yours: {problem.parameters['line']}")
-        else:
+        elif problem.aspect not in WITHOUT_CASE:
             hints.append("`case = failing_case()` gives you small inputs to try: print(case).")
         return [*hints, f"Read again: {section}"] if section else hints
 

@@ -33,7 +33,9 @@ def told(
 ) -> Difference:
     """What is said about a line that failed. inputs: the drawn ones, as nobody has changed them."""
     offset = added_constant(check.expression, problem.place)
-    if _lacks_gradient(problem, check, got, offset):
+    if check.expression.startswith("inputs_after(") and _is_argument(problem, expected.value):
+        problem = Difference("changed", {}, problem.place)
+    elif _lacks_gradient(problem, check, got, offset):
         problem = Difference("no_gradient", {}, problem.place)
     elif expected.share is None:
         problem = related(problem, expected.value, got.value, offset)
@@ -48,6 +50,14 @@ def told(
     if right := _right_beside(problem, check, expected.value, got.value):
         problem = replace(problem, parameters={**problem.parameters, "right_beside": right})
     return with_names(_without(problem, offset), check, inputs)
+
+
+def _is_argument(problem: Difference, expected: Value) -> bool:
+    """Whether a difference lies in an argument of `inputs_after(...)`, whose last part is the result."""
+    match problem.place[:1]:
+        case (("part", number, *_),):
+            return isinstance(expected, Items) and number < len(expected.items)
+    return False
 
 
 def _lacks_gradient(problem: Difference, check: Check, got: Evaluation, offset: float) -> bool:

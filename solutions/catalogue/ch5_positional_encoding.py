@@ -387,8 +387,7 @@ def sinusoidal(n_positions, d_model, base=10000.0):
         name="added in place",
         function="PositionalEncoding",
         cell="encoding_values",
-        means="The result is right, but the tensor that was passed in has changed too: `x += ...` works on the caller's "
-        "tensor.",
+        means="The tensor that was passed in has changed: `x += ...` works on the caller's tensor.",
         hint="What is the difference between `x += y` and `x = x + y` for a tensor?",
         section="ch5-adding",
         edits=[("self.dropout(x + rows.to(x.dtype))", "self.dropout(x.add_(rows.to(x.dtype)))")],
@@ -760,7 +759,7 @@ def rope(x, positions, theta=10000.0):
         function="rope",
         cell="rope_values",
         means="The second entry of each pair was computed from the first one after that had been turned already. A slice of x is a view: it changes when you write into x.",
-        hint="What does `first` hold once you have written into `x[..., 0::2]`?",
+        hint="What does `x[..., 0::2]` hold when you compute the second entry, and whose tensor do you write into?",
         section="ch5-mistake-in-place",
         source="""
 def rope(x, positions, theta=10000.0):
@@ -778,7 +777,7 @@ def rope(x, positions, theta=10000.0):
         name="turned in place",
         function="rope",
         cell="rope_edges",
-        means="The result is right, but the tensor that was passed in was overwritten with it.",
+        means="The tensor that was passed in was overwritten with the result.",
         hint="Which tensor do your assignments to x[..., 0::2] write to?",
         section="ch5-mistake-in-place",
         edits=[
