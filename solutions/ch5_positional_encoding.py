@@ -333,8 +333,9 @@ def alibi_bias(n_heads: int, T: int) -> torch.Tensor:
 
 
 # %% active="ipynb" nbgrader={"grade_id": "alibi_values", "grade": true, "points": 5}
-# H, T = draw.sizes(2, low=3, high=12)
-# heads, lengths = [draw.integer(1, 12) for _ in range(3)], [draw.integer(2, 9) for _ in range(3)]
+# H, T = draw.sizes(2, low=5, high=14)  # at most one of them is a power of 2
+# heads = [draw.integer(1, 12), 3 * draw.integer(1, 4), draw.integer(1, 12)]
+# lengths = [draw.integer(2, 9) for _ in range(3)]
 # equal = [1 + 2 * draw.integer(1, 4) for _ in range(3)]
 # says("is right for any number of heads", parts=["alibi_bias(H, T)", "alibi_bias(T, H)"])
 # ### 2p AUTOTEST [alibi_bias(H, T), alibi_bias(T, H)]

@@ -15,7 +15,11 @@ from tests.conftest import plain
 WEIGHTS = np.array([[0.2, 0.8, 0.0], [0.5, 0.25, 0.25]])
 # aspect: (expected, got, sentence)
 VALUES = {
-    "kind": (WEIGHTS, None, "expected a NumPy array of shape (2, 3), got None"),
+    "kind": (
+        WEIGHTS,
+        None,
+        "expected a NumPy array of shape (2, 3), got None: is a `return` missing?",
+    ),
     "keys": (
         {"a": 1, "b": 2},
         {"b": 2, "c": 3},

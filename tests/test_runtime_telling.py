@@ -87,6 +87,19 @@ def test_named_parts_beside_a_wrong_one_are_told_where_all_of_them_are_right():
     assert words == "in step 9, weights: expected 4, got 5; output is right"
 
 
+def test_numbers_in_place_of_booleans_are_judged_as_booleans_too():
+    mask = np.array([True, False, True])
+    words = "dtype: expected bool, got float64; as True and False, "
+    assert said("f(x)", mask, mask.astype(float)) == words + "every entry would be right"
+    assert said("f(x)", mask, np.array([1.0, 1, 1])) == words + "1 of 3 entries would be wrong, too"
+    assert said("f(x)", mask, np.array([0, -np.inf, 0])) == "dtype: expected bool, got float64"
+
+
+def test_only_a_whole_result_asks_for_a_return():
+    assert said("f(x)", A, None).endswith("got None: is a `return` missing?")
+    assert said("f(x)", [A, A], [A, None]).endswith("got None")
+
+
 def test_booleans_are_true_and_false():
     assert said("f(x)", np.array([True, False, True]), np.array([True, True, True])) == (
         "1 of 3 entries differs, first at index [1]: expected False, got True"

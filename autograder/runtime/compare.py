@@ -199,7 +199,10 @@ def _array_difference(expected: Array, got: Array) -> Difference | None:
     a, b = expected.values, got.values
     shown = bool if a.dtype.kind == "b" else float
     if FAMILIES[a.dtype.kind] != FAMILIES[b.dtype.kind]:
-        return Difference("dtype", {"expected": expected.dtype, "got": got.dtype})
+        dtypes = {"expected": expected.dtype, "got": got.dtype}
+        if a.dtype.kind == "b" and np.isin(b, (0, 1)).all():
+            dtypes |= {"wrong_as_booleans": int((a != b).sum()), "size": int(a.size)}
+        return Difference("dtype", dtypes)
     if a.size == 0:
         return None
     if a.dtype.kind in "biu":

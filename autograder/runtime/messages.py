@@ -118,6 +118,16 @@ def _parameters(p: Parameters) -> str:
     return f"your module's parameters: {names}{task}"
 
 
+def _dtype(p: Parameters) -> str:
+    words = f"dtype: expected {p['expected']}, got {p['got']}"
+    wrong = p.get("wrong_as_booleans")
+    if wrong is None:
+        return words
+    if wrong == 0:
+        return f"{words}; as True and False, every entry would be right"
+    return f"{words}; as True and False, {wrong} of {p['size']} entries would be wrong, too"
+
+
 def _numbers(p: Parameters) -> str:
     """Where there are numbers to show, a clause that shows the first."""
     if "size" in p:
@@ -201,7 +211,7 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
     "keys": lambda p: _names(p["missing"], p["extra"]),
     "length": _expected_and_got,
     "shape": lambda p: f"shape: expected {tuple(p['expected'])}, got {tuple(p['got'])}",
-    "dtype": lambda p: f"dtype: expected {p['expected']}, got {p['got']}",
+    "dtype": _dtype,
     "not_finite": _not_finite,
     "not_zero": lambda p: f"entries that must be exactly 0 are not; {_entries(p)}",
     "rows": lambda p: f"the rows do not sum to one; {_entries(p)}",
@@ -254,8 +264,9 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
 def sentence(difference: Difference) -> str:
     """A difference in words, with its place in a nested value."""
     words = SENTENCES[difference.aspect](difference.parameters)
+    # one result of several may be None on purpose
     if difference.aspect == "kind" and not difference.place and words.endswith("got None"):
-        words += ": does your code end without `return`?"
+        words += ": is a `return` missing?"
     if right := difference.parameters.get("right_beside"):
         words += f"; {' and '.join(right)} {'is' if len(right) == 1 else 'are'} right"
     steps = ", ".join(map(_step, difference.place))

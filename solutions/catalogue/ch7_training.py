@@ -1059,6 +1059,30 @@ def corpus_bleu(hypotheses, references, n=4):
 """,
     ),
     Mistake(
+        name="mean of the sentences' scores, from 0 to 1",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="Each sentence has got a BLEU of its own, and the factor 100 is missing.",
+        hint="Which comes first here, the sum over sentences or the fraction? And between which numbers does BLEU lie?",
+        section="ch7-bleu",
+        source="""
+def corpus_bleu(hypotheses, references, n=4):
+    scores = []
+    for hypothesis, reference in zip(hypotheses, references, strict=True):
+        precision = 1.0
+        for k in range(1, n + 1):
+            own, right = (
+                Counter(zip(*(tokens[i:] for i in range(k)), strict=False))
+                for tokens in (hypothesis, reference)
+            )
+            precision *= (own & right).total() / max(1, own.total())
+        c, r = len(hypothesis), len(reference)
+        brevity = min(1.0, math.exp(1 - r / c)) if c else 0.0
+        scores.append(brevity * precision ** (1 / n))
+    return sum(scores) / len(scores)
+""",
+    ),
+    Mistake(
         name="no brevity penalty",
         function="corpus_bleu",
         cell="corpus_bleu_values",
@@ -1109,6 +1133,15 @@ def corpus_bleu(hypotheses, references, n=4):
         hint="Put in c = 1 and r = 2: is the factor below 1?",
         section="ch7-bleu",
         edits=[("1 - r / c", "1 - c / r"), ("min(1.0, ", "max(1.0, ")],
+    ),
+    Mistake(
+        name="exponent of the penalty with the wrong sign",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="The exponent is r / c - 1, which is above 0 for a short corpus: its score grows, even beyond 100.",
+        hint="Put in c = 1 and r = 2: is the factor below 1?",
+        section="ch7-bleu",
+        edits=[("1 - r / c", "r / c - 1"), ("min(1.0, ", "max(1.0, ")],
     ),
     Mistake(
         name="brevity penalty above 1",
