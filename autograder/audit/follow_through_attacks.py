@@ -412,15 +412,14 @@ _on_functions(
 _on_functions(
     "a namespace that keeps what is put into it",
     """
-    shell = get_ipython()
-    class Keeping(dict):
+    import collections
+    class Keeping(collections.UserDict):
         def __setitem__(self, name, value):
             take(value)
-            super().__setitem__(name, value)
-    plain_names = shell.user_ns
-    shell.user_ns = Keeping(plain_names)
-    def earlier():
-        return [shell.user_ns["softmax"], shell.user_ns["attention_numpy"]]
+            self.data[name] = value
+    keeping = Keeping()
+    keeping.data = globals()
+    type(get_ipython()).user_ns = property(lambda self: keeping)
     """,
 )
 _on_functions(
