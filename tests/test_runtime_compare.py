@@ -9,6 +9,7 @@ from autograder.runtime.evaluate import Evaluation, evaluate
 from autograder.runtime.messages import SENTENCES
 from autograder.runtime.plain_data import Error, decode, encode
 from autograder.runtime.relations import RELATIONS
+from autograder.runtime.telling import TOLD
 from tests.conftest import plain
 
 
@@ -181,4 +182,4 @@ def test_a_crash_is_an_error_whatever_parameters_were_seen_before():
 
 
 def test_every_aspect_has_a_sentence():
-    assert set(SENTENCES) == set(ASPECTS) | set(RELATIONS)
+    assert set(SENTENCES) == set(ASPECTS) | set(RELATIONS) | set(TOLD)

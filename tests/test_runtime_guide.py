@@ -106,10 +106,10 @@ def hints(guide, capsys, number):
 def test_hints_lead_from_what_is_tested_to_what_to_read(check, capsys):
     lines = hints(check(lambda x: x / 2), capsys, 5)
     assert lines[0].startswith(
-        "Hint 1 of 4. Your answer should pass this: is right for a row. Now "
+        "Hint 1 of 4. Your answer should pass this: is right for a row. At present: "
     )
     assert lines[1:4] == [
-        "Hint 2 of 4. halved. Half.",
+        "Hint 2 of 4. Half.",
         "Hint 3 of 4. In `twice`: Which factor?",
         'Hint 4 of 4. Read again: chapter 1, "A"',
     ]

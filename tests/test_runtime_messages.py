@@ -23,7 +23,7 @@ VALUES = {
     "keys": (
         {"a": 1, "b": 2},
         {"b": 2, "c": 3},
-        "the names differ (missing: a; not expected: c)",
+        "the names differ (missing: a; unexpected: c)",
     ),
     "length": ([1, 2], [1], "expected a list or tuple of 2, got a list or tuple of 1"),
     "shape": (WEIGHTS, WEIGHTS[0], "shape: expected (2, 3), got (3,)"),
@@ -56,7 +56,7 @@ VALUES = {
         "expected 1.5, got 2.5",
     ),
     "number": (True, 1, "expected True, got 1"),
-    "text": ("ValueError", "nothing", "expected 'ValueError', got 'nothing'"),
+    "text": ("ValueError", "nothing", "no ValueError was raised"),
 }
 
 
@@ -87,7 +87,7 @@ JUDGED = {
     ),
     "parameters": (
         Evaluation(plain(2), ({"w": [1, 2]},)),
-        "your module's parameters: the names differ (missing: w (2, 1); not expected: w (1, 2)); "
+        "your module's parameters: the names differ (missing: w (2, 1); unexpected: w (1, 2)); "
         "attribute names are part of the task",
     ),
     "agreement": (
@@ -157,7 +157,7 @@ def test_a_recognised_mistake_gives_its_hint_where_its_function_is_used():
     assert where[0] == "Recognised: no scaling. Scores are too large."
     assert where[1].startswith("It is in your `attention`, which this uses")
     assert explanation(*said, "attention(q, k)", by_line=True).split("\n") == [
-        "This line gives exactly what a known mistake gives: no scaling. Scores are too large.",
+        "This result matches a known mistake: no scaling. Scores are too large.",
         "Hint: Which factor is missing?",
     ]
     assert explanation(*said, "layer(q)", by_line=True).endswith("Look there first.")

@@ -135,9 +135,7 @@ def test_a_mistake_of_another_cell_is_named_for_sure_when_it_is_recognised_there
     )
     halved = {"double": lambda x: 0.5 * x, "shift": lambda x: x + 1}
     lines, _ = run("shifted", source, **halved)
-    assert lines[2].startswith(
-        "    This line gives exactly what a known mistake gives: halved. The "
-    )
+    assert lines[2].startswith("    This result matches a known mistake: halved. The ")
     run("values", values_cell(), **halved)
     lines, _ = run("shifted", source, **halved)
     assert lines[2] == "    Recognised: halved. The result is half."

@@ -6,7 +6,7 @@ import pytest
 from autograder.runtime.compare import Expected, judge
 from autograder.runtime.evaluate import Evaluation
 from autograder.runtime.grade_cell import parse_cell
-from autograder.runtime.helpers import NO_GRADIENT
+from autograder.runtime.helpers import NO_GRADIENT, NOTHING
 from autograder.runtime.messages import sentence
 from autograder.runtime.telling import added_constant, told
 from tests.conftest import plain
@@ -104,3 +104,24 @@ def test_booleans_are_true_and_false():
     assert said("f(x)", np.array([True, False, True]), np.array([True, True, True])) == (
         "1 of 3 entries differs, first at index [1]: expected False, got True"
     )
+
+
+def test_a_changed_argument_is_told_as_such_and_a_wrong_result_is_not():
+    names = ["x", "result"]
+    words = said("inputs_after(f, x)", [A, A + 1], [A + 1, A + 1], parts=names)
+    assert words.startswith("in x: your code changes this argument")
+    words = said("inputs_after(f, x)", [A, A + 1], [A, A + 2], parts=names)
+    assert words.startswith("in result: ") and "argument" not in words
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [("in training mode", "in training mode: "), ("n=3", "for n=3: "), ("weights", "in weights: ")],
+)
+def test_a_place_reads_as_a_phrase(name, begins):
+    assert said("f(x)", [1, 2], [5, 2], parts=[name, "other"]).startswith(begins)
+
+
+def test_an_exception_that_is_missing_or_too_much_is_told_in_words():
+    assert said("raised(f, 0)", "ValueError", NOTHING) == "no ValueError was raised"
+    assert said("raised(f, 1)", NOTHING, "ValueError").startswith("ValueError was raised")

@@ -16,6 +16,8 @@ from .parts import with_names
 from .plain_data import Array, Items, Number, Text, Value
 from .relations import OPEN, related, value_at
 
+# differences that only this module tells
+TOLD = ("changed", "no_gradient")
 # of a list that is shown
 MAX_SHOWN = 20
 # differences in which a gradient of the right form may be missing
