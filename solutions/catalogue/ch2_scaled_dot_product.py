@@ -60,14 +60,14 @@ MISTAKES = [
         name="stable for positive numbers only",
         function="softmax",
         cell="softmax_edges",
-        means="Nothing overflows, but where all numbers of a row are far below zero, all exponentials become 0, and 0 is "
-        "divided by 0.",
+        means="Nothing overflows, but where all numbers are far below zero, all exponentials become 0, and 0 is divided "
+        "by 0.",
         hint="What is np.exp(-10000), and which constant would help a row of such numbers?",
         section="ch2-softmax",
         edits=[
             (
                 "x - x.max(axis=axis, keepdims=True)",
-                "x - np.maximum(x.max(axis=axis, keepdims=True), 0)",
+                "x - (x.max() > 0) * x.max(axis=axis, keepdims=True)",
             )
         ],
     ),
@@ -1106,15 +1106,6 @@ def attention(query, key, value, mask=None):
         hint="Over which axis do you take the maximum, and what happens to the other axis?",
         section="ch2-scaling",
         edits=[("weights.max(axis=-1).mean()", "weights.max()")],
-    ),
-    Mistake(
-        name="largest mean in place of mean of the largest",
-        function="score_statistics",
-        cell="score_statistics_values",
-        means="The weights were averaged over the queries first, and then the largest was taken.",
-        hint="Which comes first: each query's largest weight, or the mean over the queries?",
-        section="ch2-scaling",
-        edits=[("weights.max(axis=-1).mean()", "max(weights.mean(axis=0))")],
     ),
     Mistake(
         name="entropy in bits",
