@@ -19,6 +19,7 @@ from autograder.exercises import (
     baked_answers,
     given,
     grade_cells,
+    graded_answers,
     is_answer_cell,
     is_grade_cell,
     released,
@@ -81,6 +82,7 @@ def test_an_exercise_has_no_outputs_no_markers_and_the_current_checks(exercise):
     by_task = [asdict(task) for task in tasks(notebook)]
     wanted = {**source_notebook.told_to_students(exercise), "tasks": by_task}
     wanted["packages"] = list(COURSE.settings.packages)
+    wanted["graded"] = {name: list(names) for name, names in graded_answers(notebook).items()}
     assert unpack(told) == wanted
 
 

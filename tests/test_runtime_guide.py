@@ -30,7 +30,9 @@ def answer(value, **more):
 
 @pytest.fixture
 def checks():
-    made = Checks({"halved": HALVED}, {"values": 'chapter 1, "B"'}, WAYS)
+    made = Checks(
+        {"halved": HALVED}, {"values": 'chapter 1, "B"'}, WAYS, graded={"values": ["twice"]}
+    )
     drawn, small = Draw(seed_of("values")), Draw(seed_of("values"), small=True)
     x, smallest = (draw.array(*draw.sizes(2)) for draw in (drawn, small))
     assert smallest.shape == (2, 3) != x.shape

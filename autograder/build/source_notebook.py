@@ -28,7 +28,14 @@ from autograder.catalogue import (
 from autograder.course import Exercise
 from autograder.embedding import LOADER, packed_sources
 from autograder.errors import CatalogueError
-from autograder.exercises import given, grade_cells, is_answer_cell, is_grade_cell, tasks
+from autograder.exercises import (
+    given,
+    grade_cells,
+    graded_answers,
+    is_answer_cell,
+    is_grade_cell,
+    tasks,
+)
 from autograder.instructor_settings import Settings
 from autograder.reference import place
 from autograder.runtime.evaluate import BUILT_SO_FAR
@@ -198,9 +205,13 @@ def _checker(exercise: Exercise, notebook: NotebookNode, packages: Sequence[str]
 
     notebook: complete but for this source; packages: what students' code may import.
     """
-    found = [asdict(task) for task in tasks(notebook)]
-    told = pack({**told_to_students(exercise), "tasks": found, "packages": list(packages)})
-    return f'{CHECKER_NOTE}{LOADER}\n\nload_checks("{packed_sources()}").install_packed("{told}")'
+    told = {
+        **told_to_students(exercise),
+        "tasks": [asdict(task) for task in tasks(notebook)],
+        "packages": list(packages),
+        "graded": {name: list(answers) for name, answers in graded_answers(notebook).items()},
+    }
+    return f'{CHECKER_NOTE}{LOADER}\n\nload_checks("{packed_sources()}").install_packed("{pack(told)}")'
 
 
 def check_data_cell() -> NotebookNode:

@@ -56,7 +56,8 @@ class Checks:
 
     mistakes: by name; sections: where to read again, by grade cell; ways: by answer, others than the
     student's; tasks: in the notebook's order; packages: what may be imported beside
-    those of `packages.ALWAYS`, None if that isn't known.
+    those of `packages.ALWAYS`, None if that isn't known; graded: by grade cell, the answers that it
+    grades.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Checks:
         ways: Mapping[str, Sequence[Way]] | None = None,
         tasks: Sequence[Task] = (),
         packages: Sequence[str] | None = None,
+        graded: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         self._mistakes = mistakes
         self._sections = sections
@@ -73,8 +75,9 @@ class Checks:
         self._recognition = Recognition(homes)
         self._answers: Mapping[str, Mapping[str, dict]] = {}
         cells: dict[str, set[str]] = {}
-        for home in homes.values():
-            cells.setdefault(home.function, set()).add(home.cell)
+        for cell, answers in (graded or {}).items():
+            for answer in answers:
+                cells.setdefault(answer, set()).add(cell)
         self.guide = Guide(ways or {}, cells)
         self.progress = Progress(tasks)
         self._packages = packages
@@ -215,7 +218,7 @@ def install_packed(packed: str) -> None:
 
     packed: {"mistakes": {name: the fields of ToldMistake}, "sections": {grade cell: where to read
     again}, "ways": {answer: [the fields of Way]}, "tasks": [the fields of Task],
-    "packages": names}.
+    "packages": names, "graded": {grade cell: answers}}.
     """
     from IPython import get_ipython
     from IPython.display import display
@@ -225,7 +228,7 @@ def install_packed(packed: str) -> None:
     mistakes = {name: ToldMistake(**mistake) for name, mistake in words["mistakes"].items()}
     ways = {answer: [Way(**way) for way in ways] for answer, ways in words["ways"].items()}
     tasks = [Task(**task) for task in words["tasks"]]
-    checks = Checks(mistakes, words["sections"], ways, tasks, words["packages"])
+    checks = Checks(mistakes, words["sections"], ways, tasks, words["packages"], words["graded"])
 
     def autotest(line: str, cell: str) -> None:
         checks.run_cell(line.strip(), cell, dict(shell.user_ns))

@@ -1,6 +1,7 @@
 """Known mistakes and accepted alternatives of exercise 1."""
 
-from autograder.catalogue import Alternative, Mistake
+from autograder.catalogue import Alternative, Discussion, Mistake
+from autograder.runtime.guide import Way
 
 # the section of the book to read again, by grade cell
 SECTIONS = {
@@ -1479,5 +1480,87 @@ class AttentionDecoderStep(nn.Module):
         candidate = torch.tanh(n_i + reset * n_o)
         return (1 - update) * candidate + update * state, context, weights
 """,
+    ),
+]
+
+# shown after a task is passed
+DISCUSSIONS = [
+    Discussion(
+        "additive_scores",
+        (
+            Way(
+                "Query and key joined to one vector, and the two matrices to one matrix.",
+                "copies = np.broadcast_to(query[:, None], (*key.shape[:2], query.shape[-1]))\n"
+                "joined = np.concatenate([copies, key], axis=-1)  # (B, S, Dq + Dk)\n"
+                "hidden = np.tanh(joined @ np.concatenate([w_q, w_k], axis=1).T)",
+                "Many papers write it like this. But each query is projected S times in place of "
+                "once, and the joined array takes memory of its own.",
+            ),
+            Way(
+                "One position after the other, with the query projected before the loop.",
+                "for i in range(S):\n"
+                "    scores[:, i] = np.tanh(projected_query + key[:, i] @ w_k.T) @ v",
+                "It is the formula word by word, and no array of shape (B, S, A) is made. Python "
+                "runs the loop, which takes long for a long source.",
+            ),
+        ),
+    ),
+    Discussion(
+        "attend",
+        (
+            Way(
+                "Through the logarithm of the sum, with minus infinity where there is padding.",
+                "log_sum = np.logaddexp.reduce(scores, axis=-1, keepdims=True)\n"
+                "weights = np.exp(scores - log_sum)",
+                "You look for no maximum, because `logaddexp` does. It is several times slower than "
+                "one `exp` over the array.",
+            ),
+            Way(
+                "Example by example, with the real positions alone.",
+                "for b in range(B):\n"
+                "    kept = np.exp(scores[b, mask[b]] - scores[b, mask[b]].max())\n"
+                "    weights[b, mask[b]] = kept / kept.sum()",
+                "There is no minus infinity, and no number at a padded position is ever used. The "
+                "loop runs in Python, one example at a time.",
+            ),
+        ),
+    ),
+    Discussion(
+        "AdditiveAttention",
+        (
+            Way(
+                "The context as a matrix product: one row of weights for each example.",
+                "context = (weights.unsqueeze(1) @ key).squeeze(1)",
+                "No letters to learn, as for `einsum`. But two axes come and go, and with `squeeze()` "
+                "in place of `squeeze(1)` a batch of one example loses its first axis.",
+            ),
+            Way(
+                "The keys projected once for a source, and not at every step of the decoder.",
+                "projected_key = self.w_k(key)  # before the first step\n"
+                "hidden = torch.tanh(self.w_q(query).unsqueeze(1) + projected_key)",
+                "It saves a projection at every step; appendix A.1.2 of the paper says so, too. The "
+                "module then needs a second method, or one argument more.",
+            ),
+        ),
+    ),
+    Discussion(
+        "AttentionDecoderStep",
+        (
+            Way(
+                "Two products and a sum, without joining the vectors.",
+                "E = embedded.shape[-1]\n"
+                "gates = embedded @ self.cell.weight_ih[:, :E].T + context @ self.cell.weight_ih[:, E:].T",
+                "It shows what joining means: each part has its own columns of the matrix. "
+                "`nn.GRUCell` takes the joined vector only, so you write the rest of the cell yourself.",
+            ),
+            Way(
+                "With `nn.GRU`, as a sequence of length 1.",
+                "joined = torch.cat([embedded, context], dim=-1)\n"
+                "_, last = self.gru(joined.unsqueeze(0), state.unsqueeze(0))\n"
+                "new_state = last.squeeze(0)",
+                "The same layer can read a whole sequence in one call. Here that helps nobody: the "
+                "context of a step needs the state of the step before.",
+            ),
+        ),
     ),
 ]

@@ -1718,8 +1718,8 @@ DISCUSSIONS = [
             Way(
                 "With minus infinity in the masked places, and zeros put in afterwards.",
                 'scores.masked_fill(~mask, float("-inf"))\ntorch.nan_to_num(weights)',
-                "The weights are exactly 0 without a product. But in an empty row the gradient is NaN "
-                "before it is replaced, so the row has to be opened before the softmax.",
+                "The weights are exactly 0 without a product. But an empty row is NaN on the way, and so "
+                "is its gradient: `torch.autograd.detect_anomaly()` stops there.",
             ),
             Way(
                 "With the mask as a bias that is added: 0 where a query may attend.",

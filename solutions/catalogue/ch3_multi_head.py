@@ -1,6 +1,7 @@
 """Known mistakes and accepted alternatives of exercise 3."""
 
-from autograder.catalogue import Alternative, Mistake
+from autograder.catalogue import Alternative, Discussion, Mistake
+from autograder.runtime.guide import Way
 
 BEFORE = "output, weights = self.attention("
 
@@ -1763,5 +1764,143 @@ def grouped_query_attention(query, key, value, mask=None):
     group_of_head = torch.arange(heads) // (heads // groups)
     return attention(query, key[:, group_of_head], value[:, group_of_head], mask)
 """,
+    ),
+]
+
+# shown after a task is passed
+DISCUSSIONS = [
+    Discussion(
+        "split_heads",
+        (
+            Way(
+                "With `unflatten`, which splits one axis and leaves the others alone.",
+                "parts = x.unflatten(-1, (n_heads, -1))  # (B, T, H, d)",
+                "You name no size but the number of heads, so any number of leading axes is fine. "
+                "Only torch has it: in NumPy you need `reshape` and all sizes.",
+            ),
+            Way(
+                "A slice for each head.",
+                "slices = x.chunk(n_heads, dim=-1)  # H tensors (B, T, d)\n"
+                "heads = torch.stack(slices, dim=1)",
+                "It says what is meant: head 0 gets the first d entries. The slices are views, but "
+                "`stack` copies all of them.",
+            ),
+        ),
+    ),
+    Discussion(
+        "merge_heads",
+        (
+            Way(
+                "With `flatten`, from the axis of the heads on.",
+                "by_position = x.transpose(1, 2)  # (B, T, H, d)\n"
+                "merged = by_position.flatten(start_dim=2)",
+                "No size has to be named. Like `reshape` it copies here, because the transposed "
+                "numbers do not lie in order.",
+            ),
+            Way(
+                "As the paper writes it: Concat(head 1, ..., head H).",
+                "heads = x.unbind(dim=1)  # H tensors (B, T, d)\nmerged = torch.cat(heads, dim=-1)",
+                "There is no transpose to forget. It copies once, as the other ways do, but makes a "
+                "tensor object for each head.",
+            ),
+        ),
+    ),
+    Discussion(
+        "MultiHeadAttention",
+        (
+            Way(
+                "One large layer in place of three.",
+                "self.w_qkv = nn.Linear(d_model, 3 * d_model, bias=bias)\n"
+                "query, key, value = self.w_qkv(x).chunk(3, dim=-1)",
+                "One product in place of three, which suits a graphics processor. It serves "
+                "self-attention only, where all three come from the same x.",
+            ),
+            Way(
+                "One head after the other.",
+                "for parts in zip(*(whole.chunk(n_heads, dim=-1) for whole in (query, key, value))):\n"
+                "    outputs.append(attention(*parts, mask)[0])\n"
+                "output = torch.cat(outputs, dim=-1)",
+                "Nothing is reshaped. But n_heads small products take longer than a large one, and a "
+                "mask with an axis for heads has to be taken apart, too.",
+            ),
+        ),
+    ),
+    Discussion(
+        "to_torch",
+        (
+            Way(
+                "With a dictionary of all weights, here without bias.",
+                'state = {"in_proj_weight": joined, "out_proj.weight": mha.w_o.weight}\n'
+                "theirs.load_state_dict(state)",
+                "It needs no `no_grad`, and it raises an error if a name is missing or unknown. You "
+                "have to know all names by heart, or print `theirs.state_dict().keys()`.",
+            ),
+            Way(
+                "With a shared parameter in place of a copy.",
+                "theirs.out_proj.weight = mha.w_o.weight",
+                "It takes no memory, and when one layer learns, so does the other. It can't be done "
+                "for `in_proj_weight`, which joins three matrices.",
+            ),
+        ),
+    ),
+    Discussion(
+        "count_parameters",
+        (
+            Way(
+                "As four layers from d_model to d_model.",
+                "one_layer = d_model * d_model + bias * d_model\ntotal = 4 * one_layer",
+                "It shows at once that the number of heads makes no difference. It does not show "
+                "which numbers belong to which head.",
+            ),
+            Way(
+                "Let PyTorch count.",
+                'with torch.device("meta"):\n'
+                "    layer = MultiHeadAttention(d_model, n_heads, bias=bias)\n"
+                "total = sum(parameter.numel() for parameter in layer.parameters())",
+                "It is right for any layer, also after a change. The layer has to be made, though on "
+                "the device `meta` it has shapes and no numbers.",
+            ),
+        ),
+    ),
+    Discussion(
+        "head_contribution",
+        (
+            Way(
+                "The parts of all heads in one array, of which you take one.",
+                "w_o = mha.w_o.weight.unflatten(1, (mha.n_heads, -1))  # (D, H, d)\n"
+                'parts = torch.einsum("bhtd,ohd->bhto", outputs, w_o)  # (B, H, T, D)',
+                "Their sum over the heads is the whole output without its bias, which is a good "
+                "test. For one head it does H times the work.",
+            ),
+            Way(
+                "With zeros in place of all other heads.",
+                "alone = torch.zeros_like(outputs)\n"
+                "alone[:, head] = outputs[:, head]\n"
+                "part = merge_heads(alone) @ mha.w_o.weight.T",
+                "You cut no matrix, so there is no slice to get wrong. Nearly all of the product is "
+                "with zeros.",
+            ),
+        ),
+    ),
+    Discussion(
+        "grouped_query_attention",
+        (
+            Way(
+                "With an axis for the groups, and keys that broadcast.",
+                "grouped = query.unflatten(1, (n_groups, -1))  # (B, G, H / G, T, d)\n"
+                "output, weights = attention(grouped, key.unsqueeze(2), value.unsqueeze(2), mask)\n"
+                "output, weights = output.flatten(1, 2), weights.flatten(1, 2)",
+                "You repeat no keys and no values. But a mask with an axis for heads has to be split "
+                "in the same way, and the results have to be joined again.",
+            ),
+            Way(
+                "With PyTorch's own function, outside of this exercise.",
+                "output = F.scaled_dot_product_attention(\n"
+                "    query, key, value, attn_mask=mask, enable_gqa=True\n"
+                ")",
+                "It is fast and keeps no scores. It returns no weights either, so you can't look at "
+                "them.",
+            ),
+        ),
     ),
 ]

@@ -1,6 +1,7 @@
 """Known mistakes and accepted alternatives of exercise 4."""
 
-from autograder.catalogue import Alternative, Mistake
+from autograder.catalogue import Alternative, Discussion, Mistake
+from autograder.runtime.guide import Way
 
 # the section of the book to read again, by grade cell
 SECTIONS = {
@@ -1458,5 +1459,159 @@ def masked_cross_entropy(logits, targets, pad):
     )
     return losses / (targets != pad).sum()
 """,
+    ),
+]
+
+# shown after a task is passed
+DISCUSSIONS = [
+    Discussion(
+        "padding_mask",
+        (
+            Way(
+                "From the tokens, where they are at hand.",
+                "mask = (tokens != pad)[:, None, None, :]",
+                "It needs no lengths and also knows padding at the front. No real token may have the "
+                "number of the padding.",
+            ),
+            Way(
+                "Row by row, into a mask in which everything is False.",
+                "for row, length in zip(mask, lengths.tolist()):\n    row[..., :length] = True",
+                "There is nothing to broadcast. Python runs the loop, and on a graphics processor "
+                "each row would wait for its own little write.",
+            ),
+        ),
+    ),
+    Discussion(
+        "causal_mask",
+        (
+            Way(
+                "With positions that are compared.",
+                "i, j = torch.arange(S - T, S)[:, None], torch.arange(S)\nmask = j <= i",
+                "The rule stands in the code, and others are near: `(j <= i) & (i - j < 5)` is a "
+                "window. `tril` needs no positions.",
+            ),
+            Way(
+                "What is forbidden, turned round.",
+                "future = torch.ones(T, S, dtype=torch.bool).triu(S - T + 1)\nmask = ~future",
+                "PyTorch's own layers want `future`, because there True means ignore. The `+ 1` is "
+                "easy to forget: the diagonal is no future.",
+            ),
+        ),
+    ),
+    Discussion(
+        "combine",
+        (
+            Way(
+                "With `reduce`, over the masks that are there.",
+                "present = [mask for mask in masks if mask is not None]\n"
+                "combined = functools.reduce(torch.logical_and, present)",
+                "The loop is gone. An empty list raises a TypeError, so that case has to be caught "
+                "before.",
+            ),
+            Way(
+                "All masks stacked, and `all` over the new axis.",
+                "stacked = torch.stack(torch.broadcast_tensors(*present))\n"
+                "combined = stacked.all(dim=0)",
+                "It says what is meant: allowed is what all allow. Every mask is copied in full size "
+                "before two of them are compared.",
+            ),
+        ),
+    ),
+    Discussion(
+        "masked_softmax",
+        (
+            Way(
+                "With minus infinity, after rows with nothing to attend to have been opened.",
+                "empty = ~mask.any(dim=-1, keepdim=True)\n"
+                'opened = scores.masked_fill(~(mask | empty), float("-inf"))\n'
+                "weights = torch.softmax(opened, dim=-1).masked_fill(empty, 0)",
+                "Masked weights are 0 by themselves. It takes two more passes over the mask, and "
+                "without `empty` such a row would be NaN.",
+            ),
+            Way(
+                "With exponentials and a sum of your own.",
+                "lowered = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)\n"
+                "parts = torch.exp(lowered - lowered.amax(dim=-1, keepdim=True)) * mask\n"
+                "weights = parts / parts.sum(dim=-1, keepdim=True).clamp_min(1)",
+                "The largest part of a row is 1, so `clamp_min` changes empty rows only. It takes "
+                "five steps where `softmax` is one call.",
+            ),
+        ),
+    ),
+    Discussion(
+        "additive",
+        (
+            Way(
+                "With `torch.where`, which chooses between two numbers.",
+                "zero, hidden = torch.zeros((), dtype=dtype), torch.full((), -torch.inf, dtype=dtype)\n"
+                "bias = torch.where(mask, zero, hidden)",
+                "Both cases stand side by side. With plain numbers, `torch.where(mask, 0.0, "
+                "-torch.inf)`, the result has the default data type, whatever `dtype` says.",
+            ),
+            Way(
+                "As a logarithm: log 1 is 0, and log 0 is minus infinity.",
+                "allowed = mask.to(dtype)\nbias = allowed.log()",
+                "It also takes shares between 0 and 1, which then multiply the weights before they "
+                "are normalised. Who reads it has to think for a moment.",
+            ),
+        ),
+    ),
+    Discussion(
+        "from_key_padding",
+        (
+            Way(
+                "With names in place of signs.",
+                "may_attend = mask.logical_not()\nheads_and_queries = may_attend.unsqueeze(1).unsqueeze(1)",
+                "Nobody has to count the `None` of an index. It is longer, and each `unsqueeze` moves "
+                "the axes for the next one.",
+            ),
+            Way(
+                "With the shape that comes out.",
+                "B, S = mask.shape\nmay_attend = (~mask).reshape(B, 1, 1, S)",
+                "The shape can be read off. The sizes have to be taken first, and a mask with one "
+                "axis more raises an error.",
+            ),
+        ),
+    ),
+    Discussion(
+        "leaks",
+        (
+            Way(
+                "With derivatives: what has one depends.",
+                "jacobian = torch.autograd.functional.jacobian(fn, x)  # (B, T, E, B, T, D)\n"
+                "depends = jacobian.abs().amax(dim=(0, 2, 3, 5)) > 0",
+                "One call, and no random numbers. It misses what depends without a derivative, such "
+                "as a rounded number, or a ReLU that is 0 around x.",
+            ),
+            Way(
+                "All positions in one batch.",
+                "moved = x.expand(T, *x.shape).clone()  # a copy for each position\n"
+                "moved[torch.arange(T), :, torch.arange(T)] += torch.randn(T, B, D, dtype=x.dtype)\n"
+                "after = fn(moved.flatten(0, 1)).unflatten(0, (T, B))  # (T, B, T, E)",
+                "`fn` is called once for all positions, which is faster. It takes T times the memory. "
+                "It relies on `fn` to treat the examples of a batch apart, which not all functions of the "
+                "checks do.",
+            ),
+        ),
+    ),
+    Discussion(
+        "masked_cross_entropy",
+        (
+            Way(
+                "With the real tokens alone.",
+                "rows, wanted = logits[real], targets[real]  # real = targets != pad\n"
+                "loss = F.cross_entropy(rows, wanted)",
+                "You see what counts, and the average is over real tokens by itself. The real rows "
+                "of the logits are copied.",
+            ),
+            Way(
+                "Written out, with an average of your own.",
+                "chosen = targets.where(real, 0)[..., None]\n"
+                "log_p = logits.log_softmax(dim=-1).gather(-1, chosen).squeeze(-1)\n"
+                "loss = -(log_p * real).sum() / real.sum()",
+                "You can average differently, such as by sentence. `pad` may be no token at all, so it "
+                "has to be replaced before `gather`.",
+            ),
+        ),
     ),
 ]

@@ -1,6 +1,7 @@
 """Known mistakes and accepted alternatives of exercise 5."""
 
-from autograder.catalogue import Alternative, Mistake
+from autograder.catalogue import Alternative, Discussion, Mistake
+from autograder.runtime.guide import Way
 
 # the section of the book to read again, by grade cell
 SECTIONS = {
@@ -1254,5 +1255,106 @@ class PositionalEncoding(nn.Module):
         rows = nn.functional.embedding(positions.expand(x.shape[:2]), self.encoding)
         return self.dropout(torch.add(x, rows.to(dtype=x.dtype)))
 """,
+    ),
+]
+
+# shown after a task is passed
+DISCUSSIONS = [
+    Discussion(
+        "sinusoidal",
+        (
+            Way(
+                "With slices: the even columns, then the odd ones.",
+                "encoding = torch.empty(n_positions, d_model, dtype=torch.float64)\n"
+                "encoding[:, 0::2] = angles.sin()\n"
+                "encoding[:, 1::2] = angles.cos()",
+                "It reads like the statement. The table has to be made first with the data type you "
+                "want: what is written into it is converted without a word.",
+            ),
+            Way(
+                "As complex numbers of length 1.",
+                "turns = torch.polar(torch.ones_like(angles), angles)  # cos + i sin\n"
+                "encoding = torch.view_as_real(turns).flip(-1).flatten(1)",
+                "A step to the next position is then a product with one number per pair. The cosine "
+                "comes first, so that each pair has to be turned round.",
+            ),
+        ),
+    ),
+    Discussion(
+        "shift_matrix",
+        (
+            Way(
+                "With four index pairs, into a matrix of zeros.",
+                "even = torch.arange(0, d_model, 2)\n"
+                "matrix[even, even], matrix[even, even + 1] = angles.cos(), angles.sin()\n"
+                "matrix[even + 1, even], matrix[even + 1, even + 1] = -angles.sin(), angles.cos()",
+                "There are no blocks and no loop. Four places have to be kept apart, and a wrong sign "
+                "raises no error.",
+            ),
+            Way(
+                "Asked from the encoding itself, by least squares.",
+                "table = sinusoidal(4 * d_model, d_model, base)\n"
+                "matrix = torch.linalg.lstsq(table[:-delta], table[delta:]).solution.T",
+                "It uses no formula for the angles, and so it shows that there is such a matrix. Slow "
+                "pairs look almost alike in a short table, so digits are lost, and delta has to be positive.",
+            ),
+        ),
+    ),
+    Discussion(
+        "PositionalEncoding",
+        (
+            Way(
+                "Without a table: the rows are computed when they are needed.",
+                "encoding = sinusoidal(x.shape[1], x.shape[2]).to(x)\nresult = self.dropout(x + encoding)",
+                "There is no largest length and nothing to save. All sines are computed anew in "
+                "every call.",
+            ),
+            Way(
+                "With a table that is not saved.",
+                'self.register_buffer("encoding", encoding, persistent=False)',
+                "The table still moves with the module to another device, but files of weights "
+                "stay smaller. The statement wants it saved, so a check looks for it there.",
+            ),
+        ),
+    ),
+    Discussion(
+        "rope",
+        (
+            Way(
+                "As complex numbers: to turn is to multiply.",
+                "pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)))\n"
+                "turned = torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles))\n"
+                "result = turned.flatten(-2)",
+                "One product in place of four. Both numbers of a pair have to lie side by side in memory, and "
+                "there is no complex type for bfloat16.",
+            ),
+            Way(
+                "In halves: entry i is turned with entry i + d / 2.",
+                "first, second = x.chunk(2, dim=-1)\n"
+                "halves = [first * cos - second * sin, first * sin + second * cos]\n"
+                "result = torch.cat(halves, dim=-1)",
+                "Nothing is interleaved. It is another convention, which many published models use, and the "
+                "weights of one do not fit the other.",
+            ),
+        ),
+    ),
+    Discussion(
+        "alibi_bias",
+        (
+            Way(
+                "As a geometric sequence, which is how the paper describes the slopes.",
+                "ratio = 2 ** (-8 / n_heads)  # the first slope, and the step to the next\n"
+                "slopes = ratio ** torch.arange(1, n_heads + 1)",
+                "You see that each head looks a fixed factor further than the one before. A rounding "
+                "error in `ratio` grows with the exponent.",
+            ),
+            Way(
+                "Without an absolute value, for a decoder.",
+                "distance = positions[:, None] - positions  # negative for keys in the future\n"
+                "bias = -slopes[:, None, None] * distance",
+                "It is right wherever a causal mask hides the future, and saves a step. Without such a "
+                "mask, the keys of the future would get a bonus.",
+            ),
+        ),
     ),
 ]

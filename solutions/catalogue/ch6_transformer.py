@@ -1,6 +1,7 @@
 """Known mistakes and accepted alternatives of exercise 6."""
 
-from autograder.catalogue import Alternative, Mistake
+from autograder.catalogue import Alternative, Discussion, Mistake
+from autograder.runtime.guide import Way
 
 # the section of the book to read again, by grade cell
 SECTIONS = {
@@ -2209,5 +2210,107 @@ def shift(target):
     target_out = torch.stack(list(target.unbind(dim=1))[1:], dim=1)
     return target_in, target_out
 """,
+    ),
+]
+
+# shown after a task is passed
+DISCUSSIONS = [
+    Discussion(
+        "FeedForward",
+        (
+            Way(
+                "As a sequence of layers.",
+                "into, out_of = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model)\n"
+                "self.layers = nn.Sequential(into, nn.ReLU(), nn.Dropout(dropout), out_of)",
+                "`forward` is a single call. The parameters are then called `layers.0.weight` and "
+                "`layers.3.weight`, and a layer put in between changes these names.",
+            ),
+            Way(
+                "As two convolutions with a kernel of size 1, which the paper mentions.",
+                "self.conv1, self.conv2 = nn.Conv1d(d_model, d_ff, 1), nn.Conv1d(d_ff, d_model, 1)\n"
+                "hidden = self.conv1(x.transpose(1, 2)).relu()  # (B, F, T)\n"
+                "result = self.conv2(hidden).transpose(1, 2)",
+                "With a larger kernel, neighbours could take part. The width has to be the second axis, "
+                "so two transposes come along.",
+            ),
+        ),
+    ),
+    Discussion(
+        "EncoderLayer",
+        (
+            Way(
+                "With one function for the frame around a sublayer.",
+                "def sublayer(x, norm, function):\n"
+                "    inside = norm(x) if self.norm_first else x\n"
+                "    return x + self.dropout(function(inside))  # norm_first=False: norm of this",
+                "Residual, dropout and norm stand in one place, so they can't differ between the "
+                "sublayers. Who reads it has to follow functions that are handed over.",
+            ),
+            Way(
+                "With PyTorch's own layer, outside of this exercise.",
+                "layer = nn.TransformerEncoderLayer(\n"
+                "    d_model, n_heads, d_ff, dropout, batch_first=True, norm_first=True\n"
+                ")",
+                "It is tested and fast. You can't exchange its attention, in its masks True means "
+                "ignore, and it has one dropout more, on the weights.",
+            ),
+        ),
+    ),
+    Discussion(
+        "DecoderLayer",
+        (
+            Way(
+                "With the keys and values of the memory computed once for a sentence.",
+                "cross = self.cross_attention\n"
+                "key = split_heads(cross.w_k(memory), cross.n_heads)\n"
+                "value = split_heads(cross.w_v(memory), cross.n_heads)",
+                "When a sentence is written word by word, the memory stays the same, and two "
+                "projections are saved at every word. The two have to be kept and handed in.",
+            ),
+            Way(
+                "As a loop over three sublayers, here with the norm first.",
+                "for norm, sublayer in zip(self.norms, (look_back, look_across, self.feed_forward)):\n"
+                "    y = y + self.dropout(sublayer(norm(y)))",
+                "What the three have in common stands there once. The attentions need small functions that "
+                "bind mask and memory, and the norms become `norms.0` to `norms.2`.",
+            ),
+        ),
+    ),
+    Discussion(
+        "Transformer",
+        (
+            Way(
+                "With one matrix for the words that go in and those that come out.",
+                "self.project.weight = self.target_embedding.weight",
+                "The paper does this (section 3.4), and it saves V times D numbers. The matrix then "
+                "learns from both sides, so its scale has to suit both.",
+            ),
+            Way(
+                "With a causal mask that is made once.",
+                "longest = causal_mask(max_len)\n"
+                'self.register_buffer("causal", longest, persistent=False)\n'
+                "future = self.causal[:T, :T]",
+                "No mask is made in a call, and it moves with the model to another device. It takes "
+                "max_len times max_len bytes, and longer sentences need a larger one.",
+            ),
+        ),
+    ),
+    Discussion(
+        "shift",
+        (
+            Way(
+                "As a window of two tokens that moves along.",
+                "pairs = target.unfold(1, 2, 1)  # (B, T, 2)\n"
+                "target_in, target_out = pairs[..., 0], pairs[..., 1]",
+                "It shows what is learned: pairs of neighbours. Both are views, as slices are, but "
+                "`unfold` is hardly known.",
+            ),
+            Way(
+                "With `roll`, which moves everything one place to the front.",
+                "rolled = target.roll(-1, dims=1)\ntarget_out = rolled[:, :-1]",
+                "The positions stay lined up. It copies, and the first token turns up at the end: it "
+                "has to be cut off, or the model learns to say BOS there.",
+            ),
+        ),
     ),
 ]

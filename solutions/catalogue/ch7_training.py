@@ -1,6 +1,7 @@
 """Known mistakes and accepted alternatives of exercise 7."""
 
-from autograder.catalogue import Alternative, Mistake
+from autograder.catalogue import Alternative, Discussion, Mistake
+from autograder.runtime.guide import Way
 
 # the section of the book to read again, by grade cell
 SECTIONS = {
@@ -1530,5 +1531,150 @@ def fit(pairs, seconds):
 
     return translate
 """,
+    ),
+]
+
+# shown after a task is passed
+DISCUSSIONS = [
+    Discussion(
+        "smoothed_cross_entropy",
+        (
+            Way(
+                "With PyTorch's own argument.",
+                "loss = F.cross_entropy(logits[real], targets[real], label_smoothing=smoothing)",
+                "It spreads over all V tokens, as this task does. Other designs, such as V - 1 tokens or no "
+                "padding token among them, you have to write yourself.",
+            ),
+            Way(
+                "With the distribution that is wanted as a tensor.",
+                "wanted = torch.full_like(log_p, smoothing / log_p.shape[-1])\n"
+                "wanted.scatter_(-1, chosen[:, None], 1 - smoothing + smoothing / log_p.shape[-1])\n"
+                "loss = -(wanted * log_p).sum(dim=-1).mean()",
+                "Any other distribution could stand there, such as a teacher's. It takes a second "
+                "tensor as large as the logits.",
+            ),
+        ),
+    ),
+    Discussion(
+        "noam_rate",
+        (
+            Way(
+                "In two branches.",
+                "if step < warmup:\n"
+                "    rate = d_model**-0.5 * step / warmup**1.5\n"
+                "# else: d_model**-0.5 / step**0.5",
+                "You see where the rise ends. The two formulas have to agree at step = warmup, and "
+                "nothing tells you if they don't.",
+            ),
+            Way(
+                "Handed to a scheduler of PyTorch.",
+                "schedule = torch.optim.lr_scheduler.LambdaLR(\n"
+                "    optimiser, lambda n: noam_rate(n + 1, d_model, warmup)\n"
+                ")",
+                "`schedule.step()` then sets the rate. LambdaLR counts from 0, and it multiplies the "
+                "optimiser's own rate, so that one has to be 1.",
+            ),
+        ),
+    ),
+    Discussion(
+        "greedy_decode",
+        (
+            Way(
+                "Into a tensor that is large enough from the start.",
+                "ids = torch.full((batch, max_len + 1), pad)\n"
+                "ids[:, 0] = bos\n"
+                "ids[:, t + 1] = step_fn(ids[:, : t + 1]).argmax(dim=-1).masked_fill(ended, pad)",
+                "`cat` copies the whole prefix for each token; this writes one column. Columns that "
+                "nobody has needed have to be cut off at the end.",
+            ),
+            Way(
+                "With the rows alone that have not ended.",
+                "open_rows = (~ended).nonzero().squeeze(1)\n"
+                "token = torch.full((batch,), pad)\n"
+                "token[open_rows] = step_fn(prefix[open_rows]).argmax(dim=-1)",
+                "What has ended costs nothing more. But `step_fn` has to be told which rows it gets; "
+                "the one of this task wants all of them.",
+            ),
+        ),
+    ),
+    Discussion(
+        "beam_search",
+        (
+            Way(
+                "With Python's lists, one open prefix after the other.",
+                "for log_p, ids in beams:\n"
+                "    step = step_fn(torch.tensor([ids]))[0].tolist()\n"
+                "    candidates += [(log_p + p, [*ids, token]) for token, p in enumerate(step)]",
+                "You can print every candidate, and `heapq.nlargest` picks the best. The model "
+                "is called for each prefix by itself, which takes much longer.",
+            ),
+            Way(
+                "In two rounds: the best of each prefix, then the best of all.",
+                "step, tokens = step.topk(min(beam, step.shape[-1]), dim=-1)  # of each prefix\n"
+                "log_p, places = (log_p[:, None] + step).flatten().topk(kept)\n"
+                "parents, tokens = places // step.shape[-1], tokens.flatten()[places]",
+                "No prefix can have more than `beam` of the best `beam`, so nothing is lost, and the second "
+                "`topk` looks at few numbers. There is one index more to keep straight.",
+            ),
+        ),
+    ),
+    Discussion(
+        "cached_attention",
+        (
+            Way(
+                "With room for all positions, filled as they come.",
+                'room["key"][:, :, t] = key[:, :, 0]\n'
+                'room["value"][:, :, t] = value[:, :, 0]\n'
+                'key, value = room["key"][:, :, : t + 1], room["value"][:, :, : t + 1]',
+                "`cat` copies the whole cache at each step; this writes one position. The largest "
+                "length is fixed, and two continuations can't share a cache that changes.",
+            ),
+            Way(
+                "Without a cache: everything anew, and the last row of it.",
+                "seen = torch.cat([earlier, x], dim=1)  # (B, t + 1, D)\n"
+                "mask = torch.ones(t + 1, t + 1, dtype=torch.bool).tril()\n"
+                "output = mha(seen, seen, seen, mask)[0][:, -1:]",
+                "There is nothing to keep, which is good for a test. Every step projects all "
+                "positions and computes all rows of scores again.",
+            ),
+        ),
+    ),
+    Discussion(
+        "corpus_bleu",
+        (
+            Way(
+                "With the smaller of two counts, as the paper says it.",
+                "clipped = sum(min(count, right[gram]) for gram, count in own.items())",
+                "A reader finds the formula again. `own & right` does the same in one operation, and "
+                "a plain dictionary would need `right.get(gram, 0)`.",
+            ),
+            Way(
+                "With logarithms, in the form of the paper.",
+                "mean_log = sum(map(math.log, precisions)) / n\n"
+                "score = 100 * math.exp(min(0, 1 - r / c) + mean_log)",
+                "A geometric mean becomes an ordinary one, and a product of many small numbers can't "
+                "become 0. The logarithm of 0 has to be caught before.",
+            ),
+        ),
+    ),
+    Discussion(
+        "fit",
+        (
+            Way(
+                "With some pairs kept aside, and the best weights so far.",
+                "held_out, pairs = pairs[:100], pairs[100:]\n"
+                "if right > best_right:  # of the pairs kept aside\n"
+                "    best_right, best = right, copy.deepcopy(model.state_dict())",
+                "You learn how well it goes while there is time to act. Translating the pairs kept aside uses "
+                "processor time, and nothing is learned from them.",
+            ),
+            Way(
+                "With the average of the weights over the last steps.",
+                "averaged = torch.optim.swa_utils.AveragedModel(model)\n"
+                "averaged.update_parameters(model)  # after each of the last steps",
+                "The average is calmer than any single step, even if the rate does not fall. It takes the memory "
+                "of a second model, and you have to choose where to begin.",
+            ),
+        ),
     ),
 ]
