@@ -1108,6 +1108,15 @@ def attention(query, key, value, mask=None):
         edits=[("weights.max(axis=-1).mean()", "weights.max()")],
     ),
     Mistake(
+        name="largest mean in place of mean of the largest",
+        function="score_statistics",
+        cell="score_statistics_values",
+        means="The weights were averaged over the queries first, and then the largest was taken.",
+        hint="Which comes first: each query's largest weight, or the mean over the queries?",
+        section="ch2-scaling",
+        edits=[("weights.max(axis=-1).mean()", "max(weights.mean(axis=0))")],
+    ),
+    Mistake(
         name="entropy in bits",
         function="score_statistics",
         cell="score_statistics_values",
