@@ -297,8 +297,8 @@ def score_statistics(query: np.ndarray, key: np.ndarray, scale: float) -> dict[s
 # %% active="ipynb" nbgrader={"grade_id": "score_statistics_values", "grade": true, "points": 5}
 # m, n, d = draw.sizes(3)
 # tilted, key, scale = 1 + draw.array(m, d), 1 + draw.array(n, d), 0.5 + draw.integer(1, 99) / 100
-# query = np.concatenate([-tilted[1:2], tilted[1:]])
-# equal_query, equal_key = 1 + draw.array(m, m), 1 + draw.array(m, m)
+# equal_tilted, equal_key = 1 + draw.array(m, m), 1 + draw.array(m, m)
+# query, equal_query = [np.concatenate([-x[1:2], x[1:]]) for x in (tilted, equal_tilted)]
 # key_and_far_key = np.concatenate([key, -1e6 * query[:1]])
 # says("the variance of the scaled scores is right")
 # ### 1p AUTOTEST score_statistics(query, key, scale)["variance"]
