@@ -1512,7 +1512,7 @@ DISCUSSIONS = [
                 "Through the logarithm of the sum, with minus infinity where there is padding.",
                 "log_sum = np.logaddexp.reduce(scores, axis=-1, keepdims=True)\n"
                 "weights = np.exp(scores - log_sum)",
-                "You look for no maximum, because `logaddexp` does. It is several times slower than "
+                "You look for no maximum, because `logaddexp` does. It is many times slower than "
                 "one `exp` over the array.",
             ),
             Way(

@@ -1692,7 +1692,7 @@ DISCUSSIONS = [
                 "Through logarithms: subtract the logarithm of the sum, then take the exponential once.",
                 "log_sum = np.logaddexp.reduce(x, axis=axis, keepdims=True)\nnp.exp(x - log_sum)",
                 "It needs no maximum of your own and gives log-softmax for free. `logaddexp.reduce` "
-                "is several times slower than one `exp` over the array.",
+                "is many times slower than one `exp` over the array.",
             ),
             Way(
                 "With the axis moved to the end, so that the rest need not know which one it was.",
