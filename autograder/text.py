@@ -11,8 +11,10 @@ from typing import Any
 TERMINAL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 DIRECTION = "\u202a-\u202e\u2066-\u2069"
 CONTROL = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{DIRECTION}]")
-# what a notebook's output may hold beside text: carriage returns, backspaces and colours
-NOT_DISPLAYED = re.compile(rf"[\x00-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f{DIRECTION}]|\x1b(?!\[)")
+# what a notebook's output may hold beside text: carriage returns and a terminal's colours
+NOT_DISPLAYED = re.compile(
+    rf"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f{DIRECTION}]|\x1b(?!\[[0-?]*[ -/]*[@-~])"
+)
 
 
 def valid_text(text: str) -> str:
@@ -41,8 +43,9 @@ def plain_text(text: str) -> str:
 
 
 def displayed_text(text: str) -> str:
-    """What a kernel displays, without control characters that notebooks don't know."""
-    return NOT_DISPLAYED.sub("\ufffd", text)
+    """What a kernel displays, without control characters that pages don't know."""
+    # bars of text go back by backspaces, which no page does
+    return NOT_DISPLAYED.sub("\ufffd", text.replace("\b", ""))
 
 
 def as_markdown(text: str) -> str:

@@ -57,6 +57,7 @@ def test_no_control_character_reaches_a_page_or_a_terminal():
 
 
 def test_what_is_displayed_keeps_colours_and_progress_bars():
-    bar = "\r 50%|\u2588\u2588| \x1b[31mred\x1b[0m\b\b"
-    assert displayed_text(bar) == bar
+    bar = "\r 50%|\u2588\u2588| \x1b[31mred\x1b[0m"
+    assert displayed_text(f"{bar}\b\b") == bar
+    assert displayed_text("\x1b[") == "\ufffd["
     assert displayed_text("\x1b]0;title\x07 \x00\x9b") == "\ufffd]0;title\ufffd \ufffd\ufffd"

@@ -136,7 +136,7 @@ _by_code(
     print(marks, file=sys.stderr)
     class Marked(Exception):
         pass
-    Marked.__name__ = Marked.__qualname__ = marks
+    Marked.__name__ = Marked.__qualname__ = marks.replace("\x00", "")
     def lie(name, *arguments, **named):
         raise Marked(marks)
     """,
