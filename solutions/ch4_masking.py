@@ -372,7 +372,6 @@ def leaks(fn: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.
 # ways = torch.from_numpy(draw.integers(T, T, low=0, high=B * E * B * D - 1))
 # single = torch.arange(B * E * B * D).reshape(B, 1, E, B, 1, D) == ways[:, None, None, :, None]
 # thin = matrix * single.reshape(B * T * E, B * T * D)
-# centred = lambda features: features - features.mean(dim=-1, keepdim=True)
 # silent = x.clone()
 # silent[:, draw.integer(0, T - 1)] = 0
 # equal, four = draw.tensor(4, 4, 4), torch.from_numpy(draw.mask(4, 4))
@@ -382,7 +381,7 @@ def leaks(fn: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.
 # says("is right where B, T, D and E are all 4")
 # ### 1p AUTOTEST leaks(lambda x: (four @ x.flatten()).reshape(4, 4, 4), equal)
 # says("sees through a function that subtracts the mean of the features", parts=["from its input", "from its output"])
-# ### 1p AUTOTEST [leaks(lambda x: (matrix @ centred(x).flatten()).reshape(B, T, E), x), leaks(lambda x: centred((matrix @ x.flatten()).reshape(B, T, E)), x)]
+# ### 1p AUTOTEST [leaks(lambda x: (matrix @ (x - x.mean(dim=-1, keepdim=True)).flatten()).reshape(B, T, E), x), leaks(lambda x: (lambda y: y - y.mean(dim=-1, keepdim=True))((matrix @ x.flatten()).reshape(B, T, E)), x)]
 # says("sees what depends on an input that is 0")
 # ### 1p AUTOTEST leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E), silent)
 # says("does not take rounding for a leak", parts=["tanh of x added and subtracted", "x added and subtracted"])
