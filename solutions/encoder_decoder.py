@@ -1,5 +1,9 @@
-"""The recurrent encoder-decoder of chapter 1, with attention or with one vector, and its training."""
+"""The recurrent encoder-decoder of chapter 1, with attention or with
+one vector, and its training.
+"""
 
+# Pages show this code, in a column of 72 characters.
+# fmt: off
 from collections.abc import Callable
 
 import torch
@@ -146,8 +150,8 @@ def train(
     n_steps: int,
     learning_rate: float,
 ) -> EncoderDecoder:
-    """Train on batches (source, target) from `sample()`, with a learning
-    rate that falls to zero; returns the model.
+    """Train on batches (source, target) from `sample()`, with a
+    learning rate that falls to zero; returns the model.
     """
     optimiser = torch.optim.Adam(
         model.parameters(), lr=learning_rate, fused=True

@@ -45,31 +45,20 @@ class NumberWords:
         self.source_index = {w: i for i, w in enumerate(self.source_words)}
         self.target_index = {w: i for i, w in enumerate(self.target_words)}
 
-    def as_tensors(
-        self, numbers: list[int]
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def as_tensors(self, numbers: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
         """Source (B, S) and target (B, T), padded; each target closes
         with END.
         """
-        sources = [
-            [self.source_index[w] for w in english(n)] for n in numbers
-        ]
-        targets = [
-            [self.target_index[w] for w in german(n)] + [END]
-            for n in numbers
-        ]
+        sources = [[self.source_index[w] for w in english(n)] for n in numbers]
+        targets = [[self.target_index[w] for w in german(n)] + [END] for n in numbers]
         source, target = (
-            pad_sequence(
-                [torch.tensor(row) for row in rows], batch_first=True
-            )
+            pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
             for rows in (sources, targets)
         )
         return source, target
 
 
-def train_translator(
-    network: type[EncoderDecoder], training_seed: int
-) -> EncoderDecoder:
+def train_translator(network: type[EncoderDecoder], training_seed: int) -> EncoderDecoder:
     """Train a network of chapter 1 on the numbers of seed 1."""
     data = NumberWords(seed(1))
     source, target = data.as_tensors(data.seen)
@@ -83,9 +72,7 @@ def train_translator(
     return train(model, sample, n_steps=400, learning_rate=0.015)
 
 
-def exact_match(
-    model: EncoderDecoder, data: NumberWords, numbers: list[int]
-) -> float:
+def exact_match(model: EncoderDecoder, data: NumberWords, numbers: list[int]) -> float:
     """Share of numbers that are right from the first word to END."""
     source, target = data.as_tensors(numbers)
     words, _ = model.generate(source, target.shape[1])
@@ -93,9 +80,7 @@ def exact_match(
     return right.all(dim=1).float().mean().item()
 
 
-def alignment(
-    model: EncoderDecoder, data: NumberWords, n: int
-) -> np.ndarray:
+def alignment(model: EncoderDecoder, data: NumberWords, n: int) -> np.ndarray:
     """The weights (T, S) with which the model writes its translation of
     n, up to (end).
     """
