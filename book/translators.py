@@ -6,7 +6,6 @@ from kept import kept
 from solutions.encoder_decoder import START, EncoderDecoder, OneVector
 from solutions.number_words import NumberWords
 from solutions.number_words import train_translator as train_anew
-from solutions.seeds import seed
 
 NETWORKS = {"attention": EncoderDecoder, "one vector": OneVector}
 
@@ -14,10 +13,10 @@ NETWORKS = {"attention": EncoderDecoder, "one vector": OneVector}
 def train_translator(network: type[EncoderDecoder], training_seed: int) -> EncoderDecoder:
     """What `solutions.number_words.train_translator` returns, trained only once."""
     (kind,) = (name for name, known in NETWORKS.items() if known is network)
-    data = NumberWords(seed(1))
-    model = network(len(data.source_words), len(data.target_words))
-    weights = kept(trained_weights, kind, training_seed)
-    model.load_state_dict({name: torch.tensor(values) for name, values in weights.items()})
+    kept_weights = kept(trained_weights, kind, training_seed)
+    weights = {name: torch.tensor(values) for name, values in kept_weights.items()}
+    model = network(len(weights["embed_source.weight"]), len(weights["embed_target.weight"]))
+    model.load_state_dict(weights)
     return model
 
 
