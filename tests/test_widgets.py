@@ -598,15 +598,18 @@ def test_encoder_decoder_by_keyboard(opened):
 def check_decoder(page, step):
     """What is shown at a step: the numbers of its word, as far as they have been computed."""
     t, last = divmod(step, 5)
-    for k, name in enumerate(["state", "scores", "weights", "context"]):
-        cells = page.locator(
-            f"{['svg.strip >> nth=0', '.scroll >> nth=0', '.scroll >> nth=1', 'svg.strip >> nth=1'][k]} >> [data-value]"
-        )
-        shown = [
-            float(value) for value in cells.evaluate_all("all => all.map(c => c.dataset.value)")
-        ]
+    rows, strips = page.locator(".live > .scroll"), page.locator(".live svg.strip")
+    places = {
+        "state": strips.nth(0),
+        "scores": rows.nth(0),
+        "weights": rows.nth(1),
+        "context": strips.nth(1),
+    }
+    for k, (name, place) in enumerate(places.items()):
+        cells = place.locator("[data-value]")
+        shown = [float(c.get_attribute("data-value")) for c in cells.all()]
         np.testing.assert_allclose(shown, DECODED[name][t], atol=1e-6)
-        assert cells.first.is_visible() == (k <= last)
+        assert (place.evaluate("n => getComputedStyle(n).visibility") == "visible") == (k <= last)
     waiting = page.locator(".words .waits").all_inner_texts()
     assert waiting == DECODED["target"][t + (last == 4) :]
     said = page.locator(".says").inner_text()
