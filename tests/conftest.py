@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -23,6 +24,15 @@ from benchmarks.pages import CHROMIUM
 COURSE = Course.find()
 # as many draws as a grade has; the first is the one that students see
 DRAWS = [[], [7, 0], [7, 1]]
+
+
+def chapter_pages() -> dict[int, list[str]]:
+    """The pages of each chapter in the order of the contents, as names of files without endings."""
+    contents = (COURSE.root / "_toc.yml").read_text(encoding="utf-8")
+    found: dict[int, list[str]] = {}
+    for page, chapter in re.findall(r"file: book/(ch(\d+)_\w+)$", contents, re.MULTILINE):
+        found.setdefault(int(chapter), []).append(page)
+    return found
 
 
 def plain(value: Any) -> Value:
