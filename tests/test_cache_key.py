@@ -112,9 +112,9 @@ def test_the_key_stands_in_the_front_matter_and_nowhere_else(copy, before):
     text = page.read_text(encoding="utf-8")
     keyed = cache_key.with_key(copy, page, text)
     added = set(keyed.split("\n")) - set(text.split("\n"))
-    assert added == {f"  imports: {before['ch4']}"}
+    assert added == {f"  imports: {before['ch4_masking']}"}
     spec = jupytext.reads(keyed, fmt="md:myst").metadata["kernelspec"]
-    assert (spec["name"], spec["imports"]) == ("python3", before["ch4"])
+    assert (spec["name"], spec["imports"]) == ("python3", before["ch4_masking"])
     for other in ("# No front matter\n\n---\n\nkernelspec:\n", "---\ntitle: x\n---\n# No kernel\n"):
         assert cache_key.with_key(copy, page, other) == other
 
