@@ -365,6 +365,11 @@ def test_students_stand_in_the_order_of_their_points(tmp_path):
     assert re.findall(r'<a href="[^"]*">(\w)</a>', students) == ["a", "c", "d", "b"]
 
 
+def test_a_name_like_markup_is_printed_as_it_is(capsys):
+    pages.print_scores([result("x[/]", {"softmax_values": [line("x()", 1)]})])
+    assert "x[/]" in capsys.readouterr().out
+
+
 def test_the_summary_leads_to_every_report(tmp_path):
     first = COURSE.exercises()[0]
     write([*random_class(4), result("a", {"x": [line("a()")]}, exercise=first)], tmp_path)

@@ -18,6 +18,7 @@ from typing import Any
 import jinja2
 from rapidfuzz.distance import Indel
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from autograder.book_index import book_sections, book_url
@@ -265,5 +266,6 @@ def print_scores(results: Sequence[Result]) -> None:
         table.add_column(exercise.split("_")[0], justify="right")
     for student in sorted({result.student for result in results}):
         found = [scores.get((student, exercise)) for exercise in exercises]
-        table.add_row(student, *(f"{r.score:g} / {r.points:g}" if r else "-" for r in found))
+        # a folder's name may look like rich's markup
+        table.add_row(escape(student), *(f"{r.score:g} / {r.points:g}" if r else "-" for r in found))
     Console(width=100).print(table)
