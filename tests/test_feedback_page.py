@@ -85,7 +85,7 @@ def test_what_is_lost_is_in_view_and_the_rest_folded(pages):
 
 def test_a_check_is_shown_by_what_it_tests_and_its_expression_folded(pages):
     _, result, page, _ = pages
-    words, page = Words.of(EXERCISE), html.unescape(page)
+    words, page = Words.of(EXERCISE), " ".join(html.unescape(page).split()).replace(" <", "<")
     for cell, line in result.lines():
         title = words.title(cell, line.expression)
         assert title != line.expression and f"</strong> {title}<" in page
