@@ -90,7 +90,7 @@ def test_a_check_is_shown_by_what_it_tests_and_its_expression_folded(pages):
         title = words.title(cell, line.expression)
         assert title != line.expression and f"</strong> {title}<" in page
         assert f"<summary>What was checked</summary><code>{line.expression}</code>" in page
-        assert f"</strong> <code>{line.expression}" not in page
+        assert f"</strong><code>{line.expression}" not in page
 
 
 def test_nothing_outside_is_asked_for(pages):
