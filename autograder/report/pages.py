@@ -267,5 +267,7 @@ def print_scores(results: Sequence[Result]) -> None:
     for student in sorted({result.student for result in results}):
         found = [scores.get((student, exercise)) for exercise in exercises]
         # a folder's name may look like rich's markup
-        table.add_row(escape(student), *(f"{r.score:g} / {r.points:g}" if r else "-" for r in found))
+        table.add_row(
+            escape(student), *(f"{r.score:g} / {r.points:g}" if r else "-" for r in found)
+        )
     Console(width=100).print(table)
