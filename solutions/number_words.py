@@ -15,7 +15,8 @@ SPECIAL = ["(pad)", "(start)", "(end)"]
 SMALL = [*range(21), *range(30, 100, 10)]
 GERMAN = {num2words(n, lang="de") for n in SMALL}
 GERMAN |= {"ein", "und", "hundert", "tausend"}
-LONGEST_FIRST = "|".join(sorted(GERMAN, key=len, reverse=True))
+# a fixed order, also of words with the same length: results are kept under a digest of it
+LONGEST_FIRST = "|".join(sorted(GERMAN, key=lambda word: (-len(word), word)))
 
 
 def english(n: int) -> list[str]:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from solutions.encoder_decoder import END, START, EncoderDecoder, OneVector, shift_right
-from solutions.number_words import NumberWords, alignment, english, german
+from solutions.number_words import LONGEST_FIRST, NumberWords, alignment, english, german
 from tests.conftest import COURSE
 
 SOURCE = torch.tensor([[3, 4, 5, 6], [5, 3, 0, 0], [7, 0, 0, 0]])
@@ -46,6 +46,8 @@ def test_what_is_written_is_what_the_scores_say():
 def test_number_words():
     assert " ".join(english(27_381)) == "twenty seven thousand three hundred and eighty one"
     assert " ".join(german(27_381)) == "sieben und zwanzig tausend drei hundert ein und achtzig"
+    words = LONGEST_FIRST.split("|")
+    assert words == sorted(words, key=lambda word: (-len(word), word))
     assert german(16) == ["sechzehn"] and german(100_000) == ["ein", "hundert", "tausend"]
 
 
