@@ -4,9 +4,12 @@ An entry has the labels of its section as ids. So an address of the first page w
 that has moved to another page, as in feedback that was written before, leads to the link to that section.
 """
 
+from pathlib import Path
+
 from docutils import nodes
 from sphinx.application import Sphinx
 
+TOGGLE = '<summary><span class="toctree-toggle"'
 TITLE = "The other pages of this chapter"
 
 
@@ -45,6 +48,17 @@ def list_pages(app: Sphinx, doctree: nodes.document, page: str) -> None:
     chapter += [nodes.rubric("", TITLE), pages]
 
 
+def name_toggles(app: Sphinx, exception: Exception | None) -> None:
+    """Say what the arrows beside chapters in the contents open: the theme gives them an icon only."""
+    if exception or app.builder.name != "html":
+        return
+    for path in Path(app.outdir).rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        named = TOGGLE.replace("<summary>", '<summary aria-label="Pages of this chapter">')
+        path.write_text(text.replace(TOGGLE, named), encoding="utf-8")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-resolved", list_pages)
+    app.connect("build-finished", name_toggles)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
