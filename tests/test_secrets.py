@@ -97,7 +97,8 @@ def test_a_workers_kernel_holds_none_of_the_graders_secrets(tmp_path, monkeypatc
     process = multiprocessing.current_process()
     monkeypatch.setitem(process._config, "authkey", hidden["authkey"].encode())
     # stands for seeds and expected values: it travels with them
-    key = replace(answer_key(course, EXERCISE), mistake_cells={hidden["key"]: "cell"})
+    mistake = {"mistake_cells": {hidden["key"]: "cell"}, "mistake_functions": {hidden["key"]: "f"}}
+    key = replace(answer_key(course, EXERCISE), **mistake)
     settings = grading_settings(course)
     limits = replace(settings.limits, sandbox=sandboxed, cell_seconds=300, memory_mb=4000)
     settings = replace(settings, limits=limits, weights={hidden["settings"]: 1})

@@ -80,7 +80,7 @@ def compiled(text: str, mode: str) -> Any:
 
 
 @contextlib.contextmanager
-def _usual_settings() -> Iterator[None]:
+def usual_settings() -> Iterator[None]:
     """Undo what a notebook may have set for itself and that would make right answers raise."""
     with (
         np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"),
@@ -127,7 +127,7 @@ def evaluate(
     begun = time.process_time()
     namespace = {**definitions, **helper_names(notes), **inputs, "__builtins__": builtins}
     try:
-        with forbidding(forbidden, notes.forbidden), _usual_settings():
+        with forbidding(forbidden, notes.forbidden), usual_settings():
             np.random.seed(parameter_seed % 2**32)
             seed_default_generator(parameter_seed)
             value = encode(eval(compiled(expression, "eval"), namespace))
