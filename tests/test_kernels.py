@@ -136,7 +136,7 @@ def test_students_python_needs_no_other_packages(also):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    allowed = r"autograder(\.(kernels|runtime)(\.\w+)?|\.settings|\.errors)?"
+    allowed = r"autograder(\.(kernels|runtime)(\.\w+)?|\.instructor_settings|\.errors)?"
     ours = done.stdout.split()
     assert [name for name in ours if not re.fullmatch(allowed, name)] == []
     assert "autograder.kernels.student_kernel" not in ours and "autograder.runtime.evaluate" in ours

@@ -905,7 +905,7 @@ _by_code(
     """
     import contextlib
     patch("seed_default_generator", lambda seed: torch.default_generator.manual_seed(0))
-    patch("_usual_settings", lambda: contextlib.nullcontext())
+    patch("usual_settings", lambda: contextlib.nullcontext())
     patch("forbidding", lambda names, noted: contextlib.nullcontext())
     np.random.seed = lambda seed: None
     """,
