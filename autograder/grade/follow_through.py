@@ -169,12 +169,19 @@ def _mentions(sources: Sequence[str], name: str) -> bool:
 
 
 def _uses(steps: Sequence[Step], key: AnswerKey) -> dict[str, set[str]]:
-    """The names that every name uses, in the reference and in what was handed in."""
+    """The names that every name uses, in the reference and in what was handed in.
+
+    A name that is bound by a statement uses that statement, which uses its names: written out, thousands
+    of names in one statement would be millions of pairs.
+    """
     found = {name: set(used) for name, used in key.uses.items()}
     for step in steps:
-        for defined, used in () if step.graded else _definitions(step.source):
+        statements = () if step.graded else _definitions(step.source)
+        for number, (defined, used) in enumerate(statements):
+            statement = f"{step.name}, statement {number}"
+            found[statement] = used
             for name in defined:
-                found.setdefault(name, set()).update(used)
+                found.setdefault(name, set()).add(statement)
     return found
 
 
