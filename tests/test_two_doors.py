@@ -56,7 +56,7 @@ def pages_of(course, names):
         for name in names
     }
     random = r"/tmp/\S*grade-\w+/|<!-- feedback \w+ \w+ -->"
-    return {name: re.sub(random, "", page) for name, page in pages.items()}
+    return {name: re.sub(random, "", page).strip() for name, page in pages.items()}
 
 
 def without_seconds(result):
