@@ -21,7 +21,9 @@ from autograder.runtime.grade_cell import parse_cell
 
 SECONDS_PER_CELL = 60
 SHOWN_LINE = re.compile(r"^([✓✗]) [\d.]+/[\d.]+ points   .*$", flags=re.MULTILINE)
-SHOWN_NAME = re.compile(r"^ *(?:Recognised|This result matches a known mistake): (.*?)\. ", flags=re.MULTILINE)
+SHOWN_NAME = re.compile(
+    r"^ *(?:Recognised|This result matches a known mistake): (.*?)\. ", flags=re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
