@@ -4,7 +4,6 @@ import os
 import sys
 from pathlib import Path
 
-from nbconvert.preprocessors import CSSHTMLHeaderPreprocessor
 from nbgrader.preprocessors import (
     CheckCellMetadata,
     ClearHiddenTests,
@@ -38,7 +37,7 @@ prepend("PATH", Path(sys.executable).parent)
 prepend("PYTHONPATH", ROOT)
 
 from autograder.build.nbgrader_steps import FormatChecks, Stamp  # noqa: E402
-from autograder.display.cleaning import markdown2html  # noqa: E402
+from autograder.display.cleaning import clean_html, markdown2html  # noqa: E402
 from autograder.display.mathml import Formulas  # noqa: E402
 from autograder.grade.exchange import (  # noqa: E402
     Collect,
@@ -46,6 +45,7 @@ from autograder.grade.exchange import (  # noqa: E402
     ReleaseAssignment,
     Submit,
 )
+from autograder.grade.feedback_page import FeedbackPage  # noqa: E402
 from autograder.grade.verdicts import Verdicts  # noqa: E402
 from autograder.nbgrader_adapter import install  # noqa: E402
 from autograder.runtime.compare import TO_DO  # noqa: E402
@@ -68,12 +68,13 @@ c.ExchangeFactory.submit = Submit
 c.ExchangeFactory.collect = Collect
 c.Exchange.root = str(ROOT / "course" / "exchange")
 
-# The grader's own settings; `python -m autograder grade --help` and autograder/settings.py explain them.
+# The grader's own settings; `python -m autograder grade --help` and autograder/instructor_settings.py explain them.
 # c.Grader.memory_mb = 2000
 # c.Grader.grade_cell_seconds = 10
 # c.Grader.python = "/path/to/another/environment/bin/python"
 # c.Grader.weights = {"ch2_scaled_dot_product": 2}
 # c.Grader.allowed = {"ch2_scaled_dot_product": ["scaled_dot_product_attention"]}
+# c.Grader.packages = ["matplotlib", "scipy"]
 
 c.ClearSolutions.code_stub = {
     "python": f'raise NotImplementedError("{TO_DO}: put your code in place of this line, then run the cell.")'
@@ -99,11 +100,12 @@ c.GenerateAssignment.preprocessors = [
 c.Stamp.root = str(ROOT)
 # nbgrader autograde and formgrader grade as `python -m autograder grade` does
 install()
-c.GenerateFeedback.preprocessors = [GetGrades, CSSHTMLHeaderPreprocessor]
+c.GenerateFeedback.preprocessors = [GetGrades, FeedbackPage]
+c.FeedbackPage.root = str(ROOT)
 # feedback and formgrader open with no network
 c.HTMLExporter.preprocessors = [Verdicts, Formulas]
 c.Verdicts.root = str(ROOT)
-c.HTMLExporter.filters = {"markdown2html": markdown2html}
+c.HTMLExporter.filters = {"markdown2html": markdown2html, "clean_html": clean_html}
 c.HTMLExporter.extra_template_basedirs = [
     str(ROOT / "autograder" / "display" / "templates"),
     str(Path(formgrader.__file__).parent / "templates"),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -18,7 +17,8 @@ from typing import TYPE_CHECKING
 
 from autograder.course import Course, Exercise
 from autograder.errors import BookError, CourseError, GradebookError, writing
-from autograder.settings import Limits
+from autograder.instructor_settings import Limits
+from autograder.text import plain_text
 
 if TYPE_CHECKING:
     from autograder.grade.result import Result
@@ -219,16 +219,21 @@ def _serve(arguments: argparse.Namespace) -> None:
 
 
 def _lab(arguments: argparse.Namespace) -> None:
+    from autograder import lab
+
     course = _course(arguments)
-    work = course.root / "work"
-    for exercise in course.exercises():
-        target = work / exercise.name / exercise.notebook.name
-        if not target.exists():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(exercise.notebook, target)
-            print(f"New in work/: {exercise}")
+    for exercise in lab.copy_missing(course):
+        print(f"New in work/: {exercise}")
+    page = lab.overview_page(course)
+    if not lab.write_overview(course):
+        print(
+            f"{page} holds something of your own and is left as it is. Rename it to get the page with your "
+            "points again."
+        )
     if not arguments.copy_only:
-        subprocess.run([sys.executable, "-m", "jupyterlab", str(work)], cwd=work, check=False)
+        opened = f"--LabApp.default_url=/lab/tree/{page.name}"
+        command = [sys.executable, "-m", "jupyterlab", str(page.parent), opened]
+        subprocess.run(command, cwd=page.parent, check=False)
 
 
 def _everything(arguments: argparse.Namespace) -> None:
@@ -276,7 +281,7 @@ def _limits() -> str:
     ]
     return (
         "What a submission may use is set in nbgrader_config.py as c.Grader.NAME; the defaults are "
-        f"{', '.join(shown)}. c.Grader.python, weights and allowed stand there, too."
+        f"{', '.join(shown)}. c.Grader.python, weights, allowed and packages stand there, too."
     )
 
 
@@ -388,7 +393,11 @@ def _parser() -> argparse.ArgumentParser:
     command("release", _release, text)
     serve = command("serve", _serve, "Serve the built book on 127.0.0.1.")
     serve.add_argument("--port", type=int, default=8000, help="default: 8000")
-    lab = command("lab", _lab, "Copy missing exercises into work/ and open JupyterLab there.")
+    lab = command(
+        "lab",
+        _lab,
+        "Copy missing exercises into work/ and open JupyterLab on a page over all of them.",
+    )
     lab.add_argument("--copy-only", action="store_true", help="do not open JupyterLab")
     command("course", _everything, "All of it: exercises, a graded sample class, the book.")
     return parser
@@ -400,7 +409,7 @@ def main(words: Sequence[str] | None = None) -> None:
     try:
         arguments.run(arguments)
     except CourseError as error:
-        print(f"Error: {error}", file=sys.stderr)
+        print(f"Error: {plain_text(str(error))}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print(

@@ -16,6 +16,10 @@ from types import ModuleType
 
 from autograder.course import Exercise
 from autograder.errors import CatalogueError
+from autograder.runtime.guide import Way
+
+# a fragment shows an idea; a whole answer would give the next student's away
+MAX_FRAGMENT = 3
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,14 @@ class Alternative:
     source: str
 
 
+@dataclass(frozen=True)
+class Discussion:
+    """Two other ways to solve a task, shown after it is passed. function: the task's answer."""
+
+    function: str
+    ways: tuple[Way, Way]
+
+
 @functools.lru_cache(maxsize=64)
 def _module(path: Path, changed: int) -> ModuleType:
     """A catalogue's module; changed: when the file was, so that an edited one is read again."""
@@ -70,6 +82,22 @@ def mistakes(exercise: Exercise) -> list[Mistake]:
 def alternatives(exercise: Exercise) -> list[Alternative]:
     """The exercise's catalogue of correct solutions in other styles."""
     return list(_catalogue(exercise).ALTERNATIVES)
+
+
+def discussions(exercise: Exercise) -> list[Discussion]:
+    """What is said about an exercise's tasks after they are passed; not every catalogue has it yet.
+
+    Raises CatalogueError for a fragment of more than MAX_FRAGMENT lines.
+    """
+    found = list(getattr(_catalogue(exercise), "DISCUSSIONS", []))
+    for discussion in found:
+        for way in discussion.ways:
+            if len(way.fragment.strip("\n").split("\n")) > MAX_FRAGMENT:
+                raise CatalogueError(
+                    f"solutions/catalogue/{exercise.name}.py: the discussion of {discussion.function!r} "
+                    f"shows more than {MAX_FRAGMENT} lines of code. Say the rest in words."
+                )
+    return found
 
 
 def sections(exercise: Exercise) -> dict[str, str]:

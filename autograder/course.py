@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autograder.errors import CourseError
-from autograder.settings import Settings
+from autograder.instructor_settings import Settings
 
 if TYPE_CHECKING:
     from traitlets.config import Config

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import nbformat
 from nbformat import NotebookNode
@@ -10,7 +11,12 @@ from nbformat import NotebookNode
 from autograder.catalogue import definition_source, definitions, without_markers
 from autograder.course import Exercise
 from autograder.errors import ExerciseError
+from autograder.runtime.plain_data import unpack
+from autograder.runtime.progress import Task
 
+# locked cells of the course's own checks: students need them, the grader doesn't run them
+CHECK_CELLS = ("checker", "check_data", "progress")
+BEFORE = "Before the first task"
 WRITTEN = (
     "Because the scores grow with the width, and softmax of large scores looks at one key only."
 )
@@ -26,9 +32,51 @@ def is_grade_cell(cell: NotebookNode) -> bool:
     return cell.cell_type == "code" and bool(given(cell).get("grade"))
 
 
+def graded_answers(notebook: NotebookNode) -> dict[str, tuple[str, ...]]:
+    """The names of the answers that each grade cell of a built notebook grades, by grade_id."""
+    return {
+        given(cell).grade_id: tuple(cell.metadata["autotest"]["grades"])
+        for cell in filter(is_grade_cell, notebook.cells)
+    }
+
+
 def is_answer_cell(cell: NotebookNode) -> bool:
     """Whether a cell is for a student's code."""
     return cell.cell_type == "code" and bool(given(cell).get("solution"))
+
+
+def heading(source: str, level: str) -> str:
+    """The first heading of a level ("# " or "## ") in a Markdown cell; empty if there is none."""
+    found = (line for line in source.split("\n") if line.startswith(level))
+    return next(found, "").removeprefix(level).strip()
+
+
+def task_names(notebook: NotebookNode) -> tuple[str, dict[str, str]]:
+    """An exercise's title, and of every released cell with a name the task that it belongs to."""
+    title, task, found = "", BEFORE, {}
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and not given(cell):
+            title = title or heading(cell.source, "# ")
+            task = heading(cell.source, "## ") or task
+        elif given(cell):
+            found[given(cell).grade_id] = task
+    return title, found
+
+
+def tasks(notebook: NotebookNode) -> list[Task]:
+    """The tasks of an exercise that are worth points, in its order."""
+    _, names = task_names(notebook)
+    found: dict[str, Task] = {}
+    for cell in notebook.cells:
+        own = given(cell)
+        if own.get("grade") and own.points:
+            task = found.setdefault(names[own.grade_id], Task(names[own.grade_id], {}))
+            if is_grade_cell(cell):
+                new = replace(task, checks={**task.checks, own.grade_id: own.points})
+            else:
+                new = replace(task, written=task.written + own.points)
+            found[task.name] = new
+    return list(found.values())
 
 
 def copied(notebook: NotebookNode) -> NotebookNode:
@@ -47,6 +95,12 @@ def released(exercise: Exercise) -> NotebookNode:
 def grade_cells(notebook: NotebookNode) -> dict[str, str]:
     """The grade cells of a notebook: grade_id -> source."""
     return {given(c).grade_id: c.source for c in notebook.cells if is_grade_cell(c)}
+
+
+def baked_answers(notebook: NotebookNode) -> dict[str, dict[str, dict]]:
+    """What a generated notebook's own checks compare with: grade_id -> expression -> answer, as JSON."""
+    (cell,) = [cell for cell in notebook.cells if cell.id == "check_data"]
+    return unpack(cell.source.rpartition("\n")[2])
 
 
 def reference_answers(exercise: Exercise) -> dict[str, str]:

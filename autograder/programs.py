@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
 from importlib.metadata import version
 
 
+@functools.lru_cache(maxsize=4096)
 def code_only(text: str) -> str:
     """A program without comments, spacing and docstrings, as text. Raises SyntaxError."""
     tree = ast.parse(text)
@@ -15,6 +17,24 @@ def code_only(text: str) -> str:
         ) and ast.get_docstring(node):
             node.body = node.body[1:] or [ast.Pass()]
     return ast.dump(tree)
+
+
+def bound_names(text: str) -> set[str]:
+    """The names that a program's own statements define, import or assign; none if it can't be parsed."""
+    try:
+        statements = ast.parse(text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()
+    found: set[str] = set()
+    for node in statements:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.Assign):
+            names = (name for target in node.targets for name in ast.walk(target))
+            found |= {name.id for name in names if isinstance(name, ast.Name)}
+    return found
 
 
 def plain_version(package: str) -> str:

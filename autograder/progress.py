@@ -31,6 +31,7 @@ def progress(title: str) -> Progress:
         MofNCompleteColumn(),
         Rate(),
         TimeRemainingColumn(),
-        TextColumn("{task.description}"),
+        # a student's name is no markup
+        TextColumn("{task.description}", markup=False),
     )
     return Progress(*columns, console=Console(stderr=True))

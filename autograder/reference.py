@@ -16,7 +16,7 @@ import sys
 import warnings
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ from autograder.runtime.grade_cell import (
 )
 from autograder.runtime.messages import describe
 from autograder.runtime.mistakes import Fingerprint, fingerprint
+from autograder.runtime.parts import check_parts
 from autograder.runtime.plain_data import Error, Unsupported, decode, encode, restore
 
 DRAWS = 3
@@ -64,19 +65,23 @@ class ExpectedDraw:
 
 @dataclass(frozen=True)
 class ExpectedLine:
-    """One autotest line of a grade cell."""
+    """One autotest line of a grade cell.
+
+    small: what is right on the smallest draw, where a student may see it; only the build asks for it.
+    """
 
     expression: str
     points: float
     draws: tuple[ExpectedDraw, ...]
     agreement: Agreement | None = None
+    small: Mapping[str, Any] | None = None
 
     @staticmethod
     def read(data: dict) -> ExpectedLine:
         """From JSON."""
         draws = tuple(ExpectedDraw(**draw) for draw in data["draws"])
         agreement = data["agreement"] and Agreement(**data["agreement"])
-        return ExpectedLine(data["expression"], data["points"], draws, agreement)
+        return ExpectedLine(data["expression"], data["points"], draws, agreement, data.get("small"))
 
 
 @dataclass(frozen=True)
@@ -135,7 +140,12 @@ def expected_value(where: str, program: str, check: Check, inputs: dict, seed: i
             raise CatalogueError(
                 f"{where}: agreement needs a drawn list {check.agreement.targets!r}."
             )
-        return {"value": encode(targets), "parameters": [], "share": check.agreement.share}
+        return {
+            "value": encode(targets),
+            "parameters": [],
+            "share": check.agreement.share,
+            "processor_seconds": check.agreement.processor_seconds,
+        }
     result = evaluate(check.expression, definitions(program), inputs, seed)
     value = decode(result["value"])
     if isinstance(value, Error | Unsupported):
@@ -147,12 +157,24 @@ def expected_value(where: str, program: str, check: Check, inputs: dict, seed: i
     return {"value": result["value"], "parameters": result["parameters"]}
 
 
+def caught_answers(exercise: Exercise, grade_id: str) -> set[str]:
+    """The answers whose mistakes a grade cell is meant to catch."""
+    return {mistake.function for mistake in mistakes(exercise) if mistake.cell == grade_id}
+
+
 def expected_cell(
-    exercise: Exercise, grade_id: str, source: str, seeds: Sequence[Sequence[int]]
+    exercise: Exercise,
+    grade_id: str,
+    source: str,
+    seeds: Sequence[Sequence[int]],
+    with_small: bool = False,
+    elsewhere: int | None = None,
 ) -> ExpectedCell:
     """Inputs, expected values and the mistakes' fingerprints of one grade cell.
 
-    seeds: for every draw the integers that seed it; the cell's name is added.
+    seeds: for every draw the integers that seed it; the cell's name is added. with_small: also what is
+    right on the smallest visible draw. elsewhere: on how many draws mistakes of answers that this cell
+    doesn't grade are evaluated; None = on all.
     """
     program = exercise.program()
     where = place(exercise, grade_id)
@@ -165,23 +187,47 @@ def expected_cell(
     affected = {
         mistake.name: depends_on(program, mistake.function) for mistake in mistakes(exercise)
     }
+    own = caught_answers(exercise, grade_id)
+    graded = {mistake.name for mistake in mistakes(exercise) if mistake.function in own}
     draws: list[list[ExpectedDraw]] = [[] for _ in cell.checks]
-    for words in seeds:
+    for count, words in enumerate(seeds):
         draw, checks = draws_of(where, cell, words, grade_id)
         for number, (check, inputs) in enumerate(checks):
             if check.agreement and draws[number]:
                 continue
             used = names_in(check.expression)
-            reached = {name: text for name, text in wrong.items() if affected[name] & used}
+            asked = wrong if elsewhere is None or count < elsewhere else graded
+            reached = {name: wrong[name] for name in asked if affected[name] & used}
             # what is trained has no fingerprint
             programs = {} if check.agreement else reached
             expected = _expected_draw(where, program, programs, check, inputs, draw.parameter_seed)
             draws[number].append(expected)
+    small = _on_smallest_draw(where, program, cell, grade_id) if with_small else {}
     lines = zip(cell.checks, draws, strict=True)
     return ExpectedCell(
         cell.forbidden,
-        tuple(ExpectedLine(c.expression, c.points, tuple(d), c.agreement) for c, d in lines),
+        tuple(
+            ExpectedLine(c.expression, c.points, tuple(d), c.agreement, small.get(c.expression))
+            for c, d in lines
+        ),
     )
+
+
+def _on_smallest_draw(
+    where: str, program: str, cell: GradeCell, grade_id: str
+) -> dict[str, dict[str, Any]]:
+    """What is right on the visible draw with the smallest sizes: by expression, where it can be drawn."""
+    found = {}
+    draw = Draw(zlib.crc32(grade_id.encode()), small=True)
+    try:
+        for check, inputs in checks_with_inputs(cell, draw):
+            if check.agreement is None and (check.says is None or check.says.case):
+                seed = draw.parameter_seed
+                found[check.expression] = expected_value(where, program, check, inputs, seed)
+    except Exception:
+        # an author needn't think of sizes that no grade is made with
+        return found
+    return found
 
 
 def _expected_draw(
@@ -209,6 +255,10 @@ def _expected_draw(
         evaluation = Evaluation.read(got)
         if judge(wanted, evaluation) is not None:
             prints[name] = fingerprint(evaluation.value)
+    try:
+        check_parts(check, inputs, wanted.value)
+    except ValueError as error:
+        raise CatalogueError(f"{where}: above `{check.expression}`, {error}.") from error
     return ExpectedDraw(packed, seed, expected, fingerprint(wanted.value), prints)
 
 
@@ -221,17 +271,57 @@ def prepare_process() -> None:
     warnings.simplefilter("ignore")
 
 
-def expected_cells(
-    exercise: Exercise, cells: Mapping[str, str], seeds: Sequence[Sequence[int]]
-) -> dict[str, ExpectedCell]:
-    """`expected_cell` of some grade cells, evaluated in a process of its own.
+def check_right_versions(
+    exercise: Exercise, right_versions: Mapping[str, str], cells: Mapping[str, ExpectedCell]
+) -> None:
+    """Refuse a right version that doesn't give what is expected, or that later answers can't use.
 
-    cells: grade_id -> source. CatalogueError when the reference is wrong.
+    right_versions: from `right_versions.right_versions`. Raises CatalogueError.
+    """
+    program = exercise.program()
+    for answer, expression in right_versions.items():
+        names = definitions(with_answers(program, {answer: f"{answer} = {expression}"}))
+        affected = depends_on(program, answer)
+        for name, cell in cells.items():
+            for line in cell.lines:
+                if line.agreement or not names_in(line.expression) & affected:
+                    continue
+                draw = line.draws[0]
+                inputs = {key: restore(decode(tree)) for key, tree in draw.inputs.items()}
+                got = evaluate(line.expression, names, inputs, draw.parameter_seed)
+                if judge(Expected.read(draw.expected), Evaluation.read(got)) is not None:
+                    raise CatalogueError(
+                        f"{place(exercise, name)}: with {answer!r} as it is put in place of a wrong "
+                        f"answer, `{line.expression}` is not right. An attribute that a later answer or "
+                        "a check uses must stand as code in the statement."
+                    )
+
+
+@dataclass(frozen=True)
+class Under:
+    """What one evaluation of an exercise's cells is made under.
+
+    seeds: for every draw the integers that seed it; right_versions: checked in the same process.
+    """
+
+    seeds: Sequence[Sequence[int]]
+    right_versions: Mapping[str, str] = field(default_factory=dict)
+
+
+def expected_cells(
+    exercise: Exercise, cells: Mapping[str, str], several: Sequence[Under]
+) -> list[dict[str, ExpectedCell]]:
+    """`expected_cell` of some grade cells under each of several seeds, in one process of its own.
+
+    cells: grade_id -> source. CatalogueError when the reference or a right version is wrong.
     """
     found = run_job(
-        "autograder.reference", exercise, cells=dict(cells), seeds=list(map(list, seeds))
+        "autograder.reference",
+        exercise,
+        cells=dict(cells),
+        several=[asdict(one) for one in several],
     )
-    return {name: ExpectedCell.read(cell) for name, cell in found.items()}
+    return [{name: ExpectedCell.read(cell) for name, cell in cells.items()} for cells in found]
 
 
 def run_job(module: str, exercise: Exercise, **job: Any) -> Any:
@@ -265,10 +355,14 @@ def answer_job() -> dict[str, Any]:
 def _main() -> None:
     job = answer_job()
     try:
-        found = {
-            name: asdict(expected_cell(job["exercise"], name, source, job["seeds"]))
-            for name, source in job["cells"].items()
-        }
+        found = []
+        for under in (Under(**one) for one in job["several"]):
+            cells = {
+                name: expected_cell(job["exercise"], name, source, under.seeds)
+                for name, source in job["cells"].items()
+            }
+            check_right_versions(job["exercise"], under.right_versions, cells)
+            found.append({name: asdict(cell) for name, cell in cells.items()})
     except CatalogueError as error:
         sys.exit(f"{ERROR_MARK}{error}")
     json.dump(found, sys.stdout)

@@ -1,10 +1,20 @@
-"""Text from submissions and kernels, made valid Unicode where it comes in, and quoted in Markdown."""
+"""Text from submissions and kernels: valid Unicode where it comes in, plain where people read it."""
 
 from __future__ import annotations
 
 import json
 import re
 from typing import Any
+
+# a terminal's colours and movements; every other control character, and those that change the direction
+# of writing, so that a text is read in another order than it stands in
+TERMINAL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+DIRECTION = "\u202a-\u202e\u2066-\u2069"
+CONTROL = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{DIRECTION}]")
+# what a notebook's output may hold beside text: carriage returns and a terminal's colours
+NOT_DISPLAYED = re.compile(
+    rf"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f{DIRECTION}]|\x1b(?!\[[0-?]*[ -/]*[@-~])"
+)
 
 
 def valid_text(text: str) -> str:
@@ -25,6 +35,17 @@ def valid_json(text: str) -> Any:
         # an escape may stand for half of a surrogate pair
         data = json.loads(valid_text(json.dumps(data, ensure_ascii=False)))
     return data
+
+
+def plain_text(text: str) -> str:
+    """A text for a page or a terminal: no colours, and a replacement character for control characters."""
+    return CONTROL.sub("\ufffd", TERMINAL.sub("", text))
+
+
+def displayed_text(text: str) -> str:
+    """What a kernel displays, without control characters that pages don't know."""
+    # bars of text go back by backspaces, which no page does
+    return NOT_DISPLAYED.sub("\ufffd", text.replace("\b", ""))
 
 
 def as_markdown(text: str) -> str:

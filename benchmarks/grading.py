@@ -25,10 +25,10 @@ from nbgrader.converters import Autograde
 from nbgrader.coursedir import CourseDirectory
 
 from autograder.course import Course
-from autograder.grade.examine import StudentKernel
 from autograder.grade.grade_class import Grader, WorkerOptions, grade_class, students
 from autograder.grade.gradebook import Recorder, register
 from autograder.kernels import sandbox
+from autograder.kernels.student_kernel import StudentKernel
 from benchmarks.record import save
 from benchmarks.sealing import EXERCISE, STOCK_START, honest_submissions
 

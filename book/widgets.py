@@ -306,6 +306,43 @@ def encoder_decoder(
     return _figure("steps", "Encoder and decoder, step by step", data, still, caption)
 
 
+def decoder_steps(
+    source: Sequence[str],
+    target: Sequence[str],
+    state: np.ndarray,
+    scores: np.ndarray,
+    weights: np.ndarray,
+    context: np.ndarray,
+    likely: Sequence[Sequence[tuple[str, float]]],
+    caption: str,
+) -> HTML:
+    """How a recurrent decoder with attention writes, five steps a word: state, scores, weights, context, word.
+
+    Args:
+        source: the source words, (S,).
+        target: the words that come out, (T,).
+        state: the state before each word, (T, H).
+        scores: each state's scores of the source words, (T, S).
+        weights: the softmax of the scores, (T, S).
+        context: the context of each step, (T, Dv).
+        likely: for each step the likeliest words with their probabilities.
+        caption: what to see in the figure.
+    """
+    title = "weights: a row for each target word"
+    data = {
+        "title": title,
+        "source": list(source),
+        "target": list(target),
+        "state": _plain(state),
+        "scores": _plain(scores),
+        "weights": _plain(weights),
+        "context": _plain(context),
+        "likely": [[[word, round(float(p), 4)] for word, p in step] for step in likely],
+    }
+    still = _scroll(title, _table(title, target, source, weights, "weights"))
+    return _figure("decoder", "Decoder with attention, step by step", data, still, caption)
+
+
 def beam_tree(
     words: Sequence[str], log_p: np.ndarray, bos: int, eos: int, longest: int, caption: str
 ) -> HTML:

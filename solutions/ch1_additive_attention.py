@@ -18,7 +18,7 @@
 # Chapter 1 has the ideas, worked out for one query. Here everything comes in batches.
 #
 # Replace each `raise NotImplementedError(...)` by your code and run the check below it.
-# A check draws inputs in which all sizes differ and compares your values with the right ones.
+# A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in one check all are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome.
 #
@@ -52,7 +52,7 @@ from torch import nn
 # - with $v = (1, -1)$ the scores are $0$ and $\tanh 1 - \tanh 2 \approx -0.2024$.
 #
 # The projected query has no source axis and the projected keys have one. Write both shapes down
-# before you add them.
+# before you add them. The numbers may be large: `np.tanh` can take them.
 
 
 # %% nbgrader={"grade_id": "additive_scores", "solution": true}
@@ -84,22 +84,27 @@ def additive_scores(
 # B, S, Dq, Dk, A = draw.sizes(5)
 # query, key = draw.array(B, Dq), draw.array(B, S, Dk)
 # w_q, w_k, v = draw.array(A, Dq), draw.array(A, Dk), draw.array(A)
-# same_width_key, same_width_w_k = draw.array(B, S, Dq), draw.array(A, Dq)
-# ### 3p AUTOTEST additive_scores(query, key, w_q, w_k, v)
-# ### 1p AUTOTEST additive_scores(query, same_width_key, w_q, same_width_w_k, v)
+# n = draw.integer(4, 7)
+# equal_query, equal_key = draw.array(n, n), draw.array(n, n, n)
+# equal_w_q, equal_w_k, equal_v = draw.array(n, n), draw.array(n, n), draw.array(n)
+# says("scores every key against its example's query")
+# ### 2p AUTOTEST additive_scores(query, key, w_q, w_k, v)
+# says("is right where all sizes are equal")
+# ### 1p AUTOTEST additive_scores(equal_query, equal_key, equal_w_q, equal_w_k, equal_v)
+# says("is right for large queries, where each tanh is nearly -1 or 1")
+# ### 1p AUTOTEST additive_scores(1e4 * query, key, w_q, w_k, v)
 
 # %% [markdown]
 # ## 2. Weights and context
 #
 # A softmax over the source positions turns the scores into weights, and the context is the weighted sum
-# of the values. Three cases need care:
+# of the values. Two cases need care:
 #
 # - **Padding.** `mask` is boolean and `True` means *may attend*. A position with `False` gets weight
-#   exactly 0, and the weights of the others sum to 1. `mask=None` means that every position may be attended to.
-# - **Nothing to attend to.** If a row of the mask is all `False`, that example's weights and context
-#   are all 0. They are never NaN.
-# - **Large scores.** `np.exp(10000)` overflows. Adding the same number to all the scores of one example does not
-#   change its weights, so you are free to choose a better one.
+#   exactly 0, however large its score is, and the weights of the others sum to 1. `mask=None` means that every
+#   position may be attended to. Every example has at least one `True`; chapter 4 deals with those that have none.
+# - **Large scores.** `np.exp(10000)` overflows, and `np.exp(-10000)` is 0. Adding the same number to all the scores of one
+#   example does not change its weights, so you are free to choose a better one.
 #
 # A small case: scores $(0, \ln 3)$ and values $(4, 0)$, $(8, 4)$ give weights $(1/4, 3/4)$ and
 # the context $(7, 3)$. With `mask` $=$ `(True, False)` the weights are $(1, 0)$ and the context is $(4, 0)$.
@@ -116,19 +121,17 @@ def attend(
     Args:
         scores: (B, S), of any size, 1e4 and more included.
         value: (B, S, Dv), what is averaged.
-        mask: (B, S), boolean, True = may attend. None = all may be attended to.
+        mask: (B, S), boolean, True = may attend, at least once in each row. None = all may be
+            attended to.
 
     Returns:
-        context (B, Dv) and weights (B, S). Each row of weights sums to 1,
-        or is all zero, like its context, where the row has nothing to attend to.
+        context (B, Dv) and weights (B, S). Each row of weights sums to 1.
     """
     ### BEGIN SOLUTION
-    if mask is None:
-        mask = np.ones(scores.shape, dtype=bool)
-    scores = np.where(mask, scores, np.finfo(scores.dtype).min)  # finite: an empty row stays finite
-    exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True)) * mask
-    total = exponentials.sum(axis=-1, keepdims=True)
-    weights = exponentials / np.where(total == 0, 1, total)  # (B, S)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = exponentials / exponentials.sum(axis=-1, keepdims=True)  # (B, S)
     context = np.einsum("bs,bsd->bd", weights, value)  # (B, Dv)
     return context, weights
     ### END SOLUTION
@@ -137,17 +140,27 @@ def attend(
 # %% active="ipynb" nbgrader={"grade_id": "attend_values", "grade": true, "points": 4}
 # B, S, Dv = draw.sizes(3, low=4)
 # scores, value, mask = 2 * draw.array(B, S), draw.array(B, S, Dv), draw.mask(B, S)
+# n = draw.integer(4, 7)
+# equal_scores, equal_value, equal_mask = 2 * draw.array(n, n), draw.array(n, n, n), draw.mask(n, n)
+# says("weights and context are right without a mask", parts=["context", "weights"])
 # ### 2p AUTOTEST attend(scores, value)
-# ### 2p AUTOTEST attend(scores - 9, value, mask)
+# says("padding gets weight 0, and the other weights sum to 1", parts=["context", "weights"])
+# ### 1p AUTOTEST attend(scores - 9, value, mask)
+# says("is right where all sizes are equal", parts=["context", "weights"])
+# ### 1p AUTOTEST attend(equal_scores, equal_value, equal_mask)
 
 # %% active="ipynb" nbgrader={"grade_id": "attend_edges", "grade": true, "points": 4}
 # B, S, Dv = draw.sizes(3, low=4)
 # scores, value = draw.array(B, S), draw.array(B, S, Dv)
-# mask, with_empty = draw.mask(B, S), draw.mask(B, S, empty=1)
+# mask = draw.mask(B, S)
 # far_below_zero = scores - 1e4 * (1 + draw.permutation(B))[:, None]
+# says("is right for scores around 10000", parts=["context", "weights"])
 # ### 1p AUTOTEST attend(1e4 + scores, value)
+# says("is right where the scores of one example lie far below those of another", parts=["context", "weights"])
 # ### 1p AUTOTEST attend(far_below_zero, value, mask)
-# ### 1p AUTOTEST attend(scores, value, with_empty)
+# says("a masked score has no influence, however large it is", parts=["context", "weights"])
+# ### 1p AUTOTEST attend(np.where(mask, scores, 1e4 + scores), value, mask)
+# says("leaves its arguments as they were", parts=(["scores", "value", "mask", "result"], ["context", "weights"]))
 # ### 1p AUTOTEST inputs_after(attend, scores, value, mask)
 
 # %% [markdown]
@@ -163,8 +176,9 @@ def attend(
 # | `v` | `d_hidden` | 1 |
 #
 # As in Bahdanau's model the values are the keys themselves. With equal weights your module returns what
-# your two NumPy functions return, and the rules for `mask` are the same. Gradients must reach all three
-# layers, and they must be finite (never NaN), also for an example with nothing to attend to.
+# your two NumPy functions return, and the rules for `mask` and for large scores are the same. Gradients must reach
+# all three layers and both inputs, and the inputs stay as they were. One module is called many times, with batches of
+# different sizes, and no call has an influence on the next.
 #
 # `v` returns `(B, S, 1)`, and the weights are to be `(B, S)`. Which axis do you drop, and what happens to your code
 # when `B` is 1?
@@ -201,19 +215,18 @@ class AdditiveAttention(nn.Module):
         Args:
             query: (B, Dq).
             key: (B, S, Dk).
-            mask: (B, S), boolean, True = may attend. None = all may be attended to.
+            mask: (B, S), boolean, True = may attend, at least once in each row. None = all may
+                be attended to.
 
         Returns:
-            context (B, Dk) and weights (B, S); both zero in a row with nothing to attend to.
+            context (B, Dk) and weights (B, S).
         """
         ### BEGIN SOLUTION
         hidden = torch.tanh(self.w_q(query).unsqueeze(1) + self.w_k(key))  # (B, S, A)
         scores = self.v(hidden).squeeze(-1)  # (B, S)
         if mask is not None:
-            scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+            scores = scores.masked_fill(~mask, float("-inf"))
         weights = torch.softmax(scores, dim=-1)
-        if mask is not None:
-            weights = weights * mask  # an empty row was uniform, now it is zero
         context = torch.einsum("bs,bsd->bd", weights, key)  # (B, Dk)
         return context, weights
         ### END SOLUTION
@@ -222,18 +235,35 @@ class AdditiveAttention(nn.Module):
 # %% active="ipynb" nbgrader={"grade_id": "additive_attention_values", "grade": true, "points": 6}
 # B, S, Dq, Dk, A = draw.sizes(5, low=4)
 # query, key, mask = draw.tensor(B, Dq), draw.tensor(B, S, Dk), torch.from_numpy(draw.mask(B, S))
+# other_query, by_position = draw.tensor(B + 1, Dq), draw.tensor(S + 2, B + 1, Dk)
+# n = draw.integer(4, 7)
+# equal_query, equal_key, equal_mask = draw.tensor(n, n), draw.tensor(n, n, n), torch.from_numpy(draw.mask(n, n))
+# says("has the layers w_q, w_k and v, without bias")
 # ### 1p AUTOTEST parameter_shapes(AdditiveAttention(Dq, Dk, A))
-# ### 2p AUTOTEST fill(AdditiveAttention(Dq, Dk, A))(query, key)
-# ### 2p AUTOTEST fill(AdditiveAttention(Dq, Dk, A))(3 * query, 3 * key, mask)
+# says("weights and context are right without a mask", parts=["context", "weights"])
+# ### 1p AUTOTEST fill(AdditiveAttention(Dq, Dk, A))(query, key)
+# says("padding gets weight 0, and the other weights sum to 1", parts=["context", "weights"])
+# ### 1p AUTOTEST fill(AdditiveAttention(Dq, Dk, A))(3 * query, 3 * key, mask)
+# says("works with a single example in the batch", parts=["context", "weights"])
 # ### 1p AUTOTEST fill(AdditiveAttention(Dq, Dk, A))(query[:1], key[:1])
+# says("is right where all sizes are equal", parts=["context", "weights"])
+# ### 1p AUTOTEST fill(AdditiveAttention(n, n, n))(equal_query, equal_key, equal_mask)
+# says("one module, called three times: no call has an influence on the next", parts=(["first call", "second call", "third call"], ["context", "weights"]))
+# ### 1p AUTOTEST [[module(query, key), module(other_query, by_position.transpose(0, 1)), module(query, -key)] for module in [fill(AdditiveAttention(Dq, Dk, A))]][0]
 
 # %% active="ipynb" nbgrader={"grade_id": "additive_attention_gradients", "grade": true, "points": 4}
 # B, S, Dq, Dk, A = draw.sizes(5, low=4)
 # query, key = draw.tensor(B, Dq), draw.tensor(B, S, Dk)
-# with_empty = torch.from_numpy(draw.mask(B, S, empty=1))
-# ### 2p AUTOTEST gradients(fill(AdditiveAttention(Dq, Dk, A)), query, key)
-# ### 1p AUTOTEST fill(AdditiveAttention(Dq, Dk, A))(query, key, with_empty)
-# ### 1p AUTOTEST gradients(fill(AdditiveAttention(Dq, Dk, A)), query, key, with_empty)
+# mask = torch.from_numpy(draw.mask(B, S))
+# mask[draw.integer(0, B - 1)] = torch.arange(S) == draw.integer(0, S - 1)
+# says("passes gradients to both inputs and all three layers", parts=["query", "key"])
+# ### 1p AUTOTEST gradients(fill(AdditiveAttention(Dq, Dk, A)), query, key)
+# says("passes gradients also where there is a mask", parts=["query", "key"])
+# ### 1p AUTOTEST gradients(fill(AdditiveAttention(Dq, Dk, A)), query, key, mask)
+# says("is right where v is large, and so are the scores, masked ones too", parts=(["v as it is", "v times 2000", "v times 2000, inputs negated"], ["context", "weights"]))
+# ### 1p AUTOTEST [[module.v.weight.data.mul_(factor), module(sign * query, sign * key, mask)][1] for module in [fill(AdditiveAttention(Dq, Dk, A))] for factor, sign in [(1, 1), (2000, 1), (1, -1)]]
+# says("leaves its inputs as they were", parts=(["query", "key", "mask", "result"], ["context", "weights"]))
+# ### 1p AUTOTEST inputs_after(fill(AdditiveAttention(Dq, Dk, A)), query, key, mask)
 
 # %% [markdown]
 # ## 4. One step of the decoder
@@ -244,7 +274,8 @@ class AdditiveAttention(nn.Module):
 # 2. join the embedding of the previous word and the context, **in this order**: `[embedded; context]`;
 # 3. feed that to an `nn.GRUCell`, together with the previous state, and obtain the new state.
 #
-# Use your `AdditiveAttention` under the name `attention` and an `nn.GRUCell` under the name `cell`.
+# Use your `AdditiveAttention` under the name `attention` and an `nn.GRUCell` under the name `cell`. The state is handed in and
+# handed back: the module keeps nothing from one call to the next.
 
 
 # %% nbgrader={"grade_id": "attention_decoder_step", "solution": true}
@@ -304,9 +335,18 @@ class AttentionDecoderStep(nn.Module):
 # B, S, E, H, Dk, A = draw.sizes(6, low=4)
 # embedded, state, key = draw.tensor(B, E), draw.tensor(B, H), draw.tensor(B, S, Dk)
 # mask = torch.from_numpy(draw.mask(B, S))
-# ### 3p AUTOTEST fill(AttentionDecoderStep(E, H, Dk, A))(embedded, state, key[:, :1])
+# n = draw.integer(4, 7)
+# equal, equal_key, equal_mask = [draw.tensor(n, n) for _ in range(2)], draw.tensor(n, n, n), torch.from_numpy(draw.mask(n, n))
+# other, other_key = [draw.tensor(B, n) for _ in range(2)], draw.tensor(B, S, n)
+# says("the cell is right: with one source position, the weight is 1 anyway", parts=["new state", "context", "weights"])
+# ### 2p AUTOTEST fill(AttentionDecoderStep(E, H, Dk, A))(embedded, state, key[:, :1])
+# says("new state, context and weights are right", parts=["new state", "context", "weights"])
 # ### 2p AUTOTEST fill(AttentionDecoderStep(E, H, Dk, A))(embedded, state, key)
-# ### 1p AUTOTEST [[step(embedded, state, key, mask), step.attention(state, key, mask)] for step in [fill(AttentionDecoderStep(E, H, Dk, A))]]
+# says("the attention is called attention, and gets the mask", parts=["the step", "step.attention"])
+# ### 1p AUTOTEST [[step(embedded, state, key, mask), step.attention(state, key, mask)] for step in [fill(AttentionDecoderStep(E, H, Dk, A))]][0]
+# says("one module, called three times: it keeps nothing between the calls", parts=(["first call", "second call", "third call"], ["new state", "context", "weights"]))
+# ### 1p AUTOTEST [[step(*equal, equal_key, equal_mask), step(*other, other_key), step(*equal, -equal_key)] for step in [fill(AttentionDecoderStep(n, n, n, n))]][0]
+# says("passes gradients to all three inputs and to every layer", parts=["embedded", "state", "key"])
 # ### 1p AUTOTEST gradients(fill(AttentionDecoderStep(E, H, Dk, A)), embedded, state, key)
 
 # %% [markdown] nbgrader={"grade_id": "previous_state", "grade": true, "solution": true, "points": 3}

@@ -18,7 +18,7 @@
 # worked out for one query or a few words. Here the inputs may be stacks of matrices, and some positions may be masked.
 #
 # Replace each `raise NotImplementedError(...)` by your code and run the check below it.
-# A check draws inputs in which all sizes differ and compares your values with the right ones.
+# A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks all are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
 #
@@ -66,16 +66,24 @@ def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
 
 # %% active="ipynb" nbgrader={"grade_id": "softmax_values", "grade": true, "points": 4}
 # l, m, n = draw.sizes(3)
-# x, stack = 2 * draw.array(m, n), 2 * draw.array(l, m, n)
+# x, stack, cube = 2 * draw.array(m, n), 2 * draw.array(l, m, n), 2 * draw.array(m, m, m)
+# says("each row of a matrix becomes weights that sum to 1")
 # ### 2p AUTOTEST softmax(x)
-# ### 2p AUTOTEST softmax(stack, axis=1)
+# says("works along the axis that is asked for")
+# ### 1p AUTOTEST softmax(stack, axis=1)
+# says("works along every axis where all sizes are equal", parts="axis {axis}")
+# ### 1p AUTOTEST [softmax(cube, axis=axis) for axis in (1, 0, 2)]
 
 # %% active="ipynb" nbgrader={"grade_id": "softmax_edges", "grade": true, "points": 4}
 # m, n = draw.sizes(2, low=3)
 # x, integers = draw.array(m, n), draw.integers(m, n, low=-3, high=3)
-# ### 1p AUTOTEST softmax(1e4 + x)
+# says("is right for numbers around 10000 and around -10000", parts=["around 10000", "around -10000"])
+# ### 1p AUTOTEST [softmax(x + 1e4), softmax(x - 1e4)]
+# says("is right where the rows of a matrix lie far apart")
 # ### 1p AUTOTEST softmax(1e4 * x)
+# says("takes integers and gives floats")
 # ### 1p AUTOTEST softmax(integers)
+# says("leaves its argument as it was", parts=["x", "result"])
 # ### 1p AUTOTEST inputs_after(softmax, x)
 
 # %% [markdown]
@@ -88,6 +96,7 @@ def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
 # - There may be any number of leading axes: `(T, dk)`, `(batch, T, dk)`, `(batch, heads, T, dk)` and so on.
 # - `mask` is boolean and `True` means *may attend*. A key with `False` gets weight exactly 0, and the weights of the
 #   others sum to 1. `mask=None` means that every key may be attended to.
+# - Scores may be large, in the thousands and of both signs, and so may masked ones.
 # - A query that may attend to nothing (its row of the mask is all `False`) has weights 0 and output 0, never NaN.
 #
 # A small case, with one query, two keys, $d_k = 4$ and $d_v = 2$: the query $(2, 0, 0, 0)$, the keys $(0, 0, 0, 0)$ and
@@ -126,21 +135,29 @@ def attention_numpy(
 
 # %% active="ipynb" nbgrader={"grade_id": "attention_numpy_values", "grade": true, "points": 5}
 # b, h = draw.sizes(2, high=3)
-# T, S, dk, dv, d = draw.sizes(5, low=4)
+# T, S, dk, dv, n = draw.sizes(5, low=4)
 # query, key, value = 2 * draw.array(b, h, T, dk), draw.array(b, h, S, dk), draw.array(b, h, S, dv)
-# own_query, own_key, own_value = 2 * draw.array(S, d), draw.array(S, d), draw.array(S, dv)
+# equal_query, equal_key, equal_value = 2 * draw.array(n, n, n), draw.array(n, n, n), draw.array(n, n, n)
+# says("is right for matrices, without leading axes", parts=["output", "weights"])
 # ### 2p AUTOTEST attention_numpy(query[0, 0], key[0, 0], value[0, 0])
-# ### 1p AUTOTEST attention_numpy(own_query, own_key, own_value)
+# says("is right where all sizes are equal", parts=["output", "weights"])
+# ### 1p AUTOTEST attention_numpy(equal_query, equal_key, equal_value)
+# says("is right with one leading axis", parts=["output", "weights"])
 # ### 1p AUTOTEST attention_numpy(query[0], key[0], value[0])
+# says("is right with two leading axes, batch and heads", parts=["output", "weights"])
 # ### 1p AUTOTEST attention_numpy(query, key, value)
 
 # %% active="ipynb" nbgrader={"grade_id": "attention_numpy_edges", "grade": true, "points": 5}
 # b, T, S, dk, dv = draw.sizes(5, low=3)
 # query, key, value = 6 * draw.array(b, T, dk), draw.array(b, S, dk), draw.array(b, S, dv)
 # mask, with_empty = draw.mask(b, T, S), draw.mask(b, T, S, empty=1)
+# says("gives masked keys no weight, and the others weights that sum to 1", parts=["output", "weights"])
 # ### 2p AUTOTEST attention_numpy(query, key, value, mask)
+# says("gives zeros to a query with nothing to attend to", parts=["output", "weights"])
 # ### 1p AUTOTEST attention_numpy(query, key, value, with_empty)
-# ### 1p AUTOTEST attention_numpy(query, 1e4 + key, value, mask)
+# says("is right with scores in the thousands, masked ones too", parts=(["scores of both signs", "signs reversed", "scores moved far up or down"], ["output", "weights"]))
+# ### 1p AUTOTEST [attention_numpy(sign * query, shift + scale * key, value, mask) for sign, shift, scale in [(1, 0, 400), (-1, 0, 400), (1, 1e4, 1)]]
+# says("leaves its arguments as they were", parts=(["query", "key", "value", "mask", "result"], ["output", "weights"]))
 # ### 1p AUTOTEST inputs_after(attention_numpy, query, key, value, mask)
 
 # %% [markdown]
@@ -149,7 +166,7 @@ def attention_numpy(
 # The same function on tensors, so that a model can learn through it:
 #
 # - gradients flow to `query`, `key` and `value`, and they are never NaN, also where a query has nothing to attend to;
-# - the results have the data type of the inputs, and the inputs stay as they were;
+# - the results have the data type of the inputs, and the inputs stay as they were, whatever their layout in memory is;
 # - `mask` may be smaller than `(..., T, S)` if it broadcasts to it: `(T, S)`, `(batch, 1, T, S)`, `(batch, 1, 1, S)`.
 #
 # PyTorch has this function ready-made. Here you write it yourself, so
@@ -195,22 +212,39 @@ def attention(
 # query, key, value = 3 * draw.tensor(b, h, T, dk), draw.tensor(b, h, S, dk), draw.tensor(b, h, S, dv)
 # wide_query, wide_key = 3 * draw.tensor(T, d), draw.tensor(S, d)
 # mask, padding = torch.from_numpy(draw.mask(b, h, T, S)), torch.from_numpy(draw.mask(b, 1, 1, S))
-# ### 2p AUTOTEST attention(wide_query, wide_key, value[0, 0])
+# n = draw.integer(4, 7)
+# equal_query, equal_key, equal_value = 3 * draw.tensor(n, n, n), draw.tensor(n, n, n), draw.tensor(n, n, n)
+# equal_mask = torch.from_numpy(draw.mask(n, n, n))
+# says("is right for matrices, without leading axes", parts=["output", "weights"])
+# ### 1p AUTOTEST attention(wide_query, wide_key, value[0, 0])
+# says("is right with two leading axes, batch and heads", parts=["output", "weights"])
 # ### 1p AUTOTEST attention(query, key, value)
+# says("gives masked keys no weight, and the others weights that sum to 1", parts=["output", "weights"])
 # ### 2p AUTOTEST attention(query, key, value, mask)
+# says("takes a mask that broadcasts, of shape (batch, 1, 1, S)", parts=["output", "weights"])
 # ### 1p AUTOTEST attention(query, key, value, padding)
+# says("is right where all sizes are equal", parts=["output", "weights"])
+# ### 1p AUTOTEST attention(equal_query, equal_key, equal_value, equal_mask)
 
 # %% active="ipynb" nbgrader={"grade_id": "attention_edges", "grade": true, "points": 7}
 # forbid("scaled_dot_product_attention", "MultiheadAttention")
 # b, T, S, dk, dv = draw.sizes(5, low=3)
 # query, key, value = draw.tensor(b, T, dk), draw.tensor(b, S, dk), draw.tensor(b, S, dv)
-# with_empty = torch.from_numpy(draw.mask(b, T, S, empty=1))
+# mask, with_empty = torch.from_numpy(draw.mask(b, T, S)), torch.from_numpy(draw.mask(b, T, S, empty=1))
 # names = draw.choices(10, ["float32", "float64"])
-# ### 2p AUTOTEST gradients(attention, query, key, value)
+# says("passes gradients to query, key and value", parts=["query", "key", "value"])
+# ### 1p AUTOTEST gradients(attention, query, key, value)
+# says("gives zeros to a query with nothing to attend to", parts=["output", "weights"])
 # ### 1p AUTOTEST attention(query, key, value, with_empty)
+# says("passes gradients that are never NaN, also where a query sees nothing", parts=["query", "key", "value"])
 # ### 1p AUTOTEST gradients(attention, query, key, value, with_empty)
+# says("keeps the data type of its inputs", parts=("{name} inputs", ["output", "weights"], ["data type", "values"]))
 # ### 1p AUTOTEST [[[dtype_of(result), result] for result in attention(*[x.to(getattr(torch, name)) for x in (query, key, value)])] for name in names]
-# ### 1p AUTOTEST attention(query, 1e4 + key, value)
+# says("is right with scores in the thousands, masked ones too", parts=(["scores of both signs", "signs reversed", "scores moved far up or down"], ["output", "weights"]))
+# ### 1p AUTOTEST [attention(sign * query, shift + scale * key, value, mask) for sign, shift, scale in [(1, 0, 3000), (-1, 0, 3000), (1, 1e4, 1)]]
+# says("takes tensors in any memory layout, such as transposed ones", parts=["output", "weights"])
+# ### 1p AUTOTEST attention(*[torch.stack([x.mT, 2 * x.mT]).mT.transpose(0, 1) for x in (query, key, value)], mask[:, None])
+# says("leaves its arguments as they were", parts=(["query", "key", "value", "mask", "result"], ["output", "weights"]))
 # ### 1p AUTOTEST inputs_after(attention, query, key, value, with_empty)
 
 # %% [markdown]
@@ -262,9 +296,19 @@ def score_statistics(query: np.ndarray, key: np.ndarray, scale: float) -> dict[s
 
 # %% active="ipynb" nbgrader={"grade_id": "score_statistics_values", "grade": true, "points": 5}
 # m, n, d = draw.sizes(3)
-# query, key, scale = 1 + draw.array(m, d), 1 + draw.array(n, d), 0.5 + draw.integer(1, 99) / 100
+# tilted, key, scale = 1 + draw.array(m, d), 1 + draw.array(n, d), 0.5 + draw.integer(1, 99) / 100
+# equal_tilted, equal_key = 1 + draw.array(m, m), 1 + draw.array(m, m)
+# query, equal_query = [np.concatenate([-x[1:2], x[1:]]) for x in (tilted, equal_tilted)]
 # key_and_far_key = np.concatenate([key, -1e6 * query[:1]])
-# ### 4p AUTOTEST score_statistics(query, key, scale)
+# says("the variance of the scaled scores is right")
+# ### 1p AUTOTEST score_statistics(query, key, scale)["variance"]
+# says("the mean of the largest weights is right")
+# ### 1p AUTOTEST score_statistics(query, key, scale)["max_weight"]
+# says("the mean entropy is right")
+# ### 1p AUTOTEST score_statistics(query, key, scale)["entropy"]
+# says("all three are right where all sizes are equal")
+# ### 1p AUTOTEST score_statistics(equal_query, equal_key, scale)
+# says("the entropy is right where a weight is exactly 0")
 # ### 1p AUTOTEST score_statistics(query[:1], key_and_far_key, scale)
 
 # %% [markdown]
@@ -277,7 +321,7 @@ def score_statistics(query: np.ndarray, key: np.ndarray, scale: float) -> dict[s
 # $$J = \frac{1}{\sqrt d} \sum_s p_s\, (k_s - o)(k_s - o)^\top.$$
 #
 # So where nearly all the weight lies on one key, the covariance nearly vanishes, and the output hardly answers to the query.
-# Compute $J$ from this formula; no numerical differentiation is needed.
+# Compute $J$ from this formula; no numerical differentiation is needed. The scores may be large here, too.
 #
 # A small case: $d = 4$, $q = 0$ and the keys $(1, 0, 0, 0)$ and $(3, 0, 0, 0)$. Both weights are $1/2$, the output is
 # $(2, 0, 0, 0)$, the first entry of the covariance is $1$, so $J_{11} = 1/2$ and the other entries are 0.
@@ -305,8 +349,15 @@ def attention_jacobian(query: np.ndarray, key: np.ndarray) -> np.ndarray:
 # %% active="ipynb" nbgrader={"grade_id": "attention_jacobian_values", "grade": true, "points": 5}
 # S, d = draw.sizes(2, low=3)
 # query, key = draw.array(d), draw.array(S, d)
-# ### 3p AUTOTEST attention_jacobian(query, key)
-# ### 2p AUTOTEST attention_jacobian(2 * query, 3 + key)
+# equal_query, equal_key = draw.array(S), draw.array(S, S)
+# says("every derivative is right")
+# ### 2p AUTOTEST attention_jacobian(query, key)
+# says("is right for keys that are far from zero")
+# ### 1p AUTOTEST attention_jacobian(2 * query, 3 + key)
+# says("is right with as many keys as components")
+# ### 1p AUTOTEST attention_jacobian(equal_query, equal_key)
+# says("is right for scores in the thousands")
+# ### 1p AUTOTEST attention_jacobian(2 + 2 * np.abs(query), 300 + key / 2)
 
 # %% [markdown] nbgrader={"grade_id": "why_the_root", "grade": true, "solution": true, "points": 3}
 # **Written answer.** Let the components of queries and keys be independent, with mean 0 and variance 1.

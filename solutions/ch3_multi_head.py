@@ -81,11 +81,16 @@ def split_heads(x: torch.Tensor, n_heads: int) -> torch.Tensor:
 
 # %% active="ipynb" nbgrader={"grade_id": "split_heads_values", "grade": true, "points": 4}
 # B, T, H, d = draw.sizes(4, low=3)
-# x, time_first = draw.tensor(B, T, H * d), draw.tensor(T, B, H * d)
-# integers = torch.from_numpy(draw.integers(B, T, H * d, low=-99, high=99))
-# ### 2p AUTOTEST split_heads(x, H)
-# ### 1p AUTOTEST split_heads(integers, H)
-# ### 1p AUTOTEST split_heads(time_first.transpose(0, 1), H)
+# x, equal = draw.tensor(B, T, H * d), draw.tensor(H, H, H * H)
+# integers = torch.from_numpy(draw.integers(T, B, H * d, low=-99, high=99))
+# says("gives each head its own part of every vector")
+# ### 1p AUTOTEST split_heads(x, H)
+# says("is right where B, T, H and d are equal")
+# ### 1p AUTOTEST split_heads(equal, H)
+# says("takes integers, and tensors in any memory layout")
+# ### 1p AUTOTEST split_heads(integers.transpose(0, 1), H)
+# says("passes gradients to x", parts=["x"])
+# ### 1p AUTOTEST gradients(split_heads, x, H)
 
 # %% [markdown]
 # ## 2. Merge
@@ -98,7 +103,7 @@ def merge_heads(x: torch.Tensor) -> torch.Tensor:
     """Join the parts of all heads into one vector per position, head 0 first.
 
     Args:
-        x: (B, H, T, d), in any memory layout.
+        x: (B, H, T, d), in any memory layout, of any data type.
 
     Returns:
         (B, T, H * d).
@@ -111,9 +116,15 @@ def merge_heads(x: torch.Tensor) -> torch.Tensor:
 
 # %% active="ipynb" nbgrader={"grade_id": "merge_heads_values", "grade": true, "points": 4}
 # B, T, H, d = draw.sizes(4, low=3)
-# x, heads_last = draw.tensor(B, H, T, d), draw.tensor(B, T, d, H)
-# ### 3p AUTOTEST merge_heads(x)
+# x, heads_last, equal = draw.tensor(B, H, T, d), draw.tensor(B, T, d, H), draw.tensor(H, H, H, H)
+# says("joins the parts of all heads, head 0 first")
+# ### 1p AUTOTEST merge_heads(x)
+# says("is right where B, T, H and d are equal")
+# ### 1p AUTOTEST merge_heads(equal)
+# says("takes tensors in any memory layout, such as transposed ones")
 # ### 1p AUTOTEST merge_heads(heads_last.permute(0, 3, 1, 2))
+# says("passes gradients to x", parts=["x"])
+# ### 1p AUTOTEST gradients(merge_heads, x)
 
 # %% [markdown]
 # ## 3. Multi-head attention
@@ -131,6 +142,7 @@ def merge_heads(x: torch.Tensor) -> torch.Tensor:
 #   give and return `None` in their place. Pass on what you get.
 # - `mask` is boolean, `True` means *may attend*, and its shape broadcasts to `(B, H, T, S)`, for example `(T, S)` or `(B, 1, 1, S)`.
 #   `None` means that there is none.
+# - The layer has no dropout and keeps nothing between two calls: in training mode, too, it computes the formula and nothing else.
 # - If `n_heads` does not divide `d_model`, the constructor raises a `ValueError` whose message names both numbers.
 #
 # PyTorch's ready-made attention may not be called here.
@@ -202,23 +214,44 @@ class MultiHeadAttention(nn.Module):
 # D = H * d
 # query, key, value = 0.3 * draw.tensor(B, T, D), 0.3 * draw.tensor(B, S, D), draw.tensor(B, S, D)
 # mask, padding = torch.from_numpy(draw.mask(B, H, T, S)), torch.from_numpy(draw.mask(B, 1, 1, S))
-# ### 2p AUTOTEST fill(MultiHeadAttention(D, H))(query, key, value)
+# own_mask = torch.from_numpy(draw.mask(B, 1, T, T))
+# n = draw.integer(3, 5)
+# equal_query, equal_key, equal_value = [0.3 * draw.tensor(n, n, n * n) for _ in range(3)]
+# equal_mask = torch.from_numpy(draw.mask(n, 1, n, n))
+# says("output and weights are right without a mask", parts=["output", "weights"])
+# ### 1p AUTOTEST fill(MultiHeadAttention(D, H))(query, key, value)
+# says("attends to the query itself, in a layer without bias", parts=["output", "weights"])
 # ### 1p AUTOTEST fill(MultiHeadAttention(D, H, bias=False))(query, query, query)
-# ### 2p AUTOTEST fill(MultiHeadAttention(D, H))(3 * query, 3 * key, value, mask)
+# says("attends to the query itself under a mask", parts=["output", "weights"])
+# ### 1p AUTOTEST fill(MultiHeadAttention(D, H))(query, query, query, own_mask)
+# says("follows a mask with an own part for every head", parts=["output", "weights"])
+# ### 1p AUTOTEST fill(MultiHeadAttention(D, H))(3 * query, 3 * key, value, mask)
+# says("takes a mask that broadcasts, of shape (B, 1, 1, S)", parts=["output", "weights"])
 # ### 1p AUTOTEST fill(MultiHeadAttention(D, H))(query, key, value, padding)
+# says("is right where B, T, S, H and d are equal", parts=["output", "weights"])
+# ### 1p AUTOTEST fill(MultiHeadAttention(n * n, n))(equal_query, equal_key, equal_value, equal_mask)
 
 # %% active="ipynb" nbgrader={"grade_id": "multi_head_edges", "grade": true, "points": 7}
 # forbid("scaled_dot_product_attention", "MultiheadAttention")
-# B, T, S, H, d = draw.sizes(5, low=3, high=7)
+# H, d, B, T, S = draw.sizes(5, low=3, high=7)
 # D = H * d
 # query, key, value = 0.3 * draw.tensor(B, T, D), 0.3 * draw.tensor(B, S, D), draw.tensor(B, S, D)
 # mask, shared = torch.from_numpy(draw.mask(B, H, T, S, empty=1)), torch.from_numpy(draw.mask(T, S))
+# other, more = 0.3 * draw.tensor(T + 2, B + 1, D), 0.3 * draw.tensor(S + 1, B + 1, D)
 # heads = [draw.integer(2, 6) for _ in range(12)]
 # widths = [n * draw.integer(1, 5) + draw.integer(0, 1) for n in heads]
+# says("passes gradients to its inputs and all four layers, also under a mask", parts=["query", "key", "value"])
 # ### 2p AUTOTEST gradients(fill(MultiHeadAttention(D, H)), query, key, value, mask)
-# ### 1p AUTOTEST fill(MultiHeadAttention(D, H))(query, key, value, shared)
-# ### 2p AUTOTEST fill(MultiHeadAttention(D, H, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(query, key, value, mask)
-# ### 2p AUTOTEST [raised(MultiHeadAttention, width, n) for width, n in zip(widths, heads)]
+# says("takes a mask that broadcasts, of two or three axes", parts=(["mask (T, S)", "mask (H, T, S)"], ["output", "weights"]))
+# ### 1p AUTOTEST [fill(MultiHeadAttention(D, H))(query, key, value, given) for given in (shared, mask[0])]
+# says("uses the attention function that it is given, also one without weights", parts=["output", "weights"])
+# ### 1p AUTOTEST fill(MultiHeadAttention(D, H, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(query, key, value, mask)
+# says("raises a ValueError that names both numbers where n_heads does not divide d_model", parts="d_model={width}, n_heads={n}")
+# ### 1p AUTOTEST [raised_naming(MultiHeadAttention, width, n) for width, n in zip(widths, heads)]
+# says("computes the same in training mode", parts=["output", "weights"])
+# ### 1p AUTOTEST fill(MultiHeadAttention(D, H)).train()(query, key, value, mask)
+# says("one layer, called three times: no call has an influence on the next", parts=(["first call", "second call", "third call"], ["output", "weights"]))
+# ### 1p AUTOTEST [[layer(query, key, value, mask), layer(*[x.transpose(0, 1) for x in (other, more, -more)]), layer(query, -key, value)] for layer in [fill(MultiHeadAttention(D, H))]][0]
 
 # %% [markdown]
 # ## 4. The same layer in PyTorch
@@ -264,11 +297,18 @@ def to_torch(mha: MultiHeadAttention) -> nn.MultiheadAttention:
 # B, T, S, H, d = draw.sizes(5, low=3, high=7)
 # D = H * d
 # query, key, value = 0.3 * draw.tensor(B, T, D), 0.3 * draw.tensor(B, S, D), draw.tensor(B, S, D)
+# equal = 0.3 * draw.tensor(H, H, D)
 # hidden = torch.from_numpy(~draw.mask(B, S))
-# ### 2p AUTOTEST to_torch(fill(MultiHeadAttention(D, H)))(query, key, value, average_attn_weights=False)
-# ### 1p AUTOTEST to_torch(fill(MultiHeadAttention(D, H)))(query, query, query)
+# says("PyTorch's layer gives the same output and weights", parts=["output", "weights"])
+# ### 1p AUTOTEST to_torch(fill(MultiHeadAttention(D, H)))(query, key, value, average_attn_weights=False)
+# says("takes (B, T, D), also where B and T are equal", parts=["output", "weights"])
+# ### 1p AUTOTEST to_torch(fill(MultiHeadAttention(D, H)))(equal, equal, equal)
+# says("works for a layer without bias", parts=["output", "weights"])
 # ### 1p AUTOTEST to_torch(fill(MultiHeadAttention(D, H, bias=False)))(query, key, value)
+# says("gives the same with a key_padding_mask", parts=["output", "weights"])
 # ### 1p AUTOTEST to_torch(fill(MultiHeadAttention(D, H)))(query, key, value, key_padding_mask=hidden)
+# says("has its own copy: changing it leaves your layer as it was")
+# ### 1p AUTOTEST [[[p.data.mul_(2).abs().sum() for p in to_torch(layer).parameters()], dict(layer.named_parameters())] for layer in [fill(MultiHeadAttention(D, H))]][0][1]
 
 # %% [markdown]
 # ## 5. What do more heads cost?
@@ -301,7 +341,9 @@ def count_parameters(d_model: int, n_heads: int, bias: bool) -> int:
 # %% active="ipynb" nbgrader={"grade_id": "count_parameters_values", "grade": true, "points": 4}
 # heads = [draw.integer(2, 8) for _ in range(10)]
 # widths, biases = [n * draw.integer(2, 64) for n in heads], draw.choices(10, [False, True])
+# says("counts every weight and bias", parts="d_model={width}, n_heads={n}, bias={bias}")
 # ### 2p AUTOTEST [count_parameters(width, n, bias) for width, n, bias in zip(widths, heads, biases)]
+# says("counts right without biases", parts="d_model={width}, n_heads={n}")
 # ### 2p AUTOTEST [count_parameters(width, n, False) for width, n in zip(widths, heads)]
 
 # %% [markdown]
@@ -313,6 +355,8 @@ def count_parameters(d_model: int, n_heads: int, bias: bool) -> int:
 #
 # So the output of the layer is a sum over heads, plus the bias of `w_o`. Return the term of one head. The terms of all heads and the bias
 # add up to the layer's output. Mind that `nn.Linear` keeps its weight as `(out, in)`.
+#
+# The layer stays as it is, and gradients flow through the result.
 #
 # Without a term, its head is gone: that is how the chapter prunes heads.
 
@@ -357,10 +401,19 @@ def head_contribution(
 # D, head = H * d, draw.integer(1, H - 1)
 # query, key, value = 0.3 * draw.tensor(B, T, D), 0.3 * draw.tensor(B, S, D), draw.tensor(B, S, D)
 # mask = torch.from_numpy(draw.mask(B, H, T, S))
-# ### 2p AUTOTEST head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, head)
-# ### 1p AUTOTEST [head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, n) for n in range(H)]
+# n = draw.integer(3, 5)
+# equal_query, equal_key, equal_value = [0.3 * draw.tensor(n, n, n * n) for _ in range(3)]
+# equal_mask = torch.from_numpy(draw.mask(n, 1, n, n))
+# says("the part of one head is right")
+# ### 1p AUTOTEST head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, head)
+# says("one layer, asked for its heads in turn: part 1 is head 0, and the layer stays as it is")
+# ### 1p AUTOTEST [head_contribution(layer, query, key, value, n) for layer in [fill(MultiHeadAttention(D, H))] for n in range(H)]
+# says("attends to the query itself, in a layer without bias")
 # ### 1p AUTOTEST head_contribution(fill(MultiHeadAttention(D, H, bias=False)), query, query, query, head)
+# says("follows the mask")
 # ### 1p AUTOTEST head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, head, mask)
+# says("passes gradients to its inputs, also where all sizes are equal", parts=["query", "key", "value"])
+# ### 1p AUTOTEST gradients(lambda *inputs: head_contribution(fill(MultiHeadAttention(n * n, n)), *inputs, n - 1, equal_mask), equal_query, equal_key, equal_value)
 
 # %% [markdown]
 # ## 7. Fewer keys and values than queries
@@ -414,18 +467,30 @@ def grouped_query_attention(
 # query, key, value = 2 * draw.tensor(B, H, T, d), draw.tensor(B, G, S, d), draw.tensor(B, G, S, d)
 # mask, with_empty = torch.from_numpy(draw.mask(B, H, T, S)), torch.from_numpy(draw.mask(B, H, T, S, empty=2))
 # padding = torch.from_numpy(draw.mask(B, 1, 1, S))
-# ### 2p AUTOTEST grouped_query_attention(query, key, value)
+# equal_query, equal_key, equal_value = 2 * draw.tensor(4, 4, 4, 4), draw.tensor(4, 2, 4, 4), draw.tensor(4, 2, 4, 4)
+# equal_mask = torch.from_numpy(draw.mask(4, 1, 4, 4))
+# says("each head uses the keys and values of its group", parts=["output", "weights"])
+# ### 1p AUTOTEST grouped_query_attention(query, key, value)
+# says("is ordinary attention with as many groups as heads", parts=["output", "weights"])
 # ### 1p AUTOTEST grouped_query_attention(query[:, :G], key, value)
+# says("follows a mask with an own part for every head", parts=["output", "weights"])
 # ### 1p AUTOTEST grouped_query_attention(3 * query, key, value, mask)
+# says("gives zeros to a query with nothing to attend to", parts=["output", "weights"])
 # ### 1p AUTOTEST grouped_query_attention(query, key, value, with_empty)
+# says("is right with a single group and a mask of shape (B, 1, 1, S)", parts=["output", "weights"])
 # ### 1p AUTOTEST grouped_query_attention(query, key[:, :1], value[:, :1], padding)
+# says("is right where B, H, T, S and d are all 4, and G is 2", parts=["output", "weights"])
+# ### 1p AUTOTEST grouped_query_attention(equal_query, equal_key, equal_value, equal_mask)
 
 # %% active="ipynb" nbgrader={"grade_id": "grouped_query_groups", "grade": true, "points": 2}
 # groups = [draw.integer(2, 4) for _ in range(24)]
 # heads = [n * draw.integer(1, 3) + draw.integer(0, 1) for n in groups]
 # T, S, d = draw.sizes(3)
-# query, key = draw.tensor(1, 16, T, d), draw.tensor(1, 4, S, d)
-# ### 2p AUTOTEST [raised(grouped_query_attention, query[:, :h], key[:, :n], key[:, :n]) for h, n in zip(heads, groups)]
+# query, key, value = draw.tensor(1, 16, T, d), draw.tensor(1, 4, S, d), draw.tensor(1, 4, S, d)
+# says("raises a ValueError where G does not divide H", parts="H={h}, G={n}")
+# ### 1p AUTOTEST [raised(grouped_query_attention, query[:, :h], key[:, :n], key[:, :n]) for h, n in zip(heads, groups)]
+# says("passes gradients to query, key and value", parts=["query", "key", "value"])
+# ### 1p AUTOTEST gradients(grouped_query_attention, query[:, :8], key, value)
 
 # %% [markdown] nbgrader={"grade_id": "why_not_view", "grade": true, "solution": true, "points": 3}
 # **Written answer.** A colleague splits heads with `x.view(B, H, T, d)` and merges them with `x.view(B, T, H * d)`. All shapes are right,

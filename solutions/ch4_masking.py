@@ -18,7 +18,7 @@
 # Chapter 4 has the ideas, worked out for one sentence.
 #
 # Replace each `raise NotImplementedError(...)` by your code and run the check below it.
-# A check draws inputs in which all sizes differ and compares your values with the right ones.
+# A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks all are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
 #
@@ -75,10 +75,14 @@ def padding_mask(lengths: torch.Tensor, max_len: int) -> torch.Tensor:
 
 # %% active="ipynb" nbgrader={"grade_id": "padding_mask_values", "grade": true, "points": 3}
 # B, S = draw.sizes(2, low=5)
-# lengths = torch.from_numpy(draw.integers(B, low=1, high=S - 1))
+# lengths, equal = [torch.from_numpy(draw.integers(n, low=1, high=S - 1)) for n in (B, S)]
 # with_extremes = torch.tensor([0, S, *draw.integers(B, low=0, high=S)])[draw.permutation(B + 2)]
-# ### 2p AUTOTEST padding_mask(lengths, S)
+# says("real tokens are True, padding is False")
+# ### 1p AUTOTEST padding_mask(lengths, S)
+# says("takes lengths of 0 and of S, too")
 # ### 1p AUTOTEST padding_mask(with_extremes, S)
+# says("is right with as many examples as keys")
+# ### 1p AUTOTEST padding_mask(equal, S)
 
 # %% [markdown]
 # ## 2. The future
@@ -115,15 +119,18 @@ def causal_mask(T: int, S: int | None = None) -> torch.Tensor:
 
 
 # %% active="ipynb" nbgrader={"grade_id": "causal_mask_values", "grade": true, "points": 4}
-# squares = [draw.integer(2, 9) for _ in range(10)]
+# squares = [[draw.integer(2, 9)] * draw.integer(1, 2) for _ in range(10)]
 # pairs = [draw.sizes(2, low=1) for _ in range(10)]
-# ### 2p AUTOTEST [causal_mask(T) for T in squares]
-# ### 2p AUTOTEST [causal_mask(min(pair), max(pair)) for pair in pairs] + [causal_mask(T, S) for T, S in pairs]
+# pairs += [sorted(pair) for pair in pairs]
+# says("is the lower triangle with as many queries as keys", parts="causal_mask{tuple(sizes)}")
+# ### 2p AUTOTEST [causal_mask(*sizes) for sizes in squares]
+# says("lets the last query see every key, with fewer or more queries than keys", parts="causal_mask({T}, {S})")
+# ### 2p AUTOTEST [causal_mask(T, S) for T, S in pairs]
 
 # %% [markdown]
 # ## 3. Several masks at once
 #
-# A key may be attended to if *every* mask allows it. The masks may have different shapes that broadcast, such as `(B, 1, 1, S)` and `(T, S)`.
+# A key may be attended to if *every* mask allows it. The masks may have one shape, or different ones that broadcast, such as `(B, 1, 1, S)` and `(T, S)`.
 # Some may be `None`, which means that everything is allowed. If all are `None`, or there are none at all, the result is `None`.
 # The masks that come in stay as they were.
 
@@ -151,24 +158,29 @@ def combine(*masks: torch.Tensor | None) -> torch.Tensor | None:
 # B, H, T, S = draw.sizes(4)
 # padding, causal = torch.from_numpy(draw.mask(B, 1, 1, S)), torch.from_numpy(draw.mask(T, S))
 # per_head = torch.from_numpy(draw.mask(H, T, S))
+# equal, other = [torch.from_numpy(draw.mask(S, S, S, S)) for _ in range(2)]
 # given = [padding, causal, per_head, None, None]
 # picks = [[given[i] for i in draw.integers(n, low=0, high=4)] for n in draw.permutation(4)]
-# no_masks = [[None] * n for n in range(3)]
+# picks += [[None] * n for n in range(3)] + [[None, padding, None, causal, per_head]]
+# says("allows what two masks of different shapes allow")
 # ### 1p AUTOTEST combine(padding, causal)
+# says("allows what three masks allow")
 # ### 1p AUTOTEST combine(per_head, padding, causal)
-# ### 1p AUTOTEST [combine(*pick) for pick in picks] + [combine(*pick) for pick in no_masks] + [combine(None, padding, None, causal, per_head)]
-# ### 1p AUTOTEST inputs_after(combine, per_head, causal)
+# says("leaves None out, and is None without any mask", parts="{len(pick)} arguments")
+# ### 1p AUTOTEST [combine(*pick) for pick in picks]
+# says("takes two masks of one shape, and leaves them as they were", parts=["first mask", "second mask", "result"])
+# ### 1p AUTOTEST inputs_after(combine, equal, other)
 
 # %% [markdown]
 # ## 4. A softmax under a mask
 #
 # The softmax along the last axis, over the keys that may be attended to:
 #
-# - a masked key has weight exactly 0, and the weights of the others sum to 1, however large or small the scores are;
+# - a masked key has weight exactly 0, and the weights of the others sum to 1, however large or small the scores are, masked ones included;
 # - a row in which nothing may be attended to is all 0;
 # - gradients flow to `scores` and are finite everywhere. They are 0 at masked keys, and in the whole of an empty row;
 # - `mask` broadcasts to the shape of the scores, and `None` means that there is none;
-# - the result has the data type of `scores`, also if that is `float16`, and the inputs stay as they were.
+# - the result has the data type of `scores`, also if that is `float16`, and the inputs stay as they were, whatever their layout in memory is.
 #
 # A small case: the scores $(0, 5, \ln 3)$ with the mask `(True, False, True)` give the weights $(1/4, 0, 3/4)$.
 
@@ -195,12 +207,16 @@ def masked_softmax(scores: torch.Tensor, mask: torch.Tensor | None) -> torch.Ten
 
 # %% active="ipynb" nbgrader={"grade_id": "masked_softmax_values", "grade": true, "points": 5}
 # B, H, T, S = draw.sizes(4, low=3)
-# scores, own = 6 * draw.tensor(B, H, T, S), 6 * draw.tensor(T + 3, T + 3)
+# scores, equal = 6 * draw.tensor(B, H, T, S), 6 * draw.tensor(H, H, H, H)
 # mask, padding = torch.from_numpy(draw.mask(B, H, T, S)), torch.from_numpy(draw.mask(B, 1, 1, S))
-# own_mask = torch.from_numpy(draw.mask(T + 3, T + 3))
+# equal_mask = torch.from_numpy(draw.mask(H, H, H, H))
+# says("masked keys have weight 0, and the others sum to 1")
 # ### 2p AUTOTEST masked_softmax(scores, mask)
-# ### 1p AUTOTEST masked_softmax(own, own_mask)
+# says("is right where all sizes are equal")
+# ### 1p AUTOTEST masked_softmax(equal, equal_mask)
+# says("takes a mask that broadcasts, of shape (B, 1, 1, S)")
 # ### 1p AUTOTEST masked_softmax(scores, padding)
+# says("is the plain softmax without a mask")
 # ### 1p AUTOTEST masked_softmax(scores, None)
 
 # %% active="ipynb" nbgrader={"grade_id": "masked_softmax_edges", "grade": true, "points": 6}
@@ -208,10 +224,17 @@ def masked_softmax(scores: torch.Tensor, mask: torch.Tensor | None) -> torch.Ten
 # scores = draw.tensor(B, T, S)
 # mask, with_empty = torch.from_numpy(draw.mask(B, T, S)), torch.from_numpy(draw.mask(B, T, S, empty=2))
 # names = [["float16", "bfloat16", "float32", "float64"][i % 4] for i in draw.permutation(10)]
+# says("gives zeros to a query with nothing to attend to")
 # ### 1p AUTOTEST masked_softmax(scores, with_empty)
-# ### 2p AUTOTEST gradients(masked_softmax, scores, with_empty)
-# ### 1p AUTOTEST [[dtype_of(weights), weights] for weights in [masked_softmax(scores[0].to(getattr(torch, name)), mask[0]) for name in names]]
-# ### 1p AUTOTEST masked_softmax(1e4 * scores - 1e5, mask)
+# says("passes gradients that are 0, and never NaN, where nothing may be attended to", parts=["scores"])
+# ### 1p AUTOTEST gradients(masked_softmax, scores, with_empty)
+# says("keeps the data type of the scores, also float16", parts=("{name} scores", ["data type", "values"]))
+# ### 1p AUTOTEST [[[dtype_of(weights), weights] for weights in [masked_softmax(scores[0].to(getattr(torch, name)), mask[0])]][0] for name in names]
+# says("is right for scores in the thousands and of both signs, masked ones too", parts="{factor:g} * scores + {shift:g}")
+# ### 1p AUTOTEST [masked_softmax(factor * scores + shift, mask) for factor, shift in [(1e4, -1e5), (2000, 0), (-2000, 0)]]
+# says("takes scores and masks in any memory layout")
+# ### 1p AUTOTEST masked_softmax(torch.stack([scores.mT, -scores.mT]).mT.transpose(0, 1), with_empty[:, None])
+# says("leaves its arguments as they were", parts=["scores", "mask", "result"])
 # ### 1p AUTOTEST inputs_after(masked_softmax, scores, mask)
 
 # %% [markdown]
@@ -241,10 +264,14 @@ def additive(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 # %% active="ipynb" nbgrader={"grade_id": "additive_values", "grade": true, "points": 3}
 # B, T, S = draw.sizes(3, low=3)
-# mask = torch.from_numpy(draw.mask(B, T, S, empty=1))
+# mask, padding = torch.from_numpy(draw.mask(B, T, S, empty=1)), torch.from_numpy(draw.mask(B, 1, 1, S))
 # names = [["float16", "bfloat16", "float32", "float64"][i % 4] for i in draw.permutation(10)]
-# ### 2p AUTOTEST [additive(mask, torch.float64), additive(mask, torch.float64).isneginf()]
-# ### 1p AUTOTEST [[dtype_of(bias), bias] for bias in [additive(mask, getattr(torch, name)) for name in names]]
+# says("is 0 where attending is allowed, and minus infinity elsewhere", parts=["result", "where it is minus infinity"])
+# ### 1p AUTOTEST [additive(mask, torch.float64), additive(mask, torch.float64).isneginf()]
+# says("keeps axes of length 1", parts=["result", "where it is minus infinity"])
+# ### 1p AUTOTEST [additive(padding, torch.float64), additive(padding, torch.float64).isneginf()]
+# says("has the data type that is asked for", parts=("{name}", ["data type", "values"]))
+# ### 1p AUTOTEST [[[dtype_of(bias), bias] for bias in [additive(mask, getattr(torch, name))]][0] for name in names]
 
 # %% [markdown]
 # **Ignore.** The `key_padding_mask` of `nn.MultiheadAttention` has the shape `(B, S)`, and `True` means *ignore this key*.
@@ -269,8 +296,13 @@ def from_key_padding(mask: torch.Tensor) -> torch.Tensor:
 # %% active="ipynb" nbgrader={"grade_id": "from_key_padding_values", "grade": true, "points": 3}
 # B, S = draw.sizes(2, low=3)
 # ignore, square = torch.from_numpy(~draw.mask(B, S)), torch.from_numpy(~draw.mask(S, S))
-# ### 2p AUTOTEST from_key_padding(ignore)
-# ### 1p AUTOTEST [from_key_padding(square), *inputs_after(from_key_padding, square)]
+# with_full = torch.from_numpy(~draw.mask(B, S, empty=1))
+# says("turns True = ignore into True = may attend")
+# ### 1p AUTOTEST from_key_padding(ignore)
+# says("takes an example that is padding only")
+# ### 1p AUTOTEST from_key_padding(with_full)
+# says("is right where B and S are equal, and leaves the mask as it was", parts=["mask", "result"])
+# ### 1p AUTOTEST inputs_after(from_key_padding, square)
 
 # %% [markdown]
 # ## 6. Write the test yourself
@@ -319,9 +351,17 @@ def leaks(fn: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.
 # pattern[draw.integer(0, T - 1), 0] = False
 # size = 0.1 + draw.tensor(B, T, E, B, T, D).abs()
 # matrix = (size * pattern[:, None, None, :, None]).reshape(B * T * E, B * T * D)
-# ### 2p AUTOTEST leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E), x)
+# order = torch.from_numpy(draw.permutation(T))
+# says("finds what a linear function listens to")
+# ### 1p AUTOTEST leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E), x)
+# says("finds it where the positions of the output are reversed")
 # ### 1p AUTOTEST leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E).flip(1), x)
-# ### 2p AUTOTEST leaks(lambda x: (matrix @ torch.tanh(x).flatten()).reshape(B, T, E).atan(), x)
+# says("finds it where the function is not linear")
+# ### 1p AUTOTEST leaks(lambda x: (matrix @ torch.tanh(x).flatten()).reshape(B, T, E).atan(), x)
+# says("finds effects of about 1e-7 on numbers around 1")
+# ### 1p AUTOTEST leaks(lambda x: 1 + 1e-7 * (matrix @ x.flatten()).reshape(B, T, E), x)
+# says("finds which positions a running sum in another order has seen")
+# ### 1p AUTOTEST leaks(lambda x: x[:, order].cumsum(dim=1), x)
 
 # %% active="ipynb" nbgrader={"grade_id": "leaks_edges", "grade": true, "points": 6}
 # B, D, E = draw.sizes(3, low=2, high=4)
@@ -334,10 +374,19 @@ def leaks(fn: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.
 # thin = matrix * single.reshape(B * T * E, B * T * D)
 # silent = x.clone()
 # silent[:, draw.integer(0, T - 1)] = 0
-# ### 2p AUTOTEST leaks(lambda x: (thin @ x.flatten()).reshape(B, T, E), x)
-# ### 1p AUTOTEST leaks(lambda x: (matrix @ (x - x.mean(dim=-1, keepdim=True)).flatten()).reshape(B, T, E), x)
+# equal, four = draw.tensor(4, 4, 4), torch.from_numpy(draw.mask(4, 4))
+# four = ((0.1 + draw.tensor(4, 4, 4, 4, 4, 4).abs()) * four[:, None, None, :, None]).reshape(64, 64)
+# says("sees one feature of one example that acts on one feature of another")
+# ### 1p AUTOTEST leaks(lambda x: (thin @ x.flatten()).reshape(B, T, E), x)
+# says("is right where B, T, D and E are all 4")
+# ### 1p AUTOTEST leaks(lambda x: (four @ x.flatten()).reshape(4, 4, 4), equal)
+# says("sees through a function that subtracts the mean of the features", parts=["from its input", "from its output"])
+# ### 1p AUTOTEST [leaks(lambda x: (matrix @ (x - x.mean(dim=-1, keepdim=True)).flatten()).reshape(B, T, E), x), leaks(lambda x: (lambda y: y - y.mean(dim=-1, keepdim=True))((matrix @ x.flatten()).reshape(B, T, E)), x)]
+# says("sees what depends on an input that is 0")
 # ### 1p AUTOTEST leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E), silent)
-# ### 1p AUTOTEST leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E) + x.sum() - x.sum(), x)
+# says("does not take rounding for a leak", parts=["tanh of x added and subtracted", "x added and subtracted"])
+# ### 1p AUTOTEST [leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E) + g(x).sum() - g(x).sum(), x) for g in (torch.tanh, torch.clone)]
+# says("leaves x as it was", parts=["x", "result"])
 # ### 1p AUTOTEST inputs_after(leaks, lambda x: x.cumsum(dim=1), x)[1:]
 
 # %% [markdown]
@@ -348,7 +397,8 @@ def leaks(fn: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.
 #
 # - What the logits are at positions with padding makes no difference, and no gradient reaches them.
 # - `pad` may be any integer, even one that is no token, such as −100.
-# - Every batch has at least one real token.
+# - Padding may stand anywhere, also between real tokens. Every batch has at least one real token.
+# - The logits and targets may have any layout in memory.
 #
 # A small case: two tokens in the vocabulary, `pad` $=$ 1, the targets $(0, 0, 1)$ and logits $(0, 0)$, $(\ln 3, 0)$, $(7, 8)$.
 # The losses of the two real tokens are $\ln 2$ and $\ln \frac43$, so the result is $\frac12 (\ln 2 + \ln \frac43) \approx 0.4904$.
@@ -379,10 +429,19 @@ def masked_cross_entropy(logits: torch.Tensor, targets: torch.Tensor, pad: int) 
 # lengths = 1 + draw.permutation(T)[:B]
 # filling = torch.arange(T) >= torch.from_numpy(lengths)[:, None]
 # targets, outside = tokens.masked_fill(filling, pad), tokens.masked_fill(filling, -100)
-# ### 2p AUTOTEST masked_cross_entropy(logits, targets, pad)
-# ### 2p AUTOTEST gradients(masked_cross_entropy, logits, targets, pad)
+# equal, equal_targets = 2 * draw.tensor(T, T, T), torch.from_numpy(draw.integers(T, T, low=0, high=T - 1))
+# says("is the mean over the real tokens")
+# ### 1p AUTOTEST masked_cross_entropy(logits, targets, pad)
+# says("passes gradients to the logits, and none at padding", parts=["logits"])
+# ### 1p AUTOTEST gradients(masked_cross_entropy, logits, targets, pad)
+# says("takes -100 for pad, which is no token")
 # ### 1p AUTOTEST masked_cross_entropy(logits, outside, -100)
+# says("is right for logits in the thousands")
 # ### 1p AUTOTEST masked_cross_entropy(1e3 * logits, targets, pad)
+# says("finds padding anywhere, also where B, T and V are equal")
+# ### 1p AUTOTEST masked_cross_entropy(equal, equal_targets, pad)
+# says("takes logits and targets in any memory layout")
+# ### 1p AUTOTEST masked_cross_entropy(logits.transpose(0, 1), targets.T, pad)
 
 # %% [markdown] nbgrader={"grade_id": "too_good", "grade": true, "solution": true, "points": 3}
 # **Written answer.** A colleague trains a translation model. After two epochs it predicts 98 % of the validation tokens right, although the

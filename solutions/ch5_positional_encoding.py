@@ -18,7 +18,7 @@
 # on distance (ALiBi). Chapter 5 has the ideas, worked out for one clock hand or one head.
 #
 # Replace each `raise NotImplementedError(...)` by your code and run the check below it.
-# A check draws inputs in which all sizes differ and compares your values with the right ones.
+# A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks they are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
 #
@@ -91,12 +91,16 @@ def sinusoidal(n_positions: int, d_model: int, base: float = 10000.0) -> torch.T
 # n, half = draw.integer(21, 40), draw.integer(3, 8)
 # base = float(draw.integer(50, 20000))
 # sizes = [2 * draw.integer(1, 9) for _ in range(4)]
+# says("every entry is right, whatever the base is")
 # ### 2p AUTOTEST 2 + sinusoidal(n, 2 * half, base)
+# says("every entry is right for the usual base")
 # ### 2p AUTOTEST 2 + sinusoidal(n, 2 * half)
+# says("is right with as many positions as columns", parts="sinusoidal({size}, {size})")
 # ### 1p AUTOTEST [2 + sinusoidal(size, size) for size in sizes]
 
 # %% active="ipynb" nbgrader={"grade_id": "sinusoidal_odd", "grade": true, "points": 2}
 # sizes = [draw.integer(1, 30) for _ in range(14)]
+# says("raises a ValueError for an odd width, and for no other", parts="d_model={size}")
 # ### 2p AUTOTEST [raised(sinusoidal, 5, size) for size in sizes]
 
 # %% [markdown]
@@ -138,8 +142,11 @@ def shift_matrix(delta: int, d_model: int, base: float = 10000.0) -> torch.Tenso
 # half, delta = draw.integer(3, 6), draw.integer(3, 30)
 # base = float(draw.integer(50, 20000))
 # deltas = [draw.integer(-20, 20) for _ in range(4)]
+# says("moves every row some positions ahead")
 # ### 2p AUTOTEST 2 + shift_matrix(delta, 2 * half, base)
+# says("moves back for negative steps")
 # ### 1p AUTOTEST 2 + shift_matrix(-delta, 2 * half, base)
+# says("is right for the usual base", parts="delta={delta}")
 # ### 2p AUTOTEST [2 + shift_matrix(delta, 2 * half) for delta in deltas]
 
 # %% [markdown]
@@ -148,10 +155,11 @@ def shift_matrix(delta: int, d_model: int, base: float = 10000.0) -> torch.Tenso
 # The module that a Transformer uses. It adds row `offset + t` of the table to the vector at position `t`, in every example of the batch, and then
 # applies dropout to the sum.
 #
-# - The table for `max_len` positions is made once, by `sinusoidal`. It is a *buffer* named `encoding`, of shape `(max_len, D)`: it moves and is saved with the
+# - The table for `max_len` positions is made once, by `sinusoidal`. It is a *buffer* named `encoding`, of shape `(max_len, D)`: it moves with the
 #   module but is never trained. The module has no parameter.
 # - `offset` is the position of the first vector. A decoder that writes one word at a time needs it: each call brings a sequence of length 1.
-# - Dropout acts in training mode only. The result has the data type of `x`, and `x` stays as it was.
+# - Dropout acts in training mode only. The result has the data type of `x`, and `x` stays as it was. Gradients flow to `x`.
+# - One module is called many times, with sequences of different lengths and offsets, and no call has an influence on the next.
 #
 # The checks put a table of their own into your buffer, so that they judge this task and not the first one again.
 
@@ -195,19 +203,31 @@ class PositionalEncoding(nn.Module):
 # %% active="ipynb" nbgrader={"grade_id": "encoding_values", "grade": true, "points": 6}
 # B, T, half, offset, more = draw.sizes(5, low=3, high=9)
 # x, table = draw.tensor(B, T, 2 * half), draw.tensor(offset + T + more, 2 * half)
+# equal, other = draw.tensor(T, T, 2 * half), draw.tensor(T - 1, B + 1, 2 * half)
 # rate = draw.integer(20, 60) / 100
-# ### 2p AUTOTEST fill(PositionalEncoding(2 * half, max_len=len(table)), encoding=table)(x)
+# says("adds row t of the table to position t of every example")
+# ### 1p AUTOTEST fill(PositionalEncoding(2 * half, max_len=len(table)), encoding=table)(x)
+# says("begins at the row of the offset")
 # ### 2p AUTOTEST fill(PositionalEncoding(2 * half, max_len=len(table)), encoding=table)(x, offset)
+# says("drops nothing in evaluation mode")
 # ### 1p AUTOTEST fill(PositionalEncoding(2 * half, rate, len(table)), encoding=table)(x, offset=offset)
-# ### 1p AUTOTEST inputs_after(fill(PositionalEncoding(2 * half, max_len=len(table)), encoding=table), x)
+# says("is right where B and T are equal, and leaves x as it was", parts=["x", "result"])
+# ### 1p AUTOTEST inputs_after(fill(PositionalEncoding(2 * half, max_len=len(table)), encoding=table), equal)
+# says("one module, called three times: no call has an influence on the next", parts=["first call", "second call", "third call"])
+# ### 1p AUTOTEST [[module(x, offset), module(other.transpose(0, 1), 1), module(x)] for module in [fill(PositionalEncoding(2 * half, max_len=len(table)), encoding=table)]][0]
 
 # %% active="ipynb" nbgrader={"grade_id": "encoding_module", "grade": true, "points": 5}
 # B, T, half = draw.sizes(3, low=4, high=9)
 # sizes, rate = draw.sizes(3, low=10, high=50), draw.integer(20, 60) / 100
 # x, names = 10 + draw.tensor(B, T, 2 * half), draw.choices(10, ["float32", "float64"])
-# ### 2p AUTOTEST [[parameter_shapes(module), list({"encoding"} & set(dict(module.named_buffers()))), 2 + module.encoding] for module in [PositionalEncoding(2 * half, max_len=size) for size in sizes]]
+# says("has a buffer called encoding, with your table, and no parameter", parts=("max_len={size}", ["parameters", "buffer", "table"]))
+# ### 1p AUTOTEST [[parameter_shapes(PositionalEncoding(2 * half, max_len=size)), list({"encoding"} & set(dict(PositionalEncoding(2 * half, max_len=size).named_buffers()))), 2 + PositionalEncoding(2 * half, max_len=size).encoding] for size in sizes]
+# says("in training mode, each entry of the sum is 0 or divided by 1 - dropout")
 # ### 2p AUTOTEST torch.unique((PositionalEncoding(2 * half, rate, sizes[0]).train()(x) / PositionalEncoding(2 * half, rate, sizes[0]).eval()(x)).round(decimals=4))
-# ### 1p AUTOTEST [[dtype_of(total), total] for total in [PositionalEncoding(2 * half, max_len=sizes[0])(x.to(getattr(torch, name))) for name in names]]
+# says("passes gradients to x", parts=["x"])
+# ### 1p AUTOTEST gradients(PositionalEncoding(2 * half, max_len=sizes[0]), x)
+# says("keeps the data type of x", parts=("{name} x", ["data type", "values"]))
+# ### 1p AUTOTEST [[[dtype_of(total), total] for total in [PositionalEncoding(2 * half, max_len=sizes[0])(x.to(getattr(torch, name)))]][0] for name in names]
 
 # %% [markdown]
 # ## 4. Rotary positions
@@ -222,7 +242,8 @@ class PositionalEncoding(nn.Module):
 # At position 1 the pair $(1, 0)$ with $i = 0$ becomes $(\cos 1, \sin 1)$. Some libraries pair entry $i$ with entry $i + d/2$ instead; here it is neighbours.
 #
 # `positions` has one integer for each vector: either `(T,)`, the same for all leading axes, or `(..., T)` with the leading axes of `x`, where each sequence has
-# positions of its own. They need not start at 0, nor be in order. The result has the shape and data type of `x`; `x` stays as it was, and gradients flow to it.
+# positions of its own. They need not start at 0, nor be in order. The result has the shape and data type of `x`; `x`, in any layout
+# in memory, stays as it was, and gradients flow to it.
 
 
 # %% nbgrader={"grade_id": "rope", "solution": true}
@@ -254,18 +275,30 @@ def rope(x: torch.Tensor, positions: torch.Tensor, theta: float = 10000.0) -> to
 # x, theta = draw.tensor(B, H, T, 2 * half), float(draw.integer(50, 20000))
 # in_order, positions = torch.arange(T), torch.from_numpy(draw.integers(T, low=5, high=40))
 # own = torch.from_numpy(draw.integers(B, H, T, low=0, high=40))
-# ### 2p AUTOTEST 100 + rope(x[0, 0], in_order)
+# equal = draw.tensor(T, T, T, 2 * half)
+# says("turns the pairs of a single sequence")
+# ### 1p AUTOTEST 100 + rope(x[0, 0], in_order)
+# says("takes positions in any order, the same for all heads")
 # ### 1p AUTOTEST 100 + rope(x[0], positions)
+# says("uses theta")
 # ### 1p AUTOTEST 100 + rope(x[0], positions, theta)
-# ### 2p AUTOTEST [100 + rope(x[0], own[0]), 100 + rope(x, own, theta=theta)]
+# says("takes positions of its own for each sequence", parts=["one leading axis", "two leading axes"])
+# ### 1p AUTOTEST [100 + rope(x[0], own[0]), 100 + rope(x, own, theta=theta)]
+# says("is right with as many examples and heads as positions")
+# ### 1p AUTOTEST 100 + rope(equal, positions)
+# says("takes tensors in any memory layout, such as transposed ones")
+# ### 1p AUTOTEST 100 + rope(x.mT.contiguous().mT.transpose(0, 1), positions)
 
 # %% active="ipynb" nbgrader={"grade_id": "rope_edges", "grade": true, "points": 3}
 # H, T, half = draw.sizes(3, low=3, high=7)
 # x, positions = draw.tensor(H, T, 2 * half), torch.from_numpy(draw.integers(T, low=5, high=40))
 # names = draw.choices(10, ["float32", "float64"])
+# says("leaves its arguments as they were", parts=["x", "positions", "result"])
 # ### 1p AUTOTEST [100 + part for part in inputs_after(rope, x, positions)]
+# says("passes gradients to x", parts=["x"])
 # ### 1p AUTOTEST [100 + gradient for gradient in gradients(rope, x, positions)["inputs"]]
-# ### 1p AUTOTEST [[dtype_of(turned), 100 + turned] for turned in [rope(x.to(getattr(torch, name)), positions) for name in names]]
+# says("keeps the data type of x", parts=("{name} x", ["data type", "values"]))
+# ### 1p AUTOTEST [[[dtype_of(turned), 100 + turned] for turned in [rope(x.to(getattr(torch, name)), positions)]][0] for name in names]
 
 # %% [markdown]
 # ## 5. A penalty on distance
@@ -300,10 +333,16 @@ def alibi_bias(n_heads: int, T: int) -> torch.Tensor:
 
 
 # %% active="ipynb" nbgrader={"grade_id": "alibi_values", "grade": true, "points": 5}
-# H, T = draw.sizes(2, low=3, high=12)
-# heads, lengths = [draw.integer(1, 12) for _ in range(3)], [draw.integer(2, 9) for _ in range(3)]
-# ### 3p AUTOTEST [alibi_bias(H, T), alibi_bias(T, H)]
+# H, T = draw.sizes(2, low=5, high=14)  # at most one of them is a power of 2
+# heads = [draw.integer(1, 12), 3 * draw.integer(1, 4), draw.integer(1, 12)]
+# lengths = [draw.integer(2, 9) for _ in range(3)]
+# equal = [1 + 2 * draw.integer(1, 4) for _ in range(3)]
+# says("is right for any number of heads", parts=["alibi_bias(H, T)", "alibi_bias(T, H)"])
+# ### 2p AUTOTEST [alibi_bias(H, T), alibi_bias(T, H)]
+# says("is right for few heads and for many", parts="alibi_bias({n}, {length})")
 # ### 2p AUTOTEST [alibi_bias(n, length) for n, length in zip(heads, lengths)]
+# says("is right with as many heads as positions", parts="alibi_bias({n}, {n})")
+# ### 1p AUTOTEST [alibi_bias(n, n) for n in equal]
 
 # %% [markdown] nbgrader={"grade_id": "why_positions", "grade": true, "solution": true, "points": 3}
 # **Written answer.** (a) A translator without recurrence and without positional encoding gets *the dog bites the man* and *the man bites the dog*. What

@@ -33,7 +33,8 @@
 # | `F` | `d_ff`, the width inside the feed-forward network |
 # | `V` | tokens in the vocabulary of the target |
 #
-# A mask is boolean, and `True` means *may attend*. The grader sets weights by the names of your attributes, so these names are part of each task.
+# A mask is boolean, and `True` means *may attend*. The grader sets weights by the names of your attributes, so these names are part of each task. No function and no module
+# changes its arguments, and none remembers anything from one call to the next: a module may be called with a long sentence first and with a short one afterwards.
 #
 # The cell *What you have built so far* holds what earlier exercises built: `attention` (2), `MultiHeadAttention` (3), `causal_mask`, `combine` and
 # `from_key_padding` (4), `PositionalEncoding` (5). You may put your own in their place. You need nothing else: PyTorch's ready-made attention and Transformer layers may not be called here.
@@ -54,8 +55,8 @@ from solutions.ch5_positional_encoding import PositionalEncoding, sinusoidal  # 
 #
 # $$\operatorname{FFN}(x) = W_2 \max(0,\, W_1 x + b_1) + b_2$$
 #
-# Two linear layers with a ReLU between them, applied to each position on its own: `linear1` from `D` to `F`, `linear2` back from `F` to `D`, both with bias.
-# In training mode, dropout acts on what the ReLU gives.
+# Two linear layers with a ReLU between them, applied to each position on its own: `linear1` from `D` to `F`, `linear2` back from `F` to `D`, both `nn.Linear` with bias.
+# In training mode, dropout acts on what the ReLU gives, and what remains is scaled up as `nn.Dropout` does it.
 
 
 # %% nbgrader={"grade_id": "FeedForward", "solution": true}
@@ -95,10 +96,16 @@ class FeedForward(nn.Module):
 # %% active="ipynb" nbgrader={"grade_id": "feed_forward_values", "grade": true, "points": 4}
 # B, T, D = draw.sizes(3, low=2)
 # F = draw.integer(10, 12)
-# x, rate = draw.tensor(B, T, D), draw.integer(20, 60) / 100
-# ### 2p AUTOTEST fill(FeedForward(D, F))(x)
+# x, rate, wide = draw.tensor(B, T, D), draw.integer(200, 600) / 1000, draw.integer(200, 220)
+# square, one = draw.tensor(T, T), draw.tensor(2)
+# says("gives the right values for a batch")
+# ### 1p AUTOTEST fill(FeedForward(D, F))(x)
+# says("passes the right gradients to its input and its weights")
 # ### 1p AUTOTEST gradients(fill(FeedForward(D, F)), x)
-# ### 1p AUTOTEST [fill(FeedForward(D, F, rate))(x[0]), fill(FeedForward(D, F, dropout=0.0)).train()(x[0, 0])]
+# says("drops nothing in evaluation mode or at rate 0, and takes inputs of other shapes")
+# ### 1p AUTOTEST [[module(x[0]), module(-x)] for module in [fill(FeedForward(D, F, rate))]] + [fill(FeedForward(D, F, dropout=0.0)).train()(x[0, 0]), fill(FeedForward(T, T))(square)]
+# says("drops what the ReLU gives in training mode, and scales up what remains", parts=["at dropout=1.0", "what becomes of a number in training"])
+# ### 1p AUTOTEST [fill(FeedForward(D, F, dropout=1.0)).train()(x)] + [torch.unique((trained[usual != 0] / usual[usual != 0]).round(decimals=6)) for trained, usual in [[gradients(fill(FeedForward(2, wide, rate)).train(mode), one)["parameters"]["linear2.weight"] for mode in (True, False)]]]
 
 # %% [markdown]
 # ## 2. The encoder layer
@@ -172,27 +179,39 @@ class EncoderLayer(nn.Module):
 
 # %% active="ipynb" nbgrader={"grade_id": "encoder_layer_values", "grade": true, "points": 6}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
-# B, S, H, d = draw.sizes(4, low=2, high=7)
+# B, S, H, d = draw.sizes(4, low=3, high=7)
 # F = draw.integer(10, 12)
 # D = H * d
 # x = draw.tensor(B, S, D)
 # mask, padding = torch.from_numpy(draw.mask(B, H, S, S)), torch.from_numpy(draw.mask(B, 1, 1, S))
+# says("is right with norm_first and a mask for each head")
 # ### 2p AUTOTEST fill(EncoderLayer(D, H, F))(x, mask)
+# says("is right without norm_first, with a mask for each head")
 # ### 2p AUTOTEST fill(EncoderLayer(D, H, F, norm_first=False))(x, mask)
+# says("is right without a mask", parts="norm_first={first}")
 # ### 1p AUTOTEST [fill(EncoderLayer(D, H, F, norm_first=first))(x) for first in (True, False)]
+# says("is right with large inputs and a mask of padding, of shape (batch, 1, 1, S)")
 # ### 1p AUTOTEST fill(EncoderLayer(D, H, F))(6 * x, mask=padding)
 
 # %% active="ipynb" nbgrader={"grade_id": "encoder_layer_edges", "grade": true, "points": 6}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
-# B, S, H = draw.sizes(3, low=2, high=6)
+# B, S, H = draw.sizes(3, low=3, high=6)
 # F = draw.integer(7, 9)
 # D = 2 * H
 # x, rate = draw.tensor(B, S, D), draw.integer(20, 60) / 100
 # mask, with_empty = torch.from_numpy(draw.mask(B, 1, S, S)), torch.from_numpy(draw.mask(B, H, S, S, empty=2))
-# ### 2p AUTOTEST [gradients(fill(EncoderLayer(D, H, F, norm_first=first)), x, mask) for first in (True, False)]
+# cube, square = draw.tensor(H, H, D), torch.from_numpy(draw.mask(H, 1, H, H))
+# says("passes the right gradients to its input and its weights", parts="norm_first={first}")
+# ### 1p AUTOTEST [gradients(fill(EncoderLayer(D, H, F, norm_first=first)), x, mask) for first in (True, False)]
+# says("is right in training mode without dropout, also where a query may see nothing", parts="norm_first={first}")
 # ### 1p AUTOTEST [fill(EncoderLayer(D, H, F, norm_first=first)).train()(x, with_empty) for first in (True, False)]
+# says("drops nothing in evaluation mode", parts="norm_first={first}")
 # ### 1p AUTOTEST [fill(EncoderLayer(D, H, F, rate, first))(x, mask) for first in (True, False)]
-# ### 1p AUTOTEST [fill(EncoderLayer(D, H, F, dropout=1.0, norm_first=first)).train()(x, mask) for first in (True, False)]
+# says("drops the sublayers' results in training mode, and hands its rate on", parts=["the layer, norm_first=True", "feed_forward, norm_first=True", "the layer, norm_first=False", "feed_forward, norm_first=False"])
+# ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(EncoderLayer(D, H, F, dropout=1.0, norm_first=first)).train()] for result in (layer(x, mask), layer.feed_forward(x))]
+# says("may be called again with other sizes, some of them equal", parts=["1st call, norm_first=True", "2nd call, norm_first=True", "3rd call, norm_first=True", "1st call, norm_first=False", "2nd call, norm_first=False", "3rd call, norm_first=False"])
+# ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(EncoderLayer(D, H, F, norm_first=first))] for result in (layer(x, mask), layer(cube, square), layer(x[:1, :1]))]
+# says("uses the attention that it is given")
 # ### 1p AUTOTEST fill(EncoderLayer(D, H, F, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(x, mask)
 
 # %% [markdown]
@@ -275,29 +294,43 @@ class DecoderLayer(nn.Module):
 
 # %% active="ipynb" nbgrader={"grade_id": "decoder_layer_values", "grade": true, "points": 8}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
-# B, S, T, H, d = draw.sizes(5, low=2, high=7)
+# B, S, T, H, d = draw.sizes(5, low=3, high=7)
 # F = draw.integer(10, 12)
 # D = H * d
 # y, memory = draw.tensor(B, T, D), draw.tensor(B, S, D)
 # target_mask, memory_mask = torch.from_numpy(draw.mask(B, H, T, T)), torch.from_numpy(draw.mask(B, H, T, S))
 # padding = torch.from_numpy(draw.mask(B, 1, 1, S))
+# says("is right with norm_first and both masks")
 # ### 3p AUTOTEST fill(DecoderLayer(D, H, F))(y, memory, target_mask, memory_mask)
+# says("is right without norm_first, with both masks")
 # ### 2p AUTOTEST fill(DecoderLayer(D, H, F, norm_first=False))(y, memory, target_mask, memory_mask)
+# says("is right without masks", parts="norm_first={first}")
 # ### 1p AUTOTEST [fill(DecoderLayer(D, H, F, norm_first=first))(y, memory) for first in (True, False)]
+# says("is right with a mask of padding for a large memory, and none for the targets")
 # ### 1p AUTOTEST fill(DecoderLayer(D, H, F))(y, 3 * memory, memory_mask=padding)
+# says("is right with a mask for the targets, and none for the memory")
 # ### 1p AUTOTEST fill(DecoderLayer(D, H, F))(y, memory, target_mask)
 
 # %% active="ipynb" nbgrader={"grade_id": "decoder_layer_edges", "grade": true, "points": 6}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
-# B, S, T, H, d = draw.sizes(5, low=2, high=7)
+# B, S, T, H, d = draw.sizes(5, low=3, high=7)
 # F = draw.integer(10, 12)
 # D = H * d
 # y, memory, rate = draw.tensor(B, T, D), draw.tensor(B, S, D), draw.integer(20, 60) / 100
 # target_mask, memory_mask = torch.from_numpy(draw.mask(T, T)), torch.from_numpy(draw.mask(B, H, T, S, empty=2))
-# ### 2p AUTOTEST [gradients(fill(DecoderLayer(D, H, F, norm_first=first)), y, memory, target_mask, memory_mask)["inputs"] for first in (True, False)]
+# square, more = draw.tensor(H, H, D), draw.tensor(H, H, D)
+# masks = [torch.from_numpy(draw.mask(H, 1, H, H)), torch.from_numpy(draw.mask(H, 1, 1, H))]
+# says("passes the right gradients to the targets and to the memory", parts="norm_first={first}")
+# ### 1p AUTOTEST [gradients(fill(DecoderLayer(D, H, F, norm_first=first)), y, memory, target_mask, memory_mask)["inputs"] for first in (True, False)]
+# says("is right in training mode without dropout, also where a target sees no memory", parts="norm_first={first}")
 # ### 1p AUTOTEST [fill(DecoderLayer(D, H, F, norm_first=first)).train()(y, memory, target_mask, memory_mask) for first in (True, False)]
+# says("drops nothing in evaluation mode", parts="norm_first={first}")
 # ### 1p AUTOTEST [fill(DecoderLayer(D, H, F, rate, first))(y, memory, target_mask, memory_mask) for first in (True, False)]
-# ### 1p AUTOTEST [fill(DecoderLayer(D, H, F, dropout=1.0, norm_first=first)).train()(y, memory, target_mask, memory_mask) for first in (True, False)]
+# says("drops the sublayers' results in training mode, and hands its rate on", parts=["the layer, norm_first=True", "feed_forward, norm_first=True", "the layer, norm_first=False", "feed_forward, norm_first=False"])
+# ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(DecoderLayer(D, H, F, dropout=1.0, norm_first=first)).train()] for result in (layer(y, memory, target_mask, memory_mask), layer.feed_forward(y))]
+# says("may be called again with other sizes, some of them equal", parts=["1st call, norm_first=True", "2nd call, norm_first=True", "3rd call, norm_first=True", "1st call, norm_first=False", "2nd call, norm_first=False", "3rd call, norm_first=False"])
+# ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(DecoderLayer(D, H, F, norm_first=first))] for result in (layer(y, memory, target_mask, memory_mask), layer(square, more, *masks), layer(y[:1, :1], memory[:1]))]
+# says("uses the attention that it is given, in both places")
 # ### 1p AUTOTEST fill(DecoderLayer(D, H, F, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(y, memory, target_mask, memory_mask)
 
 # %% [markdown]
@@ -315,7 +348,7 @@ class DecoderLayer(nn.Module):
 # - Tokens become vectors: the embedding, times $\sqrt D$, plus the sinusoidal positions (counted from 0, padding included), then dropout.
 # - The masks are built here, from `pad`. No query attends to a key that is padding, wherever the padding stands: neither in the encoder, nor among the
 #   targets, nor in the memory. A target attends to itself and to earlier targets only. All of this holds in training and in evaluation mode alike.
-# - What comes out at positions that are padding themselves is never looked at.
+# - What comes out at positions that are padding themselves is never looked at. No sentence is all padding, and none is longer than 200 tokens.
 # - `forward` is `decode` after `encode`. A program that translates calls `encode` once and `decode` for every new token.
 #
 # Two things are not graded. Start the embeddings with a standard deviation of $D^{-1/2}$, so that they are about as large as the positions once they have been
@@ -333,7 +366,7 @@ class Transformer(nn.Module):
         target_vocab: number of tokens V of the target language.
         d_model: width D of the vectors, even.
         n_heads: number of heads, which divides d_model.
-        n_layers: number of encoder layers, and of decoder layers.
+        n_layers: number of encoder layers, and of decoder layers; 0 = none.
         d_ff: width inside the feed-forward networks.
         dropout: the probability of dropping, in the layers and after the positions are added.
         pad: the token that is padding, in both languages.
@@ -428,7 +461,7 @@ class Transformer(nn.Module):
 
 # %% active="ipynb" nbgrader={"grade_id": "transformer_values", "grade": true, "points": 9}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
-# B, S, T, H = draw.sizes(4, low=2, high=7)
+# B, S, T, H = draw.sizes(4, low=4, high=7)
 # F = draw.integer(10, 12)
 # D, n, pad = 2 * H, 2, draw.integer(1, 4)
 # W, V = draw.sizes(2, low=6, high=12)
@@ -436,15 +469,23 @@ class Transformer(nn.Module):
 # target_in = torch.from_numpy(draw.integers(B, T, low=pad + 1, high=V - 1))
 # source = torch.from_numpy(draw.mask(B, S)) * (words - pad) + pad
 # memory = draw.tensor(B, S, D)
+# square, more = (torch.from_numpy(draw.integers(H, H, low=pad + 1, high=W - 1)) for _ in range(2))
+# says("encodes sentences without padding, with two layers")
 # ### 2p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).encode(words)
+# says("decodes sentences without padding, with two layers")
 # ### 2p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).decode(target_in, memory, more_words)
-# ### 2p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad))(source, target_in)
-# ### 2p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad, norm_first=False))(source, target_in)
-# ### 1p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(source, target_in)
+# says("is right as a whole, with norm_first")
+# ### 1p AUTOTEST 100 + fill(Transformer(W, V, D, H, 1, F, pad=pad))(source, target_in)
+# says("is right as a whole, without norm_first")
+# ### 2p AUTOTEST 100 + fill(Transformer(W, V, D, H, 1, F, pad=pad, norm_first=False))(source, target_in)
+# says("keeps the languages apart, also where their vocabularies are equally large")
+# ### 1p AUTOTEST 100 + fill(Transformer(W, W, D, H, 1, F, pad=pad))(square, more)
+# says("hands the attention that it is given to its layers")
+# ### 1p AUTOTEST 100 + fill(Transformer(W, V, D, H, 1, F, pad=pad, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(source, target_in)
 
 # %% active="ipynb" nbgrader={"grade_id": "transformer_masks", "grade": true, "points": 9}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
-# B, S, T, H = draw.sizes(4, low=3, high=7)
+# B, S, T, H = draw.sizes(4, low=4, high=7)
 # F = draw.integer(10, 12)
 # D, n, pad = 2 * H, 1, draw.integer(1, 4)
 # W, V = draw.sizes(2, low=8, high=12)
@@ -455,24 +496,38 @@ class Transformer(nn.Module):
 # zeros = torch.from_numpy(draw.mask(B, S)) * more_words
 # changed = torch.cat([target[:, : T - 2], other[:, T - 2 :]], dim=1)
 # memory, filling = draw.tensor(B, S, D), torch.full((B, 2), pad)
-# ### 2p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).train(mode).encode(source)[source != pad] for mode in (True, False)]
-# ### 2p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).train(mode).decode(target_in, memory, source)[target_in != pad] for mode in (True, False)]
-# ### 2p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).train(mode)(source, tokens)[:, : T - 2] for mode in (True, False) for tokens in (target, changed)]
-# ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).train(mode)(torch.cat([source, filling], dim=1), target) for mode in (True, False)]
-# ### 2p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad))(zeros, target), 100 + fill(Transformer(W, V, D, H, n, F))(zeros, target)]
+# full, long = (torch.from_numpy(draw.integers(*shape, low=pad + 1, high=7)) for shape in ((B, S), (1, 200)))
+# says("hides padding from words in the encoder, wherever it stands", parts=["in training mode", "in evaluation mode"])
+# ### 2p AUTOTEST [100 + model.train(mode).encode(source)[source != pad] for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for mode in (True, False)]
+# says("hides padding and the future from the targets", parts=["in training mode", "in evaluation mode"])
+# ### 2p AUTOTEST [100 + model.train(mode).decode(target_in, memory, source)[target_in != pad] for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for mode in (True, False)]
+# says("gives logits that don't change when later targets change", parts=["training, targets as they were", "training, later targets changed", "evaluation, targets as they were", "evaluation, later targets changed"])
+# ### 2p AUTOTEST [100 + model.train(mode)(source, tokens)[:, : T - 2] for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for mode in (True, False) for tokens in (target, changed)]
+# says("gives the same logits with two tokens of padding behind the source", parts=["in training mode", "in evaluation mode"])
+# ### 1p AUTOTEST [100 + model.train(mode)(torch.cat([source, filling], dim=1), target) for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for mode in (True, False)]
+# says("takes the token that `pad` names for padding, and no other", parts=["pad as drawn", "pad=0"])
+# ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad))(zeros, target), 100 + fill(Transformer(W, V, D, H, n, F))(zeros, target)]
+# says("may be called with a longer sentence after a short one, and with 200 tokens", parts=["1st call", "2nd call", "encode, 200 tokens"])
+# ### 1p AUTOTEST [100 + result for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for result in (model(full, target[:, :2]), model(full[:1, :2], target[:1]), model.encode(long)[:, -2:])]
 
 # %% active="ipynb" nbgrader={"grade_id": "transformer_training", "grade": true, "points": 4}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
-# B, S, T = draw.sizes(3, low=2, high=5)
+# B, S, T = draw.sizes(3, low=4, high=6)
 # F = draw.integer(10, 12)
 # D, H, pad, rate = draw.integer(2, 3) * 2, 2, draw.integer(1, 2), draw.integer(20, 60) / 100
 # W, V = draw.sizes(2, low=5, high=8)
 # words = torch.from_numpy(draw.integers(B, S, low=pad + 1, high=W - 1))
-# target = torch.from_numpy(draw.integers(B, T, low=pad + 1, high=V - 1))
+# target = torch.from_numpy(draw.integers(B, T, low=pad + 1, high=min(V, W) - 1))
 # source = torch.from_numpy(draw.mask(B, S)) * (words - pad) + pad
-# ### 2p AUTOTEST {name: 100 + gradient for name, gradient in gradients(fill(Transformer(W, V, D, H, 1, F, pad=pad)), source, target)["parameters"].items()}
-# ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, 2, F, rate, pad, first))(source, target) for first in (True, False)]
-# ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, 2, F, dropout=1.0, pad=pad, norm_first=first)).train()(source, target) for first in (True, False)]
+# many, share = torch.from_numpy(draw.integers(9, 9, low=pad + 1, high=W - 1)), draw.integer(200, 600) / 1000
+# says("passes the right gradients to all of its weights")
+# ### 1p AUTOTEST {name: 100 + gradient for name, gradient in gradients(fill(Transformer(W, V, D, H, 1, F, pad=pad)), source, target)["parameters"].items()}
+# says("drops nothing in evaluation mode", parts="norm_first={first}")
+# ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, 1, F, rate, pad, first))(source, target) for first in (True, False)]
+# says("drops in its layers and after the positions in training mode", parts="norm_first={first}")
+# ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, 1, F, dropout=1.0, pad=pad, norm_first=first)).train()(source, target) for first in (True, False)]
+# says("drops once after the positions, and scales up what remains", parts=["what becomes of a number in training"])
+# ### 1p AUTOTEST [torch.unique((trained / usual).round(decimals=3)) for model in [fill(Transformer(W, V, D, H, 0, F, share, pad, False))] for usual, trained in [[model.encode(many), model.train().encode(many)]]]
 
 # %% [markdown]
 # ## 5. What goes in and what should come out
@@ -502,7 +557,9 @@ def shift(target: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 # B, T = draw.sizes(2, low=3)
 # target = torch.from_numpy(draw.integers(B, T, low=0, high=50))
 # targets = [torch.from_numpy(draw.integers(*draw.sizes(2, low=2), low=0, high=50)) for _ in range(4)]
+# says("gives input and answer, one token apart", parts=["target_in", "target_out"])
 # ### 2p AUTOTEST shift(target)
+# says("leaves its argument as it was, for batches of several sizes", parts=(None, ["target", "result"], ["target_in", "target_out"]))
 # ### 1p AUTOTEST [inputs_after(shift, target) for target in targets]
 
 # %% [markdown] nbgrader={"grade_id": "two_sources", "grade": true, "solution": true, "points": 3}

@@ -20,7 +20,7 @@
 # Replace each `raise NotImplementedError(...)` by your code and run the check below it.
 # A check draws inputs in which all sizes differ and compares your values with the right ones.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
-# helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
+# helper functions of your own are welcome, and a later task may use what you wrote for an earlier one. No function changes its arguments.
 #
 # The letters are the same everywhere in this notebook:
 #
@@ -66,9 +66,9 @@ from solutions.ch6_transformer import (  # noqa: F401
 #
 # The result is the mean over the real tokens of the whole batch, those whose target is not `pad`.
 #
-# - What the logits are at positions with padding makes no difference, and no gradient reaches them.
+# - What the logits are at positions with padding makes no difference, and no gradient reaches them. All logits are finite.
 # - `pad` may be any integer, even one that is no token, such as −100.
-# - Every batch has at least one real token, and `smoothing` lies between 0 and 1.
+# - Every batch has at least one real token, and `smoothing` is a number from 0 to 1, both included.
 #
 # A small case: one token, $V = 2$, the target 0, the logits $(\ln 3, 0)$, so $p = (\frac34, \frac14)$. With $\epsilon = 0.2$ it
 # costs $-0.8 \ln \frac34 - 0.1 (\ln \frac34 + \ln \frac14) \approx 0.3975$.
@@ -108,10 +108,19 @@ def smoothed_cross_entropy(
 # lengths = 1 + draw.permutation(T)[:B]
 # filling = torch.arange(T) >= torch.from_numpy(lengths)[:, None]
 # targets, outside = tokens.masked_fill(filling, pad), tokens.masked_fill(filling, -100)
-# ### 2p AUTOTEST smoothed_cross_entropy(logits, targets, smoothing, pad)
-# ### 2p AUTOTEST gradients(smoothed_cross_entropy, logits, targets, smoothing, pad)
-# ### 1p AUTOTEST [smoothed_cross_entropy(logits, outside, smoothing, -100), smoothed_cross_entropy(logits, targets, 0.0, pad)]
+# cube, square = draw.tensor(V, V, V), torch.from_numpy(draw.integers(V, V, low=0, high=V - 1))
+# says("gives the mean over the real tokens of the batch")
+# ### 1p AUTOTEST smoothed_cross_entropy(logits, targets, smoothing, pad)
+# says("passes the right gradients, none of them to padding", parts=["logits"])
+# ### 1p AUTOTEST gradients(smoothed_cross_entropy, logits, targets, smoothing, pad)
+# says("is right for pad=-100, and for smoothing 0 and 1", parts=["pad=-100", "smoothing=0.0", "smoothing=1.0"])
+# ### 1p AUTOTEST [smoothed_cross_entropy(logits, outside, smoothing, -100), *[smoothed_cross_entropy(logits, targets, share, pad) for share in (0.0, 1.0)]]
+# says("is right for logits in the thousands")
 # ### 1p AUTOTEST smoothed_cross_entropy(1e3 * logits, targets, smoothing, pad)
+# says("is right where B, T and V are equal")
+# ### 1p AUTOTEST smoothed_cross_entropy(cube, square, smoothing, -100)
+# says("leaves its arguments as they were", parts=("pad={mark}", ["logits", "targets", "smoothing", "pad", "result"]))
+# ### 1p AUTOTEST [inputs_after(smoothed_cross_entropy, logits, target, smoothing, mark) for target, mark in ((targets, pad), (outside, -100))]
 
 # %% [markdown]
 # ## 2. The learning rate
@@ -148,12 +157,15 @@ def noam_rate(step: int, d_model: int, warmup: int) -> float:
 # %% active="ipynb" nbgrader={"grade_id": "noam_rate_values", "grade": true, "points": 4}
 # width = 8 * draw.integer(2, 90)
 # warmup = draw.integer(20, 400)
-# rising = [draw.integer(2, warmup - 1) for _ in range(4)]
-# falling = [draw.integer(warmup + 1, 20 * warmup) for _ in range(4)]
+# rising = [1, warmup - 1, *(draw.integer(2, warmup - 2) for _ in range(4))]
+# falling = [warmup + 1, *(draw.integer(warmup + 2, 20 * warmup) for _ in range(4))]
 # near = [0, 1, *(draw.integer(-5, 5) for _ in range(18))]
 # steps = [near[i] for i in draw.permutation(20)]
+# says("rises during the warm-up (values in thousandths)", parts="step {step}")
 # ### 1p AUTOTEST [1e3 * noam_rate(step, width, warmup) for step in rising]
+# says("falls after the warm-up (values in thousandths)", parts="step {step}")
 # ### 1p AUTOTEST [1e3 * noam_rate(step, width, warmup) for step in [warmup, *falling]]
+# says("raises a ValueError for steps below 1, and nothing for others", parts="step {step}")
 # ### 2p AUTOTEST [raised(noam_rate, step, width, warmup) for step in steps]
 
 # %% [markdown]
@@ -163,7 +175,7 @@ def noam_rate(step: int, d_model: int, warmup: int) -> float:
 #
 # What you are given of the model is a function: `step_fn(prefix)` takes the tokens so far, `(B, t)`, BOS first, and returns for every sentence the logarithms of
 # the probabilities of the next token, `(B, V)`. The sentences of the batch differ (each has a source of its own), so always hand over all rows, in their order,
-# also those that have ended.
+# also those that have ended. What these hold in the prefix after their EOS makes no difference.
 #
 # - The result does not hold BOS. A row holds its tokens up to and including EOS, and after that only `pad`.
 # - Stop when every row has ended: the result is as wide as its longest row. Stop also at `max_len` tokens, EOS counted; a row may end without EOS then.
@@ -214,8 +226,11 @@ def greedy_decode(
 # short[:, 0, :, eos], short[0, 2, :, eos], short[:, 5, :, eos] = -9, 9, 9
 # long[:, :, :, eos] = -9
 # long[0, 2, :, eos] = 9
+# says("stops when all rows have ended, and fills them up with pad")
 # ### 2p AUTOTEST greedy_decode(lambda prefix: short[torch.arange(B), prefix.shape[1] - 1, prefix[:, -1]].log_softmax(-1), bos, eos, L, B, pad)
+# says("stops at max_len tokens, where most rows have not ended")
 # ### 2p AUTOTEST greedy_decode(lambda prefix: long[torch.arange(B), prefix.shape[1] - 1, prefix[:, -1]].log_softmax(-1), bos, eos, L, B, pad)
+# says("is right for models that look at the whole prefix", parts="max_len={n}")
 # ### 2p AUTOTEST [greedy_decode(lambda prefix: table[torch.arange(B), prefix[:, ::2].sum(1) % L, prefix[:, -1]].log_softmax(-1), bos, eos, n, B, pad) for n in range(1, L)]
 
 # %% [markdown]
@@ -227,7 +242,8 @@ def greedy_decode(
 # 1. It starts with one open prefix, BOS alone, whose log-probability is 0.
 # 2. Every open prefix is continued by every token. The log-probability of a continuation is the sum over all its tokens. Of **all** these continuations the
 #    `beam` most likely ones are kept (all, if there are fewer).
-# 3. Kept continuations that end in EOS are *finished*. The others are the open prefixes of the next round: as many as are left, without refilling.
+# 3. Kept continuations that end in EOS are *finished*. The others are the open prefixes of the next round: as many as are left, without refilling. The next round again keeps `beam` of
+#    all continuations, however many prefixes are open.
 # 4. It ends when nothing is open. What is still open at `max_len` tokens is finished as it is, without EOS.
 #
 # A long sentence has a small probability, as every token costs something. So the finished ones compete by a score in which length is discounted,
@@ -296,21 +312,42 @@ def beam_search(
 # trap[0, bos, decoy], trap[0, bos, good] = 1, 0.8
 # trap[1, good, good], trap[2, good, eos] = 20, 20
 # trap = (trap + 1e-6 * draw.tensor(L, V, V)).log_softmax(-1)
-# tables = tables.log_softmax(-1)
-# ### 3p AUTOTEST beam_search(lambda prefix: trap[prefix.shape[1] - 1, prefix[:, -1]], bos, eos, V, L, alpha)
-# ### 2p AUTOTEST [beam_search(lambda prefix: table[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, beam, L, alpha) for table in tables]
+# unending = tables.clone()
+# unending[..., eos] = -30
+# tables, unending = tables.log_softmax(-1), unending.log_softmax(-1)
+# says("finds the better sentence behind a less likely first token", parts=(None, ["ids", "score", "whether the score is a float"]))
+# ### 3p AUTOTEST [[ids, score, isinstance(score, float)] for ids, score in [beam_search(lambda prefix: trap[prefix.shape[1] - 1, prefix[:, -1]], bos, eos, V, L, alpha)]]
+# says("is right where no sentence ends before max_len", parts=(None, ["ids", "score"]))
+# ### 2p AUTOTEST [beam_search(lambda prefix: table[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, beam, L, alpha) for table in unending]
+# says("is greedy search when beam is 1 and alpha is 0", parts=("max_len={n}", ["ids", "score"]))
 # ### 2p AUTOTEST [beam_search(lambda prefix: table[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, 1, n, 0.0) for n in range(1, L) for table in tables]
 
 # %% active="ipynb" nbgrader={"grade_id": "beam_search_edges", "grade": true, "points": 5}
 # V, L = draw.integer(4, 5), 4
 # bos, eos = [int(token) for token in draw.permutation(V)[:2]]
 # alpha = 0.1 * draw.integer(4, 12)
-# logits = draw.tensor(2, 48, L, V, V) + 1e-6 * draw.tensor(2, 48, L, V, V)  # no two are equal
+# logits = draw.tensor(2, 32, L, V, V) + 1e-6 * draw.tensor(2, 32, L, V, V)  # no two are equal
 # logits[1, ..., eos] = -30
+# logits[0, :, :, eos, bos] = 9
 # tables, endless = logits.log_softmax(-1)
-# exponents = [0.5 * number for number in range(6)]
+# W, M = draw.integer(7, 9), 6
+# start, stop, a, b, c, good = [int(token) for token in draw.permutation(W)[:6]]
+# planned = 0.3 * draw.tensor(3, M, W, W)
+# planned[:, 0, start] = 0.1 * draw.tensor(3, W) - 4
+# planned[0, 0, start, [stop, a, b, c]] += 4 + torch.tensor([2, 1.9, 1.8, 1.3]).double()
+# planned[1, 0, start, [stop, a, b]] += 4 + torch.tensor([2, 2, 0.8]).double()
+# planned[2, 0, start, [stop, a, b]] += 4 + 1.5
+# planned[:, 1:, :, good] = -9
+# planned[1, 1, a, [c, start]], planned[2, 1, b, [stop, good]] = 4, torch.tensor([4, 4.2]).double()
+# planned[2, 1, a, stop], planned[0, 1, c, good], planned[1, 1, b, good] = 9, 9, 9
+# planned[:, 1:, [good, stop], good] = 9
+# planned = planned.log_softmax(-1)
+# exponents = [0.25 * number for number in range(12)]
+# says("finds the best sentence of all with a very large beam", parts=(None, ["ids", "score"]))
 # ### 2p AUTOTEST [beam_search(lambda prefix: table[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, V**L, L, alpha) for table in tables]
-# ### 2p AUTOTEST [beam_search(lambda prefix: table[prefix.shape[1] - 1, prefix[:, -1]], bos, eos, 3, L, power) for power in exponents for table in tables[:16]]
+# says("keeps the right continuations when some are finished", parts=("alpha={power}", ["ids", "score"]))
+# ### 2p AUTOTEST [beam_search(lambda prefix: table[prefix.shape[1] - 1, prefix[:, -1]], start, stop, 3, M, power) for power in exponents for table in planned]
+# says("returns a sentence without EOS where the model never says it", parts=("max_len={n}", ["ids", "score"]))
 # ### 1p AUTOTEST [beam_search(lambda prefix: table[prefix.shape[1] - 1, prefix[:, -1]], bos, eos, 2, n, alpha) for n in range(1, L + 1) for table in endless]
 
 # %% [markdown]
@@ -320,7 +357,8 @@ def beam_search(
 # have not changed since. Causal self-attention can therefore be run one position at a time: project the new position only, add its key and value to a cache, and attend from
 # the one new query to everything that is in there.
 #
-# - `mha` is a layer of exercise 3: it has `w_q`, `w_k`, `w_v`, `w_o`, `n_heads` and `attention`, and the attention is to be called as `mha.attention(query, key, value, mask)`.
+# - `mha` is a layer of exercise 3: it has `w_q`, `w_k`, `w_v`, `w_o`, `n_heads` and `attention`, and the attention is to be called as `mha.attention(query, key, value, mask)`,
+#   with four arguments. The mask is `None`, or one that lets the query attend to everything.
 # - The cache is a dictionary with `"key"` and `"value"`, both of the shape `(B, H, t, d)`, in the order of the positions. `None` stands for the empty cache.
 # - The cache that comes in stays as it was, so that two continuations can start from the same one.
 # - The outputs, one after the other, are those of `mha(x, x, x, causal mask)` on the whole sequence at once.
@@ -358,11 +396,16 @@ def cached_attention(
 # B, T, H, d, t = draw.sizes(5, low=3, high=7)
 # x, new = 0.4 * draw.tensor(B, T, H * d), 0.4 * draw.tensor(B, 1, H * d)
 # cache = {"key": 0.4 * draw.tensor(B, H, t, d), "value": draw.tensor(B, H, t, d)}
+# says("gives position by position what the whole sentence gives at once")
 # ### 2p AUTOTEST [output for mha in [fill(MultiHeadAttention(H * d, H))] for cache in [None] for i in range(T) for output, cache in [cached_attention(mha, x[:, i : i + 1], cache)]]
+# says("starts with an empty cache", parts=["output", "cache"])
 # ### 1p AUTOTEST cached_attention(fill(MultiHeadAttention(H * d, H)), new)
+# says("reads the cache and returns a longer one", parts=["output", "cache"])
 # ### 2p AUTOTEST cached_attention(fill(MultiHeadAttention(H * d, H)), new, cache)
+# says("leaves its arguments as they were", parts=(["x", "cache", "result"], ["output", "new cache"]))
 # ### 1p AUTOTEST inputs_after(cached_attention, fill(MultiHeadAttention(H * d, H, bias=False)), new, cache)[1:]
-# ### 1p AUTOTEST cached_attention(fill(MultiHeadAttention(H * d, H, attention=lambda query, key, value, mask=None: (attention(2 * query, key, value, mask)[0], None))), new, cache)
+# says("calls the attention of the layer, with a mask", parts=["output", "cache"])
+# ### 1p AUTOTEST cached_attention(fill(MultiHeadAttention(H * d, H, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None))), new, cache)
 
 # %% [markdown]
 # ## 6. BLEU
@@ -376,7 +419,8 @@ def cached_attention(
 #   reference of that sentence ("clipped").
 # - $c$ and $r$ are the numbers of tokens in all hypotheses and all references.
 # - The sums over sentences come first, the fraction last: it is not the mean of the sentences' scores.
-# - There is no smoothing. If some $m_k$ is 0, the result is 0, also where no hypothesis is long enough to have a $k$-gram.
+# - There is no smoothing. If some $m_k$ is 0, the result is 0, also where no hypothesis is long enough to have a $k$-gram, or all are empty.
+# - Tokens are compared as they are: `The` and `the` are two tokens, and the 2-gram `a bc` is not `ab c`.
 #
 # A small case, with `n=2`: the hypothesis `a a b` and the reference `a b c d`. $m_1 = 2$ of $c_1 = 3$, $m_2 = 1$ of $c_2 = 2$, and
 # $\text{BP} = e^{1 - 4/3}$, so BLEU is $100 \cdot e^{-1/3} \cdot \sqrt{1/3} \approx 41.37$.
@@ -415,7 +459,7 @@ def corpus_bleu(hypotheses: list[list[str]], references: list[list[str]], n: int
 
 
 # %% active="ipynb" nbgrader={"grade_id": "corpus_bleu_values", "grade": true, "points": 8}
-# words = ["tok%d" % i for i in range(draw.integer(12, 20))]
+# words = ["tok%d" % i for i in range(draw.integer(9, 16))]
 # right = [draw.choices(draw.integer(6, 14), words) for _ in range(20)]
 # noisy = [[word if draw.integer(0, 6) else words[0] for word in sentence] for sentence in right]
 # long = [sentence + draw.choices(draw.integer(1, 3), words) for sentence in noisy]
@@ -423,23 +467,36 @@ def corpus_bleu(hypotheses: list[list[str]], references: list[list[str]], n: int
 # holes = [sentence[: draw.integer(0, 1) * len(sentence)] for sentence in noisy]
 # stutter = [[word for word in sentence for _ in range(draw.integer(1, 2))] for sentence in noisy]
 # tiny = [sentence[: draw.integer(1, 3)] for sentence in right]
+# mixed = [one if draw.integer(0, 2) else other for one, other in zip(short, long)]
+# apart, joined = ([[*sentence[:length], *ends] for sentence, length in zip(right, range(1, 21))] for ends in (["to", "k1"], ["tok", "1"]))
+# loud = [[word.replace("t", "T") if draw.integer(0, 4) == 0 else word for word in sentence] for sentence in right]
+# says("is right for hypotheses that are longer than their references")
 # ### 2p AUTOTEST corpus_bleu(long, right)
-# ### 2p AUTOTEST [corpus_bleu(short, right), corpus_bleu(short, right, 2)]
+# says("punishes a corpus that is too short, and no single sentence", parts=["all short, n=4", "all short, n=2", "some short, some long"])
+# ### 1p AUTOTEST [corpus_bleu(short, right), corpus_bleu(short, right, 2), corpus_bleu(mixed, right)]
+# says("compares tokens as they are", parts=["some words with capitals", "words split at another place"])
+# ### 1p AUTOTEST [corpus_bleu(loud, right), corpus_bleu(apart, joined, 2)]
+# says("counts a match at most as often as the reference has it")
 # ### 1p AUTOTEST corpus_bleu(stutter, right, 2)
+# says("takes empty hypotheses")
 # ### 1p AUTOTEST corpus_bleu(holes, right)
-# ### 2p AUTOTEST [corpus_bleu(tiny, right, n) for n in range(1, 6)] + [corpus_bleu(noisy, right[::-1], 5), corpus_bleu(right, right)]
+# says("is right for every n, and 0 where some order has no match", parts=["tiny, n=1", "tiny, n=2", "tiny, n=3", "tiny, n=4", "tiny, n=5", "another order, n=5", "all right", "all empty"])
+# ### 2p AUTOTEST [corpus_bleu(tiny, right, n) for n in range(1, 6)] + [corpus_bleu(noisy, right[::-1], 5), corpus_bleu(right, right), corpus_bleu([[] for _ in right], right)]
 
 # %% [markdown]
 # ## 7. All of it
 #
-# You get pairs of sentences of a small language that nobody has seen before: every word has one translation, and the order of the words changes by
-# one rule. Which words and which rule is drawn anew each time. Train a model, and return a function that translates.
+# You get pairs of sentences of a small language that nobody has seen before. Some words have one translation. Others have two forms, and which one is right
+# depends on another word of the sentence. The order changes, too, and where a word goes depends on the words around it. Which words, which forms and which order is drawn
+# anew each time. In the sentences that you are asked for afterwards, words stand together that never do so in the pairs. So it is not enough to count what stands
+# beside what: train a model, and return a function that translates.
 #
-# - A sentence is a list of whole numbers from 3 to 99. So 0, 1 and 2 are free for padding, BOS and EOS.
+# - `pairs` is a list of lists `[source, target]`. A sentence is a list of whole numbers from 3 to 99, so 0, 1 and 2 are free for padding, BOS and EOS.
 # - `translate` gets a list of source sentences and returns the list of their translations, without BOS, EOS and padding.
-# - `fit` has to be back after `seconds` seconds; leave some room. It runs on one thread.
-# - The check gives 2,000 pairs of 3 to 6 words, a vocabulary of 10 to 16 words and 20 seconds, and then asks for sentences that are not among the pairs. At
-#   least 95 % of them must be right in every word.
+# - `seconds` is *processor time*, as `time.process_time()` counts it: work is counted, waiting for other programs is not. Everything runs on one thread.
+# - The check gives 2,000 pairs of 3 to 6 words and 12 seconds of processor time, and then asks for 200 new sentences. At least 90 % of them must be right in every word.
+# - What is measured is `fit` with the translating, and all processes that it starts. Up to 15 seconds, a quarter more than `seconds`, are tolerated; beyond that the
+#   points are lost, however good the translations are. By the clock on the wall it may take up to two minutes.
 #
 # The cell *What you have built so far* has the `Transformer` of exercise 6, with `encode`, `decode` and `shift`. One layer on each side and a width of 48 are enough. Worth a thought:
 # the size of the batch, how large the learning rate is and what becomes of it towards the end, and a few pairs kept aside that tell you how well it goes.
@@ -447,19 +504,19 @@ def corpus_bleu(hypotheses: list[list[str]], references: list[list[str]], n: int
 
 # %% nbgrader={"grade_id": "fit", "solution": true}
 def fit(
-    pairs: list[tuple[list[int], list[int]]], seconds: float
+    pairs: list[list[list[int]]], seconds: float
 ) -> Callable[[list[list[int]]], list[list[int]]]:
     """Train a translator.
 
     Args:
-        pairs: source and target sentences, lists of numbers from 3 to 99.
-        seconds: the time that may be used, by the clock on the wall.
+        pairs: lists [source, target] of two sentences, which are lists of numbers from 3 to 99.
+        seconds: the processor time that may be used, as time.process_time() counts it.
 
     Returns:
         A function from a list of source sentences to the list of their translations.
     """
     ### BEGIN SOLUTION
-    begin, pad, bos, eos = time.monotonic(), 0, 1, 2
+    begin, pad, bos, eos = time.process_time(), 0, 1, 2
 
     def padded(rows: list[list[int]]) -> torch.Tensor:
         rows = [torch.tensor(row) for row in rows]
@@ -481,40 +538,53 @@ def fit(
         )
         return [[word for word in row if word not in (pad, eos)] for row in ids.tolist()]
 
-    aside, step = pairs[:100], 0
-    # a third of the time is left over, for a machine that has other things to do as well
-    while (left := 1 - (time.monotonic() - begin) / (0.67 * seconds)) > 0:
+    step = 0
+    # a part is left over for translating
+    while (left := 1 - (time.process_time() - begin) / (0.85 * seconds)) > 0:
         step += 1
         optimiser.param_groups[0]["lr"] = 0.01 * min(1, step / 50) * left
-        rows = torch.randint(len(aside), len(pairs), (128,))
+        rows = torch.randint(len(pairs), (64,))
         target_in, target_out = shift(target[rows])
-        logits = model(source[rows], target_in)
-        loss = smoothed_cross_entropy(logits, target_out, 0.0, pad)
+        loss = smoothed_cross_entropy(model(source[rows], target_in), target_out, 0.0, pad)
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-        if step % 100 == 0:
-            found = translate([words for words, _ in aside])
-            if found == [list(words) for _, words in aside]:
-                break
     return translate
     ### END SOLUTION
 
 
 # %% active="ipynb" nbgrader={"grade_id": "fit_values", "grade": true, "points": 6}
-# agreement("targets", share=0.95, seconds=60)
-# n_words, rule = draw.integer(10, 16), draw.integer(0, 3)
-# secret = 3 + draw.permutation(n_words)
-# lengths = draw.integers(2400, low=3, high=6).tolist()
-# drawn = draw.integers(2400, 6, low=0, high=n_words - 1).tolist()
-# words = [row[:length] for row, length in zip(drawn, lengths)]
-# turned = [[row[::-1], row[1:] + row[:1], row[-1:] + row[:-1], row[len(row) // 2 :] + row[: len(row) // 2]][rule] for row in words]
-# sources = [[3 + word for word in row] for row in words]
-# translated = [[int(secret[word]) for word in row] for row in turned]
-# pairs = [[source, target] for source, target in zip(sources[:2000], translated)]
-# new = [i for i in range(2000, 2400) if sources[i] not in sources[:2000]][:200]
-# unseen, targets = [sources[i] for i in new], [translated[i] for i in new]
-# ### 6p AUTOTEST fit(pairs, 20)(unseen)
+# agreement("targets", share=0.9, seconds=120, processor_seconds=12, sources="unseen")
+# n, turned = draw.integer(5, 6), draw.integer(0, 1)
+# numbers, spoken = (3 + draw.permutation(97) for _ in range(2))
+# rolls = iter(draw.integers(60000, low=0, high=10**6).tolist())
+#
+# def groups(length, new):
+#     """A sentence: nouns, each with 0 to 2 other words; some pairs of words stand together in new sentences only."""
+#     found = []
+#     while length:
+#         noun, size = next(rolls) % n, min(next(rolls) % 3, length - 1)
+#         others = [next(rolls) % (n + 2) for _ in range(size)]
+#         if not new:
+#             others = [other + (other == noun) for other in others]
+#         found.append((noun, others))
+#         length -= 1 + size
+#     together = any(other == noun for noun, others in found for other in others)
+#     return found if together or not new else groups(sum(1 + len(others) for _, others in found), new)
+#
+# def pair(found):
+#     """The sentence and its translation: other words have two forms, by the kind of their noun."""
+#     before = [[*(int(numbers[n + other]) for other in others), int(numbers[noun])] for noun, others in found]
+#     after = [[int(spoken[noun]), *(int(spoken[n + 2 * other + noun % 2]) for other in others)] for noun, others in found]
+#     if turned:
+#         before, after = [group[-1:] + group[:-1] for group in before], [group[1:] + group[:1] for group in after]
+#     return [sum(before, []), sum(after, [])]
+#
+# pairs = [pair(groups(3 + next(rolls) % 4, False)) for _ in range(2000)]
+# asked = [pair(groups(3 + next(rolls) % 4, True)) for _ in range(200)]
+# unseen, targets = [source for source, _ in asked], [target for _, target in asked]
+# says("translates at least 90 of 100 new sentences, with 12 seconds of processor time", case=False)
+# ### 6p AUTOTEST fit(pairs, 12)(unseen)
 
 # %% [markdown] nbgrader={"grade_id": "two_scores", "grade": true, "solution": true, "points": 3}
 # **Written answer.** Two reports on the same test set: one says BLEU 41.0, the other 38.5. Name three things in how the score was made that could explain the difference without any model being

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -23,6 +24,15 @@ from benchmarks.pages import CHROMIUM
 COURSE = Course.find()
 # as many draws as a grade has; the first is the one that students see
 DRAWS = [[], [7, 0], [7, 1]]
+
+
+def chapter_pages() -> dict[int, list[str]]:
+    """The pages of each chapter in the order of the contents, as names of files without endings."""
+    contents = (COURSE.root / "_toc.yml").read_text(encoding="utf-8")
+    found: dict[int, list[str]] = {}
+    for page, chapter in re.findall(r"file: book/(ch(\d+)_\w+)$", contents, re.MULTILINE):
+        found.setdefault(int(chapter), []).append(page)
+    return found
 
 
 def plain(value: Any) -> Value:
@@ -75,6 +85,7 @@ SLOW_FILES = (
     "test_bad_input.py",
     "test_course.py",
     "test_diagrams.py",
+    "test_follow_through.py",
     "test_honest.py",
     "test_pages.py",
     "test_sandbox.py",
@@ -114,7 +125,7 @@ def expected() -> Callable[[Exercise], dict[str, ExpectedCell]]:
         if exercise not in held:
             prepare_process()
             held[exercise] = {
-                name: expected_cell(exercise, name, source, DRAWS)
+                name: expected_cell(exercise, name, source, DRAWS, with_small=True)
                 for name, source in grade_cells(released(exercise)).items()
             }
         return held[exercise]

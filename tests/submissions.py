@@ -292,7 +292,25 @@ def module_named_like_a_library(folder):
         (folder / name).write_text("raise ImportError('not the real one')\n")
 
 
-@submission(SOME, "doesn't exist: its cell failed with ModuleNotFoundError")
+@submission(
+    SOME,
+    "`rearrange` doesn't exist: its cell failed with ModuleNotFoundError: No module named "
+    "'no_such_package'. The packages that you can count on are numpy, torch, ",
+)
+def package_that_is_not_there(folder):
+    notebook = right()
+    own = "from no_such_package import rearrange\n\n\ndef own():\n    pass"
+    notebook.cells.insert(1, new_code_cell(own))
+    answer = answer_cell(notebook)
+    answer.source = answer.source.replace("    return ", "    rearrange\n    return ")
+    save(folder, notebook)
+
+
+@submission(
+    SOME,
+    "doesn't exist: its cell failed with ModuleNotFoundError",
+    "A file of your own has to be handed in, too",
+)
 def companion_forgotten(folder):
     with_helper(folder)
     (folder / "my_helper.py").unlink()
@@ -480,14 +498,14 @@ def metadata_of_wrong_types(folder):
     save(folder, notebook)
 
 
-@submission(FULL, "the first 2000 were read")
+@submission(FULL, "only 2000 of its")
 def ten_thousand_cells(folder):
     notebook = right()
     notebook.cells += [new_code_cell("1 + 1") for _ in range(10_000)]
     save(folder, notebook)
 
 
-@submission(NONE, "the first 2000 were read", "softmax is missing")
+@submission(FULL, "only 2000 of its")
 def ten_thousand_cells_first(folder):
     notebook = right()
     notebook.cells[:0] = [new_markdown_cell("one of many") for _ in range(10_000)]

@@ -24,11 +24,11 @@ from traitlets.config import Config
 
 from autograder import nbgrader_adapter
 from autograder.course import PACKAGE_ROOT
+from autograder.instructor_settings import Settings
 from autograder.kernels import forkserver, jupyter_adapter
 from autograder.kernels.student_kernel import StudentKernel
 from autograder.runtime import torch_internals
 from autograder.runtime.torch_internals import FORBIDDABLE, ForbiddenCall, forbidding
-from autograder.settings import Settings
 from tests.conftest import COURSE
 
 # Versions ---------------------------------------------------------------------------------------

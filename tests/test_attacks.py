@@ -4,14 +4,14 @@ import os
 import signal
 import time
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import nbformat
 import pytest
 
-from autograder.audit import cases
-from autograder.audit.attacks import ATTACKS, FORBIDDING, SCRIPTS, attack_by_code
+from autograder.audit import audit, cases
+from autograder.audit.acting import acting
+from autograder.audit.attacks import ATTACKS, FORBIDDING, MACHINE, SCRIPTS, attack_by_code
 from autograder.audit.examiner import AuditedClass
 from autograder.course import Course
 from autograder.display.cleaning import clean_markdown
@@ -21,17 +21,23 @@ from autograder.grade.feedback import FeedbackWriter, feedback_page
 from autograder.grade.grade_class import Grader
 from autograder.grade.gradebook import Recorder, register
 from autograder.grade.submission import read_submission
+from autograder.instructor_settings import Settings
 from autograder.kernels import forkserver
 from autograder.kernels.student_kernel import StudentKernel
-from autograder.settings import Settings
 from tests.conftest import COURSE
 
 pytestmark = pytest.mark.xdist_group("attacks")
 # every attack runs here on one exercise, some on one with modules; `audit` runs all on all
 EXERCISE, MODULES = COURSE.exercise(FORBIDDING), COURSE.exercise("ch1_additive_attention")
 ON_MODULES = ("idle answers", "tests' own names", "runtime")
+# of the attacks on the machine, which test_sandbox.py tries in a kernel of their own
+GRADED = ("a fork storm", "a disk of its own", "a daemon that outlives the kernel")
 CASES = [
-    *cases.attack_cases(EXERCISE),
+    *(
+        c
+        for c in cases.attack_cases(EXERCISE)
+        if ATTACKS[c.name].kind != MACHINE or c.name in GRADED
+    ),
     *(case for case in cases.attack_cases(MODULES) if ATTACKS[case.name].kind in ON_MODULES),
 ]
 
@@ -41,18 +47,33 @@ def audited(tmp_path_factory):
     """A class to which every attack and an honest student have handed in."""
     with AuditedClass(COURSE.root, tmp_path_factory.mktemp("attacks"), CASES) as audited:
         yield audited
-        assert audited.later_harm() == []
+
+
+@pytest.fixture(scope="module")
+def outcomes(request, audited):
+    """What came of the attacks whose tests run, graded side by side, and what showed afterwards."""
+    asked = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+    chosen = [case for case in CASES if any(given.get("case") is case for given in asked)]
+    found = {
+        case: audited.record(case, examined)
+        for case, examined in audit.examined(audited, chosen, workers=2)
+    }
+    return found, audited.later_harm()
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.exercise} {case.name}")
-def test_no_attack_earns_a_point_or_does_harm(audited, case):
-    found, attack = audited.grade(case), ATTACKS[case.name]
+def test_no_attack_earns_a_point_or_does_harm(outcomes, case):
+    found, attack = outcomes[0][case], ATTACKS[case.name]
     assert found.harm == ()
     assert found.result.score == 0 or attack.may_gain
     assert found.result.points > 0
     if attack.kind == "forbidden functions":
         seen = any(line.verdict == "forbidden" for _, line in found.result.lines())
         assert seen != bool(attack.undetected), "ready-made attention is seen, or listed as unseen"
+
+
+def test_no_attack_does_harm_on_a_page_or_to_a_later_score(outcomes):
+    assert [(found.case.name, found.harm) for found in outcomes[1]] == []
 
 
 @pytest.mark.parametrize(
@@ -70,7 +91,7 @@ def test_what_the_sandbox_prevents_is_gained_without_it(audited, name):
 
 def test_the_catalogue_is_broad_and_what_may_gain_says_what():
     kinds = [attack.kind for attack in ATTACKS.values()]
-    assert len(kinds) >= 45
+    assert len(kinds) >= 150
     assert kinds.count("forbidden functions") >= 12
     assert sum(bool(attack.without_sandbox) for attack in ATTACKS.values()) <= 3
     assert sum(bool(attack.undetected) for attack in ATTACKS.values()) <= 4
@@ -93,33 +114,22 @@ def test_an_attack_whose_code_raises_is_not_taken_for_a_proof(monkeypatch, tmp_p
 # What readers of the feedback get ---------------------------------------------------------------
 
 
-class Page(HTMLParser):
-    """Everything on a page that could act."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.found, self._in_script = [], False
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        self._in_script = tag == "script"
-        if tag in ("iframe", "object", "embed", "form", "base", "meta"):
-            self.found.append((tag, attributes))
-        for name, value in attributes:
-            target = "".join((value or "").split()).lower()
-            if name.startswith("on") or target.startswith(
-                ("javascript:", "data:text", "vbscript:")
-            ):
-                self.found.append((name, value))
-            if name in ("src", "href") and target.startswith("data:image/svg"):
-                self.found.append((name, value))
-
-    def handle_data(self, data):
-        if self._in_script and data.strip():
-            self.found.append(data)
-
-    def handle_endtag(self, tag):
-        self._in_script = False
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "<img src=x onerror='alert(1)'>",
+        "<a href='java\tscript:alert(1)'>x</a>",
+        "<iframe></iframe>",
+        "<img src='data:image/svg+xml;base64,PHN2Zy8+'>",
+        "<p>\x1b[31m</p>",
+        "<p>\u202e</p>",
+    ],
+)
+def test_what_could_act_on_a_page_is_seen(text):
+    assert acting(f"<p>right</p>{text}<p>left</p>")
+    assert acting("<p onion>right</p>") == [("onion", "")]
+    assert acting("<p>right</p><a href='https://example.org'>left</a>") == []
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +173,7 @@ def plain_page(course):
 def test_nothing_that_a_student_writes_acts_on_the_feedback_page(course, plain_page, name):
     page, _ = attacked(course, name)
     assert "alert(1)" in page
-    assert Page(page).found == Page(plain_page).found
+    assert acting(page) == acting(plain_page)
 
 
 def test_a_feedback_page_shows_under_its_policy_and_what_would_act_does_not(
@@ -186,7 +196,7 @@ def test_a_feedback_page_shows_under_its_policy_and_what_would_act_does_not(
     page.goto(path.as_uri())
     assert told == []
     assert page.locator("math").count() > 10
-    assert page.evaluate("getComputedStyle(document.body).fontSize") == "14px"
+    assert page.evaluate("getComputedStyle(document.body).fontSize") == "16px"
     path.write_text(plain_page.replace("</body>", acts + "</body>"), encoding="utf-8")
     page.goto(path.as_uri())
     assert page.title() == EXERCISE.name

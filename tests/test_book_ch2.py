@@ -1,7 +1,6 @@
 """Chapter 2 of the book: its worked example and its measurement, run from the page's own cells."""
 
 import math
-from pathlib import Path
 
 import jupytext
 import numpy as np
@@ -10,9 +9,9 @@ import torch
 from scipy.special import softmax
 
 from autograder import catalogue
-from tests.conftest import COURSE
+from autograder.book_index import book_sections
+from tests.conftest import COURSE, chapter_pages
 
-PAGE = Path(__file__).parent.parent / "book" / "ch2_scaled_dot_product.md"
 PUBLISHED = [
     [0.98522025, 1.74174051, 0.75652026],
     [0.90965265, 1.40965265, 0.5],
@@ -22,9 +21,10 @@ PUBLISHED = [
 
 
 def code_between(first_label, last_label):
-    """The set-up cell and the code cells between two labels, as one program."""
-    cells = jupytext.read(PAGE, fmt="md:myst").cells
-    sources = [next(cell.source for cell in cells if cell.cell_type == "code")]
+    """The two set-up cells and the code cells between two labels, as one program."""
+    page = COURSE.book / f"{book_sections(COURSE.root)[first_label].page}.md"
+    cells = jupytext.read(page, fmt="md:myst").cells
+    sources = [cell.source for cell in cells if cell.cell_type == "code"][:2]
     inside = False
     for cell in cells:
         if cell.cell_type == "markdown":
@@ -33,7 +33,7 @@ def code_between(first_label, last_label):
             )
         elif inside:
             sources.append(cell.source)
-    assert len(sources) > 1
+    assert len(sources) > 2
     return "\n".join(sources)
 
 
@@ -41,12 +41,12 @@ def code_between(first_label, last_label):
 def run(monkeypatch):
     """Run a part of the page where the book runs it, then undo its settings."""
     threads, options = torch.get_num_threads(), np.get_printoptions()
-    monkeypatch.chdir(PAGE.parent)
-    monkeypatch.syspath_prepend(PAGE.parent)
+    monkeypatch.chdir(COURSE.book)
+    monkeypatch.syspath_prepend(COURSE.book)
 
     def run_section(*labels):
         names = {}
-        exec(compile(code_between(*labels), PAGE.name, "exec"), names)
+        exec(compile(code_between(*labels), labels[0], "exec"), names)
         return names
 
     yield run_section
@@ -78,7 +78,7 @@ def loop(words, w_query, w_key, w_value):
 
 
 def test_worked_example(run, capsys):
-    page = run("ch2-worked-example", "ch2-softmax")
+    page = run("ch2-worked-example", "ch2-cards")
     np.testing.assert_allclose(page["output"], PUBLISHED, rtol=0, atol=5e-9)
     np.testing.assert_allclose(page["output_1"], PUBLISHED[0], rtol=0, atol=5e-9)
     assert "0.98522025 1.74174051 0.75652026" in capsys.readouterr().out
@@ -114,8 +114,6 @@ def test_measured_square_root(run):
 
 
 def test_hints_lead_to_sections():
-    text = PAGE.read_text(encoding="utf-8")
-    sections = {
-        mistake.section for mistake in catalogue.mistakes(COURSE.exercise("ch2_scaled_dot_product"))
-    }
-    assert [name for name in sorted(sections) if f"\n({name})=\n" not in text] == []
+    places = book_sections(COURSE.root)
+    for mistake in catalogue.mistakes(COURSE.exercise("ch2_scaled_dot_product")):
+        assert places[mistake.section].page in chapter_pages()[2]

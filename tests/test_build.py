@@ -18,10 +18,10 @@ from autograder.build.source_notebook import autotest_lines, source_notebook, un
 from autograder.course import Course
 from autograder.errors import CatalogueError, ExerciseError, OutputError
 from autograder.exercises import given, grade_cells, is_grade_cell, released
+from autograder.instructor_settings import Settings
 from autograder.reference import ExpectedCell, ExpectedLine, expected_cell
 from autograder.runtime.grade_cell import parse_cell
 from autograder.runtime.plain_data import decode, restore, unpack
-from autograder.settings import Settings
 from tests.conftest import COURSE
 
 IMPORTS = '# %% nbgrader={"grade_id": "imports", "locked": true}\nimport numpy as np\n'
@@ -215,7 +215,9 @@ def test_what_the_process_of_the_checks_refuses_is_raised_here_and_changes_nothi
     assert not (small.root / "exercises").exists()
     exercise, source = exercise_with(small.root, CHECK)
     cells = checked_cells(exercise, {"values": source}, [[], [1]])
-    assert cells == {"values": expected_cell(exercise, "values", source, [[], [1]])}
+    assert cells == {
+        "values": expected_cell(exercise, "values", source, [[], [1]], with_small=True)
+    }
 
 
 # What a build writes, and what it never overwrites ------------------------------------------------
@@ -228,7 +230,7 @@ def evaluated(monkeypatch):
 
     def in_this_process(exercise, cells, seeds):
         names.append(exercise.name)
-        return {n: expected_cell(exercise, n, source, seeds) for n, source in cells.items()}
+        return {n: expected_cell(exercise, n, source, seeds, True) for n, source in cells.items()}
 
     monkeypatch.setattr(generate, "checked_cells", in_this_process)
     return names
@@ -503,3 +505,25 @@ def test_nbgrader_generates_the_same_notebook_byte_for_byte(course_folder, evalu
     )
     assert done.returncode == 0, done.stderr
     assert exercise.notebook.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("lines", "complaint"),
+    [
+        ("# says('" + "long " * 20 + "')\n# ### 2p AUTOTEST double(1)", "at most 90 characters"),
+        ("# says(' ')\n# ### 2p AUTOTEST double(1)", "' ' has 1"),
+        ("# says('doubles')\n# n = 1\n# ### 2p AUTOTEST double(n)", "directly above"),
+        ("# says('doubles', part='n')\n# ### 2p AUTOTEST double(1)", "cell values: .*'part'"),
+    ],
+)
+def test_a_sentence_that_is_too_long_or_out_of_place_is_refused(course_folder, lines, complaint):
+    exercise = write_exercise(course_folder, "ch9_small", [IMPORTS, DOUBLE, check_cell(lines)])
+    with pytest.raises(CatalogueError, match=complaint):
+        source_notebook(exercise, Settings())
+
+
+def test_names_of_parts_that_do_not_fit_are_refused(course_folder):
+    lines = "# n = draw.integer(0, 99)\n# says('doubles', parts=['a'])\n# ### 2p AUTOTEST [n, double(n)]"
+    exercise, source = exercise_with(course_folder, lines)
+    with pytest.raises(CatalogueError, match=r"cell values: above `.*1 names for 2 parts"):
+        expected_cell(exercise, "values", source, [[0]])

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 import solutions.ch5_positional_encoding as ch5
 from autograder import catalogue
 from autograder.build.source_notebook import source_notebook
-from autograder.settings import Settings
+from autograder.instructor_settings import Settings
 from tests.conftest import COURSE, names_with
 
 EXERCISE = COURSE.exercise("ch5_positional_encoding")

@@ -1,8 +1,10 @@
 """Exercise 7: the reference against torch, sacreBLEU, searches through everything, and its catalogue."""
 
+import collections
 import itertools
 import math
 import random
+import time
 
 import pytest
 import sacrebleu
@@ -230,8 +232,10 @@ def drawn_language(seed):
 def test_the_unseen_sentences_are_not_among_the_pairs():
     for seed in range(20):
         pairs, unseen, targets = drawn_language(seed)
-        assert len(pairs) == 2000 and len(unseen) == len(targets) > 150
+        assert len(pairs) == 2000 and len(unseen) == len(targets) == 200
         assert not {tuple(s) for s in unseen} & {tuple(s) for s, _ in pairs}
+        assert all(3 <= word <= 99 for pair in pairs for row in pair for word in row)
+        assert {word for s in unseen for word in s} <= {word for s, _ in pairs for word in s}
 
 
 @pytest.mark.slow
@@ -239,9 +243,65 @@ def test_fit_learns_a_language_that_it_has_never_seen():
     torch.set_num_threads(1)
     torch.manual_seed(0)
     pairs, unseen, targets = drawn_language(3)
-    translated = ch7.fit(pairs, 20)(unseen)
+    begun = time.process_time()
+    translated = ch7.fit(pairs, 12)(unseen)
+    assert time.process_time() - begun < 12
     right = sum(got == wanted for got, wanted in zip(translated, targets, strict=True))
-    assert right >= 0.95 * len(targets)
+    assert right >= 0.9 * len(targets)
+
+
+def by_pairs(pairs):
+    """A translator that counts which words stand in one pair of sentences of the same length."""
+    counts = collections.defaultdict(collections.Counter)
+    for source, target in pairs:
+        for place, word in enumerate(source):
+            counts[len(source), place, word].update(enumerate(target))
+    votes = lambda sentence, j: sum(
+        (
+            collections.Counter(
+                {w: n for (i, w), n in counts[len(sentence), place, word].items() if i == j}
+            )
+            for place, word in enumerate(sentence)
+        ),
+        collections.Counter({0: 0}),
+    )
+    return lambda sentences: [
+        [votes(sentence, j).most_common(1)[0][0] for j in range(len(sentence))]
+        for sentence in sentences
+    ]
+
+
+def by_least_squares(pairs):
+    """A translator that is linear in which word stands where."""
+    longest = max(len(source) for source, _ in pairs)
+
+    def features(sentences):
+        rows = torch.zeros(len(sentences), longest, 100, dtype=torch.float64)
+        for row, sentence in enumerate(sentences):
+            rows[row, range(len(sentence)), sentence] = 1
+        return torch.cat(
+            [rows.flatten(1), rows.sum(1), rows.sum((1, 2))[:, None] == torch.arange(9)], 1
+        )
+
+    x, y = (features([pair[side] for pair in pairs]) for side in (0, 1))
+    weights = torch.linalg.solve(x.T @ x + 0.01 * torch.eye(x.shape[1]), x.T @ y)
+    return lambda sentences: [
+        row[: len(sentence)].argmax(-1).tolist()
+        for row, sentence in zip(
+            (features(sentences) @ weights)[:, : 100 * longest].view(-1, longest, 100),
+            sentences,
+            strict=True,
+        )
+    ]
+
+
+@pytest.mark.parametrize("fit", [by_pairs, by_least_squares])
+def test_neither_counting_nor_least_squares_learns_the_language(fit):
+    for seed in range(3):
+        pairs, unseen, targets = drawn_language(seed)
+        translated = fit(pairs)(unseen)
+        right = sum(got == wanted for got, wanted in zip(translated, targets, strict=True))
+        assert right < 0.4 * len(targets)
 
 
 def test_every_function_but_one_has_a_mistake():

@@ -176,6 +176,25 @@ def test_a_plain_table_has_one_row_per_student(course, tmp_path):
         assert [float(cell) for cell in own] == [score(student, e) for e in (FIRST, SECOND)]
 
 
+def test_points_of_answers_that_nobody_has_read_are_open_and_not_lost(tmp_path):
+    made = Course(COURSE.root, class_folder=tmp_path)
+    with Gradebook(made.db_url) as book:
+        book.add_assignment(FIRST)
+        book.add_notebook(FIRST, FIRST)
+        book.add_grade_cell("code", FIRST, FIRST, max_score=5, cell_type="code")
+        book.add_grade_cell("why", FIRST, FIRST, max_score=3, cell_type="markdown")
+        for student, read in {"ann": None, "bob": 2}.items():
+            book.add_student(student)
+            book.add_submission(FIRST, student)
+            book.find_grade("code", FIRST, FIRST, student).auto_score = 4
+            book.find_grade("why", FIRST, FIRST, student).manual_score = read
+        book.db.commit()
+    head, body, (told,) = written(made, tmp_path, "csv")
+    assert head == ["student", FIRST, f"{FIRST} (open)"]
+    assert body == [["maximum", "8", ""], ["ann", "4", "3"], ["bob", "6", "0"]]
+    assert FIRST in told and "1 of the students" in told and "3 points" in told
+
+
 @pytest.mark.parametrize("form", ["csv", "nbgrader"])
 def test_without_names_nothing_leads_back_but_the_key(course, tmp_path, form):
     head, body, _ = written(course, tmp_path, form, hide_names=True)

@@ -83,8 +83,12 @@ def verdicts(course, student):
         lines = []
         for line in cell.lines:
             mark = "✓" if line.passed else "✗"
-            lines.append(f"{mark} {line.earned:g}/{line.points:g} {line.expression}")
+            lines.append(
+                f"{mark} {line.earned:g}/{line.points:g} {words.title(cell.grade_id, line.expression)}"
+            )
             lines += filter(None, words.line(line).split("\n"))
+            if words.title(cell.grade_id, line.expression) != line.expression:
+                lines.append("What was checked")
         found[cell.grade_id] = cell.earned, lines
     return found
 
@@ -108,7 +112,7 @@ def test_a_graded_submission_is_found_and_its_verdicts_read(graded, formgrader, 
     for _ in STUDENTS:
         page.wait_for_load_state("networkidle")
         student = page.locator(".breadcrumb .name-shown").first.text_content().strip()
-        shown = [line.strip() for line in page.inner_text("#notebook").split("\n")]
+        shown = [line.strip() for line in page.inner_text("#notebook").split("\n") if line.strip()]
         wanted = verdicts(graded, student)
         assert len(wanted) > 5
         for cell, (earned, lines) in wanted.items():

@@ -1,5 +1,7 @@
 """Correct work in unusual styles gets full marks, and the student's own check says so too."""
 
+from dataclasses import replace
+
 import pytest
 
 from autograder.audit import audit, cases
@@ -21,6 +23,8 @@ ON_MODULES = [
     "results that aren't contiguous",
     "metadata stripped by another editor",
 ]
+# the student's own check takes as long as the grade: `audit` runs it for all, this for every third
+OWN_CHECK = list(HONEST_STYLES)[::3]
 CASES = [(EXERCISE, name) for name in HONEST_STYLES] + [(MODULES, name) for name in ON_MODULES]
 
 
@@ -29,7 +33,11 @@ def known():
     made = [
         case for name in (EXERCISE, MODULES) for case in cases.honest_cases(COURSE.exercise(name))
     ]
-    return {(case.exercise.name, case.name): case for case in made}
+    without = {case.name: "" for case in made if case.name not in OWN_CHECK}
+    return {
+        (case.exercise.name, case.name): replace(case, checked=without.get(case.name, case.checked))
+        for case in made
+    }
 
 
 @pytest.fixture(scope="module")
@@ -48,5 +56,5 @@ def test_honest_work_gets_full_marks_and_is_told_so(audited, known, case):
 
 
 def test_there_are_enough_styles():
-    assert len(HONEST_STYLES) >= 24
+    assert len(HONEST_STYLES) >= 80
     assert set(ON_MODULES) <= set(HONEST_STYLES)

@@ -13,11 +13,11 @@ import pytest
 
 from autograder.course import PACKAGE_ROOT
 from autograder.errors import WorkerPoolError
+from autograder.instructor_settings import Limits, Settings
 from autograder.kernels import forkserver, sandbox
 from autograder.kernels.protocol import KernelRequest
 from autograder.kernels.student_kernel import StudentKernel
-from autograder.kernels.versions import kernel_versions
-from autograder.settings import Limits, Settings
+from autograder.kernels.versions import kernel_versions, refuse_missing_packages
 
 SANDBOXED = pytest.param(
     True,
@@ -78,6 +78,16 @@ def test_a_python_without_packages_is_refused(tmp_path):
     assert str(python) in str(raised.value) and "c.Grader.python" in str(raised.value)
 
 
+def test_a_package_that_is_offered_and_missing_is_named_before_anybody_is_graded(other_python):
+    refuse_missing_packages(Settings())
+    for python in (sys.executable, other_python):
+        refuse_missing_packages(Settings(python=python, packages=("numpy", "json")))
+        with pytest.raises(WorkerPoolError) as raised:
+            refuse_missing_packages(Settings(python=python, packages=("numpy", "no_such_one")))
+        assert "c.Grader.packages" in str(raised.value)
+        assert f"{python} -m pip install no_such_one`" in str(raised.value)
+
+
 def requirements(*names):
     """Normalised names of distributions with all that they require here."""
     found, waiting = set(), list(names)
@@ -126,7 +136,7 @@ def test_students_python_needs_no_other_packages(also):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    allowed = r"autograder(\.(kernels|runtime)(\.\w+)?|\.settings|\.errors)?"
+    allowed = r"autograder(\.(kernels|runtime)(\.\w+)?|\.instructor_settings|\.errors)?"
     ours = done.stdout.split()
     assert [name for name in ours if not re.fullmatch(allowed, name)] == []
     assert "autograder.kernels.student_kernel" not in ours and "autograder.runtime.evaluate" in ours
@@ -144,26 +154,32 @@ def test_a_request_survives_the_wire():
 
 
 IN_A_WORKER = """
-import os
-import autograder.kernels.preload
+import os, sys, tempfile
+from pathlib import Path
 from autograder.kernels import forkserver
-forkserver.fork_this_process()
 from autograder.kernels.student_kernel import StudentKernel
-from autograder.settings import Settings
-with StudentKernel(Settings()) as kernel:
-    server = int(kernel.run("import os; print(os.getppid())", 30).outputs[0]["text"])
-    print(server != os.getpid(), f"{os.getpid()} (" in open(f"/proc/{server}/stat").read() or
-          open(f"/proc/{server}/stat").read().rpartition(")")[2].split()[1] == str(os.getpid()))
-    # a forked copy has the command line of the original, a started server has its own
-    print(open(f"/proc/{server}/cmdline").read() == open("/proc/self/cmdline").read())
-    os.kill(server, 9)
-with StudentKernel(Settings()) as kernel:
-    print(kernel.run("print(6 * 7)", 30).outputs[0]["text"])
+from autograder.instructor_settings import Settings
+with tempfile.TemporaryDirectory() as folder:
+    source = forkserver.ForkServerSource(sys.executable, Path(folder, "forks"))
+    forkserver.copy_from(sys.executable, Path(folder, "forks"))
+    found = []
+    for _ in range(2):
+        with StudentKernel(Settings()) as kernel:
+            # a copy has the command line of its source
+            code = "import os; print(os.getppid(), open(f'/proc/{os.getppid()}/cmdline').read().replace(chr(0), ' '))"
+            server, *words = kernel.run(code, 30).outputs[0]["text"].split()
+            print("copies" in words, end=" ")
+            found.append(server)
+        os.kill(int(server), 9)
+    print(found[0] != found[1], end=" ")
+    source.end()
+    with StudentKernel(Settings()) as kernel:
+        print(kernel.run("print(6 * 7)", 30).outputs[0]["text"])
 """
 
 
 @pytest.mark.skipif(not forkserver.available(), reason="kernels are forked on Linux alone")
-def test_a_worker_can_be_its_own_fork_server_and_replaces_it_when_it_dies():
+def test_a_fork_server_is_copied_and_replaced_when_it_or_its_source_dies():
     done = subprocess.run(
         [sys.executable, "-c", IN_A_WORKER], cwd=PACKAGE_ROOT, capture_output=True, text=True
     )

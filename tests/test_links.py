@@ -6,10 +6,10 @@ import urllib.parse
 import bs4
 import pytest
 
-from autograder.book_index import colab_url
+from autograder.book_index import book_sections, colab_url
 from autograder.publish import book
 from benchmarks.pages import served
-from tests.conftest import COURSE
+from tests.conftest import COURSE, chapter_pages
 
 pytestmark = pytest.mark.xdist_group("book")
 
@@ -75,13 +75,10 @@ def test_every_image_says_what_it_shows(pages):
     assert shown > 20
 
 
-def chapter(pages, exercise):
-    return pages[COURSE.built_book / "book" / f"{exercise}.html"]
-
-
 def test_every_chapter_leads_to_its_exercise(pages, exercise):
-    path = COURSE.built_book / "book" / f"{exercise}.html"
-    section = pages[path].find(id=f"ch{exercise.chapter}-exercise").find_parent("section")
+    label = f"ch{exercise.chapter}-exercise"
+    path = COURSE.built_book / "book" / f"{book_sections(COURSE.root)[label].page}.html"
+    section = pages[path].find(id=label).find_parent("section")
     row = section.find(class_="exercise-links")
     download = path.parent / row.find("a", class_="download")["href"]
     assert download.read_bytes() == exercise.notebook.read_bytes()
@@ -93,7 +90,9 @@ def test_symbols_lead_to_their_rows_on_the_notation_page(pages):
     notation = pages[COURSE.built_book / "book" / "notation.html"]
     linked = {}
     for exercise in COURSE.exercises():
-        for link in chapter(pages, exercise).select("a.symbol"):
+        paths = [f"{page}.html" for page in chapter_pages()[exercise.chapter]]
+        chapter = [pages[COURSE.built_book / "book" / path] for path in paths]
+        for link in [link for page in chapter for link in page.select("a.symbol")]:
             row = notation.find(id=link["href"].partition("#")[2]).find_parent("tr")
             # the row's meaning is the link's title, and its first cells show the same letter or name
             assert link["title"] == row.find_all("td")[-1].get_text().replace("\\(", "").replace(

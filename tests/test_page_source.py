@@ -1,5 +1,6 @@
 """Pages taken apart; how wide their code may be and how long they may be."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,13 @@ def test_visible_code_is_narrow():
         for name, page in sources().items()
     }
     check_counts("wide lines of code", wide)
+
+
+def test_modules_that_pages_show_are_narrow():
+    shown = {
+        (path.parent / name).resolve()
+        for path in COURSE.book.glob("*.md")
+        for name in re.findall(r"^`{3,}\{literalinclude\} (\S+)$", path.read_text(), re.MULTILINE)
+    }
+    for path in shown:
+        assert max(map(len, path.read_text().split("\n"))) <= MOST_COLUMNS, path.name

@@ -1,6 +1,7 @@
 """The pinned packages: they install on the oldest Python that pyproject.toml allows."""
 
 import importlib.metadata
+import os
 import re
 import tomllib
 
@@ -40,3 +41,12 @@ def test_a_pin_installs_on_the_oldest_python(name):
     # what is installed tells nothing about another version
     assert Version(Version(installed.version).public) == pins()[name]
     assert oldest in SpecifierSet(installed.metadata["Requires-Python"] or "")
+
+
+@pytest.mark.xdist_group("pins")
+def test_groups_of_tests_stay_together(request):
+    """A group's fixtures grade a class or build the book: once, and not once in every worker."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        pytest.skip("runs with several workers only")
+    assert request.config.getoption("loadgroup")
+    assert request.node.nodeid.endswith("@pins")

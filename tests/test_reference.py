@@ -5,7 +5,7 @@ import pytest
 from autograder.catalogue import depends_on, mistake_answers, mistakes, with_answers
 from autograder.errors import CatalogueError
 from autograder.exercises import grade_cells, released
-from autograder.reference import definitions, expected_cell, expected_cells
+from autograder.reference import Under, definitions, expected_cell, expected_cells
 from autograder.runtime.compare import Expected, judge
 from autograder.runtime.evaluate import Evaluation, evaluate
 from autograder.runtime.mistakes import fingerprint
@@ -52,13 +52,15 @@ def test_what_depends_on_an_answer_is_found_through_others():
 def test_a_process_of_its_own_gives_the_same(tmp_path):
     cells = grade_cells(released(EXERCISE))
     one = next(iter(cells))
-    found = expected_cells(EXERCISE, {one: cells[one]}, [[1], [2, 3]])
-    assert found == {one: expected_cell(EXERCISE, one, cells[one], [[1], [2, 3]])}
-    assert [len(line.draws) for line in found[one].lines] == [2] * len(found[one].lines)
+    several = [Under([[1], [2, 3]]), Under([[4]])]
+    found = expected_cells(EXERCISE, {one: cells[one]}, several)
+    alone = [{one: expected_cell(EXERCISE, one, cells[one], under.seeds)} for under in several]
+    assert found == alone
+    assert [len(line.draws) for line in found[0][one].lines] == [2] * len(found[0][one].lines)
 
 
 def test_that_process_names_the_cell_whose_reference_is_wrong():
     with pytest.raises(
         CatalogueError, match=r"^solutions/ch1_additive_attention\.py, cell c: .*NameError"
     ):
-        expected_cells(EXERCISE, {"c": "check('nothing(1)', points=1)"}, [[1]])
+        expected_cells(EXERCISE, {"c": "check('nothing(1)', points=1)"}, [Under([[1]])])

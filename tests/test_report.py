@@ -1,6 +1,7 @@
 """The report: numbers with an oracle of their own, text that can't act, pages that load nothing."""
 
 import csv
+import html
 import html.parser
 import math
 import random
@@ -18,10 +19,11 @@ from autograder.catalogue import mistakes, sections
 from autograder.course import Course
 from autograder.exercises import grade_cells, reference_answers, released
 from autograder.grade.result import Basis, CellResult, LineResult, Remark, Result
+from autograder.instructor_settings import Limits
 from autograder.report import analysis, pages, plots
 from autograder.report.analysis import MIN_CLASS
 from autograder.runtime.compare import Difference
-from autograder.settings import Limits
+from autograder.runtime.grade_cell import parse_cell
 from tests.conftest import COURSE
 
 EXERCISE = COURSE.exercise("ch2_scaled_dot_product")
@@ -232,11 +234,31 @@ def test_links_lead_to_feedback_and_to_the_book(tmp_path, monkeypatch):
     for name in NAMES:
         assert f"../feedback/{name}/{EXERCISE}/{EXERCISE}.html" in feedback
     (local,) = {link for link in page.links if f"#{first.section}" in link}
-    assert local.endswith("_build/html/book/ch2_scaled_dot_product.html#" + first.section)
+    page_name = book_sections(COURSE.root)[first.section].page
+    assert local.endswith(f"_build/html/book/{page_name}.html#{first.section}")
     assert all(link[1:] in page.ids for link in page.links if link.startswith("#"))
     monkeypatch.setenv("BOOK_URL", "https://example.org/book")
     _, page = written(results, tmp_path)
     assert address("https://example.org/book") in page.links
+
+
+def test_a_check_is_shown_by_what_it_tests_and_its_expression_folded(tmp_path):
+    cell, source = next(iter(grade_cells(released(EXERCISE)).items()))
+    known = [check for check in parse_cell(source).checks if check.says]
+    lines = [line(check.expression, 1, WRONG) for check in known]
+    results = [
+        result(f"student-{n:02d}", {cell: [*lines, line("gone(x)")]}) for n in range(MIN_CLASS)
+    ]
+    text, page = written(results, tmp_path)
+    text = html.unescape(text)
+    for check in known:
+        folded = f"<details><summary>Expression</summary><code>{check.expression}</code></details>"
+        # among the questions and among those that behave oddly
+        assert text.count(f"{check.says.text}{folded}") == 2
+        assert text.count(f"<code>{check.expression}</code>") == 2
+    assert f"{cell}, {known[0].says.text}: " in page.text
+    # what the exercise no longer asks has no words
+    assert "<code>gone(x)</code>" in text
 
 
 def test_the_data_come_back_as_they_were(tmp_path):
@@ -342,6 +364,11 @@ def test_students_stand_in_the_order_of_their_points(tmp_path):
     text, _ = written(results, tmp_path)
     students = text[text.index('<h2 id="students">') :]
     assert re.findall(r'<a href="[^"]*">(\w)</a>', students) == ["a", "c", "d", "b"]
+
+
+def test_a_name_like_markup_is_printed_as_it_is(capsys):
+    pages.print_scores([result("x[/]", {"softmax_values": [line("x()", 1)]})])
+    assert "x[/]" in capsys.readouterr().out
 
 
 def test_the_summary_leads_to_every_report(tmp_path):

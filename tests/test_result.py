@@ -21,8 +21,8 @@ from autograder.grade.result import (
     Result,
 )
 from autograder.grade.verdicts import result_path
+from autograder.instructor_settings import Limits, Settings
 from autograder.runtime.compare import Difference
-from autograder.settings import Limits, Settings
 from tests.conftest import COURSE
 from tests.submissions import EXERCISE, hand_in
 

@@ -7,7 +7,9 @@ import torch
 from autograder.runtime.compare import ASPECTS, Difference, Expected, difference, judge
 from autograder.runtime.evaluate import Evaluation, evaluate
 from autograder.runtime.messages import SENTENCES
-from autograder.runtime.plain_data import decode, encode
+from autograder.runtime.plain_data import Error, decode, encode
+from autograder.runtime.relations import RELATIONS
+from autograder.runtime.telling import TOLD
 from tests.conftest import plain
 
 
@@ -156,8 +158,28 @@ def test_parameters_of_other_names_explain_another_value():
     assert judge(expected, Evaluation(plain(1.0), others)) is None
     assert judge(expected, Evaluation(plain(2.0), shapes)).aspect == "number"
     problem = judge(expected, Evaluation(plain(2.0), others))
-    assert problem == Difference("parameters", {"missing": ["w_q (2, 3)"], "extra": ["w_q (3, 2)"]})
+    assert problem == Difference(
+        "parameters", {"missing": ["w_q (2, 3)"], "extra": ["w_q (3, 2)"], "repeated": ""}
+    )
+
+
+def test_a_layer_used_several_times_is_told_from_other_names():
+    def problem(*names):
+        wanted = {name: [2] for name in ("layers.0.w", "layers.1.w", "v")}
+        got = Evaluation(plain(2.0), ({name: [2] for name in names},))
+        return judge(Expected(plain(1.0), (wanted,)), got).parameters["repeated"]
+
+    assert problem("layers.0.w", "v") == "layers.1"
+    assert problem("layers.0.w", "w") == ""
+    assert problem("v") == ""
+
+
+def test_a_crash_is_an_error_whatever_parameters_were_seen_before():
+    got = Evaluation(Error("RuntimeError", "sizes"), ())
+    assert judge(Expected(plain(1.0), ({"w": [2]},)), got).aspect == "error"
+    got = Evaluation(Error("RuntimeError", "sizes"), ({"v": [2]},))
+    assert judge(Expected(plain(1.0), ({"w": [2]},)), got).aspect == "error"
 
 
 def test_every_aspect_has_a_sentence():
-    assert set(SENTENCES) == set(ASPECTS)
+    assert set(SENTENCES) == set(ASPECTS) | set(RELATIONS) | set(TOLD)

@@ -1,6 +1,7 @@
 """Evaluating an expression: never an exception, always data."""
 
 import json
+import linecache
 import runpy
 import warnings
 
@@ -11,7 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from autograder.runtime.compare import Expected, judge
-from autograder.runtime.evaluate import Evaluation, evaluate, serve
+from autograder.runtime.evaluate import BUILT_SO_FAR, Evaluation, evaluate, serve
 from autograder.runtime.plain_data import Error, Unsupported, decode, encode, restore
 
 
@@ -130,3 +131,27 @@ def test_odd_parameters_and_names_of_an_evaluation_are_left_out():
     read = Evaluation.read(data)
     assert read.parameters == ({"a": [1, 2]},)
     assert len(read.forbidden) == 20 and set(map(len, read.forbidden)) == {60}
+
+
+def module_of(name, source):
+    """The names of a program whose lines can be shown, as those of a notebook's cell."""
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    names = {}
+    exec(compile(source, name, "exec"), names)
+    return names
+
+
+def test_an_error_names_the_students_line_and_the_courses_line_inside():
+    given = module_of("cell-1", f"{BUILT_SO_FAR}\ndef given(x):\n    return 1 / x\n")
+    own = module_of("cell-2", "def own(given, x):\n    return given(x)\n")
+    value = evaluate("own(given, 0)", {**given, **own}, {}, 0)["value"]
+    assert value["at"] == "return given(x)" and value["inside"] == "return 1 / x"
+    assert value["by_check"] is False
+    value = evaluate("own(lambda x: x / 0, 1)", own, {}, 0)["value"]
+    assert value["at"] == "return given(x)" and value["inside"] == ""
+
+
+@pytest.mark.parametrize("expression", ["f()[0]", "fill(f(), table=1)", "f(1)"])
+def test_an_error_of_the_check_itself_is_not_called_the_students(expression):
+    value = evaluate(expression, {"f": lambda: None}, {}, 0)["value"]
+    assert value["by_check"] is True and value["at"] == ""

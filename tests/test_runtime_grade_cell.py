@@ -1,7 +1,15 @@
 """A grade cell read into its steps, and its inputs drawn."""
 
+import pytest
+
 from autograder.runtime.draw import Draw
-from autograder.runtime.grade_cell import Agreement, Check, checks_with_inputs, parse_cell
+from autograder.runtime.grade_cell import (
+    Agreement,
+    Check,
+    Sentence,
+    checks_with_inputs,
+    parse_cell,
+)
 
 SOURCE = "%%autotest c\nforbid('Transformer')\nx = 1\ncheck('f(x)', points=2, answer='a')"
 AGREEMENT = """%%autotest c
@@ -40,3 +48,27 @@ def test_a_share_of_a_list_is_asked_of_the_lines_below():
     before, line = parse_cell(AGREEMENT).checks
     assert before.agreement is None
     assert line.agreement == Agreement("targets", 0.75, 40)
+
+
+SAYS = """says("is right", parts=("step {n}", ["a", "b"]), case=False)
+check('[f(n) for n in steps]', points=1)
+check('g(n)', points=1)"""
+
+
+def test_a_sentence_belongs_to_the_line_below_it_alone():
+    said, silent = parse_cell(SAYS).checks
+    assert said.says == Sentence("is right", ("step {n}", ("a", "b")), case=False)
+    assert silent.says is None
+    assert parse_cell("says('x', parts=['a'])\ncheck('f()', points=1)").checks[0].says == (
+        Sentence("x", (("a",),))
+    )
+
+
+def test_a_cells_words_are_not_what_it_asks():
+    assert parse_cell(SAYS).asks() == parse_cell(SAYS.partition("\n")[2]).asks()
+
+
+@pytest.mark.parametrize("below", ["n = 1\ncheck('f(n)', points=1)", "says('b')", ""])
+def test_a_sentence_that_stands_above_no_line_is_refused(below):
+    with pytest.raises(ValueError, match=r"says\('a'\).*directly above"):
+        parse_cell(f"says('a')\n{below}")

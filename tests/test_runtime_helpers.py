@@ -7,7 +7,15 @@ from torch import nn
 
 from autograder.runtime.compare import Expected, judge
 from autograder.runtime.evaluate import Evaluation, evaluate
-from autograder.runtime.helpers import Notes, fill, gradients, inputs_after, raised
+from autograder.runtime.helpers import (
+    Notes,
+    Unusable,
+    fill,
+    gradients,
+    inputs_after,
+    raised,
+    raised_naming,
+)
 from solutions import ch5_positional_encoding as ch5
 
 
@@ -65,8 +73,10 @@ def test_fill_sets_buffers():
     table = torch.arange(12.0).reshape(6, 2)
     module = fill(Notes(0), ch5.PositionalEncoding(2, dropout=0.5, max_len=6), encoding=table)
     assert torch.equal(module(torch.zeros(1, 2, 2).double(), 3)[0], table[3:5].double())
-    with pytest.raises(AttributeError):
+    with pytest.raises(Unusable, match="your PositionalEncoding has no buffer `table`"):
         fill(Notes(0), ch5.PositionalEncoding(2), table=table)
+    with pytest.raises(Unusable, match=r"no nn\.Module, but of type int"):
+        fill(Notes(0), 5)
 
 
 def test_gradients_agree_with_autograd_and_name_what_they_do_not_reach():
@@ -99,3 +109,20 @@ def test_raised_names_the_builtin_class_and_lets_to_do_through():
     assert raised(int, "3") == "nothing"
     with pytest.raises(NotImplementedError):
         raised(to_do)
+
+
+@pytest.mark.parametrize(
+    ("message", "names"),
+    [("12 % 5", "12 and 5"), ("n=5, d=12!", "12 and 5"), ("5 heads", "5"), ("125", "none")],
+)
+def test_raised_naming_tells_which_arguments_the_message_names(message, names):
+    def fail(width, number):
+        raise ValueError(message)
+
+    def to_do(width, number):
+        raise NotImplementedError("To do: ...")
+
+    assert raised_naming(fail, 12, 5) == f"ValueError that names {names}"
+    assert raised_naming(max, 12, 5) == "nothing"
+    with pytest.raises(NotImplementedError):
+        raised_naming(to_do, 12, 5)

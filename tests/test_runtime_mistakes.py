@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from autograder.runtime.mistakes import Judged, fingerprint, recognise, same_fingerprint
+from autograder.runtime.mistakes import (
+    Home,
+    Judged,
+    Recognition,
+    fingerprint,
+    fitting,
+    same_fingerprint,
+    says_little,
+)
+from autograder.runtime.plain_data import Error
 from tests.conftest import plain
 
 
@@ -52,26 +61,115 @@ def test_an_infinity_is_told_from_nan_and_from_its_negative():
 
 
 def line(passed, value, **mistakes):
-    return Judged(passed, printed(value), {k: printed(v) for k, v in mistakes.items()})
+    prints = {name: printed(wrong) for name, wrong in mistakes.items()}
+    return Judged(passed, printed(value), prints, not passed and says_little(plain(value)))
 
 
-def test_a_mistake_is_named_only_if_it_explains_every_line():
-    both = [line(False, 2.0, a=2.0, b=2.0), line(False, 3.0, a=3.0, b=4.0)]
-    assert recognise(both, own="ab", known=()) == "a"
-    assert recognise(both[:1], own="ab", known=()) is None
-    assert recognise(both[:1], own="ab", known=["b"]) == "b"
-    assert recognise(both, own=(), known=["b"]) is None
-    assert recognise([*both, line(False, 9.0)], own="ab", known=()) is None
-    assert recognise([line(True, 1.0, a=2.0)], own="ab", known=()) is None
+def told(recognition, grade_id, *lines):
+    """What is told at each line, of one draw each: a name, a name with a question mark, or None."""
+    named = recognition.cell(grade_id, [[one] for one in lines])
+    return [one and one.name + ("?" if one.by_line else "") for one in named]
+
+
+@pytest.fixture
+def recognition():
+    """Two cells of `first`, two known mistakes each, and one of `second`, which uses `first`."""
+    homes = {name: Home("first", "one") for name in "ab"}
+    homes |= {name: Home("first", "two") for name in "cd"}
+    return Recognition(homes | {"z": Home("second", "three")})
+
+
+def test_a_mistake_is_named_if_it_alone_explains_every_line(recognition):
+    both = [line(False, 2.1, a=2.1, b=2.1), line(False, 3.1, a=3.1, b=4.1)]
+    assert fitting(both) == ["a"] and fitting(both[:1]) == ["a", "b"]
+    assert told(recognition, "one", *both) == ["a", None]
+    assert told(recognition, "one", *both[:1]) == [None]
+    assert told(recognition, "one", line(True, 1.0, a=2.0)) == [None]
 
 
 def test_a_mistake_that_gives_the_right_value_on_a_line_fits_a_line_that_passed():
-    lines = [line(False, 2.0, a=2.0), line(True, 1.0)]
-    assert recognise(lines, own="a", known=()) == "a"
-    assert recognise([lines[0], line(True, 1.0, a=5.0)], own="a", known=()) is None
+    lines = [line(False, 2.1, a=2.1), line(True, 1.0)]
+    assert fitting(lines) == ["a"]
+    assert fitting([lines[0], line(True, 1.0, a=5.0)]) == []
 
 
-def test_a_mistake_that_another_cell_catches_is_named_only_after_that_cell():
-    lines = [line(False, 2.0, a=2.0)]
-    assert recognise(lines, own=(), known=()) is None
-    assert recognise(lines, own=(), known=["a"]) == "a"
+def test_two_mistakes_that_show_on_different_lines_are_both_told(recognition):
+    lines = [
+        line(True, 1.0),
+        line(False, 2.1, a=2.1, b=2.2),
+        line(False, 3.1, a=3.1, b=3.2),
+        line(False, 4.1, a=4.2, b=4.1),
+        line(False, 5.1, a=5.2, b=5.3),
+    ]
+    assert told(recognition, "one", *lines) == [None, "a?", None, "b?", None]
+
+
+def test_a_line_on_which_several_known_mistakes_agree_names_none(recognition):
+    lines = [line(False, 2.1, a=2.1, b=2.1), line(False, 9.9)]
+    assert told(recognition, "one", *lines) == [None, None]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Error("ValueError", "no"),
+        np.zeros(5),
+        np.full((2, 3), np.nan),
+        ["nothing"] * 8,
+        None,
+        0,
+        True,
+        [1, 2],
+        [2.0, {"a": 0.0}],
+    ],
+)
+def test_what_may_come_of_many_mistakes_names_none_by_its_line_alone(recognition, value):
+    value = value if isinstance(value, Error) else plain(value)
+    assert says_little(value)
+    one = Judged(False, fingerprint(value), {"a": fingerprint(value)}, says_little=True)
+    assert told(recognition, "one", one, line(False, 9.9)) == [None, None]
+    # where it explains all of the cell it is named
+    assert told(recognition, "one", one) == ["a"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [0.3, np.arange(4) / 3, np.tri(3) > 0, ["a", "b"] * 4, {"a": [0.25]}, np.arange(6)],
+)
+def test_what_hardly_comes_of_another_mistake_says_much(value):
+    assert not says_little(plain(value))
+
+
+def test_a_mistake_of_another_cell_is_told_by_line_until_it_was_named_there(recognition):
+    lines = [line(False, 2.1, a=2.1)]
+    assert told(recognition, "two", *lines) == ["a?"]
+    assert told(recognition, "one", line(False, 7.1, a=7.1)) == ["a"]
+    assert told(recognition, "two", *lines) == ["a"]
+    # what is wrong there is another thing now
+    assert told(recognition, "one", line(False, 7.2, a=7.1)) == [None]
+    assert told(recognition, "two", *lines) == ["a?"]
+
+
+def test_what_was_named_before_wins_where_others_fit_as_well(recognition):
+    both = line(False, 2.1, a=2.1, c=2.1)
+    assert told(recognition, "two", both) == [None]
+    assert told(recognition, "one", line(False, 7.1, a=7.1)) == ["a"]
+    assert told(recognition, "two", both) == ["a"]
+
+
+def test_a_mistake_whose_own_cell_has_passed_is_none(recognition):
+    both = line(False, 2.1, a=2.1, c=2.1)
+    assert told(recognition, "one", line(True, 7.1, a=7.2)) == [None]
+    assert told(recognition, "two", both) == ["c"]
+
+
+def test_what_follows_from_an_unexplained_fault_is_not_named_after_another_answer(recognition):
+    """Of two faults with the same values the earlier one is no fault of the later answer."""
+    uses_both = line(False, 2.1, z=2.1, a=3.1)
+    assert told(recognition, "three", uses_both) == ["z"]
+    told(recognition, "one", line(False, 9.9, a=7.1))
+    assert recognition.suspects("three", [[uses_both]]) == ["first"]
+    assert told(recognition, "three", uses_both) == [None]
+    told(recognition, "one", line(False, 7.1, a=7.1))
+    assert recognition.suspects("three", [[uses_both]]) == []
+    assert told(recognition, "three", uses_both) == ["z"]

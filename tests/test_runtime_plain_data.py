@@ -81,10 +81,10 @@ def test_what_is_not_plain_data_is_refused(tree):
         decode(tree)
 
 
-def test_baked_numbers_have_ten_significant_digits():
+def test_baked_numbers_have_seven_significant_digits():
     tree = bake(encode({"a": [1 / 3, 7, True], "b": np.array([2 / 3, np.nan])}))
-    assert restore(decode(tree))["a"] == [0.3333333333, 7, True]
-    assert tree["items"]["b"]["data"][0] == 0.6666666667
+    assert restore(decode(tree))["a"] == [0.3333333, 7, True]
+    assert tree["items"]["b"]["data"][0] == 0.6666667
     assert np.isnan(restore(decode(tree))["b"][1])
     with pytest.raises(PlainDataError, match="complex"):
         bake(encode(np.ones(2, dtype=complex)))
@@ -93,3 +93,17 @@ def test_baked_numbers_have_ten_significant_digits():
 def test_packed_data_is_unpacked():
     data = {"a": [1, 2.5, None, "text"], "b": "\u00e4"}
     assert unpack(pack(json.loads(json.dumps(data)))) == data
+
+
+def test_long_doubles_and_subclasses_of_tensors_are_their_data():
+    class Mine(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, arguments=(), named=None):
+            if function is torch.Tensor.detach:
+                raise TypeError("not for me")
+            return super().__torch_function__(function, types, arguments, named or {})
+
+    values = np.array([[1.5, -2.0], [0.25, 4.0]])
+    assert encode(values.astype(np.longdouble)) == encode(values)
+    assert encode(np.longdouble(1.5)) == encode(1.5)
+    assert encode(torch.from_numpy(values).as_subclass(Mine)) == encode(torch.from_numpy(values))

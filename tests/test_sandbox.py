@@ -20,9 +20,9 @@ from autograder.audit.leftovers import left_running
 from autograder.audit.sandbox_attacks import LEFT_BEHIND, SANDBOX_ATTACKS
 from autograder.course import PACKAGE_ROOT as ROOT
 from autograder.errors import SandboxError
-from autograder.kernels import sandbox, seccomp
+from autograder.instructor_settings import Limits, Settings
+from autograder.kernels import linux, sandbox, seccomp
 from autograder.kernels.student_kernel import StudentKernel
-from autograder.settings import Limits, Settings
 
 PRELUDE = "import os, signal, sys, threading, time\nimport numpy as np\nexercise = 'ch2_scaled_dot_product'"
 # what they get without a sandbox; the others would harm the machine, or get it as root alone
@@ -35,6 +35,8 @@ GETS_WITHOUT = (
     "files among the grader's sockets",
     "a message for the next kernel",
     "passwords",
+    "system calls that lead out",
+    "keys of the grader's session",
 )
 
 SANDBOXED = Settings(Limits(notebook_seconds=60, sandbox=True))
@@ -125,6 +127,20 @@ def test_refused_system_calls_have_their_numbers_in_the_systems_headers(column):
     flagged = {name: numbers for name, (numbers, _, _) in seccomp.REFUSED_FLAGS.items()}
     for name, numbers in {**seccomp.REFUSED_CALLS, **flagged}.items():
         assert re.search(rf"#define __NR(3264)?_{name}\s+{numbers[column]}\n", text), name
+
+
+def test_every_kernel_has_a_session_keyring_of_its_own():
+    number = linux.KEYCTL[os.uname().machine]
+    code = f"import ctypes; print(ctypes.CDLL(None).syscall({number}, 0, -3, 0))"
+
+    def own():
+        with StudentKernel(UNPROTECTED) as kernel:
+            return int(told(code, kernel))
+
+    ours = int(subprocess.check_output([sys.executable, "-c", code]))
+    if ours < 0:
+        pytest.skip("keyrings can't be used here")
+    assert len({ours, own(), own()}) == 3
 
 
 @needs_sandbox
@@ -394,6 +410,23 @@ def test_without_a_sandbox_it_is_said_or_refused(capsys):
     assert capsys.readouterr().err.startswith("NOT SANDBOXED (no reason)")
     with pytest.raises(SandboxError, match="--require-sandbox"):
         sandbox.warn("no reason", required=True)
+
+
+@pytest.mark.parametrize("name", sandbox.FORBIDDING)
+def test_where_a_system_forbids_namespaces_it_is_said_what_to_do(name, tmp_path):
+    forbidding, advice = sandbox.FORBIDDING[name]
+    path = tmp_path / name
+    path.parent.mkdir()
+    path.write_text(f"{forbidding}\n")
+    assert sandbox.way_out(tmp_path).startswith(advice) and "sudo sysctl" in advice
+    path.write_text("7\n")
+    assert "container" in sandbox.way_out(tmp_path)
+
+
+def test_the_protections_are_told_with_their_limits():
+    told = sandbox.protections(Limits(memory_mb=777, disk_mb=55))
+    for words in ("namespaces", "filter of system calls", "keyring", "777 MB", "55 MB"):
+        assert words in told
 
 
 AS_ANOTHER = """

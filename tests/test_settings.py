@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from autograder.errors import CourseError
-from autograder.settings import Limits, Settings
+from autograder.instructor_settings import Limits, Settings
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,10 @@ from autograder.settings import Limits, Settings
         ("memory", 2000),
         ("python", "/no/such/python"),
         ("python", 3),
+        ("packages", "scipy"),
+        ("packages", ["scikit-learn"]),
+        ("packages", [3]),
+        ("packages", None),
         ("python", str(Path(__file__).parent)),
     ],
 )
@@ -44,6 +48,8 @@ def test_settings_are_read():
     assert settings.limits.memory_bytes == 500_000_000
     assert settings.python == sys.executable
     assert Settings.read({}) == Settings()
+    assert Settings.read({"packages": ["einops", "einops"]}).packages == ("einops",)
+    assert Settings.read({"packages": []}).packages == ()
 
 
 def test_the_interpreter_of_an_environment_is_not_its_links_target(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import json
 import pytest
 from nbconvert.filters import markdown2html
 
-from autograder.text import as_markdown, valid_json, valid_text
+from autograder.text import as_markdown, displayed_text, plain_text, valid_json, valid_text
 
 HALF = "\ud83d"
 
@@ -43,3 +43,21 @@ def test_a_text_in_markdown_shows_as_it_is(text):
     shown = markdown2html(as_markdown(text))
     assert shown.startswith("<p>") and shown.count("<") == 2
     assert html.unescape(shown.strip()[3:-4]) == " ".join(text.split())
+
+
+def test_no_control_character_reaches_a_page_or_a_terminal():
+    every = "".join(map(chr, range(0x100)))
+    assert plain_text("\x1b[1;31mred\x1b[0m \x1b]0;title\x07") == "red \ufffd]0;title\ufffd"
+    assert plain_text("right \u202eto left\u2069") == "right \ufffdto left\ufffd"
+    kept = [c for c in plain_text(every) if c != "\ufffd" and not c.isprintable()]
+    # the last is the soft hyphen
+    assert kept == ["\t", "\n", "\xa0", "\xad"]
+    text = "\U0001f600 \u6ce8\u610f \u05d0 50\u00a0%\n\tx"
+    assert plain_text(text) == displayed_text(text) == text
+
+
+def test_what_is_displayed_keeps_colours_and_progress_bars():
+    bar = "\r 50%|\u2588\u2588| \x1b[31mred\x1b[0m"
+    assert displayed_text(f"{bar}\b\b") == bar
+    assert displayed_text("\x1b[") == "\ufffd["
+    assert displayed_text("\x1b]0;title\x07 \x00\x9b") == "\ufffd]0;title\ufffd \ufffd\ufffd"

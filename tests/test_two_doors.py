@@ -55,8 +55,8 @@ def pages_of(course, names):
         name: feedback_page(course, name, EXERCISE.name).read_text(encoding="utf-8")
         for name in names
     }
-    random = r"/tmp/\S*grade-\w+/|<!-- feedback \w+ -->"
-    return {name: re.sub(random, "", page) for name, page in pages.items()}
+    random = r"/tmp/\S*grade-\w+/|<!-- feedback \w+ \w+ -->"
+    return {name: re.sub(random, "", page).strip() for name, page in pages.items()}
 
 
 def without_seconds(result):

@@ -19,7 +19,7 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.course import Course
-from autograder.errors import GradebookError, WorkerPoolError
+from autograder.errors import GradebookError, SandboxError, WorkerPoolError
 from autograder.exercises import reference_answers, solved
 from autograder.grade import grade_class as module
 from autograder.grade import trial
@@ -28,6 +28,7 @@ from autograder.grade.gradebook import Recorder, autograded_notebook, stored_res
 from autograder.grade.submission import Submission
 from autograder.grade.verdicts import result_path
 from autograder.grade.worker_pool import Task, examine_all
+from autograder.instructor_settings import Settings
 from autograder.lms.export import grades
 from autograder.lms.import_zip import import_zip
 from autograder.runtime.compare import Difference
@@ -163,16 +164,15 @@ def children(process):
     return found
 
 
-def runs_a_submission(process):
-    """Whether a kernel of a worker process is executing the cell of `BUSY`."""
-    for child in children(process):
+def busy_kernels():
+    """How many kernels execute the cell of `BUSY`; they are no children of the workers."""
+    found = 0
+    for child in children(os.getpid()):
         try:
-            command = Path(f"/proc/{child}/comm").read_text().strip()
+            found += Path(f"/proc/{child}/comm").read_text().strip() == BUSY_NAME
         except OSError:
             continue
-        if command == BUSY_NAME:
-            return True
-    return False
+    return found
 
 
 BUSY_NAME = "busy-student"
@@ -194,11 +194,11 @@ def graded(seeded):
 
     def kill():
         while not killed and not ended.wait(0.02):
-            for process in multiprocessing.active_children():
-                if runs_a_submission(process.pid):
-                    process.kill()
-                    killed.append(process.pid)
-                    break
+            # then both workers have one in hand
+            if busy_kernels() == 2:
+                process = multiprocessing.active_children()[0]
+                process.kill()
+                killed.append(process.pid)
 
     thread = threading.Thread(target=kill)
     thread.start()
@@ -413,3 +413,20 @@ def test_the_gradebook_may_be_postgresql(postgres, new_folder):
     with pytest.raises(GradebookError, match=r"can't be used.*What was recorded before is kept"):
         grade_class(course, [EXERCISE], options=WorkerOptions(workers=1))
     assert stored_result(course, "s1", EXERCISE.name).score == full
+
+
+def test_a_cluster_worker_that_joins_late_is_asked_for_its_sandbox_when_it_examines(monkeypatch):
+    from autograder.grade import dask_pool
+
+    examined = []
+    monkeypatch.setattr(dask_pool.sandbox, "why_not", lambda: "no namespaces here")
+    monkeypatch.setattr(
+        dask_pool, "grade_submission", lambda *arguments: examined.append(arguments)
+    )
+    monkeypatch.setattr(dask_pool.AnswerKey, "from_json", staticmethod(lambda text: None))
+    task = Task(EXERCISE.name, Submission("late"))
+    with pytest.raises(SandboxError, match="no namespaces here"):
+        dask_pool._examine("", task, Settings(), True)
+    assert examined == []
+    dask_pool._examine("", task, Settings(), False)
+    assert examined[0][2].limits.sandbox is False

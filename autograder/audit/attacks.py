@@ -25,17 +25,20 @@ from autograder.course import PACKAGE_ROOT, Exercise
 from autograder.embedding import PACKAGE
 from autograder.exercises import (
     answer_cell,
+    baked_answers,
     given,
     is_grade_cell,
     reference_answers,
+    released,
     solved,
 )
+from autograder.grade.answer_key import AnswerKey
 from autograder.grade.result import Basis, CellResult, LineResult, Result
+from autograder.instructor_settings import Limits
 from autograder.kernels import sandbox
 from autograder.kernels.student_kernel import REPLY_MIME
 from autograder.runtime.grade_cell import parse_cell
-from autograder.runtime.plain_data import pack, unpack
-from autograder.settings import Limits
+from autograder.runtime.plain_data import pack
 
 # the student whose solved notebook lies in the same class, to be copied or harmed
 HONEST_STUDENT = "honest-student"
@@ -51,7 +54,9 @@ class Attack:
     without_sandbox: what it gains where kernels have no sandbox; empty for an attack that gains nothing
     there either. undetected: what a forbidden function gains where its use isn't detected. exercise: the
     name of the only one it fits, if not all. hangs: whether it makes a cell or a check run until it is
-    stopped, so that its limits should be short.
+    stopped, so that its limits should be short; again: what writes the folder once more when feedback has
+    been written, knowing all that was expected; the second grade is the attack's; of_another: whether the
+    feedback is another student's, and this one hands in for the first time.
     """
 
     name: str
@@ -61,6 +66,8 @@ class Attack:
     undetected: str = ""
     exercise: str = ""
     hangs: bool = False
+    again: Callable[[Exercise, Path, AnswerKey], None] | None = None
+    of_another: bool = False
 
     @property
     def may_gain(self) -> bool:
@@ -101,7 +108,7 @@ def _by_notebook(kind: str, name: str) -> Callable:
         def make(exercise: Exercise, folder: Path) -> None:
             notebook = solved(exercise, {}, written="")
             change(notebook)
-            _save(exercise, folder, notebook)
+            save(exercise, folder, notebook)
 
         _attack(kind, name)(make)
         return change
@@ -110,10 +117,10 @@ def _by_notebook(kind: str, name: str) -> Callable:
 
 
 def attack_by_code(kind: str, name: str, code: str, **marks: Any) -> Attack:
-    """An attack by code in a cell of the student's own; see `_with_code`."""
+    """An attack by code in a cell of the student's own; see `with_code`."""
 
     def make(exercise: Exercise, folder: Path) -> None:
-        _save(exercise, folder, _with_code(exercise, code))
+        save(exercise, folder, with_code(exercise, code))
 
     return Attack(name, kind, make, **marks)
 
@@ -123,7 +130,8 @@ def _by_code(kind: str, name: str, code: str, **marks: Any) -> None:
     ATTACKS[name] = attack_by_code(kind, name, code, **marks)
 
 
-def _save(exercise: Exercise, folder: Path, notebook: Any) -> None:
+def save(exercise: Exercise, folder: Path, notebook: Any) -> None:
+    """Hand in a notebook, whatever it is."""
     (folder / f"{exercise.name}.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
 
 
@@ -133,9 +141,8 @@ def _grade_cells(notebook: NotebookNode) -> list[NotebookNode]:
 
 def visible_answers(exercise: Exercise) -> dict[str, dict]:
     """The right values that a student's own notebook holds, for its one draw: expression -> answer."""
-    cells = _grade_cells(solved(exercise, {}))
-    checks = [check for cell in cells for check in parse_cell(cell.source).checks]
-    return {check.expression: unpack(check.answer) for check in checks}
+    cells = baked_answers(released(exercise)).values()
+    return {expression: answer for cell in cells for expression, answer in cell.items()}
 
 
 @functools.cache
@@ -191,7 +198,7 @@ LYING_CLASS = """class {name}(torch.nn.Module):
         return lie({name!r}, *arguments, **named)"""
 
 
-def _with_code(exercise: Exercise, code: str) -> NotebookNode:
+def with_code(exercise: Exercise, code: str) -> NotebookNode:
     """A notebook in which every answer returns lie(its name, its arguments), after TOOLS and code."""
     answers = {}
     for name, text in reference_answers(exercise).items():
@@ -225,7 +232,7 @@ def _on_the_machine(name: str, code: str) -> None:
     def make(exercise: Exercise, folder: Path) -> None:
         port = _listener().getsockname()[1]
         places = {"root": str(PACKAGE_ROOT), "home": str(Path.home()), "left": LEFT_BEHIND}
-        _save(exercise, folder, _with_code(exercise, code.format(port=port, **places)))
+        save(exercise, folder, with_code(exercise, code.format(port=port, **places)))
 
 
 for _name, _code in SANDBOX_ATTACKS.items():
@@ -382,13 +389,13 @@ def _(exercise: Exercise, folder: Path) -> None:
     display += (
         "def lie(name, *arguments, **named):\n    print(scripts[0])\n    raise Own(scripts[0])"
     )
-    notebook = _with_code(exercise, display)
+    notebook = with_code(exercise, display)
     notebook.cells += [new_markdown_cell(text) for text in SCRIPTS]
     notebook.cells[-1].attachments = {"x.svg": {"image/svg+xml": SCRIPTS[0]}}
     for cell in notebook.cells:
         if given(cell).get("solution") and cell.cell_type == "markdown":
             cell.source = "\n\n".join(SCRIPTS)
-    _save(exercise, folder, notebook)
+    save(exercise, folder, notebook)
 
 
 @_attack("harm to readers", "a file name with a script in it")
@@ -409,9 +416,9 @@ _by_code(
 
 @_attack("harm to readers", "lines that take for ever to colour")
 def _(exercise: Exercise, folder: Path) -> None:
-    notebook = _with_code(exercise, "pass")
+    notebook = with_code(exercise, "pass")
     notebook.cells.append(new_code_cell("if False:\n        " + "a." * 150_000 + "a"))
-    _save(exercise, folder, notebook)
+    save(exercise, folder, notebook)
 
 
 # Hooks and a patched kernel ---------------------------------------------------------------------
@@ -898,7 +905,7 @@ _by_code(
     """
     import contextlib
     patch("seed_default_generator", lambda seed: torch.default_generator.manual_seed(0))
-    patch("_usual_settings", lambda: contextlib.nullcontext())
+    patch("usual_settings", lambda: contextlib.nullcontext())
     patch("forbidding", lambda names, noted: contextlib.nullcontext())
     np.random.seed = lambda seed: None
     """,
@@ -1151,7 +1158,7 @@ _by_code("idle answers", "a claim to have passed", "lie = lambda name, *argument
 
 def _forged(name: str, forge: str, prepare: str = "pass") -> None:
     code = f"{prepare}\nevaluation.serve = lambda request, names: {forge}"
-    _by_code("forged values", name, code, hangs=True)
+    _by_code("forged values", name, code)
 
 
 def _forged_value(name: str, value: str) -> None:
@@ -1223,13 +1230,13 @@ def _(exercise: Exercise, folder: Path) -> None:
         return json.dumps([{**result, "value": spoil(result["value"])} for result in results])
     evaluation.serve = serve
     """
-    notebook = _with_code(exercise, code)
+    notebook = with_code(exercise, code)
     answers = iter(solved(exercise, reference_answers(exercise)).cells)
     right = {cell.id: cell.source for cell in answers}
     for cell in notebook.cells:
         if given(cell).get("solution"):
             cell.source = right[cell.id]
-    _save(exercise, folder, notebook)
+    save(exercise, folder, notebook)
 
 
 # Threads that act later -------------------------------------------------------------------------
@@ -1368,12 +1375,12 @@ _by_code(
 
 @_attack("ending and hanging", "hundreds of cells that each hang", hangs=True)
 def _(exercise: Exercise, folder: Path) -> None:
-    notebook = _with_code(exercise, "pass")
+    notebook = with_code(exercise, "pass")
     hang = "while True:\n    pass"
     notebook.cells += [new_code_cell(hang) for _ in range(300)]
     first = notebook.cells.index(answer_cell(notebook))
     notebook.cells[first:first] = [new_code_cell(hang) for _ in range(300)]
-    _save(exercise, folder, notebook)
+    save(exercise, folder, notebook)
 
 
 # Files and links --------------------------------------------------------------------------------
@@ -1444,7 +1451,7 @@ def _(exercise: Exercise, folder: Path) -> None:
     ):
         (folder / f"{name}.py").write_text(forged, encoding="utf-8")
     code = "import importlib\nassert os.path.exists('numpy.py')\nimportlib.reload(json)"
-    _save(exercise, folder, _with_code(exercise, code))
+    save(exercise, folder, with_code(exercise, code))
 
 
 @_attack("files and links", "links beside the notebook")
@@ -1459,7 +1466,7 @@ def _(exercise: Exercise, folder: Path) -> None:
     plain = evaluation.serve
     evaluation.serve = lambda request, names: plain(request, {**names, **found})
     """
-    _save(exercise, folder, _with_code(exercise, code))
+    save(exercise, folder, with_code(exercise, code))
 
 
 @_attack("files and links", "a forged result beside the notebook")
@@ -1476,7 +1483,7 @@ def _(exercise: Exercise, folder: Path) -> None:
     forged = Result(folder.parent.name, exercise.name, cells, (), basis, 0.1).to_json()
     for name in (f"{exercise.name}.result.json", "result.json", ".result.json"):
         (folder / name).write_text(forged, encoding="utf-8")
-    _save(exercise, folder, _with_code(exercise, "pass"))
+    save(exercise, folder, with_code(exercise, "pass"))
 
 
 @_attack("files and links", "files named like those of the class")
@@ -1487,19 +1494,19 @@ def _(exercise: Exercise, folder: Path) -> None:
         (folder / name).write_text("{}", encoding="utf-8")
     for name in ("autograded", "expected", "feedback", f"{exercise.name}.result.json"):
         (folder / name).mkdir()
-    _save(exercise, folder, _with_code(exercise, "assert os.path.exists('seeds.json')"))
+    save(exercise, folder, with_code(exercise, "assert os.path.exists('seeds.json')"))
 
 
 @_attack("files and links", "a time stamp that is a FIFO")
 def _(exercise: Exercise, folder: Path) -> None:
     os.mkfifo(folder / "timestamp.txt")
-    _save(exercise, folder, solved(exercise, {}, written=""))
+    save(exercise, folder, solved(exercise, {}, written=""))
 
 
 @_attack("files and links", "a time stamp of nonsense")
 def _(exercise: Exercise, folder: Path) -> None:
     (folder / "timestamp.txt").write_bytes(b"\xff the day before yesterday")
-    _save(exercise, folder, solved(exercise, {}, written=""))
+    save(exercise, folder, solved(exercise, {}, written=""))
 
 
 # Ready-made attention where it is forbidden -----------------------------------------------------
@@ -1515,7 +1522,7 @@ def _evasion(name: str, code: str, undetected: str = "") -> None:
         notebook = solved(exercise, {"attention": READY_MADE}, written="")
         place = notebook.cells.index(answer_cell(notebook))
         notebook.cells.insert(place, new_code_cell(textwrap.dedent(code).strip()))
-        _save(exercise, folder, notebook)
+        save(exercise, folder, notebook)
 
 
 READY_MADE = """def attention(query, key, value, mask=None):

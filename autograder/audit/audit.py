@@ -8,7 +8,7 @@ import json
 import multiprocessing
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -17,14 +17,18 @@ from rich.table import Table
 
 from autograder.audit import own_check
 from autograder.audit.attacks import ATTACKS
-from autograder.audit.cases import Case, cases_of, extra_cases
+from autograder.audit.cases import Case, cases_of, extra_cases, twin_name
 from autograder.audit.examiner import AuditedClass, Examined, Examiner, Outcome
-from autograder.catalogue import Mistake, depends_on, mistakes, names_in
+from autograder.audit.follow_through_attacks import FOLLOW_THROUGH_ATTACKS
+from autograder.build.source_notebook import source_notebook
+from autograder.catalogue import Mistake, mistakes
 from autograder.course import Course, Exercise
 from autograder.errors import SubmissionFolderError
+from autograder.exercises import graded_answers
 from autograder.files import digest_of_files
 from autograder.grade.result import Result
 from autograder.progress import progress
+from autograder.text import plain_text
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,18 @@ class Gain:
     name: str
     points: float
     why: str
+
+
+@dataclass(frozen=True)
+class Charged:
+    """What known mistakes in one function cost: own, its own cells' points; elsewhere: the most that one
+    of them lost in the cells of others, and by which mistake.
+    """
+
+    function: str
+    own: float
+    elsewhere: float
+    mistake: str
 
 
 @dataclass(frozen=True)
@@ -49,8 +65,8 @@ class Findings:
     """What an audit found in one exercise.
 
     caught and named: of the mistakes; accepted: of the alternatives; honest_full_marks: of the styles of
-    correct work; gained: by attacks that are known to gain something; surprises: what must be mended;
-    disagreements: between a student's own check and the grade.
+    correct work; gained: by attacks that are known to gain something; charged: by function; surprises:
+    what must be mended; disagreements: between a student's own check and the grade.
     """
 
     exercise: str
@@ -64,10 +80,14 @@ class Findings:
     attacks: int
     undeserved_points: float
     gained: tuple[Gain, ...]
+    charged: tuple[Charged, ...]
     surprises: tuple[str, ...]
     disagreements: tuple[str, ...]
     extra: tuple[Extra, ...]
 
+
+# by grade cell, the answers that it grades
+Graded = Mapping[str, Sequence[str]]
 
 # Grading the cases ------------------------------------------------------------------------------
 
@@ -84,16 +104,19 @@ def grade_cases(course: Course, cases: Sequence[Case], workers: int | None = Non
     ):
         found = []
         shown = bar.add_task("", total=len(cases))
-        for case, examined in _examined(audited, cases, workers or os.cpu_count() or 1):
-            found.append(audited.record(case, examined))
+        for case, found_out in examined(audited, cases, workers or os.cpu_count() or 1):
+            found.append(audited.record(case, found_out))
             bar.update(shown, advance=1, description=f"{case.exercise} {case.kind}")
         return found + audited.later_harm()
 
 
-def _examined(
+def examined(
     audited: AuditedClass, cases: Sequence[Case], workers: int
 ) -> Iterator[tuple[Case, Examined]]:
-    """Every case with what came of it, as they come."""
+    """Examine cases of an audited class; yields every case with what came of it, as they come.
+
+    workers: as for `grade_cases`; twice as many for attacks, which mostly wait.
+    """
     if workers == 1:
         for case in cases:
             yield case, audited.examiner.examine(case)
@@ -101,7 +124,7 @@ def _examined(
     # a new interpreter each: this one has threads, which a fork would not copy
     context = multiprocessing.get_context("spawn")
     place = audited.course.root, audited.course.home
-    # attacks mostly wait, for what hangs to be stopped; training needs a core to itself
+    # training needs a core to itself
     for attacking, processes in ((False, workers), (True, 2 * workers)):
         with concurrent.futures.ProcessPoolExecutor(processes, context) as pool:
             running = {
@@ -138,16 +161,47 @@ def _is_named(outcome: Outcome, mistake: Mistake) -> bool:
     return outcome.result.cell(mistake.cell).mistake == mistake.name
 
 
-def _mistake_surprises(outcome: Outcome, mistake: Mistake, program: str) -> Iterator[str]:
-    """A mistake must be caught and named by its cell, and cost nothing that doesn't depend on it."""
+def _mistake_surprises(outcome: Outcome, mistake: Mistake, graded: Graded) -> Iterator[str]:
+    """A mistake must be caught and named by its cell, and cost nothing in the cells of other answers."""
     if not _is_caught(outcome, mistake):
         yield f"mistake {mistake.name!r} keeps all points of {mistake.cell}"
     if not _is_named(outcome, mistake):
         yield f"mistake {mistake.name!r} is not named in {mistake.cell}"
-    affected = depends_on(program, mistake.function)
     for cell, expression in _failed(outcome.result):
-        if not names_in(expression) & affected:
+        if mistake.function not in graded[cell]:
             yield f"mistake {mistake.name!r} also costs {cell}: {expression}"
+
+
+def _charged(wrong: Sequence[tuple[Outcome, Mistake]], graded: Graded) -> Iterator[Charged]:
+    """What mistakes cost, by the function that they are in."""
+    for function in dict.fromkeys(mistake.function for _, mistake in wrong):
+        own, lost = 0.0, []
+        for outcome, mistake in wrong:
+            if mistake.function == function:
+                theirs = [c for c in outcome.result.cells if function in graded[c.grade_id]]
+                others = [c for c in outcome.result.cells if function not in graded[c.grade_id]]
+                own = sum(cell.points for cell in theirs)
+                lost.append((sum(c.points - c.earned for c in others), mistake.name))
+        elsewhere, name = max(lost)
+        yield Charged(function, own, elsewhere, name if elsewhere else "")
+
+
+def _gains_by_follow_through(
+    kinds: Mapping[str, Sequence[Outcome]], graded: Graded
+) -> Iterator[str]:
+    """Attacks on follow-through may pass no line that their honest twins don't, nor what they left out."""
+    twins = {outcome.case.name: outcome.result for outcome in kinds.get("twin", [])}
+    for outcome in kinds.get("follow-through", []):
+        name, attack = outcome.case.name, FOLLOW_THROUGH_ATTACKS[outcome.case.name]
+        missing, twin = set(attack.missing), twins[twin_name(attack, outcome.case.exercise)]
+        deserved = {
+            (cell, line.expression)
+            for cell, line in twin.lines()
+            if line.passed and not missing & set(graded[cell])
+        }
+        for cell, line in outcome.result.lines() if outcome.result else ():
+            if line.passed and (cell, line.expression) not in deserved:
+                yield f"attack on follow-through {name!r} gains {cell}: {line.expression}"
 
 
 def _surprises(outcome: Outcome) -> Iterator[str]:
@@ -165,8 +219,13 @@ def _surprises(outcome: Outcome) -> Iterator[str]:
         yield f"attack {case.name!r} earns {result.score:g} points"
 
 
-def _judged(exercise: Exercise, outcomes: Sequence[Outcome], changed: bool) -> Findings:
-    """The findings of one exercise; changed: whether exercises/ or solutions/ has."""
+def _judged(
+    exercise: Exercise, outcomes: Sequence[Outcome], changed: bool, graded: Graded
+) -> Findings:
+    """The findings of one exercise.
+
+    changed: whether exercises/ or solutions/ has; graded: by grade cell, the answers that it grades.
+    """
     kinds: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
         kinds.setdefault(outcome.case.kind, []).append(outcome)
@@ -175,9 +234,9 @@ def _judged(exercise: Exercise, outcomes: Sequence[Outcome], changed: bool) -> F
     attacked = [outcome for outcome in kinds.get("attack", []) if outcome.result]
     gaining = [outcome for outcome in attacked if ATTACKS[outcome.case.name].may_gain]
     surprises = ["exercises/ or solutions/ has changed meanwhile"] if changed else []
-    program = exercise.program()
     for outcome, mistake in wrong:
-        surprises += _mistake_surprises(outcome, mistake, program)
+        surprises += _mistake_surprises(outcome, mistake, graded)
+    surprises += _gains_by_follow_through(kinds, graded)
     for outcome in outcomes:
         surprises += _surprises(outcome)
     return Findings(
@@ -189,9 +248,10 @@ def _judged(exercise: Exercise, outcomes: Sequence[Outcome], changed: bool) -> F
         accepted=sum(outcome.full_marks for outcome in kinds.get("alternative", [])),
         honest=len(kinds.get("honest", [])),
         honest_full_marks=sum(outcome.full_marks for outcome in kinds.get("honest", [])),
-        attacks=len(kinds.get("attack", [])),
+        attacks=len(kinds.get("attack", [])) + len(kinds.get("follow-through", [])),
         undeserved_points=sum(o.result.score for o in attacked if o not in gaining),
         gained=tuple(_gain(outcome) for outcome in gaining),
+        charged=tuple(_charged(wrong, graded)),
         surprises=tuple(surprises),
         disagreements=tuple(text for outcome in outcomes for text in disagreements(outcome)),
         extra=tuple(Extra(o.case.name, o.result) for o in kinds.get("extra", [])),
@@ -227,7 +287,12 @@ def findings_of(
     outcomes = grade_cases(course, cases, workers)
     changed = digest() != before
     return [
-        _judged(exercise, [o for o in outcomes if o.case.exercise == exercise], changed)
+        _judged(
+            exercise,
+            [o for o in outcomes if o.case.exercise == exercise],
+            changed,
+            graded_answers(source_notebook(exercise, course.settings)),
+        )
         for exercise in dict.fromkeys(case.exercise for case in cases)
     ]
 
@@ -259,6 +324,20 @@ def to_json(findings: Sequence[Findings]) -> str:
     return json.dumps({found.exercise: asdict(found) for found in findings}, indent=1)
 
 
+def _charged_table(findings: Sequence[Findings]) -> Table:
+    """What one known mistake costs: points of its own cells, and of others."""
+    table = Table(title="What a mistake in one function costs")
+    for head in ("exercise", "function"):
+        table.add_column(head)
+    for head in ("own points", "lost elsewhere"):
+        table.add_column(head, justify="right")
+    for found in findings:
+        for one in found.charged:
+            elsewhere = f"{one.elsewhere:g} ({one.mistake})" if one.mistake else "0"
+            table.add_row(found.exercise, one.function, f"{one.own:g}", elsewhere)
+    return table
+
+
 def print_table(findings: Sequence[Findings]) -> None:
     """Print an audit's findings."""
     table = Table(title="Audit")
@@ -277,9 +356,10 @@ def print_table(findings: Sequence[Findings]) -> None:
         table.add_row(found.exercise, *(show(found) for show in columns.values()))
     console = Console(width=110)
     console.print(table)
+    console.print(_charged_table(findings))
     for found in findings:
         for text in [*found.surprises, *found.disagreements]:
-            console.print(f"{found.exercise}: {text}", style="red")
+            console.print(f"{found.exercise}: {plain_text(text)}", style="red", markup=False)
         for gain in found.gained:
             told = f"{gain.name}: {gain.points:g} points: {gain.why}"
             console.print(f"{found.exercise}: known to gain: {told}", style="yellow")

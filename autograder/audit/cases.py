@@ -8,7 +8,13 @@ from pathlib import Path
 
 import nbformat
 
+# these register their attacks and styles
+from autograder.audit import honest_code, security_attacks  # noqa: F401
 from autograder.audit.attacks import ATTACKS, HONEST_STUDENT, attacks
+from autograder.audit.follow_through_attacks import (
+    FOLLOW_THROUGH_ATTACKS,
+    FollowThroughAttack,
+)
 from autograder.audit.honest import HONEST_STYLES
 from autograder.catalogue import (
     alternative_answers,
@@ -25,7 +31,8 @@ from autograder.files import digest_of
 class Case:
     """One submission of an audit.
 
-    kind: reference, untouched, mistake, alternative, honest, attack, extra or HONEST_STUDENT; text: the notebook that is
+    kind: reference, untouched, mistake, alternative, honest, attack, follow-through (an attack on it),
+    twin (its honest one), extra or HONEST_STUDENT; text: the notebook that is
     handed in, empty for an attack, which writes its folder itself; checked: the notebook on which its
     student's own check is run, empty for none.
     """
@@ -43,6 +50,12 @@ class Case:
             return HONEST_STUDENT
         return f"{self.kind}-{digest_of(self.name)[:12]}"
 
+    @property
+    def hangs(self) -> bool:
+        """Whether it runs until it is stopped, so that its limits should be short."""
+        known = {"attack": ATTACKS, "follow-through": FOLLOW_THROUGH_ATTACKS}
+        return self.kind in known and known[self.kind][self.name].hangs
+
     def hand_in(self, folder: Path) -> None:
         """Write the submission into its folder, which is created."""
         folder.mkdir(parents=True)
@@ -55,7 +68,12 @@ class Case:
 
 def cases_of(exercise: Exercise) -> list[Case]:
     """The reference, every known mistake and alternative, every honest style and every attack."""
-    return [*catalogue_cases(exercise), *honest_cases(exercise), *attack_cases(exercise)]
+    return [
+        *catalogue_cases(exercise),
+        *honest_cases(exercise),
+        *attack_cases(exercise),
+        *follow_through_cases(exercise),
+    ]
 
 
 def catalogue_cases(exercise: Exercise) -> list[Case]:
@@ -78,7 +96,8 @@ def catalogue_cases(exercise: Exercise) -> list[Case]:
 def honest_cases(exercise: Exercise) -> list[Case]:
     """Correct work in every style, each with what its student has checked.
 
-    Not written by nbformat, which would repair what some of them have damaged.
+    Not written by nbformat, which would repair what some of them have damaged. What happens to the file
+    after the student's last look changes nothing in the student's own check, which isn't run for it.
     """
     return [
         Case(
@@ -86,7 +105,7 @@ def honest_cases(exercise: Exercise) -> list[Case]:
             "honest",
             name,
             json.dumps(style.handed_in(exercise)),
-            checked=json.dumps(style.checked(exercise)),
+            checked="" if style.damage else json.dumps(style.checked(exercise)),
         )
         for name, style in HONEST_STYLES.items()
     ]
@@ -95,6 +114,22 @@ def honest_cases(exercise: Exercise) -> list[Case]:
 def attack_cases(exercise: Exercise) -> list[Case]:
     """The attacks that fit an exercise and this machine."""
     return [Case(exercise, "attack", attack.name) for attack in attacks(exercise)]
+
+
+def follow_through_cases(exercise: Exercise) -> list[Case]:
+    """The attacks on follow-through that fit an exercise, and their honest twins, each once."""
+    made, twins = [], {}
+    for attack in FOLLOW_THROUGH_ATTACKS.values():
+        if attack.exercise == exercise.name:
+            text = nbformat.writes(attack.notebook(exercise))
+            made.append(Case(exercise, "follow-through", attack.name, text))
+            twins[twin_name(attack, exercise)] = nbformat.writes(attack.twin(exercise))
+    return [*made, *(Case(exercise, "twin", name, text) for name, text in twins.items())]
+
+
+def twin_name(attack: FollowThroughAttack, exercise: Exercise) -> str:
+    """The name of the case that is an attack's honest twin; several attacks may share one."""
+    return digest_of(nbformat.writes(attack.twin(exercise)))[:12]
 
 
 def extra_cases(exercise: Exercise, folder: Path) -> list[Case]:

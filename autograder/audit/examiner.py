@@ -7,7 +7,11 @@ examine at once; `AuditedClass` is the one that writes the gradebook, as in any 
 from __future__ import annotations
 
 import json
+import resource
 import secrets
+import shutil
+import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +19,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from autograder.audit.acting import acting
 from autograder.audit.attacks import ATTACKS, DEED, HONEST_STUDENT, MACHINE, SETUP, Attack
 from autograder.audit.cases import Case
 from autograder.audit.leftovers import left_running
@@ -22,16 +27,24 @@ from autograder.audit.own_check import OwnCheck, own_check
 from autograder.course import Course, Exercise
 from autograder.exercises import reference_answers, solved
 from autograder.grade import words
-from autograder.grade.answer_key import SEED_INTEGERS
 from autograder.grade.examine import Graded, grade_submission
+from autograder.grade.feedback import FeedbackWriter, feedback_page
 from autograder.grade.grade_class import Grader
 from autograder.grade.gradebook import Recorder, register, stored_result
 from autograder.grade.result import Result
+from autograder.grade.seeds import SEED_INTEGERS
 from autograder.grade.submission import read_submission
 from autograder.nbgrader_adapter import explained
+from autograder.report import pages
 
+# processor time that the grader may take for one attack, for its page, and for the class's report
+MAX_SECONDS = 30
+# the kinds of attacks whose feedback pages are looked at; those of the others hold what these hold
+READ_KINDS = ("harm to readers", "forged values", "outputs and metadata", "files and links")
+# memory by which the grader may grow while it examines one attack
+MAX_MEMORY = 1_000_000_000
 # limits for attacks that hang; the others have the usual ones, as honest work has
-HANGING_SECONDS = {"cell_seconds": 2, "grade_cell_seconds": 2, "notebook_seconds": 30}
+HANGING_SECONDS = {"cell_seconds": 2, "grade_cell_seconds": 1, "notebook_seconds": 6}
 # what the grader, and the interrupt that it sends, write into a cell that was stopped
 DIED, STOPPED = "The kernel died", {"Timeout", "KeyboardInterrupt"}
 # exceptions of code that does not fit the interpreter or the modules that it finds there
@@ -77,17 +90,67 @@ class Examiner:
     def examine(self, case: Case) -> Examined:
         """Grade a case, and run its student's own check."""
         attack = ATTACKS[case.name] if case.kind == "attack" else None
-        settings = self._short_limits if attack and attack.hangs else self.grader.settings
+        settings = self._short_limits if case.hangs else self.grader.settings
         key = self.grader.key(case.exercise)
+        begun, memory = time.process_time(), _memory()
         try:
-            submission = read_submission(self.course, case.student, case.exercise)
-            graded = grade_submission(submission, key, settings)
-            harm = _harm(graded, attack) if attack else ()
+            if attack and attack.again:
+                graded = self._examine_again(case, attack)
+            else:
+                submission = read_submission(self.course, case.student, case.exercise)
+                graded = grade_submission(submission, key, settings)
+            harm = _harm(graded, attack) if attack else _own_cells_failed(graded, case)
         except Exception as error:
             if attack is None:
                 raise
             return Examined(None, harm=(f"ends the run: {type(error).__name__}: {error}",))
+        if attack and time.process_time() - begun > MAX_SECONDS:
+            harm += ("takes much of the grader's time",)
+        if attack and _memory() - memory > MAX_MEMORY:
+            harm += ("makes the grader use much memory",)
         return Examined(graded, own_check(case.checked) if case.checked else None, harm)
+
+    def _examine_again(self, case: Case, attack: Attack) -> Graded:
+        """What an attack gets that is handed in when feedback, its own or another's, has been written.
+
+        It has a class of its own, with the seeds of this one.
+        """
+        exercise = case.exercise
+        with tempfile.TemporaryDirectory() as folder:
+            course = Course(self.course.root, class_folder=Path(folder))
+            shutil.copy(self.course.home / "seeds.json", folder)
+            shutil.copytree(self.course.home / "expected", course.home / "expected")
+            first = "another" if attack.of_another else case.student
+            case.hand_in(course.submitted / first / exercise.name)
+            grader = Grader(course)
+            register(course, exercise)
+            with Recorder(course) as recorder:
+                recorder.record(grader.grade(first, exercise))
+            FeedbackWriter(course).write(first, exercise.name)
+            place = course.submitted / case.student / exercise.name
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir(parents=True)
+            attack.again(exercise, place, grader.key(exercise))
+            return grader.grade(case.student, exercise)
+
+
+def _memory() -> int:
+    """The most memory that this process has used so far, in bytes."""
+    # Linux counts in kilobytes
+    return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def _own_cells_failed(graded: Graded, case: Case) -> tuple[str, ...]:
+    """Whether the code of an attack on follow-through, in cells of its own, has raised an error."""
+    if case.kind != "follow-through":
+        return ()
+    return tuple(
+        f"was not tried: its cell raised {output.ename}: {output.evalue[:200]}"
+        for cell in graded.notebook.cells
+        if cell.cell_type == "code" and "nbgrader" not in cell.metadata
+        for output in cell.get("outputs", [])
+        if output.output_type == "error"
+    )
 
 
 def _harm(graded: Graded, attack: Attack) -> tuple[str, ...]:
@@ -161,6 +224,7 @@ class AuditedClass:
         self.course = self.examiner.course
         self.examiner.grader.prepare(exercises)
         self._scores: dict[str, dict[str, float]] = {}
+        self._attacked: list[tuple[Case, Result]] = []
         self._honest = [
             _honest_case(e)
             for e in exercises
@@ -207,6 +271,7 @@ class AuditedClass:
                 harm.append("has another result stored than it was given")
             if self._recorded(case.exercise) != expected:
                 harm.append("changes scores in the gradebook")
+            self._attacked.append((case, result))
         return Outcome(case, result, examined.own_check, tuple(harm))
 
     def _recorded(self, exercise: Exercise) -> dict[str, float]:
@@ -218,14 +283,51 @@ class AuditedClass:
             return {s.student.id: s.score for s in gradebook.assignment_submissions(exercise.name)}
 
     def later_harm(self) -> list[Outcome]:
-        """Grade the honest students beside the attackers once more: whose score has changed?"""
-        found = []
+        """What shows once all are graded: on pages for students and instructors, and in later scores.
+
+        The honest students beside the attackers are graded once more.
+        """
+        found = self._harm_on_pages()
         for case in self._honest:
             examined = self.examiner.examine(case)
             before = self._scores[case.exercise.name][case.student]
             if examined.graded is None or examined.graded.result.score != before:
                 found.append(Outcome(case, None, harm=("changes an honest student's later score",)))
         return found
+
+    def _harm_on_pages(self) -> list[Outcome]:
+        """What the feedback pages of attacks, and the class's report, would do to their readers."""
+        found, writer = [], FeedbackWriter(self.course)
+        results = [result for _, result in self._attacked]
+        for case in self._honest:
+            writer.write(case.student, case.exercise.name)
+            page = feedback_page(self.course, case.student, case.exercise.name)
+            allowed = acting(page.read_text(encoding="utf-8"))
+            for attacker, _ in self._attacked:
+                is_read = ATTACKS[attacker.name].kind in READ_KINDS
+                if is_read and attacker.exercise == case.exercise:
+                    harm = self._harm_on_a_page(attacker, writer, allowed)
+                    found += [Outcome(attacker, None, harm=(harm,))] if harm else []
+        if results:
+            begun = time.process_time()
+            pages.write(self.course, results)
+            if time.process_time() - begun > MAX_SECONDS:
+                found.append(Outcome(self._attacked[0][0], None, harm=("stalls the report",)))
+        return found
+
+    def _harm_on_a_page(
+        self, case: Case, writer: FeedbackWriter, allowed: Sequence[tuple[str, str]]
+    ) -> str:
+        begun = time.process_time()
+        try:
+            writer.write(case.student, case.exercise.name)
+        except Exception as error:
+            return f"keeps its feedback from being written: {type(error).__name__}: {error}"
+        if time.process_time() - begun > MAX_SECONDS:
+            return "stalls the writing of feedback"
+        page = feedback_page(self.course, case.student, case.exercise.name)
+        found = acting(page.read_text(encoding="utf-8"))
+        return "" if found == allowed else f"acts on its feedback page: {found[:3]}"
 
 
 def _honest_case(exercise: Exercise) -> Case:

@@ -46,27 +46,34 @@ class HonestStyle:
 HONEST_STYLES: dict[str, HonestStyle] = {}
 
 
-def _style(name: str) -> Callable[[Change], Change]:
+def _register(made: HonestStyle) -> None:
+    if made.name in HONEST_STYLES:
+        raise ValueError(f"two styles are called {made.name!r}")
+    HONEST_STYLES[made.name] = made
+
+
+def style(name: str) -> Callable[[Change], Change]:
     """Register a style by how it changes the solved notebook."""
 
     def register(change: Change) -> Change:
-        HONEST_STYLES[name] = HonestStyle(name, change)
+        _register(HonestStyle(name, change))
         return change
 
     return register
 
 
-def _damage(name: str) -> Callable[[Change], Change]:
+def damage(name: str) -> Callable[[Change], Change]:
     """Register something that happens to the file after the student's last look."""
 
-    def register(damage: Change) -> Change:
-        HONEST_STYLES[name] = HonestStyle(name, lambda notebook: None, damage)
-        return damage
+    def register(change: Change) -> Change:
+        _register(HonestStyle(name, lambda notebook: None, change))
+        return change
 
     return register
 
 
-def _answers(notebook: NotebookNode) -> list[NotebookNode]:
+def answers_of(notebook: NotebookNode) -> list[NotebookNode]:
+    """A notebook's answer cells that hold code."""
     return [cell for cell in notebook.cells if is_answer_cell(cell)]
 
 
@@ -74,31 +81,31 @@ def _code(text: str) -> NotebookNode:
     return new_code_cell(textwrap.dedent(text).strip())
 
 
-def _before(name: str, *codes: str) -> None:
+def add_before(name: str, *codes: str) -> None:
     """Register cells of the student's own before the first answer."""
 
-    @_style(name)
+    @style(name)
     def change(notebook: NotebookNode) -> None:
-        first = notebook.cells.index(_answers(notebook)[0])
+        first = notebook.cells.index(answers_of(notebook)[0])
         notebook.cells[first:first] = [_code(code) for code in codes]
 
 
-def _after(name: str, *codes: str) -> None:
+def add_after(name: str, *codes: str) -> None:
     """Register cells of the student's own behind every answer."""
 
-    @_style(name)
+    @style(name)
     def change(notebook: NotebookNode) -> None:
-        for cell in _answers(notebook):
+        for cell in answers_of(notebook):
             place = notebook.cells.index(cell) + 1
             notebook.cells[place:place] = [_code(code) for code in codes]
 
 
-def _decorated(name: str, code: str) -> None:
+def decorate(name: str, code: str) -> None:
     """Register answers wrapped by the decorator `styled` that code defines; of a class, its forward."""
 
-    @_style(name)
+    @style(name)
     def change(notebook: NotebookNode) -> None:
-        for cell in _answers(notebook):
+        for cell in answers_of(notebook):
             (answer,) = definitions(cell.source)
             target = f"{answer}.forward" if re.match("class ", cell.source) else answer
             place = notebook.cells.index(cell)
@@ -122,14 +129,14 @@ def walk(value):
 """
 
 
-def _converted(name: str, code: str) -> None:
+def convert_results(name: str, code: str) -> None:
     """Register answers whose results go through `convert`, defined in code."""
-    _decorated(name, CONVERTED + textwrap.dedent(code))
+    decorate(name, CONVERTED + textwrap.dedent(code))
 
 
 # What is printed, shown and warned --------------------------------------------------------------
 
-_decorated(
+decorate(
     "prints, with carriage returns and all of Unicode",
     """
     def styled(function):
@@ -140,7 +147,7 @@ _decorated(
         return wrapper
     """,
 )
-_decorated(
+decorate(
     "warnings, stderr and logging",
     """
     import logging, sys, warnings
@@ -153,13 +160,13 @@ _decorated(
         return wrapper
     """,
 )
-_before("warnings turned into errors", "import warnings\nwarnings.simplefilter('error')")
-_before("numpy errors turned into exceptions", "import numpy as np\nnp.seterr(all='raise')")
-_before(
+add_before("warnings turned into errors", "import warnings\nwarnings.simplefilter('error')")
+add_before("numpy errors turned into exceptions", "import numpy as np\nnp.seterr(all='raise')")
+add_before(
     "print options changed",
     "import numpy as np\nnp.set_printoptions(precision=1, threshold=2)\ntorch.set_printoptions(precision=1)",
 )
-_before(
+add_before(
     "standard output replaced by a tee",
     """
     import sys
@@ -174,12 +181,14 @@ _before(
     sys.stdout, sys.stderr = Tee(sys.stdout), Tee(sys.stderr)
     """,
 )
-_after("a figure", "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.show()")
-_after("more output than anybody reads", "for i in range(3000):\n    print('a line of output', i)")
+add_after("a figure", "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.show()")
+add_after(
+    "more output than anybody reads", "for i in range(3000):\n    print('a line of output', i)"
+)
 
 # Cells of the student's own ---------------------------------------------------------------------
 
-_before(
+add_before(
     "magics and shell commands",
     "%matplotlib inline",
     "%timeit -n 1 -r 1 sum(range(10))\n!echo hello\nlisting = !ls",
@@ -187,7 +196,7 @@ _before(
     "%config InlineBackend.figure_format = 'svg'",
     "%load_ext autoreload\n%autoreload 2",
 )
-_before(
+add_before(
     "helpers, empty cells and comments",
     "",
     "# nothing but a comment",
@@ -195,26 +204,26 @@ _before(
     "helper = [n * n for n in range(10)]\ndel helper",
     "import asyncio\nawait asyncio.sleep(0)",
 )
-_before(
+add_before(
     "a module written from the notebook",
     "%%writefile helper.py\ndef identity(x):\n    return x",
     "from helper import identity\nassert identity(1) == 1",
 )
-_before("experiments that raise before the answers", "1 / 0", "undefined_name", "def broken(:")
-_after(
+add_before("experiments that raise before the answers", "1 / 0", "undefined_name", "def broken(:")
+add_after(
     "experiments that raise behind the answers", "raise ValueError('an experiment')", "%no_magic"
 )
-_after("an exit behind every answer", "import sys\nsys.exit('done')")
+add_after("an exit behind every answer", "import sys\nsys.exit('done')")
 
 
-@_style("everything deleted and run again")
+@style("everything deleted and run again")
 def _(notebook: NotebookNode) -> None:
-    first = notebook.cells.index(_answers(notebook)[0])
+    first = notebook.cells.index(answers_of(notebook)[0])
     again = [cell.source for cell in notebook.cells if cell.id in ("imports", "built_so_far")]
     notebook.cells[first:first] = [_code(code) for code in ("%reset -f", *again)]
 
 
-_before(
+add_before(
     "names that tests use too",
     """
     draw = check = forbid = fill = gradients = inputs_after = raised = HELPERS = None
@@ -223,32 +232,32 @@ _before(
     _autotest_reply = load_checks = attention_checks = Checks = install_packed = Draw = 0
     """,
 )
-_before("builtins' names reused", "getattr = hasattr = vars = dir = id = 'mine'")
-_before(
+add_before("builtins' names reused", "getattr = hasattr = vars = dir = id = 'mine'")
+add_before(
     "a working directory of its own",
     "import os, tempfile\nos.chdir(tempfile.mkdtemp())\nos.environ['ANSWER'] = '42'",
 )
 
 # Settings ---------------------------------------------------------------------------------------
 
-_before("float64 as default dtype", "torch.set_default_dtype(torch.float64)")
-_before("float16 as default dtype", "torch.set_default_dtype(torch.float16)")
-_before("gradients switched off", "torch.set_grad_enabled(False)")
-_before("inference mode entered and never left", "torch.inference_mode().__enter__()")
-_before(
+add_before("float64 as default dtype", "torch.set_default_dtype(torch.float64)")
+add_before("float16 as default dtype", "torch.set_default_dtype(torch.float16)")
+add_before("gradients switched off", "torch.set_grad_enabled(False)")
+add_before("inference mode entered and never left", "torch.inference_mode().__enter__()")
+add_before(
     "seeds set",
     "import random\nimport numpy as np\nrandom.seed(0)\nnp.random.seed(0)\ntorch.manual_seed(0)",
 )
-_before(
+add_before(
     "deterministic algorithms and anomaly detection",
     "torch.use_deterministic_algorithms(True)\ntorch.autograd.set_detect_anomaly(True)",
 )
-_before("a small recursion limit", "import sys\nsys.setrecursionlimit(400)")
-_before("annotations from the future", "from __future__ import annotations")
+add_before("a small recursion limit", "import sys\nsys.setrecursionlimit(400)")
+add_before("annotations from the future", "from __future__ import annotations")
 
 # Results in other types -------------------------------------------------------------------------
 
-_converted(
+convert_results(
     "float32 for NumPy's float64",
     """
     import numpy as np
@@ -256,7 +265,7 @@ _converted(
         return value.astype(np.float32) if isinstance(value, np.ndarray) and value.dtype == float else value
     """,
 )
-_converted(
+convert_results(
     "results that aren't contiguous",
     """
     import numpy as np
@@ -266,7 +275,7 @@ _converted(
         return torch.stack([value, value], -1)[..., 0] if isinstance(value, torch.Tensor) else value
     """,
 )
-_converted(
+convert_results(
     "results that require grad",
     """
     def convert(value):
@@ -275,7 +284,7 @@ _converted(
         return value
     """,
 )
-_converted(
+convert_results(
     "NumPy scalars for numbers",
     """
     import numpy as np
@@ -283,11 +292,11 @@ _converted(
         return {float: np.float64, int: np.int64, bool: np.bool_}.get(type(value), lambda x: x)(value)
     """,
 )
-_converted(
+convert_results(
     "arrays without axes for numbers",
     "import numpy as np\ndef convert(value):\n    return np.array(value) if isinstance(value, float) else value",
 )
-_converted(
+convert_results(
     "array subclasses",
     """
     import numpy as np
@@ -297,7 +306,7 @@ _converted(
         return value.view(Mine) if isinstance(value, np.ndarray) else value
     """,
 )
-_decorated(
+decorate(
     "lists for tuples",
     """
     def styled(function):
@@ -307,7 +316,7 @@ _decorated(
         return wrapper
     """,
 )
-_decorated(
+decorate(
     "named tuples and other dictionaries",
     """
     import collections
@@ -322,9 +331,86 @@ _decorated(
     """,
 )
 
+convert_results(
+    "tensor subclasses",
+    """
+    class Mine(torch.Tensor):
+        pass
+    def convert(value):
+        return value.as_subclass(Mine) if isinstance(value, torch.Tensor) else value
+    """,
+)
+convert_results(
+    "big-endian arrays",
+    """
+    import numpy as np
+    def convert(value):
+        is_plain = isinstance(value, np.ndarray) and value.dtype == np.float64
+        return value.astype(">f8") if is_plain else value
+    """,
+)
+convert_results(
+    "views with negative strides",
+    """
+    import numpy as np
+    def convert(value):
+        if isinstance(value, np.ndarray) and value.ndim:
+            return value[::-1].copy()[::-1]
+        return value
+    """,
+)
+convert_results(
+    "memory-mapped arrays",
+    """
+    import numpy as np, tempfile
+    def convert(value):
+        if not isinstance(value, np.ndarray) or not value.size:
+            return value
+        with tempfile.NamedTemporaryFile() as file:
+            mapped = np.memmap(file.name, dtype=value.dtype, mode="w+", shape=value.shape)
+            mapped[...] = value
+        return mapped
+    """,
+)
+convert_results(
+    "read-only arrays",
+    """
+    import numpy as np
+    def convert(value):
+        if isinstance(value, np.ndarray):
+            value = value.copy()
+            value.flags.writeable = False
+        return value
+    """,
+)
+add_before("the garbage collector switched off", "import gc\ngc.disable()")
+add_before("two threads for torch", "torch.set_num_threads(2)")
+add_before(
+    "logging to a file and to stderr",
+    "import logging\nlogging.basicConfig(level=logging.DEBUG)\nlogging.getLogger().addHandler(logging.FileHandler('own.log'))\nlogging.info('begun')",
+)
+add_before(
+    "a figure drawn and left open",
+    "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.title('own')",
+)
+add_before(
+    "an unfinished background thread",
+    "import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()",
+)
+decorate(
+    "calls counted",
+    """
+    def styled(function):
+        calls = []
+        def wrapper(*arguments, **named):
+            calls.append(len(arguments))
+            return function(*arguments, **named)
+        return wrapper
+    """,
+)
 # Code in another style --------------------------------------------------------------------------
 
-_decorated(
+decorate(
     "decorators",
     """
     import functools
@@ -337,7 +423,7 @@ _decorated(
     calls = []
     """,
 )
-_decorated(
+decorate(
     "generators and recursion underneath",
     """
     def styled(function):
@@ -352,9 +438,9 @@ _decorated(
 )
 
 
-@_style("layers in another order, with a mixin and an extra Dropout")
+@style("layers in another order, with a mixin and an extra Dropout")
 def _(notebook: NotebookNode) -> None:
-    for cell in _answers(notebook):
+    for cell in answers_of(notebook):
         if cell.source.startswith("class "):
             (name,) = definitions(cell.source)
             code = f"""
@@ -375,61 +461,61 @@ def _(notebook: NotebookNode) -> None:
             notebook.cells.insert(notebook.cells.index(cell) + 1, _code(code))
 
 
-@_style("renamed imports")
+@style("renamed imports")
 def _(notebook: NotebookNode) -> None:
-    first = notebook.cells.index(_answers(notebook)[0])
+    first = notebook.cells.index(answers_of(notebook)[0])
     notebook.cells.insert(first, _code("import numpy as xp\nimport torch as pytorch"))
-    for cell in _answers(notebook):
+    for cell in answers_of(notebook):
         cell.source = re.sub(r"\bnp\.", "xp.", re.sub(r"\btorch\.", "pytorch.", cell.source))
 
 
-@_style("an import added to the locked cell")
+@style("an import added to the locked cell")
 def _(notebook: NotebookNode) -> None:
     (imports,) = [cell for cell in notebook.cells if cell.id == "imports"]
     imports.source += "\nimport numpy as xp"
-    for cell in _answers(notebook):
+    for cell in answers_of(notebook):
         cell.source = re.sub(r"\bnp\.", "xp.", cell.source)
 
 
-@_style("timed answer cells")
+@style("timed answer cells")
 def _(notebook: NotebookNode) -> None:
-    for cell in _answers(notebook):
+    for cell in answers_of(notebook):
         cell.source = f"%%time\n{cell.source}"
 
 
 # Answers that have moved ------------------------------------------------------------------------
 
 
-@_style("answer cells split, the halves with the same marks")
+@style("answer cells split, the halves with the same marks")
 def _(notebook: NotebookNode) -> None:
-    for cell in _answers(notebook):
+    for cell in answers_of(notebook):
         half = NotebookNode(cell, source="import math\nepsilon = 0.0", id=f"{cell.id}-first")
         notebook.cells.insert(notebook.cells.index(cell), half)
 
 
-@_style("answers in cells of one's own")
+@style("answers in cells of one's own")
 def _(notebook: NotebookNode) -> None:
-    for cell in _answers(notebook):
+    for cell in answers_of(notebook):
         notebook.cells.insert(notebook.cells.index(cell) + 1, new_code_cell(cell.source))
         (name,) = definitions(cell.source)
         cell.source = f"def {name}(*arguments):\n    raise NotImplementedError('To do: see below')"
 
 
-@_style("all answers at the top")
+@style("all answers at the top")
 def _(notebook: NotebookNode) -> None:
-    answers = _answers(notebook)
+    answers = answers_of(notebook)
     rest = [cell for cell in notebook.cells if cell not in answers]
     place = [cell.id for cell in rest].index("checker") + 1
     notebook.cells = rest[:place] + answers + rest[place:]
 
 
-@_style("earlier attempts kept")
+@style("earlier attempts kept")
 def _(notebook: NotebookNode) -> None:
-    for cell in _answers(notebook):
+    for cell in answers_of(notebook):
         notebook.cells.insert(notebook.cells.index(cell), _code(f"{cell.source}\n1 / 0"))
 
 
-@_damage("metadata stripped by another editor")
+@damage("metadata stripped by another editor")
 def _(notebook: NotebookNode) -> None:
     notebook.metadata = NotebookNode()
     for cell in notebook.cells:
@@ -437,25 +523,25 @@ def _(notebook: NotebookNode) -> None:
         cell.pop("id", None)
 
 
-@_damage("cell ids lost")
+@damage("cell ids lost")
 def _(notebook: NotebookNode) -> None:
     notebook.nbformat_minor = 4
     for cell in notebook.cells:
         cell.pop("id", None)
 
 
-@_damage("answer cells retyped")
+@damage("answer cells retyped")
 def _(notebook: NotebookNode) -> None:
-    for number, cell in enumerate(_answers(notebook)):
+    for number, cell in enumerate(answers_of(notebook)):
         cell.cell_type = ("raw", "markdown")[number % 2]
 
 
-@_damage("checks deleted")
+@damage("checks deleted")
 def _(notebook: NotebookNode) -> None:
     notebook.cells = [cell for cell in notebook.cells if not is_grade_cell(cell)]
 
 
-@_damage("line ends of another system")
+@damage("line ends of another system")
 def _(notebook: NotebookNode) -> None:
     for cell in notebook.cells:
         cell.source = cell.source.replace("\n", "\r\n")

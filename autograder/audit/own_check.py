@@ -15,12 +15,15 @@ import nbformat
 
 from autograder.exercises import given, is_grade_cell
 from autograder.grade.result import Result
+from autograder.instructor_settings import Settings
 from autograder.kernels.student_kernel import StudentKernel
-from autograder.settings import Settings
+from autograder.runtime.grade_cell import parse_cell
 
 SECONDS_PER_CELL = 60
-SHOWN_LINE = re.compile(r"^([✓✗]) [\d.]+/[\d.]+ points   (.*)$", flags=re.MULTILINE)
-SHOWN_NAME = re.compile(r"^ *Recognised: (.*?)\. ", flags=re.MULTILINE)
+SHOWN_LINE = re.compile(r"^([✓✗]) [\d.]+/[\d.]+ points   .*$", flags=re.MULTILINE)
+SHOWN_NAME = re.compile(
+    r"^ *(?:Recognised|This result matches a known mistake): (.*?)\. ", flags=re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,10 @@ def own_check(text: str) -> OwnCheck:
                 continue
             name = given(cell).grade_id
             shown = "".join(output.get("text", "") for output in reply.outputs)
-            for mark, expression in SHOWN_LINE.findall(shown):
-                passed[name, expression] = mark == "✓"
+            # a line is shown by what it tests, in words; lines stand in the cell's order
+            marks = SHOWN_LINE.findall(shown)
+            for check, mark in zip(parse_cell(cell.source).checks, marks, strict=False):
+                passed[name, check.expression] = mark == "✓"
             found = SHOWN_NAME.search(shown)
             mistakes[name] = found[1] if found else None
     return OwnCheck(passed, mistakes)
@@ -62,7 +67,7 @@ def disagreements(check: OwnCheck, result: Result) -> list[str]:
         for line in cell.lines:
             # a cell that nobody has begun shows one "To do" and no lines
             shown = check.passed.get((cell.grade_id, line.expression), False)
-            if shown != line.passed:
+            if shown != line.passed_alone:
                 found.append(f"{cell.grade_id}: {line.expression}")
         named = check.mistakes.get(cell.grade_id)
         if named != cell.mistake:

@@ -80,6 +80,58 @@ SANDBOX_ATTACKS: dict[str, str] = {
         except OSError:
             pass
     """,
+    "system calls that lead out": """
+        import ctypes, errno, platform, signal
+        c = ctypes.CDLL(None, use_errno=True)
+        column = ("x86_64", "aarch64").index(platform.machine())
+        # by name: numbers, then arguments with which an ordinary user is not refused otherwise
+        calls = {{
+            "unshare users": ((272, 97), 0x10000000),
+            "unshare time": ((272, 97), 0x80),
+            "unshare mounts": ((272, 97), 0x20000),
+            "setns": ((308, 268), -1, 0),
+            "clone3": ((435, 435), None, 0),
+            "mount": ((165, 40), None, None, None, 0, None),
+            "umount2": ((166, 39), b"/nowhere", 0),
+            "open_tree": ((428, 428), -100, b"/nowhere", 0),
+            "move_mount": ((429, 429), -1, None, -1, None, 0),
+            "fsopen": ((430, 430), None, 0),
+            "fsconfig": ((431, 431), -1, 0, None, None, 0),
+            "fsmount": ((432, 432), -1, 0, 0),
+            "fspick": ((433, 433), -1, None, 0),
+            "mount_setattr": ((442, 442), -1, None, 0, None, 0),
+            "pivot_root": ((155, 41), b"/nowhere", b"/nowhere"),
+            "ptrace": ((101, 117), 0x4206, 1, 0, 0),
+            "process_vm_readv": ((310, 270), os.getpid(), None, 0, None, 0, 0),
+            "bpf": ((321, 280), 0, None, 0),
+            "keyctl": ((250, 219), 0, -3, 0),
+            "add_key": ((248, 217), b"user", b"message", b"x", 1, -3),
+            "request_key": ((249, 218), b"user", b"message", None, -3),
+            "io_uring_setup": ((425, 425), 1, None),
+            "io_uring_enter": ((426, 426), -1, 0, 0, 0, None, 0),
+            "io_uring_register": ((427, 427), -1, 0, None, 0),
+        }}
+        def tried(name, numbers, *arguments):
+            if c.syscall(numbers[column], *arguments) >= 0 or ctypes.get_errno() not in (errno.ENOSYS, errno.EPERM):
+                print("GOT", name, ctypes.get_errno())
+        for name, (numbers, *arguments) in calls.items():
+            tried(name, numbers, *arguments)
+        for flag in (0x10000000, 0x20000, 0x20000000, 0x40000000):
+            ctypes.set_errno(0)
+            pid = c.syscall((56, 220)[column], flag | signal.SIGCHLD, None, None, None, None)
+            if pid == 0:
+                os._exit(0)
+            if pid > 0 or ctypes.get_errno() != errno.EPERM:
+                print("GOT clone", hex(flag), pid)
+    """,
+    "keys of the grader's session": """
+        import ctypes, platform
+        c = ctypes.CDLL(None, use_errno=True)
+        column = ("x86_64", "aarch64").index(platform.machine())
+        number = c.syscall((248, 217)[column], b"user", b"for-the-next", b"message", 7, -3)
+        if number > 0:
+            print("GOT", number)
+    """,
     "a network": """
         import socket
         names = [name for _, name in socket.if_nameindex() if name != "lo"]
@@ -104,6 +156,43 @@ SANDBOX_ATTACKS: dict[str, str] = {
                 os.chdir("/")
                 os.execve(sys.executable, [sys.executable, "-c", "import time; time.sleep(300)", {left!r}], {{}})
             os._exit(0)
+    """,
+    "a process without a parent's death signal, in a session of its own": """
+        import ctypes
+        c = ctypes.CDLL(None)
+        c.prctl(1, 0, 0, 0, 0)
+        for _ in range(2):
+            if os.fork() == 0:
+                c.prctl(1, 0, 0, 0, 0)
+                os.setsid()
+                for number in range(1, 32):
+                    if number not in (signal.SIGKILL, signal.SIGSTOP):
+                        signal.signal(number, signal.SIG_IGN)
+                os.execve(sys.executable, [sys.executable, "-c", "import time; time.sleep(300)", {left!r}], {{}})
+        time.sleep(0.3)
+    """,
+    "the grader's command line, environment, frames and objects": """
+        import gc
+        names = ("auth" + "key", "sys_" + "argv", "db_" + "url", "see" + "ds")
+        marks = ("sqlite:/" + "//", "postgresql:/" + "/", "gradebook" + ".db", "--schedul" + "er")
+        for process in ("self", "1", str(os.getppid())):
+            for path in ("cmdline", "environ"):
+                try:
+                    text = open(f"/proc/{{process}}/{{path}}").read()
+                except OSError:
+                    continue
+                if any(mark in text for mark in marks):
+                    print("GOT", text)
+        for frame in sys._current_frames().values():
+            while frame:
+                if set(names) & set(frame.f_locals) and frame.f_globals is not globals():
+                    print("GOT", frame)
+                frame = frame.f_back
+        for thing in gc.get_objects():
+            if type(thing) is dict and thing is not globals():
+                for value in list(thing.values()):
+                    if type(value) is str and len(value) < 500 and any(mark in value for mark in marks):
+                        print("GOT", value)
     """,
     "a fork storm": """
         children = []

@@ -31,12 +31,12 @@ from autograder.build.source_notebook import (
 from autograder.catalogue import mistake_answers, mistakes
 from autograder.course import Course, Exercise
 from autograder.errors import ExerciseError, OutputError
-from autograder.exercises import copied, given, is_grade_cell, released
+from autograder.exercises import baked_answers, copied, grade_cells, released
 from autograder.files import digest_of
+from autograder.instructor_settings import Settings
 from autograder.nbgrader_adapter import release_steps
 from autograder.programs import code_only, plain_version
 from autograder.runtime.grade_cell import parse_cell
-from autograder.settings import Settings
 
 # the visible draw first, then some for the checks
 SEEDS = [*instantiate.VISIBLE_SEEDS, *([number] for number in range(1, 8))]
@@ -53,7 +53,11 @@ def answers_stamp(exercise: Exercise, cells: dict[str, str]) -> str:
     return digest_of(
         {
             "programs": [code_only(other.program()) for other in [*earlier, exercise]],
-            "cells": {name: repr(parse_cell(text)) for name, text in cells.items()},
+            "cells": {name: repr(parse_cell(text).asks()) for name, text in cells.items()},
+            "cases": {
+                name: [check.says is None or check.says.case for check in parse_cell(text).checks]
+                for name, text in cells.items()
+            },
             "mistakes": [
                 [m.name, m.cell, {k: code_only(v) for k, v in mistake_answers(program, m).items()}]
                 for m in mistakes(exercise)
@@ -83,7 +87,8 @@ def _source_stamp(exercise: Exercise, source: NotebookNode) -> str:
         + ([] if cell.source.startswith(CHECKER_NOTE) else [cell.source])
         for cell in source.cells
     ]
-    return digest_of([cells, embedding.sources(), mistakes_told, plain_version("nbgrader")])[:16]
+    words = [mistakes_told, told["ways"]]
+    return digest_of([cells, embedding.sources(), words, plain_version("nbgrader")])[:16]
 
 
 def stamps(exercise: Exercise, settings: Settings) -> tuple[str, str]:
@@ -140,15 +145,15 @@ def write_missing_sources(course: Course, exercises: Sequence[Exercise]) -> None
 
 def _present_answers(notebook: NotebookNode) -> instantiate.Answers:
     """The check lines of a generated notebook: grade_id -> expression -> text."""
+    baked = baked_answers(notebook)
     return {
-        given(cell).grade_id: {
-            check.expression: line
-            for line in cell.source.split("\n")
-            if line.startswith("check(")
-            for check in parse_cell(line).checks
+        name: {
+            check.expression: instantiate.check_line(
+                check.expression, check.points, baked[name][check.expression]
+            )
+            for check in parse_cell(source).checks
         }
-        for cell in notebook.cells
-        if is_grade_cell(cell)
+        for name, source in grade_cells(notebook).items()
     }
 
 

@@ -12,35 +12,46 @@ from dataclasses import dataclass
 
 from nbformat import NotebookNode
 
-from autograder.build.source_notebook import autotest_lines
+from autograder.build.source_notebook import CHECK_DATA, autotest_lines
 from autograder.course import Course
 from autograder.errors import CatalogueError
 from autograder.exercises import given, is_grade_cell
 from autograder.reference import ExpectedCell, ExpectedLine, expected_cell, prepare_process
 from autograder.runtime.draw import Draw
-from autograder.runtime.plain_data import bake, pack
+from autograder.runtime.grade_cell import parse_cell
+from autograder.runtime.plain_data import bake, pack, unpack
 
 # the student's own check draws from the cell's name alone
 VISIBLE_SEEDS: list[list[int]] = [[]]
+# characters; a larger one shows a student no more than the visible draw does
+MAX_SMALL_CASE = 4000
 Answers = Mapping[str, Mapping[str, str]]
 
 
-def check_line(line: ExpectedLine) -> str:
-    """A `check(...)` line with its answer baked in, from what is expected on the visible draw."""
+def check_line(expression: str, points: float, answer: dict) -> str:
+    """A `check(...)` line with its answer in it."""
+    return f"check({expression!r}, points={points:g}, answer={pack(answer)!r})"
+
+
+def _line(line: ExpectedLine) -> str:
+    """A check line from what is expected on the visible draw."""
     draw = line.draws[0]
     answer = {
         **draw.expected,
         "value": bake(draw.expected["value"]),
         "mistakes": draw.mistakes,
     }
-    return f"check({line.expression!r}, points={line.points:g}, answer={pack(answer)!r})"
+    if line.small is not None:
+        small = {**line.small, "value": bake(line.small["value"])}
+        if len(pack(small)) <= MAX_SMALL_CASE:
+            answer["small"] = small
+    return check_line(line.expression, line.points, answer)
 
 
 def answers(cells: Mapping[str, ExpectedCell]) -> Answers:
     """The check lines of grade cells: grade_id -> expression -> text."""
     return {
-        name: {line.expression: check_line(line) for line in cell.lines}
-        for name, cell in cells.items()
+        name: {line.expression: _line(line) for line in cell.lines} for name, cell in cells.items()
     }
 
 
@@ -52,6 +63,24 @@ def put_answers(notebook: NotebookNode, found: Answers) -> None:
             for number, _, expression in autotest_lines(cell.source):
                 lines[number] = found[given(cell).grade_id][expression]
             cell.source = "\n".join(lines)
+
+
+def collect_answers(notebook: NotebookNode) -> None:
+    """Move the answers of all check lines into the cell that holds what the checks compare with."""
+    answers: dict[str, dict[str, dict]] = {}
+    for cell in notebook.cells:
+        if is_grade_cell(cell):
+            lines = cell.source.split("\n")
+            for number, line in enumerate(lines):
+                if line.startswith("check("):
+                    (check,) = parse_cell(line).checks
+                    own = answers.setdefault(given(cell).grade_id, {})
+                    own[check.expression] = unpack(check.answer)
+                    lines[number] = f"check({check.expression!r}, points={check.points:g})"
+            cell.source = "\n".join(lines)
+        elif given(cell).get("grade_id") == "check_data":
+            data = cell
+    data.source = f"{CHECK_DATA}\n{pack(answers)}"
 
 
 @dataclass(frozen=True)
@@ -67,14 +96,14 @@ class _Printed:
 _current: dict[str, str] = {}
 
 
-def begin(exercise: str, grade_id: str, source: str) -> tuple[Draw, Callable, Callable]:
-    """In nbgrader's kernel: evaluate a grade cell; returns draw, forbid and agreement for its lines."""
+def begin(exercise: str, grade_id: str, source: str) -> tuple[Draw, Callable, Callable, Callable]:
+    """In nbgrader's kernel: evaluate a grade cell; returns draw, forbid, agreement and says for it."""
     prepare_process()
-    cell = expected_cell(Course.find().exercise(exercise), grade_id, source, VISIBLE_SEEDS)
+    cell = expected_cell(Course.find().exercise(exercise), grade_id, source, VISIBLE_SEEDS, True)
     _current.clear()
     _current.update(answers({grade_id: cell})[grade_id])
     nothing = lambda *arguments, **named: None
-    return Draw(0), nothing, nothing
+    return Draw(0), nothing, nothing, nothing
 
 
 def answer_of(expression: str) -> _Printed:

@@ -9,12 +9,19 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Unicode
 
 from autograder.build.generate import content_digest, stamps
+from autograder.build.instantiate import collect_answers
 from autograder.course import Course
 from autograder.exercises import given, is_grade_cell
 
 
 class FormatChecks(NbGraderPreprocessor):
-    """Turns a grade cell whose answers are in place into a `%%autotest` cell."""
+    """Turns grade cells whose answers are in place into `%%autotest` cells, and their answers into one."""
+
+    def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
+        """Format every grade cell, then collect the answers."""
+        nb, resources = super().preprocess(nb, resources)
+        collect_answers(nb)
+        return nb, resources
 
     def preprocess_cell(
         self, cell: NotebookNode, resources: dict, index: int

@@ -9,25 +9,60 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
+from dataclasses import asdict
 
 import jupytext
 import nbformat
 from nbformat import NotebookNode
 
 from autograder.book_index import readings
-from autograder.catalogue import definition_source, mistakes, sections, without_markers
+from autograder.catalogue import (
+    definition_source,
+    definitions,
+    discussions,
+    mistakes,
+    sections,
+    without_markers,
+)
 from autograder.course import Exercise
 from autograder.embedding import LOADER, packed_sources
 from autograder.errors import CatalogueError
-from autograder.exercises import given, grade_cells, is_grade_cell
+from autograder.exercises import (
+    given,
+    grade_cells,
+    graded_answers,
+    is_answer_cell,
+    is_grade_cell,
+    tasks,
+)
+from autograder.instructor_settings import Settings
 from autograder.reference import place
+from autograder.runtime.evaluate import BUILT_SO_FAR
 from autograder.runtime.grade_cell import parse_cell
+from autograder.runtime.packages import ALWAYS
 from autograder.runtime.plain_data import pack
 from autograder.runtime.torch_internals import FORBIDDABLE
-from autograder.settings import Settings
 
 AUTOTEST_LINE = re.compile(r"^\s*#+\s*(?P<points>[\d.]+)p AUTOTEST\s+(?P<expression>.+?)\s*$")
-BUILT_SO_FAR = "# What you have built so far"
+# a sentence fits on one line of a notebook
+MAX_SENTENCE = 90
+AFTER_RESTART = (
+    "After the kernel has been restarted, or where a check says that `%%autotest` is not found, the cells "
+    "above have to run again: choose *Run > Run All Above Selected Cell*."
+)
+CHECK_DATA = (
+    "%%autotest_data\n# What the checks compare with. Nothing to do here but to run the cell."
+)
+PACKAGES = (
+    "Your code may import {} and whatever comes with Python. Other packages may be missing where your "
+    "notebook is graded."
+)
+YOUR_POINTS = (
+    "## Your points so far\n\nRun the cell below to see the points of your checks by task, and what is open. "
+    "Written answers are read by a person. When you save the notebook after that, the page on which `make lab` "
+    "opens shows them, too."
+)
 CHECKER_NOTE = "# The course's checks. Nothing to do here but to run the cell.\n"
 
 
@@ -97,9 +132,29 @@ def _check_grade_cell(exercise: Exercise, cell: NotebookNode) -> None:
     expressions = [expression for _, _, expression in lines]
     if len(set(expressions)) < len(expressions):
         raise CatalogueError(f"{where}: the same expression stands twice.")
-    unknown = set(parse_cell(cell.source).forbidden) - set(FORBIDDABLE)
+    try:
+        parsed = parse_cell(as_checks(cell.source))
+    except (TypeError, ValueError) as error:
+        raise CatalogueError(f"{where}: {error}.") from error
+    unknown = set(parsed.forbidden) - set(FORBIDDABLE)
     if unknown:
         raise CatalogueError(f"{where}: forbid doesn't know {', '.join(sorted(unknown))}.")
+    for sentence in (check.says.text for check in parsed.checks if check.says):
+        if not sentence.strip() or len(sentence) > MAX_SENTENCE:
+            raise CatalogueError(
+                f"{where}: `says` needs a sentence of at most {MAX_SENTENCE} characters, and "
+                f"{sentence!r} has {len(sentence)}. Say in few words what the line tests."
+            )
+
+
+def _name_graded(exercise: Exercise, cell: NotebookNode, answers: Sequence[str]) -> None:
+    """Write into a grade cell's metadata which answers it grades: those of the answer cell above it."""
+    if not answers:
+        raise CatalogueError(
+            f"{place(exercise, given(cell).grade_id)}: a grade cell belongs below the answer it grades."
+        )
+    # nbgrader's own metadata may hold nothing else
+    cell.metadata["autotest"] = NotebookNode(grades=list(answers))
 
 
 def _locked_cell(grade_id: str, source: str) -> NotebookNode:
@@ -114,7 +169,7 @@ def _locked_cell(grade_id: str, source: str) -> NotebookNode:
 
 
 def told_to_students(exercise: Exercise) -> dict:
-    """What a failed check can tell: {"mistakes": by name, "sections": where to read again, by cell}.
+    """What a check can tell: {"mistakes": by name, "sections": where to read again, by cell, "ways": by answer}.
 
     Without the book, in a copy of the course that only grades, there is nowhere to read.
     """
@@ -138,14 +193,37 @@ def told_to_students(exercise: Exercise) -> dict:
             for mistake in mistakes(exercise)
         },
         "sections": {cell: places.get(label, "") for cell, label in sections(exercise).items()},
+        "ways": {
+            discussion.function: [vars(way) for way in discussion.ways]
+            for discussion in discussions(exercise)
+        },
     }
 
 
-def checker_cell(exercise: Exercise) -> NotebookNode:
-    """The locked cell that carries the course's checks and what they tell, packed."""
-    told = pack(told_to_students(exercise))
-    source = f'{CHECKER_NOTE}{LOADER}\n\nload_checks("{packed_sources()}").install_packed("{told}")'
-    return _locked_cell("checker", source)
+def _checker(exercise: Exercise, notebook: NotebookNode, packages: Sequence[str]) -> str:
+    """Source of the cell that carries the course's checks and what they tell, packed.
+
+    notebook: complete but for this source; packages: what students' code may import.
+    """
+    told = {
+        **told_to_students(exercise),
+        "tasks": [asdict(task) for task in tasks(notebook)],
+        "packages": list(packages),
+        "graded": {name: list(answers) for name, answers in graded_answers(notebook).items()},
+    }
+    return f'{CHECKER_NOTE}{LOADER}\n\nload_checks("{packed_sources()}").install_packed("{pack(told)}")'
+
+
+def check_data_cell() -> NotebookNode:
+    """The locked cell for what the checks compare with, which is put in when the answers are known."""
+    return _locked_cell("check_data", CHECK_DATA)
+
+
+def progress_cell() -> NotebookNode:
+    """The locked cell that shows points by task, as the checks have found them."""
+    cell = _locked_cell("progress", "progress()")
+    del cell.metadata["jupyter"]
+    return cell
 
 
 def _apply_settings(exercise: Exercise, cell: NotebookNode, settings: Settings) -> None:
@@ -186,20 +264,26 @@ def source_notebook(exercise: Exercise, settings: Settings) -> NotebookNode:
     for points that don't add up, a `;` in an autotest, a grade_id used twice.
     """
     notebook = jupytext.read(exercise.solution, fmt="py:percent")
-    cells = []
+    cells, answers = [], []
     for cell in notebook.cells:
         cell.metadata.pop("active", None)
         _complete_metadata(cell)
         own = given(cell)
+        if is_answer_cell(cell):
+            answers = list(definitions(cell.source))
         if own.get("grade"):
             _check_grade_cell(exercise, cell)
             _apply_settings(exercise, cell, settings)
+        if is_grade_cell(cell):
+            _name_graded(exercise, cell, answers)
         cells.append(cell)
         if own.get("grade_id") == "imports":
             cell.source, earlier = _inline_imports(exercise, cell.source)
             if earlier:
                 cells.append(_locked_cell("built_so_far", f"{BUILT_SO_FAR}\n\n{earlier}"))
-            cells.append(checker_cell(exercise))
+            # the first of them is filled in when all tasks are known
+            cells += [_locked_cell("checker", ""), check_data_cell()]
+    cells += [nbformat.v4.new_markdown_cell(YOUR_POINTS), progress_cell()]
     for number, cell in enumerate(cells):
         _complete_metadata(cell)
         cell.id = given(cell).get("grade_id", f"cell-{number:03d}")
@@ -213,11 +297,16 @@ def source_notebook(exercise: Exercise, settings: Settings) -> NotebookNode:
         raise CatalogueError(
             f"solutions/{exercise.name}.py: a locked cell with grade_id imports is missing."
         )
+    if cells[0].cell_type == "markdown":
+        named = ", ".join(f"`{name}`" for name in (*ALWAYS, *settings.packages))
+        cells[0].source = f"{cells[0].source}\n\n{PACKAGES.format(named)}\n\n{AFTER_RESTART}"
     fresh = nbformat.v4.new_notebook(cells=cells)
     fresh.metadata = NotebookNode(
         kernelspec=NotebookNode(display_name="Python 3", language="python", name="python3"),
         language_info=NotebookNode(name="python"),
     )
+    (checker,) = [cell for cell in cells if cell.id == "checker"]
+    checker.source = _checker(exercise, fresh, settings.packages)
     return fresh
 
 
@@ -240,7 +329,7 @@ def for_nbgrader(exercise: Exercise, notebook: NotebookNode) -> NotebookNode:
             region = [
                 "### BEGIN HIDDEN TESTS",
                 "from autograder.build.instantiate import answer_of, begin",
-                f"draw, forbid, agreement = {begin}",
+                f"draw, forbid, agreement, says = {begin}",
                 "### END HIDDEN TESTS",
             ]
             cell.source = "\n".join([*region, cell.source])

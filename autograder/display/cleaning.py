@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import unquote
 
 import nh3
@@ -81,9 +83,12 @@ class _Renderer(IPythonRenderer):
 
 
 @pass_context
-def markdown2html(context: Context, source: str) -> str:
-    """Markdown as HTML, for pages made from submissions: nbconvert's filter of this name, cleaned."""
-    attachments = context.get("cell", {}).get("attachments", {})
+def markdown2html(context: Context, source: str, cell: Mapping[str, Any] | None = None) -> str:
+    """Markdown as HTML, for pages made from submissions: nbconvert's filter of this name, cleaned.
+
+    cell: whose pictures are shown, if it isn't the context's; a macro's argument isn't in the context.
+    """
+    attachments = (cell or context.get("cell", {})).get("attachments", {})
     try:
         renderer = _Renderer(escape=False, attachments=attachments)
         rendered = MarkdownWithMath(renderer=renderer).render(source)

@@ -6,6 +6,8 @@ the graded notebook, from which gradebook, feedback and reports are made.
 - `submission` reads what was handed in; `sanitize` rebuilds it from the released notebook.
 - `answer_key` holds what is expected of it, under the class's secret seed.
 - `examine.grade_submission` is the one way to a grade; `result` is what it returns.
+- `kernel_run` runs cells and asks checks in one kernel; `follow_through` does so once more, with right
+  versions in place of wrong answers on which later ones depend.
 - `worker_pool` and `dask_pool` run it on many processes and machines; `grade_class` and `trial` decide
   which submissions to grade.
 - `gradebook` records results; `words`, `verdicts` and `feedback` say them.

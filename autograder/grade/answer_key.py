@@ -6,11 +6,11 @@ It is plain data, so that it can travel to the process or machine where submissi
 from __future__ import annotations
 
 import concurrent.futures
+import functools
 import json
 import os
-import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import nbformat
@@ -20,17 +20,26 @@ from autograder import reference
 from autograder.build.generate import answers_stamp
 from autograder.build.released_versions import released_versions
 from autograder.build.source_notebook import source_notebook, unanswered_cells
-from autograder.catalogue import definitions, mistakes
+from autograder.catalogue import definition_source, definitions, mistakes, names_in
 from autograder.course import Course, Exercise
 from autograder.errors import ExerciseError
-from autograder.exercises import given, grade_cells, is_answer_cell, released
+from autograder.exercises import (
+    CHECK_CELLS,
+    given,
+    grade_cells,
+    graded_answers,
+    is_answer_cell,
+    released,
+)
 from autograder.files import digest_of, write_whole
-from autograder.reference import ExpectedCell, expected_cells
+from autograder.grade.seeds import FreshSeed, class_seed, fresh_seed
+from autograder.grade.submission import Submission
+from autograder.reference import ExpectedCell, Under, expected_cells
+from autograder.right_versions import right_versions, specified_names
 from autograder.runtime.grade_cell import parse_cell
 
-SEED_INTEGERS = 8
-# cells of the release whose code runs, but for answers and for the checker that students need
-NOT_RUN = ("checker",)
+# importing torch and the programs takes seconds, so a process evaluates several seeds
+JOBS_IN_A_PROCESS = 8
 
 
 @dataclass(frozen=True)
@@ -38,15 +47,22 @@ class AnswerKey:
     """What a submission to an exercise is graded with.
 
     release: the notebook that students got; cells: what is expected, by grade cell; mistake_cells: by
-    known mistake, the grade cell that is meant to catch it; answers: by answer cell, the names that it
-    defines; versions: by locked cell, digests of all that were ever released; digest: of everything here that a verdict depends on.
+    known mistake, the grade cell that is meant to catch it; mistake_functions: the answer that it is a
+    version of; answers: by answer cell, the names that it defines; graded: by grade cell, the answers
+    that it grades; uses: by answer, those of the answers that the reference uses in it; right_versions:
+    by answer, an expression that gives a right version of it; versions: by locked cell, digests of all
+    that were ever released; digest: of everything here that a verdict depends on.
     """
 
     exercise: str
     release: NotebookNode
     cells: Mapping[str, ExpectedCell]
     mistake_cells: Mapping[str, str]
+    mistake_functions: Mapping[str, str]
     answers: Mapping[str, tuple[str, ...]]
+    graded: Mapping[str, tuple[str, ...]]
+    uses: Mapping[str, tuple[str, ...]]
+    right_versions: Mapping[str, str]
     versions: Mapping[str, list[str]]
     digest: str
 
@@ -64,38 +80,51 @@ class AnswerKey:
         return AnswerKey(**data | {"cells": cells, "release": release})
 
 
-def class_seed(course: Course, exercise: Exercise, new: bool = False) -> list[int]:
-    """The secret seed of an exercise in this class, drawn once and kept beside the gradebook."""
-    path = course.home / "seeds.json"
-    seeds = json.loads(path.read_text()) if path.exists() else {}
-    if new or exercise.name not in seeds:
-        seeds[exercise.name] = [secrets.randbits(32) for _ in range(SEED_INTEGERS)]
-        write_whole(path, json.dumps(seeds), mode=0o600)
-    return seeds[exercise.name]
-
-
 @dataclass(frozen=True)
 class _Job:
-    """What is to be evaluated for one exercise, and the file in which it is kept.
+    """What is to be evaluated for one exercise under one seed, and the file in which it is kept.
 
-    unanswered: grade cells without answers; made_from: a digest of what the values depend on.
+    unanswered: grade cells without answers; graded: the answers that each grades; specified: the names
+    that statements specify; stamp: a digest of what the values depend on but the seed.
     """
 
     exercise: Exercise
     unanswered: Mapping[str, str]
+    graded: Mapping[str, tuple[str, ...]]
+    specified: frozenset[str]
+    stamp: str
     seed: tuple[int, ...]
     path: Path
-    made_from: str
 
     @staticmethod
     def of(course: Course, exercise: Exercise) -> _Job:
         """The job of an exercise in a class; ExerciseError when another release was handed out."""
-        unanswered = unanswered_cells(source_notebook(exercise, course.settings))
+        source = source_notebook(exercise, course.settings)
+        unanswered = unanswered_cells(source)
+        graded = graded_answers(source)
         _refuse_another_release(exercise, unanswered, grade_cells(released(exercise)))
-        seed = tuple(class_seed(course, exercise))
+        stamp = answers_stamp(exercise, unanswered)
         path = course.home.resolve() / "expected" / f"{exercise.name}.json"
-        made_from = digest_of([answers_stamp(exercise, unanswered), seed])
-        return _Job(exercise, unanswered, seed, path, made_from)
+        until = [e for e in course.exercises() if e.chapter <= exercise.chapter]
+        specified = frozenset(specified_names(map(released, until)))
+        seed = tuple(class_seed(course, exercise.name))
+        return _Job(exercise, unanswered, graded, specified, stamp, seed, path)
+
+    def under(self, fresh: FreshSeed) -> _Job:
+        """The same under another seed than the class's."""
+        folder, name = ("own", fresh.student) if fresh.student else ("rounds", fresh.round)
+        path = self.path.with_suffix("") / folder / f"{name}.json"
+        return replace(self, seed=fresh.integers, path=path)
+
+    @functools.cached_property
+    def right_versions(self) -> dict[str, str]:
+        """By answer, an expression that gives a right version of it under this seed."""
+        return right_versions(self.exercise, self.specified, self.seed)
+
+    @property
+    def made_from(self) -> str:
+        """A digest of all that the values depend on."""
+        return digest_of([self.stamp, self.seed, self.right_versions])
 
     def kept(self) -> dict[str, ExpectedCell] | None:
         """What the file holds, if it was made from the same."""
@@ -107,13 +136,36 @@ class _Job:
             pass
         return None
 
-    def evaluate(self) -> None:
-        """Evaluate in a process of its own, and keep the values where only their owner may read."""
-        seeds = [[*self.seed, number] for number in range(reference.DRAWS)]
-        cells = expected_cells(self.exercise, self.unanswered, seeds)
+
+def _evaluate(jobs: Sequence[_Job]) -> None:
+    """Evaluate jobs of one exercise in one process, and keep the values where only their owner may read."""
+    several = [
+        Under([[*job.seed, number] for number in range(reference.DRAWS)], job.right_versions)
+        for job in jobs
+    ]
+    found = expected_cells(jobs[0].exercise, jobs[0].unanswered, several)
+    for job, cells in zip(jobs, found, strict=True):
         stored = {name: asdict(cell) for name, cell in cells.items()}
-        kept = json.dumps({"made_from": self.made_from, "cells": stored})
-        write_whole(self.path, kept, mode=0o600)
+        kept = json.dumps({"made_from": job.made_from, "cells": stored})
+        write_whole(job.path, kept, mode=0o600)
+
+
+def _evaluate_missing(jobs: Sequence[_Job]) -> None:
+    """Evaluate what isn't kept yet, in processes side by side, with a few jobs of one exercise each."""
+    missing: dict[Exercise, list[_Job]] = {}
+    # submissions of one round have one job
+    for job in {job.path: job for job in jobs}.values():
+        if job.kept() is None:
+            missing.setdefault(job.exercise, []).append(job)
+    batches = [
+        found[start : start + JOBS_IN_A_PROCESS]
+        for found in missing.values()
+        for start in range(0, len(found), JOBS_IN_A_PROCESS)
+    ]
+    # threads only wait for processes here: ast.parse in several threads can raise SystemError
+    # (CPython issue 106905, up to 3.11.8)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
+        list(threads.map(_evaluate, batches))
 
 
 def _refuse_another_release(
@@ -138,42 +190,102 @@ def _code_that_runs(release: NotebookNode) -> list[str]:
         if cell.cell_type == "code"
         and not given(cell).get("grade")
         and not given(cell).get("solution")
-        and given(cell).get("grade_id") not in NOT_RUN
+        and given(cell).get("grade_id") not in CHECK_CELLS
     ]
 
 
 def answer_key(course: Course, exercise: Exercise) -> AnswerKey:
     """An exercise's answer key for a class; ExerciseError or CatalogueError for an instructor's error."""
-    return answer_keys(course, [exercise])[exercise]
+    return AnswerKeys(course).of_class(exercise)
 
 
-def answer_keys(course: Course, exercises: Sequence[Exercise]) -> dict[Exercise, AnswerKey]:
-    """The answer keys of several exercises; what isn't kept yet is evaluated side by side."""
-    jobs = [_Job.of(course, exercise) for exercise in exercises]
-    missing = [job for job in jobs if job.kept() is None]
-    # threads only wait for processes here: ast.parse in several threads can raise SystemError
-    # (CPython issue 106905, up to 3.11.8)
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
-        list(threads.map(_Job.evaluate, missing))
-    return {job.exercise: _answer_key(job) for job in jobs}
+class AnswerKeys:
+    """The answer keys of a class: one for each exercise, and those of submissions with a fresh seed.
+
+    A submission's own key is the class's, but for the inputs and what is expected on them.
+    """
+
+    def __init__(self, course: Course) -> None:
+        self._course = course
+        self._jobs: dict[Exercise, _Job] = {}
+        self._keys: dict[Exercise, AnswerKey] = {}
+
+    def prepare(self, exercises: Sequence[Exercise]) -> None:
+        """Make the class's keys of several exercises side by side."""
+        new = {e: _Job.of(self._course, e) for e in exercises if e not in self._keys}
+        _evaluate_missing(list(new.values()))
+        self._jobs |= new
+        self._keys |= {exercise: _answer_key(job) for exercise, job in new.items()}
+
+    def of_class(self, exercise: Exercise) -> AnswerKey:
+        """An exercise's key for the class, made on first use."""
+        self.prepare([exercise])
+        return self._keys[exercise]
+
+    def _own_job(self, exercise: Exercise, submission: Submission) -> _Job | None:
+        self.prepare([exercise])
+        job = self._jobs[exercise]
+        fresh = fresh_seed(
+            self._course, submission.student, exercise.name, submission.digest, job.seed
+        )
+        return job.under(fresh) if fresh else None
+
+    def evaluate(self, submissions: Sequence[tuple[Exercise, Submission]]) -> None:
+        """Evaluate what some submissions' own keys need, several in one process."""
+        jobs = [self._own_job(*pair) for pair in submissions]
+        _evaluate_missing([job for job in jobs if job is not None])
+
+    def digest(self, exercise: Exercise, submission: Submission) -> str:
+        """The digest of the key that a submission is graded with; nothing is evaluated for it."""
+        job, digest = self._own_job(exercise, submission), self.of_class(exercise).digest
+        return digest_of([digest, job.made_from]) if job else digest
+
+    def own(self, exercise: Exercise, submission: Submission) -> AnswerKey | None:
+        """The key of a submission with a fresh seed; None for one that is graded with the class's."""
+        job = self._own_job(exercise, submission)
+        if job is None:
+            return None
+        _evaluate_missing([job])
+        digest = self.digest(exercise, submission)
+        return replace(self.of_class(exercise), cells=job.kept(), digest=digest)
 
 
 def _answer_key(job: _Job) -> AnswerKey:
     exercise, cells = job.exercise, job.kept()
     release = released(exercise)
     mistake_cells = {mistake.name: mistake.cell for mistake in mistakes(exercise)}
+    mistake_functions = {mistake.name: mistake.function for mistake in mistakes(exercise)}
     answers = {
         given(cell).grade_id: tuple(definitions(cell.source))
         for cell in release.cells
         if is_answer_cell(cell)
     }
+    program = exercise.program()
+    own = definitions(program)
+    uses = {
+        name: tuple(sorted(names_in(definition_source(program, name)) & set(own) - {name}))
+        for name in own
+    }
     content = [
         {name: asdict(cell) for name, cell in cells.items()},
         mistake_cells,
+        mistake_functions,
         answers,
+        job.graded,
+        uses,
+        job.right_versions,
         _code_that_runs(release),
     ]
-    versions = released_versions(exercise)
     return AnswerKey(
-        exercise.name, release, cells, mistake_cells, answers, versions, digest_of(content)
+        exercise=exercise.name,
+        release=release,
+        cells=cells,
+        mistake_cells=mistake_cells,
+        mistake_functions=mistake_functions,
+        answers=answers,
+        graded=job.graded,
+        uses=uses,
+        right_versions=job.right_versions,
+        versions=released_versions(exercise),
+        digest=digest_of(content),
     )

@@ -7,6 +7,7 @@ file. They examine; the coordinating process alone reads submissions and writes 
 from __future__ import annotations
 
 import dataclasses
+import socket
 import tempfile
 import threading
 import zipfile
@@ -23,10 +24,9 @@ from autograder.course import PACKAGE_ROOT
 from autograder.errors import WorkerPoolError
 from autograder.grade.answer_key import AnswerKey
 from autograder.grade.examine import Graded, grade_submission
-from autograder.grade.submission import Submission
 from autograder.grade.worker_pool import Task
+from autograder.instructor_settings import Settings
 from autograder.kernels import sandbox
-from autograder.settings import Settings
 
 CONNECT_SECONDS = 15
 # what the result of an examination depends on
@@ -34,12 +34,21 @@ SAME_VERSION = ("ipykernel", "jupyter_client", "nbformat", "nbgrader", "nh3", "n
 _one_kernel = threading.Lock()
 
 
-def _examine(key: str, submission: Submission, settings: Settings) -> Graded:
-    """In a worker: examine a submission, one at a time."""
-    limits = dataclasses.replace(settings.limits, sandbox=not sandbox.why_not())
+def _examine(key: str, task: Task, settings: Settings, require_sandbox: bool) -> Graded:
+    """In a worker: examine a submission, one at a time.
+
+    Whether it has a sandbox is decided here and now: a worker may have joined after the others were
+    asked. Raises SandboxError when one is required and this machine offers none.
+    """
+    reason = sandbox.why_not()
+    if reason and require_sandbox:
+        sandbox.warn(f"worker on {socket.gethostname()}: {reason}", required=True)
+    limits = dataclasses.replace(settings.limits, sandbox=not reason)
     with _one_kernel:
         return grade_submission(
-            submission, AnswerKey.from_json(key), dataclasses.replace(settings, limits=limits)
+            task.submission,
+            task.own_key or AnswerKey.from_json(key),
+            dataclasses.replace(settings, limits=limits),
         )
 
 
@@ -75,6 +84,7 @@ class DaskPool:
         require_sandbox: bool,
     ) -> None:
         self._keys, self._settings = keys, settings
+        self._require_sandbox = require_sandbox
         try:
             self._client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError) as error:
@@ -83,14 +93,14 @@ class DaskPool:
                 "workers with `dask worker ADDRESS --nthreads 1`."
             ) from error
         try:
-            _twice(lambda: self._prepare(require_sandbox))
+            _twice(self._prepare)
         except BaseException:
             self._client.close()
             raise
         # a worker has one submission in hand and one in wait
         self.capacity = 2 * len(self._client.scheduler_info(n_workers=-1)["workers"])
 
-    def _prepare(self, require_sandbox: bool) -> None:
+    def _prepare(self) -> None:
         """Look whether the workers are fit, and send them this package."""
         if not self._client.scheduler_info(n_workers=-1)["workers"]:
             raise WorkerPoolError(
@@ -106,7 +116,7 @@ class DaskPool:
             self._client.upload_file(str(path))
         for worker, reason in self._client.run(sandbox.why_not).items():
             if reason:
-                sandbox.warn(f"worker {worker}: {reason}", require_sandbox)
+                sandbox.warn(f"worker {worker}: {reason}", self._require_sandbox)
 
     def _refuse_other_versions(self) -> None:
         """A worker with another torch would give other numbers."""
@@ -136,7 +146,7 @@ class DaskPool:
     def submit(self, task: Task) -> Future[Graded]:
         """Have a submission examined."""
         key = self._scattered[task.exercise]
-        return self._executor.submit(_examine, key, task.submission, self._settings)
+        return self._executor.submit(_examine, key, task, self._settings, self._require_sandbox)
 
     def stop(self) -> None:
         """End what runs."""

@@ -6,8 +6,9 @@ grade cell only drawn inputs and expressions go to the student's kernel, and onl
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import nbformat
@@ -15,23 +16,23 @@ from nbformat import NotebookNode
 
 from autograder.exercises import given, is_answer_cell, is_grade_cell
 from autograder.grade.answer_key import AnswerKey
+from autograder.grade.follow_through import follow_through
+from autograder.grade.kernel_run import KernelRun, is_run, steps_of
 from autograder.grade.result import Basis, CellResult, LineResult, Remark, Result
 from autograder.grade.sanitize import MISSING, sanitized
 from autograder.grade.submission import Submission
-from autograder.kernels.student_kernel import KernelStartError, Reply, StudentKernel
+from autograder.instructor_settings import Settings
+from autograder.kernels.student_kernel import KernelStartError, StudentKernel
 from autograder.kernels.versions import kernel_versions
-from autograder.reference import ExpectedDraw, ExpectedLine
-from autograder.runtime.compare import Difference, Expected, judge
-from autograder.runtime.evaluate import Evaluation
+from autograder.programs import bound_names
+from autograder.runtime.compare import Difference
 from autograder.runtime.grade_cell import parse_cell
-from autograder.runtime.mistakes import NO_FINGERPRINT, Judged, fingerprint, recognise
-from autograder.settings import Settings
-from autograder.text import valid_json, valid_text
+from autograder.runtime.mistakes import Home, Recognition
+from autograder.runtime.packages import with_offered
+from autograder.text import plain_text, valid_text
 
-MAX_VALUE = 20_000_000
 MAX_SHOWN, MAX_SHOWN_LINE = 20_000, 1_000
 MAX_PRINTED, MAX_PRINTED_LINES = 2_000, 40
-CHECKER = "checker"
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,7 @@ def grade_submission(submission: Submission, key: AnswerKey, settings: Settings)
     except KernelStartError:
         raise
     except Exception as error:
-        reason = valid_text(f"{type(error).__name__}: {str(error)[:300]}")
-        return refused(submission, key, settings, Remark("failed", {"error": reason}))
+        return refused(submission, key, settings, Remark("failed", {"error": _reason(error)}))
 
 
 def refused(submission: Submission, key: AnswerKey, settings: Settings, why: Remark) -> Graded:
@@ -67,23 +67,50 @@ def refused(submission: Submission, key: AnswerKey, settings: Settings, why: Rem
 def _graded(submission: Submission, key: AnswerKey, settings: Settings) -> Graded:
     begun = time.monotonic()
     notebook, remarks = sanitized(submission, key.release, key.versions)
-    examination = _Examination(key, settings)
-    if any(_is_students_code(cell) for cell in notebook.cells):
-        with StudentKernel(settings, submission.companions) as kernel:
-            for cell in notebook.cells:
-                examination.run_cell(cell, kernel)
-    else:
+    steps = steps_of(notebook)
+    with contextlib.ExitStack() as stack:
+        kernel = None
+        if any(_is_students_code(cell) for cell in notebook.cells):
+            kernel = stack.enter_context(_started(settings, submission))
+        examination = _Examination(key, KernelRun(kernel, settings.limits), settings.packages)
         for cell in notebook.cells:
-            examination.run_cell(cell, None)
+            examination.run_cell(cell)
+    cells = tuple(examination.results)
+    if kernel is not None:
+        # the verdicts so far are final, and the kernel they came from has ended
+        try:
+            cells = follow_through(steps, key, cells, settings, submission.companions)
+        except Exception as error:
+            remarks = [*remarks, Remark("no_follow_through", {"error": _reason(error)})]
     result = Result(
         student=submission.student,
         exercise=key.exercise,
-        cells=tuple(examination.results),
+        cells=cells,
         remarks=(*submission.remarks, *remarks),
         basis=basis(submission, key, settings),
         seconds=round(time.monotonic() - begun, 1),
     )
     return Graded(result, notebook)
+
+
+@contextlib.contextmanager
+def _started(settings: Settings, submission: Submission) -> Iterator[StudentKernel]:
+    """A kernel for a submission; whatever keeps it from starting is a KernelStartError.
+
+    No student's code has run by then, so that nobody must lose points by it.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            kernel = stack.enter_context(StudentKernel(settings, submission.companions))
+        except KernelStartError:
+            raise
+        except Exception as error:
+            raise KernelStartError(_reason(error)) from error
+        yield kernel
+
+
+def _reason(error: Exception) -> str:
+    return valid_text(f"{type(error).__name__}: {str(error)[:300]}")
 
 
 def basis(submission: Submission, key: AnswerKey, settings: Settings) -> Basis:
@@ -92,183 +119,87 @@ def basis(submission: Submission, key: AnswerKey, settings: Settings) -> Basis:
     return Basis(submission.digest, key.digest, settings.limits, versions)
 
 
-@dataclass
-class _Answer:
-    """What a kernel answered for a line: evaluations by draw, or why there are none."""
-
-    printed: str
-    evaluations: Sequence[object] = ()
-    failure: Difference | None = None
-
-
 class _Examination:
     """One notebook's examination, cell by cell: what has failed or was recognised so far."""
 
-    def __init__(self, key: AnswerKey, settings: Settings) -> None:
+    def __init__(self, key: AnswerKey, run: KernelRun, packages: Sequence[str]) -> None:
         self.results: list[CellResult] = []
         self._key = key
-        self._limits = settings.limits
-        self._recognised: list[str] = []
-        self._failed_answers: dict[str, str] = {}
-        self._ended: Difference | None = None
-        self._deadline = time.monotonic() + settings.limits.notebook_seconds
+        self._run = run
+        self._packages = packages
+        self._recognition = Recognition(
+            {
+                name: Home(key.mistake_functions[name], cell)
+                for name, cell in key.mistake_cells.items()
+            }
+        )
+        # by name, the error of the cell that should have defined it
+        self._failed: dict[str, str] = {}
 
-    def run_cell(self, cell: NotebookNode, kernel: StudentKernel | None) -> None:
+    def run_cell(self, cell: NotebookNode) -> None:
         """Run a cell of the student's, or grade a grade cell."""
         if cell.cell_type != "code":
             return
         if is_grade_cell(cell):
-            self._grade_cell(cell, kernel)
-        elif given(cell).get("grade_id") == CHECKER:
+            self._grade_cell(cell)
+        elif not is_run(cell):
             cell.source = "# The course's checks."
-        elif kernel is not None:
-            self._run_students_cell(cell, kernel)
+        elif self._run.kernel is not None:
+            self._run_students_cell(cell)
 
-    def _run_students_cell(self, cell: NotebookNode, kernel: StudentKernel) -> None:
-        limits = self._limits
-        if time.monotonic() > self._deadline and not kernel.dead:
-            kernel.kill()
-            self._ended = _ended("notebook_time", seconds=limits.notebook_seconds)
+    def _run_students_cell(self, cell: NotebookNode) -> None:
         name = given(cell).get("grade_id", "one of your own")
-        reply = kernel.run(cell.source, limits.cell_seconds)
+        ended_before = self._run.ended
+        reply = self._run.run_cell(cell.source, name)
+        defined = {*self._key.answers.get(name, ()), *bound_names(cell.source)}
         cell.outputs = reply.outputs
         cell.source = _for_display(cell.source)
         errors = [out for out in reply.outputs if out["output_type"] == "error"]
-        for answer in self._key.answers.get(name, ()) if errors else ():
+        if errors:
             text = f"{errors[0]['ename']}: {errors[0]['evalue']}"
-            self._failed_answers[answer] = valid_text(text)[:300]
+            self._failed |= dict.fromkeys(defined, valid_text(text)[:300])
         if reply.status == "timeout":
-            text = f"Stopped: this cell ran for more than {limits.cell_seconds:g} seconds."
+            seconds = self._run.limits.cell_seconds
+            text = f"Stopped: this cell ran for more than {seconds:g} seconds."
             cell.outputs.append(_error_output("Timeout", text))
-        if kernel.dead and not self._ended:
-            self._ended = self._how_it_ended(kernel, reply, cell=name)
+        ended = self._run.ended
+        if ended is not ended_before and "cell" in ended.parameters:
             cell.outputs.append(_error_output("The kernel died", "The Python process ended here."))
 
-    def _grade_cell(self, cell: NotebookNode, kernel: StudentKernel | None) -> None:
-        grade_id = given(cell).grade_id
+    def _grade_cell(self, cell: NotebookNode) -> None:
+        grade_id, run = given(cell).grade_id, self._run
         expected = self._key.cells[grade_id]
-        deadline = time.monotonic() + max(map(self._seconds, expected.lines))
-        found, printed = [], []
+        deadline = time.monotonic() + max(map(run.seconds, expected.lines))
+        found = []
+        checks = {check.expression: check for check in parse_cell(cell.source).checks}
         for line in expected.lines:
-            answer, judged = self._ask(line, expected.forbidden, kernel, deadline)
-            if line.agreement and any(d and d.aspect == "agreement" for _, d in judged):
+            # an instructor's weights change points, but no expression
+            check = checks[line.expression]
+            answer = run.ask(line, expected.forbidden, deadline, check)
+            if line.agreement and any(d and d.aspect == "agreement" for _, d in answer.judged):
                 # training is a matter of luck, and of what else the machine has to do
-                again = time.monotonic() + self._seconds(line)
-                answer, judged = self._ask(line, expected.forbidden, kernel, again)
-            found.append(judged)
-            printed.append(answer.printed)
-        own = [name for name, place in self._key.mistake_cells.items() if place == grade_id]
-        mistake = recognise([j for judged in found for j, _ in judged], own, self._recognised)
-        if mistake and mistake not in self._recognised:
-            self._recognised.append(mistake)
-        lines, untold = [], mistake
-        for line, judged in zip(expected.lines, found, strict=True):
-            problem = next((d for _, d in judged if d is not None), None)
-            told = untold if problem else None
-            untold = None if problem else untold
-            problem = problem and self._explained(problem)
-            lines.append(LineResult(line.expression, line.points, problem, told))
-        shown = "\n".join("".join(printed)[:MAX_PRINTED].split("\n")[:MAX_PRINTED_LINES])
+                again = time.monotonic() + run.seconds(line)
+                answer = run.ask(line, expected.forbidden, again, check)
+            found.append(answer)
+        judged = [[one for one, _ in answer.judged] for answer in found]
+        named = self._recognition.cell(grade_id, judged)
+        lines = []
+        for line, answer, mistake in zip(expected.lines, found, named, strict=True):
+            problem = answer.problem and self._explained(answer.problem)
+            told = (mistake.name, mistake.by_line) if mistake else ()
+            lines.append(LineResult(line.expression, line.points, problem, *told))
+        printed = "".join(answer.printed for answer in found)
+        shown = "\n".join(printed[:MAX_PRINTED].split("\n")[:MAX_PRINTED_LINES])
         self.results.append(CellResult(grade_id, tuple(lines), shown))
-        cell.source = _without_answers(cell.source)
-
-    def _seconds(self, line: ExpectedLine) -> float:
-        own = line.agreement and line.agreement.seconds
-        return own or self._limits.grade_cell_seconds
 
     def _explained(self, problem: Difference) -> Difference:
         """An undefined name as what it comes from: the cell that should have defined it failed."""
         if problem.aspect == "error" and problem.parameters["name"] == "NameError":
-            for answer, error in self._failed_answers.items():
-                if problem.parameters["message"] == f"name '{answer}' is not defined":
-                    return Difference("cell_failed", {"answer": answer, "error": error})
-        return problem
-
-    def _ask(
-        self,
-        line: ExpectedLine,
-        forbidden: Sequence[str],
-        kernel: StudentKernel | None,
-        deadline: float,
-    ) -> tuple[_Answer, list[tuple[Judged, Difference | None]]]:
-        """What the kernel answers for a line, and every draw judged."""
-        answer = self._answer(line, forbidden, kernel, deadline)
-        if answer.failure:
-            judged = [
-                (Judged(False, NO_FINGERPRINT, draw.mistakes), answer.failure)
-                for draw in line.draws
-            ]
-        else:
-            judged = [_judged(*pair) for pair in zip(line.draws, answer.evaluations, strict=True)]
-        return answer, judged
-
-    def _answer(
-        self,
-        line: ExpectedLine,
-        forbidden: Sequence[str],
-        kernel: StudentKernel | None,
-        deadline: float,
-    ) -> _Answer:
-        if kernel is None:
-            return _Answer("", failure=Difference("no_code"))
-        seconds = deadline - time.monotonic()
-        allowed = {"seconds": self._seconds(line)}
-        # also when the kernel died of it: whether it could be interrupted depends on the machine's load
-        if seconds <= 0:
-            return _Answer("", failure=Difference("time_used_up", allowed))
-        if kernel.dead:
-            return _Answer("", failure=self._ended or _ended("exit"))
-        draws = [
-            {"inputs": draw.inputs, "parameter_seed": draw.parameter_seed} for draw in line.draws
-        ]
-        request = {"expression": line.expression, "forbidden": list(forbidden), "draws": draws}
-        reply = kernel.ask(request, seconds)
-        printed = "".join(
-            output["text"] for output in reply.outputs if output["output_type"] == "stream"
-        )
-        if kernel.dead and not self._ended:
-            self._ended = self._how_it_ended(kernel, reply, expression=line.expression)
-        if reply.status == "timeout":
-            return _Answer(printed, failure=Difference("timeout", allowed))
-        if reply.value is None:
-            nothing = Difference("unreadable", {"reason": ""})
-            return _Answer(printed, failure=self._ended or nothing)
-        try:
-            return _Answer(printed, _evaluations(reply.value, len(draws)))
-        except (ValueError, RecursionError, MemoryError) as error:
-            reason = {"reason": valid_text(str(error))[:200]}
-            return _Answer(printed, failure=Difference("unreadable", reason))
-
-    def _how_it_ended(self, kernel: StudentKernel, reply: Reply, **where: str) -> Difference:
-        # after a timeout a kernel is only ended when interrupting it was to no avail
-        reason = kernel.limit or ("not_interrupted" if reply.status == "timeout" else "exit")
-        return _ended(reason, memory_gb=self._limits.memory_bytes / 1e9, **where)
-
-
-def _ended(reason: str, **parameters: float | str) -> Difference:
-    """Why there is no kernel any more; reason: one of `words.ENDS`."""
-    return Difference("ended", {"reason": reason, **parameters})
-
-
-def _evaluations(value: str, draws: int) -> list[object]:
-    """The evaluations in a kernel's reply, one for every draw; ValueError when it has other data."""
-    if len(value) > MAX_VALUE:
-        raise ValueError("it is too large")
-    found = valid_json(value)
-    if not isinstance(found, list) or len(found) != draws:
-        raise ValueError("it is not plain data")
-    return found
-
-
-def _judged(draw: ExpectedDraw, evaluation: object) -> tuple[Judged, Difference | None]:
-    """One draw; a kernel's answer may be any nonsense, so anything but a pass is a fail."""
-    try:
-        read = Evaluation.read(evaluation)
-        problem = judge(Expected.read(draw.expected), read)
-        return Judged(problem is None, fingerprint(read.value), draw.mistakes), problem
-    except Exception as error:
-        problem = Difference("not_plain", {"reason": valid_text(str(error))[:100]})
-        return Judged(False, NO_FINGERPRINT, draw.mistakes), problem
+            for name, error in self._failed.items():
+                if problem.parameters["message"] == f"name '{name}' is not defined":
+                    problem = Difference("cell_failed", {"answer": name, "error": error})
+                    break
+        return with_offered(problem, self._packages)
 
 
 def _is_students_code(cell: NotebookNode) -> bool:
@@ -285,18 +216,7 @@ def _error_output(name: str, text: str) -> NotebookNode:
 
 
 def _for_display(source: str) -> str:
-    """A student's code with what is too long to be shown cut: colouring takes quadratic time."""
-    lines = source[:MAX_SHOWN].split("\n")
+    """A student's code as it is shown. What is too long is cut: colouring takes quadratic time."""
+    lines = plain_text(source[:MAX_SHOWN]).split("\n")
     cut = [ln if len(ln) <= MAX_SHOWN_LINE else f"{ln[:MAX_SHOWN_LINE]} ..." for ln in lines]
     return "\n".join(cut) + ("\n..." if len(source) > MAX_SHOWN else "")
-
-
-def _without_answers(source: str) -> str:
-    """A grade cell for reading: the baked answers are left out."""
-    lines = []
-    for line in source.split("\n"):
-        if line.startswith("check("):
-            (check,) = parse_cell(line).checks
-            line = f"check({check.expression!r}, points={check.points:g})"
-        lines.append(line)
-    return "\n".join(lines)

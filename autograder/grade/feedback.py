@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import re
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import nbformat
@@ -12,15 +14,19 @@ from jupyter_core.paths import jupyter_config_dir
 from nbconvert.exporters import HTMLExporter
 from traitlets.config import Config
 
-from autograder.course import Course
+from autograder.book_index import book_sections, book_url
+from autograder.course import PACKAGE_ROOT, Course
 from autograder.errors import OutputError
 from autograder.files import digest_of, digest_of_files, write_whole
 from autograder.grade.gradebook import autograded_notebook
 from autograder.grade.result import Result
-from autograder.nbgrader_adapter import bootstrap_folder, explained
+from autograder.grade.verdicts import result_path
+from autograder.nbgrader_adapter import CONFIG, bootstrap_folder, explained
 from autograder.progress import progress
 
-STAMP = re.compile(r"<!-- feedback (\w+) -->\s*\Z")
+# packages whose code puts a page together
+RENDERED_BY = ("display", "grade", "runtime")
+STAMP = re.compile(r"<!-- feedback (\w+) (\w+) -->\s*\Z")
 
 
 def feedback_page(course: Course, student: str, exercise: str) -> Path:
@@ -28,12 +34,12 @@ def feedback_page(course: Course, student: str, exercise: str) -> Path:
     return course.feedback / student / exercise / f"{exercise}.html"
 
 
-def _stamp_of(page: Path) -> str:
-    """What a page records that it was made from; empty when there is no page."""
+def _stamps_of(page: Path) -> tuple[str, str]:
+    """Digests of what a page was made from and of what it says; empty when there is no page."""
     if not page.is_file():
-        return ""
+        return "", ""
     found = STAMP.search(page.read_text(encoding="utf-8")[-200:])
-    return found[1] if found else ""
+    return (found[1], found[2]) if found else ("", "")
 
 
 class FeedbackWriter:
@@ -43,13 +49,15 @@ class FeedbackWriter:
         self._course = course
         config = Config()
         config.HTMLExporter = course.config.HTMLExporter.copy()
+        own = copy.deepcopy(course.config)
+        own.FeedbackPage.home = str(course.home)
         self._steps = [
             *(
-                step(config=course.config, enabled=True)
+                step(config=own, enabled=True)
                 for step in config.HTMLExporter.pop("preprocessors", [])
             ),
             *(
-                step(config=course.config, enabled=True)
+                step(config=own, enabled=True)
                 for step in course.config.GenerateFeedback.preprocessors
             ),
         ]
@@ -60,16 +68,53 @@ class FeedbackWriter:
         self._exporter = HTMLExporter(config=config)
 
     @functools.cached_property
-    def _templates(self) -> str:
-        """A digest of the page's own templates."""
-        folders = self._course.config.HTMLExporter.extra_template_basedirs[:1]
-        paths = [path for folder in folders for path in Path(folder).rglob("*")]
-        return digest_of_files(paths, Path(folders[0])) if folders else ""
+    def _rendering(self) -> str:
+        """A digest of what makes a page out of a result: templates, code and settings."""
+        package = PACKAGE_ROOT / "autograder"
+        paths = [path for name in RENDERED_BY for path in (package / name).rglob("*")]
+        parts = [
+            digest_of_files(paths, package),
+            digest_of_files([self._course.root / CONFIG], self._course.root),
+        ]
+        for folder in self._course.config.HTMLExporter.extra_template_basedirs[:1]:
+            parts.append(digest_of_files(Path(folder).rglob("*"), Path(folder)))
+        sections = {
+            label: asdict(section) for label, section in book_sections(self._course.root).items()
+        }
+        return digest_of([parts, sections, book_url()])
+
+    @functools.cached_property
+    def _words(self) -> dict[str, str]:
+        """Digests of the exercises' texts, by exercise."""
+        return {
+            exercise.name: digest_of_files([exercise.notebook, exercise.catalogue], exercise.root)
+            for exercise in self._course.exercises()
+        }
+
+    def _recorded(self, student: str, exercise: str) -> list:
+        """What the gradebook holds about a submission: points, comments, penalty."""
+        from nbgrader.api import Gradebook
+
+        with Gradebook(self._course.db_url) as gradebook:
+            found = gradebook.find_submission_notebook(exercise, exercise, student)
+            grades = [
+                [g.cell_id, g.auto_score, g.manual_score, g.extra_credit, g.needs_manual_grade]
+                for g in found.grades
+            ]
+            comments = [[c.cell_id, c.auto_comment, c.manual_comment] for c in found.comments]
+            return [sorted(grades), sorted(comments), found.late_submission_penalty]
 
     def write(self, student: str, exercise: str) -> bool:
-        """Write one student's page, if anything on it has changed; returns whether it was written."""
+        """Write one student's page, unless it is current; returns whether it says anything new."""
         path = autograded_notebook(self._course, student, exercise)
         page = feedback_page(self._course, student, exercise)
+        with explained(self._course.db_url):
+            recorded = self._recorded(student, exercise)
+        texts = [digest_of_files([path, result_path(path)], path.parent), self._words[exercise]]
+        made_from = digest_of([texts, recorded, self._rendering])[:16]
+        old_made_from, old_content = _stamps_of(page)
+        if made_from == old_made_from:
+            return False
         notebook = nbformat.read(path, as_version=4)
         resources = {
             "metadata": {"name": exercise, "path": str(path.parent)},
@@ -85,13 +130,10 @@ class FeedbackWriter:
         with explained(self._course.db_url):
             for step in self._steps:
                 notebook, resources = step(notebook, resources)
-        shown = {name: resources["nbgrader"].get(name) for name in ("score", "late_penalty")}
-        stamp = digest_of([notebook, shown, self._templates])[:16]
-        if stamp == _stamp_of(page):
-            return False
         body, _ = self._exporter.from_notebook_node(notebook, resources)
-        write_whole(page, f"{body}\n<!-- feedback {stamp} -->\n")
-        return True
+        content = digest_of(body)[:16]
+        write_whole(page, f"{body}\n<!-- feedback {made_from} {content} -->\n")
+        return content != old_content
 
 
 def write_feedback(course: Course, results: Sequence[Result]) -> int:

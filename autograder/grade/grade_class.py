@@ -14,17 +14,19 @@ from dataclasses import dataclass
 from autograder.course import Course, Exercise
 from autograder.errors import ResultError, SubmissionFolderError, WorkerPoolError
 from autograder.grade import gradebook
-from autograder.grade.answer_key import AnswerKey, answer_keys, class_seed
+from autograder.grade.answer_key import AnswerKey, AnswerKeys
 from autograder.grade.examine import Graded, basis, grade_submission, refused
 from autograder.grade.gradebook import Recorder, register, stored_result
 from autograder.grade.lock import only_grader
 from autograder.grade.result import Remark, Result
+from autograder.grade.seeds import class_seed, is_told
 from autograder.grade.submission import Submission, read_submission
 from autograder.grade.worker_pool import LocalPool, Task, WorkerPool, examine_all
+from autograder.instructor_settings import Settings
 from autograder.kernels import sandbox
 from autograder.kernels.student_kernel import KernelStartError
+from autograder.kernels.versions import refuse_missing_packages
 from autograder.progress import progress
-from autograder.settings import Settings
 
 Named = tuple[str, Exercise]
 
@@ -49,7 +51,9 @@ class WorkerOptions:
             from autograder.grade.dask_pool import DaskPool
 
             return DaskPool(self.scheduler, keys, settings, self.require_sandbox)
-        if not settings.limits.sandbox:
+        if settings.limits.sandbox:
+            print(sandbox.protections(settings.limits), file=sys.stderr)
+        else:
             sandbox.warn(sandbox.why_not(), self.require_sandbox)
         return LocalPool(keys, settings, self.workers)
 
@@ -94,18 +98,25 @@ class Grader:
     def __init__(self, course: Course) -> None:
         self.course = course
         self.settings = grading_settings(course)
-        self._keys: dict[Exercise, AnswerKey] = {}
+        refuse_missing_packages(self.settings)
+        self._keys = AnswerKeys(course)
 
     def key(self, exercise: Exercise) -> AnswerKey:
-        """An exercise's answer key, made on first use."""
-        if exercise not in self._keys:
-            self.prepare([exercise])
-        return self._keys[exercise]
+        """An exercise's answer key for the class, made on first use."""
+        return self._keys.of_class(exercise)
 
     def prepare(self, exercises: Sequence[Exercise]) -> None:
         """Make the answer keys of several exercises side by side."""
-        missing = [exercise for exercise in exercises if exercise not in self._keys]
-        self._keys |= answer_keys(self.course, missing)
+        self._keys.prepare(exercises)
+
+    def _prepare_fresh(self, work: Sequence[Named]) -> None:
+        """Evaluate, a few in each process, what is expected of submissions with seeds of their own."""
+        told = [
+            (exercise, read_submission(self.course, student, exercise))
+            for student, exercise in work
+            if is_told(self.course, exercise.name)
+        ]
+        self._keys.evaluate(told)
 
     def read(self, student: str, exercise: Exercise) -> Submission:
         """A submission to grade; the instructor is told when this account may not read it."""
@@ -123,7 +134,8 @@ class Grader:
     def grade(self, student: str, exercise: Exercise) -> Graded:
         """Grade one submission in this process."""
         submission = self.read(student, exercise)
-        return grade_submission(submission, self.key(exercise), self.settings)
+        key = self._keys.own(exercise, submission) or self.key(exercise)
+        return grade_submission(submission, key, self.settings)
 
     def is_current(self, student: str, exercise: Exercise) -> bool:
         """Whether a submission's recorded result is what grading it now would be based on."""
@@ -137,7 +149,9 @@ class Grader:
         ):
             return False
         submission = read_submission(self.course, student, exercise)
-        return result.basis == basis(submission, self.key(exercise), self.settings)
+        now = basis(submission, self.key(exercise), self.settings)
+        key = self._keys.digest(exercise, submission)
+        return result.basis == dataclasses.replace(now, answer_key=key)
 
     def stale(self, work: Sequence[Named]) -> list[Named]:
         """Those of some submissions whose recorded results are not current."""
@@ -146,6 +160,10 @@ class Grader:
             for student, exercise in work
             if not self.is_current(student, exercise)
         ]
+
+    def _task(self, student: str, exercise: Exercise) -> Task:
+        submission = self.read(student, exercise)
+        return Task(exercise.name, submission, self._keys.own(exercise, submission))
 
     def examine(
         self, work: Sequence[Named], options: WorkerOptions, title: str
@@ -156,12 +174,13 @@ class Grader:
         needed = sorted({exercise for _, exercise in work}, key=lambda e: e.chapter)
         self.prepare(needed)
         keys = {exercise.name: self.key(exercise) for exercise in needed}
-        tasks = (Task(exercise.name, self.read(student, exercise)) for student, exercise in work)
+        self._prepare_fresh(work)
+        tasks = (self._task(student, exercise) for student, exercise in work)
         with options.pool(keys, self.settings) as pool, progress(title) as bar:
             shown = bar.add_task("", total=len(work))
             with _kernels_explained():
                 for task, found in examine_all(tasks, pool):
-                    key = keys[task.exercise]
+                    key = task.own_key or keys[task.exercise]
                     yield found or refused(
                         task.submission, key, self.settings, Remark("ended_grader")
                     )
@@ -193,7 +212,7 @@ def grade_class(
         used = sorted({exercise for _, exercise in everybody}, key=lambda e: e.chapter)
         for exercise in used:
             register(course, exercise, rerelease)
-            class_seed(course, exercise, new_seed)
+            class_seed(course, exercise.name, new_seed)
         grader = Grader(course)
         grader.prepare(used)
         work = everybody if new_seed or rerelease else grader.stale(everybody)

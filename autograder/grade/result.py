@@ -15,29 +15,41 @@ from typing import Any
 
 from autograder.errors import ResultError
 from autograder.files import write_whole
+from autograder.instructor_settings import Limits
 from autograder.runtime.compare import Difference
-from autograder.settings import Limits
 
 # version of the stored form; raise it when a field changes
-FORMAT = 1
+FORMAT = 2
 # Raise by one when a change to the grader can change a verdict: every submission is graded again.
 # tests/golden/ holds the results of a fixed set of submissions under each version's number.
-GRADER_VERSION = 1
+GRADER_VERSION = 2
 
 
 @dataclass(frozen=True)
 class LineResult:
-    """One check: difference is None when it passed; mistake: the known one that is told here."""
+    """One check: difference is None when it passed; mistake: the known one that is told here.
+
+    by_line: this line gives what the mistake gives; the cell as a whole is not explained by it. given: the
+    earlier answers in whose place right versions stood when it passed; empty when it passed with the
+    notebook as it stands.
+    """
 
     expression: str
     points: float
     difference: Difference | None = None
     mistake: str | None = None
+    by_line: bool = False
+    given: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
         """Whether its points are earned."""
         return self.difference is None
+
+    @property
+    def passed_alone(self) -> bool:
+        """Whether it passed with the notebook as it stands."""
+        return self.passed and not self.given
 
     @property
     def earned(self) -> float:
@@ -196,4 +208,11 @@ def _line(data: dict) -> LineResult:
     if found is not None:
         place = tuple(tuple(step) for step in found["place"])
         found = Difference(found["aspect"], found["parameters"], place)
-    return LineResult(data["expression"], float(data["points"]), found, data["mistake"])
+    return LineResult(
+        expression=data["expression"],
+        points=float(data["points"]),
+        difference=found,
+        mistake=data["mistake"],
+        by_line=data["by_line"],
+        given=tuple(data["given"]),
+    )

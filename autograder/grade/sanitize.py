@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from autograder.build.released_versions import cell_digest
 from autograder.catalogue import definitions
 from autograder.display.cleaning import clean_markdown
-from autograder.exercises import given, is_answer_cell
+from autograder.exercises import CHECK_CELLS, given, is_answer_cell
 from autograder.grade.result import Remark
 from autograder.grade.submission import Submission, SubmittedCell
 
@@ -114,7 +114,7 @@ def sanitized(
             if _is_changed(known[key], cell, versions.get(key, ())):
                 if given(known[key]).grade:
                     remarks.append(Remark("check_changed", {"cell": key}))
-                elif key != "checker":
+                elif key not in CHECK_CELLS:
                     behind.setdefault(key, []).append(_own_cell(cell))
         elif key is None or given(known[key]).solution:
             behind.setdefault(anchor, []).append(_own_cell(cell))

@@ -11,8 +11,9 @@ import hashlib
 import itertools
 import json
 import os
+import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ MAX_FILES = 10_000
 MAX_NAMED = 3
 MAX_PICTURE = 2_000_000
 MAX_PICTURES = 10_000_000
+# a picture in Markdown itself, as Colab stores what is pasted
+PASTED = re.compile(r"data:(image/(?:png|jpeg));base64,([A-Za-z0-9+/=]*)")
 # how the files of each kind begin
 PICTURES = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
 # written by nbgrader, not by the student
@@ -194,10 +197,24 @@ def _files(folder: Path) -> set[str]:
         return set()
 
 
-def _text(source: Any) -> str:
+def _text(cell: dict) -> str:
+    """A cell's source, whole."""
+    source = cell.get("source", cell.get("input", ""))
     if isinstance(source, list):
         source = "".join(part for part in source if isinstance(part, str))
-    return valid_text(source[:MAX_SOURCE]) if isinstance(source, str) else ""
+    return source if isinstance(source, str) else ""
+
+
+def _pasted_as_attachments(text: str) -> tuple[str, dict[str, dict[str, str]]]:
+    """Markdown with the pictures that stand in it as attachments, and these."""
+    found: dict[str, dict[str, str]] = {}
+
+    def attached(picture: re.Match) -> str:
+        name = f"pasted-{len(found)}"
+        found[name] = {picture[1]: picture[2]}
+        return f"attachment:{name}"
+
+    return PASTED.sub(attached, text), found
 
 
 def _pictures(attachments: Any, characters_left: int) -> dict[str, dict[str, str]]:
@@ -239,23 +256,39 @@ def _cells(notebook: Any) -> tuple[Cells, tuple[Remark, ...]]:
         ]
     if not isinstance(cells, list):
         raise ValueError("it has no list of cells")
-    found: list[SubmittedCell] = []
+    found: dict[int, SubmittedCell] = {}
     characters_left, picture_characters_left = MAX_SOURCES, MAX_PICTURES
-    for number, cell in enumerate(cells):
-        if number >= MAX_CELLS or characters_left <= 0:
-            return tuple(found), (Remark("too_long", {"cells": len(cells), "read": number}),)
-        if not isinstance(cell, dict):
-            continue
-        metadata = cell.get("metadata")
-        own = metadata.get("nbgrader") if isinstance(metadata, dict) else None
-        grade_id = own.get("grade_id") if isinstance(own, dict) else None
-        source = _text(cell.get("source", cell.get("input", "")))
-        characters_left -= len(source)
+    remarks: tuple[Remark, ...] = ()
+    for number in _answers_first(cells):
+        if len(found) >= MAX_CELLS or characters_left <= 0:
+            remarks = (Remark("too_long", {"cells": len(cells), "read": len(found)}),)
+            break
+        cell = cells[number]
+        text, attachments = _text(cell), cell.get("attachments")
         kind = "code" if cell.get("cell_type") == "code" else "markdown"
-        pictures = _pictures(cell.get("attachments"), picture_characters_left)
+        if kind == "markdown":
+            text, pasted = _pasted_as_attachments(text)
+            attachments = {**(attachments if isinstance(attachments, dict) else {}), **pasted}
+        source = valid_text(text[:MAX_SOURCE])
+        characters_left -= len(source)
+        pictures = _pictures(attachments, picture_characters_left)
         picture_characters_left -= sum(
             len(data) for kinds in pictures.values() for data in kinds.values()
         )
-        names = _identifier(grade_id), _identifier(cell.get("id"))
-        found.append(SubmittedCell(kind, source, *names, pictures))
-    return tuple(found), ()
+        names = _identifier(_given(cell).get("grade_id")), _identifier(cell.get("id"))
+        found[number] = SubmittedCell(kind, source, *names, pictures)
+    return tuple(found[number] for number in sorted(found)), remarks
+
+
+def _given(cell: dict) -> dict:
+    """What nbgrader's metadata say of a cell."""
+    metadata = cell.get("metadata")
+    own = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+    return own if isinstance(own, dict) else {}
+
+
+def _answers_first(cells: Sequence[Any]) -> Iterator[int]:
+    """The numbers of cells in the order in which they are read: however long the others are."""
+    known = [number for number, cell in enumerate(cells) if isinstance(cell, dict)]
+    yield from (number for number in known if _given(cells[number]).get("solution"))
+    yield from (number for number in known if not _given(cells[number]).get("solution"))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from autograder.course import Course, Exercise
 from autograder.grade.examine import Graded
@@ -72,8 +73,9 @@ def show(found: Sequence[Change]) -> None:
         if change.lines:
             before = f"{change.before.score:g}" if change.before else "-"
             own = change.after.result
-            row = (own.student, own.exercise, before, f"{own.score:g}")
-            table.add_row(*row, "\n".join(change.lines))
+            row = (own.student, own.exercise, before, f"{own.score:g}", "\n".join(change.lines))
+            # names and expressions are no markup
+            table.add_row(*map(Text, row))
     console = Console(width=120)
     if table.rows:
         console.print(table)

@@ -34,9 +34,12 @@ def _points(line: LineResult) -> str:
 def _plain(cell: CellResult, words: Words, section: Section | None) -> str:
     rows = []
     for line in cell.lines:
-        rows.append(f"{_points(line)} points   {line.expression}")
+        title = words.title(cell.grade_id, line.expression)
+        rows.append(f"{_points(line)} points   {title}")
         if message := words.line(line):
             rows.append("    " + message.replace("\n", "\n    "))
+        if title != line.expression and not line.passed:
+            rows.append(f"    Checked: {line.expression}")
     if section:
         rows.append(f"Read again: {section.place}")
     return "\n".join(rows)
@@ -47,11 +50,16 @@ def _html(cell: CellResult, words: Words, section: Section | None) -> str:
     for line in cell.lines:
         colour = GREEN if line.passed else RED
         message = html.escape(words.line(line)).replace("\n", "<br>")
+        title = words.title(cell.grade_id, line.expression)
+        expression = f"<code>{html.escape(line.expression)}</code>"
+        folded = f"<details><summary>What was checked</summary>{expression}</details>"
+        in_words = title != line.expression
         rows.append(
             f'<div style="margin:0.4em 0;border-left:4px solid {colour};padding-left:0.6em">'
             f'<strong style="color:{colour}">{_points(line)}</strong> '
-            f"<code>{html.escape(line.expression)}</code>"
+            + (html.escape(title) if in_words else expression)
             + (f"<div>{message}</div>" if message else "")
+            + (folded if in_words else "")
             + "</div>"
         )
     if section:
@@ -60,7 +68,10 @@ def _html(cell: CellResult, words: Words, section: Section | None) -> str:
 
 
 def _outputs(cell: CellResult, words: Words) -> list[NotebookNode]:
-    """A grade cell's outputs, in the form that nbgrader's determine_grade reads."""
+    """A grade cell's outputs, in the form that nbgrader's determine_grade reads.
+
+    What the student's code printed meanwhile is not among them: it may hold the drawn inputs.
+    """
     new = nbformat.v4.new_output
     section = words.section(cell)
     data = {
@@ -68,10 +79,6 @@ def _outputs(cell: CellResult, words: Words) -> list[NotebookNode]:
         "text/html": _html(cell, words, section),
     }
     outputs = [new("display_data", data=data)]
-    if cell.printed:
-        quoted = "\n".join(f"| {line}" for line in cell.printed.split("\n"))
-        text = f"Printed by your code meanwhile:\n{quoted}\n"
-        outputs.append(new("stream", name="stdout", text=text))
     if cell.earned == 0 and cell.points > 0:
         text = f"0 of {cell.points:g} points"
         outputs.append(new("error", ename="Not yet", evalue=text, traceback=[f"Not yet: {text}"]))

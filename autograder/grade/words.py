@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from autograder import catalogue
 from autograder.book_index import Section, book_sections
 from autograder.course import Exercise
+from autograder.errors import ExerciseError
+from autograder.exercises import grade_cells, released
 from autograder.grade.result import CellResult, LineResult, Remark
 from autograder.runtime import messages
+from autograder.runtime.grade_cell import parse_cell
+from autograder.text import plain_text
 
 Parameters = Mapping[str, Any]
+# of an error that a student's code raised: enough for any message about shapes
+MAX_MESSAGE, MAX_WHOLES, MAX_DECIMALS = 200, 8, 2
+NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 ENDS = {
     "memory": "your code used more than {memory_gb:g} GB of memory and was stopped",
@@ -44,7 +53,10 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
         f"your code's result could not be read{': ' + p['reason'] if p['reason'] else ''}"
     ),
     "not_plain": lambda p: f"your code's result is not plain data ({p['reason']})",
-    "cell_failed": lambda p: f"`{p['answer']}` doesn't exist: its cell failed with {p['error']}",
+    "cell_failed": lambda p: (
+        f"`{p['answer']}` doesn't exist: its cell failed with {p['error']}"
+        + (f". {messages.offered(p['offered'])}" if "offered" in p else "")
+    ),
 }
 
 # what stopped code or couldn't be read, as against an answer that is wrong
@@ -64,7 +76,7 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
         f"The submitted file is not a notebook that can be read ({p['reason']})."
     ),
     "too_long": lambda p: (
-        f"The notebook is too long: of its {p['cells']} cells the first {p['read']} were read."
+        f"The notebook is too long: only {p['read']} of its {p['cells']} cells were read."
     ),
     "renamed": lambda p: f"The notebook was named {p['name']}; its name should be {p['wanted']}.",
     "timestamp": lambda p: "The time stamp of this submission can't be read.",
@@ -85,6 +97,10 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
     "failed": lambda p: (
         f"This submission could not be graded ({p['error']}). Your instructor will look at it."
     ),
+    "no_follow_through": lambda p: (
+        "Answers that use an earlier one which is wrong could not be graded with a right version in its "
+        f"place ({p['error']}). Your instructor can have this submission graded again."
+    ),
     "ended_grader": lambda p: (
         "Grading this submission ended the grader's own process twice, so it was given up. Your "
         "instructor will look at it."
@@ -92,24 +108,65 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
 }
 
 
+def _told(message: str) -> str:
+    """An error's message, short and with few numbers: a student's code could put drawn inputs in it."""
+    wholes, decimals = itertools.count(), itertools.count()
+
+    def shown(number: re.Match) -> str:
+        is_whole = number[0].isdigit()
+        few = next(wholes) < MAX_WHOLES if is_whole else next(decimals) < MAX_DECIMALS
+        return number[0] if few else "…"
+
+    kept = NUMBER.sub(shown, message)
+    return f"{kept[:MAX_MESSAGE]}…" if len(kept) > MAX_MESSAGE else kept
+
+
 def sentence(line: LineResult) -> str:
-    """What is said about a line that did not pass; empty for one that did."""
-    if line.difference is None:
+    """What is said about a line; empty for one that passed with the notebook as it stands."""
+    return plain_text(_sentence(line))
+
+
+def _sentence(line: LineResult) -> str:
+    if line.given:
+        return f"right, given a correct {' and '.join(f'`{name}`' for name in line.given)}"
+    found = line.difference
+    if found is None:
         return ""
-    own = SENTENCES.get(line.difference.aspect)
-    return own(line.difference.parameters) if own else messages.sentence(line.difference)
+    if found.aspect in SENTENCES:
+        return SENTENCES[found.aspect](found.parameters)
+    if found.aspect == "error":
+        message = _told(found.parameters["message"])
+        found = replace(found, parameters={**found.parameters, "message": message})
+    return messages.sentence(found)
 
 
 def remark(found: Remark) -> str:
     """A remark as a sentence."""
-    return REMARKS[found.kind](found.parameters)
+    return plain_text(REMARKS[found.kind](found.parameters))
+
+
+def _titles(exercise: Exercise) -> dict[tuple[str, str], str]:
+    """What the lines of an exercise as it is handed out now are called; empty when there is none."""
+    try:
+        cells = grade_cells(released(exercise))
+    except ExerciseError:
+        return {}
+    return {
+        (name, check.expression): messages.title(check)
+        for name, source in cells.items()
+        for check in parse_cell(source).checks
+    }
 
 
 @dataclass(frozen=True)
 class Words:
-    """The words of one exercise: what its catalogue says, and where the book teaches it."""
+    """The words of one exercise: what its catalogue and its checks say, and where the book teaches it.
+
+    titles: by grade cell and expression, what a line tests.
+    """
 
     mistakes: Mapping[str, catalogue.Mistake]
+    titles: Mapping[tuple[str, str], str]
     section_of: Mapping[str, str]
     sections: Mapping[str, Section]
 
@@ -118,19 +175,26 @@ class Words:
         """The words as they stand in the catalogue and the book now."""
         return Words(
             {mistake.name: mistake for mistake in catalogue.mistakes(exercise)},
+            _titles(exercise),
             catalogue.sections(exercise),
             book_sections(exercise.root),
         )
+
+    def title(self, grade_id: str, expression: str) -> str:
+        """What a line of a grade cell is called: what it tests in words, or its expression."""
+        return self.titles.get((grade_id, expression), expression)
 
     def line(self, line: LineResult) -> str:
         """All that is said about a line: the difference, and the mistake that was recognised."""
         words = sentence(line)
         # a catalogue may have lost a mistake since
         mistake = self.mistakes.get(line.mistake)
-        if mistake is None:
+        # what is wrong with an answer is told where it costs points
+        if mistake is None or mistake.function in line.given:
             return words
-        told = mistake.name, mistake.function, mistake.means, mistake.hint
-        return f"{words}\n{messages.explanation(*told, line.expression)}"
+        return (
+            f"{words}\n{messages.explanation(line.mistake, mistake, line.expression, line.by_line)}"
+        )
 
     def section(self, cell: CellResult) -> Section | None:
         """The section to read again after a cell: the mistake's, else the cell's; None if it passed."""

@@ -11,7 +11,6 @@ import multiprocessing
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -26,18 +25,19 @@ from typing import Protocol
 from autograder.grade.answer_key import AnswerKey
 from autograder.grade.examine import Graded, grade_submission
 from autograder.grade.submission import Submission
+from autograder.instructor_settings import Settings
 from autograder.kernels import forkserver
-from autograder.settings import Settings
 
 FOLDER = "autograder-pool-"
 
 
 @dataclass(frozen=True)
 class Task:
-    """A submission to examine, and its exercise."""
+    """A submission to examine, its exercise, and its own answer key if it isn't the class's."""
 
     exercise: str
     submission: Submission
+    own_key: AnswerKey | None = None
 
 
 class WorkerPool(Protocol):
@@ -65,24 +65,20 @@ def _key(path: Path) -> AnswerKey:
     return AnswerKey.from_json(path.read_text(encoding="utf-8"))
 
 
-def _examine(path: Path, submission: Submission, settings: Settings) -> Graded:
-    """In a worker: examine a submission with the answer key in a file."""
-    return grade_submission(submission, _key(path), settings)
+def _examine(path: Path, task: Task, settings: Settings) -> Graded:
+    """In a worker: examine a submission with its own answer key or the one in a file."""
+    return grade_submission(task.submission, task.own_key or _key(path), settings)
 
 
-def _begin(folder: str, python: str) -> None:
-    """In a new worker, before it has threads: start the fork server of its kernels.
+def _begin(folder: str, python: str, source: Path) -> None:
+    """In a new worker: get the fork server of its kernels.
 
-    folder: where kernels' files go; python: their interpreter.
+    folder: where kernels' files go; python: their interpreter; source: of copied fork servers.
     """
     tempfile.tempdir = folder
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if forkserver.available():
-        if python == sys.executable:
-            # LocalPool.start has preloaded what kernels need
-            forkserver.fork_this_process()
-        else:
-            forkserver.server(python)
+        forkserver.copy_from(python, source)
     threading.Thread(target=_end_with_coordinator, daemon=True).start()
 
 
@@ -95,7 +91,8 @@ def _end_with_coordinator() -> None:
 class LocalPool:
     """Worker processes on this machine. A context manager.
 
-    On Linux they are forked from a process that has imported all that kernels need, which is cheap.
+    On Linux they are forked from a process that has imported what they need, which is cheap, and their
+    kernels from another, which knows nothing that is secret.
 
     keys: answer keys by exercise; workers: how many processes, by default one a core.
     """
@@ -122,22 +119,22 @@ class LocalPool:
     def start(self) -> None:
         """Begin, also after `stop`."""
         context = None
+        python, socket = self._settings.python, self._folder / "forks"
         if forkserver.available():
+            self._source = forkserver.ForkServerSource(python, socket)
             context = multiprocessing.get_context("forkserver")
-            context.set_forkserver_preload(
-                ["autograder.grade.worker_pool", "autograder.kernels.preload"]
-            )
+            context.set_forkserver_preload(["autograder.grade.worker_pool"])
             with forkserver.clean_environment():
                 process_server.ensure_running()
         # this process may have started others, which are not ours to end
         self._others = set(multiprocessing.active_children())
-        own = (str(self._folder / "kernels"), self._settings.python)
+        own = (str(self._folder / "kernels"), python, socket)
         self._pool = ProcessPoolExecutor(self._workers, context, initializer=_begin, initargs=own)
 
     def submit(self, task: Task) -> Future[Graded]:
         """Have a submission examined."""
         path = self._path(task.exercise)
-        return self._pool.submit(_examine, path, task.submission, self._settings)
+        return self._pool.submit(_examine, path, task, self._settings)
 
     def stop(self) -> None:
         """End the processes that this pool has started."""
@@ -145,6 +142,8 @@ class LocalPool:
         for process in set(multiprocessing.active_children()) - self._others:
             process.terminate()
             process.join()
+        if forkserver.available():
+            self._source.end()
 
     def __enter__(self) -> LocalPool:
         return self

@@ -19,7 +19,7 @@ In the fork server and the kernels, which run in the students' Python (`c.Grader
 - `protocol` (what both sides agree on) and `linux` (system calls).
 
 These import nothing but the standard library, numpy, torch, ipykernel and, if it is there, matplotlib,
-and of this project only one another, `autograder.settings`, `autograder.errors` and
+and of this project only one another, `autograder.instructor_settings`, `autograder.errors` and
 `autograder.runtime`.
 
 Must not import grade or anything above it: a kernel knows no answer key, no seed and no gradebook.

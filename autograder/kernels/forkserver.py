@@ -17,14 +17,15 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from autograder.course import PACKAGE_ROOT
-from autograder.kernels import linux
-from autograder.kernels.protocol import CLEAN_UP, KernelRequest
+from autograder.kernels.protocol import ALONE, CLEAN_UP, COPIES, KernelRequest
 
 START_SECONDS, REPLY_SECONDS = 300, 10
 SINGLE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-MAX_DESCRIPTORS = 1024
+MAX_WAITING = 128
+MAIN = "autograder.kernels.forkserver_main"
 # what a student's kernel may know of our environment; no tokens, no paths of ours
 KEPT_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "LD_LIBRARY_PATH")
 
@@ -59,7 +60,7 @@ def available() -> bool:
 
 
 class ForkServer:
-    """A fork server, made by `started` or `forked`."""
+    """A fork server, made by `started` or `copied`."""
 
     def __init__(self, process: subprocess.Popen | ForkedProcess, channel: socket.socket) -> None:
         self._process, self._channel = process, channel
@@ -72,7 +73,7 @@ class ForkServer:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             process = subprocess.Popen(
-                [python, "-m", "autograder.kernels.forkserver_main", str(theirs.fileno())],
+                [python, "-m", MAIN, ALONE, str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 env=_environment(),
                 start_new_session=True,
@@ -80,28 +81,19 @@ class ForkServer:
         return ForkServer(process, ours)
 
     @staticmethod
-    def forked() -> ForkServer:
-        """A copy of this process, which must have one thread and have imported `kernels.preload`.
+    def copied(path: Path) -> ForkServer:
+        """A copy of the process that a `ForkServerSource` has started; raises OSError.
 
-        It shares the imported modules' memory with this process, and with all others that are forked
-        from the same one.
+        path: the source's socket.
         """
-        from autograder.kernels.forkserver_main import serve
-
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        parent = os.getpid()
-        pid = os.fork()
-        if pid == 0:
-            try:
-                os.setsid()
-                linux.end_with_parent(parent)
-                descriptor = os.dup2(theirs.fileno(), 3)
-                os.closerange(4, MAX_DESCRIPTORS)
-                serve(socket.socket(fileno=descriptor))
-            finally:
-                os._exit(0)
-        theirs.close()
-        return ForkServer(ForkedProcess(pid, os.pidfd_open(pid)), ours)
+        channel = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        # the source may still be importing
+        channel.settimeout(START_SECONDS)
+        channel.connect(str(path))
+        message, descriptors, _, _ = socket.recv_fds(channel, 100, 1)
+        if not message:
+            raise OSError("the source of fork servers has ended")
+        return ForkServer(ForkedProcess(int(message), descriptors[0]), channel)
 
     def _ask(self, request: bytes) -> tuple[bytes, list[int]]:
         """Send a request; raises OSError when the fork server has ended or was stopped."""
@@ -133,23 +125,61 @@ class ForkServer:
         return self._process.poll() is None
 
 
-# This process's fork servers, by interpreter.
+class ForkServerSource:
+    """A process that has imported all that kernels need, and is copied for every worker of a pool.
+
+    It is started as a new program and never told anything, so neither it nor its copies hold a secret:
+    a worker's own copy would have the grader's command line and the pool's key on its stack. The copies
+    share its memory. It ends with the process that has started it.
+
+    python: the interpreter; path: where its socket goes, in a folder that is this user's alone.
+    """
+
+    def __init__(self, python: str, path: Path) -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(str(path))
+            listener.listen(MAX_WAITING)
+            descriptor = listener.fileno()
+            self._process = subprocess.Popen(
+                [python, "-m", MAIN, COPIES, str(descriptor)],
+                stdin=subprocess.PIPE,
+                pass_fds=[descriptor],
+                env=_environment(),
+                start_new_session=True,
+            )
+        self._path = path
+
+    def end(self) -> None:
+        """End it and all its copies."""
+        self._process.kill()
+        self._process.wait()
+        self._process.stdin.close()
+        self._path.unlink(missing_ok=True)
+
+
+# This process's fork servers, by interpreter, and the sockets of sources to copy them from.
 _servers: dict[str, ForkServer] = {}
+_sources: dict[str, Path] = {}
 if available():
     # a forked child must not share its parent's connections
     os.register_at_fork(after_in_child=_servers.clear)
 
 
+def copy_from(python: str, source: Path) -> None:
+    """Let this process's fork servers for an interpreter be copies; source: a `ForkServerSource`'s path."""
+    _sources[python] = source
+    server(python)
+
+
 def server(python: str = sys.executable) -> ForkServer:
-    """This process's fork server for an interpreter, started on first use or when it has ended."""
+    """This process's fork server for an interpreter, made on first use or when it has ended."""
     if python not in _servers or not _servers[python].alive:
+        # a student's code without a sandbox may have ended the source
+        with contextlib.suppress(OSError, KeyError):
+            _servers[python] = ForkServer.copied(_sources[python])
+            return _servers[python]
         _servers[python] = ForkServer.started(python)
     return _servers[python]
-
-
-def fork_this_process() -> None:
-    """Let a copy of this process be its fork server; see `ForkServer.forked`."""
-    _servers[sys.executable] = ForkServer.forked()
 
 
 def start_kernel(python: str, request: KernelRequest) -> ForkedProcess:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from autograder.kernels import linux
 from autograder.kernels.protocol import (
+    ALONE,
     CLEAN_UP,
     CLEANED_UP,
     CONNECTION,
@@ -55,6 +56,32 @@ def serve(channel: socket.socket) -> None:
     _clean_up({})
 
 
+def serve_copies(listener: socket.socket, lifeline: int) -> None:
+    """Fork a fork server for everybody who connects; end when the other end of lifeline is closed."""
+    import autograder.kernels.preload  # noqa: F401
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    source = os.getpid()
+    while True:
+        if lifeline in select.select([listener, lifeline], [], [])[0]:
+            return
+        channel, _ = listener.accept()
+        if os.fork() == 0:
+            try:
+                os.setsid()
+                linux.end_with_parent(source)
+                listener.close()
+                os.close(lifeline)
+                own = os.pidfd_open(os.getpid())
+                socket.send_fds(channel, [str(os.getpid()).encode()], [own])
+                os.close(own)
+                serve(channel)
+            finally:
+                os._exit(0)
+        channel.close()
+
+
 def _fork(request: KernelRequest, channel: socket.socket) -> int:
     """Fork a kernel; returns its process id, with a sandbox that of its watcher."""
     parent = os.getpid()
@@ -78,6 +105,9 @@ def _become_kernel(request: KernelRequest, parent: int) -> None:
     """In the forked child: take the kernel's environment, enter the sandbox, run ipykernel."""
     os.setsid()
     linux.end_with_parent(parent)
+    with contextlib.suppress(OSError):
+        # some containers refuse it; in the sandbox no keyring can be used anyway
+        linux.join_new_keyring()
     os.environ.clear()
     os.environ.update(request.environment)
     # tempfile caches the folder for temporary files; a kernel has its own TMPDIR
@@ -146,4 +176,6 @@ def _clean_up(kernels: dict[int, int]) -> None:
 
 
 if __name__ == "__main__":
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    kind, descriptor = sys.argv[1:]
+    own = socket.socket(fileno=int(descriptor))
+    serve(own) if kind == ALONE else serve_copies(own, sys.stdin.fileno())

@@ -25,9 +25,9 @@ from jupyter_client.provisioning import LocalProvisioner
 from jupyter_client.session import Session
 
 from autograder.course import PACKAGE_ROOT
+from autograder.instructor_settings import Limits
 from autograder.kernels import forkserver
 from autograder.kernels.protocol import CONNECTION, KernelRequest
-from autograder.settings import Limits
 
 NAME = "student"
 SOCKETS = ("shell", "iopub", "stdin", "control", "hb")

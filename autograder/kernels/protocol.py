@@ -9,12 +9,14 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from autograder.settings import Limits
+from autograder.instructor_settings import Limits
 
 # Parts of a kernel's private folder. WORK: its working directory; CONNECTION: its connection file and
 # sockets; ENDED: a file that names the limit that ended it; in CONNECTION, ERROR: why it did not start.
 WORK, CONNECTION, ENDED, ERROR = "work", "connection", "ended", "error"
 MAX_REQUEST = 1_000_000
+# what a fork server's program is: one fork server, or the source of copies
+ALONE, COPIES = "alone", "copies"
 # the request to kill what ended kernels have left running, and the reply to it
 CLEAN_UP, CLEANED_UP = b"clean up", b"cleaned up"
 

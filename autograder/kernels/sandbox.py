@@ -24,12 +24,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.errors import SandboxError
+from autograder.instructor_settings import Limits
 from autograder.kernels import linux
 from autograder.kernels.mounts import FileSystem
 from autograder.kernels.protocol import CONNECTION, ENDED, WORK
 from autograder.kernels.seccomp import refuse_system_calls
 from autograder.kernels.watcher import Handshake, Watcher, run_first
-from autograder.settings import Limits
 
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 MAX_PROCESSES, MAX_DESCRIPTORS = 128, 512
@@ -168,11 +168,56 @@ def why_not() -> str:
     return "" if done.stdout == WORKS else done.stderr.strip().rpartition("\n")[2] or "it died"
 
 
+def protections(limits: Limits) -> str:
+    """What keeps a submission in, in a sentence for the instructor."""
+    return (
+        "Submissions run in a sandbox: namespaces of their own (files, processes, network, System V "
+        f"memory), a filter of system calls, a keyring of their own, no privileges, {limits.memory_mb} MB "
+        f"of memory of which {limits.disk_mb} MB may be files, {limits.notebook_seconds:g} seconds of "
+        f"computing, {MAX_PROCESSES} processes."
+    )
+
+
+# by the file in which a system says that ordinary users may have no namespaces: the value that forbids
+# them, and what to do
+FORBIDDING = {
+    "kernel/apparmor_restrict_unprivileged_userns": (
+        "1",
+        "Ubuntu forbids namespaces to ordinary users. Allow them until the next start with `sudo sysctl "
+        "-w kernel.apparmor_restrict_unprivileged_userns=0`, or for good in a file in /etc/sysctl.d",
+    ),
+    "kernel/unprivileged_userns_clone": (
+        "0",
+        "This system forbids namespaces to ordinary users. Allow them with `sudo sysctl -w "
+        "kernel.unprivileged_userns_clone=1`",
+    ),
+    "user/max_user_namespaces": (
+        "0",
+        "This system allows no user namespaces. Allow them with `sudo sysctl -w "
+        "user.max_user_namespaces=10000`",
+    ),
+}
+
+
+def way_out(settings: Path = Path("/proc/sys")) -> str:
+    """What an instructor can do where there is no sandbox; settings: where the system's are shown."""
+    if sys.platform != "linux":
+        return "Grade on Linux, or in a virtual machine or container that runs it."
+    for name, (forbidding, advice) in FORBIDDING.items():
+        with contextlib.suppress(OSError):
+            if (settings / name).read_text().strip() == forbidding:
+                return f"{advice}; or grade as root."
+    return (
+        "In a container, the container's own filter may refuse namespaces: start it with `--security-opt "
+        "seccomp=unconfined --cap-add SYS_ADMIN`, or grade outside it."
+    )
+
+
 def warn(reason: str, required: bool) -> None:
-    """Say that there is no sandbox, and what that means; raises SandboxError if one is required."""
+    """Say that there is no sandbox, what that means and what to do; SandboxError if one is required."""
     text = (
         f"NOT SANDBOXED ({reason}): the code of submissions can read this account's files, solutions and "
-        "gradebook included, use the network, and use up memory and disk."
+        f"gradebook included, use the network, and use up memory and disk. {way_out()}"
     )
     if required:
         raise SandboxError(f"{text} --require-sandbox refuses that.")

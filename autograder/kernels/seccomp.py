@@ -10,7 +10,8 @@ import ctypes
 import errno
 import os
 
-from autograder.kernels.linux import CLONE_NEWUSER, PR_SET_SECCOMP, prctl
+from autograder.kernels import linux
+from autograder.kernels.linux import PR_SET_SECCOMP, prctl
 
 SECCOMP_MODE_FILTER = 2
 SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO = 0x7FFF0000, 0x00050000
@@ -35,11 +36,23 @@ REFUSED_CALLS = {
     "mount": (165, 40),
     "umount2": (166, 39),
     "pivot_root": (155, 41),
+    "chroot": (161, 51),
     "open_tree": (428, 428),
     "move_mount": (429, 429),
     "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
     "fspick": (433, 433),
     "mount_setattr": (442, 442),
+    "open_by_handle_at": (304, 265),
+    # looking into other processes, or stopping them
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "kcmp": (312, 272),
+    "pidfd_getfd": (438, 438),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
     # keys belong to the user, so they could be passed on to the next kernel
     "add_key": (248, 217),
     "request_key": (249, 218),
@@ -53,15 +66,22 @@ REFUSED_CALLS = {
     "vmsplice": (278, 75),
     "bpf": (321, 280),
     "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
 }
-# system call -> its numbers, which argument holds the flags, and the flags that are refused (EPERM)
+NAMESPACES = (
+    *(linux.CLONE_NEWUSER, linux.CLONE_NEWNS, linux.CLONE_NEWPID, linux.CLONE_NEWNET),
+    *(linux.CLONE_NEWIPC, linux.CLONE_NEWUTS, linux.CLONE_NEWCGROUP),
+)
+# System call -> its numbers, which argument holds the flags, and the flags that are refused (EPERM):
+# whoever sets all bits of one of these numbers.
 REFUSED_FLAGS = {
     # In a user namespace of its own, a process has all privileges: it could mount further tmpfs.
-    "unshare": ((272, 97), 0, CLONE_NEWUSER),
-    "clone": ((56, 220), 0, CLONE_NEWUSER),
+    "unshare": ((272, 97), 0, (*NAMESPACES, linux.CLONE_NEWTIME)),
+    "clone": ((56, 220), 0, NAMESPACES),
     # It stays when the process that filled it has unmapped it, as long as another maps a page of it, so
     # no process's figures show it. PyTorch and multiprocessing share files in /dev/shm instead.
-    "mmap": ((9, 222), 3, MAP_SHARED | MAP_ANONYMOUS),
+    "mmap": ((9, 222), 3, (MAP_SHARED | MAP_ANONYMOUS,)),
 }
 
 
@@ -104,15 +124,17 @@ def refuse_system_calls() -> None:
     ]
     for numbers in REFUSED_CALLS.values():
         program += [(EQUAL, 0, 1, numbers[column]), no_such_call]
-    for numbers, argument, flags in REFUSED_FLAGS.values():
-        program += [
-            (EQUAL, 0, 5, numbers[column]),
-            (LOAD, 0, 0, ARGUMENTS + 8 * argument),
-            (AND, 0, 0, flags),
-            (EQUAL, 0, 1, flags),
-            (RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EPERM),
-            (RETURN, 0, 0, SECCOMP_RET_ALLOW),
-        ]
+    for numbers, argument, refused in REFUSED_FLAGS.values():
+        look = []
+        for flags in refused:
+            look += [
+                (LOAD, 0, 0, ARGUMENTS + 8 * argument),
+                (AND, 0, 0, flags),
+                (EQUAL, 0, 1, flags),
+                (RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EPERM),
+            ]
+        look.append((RETURN, 0, 0, SECCOMP_RET_ALLOW))
+        program += [(EQUAL, 0, len(look), numbers[column]), *look]
     program.append((RETURN, 0, 0, SECCOMP_RET_ALLOW))
     instructions = (_Instruction * len(program))(*program)
     own = _Program(len(program), instructions)

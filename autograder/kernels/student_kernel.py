@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,10 +16,11 @@ import zmq
 from nbformat import NotebookNode
 
 from autograder import embedding
+from autograder.instructor_settings import Settings
 from autograder.kernels import forkserver, jupyter_adapter
 from autograder.kernels.outputs import MAX_PICTURES, Outputs
+from autograder.kernels.processor_time import LOOK_SECONDS, ProcessorTime, available
 from autograder.kernels.protocol import CONNECTION, ENDED, ERROR, WORK
-from autograder.settings import Settings
 
 # A larger message of a kernel is skipped; after so many that can't be read, the kernel is ended.
 MAX_MESSAGE, MAX_UNREADABLE = 40_000_000, 1_000
@@ -76,11 +77,16 @@ class KernelStartError(RuntimeError):
 
 @dataclass
 class Reply:
-    """What came of one request: status is "ok", "error", "timeout" or "dead"."""
+    """What came of one request: status is "ok", "error", "timeout" or "dead".
+
+    processor_seconds: what the kernel and all processes that it has started have used meanwhile, as
+    Linux counts it; None elsewhere.
+    """
 
     status: str
     outputs: list[NotebookNode] = field(default_factory=list)
     value: str | None = None
+    processor_seconds: float | None = None
 
 
 class StudentKernel:
@@ -94,6 +100,7 @@ class StudentKernel:
         self._python, self._limits = settings.python, settings.limits
         self._folder = Path(tempfile.mkdtemp(prefix=FOLDER))
         self.dead = False
+        self._clock: ProcessorTime | None = None
         self._pictures = MAX_PICTURES
         for name in (WORK, CONNECTION, "home", "tmp"):
             (self._folder / name).mkdir()
@@ -177,12 +184,28 @@ class StudentKernel:
         """Execute code as a cell, for at most timeout seconds."""
         return self._converse(timeout, code=code, store_history=True)
 
-    def ask(self, request: dict, timeout: float) -> Reply:
-        """Evaluate an autotest request (see `runtime.evaluate.serve`); the answer, if any, is in value."""
+    def ask(self, request: dict, timeout: float, timed: bool = False) -> Reply:
+        """Evaluate an autotest request (see `runtime.evaluate.serve`); the answer, if any, is in value.
+
+        timed: measure the processor time, too.
+        """
         text = json.dumps(request)
         expression = f"__import__('sys').modules['_autotest_reply']({text!r})"
+        asked = {"code": "", "store_history": False, "user_expressions": {"value": expression}}
+        if not timed or not available():
+            return self._converse(timeout, **asked)
+        self._clock = ProcessorTime(self._manager.provisioner.pid)
+        begun = self._clock.seconds()
+        reply = self._converse(timeout, **asked)
+        used, self._clock = self._clock.seconds() - begun, None
+        return replace(reply, processor_seconds=used)
+
+    def define(self, name: str, expression: str, timeout: float) -> Reply:
+        """Bind a name of the notebook to what an expression gives; the history doesn't show it."""
+        shell = "__import__('sys').modules['IPython'].get_ipython()"
+        statement = f"{shell}.user_ns.__setitem__({name!r}, {expression})"
         return self._converse(
-            timeout, code="", store_history=False, user_expressions={"value": expression}
+            timeout, code="", store_history=False, user_expressions={"value": statement}
         )
 
     def _converse(self, timeout: float, **request: Any) -> Reply:
@@ -214,9 +237,12 @@ class StudentKernel:
     def _wait(self, message: str, outputs: Outputs, timeout: float) -> dict | None:
         """The reply's content, once the kernel is idle again; None on timeout or death."""
         deadline = time.monotonic() + timeout
-        content, idle, unreadable = None, False, 0
+        content, idle, unreadable, looked = None, False, 0, time.monotonic()
         while content is None or not idle:
             now = time.monotonic()
+            if self._clock and now > looked + LOOK_SECONDS:
+                self._clock.seconds()
+                looked = now
             if content is not None:
                 deadline = min(deadline, now + 1.0)
             if now >= deadline:

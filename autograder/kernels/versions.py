@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import json
 import platform
 import subprocess
@@ -10,12 +11,36 @@ import sys
 from importlib.metadata import version
 
 from autograder.errors import WorkerPoolError
+from autograder.instructor_settings import Settings
 
 PACKAGES = ("numpy", "torch")
 ASK = (
     "import json, platform; from importlib.metadata import version; version('ipykernel'); "
     f"print(json.dumps({{'python': platform.python_version(), **{{n: version(n) for n in {PACKAGES}}}}}))"
 )
+
+
+FIND = "import importlib.util, sys; print(*[n for n in sys.argv[1:] if not importlib.util.find_spec(n)])"
+
+
+@functools.cache
+def _missing(python: str, packages: tuple[str, ...]) -> list[str]:
+    if python == sys.executable:
+        return [name for name in packages if importlib.util.find_spec(name) is None]
+    done = subprocess.run([python, "-c", FIND, *packages], capture_output=True, text=True)
+    return done.stdout.split()
+
+
+def refuse_missing_packages(settings: Settings) -> None:
+    """Raise WorkerPoolError when students' Python lacks a package that they are told is there."""
+    kernel_versions(settings.python)
+    if missing := _missing(settings.python, settings.packages):
+        names = ", ".join(missing)
+        raise WorkerPoolError(
+            f"Students may import {names}, says c.Grader.packages in nbgrader_config.py, but "
+            f"{settings.python} does not have it. Install it there (`{settings.python} -m pip install "
+            f"{' '.join(missing)}`), or set c.Grader.packages without it and build the exercises again."
+        )
 
 
 @functools.cache

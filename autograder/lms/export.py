@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nbgrader.api import MissingEntry
+from nbgrader.api import MissingEntry, SubmittedAssignment
 
 from autograder.course import Course, Exercise
 from autograder.errors import ExportError, GradebookError, writing
@@ -52,7 +52,8 @@ class Student:
 class Grade:
     """A student's grade for one exercise, in points.
 
-    raw_score: before the penalty; due, handed_in: in UTC, as nbgrader writes times, or empty.
+    raw_score: before the penalty; due, handed_in: in UTC, as nbgrader writes times, or empty; unread:
+    points of written answers that nobody has read yet, which are in max_score and not in the score.
     """
 
     exercise: str
@@ -62,6 +63,7 @@ class Grade:
     max_score: float
     due: str = ""
     handed_in: str = ""
+    unread: float = 0.0
 
     @property
     def score(self) -> float:
@@ -103,16 +105,51 @@ def grades(course: Course, exercises: Sequence[Exercise]) -> list[Grade]:
                     submission = gradebook.find_submission(assignment.name, student.id)
                     earned, penalty = submission.score, submission.late_submission_penalty
                     handed_in = str(submission.timestamp or "")
+                    unread = unread_points(submission)
                 except MissingEntry:
-                    earned, penalty, handed_in = 0.0, 0.0, ""
+                    earned, penalty, handed_in, unread = 0.0, 0.0, "", 0.0
                 found.append(
-                    Grade(assignment.name, student, earned, penalty, max_score, due, handed_in)
+                    Grade(
+                        assignment.name,
+                        student,
+                        earned,
+                        penalty,
+                        max_score,
+                        due,
+                        handed_in,
+                        unread,
+                    )
                 )
     if not found:
         raise GradebookError(
             "The gradebook holds no grades of this: run `python -m autograder grade`."
         )
     return sorted(found, key=lambda grade: (grade.student.id, order.index(grade.exercise)))
+
+
+def unread_points(submission: SubmittedAssignment) -> float:
+    """Points of written answers in a submission that nobody has read yet."""
+    return sum(
+        grade.max_score
+        for notebook in submission.notebooks
+        for grade in notebook.grades
+        if grade.auto_score is None and grade.manual_score is None
+    )
+
+
+def _told_unread(given: Sequence[Grade]) -> list[str]:
+    """A sentence for every exercise whose grades lack points of answers that nobody has read."""
+    told = []
+    for exercise in dict.fromkeys(grade.exercise for grade in given):
+        waiting = [g for g in given if g.exercise == exercise and g.unread]
+        if waiting:
+            points = max(grade.unread for grade in waiting)
+            told.append(
+                f"{exercise}: nobody has read written answers yet, for {len(waiting)} of the students. Up "
+                f"to {points:g} points of each are open, not lost: give points in formgrader and export "
+                "again."
+            )
+    return told
 
 
 def pseudonym(student: str, course: Course) -> str:
@@ -179,11 +216,21 @@ def as_nbgrader(given: Sequence[Grade]) -> Table:
 
 
 def as_table(given: Sequence[Grade]) -> Table:
-    """One row per student, one column per exercise, the maximum in the first row."""
+    """One row per student, one column per exercise, the maximum in the first row.
+
+    An exercise with written answers that nobody has read yet has a further column with the points that
+    are open.
+    """
     found = _ByStudent(given)
-    head = ["student", *found.exercises]
-    top = ["maximum", *found.maximum.values()]
-    return head, [top, *([student, *found.of(student)] for student in found.students)]
+    unread = {(grade.student.id, grade.exercise): grade.unread for grade in given}
+    waiting = [e for e in found.exercises if any(g.unread for g in given if g.exercise == e)]
+    head = ["student", *found.exercises, *(f"{exercise} (open)" for exercise in waiting)]
+    top = ["maximum", *found.maximum.values(), *("" for _ in waiting)]
+    rows = [
+        [student, *found.of(student), *(_number(unread[student, e]) for e in waiting)]
+        for student in found.students
+    ]
+    return head, [top, *rows]
 
 
 def read_roster(path: Path) -> Table:
@@ -368,7 +415,8 @@ def write(
         raise ExportError(f"{form} has to know whose a grade is: without names use --format csv.")
     if roster and not to_lms:
         raise ExportError("--roster is for --format canvas and --format moodle.")
-    given, told = grades(course, exercises), []
+    given = grades(course, exercises)
+    told = _told_unread(given)
     if hide_names:
         given = without_names(given, course)
     if form == "canvas":

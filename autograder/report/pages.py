@@ -18,6 +18,7 @@ from typing import Any
 import jinja2
 from rapidfuzz.distance import Indel
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from autograder.book_index import book_sections, book_url
@@ -26,7 +27,7 @@ from autograder.files import write_whole
 from autograder.grade.feedback import feedback_page
 from autograder.grade.gradebook import autograded_notebook
 from autograder.grade.result import Remark, Result
-from autograder.grade.words import remark, sentence
+from autograder.grade.words import Words, remark, sentence
 from autograder.report import analysis, plots, similarity
 from autograder.tables import write_csv
 
@@ -131,14 +132,15 @@ def _told(failure: analysis.Failure) -> dict[str, Any]:
     }
 
 
-def _troubles(result: Result) -> list[str]:
+def _troubles(result: Result, words: Words) -> list[str]:
     """What went wrong for a student: remarks, then mistakes, then the first line of other cells."""
     found = list(dict.fromkeys(cell.mistake for cell in result.cells if cell.mistake))
     for cell in result.cells:
         failed = [line for line in cell.lines if not line.passed]
         if failed and not cell.mistake:
             first = sentence(failed[0]).partition("\n")[0]
-            found.append(f"{cell.grade_id}: {first[:160]}")
+            title = words.title(cell.grade_id, failed[0].expression)
+            found.append(f"{cell.grade_id}, {title[:160]}: {first[:160]}")
     return [*map(remark, result.remarks), *found[:MAX_TROUBLES]]
 
 
@@ -150,6 +152,7 @@ def _exercise_page(
     shares = [result.share for result in results]
     questions = analysis.questions(results)
     answers = {result.student: _answers(course, result) for result in results}
+    words = Words.of(exercise)
     groups, near_public = similarity.compare(answers, similarity.public_answers(exercise))
 
     def relative(path: Path) -> str:
@@ -173,6 +176,7 @@ def _exercise_page(
         misunderstood=analysis.misunderstood(exercise, results),
         to_teach_again=analysis.to_teach_again(exercise, results),
         questions=questions,
+        title_of=lambda question: words.title(question.cell, question.expression),
         min_class=analysis.MIN_CLASS,
         oddities=analysis.oddities(questions),
         min_tokens=similarity.MIN_TOKENS,
@@ -193,7 +197,7 @@ def _exercise_page(
         failures=[_told(failure) for failure in analysis.failures(results)],
         students=sorted(results, key=lambda result: (-result.score, result.student)),
         feedback={result.student: feedback(result.student) for result in results},
-        troubles={result.student: _troubles(result) for result in results},
+        troubles={result.student: _troubles(result, words) for result in results},
     )
 
 
@@ -262,5 +266,8 @@ def print_scores(results: Sequence[Result]) -> None:
         table.add_column(exercise.split("_")[0], justify="right")
     for student in sorted({result.student for result in results}):
         found = [scores.get((student, exercise)) for exercise in exercises]
-        table.add_row(student, *(f"{r.score:g} / {r.points:g}" if r else "-" for r in found))
+        # a folder's name may look like rich's markup
+        table.add_row(
+            escape(student), *(f"{r.score:g} / {r.points:g}" if r else "-" for r in found)
+        )
     Console(width=100).print(table)

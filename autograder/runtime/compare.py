@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,6 +27,8 @@ from .plain_data import (
 # how the message of an answer that nobody has begun starts; nbgrader_config.py puts it into the stubs
 TO_DO = "To do"
 MAX_SHOWN = 6
+# a line that is given processor time may use so many times as much
+TIME_TOLERANCE = 1.25
 FAMILIES = {"b": "boolean", "i": "integer", "u": "integer", "f": "floating", "c": "complex"}
 
 
@@ -34,7 +37,8 @@ class Difference:
     """The first way in which a value is not the expected one.
 
     aspect: an identifier, one of ASPECTS; parameters: what a sentence about it needs, as JSON; place:
-    the way into a nested value, each step ["part", number from 1, of how many] or ["key", name].
+    the way into a nested value, each step ["part", number from 1, of how many], with a name behind it
+    where the part has one, or ["key", name].
     """
 
     aspect: str
@@ -64,6 +68,7 @@ ASPECTS = (
     "text",
     "parameters",
     "agreement",
+    "processor_time",
 )
 
 
@@ -71,18 +76,23 @@ ASPECTS = (
 class Expected:
     """What a line expects on one draw.
 
-    share: for a line that trains something, the share of a list's items that must be right.
+    share: for a line that trains something, the share of a list's items that must be right;
+    processor_seconds: the processor time that it is given.
     """
 
     value: Value
     parameters: tuple[dict[str, list[int]], ...] = ()
     share: float | None = None
+    processor_seconds: float | None = None
 
     @staticmethod
     def read(data: Mapping[str, Any]) -> Expected:
-        """From JSON {"value", "parameters", "share"}."""
+        """From JSON {"value", "parameters", "share", "processor_seconds"}."""
         return Expected(
-            decode(data["value"]), read_parameters(data["parameters"]), data.get("share")
+            decode(data["value"]),
+            read_parameters(data["parameters"]),
+            data.get("share"),
+            data.get("processor_seconds"),
         )
 
 
@@ -107,10 +117,24 @@ def summary(value: Value) -> dict[str, Any]:
             return {"kind": "unsupported", "type": type_name}
 
 
+def error_difference(error: Error) -> Difference:
+    """An exception as a difference, whatever was expected."""
+    return Difference(
+        "error",
+        {
+            "name": error.name,
+            "message": error.message[:300],
+            "line": error.at,
+            "inside": error.inside,
+            "by_check": error.by_check,
+        },
+    )
+
+
 def difference(expected: Value, got: Value) -> Difference | None:
     """The first way in which a value is not the expected one, or None."""
     if isinstance(got, Error):
-        return Difference("error", {"name": got.name, "message": got.message[:300], "line": got.at})
+        return error_difference(got)
     if isinstance(expected, Number) and isinstance(got, Array) and got.shape == []:
         got = Number(got.values.item())
     unlike = {"expected": summary(expected), "got": summary(got)}
@@ -173,8 +197,12 @@ def _array_difference(expected: Array, got: Array) -> Difference | None:
     if expected.shape != got.shape:
         return Difference("shape", {"expected": expected.shape, "got": got.shape})
     a, b = expected.values, got.values
+    shown = bool if a.dtype.kind == "b" else float
     if FAMILIES[a.dtype.kind] != FAMILIES[b.dtype.kind]:
-        return Difference("dtype", {"expected": expected.dtype, "got": got.dtype})
+        dtypes = {"expected": expected.dtype, "got": got.dtype}
+        if a.dtype.kind == "b" and np.isin(b, (0, 1)).all():
+            dtypes |= {"wrong_as_booleans": int((a != b).sum()), "size": int(a.size)}
+        return Difference("dtype", dtypes)
     if a.size == 0:
         return None
     if a.dtype.kind in "biu":
@@ -198,10 +226,13 @@ def _array_difference(expected: Array, got: Array) -> Difference | None:
         "wrong": len(wrong),
         "size": int(a.size),
         "index": list(index),
-        "expected": float(a[index]),
-        "got": float(b[index]),
+        "expected": shown(a[index]),
+        "got": shown(b[index]),
     }
-    return _violated_property(a, b, same, entries)
+    # False is no zero
+    return (
+        Difference("entries", entries) if shown is bool else _violated_property(a, b, same, entries)
+    )
 
 
 def _violated_property(
@@ -239,7 +270,7 @@ def _disagreement(expected: Value, got: Value, share: float) -> Difference | Non
     if 1 - len(wrong) / total >= share:
         return None
     first = problems[wrong[0] - 1].inside("part", wrong[0], total)
-    found = {"right": total - len(wrong), "total": total, "share": share}
+    found = {"right": total - len(wrong), "total": total, "share": share, "number": wrong[0]}
     return Difference(
         "agreement",
         {**found, "first": [first.aspect, dict(first.parameters), [list(s) for s in first.place]]},
@@ -261,8 +292,19 @@ def judge(expected: Expected, got: Evaluation) -> Difference | None:
         return Difference("forbidden", {"names": list(got.forbidden[:5])})
     if is_to_do(got.value):
         return Difference("to_do", {"message": got.value.message})
+    if isinstance(got.value, Error):
+        # before its parameters: what was never reached has none
+        return error_difference(got.value)
+    given, used = expected.processor_seconds, got.processor_seconds
+    if given is not None and used > TIME_TOLERANCE * given:
+        allowed = TIME_TOLERANCE * given
+        return Difference("processor_time", {"used": used, "given": given, "allowed": allowed})
     if expected.share is not None:
         problem = _disagreement(expected.value, got.value, expected.share)
+        if problem and given is not None:
+            problem = replace(
+                problem, parameters={**problem.parameters, "used": used, "given": given}
+            )
     else:
         problem = difference(expected.value, got.value)
     if problem is not None and expected.parameters and expected.parameters != got.parameters:
@@ -280,6 +322,23 @@ def _other_parameters(
         missing, extra = sorted(named(one) - named(other)), sorted(named(other) - named(one))
         if missing or extra:
             return Difference(
-                "parameters", {"missing": missing[:MAX_SHOWN], "extra": extra[:MAX_SHOWN]}
+                "parameters",
+                {
+                    "missing": missing[:MAX_SHOWN],
+                    "extra": extra[:MAX_SHOWN],
+                    "repeated": _repeated(set(one) - set(other), set(other) - set(one), other),
+                },
             )
     return None
+
+
+def _repeated(missing: set[str], extra: set[str], found: Mapping[str, list[int]]) -> str:
+    """Which layer of a list has no parameters of its own, although layer 0 has: "encoder.1".
+
+    PyTorch names a parameter that several modules share once, so this is what `[layer] * n` gives.
+    Empty when the names differ in another way.
+    """
+    layers = [re.match(r"(.*?)\.(\d+)\.(.*)", name) for name in sorted(missing)]
+    if extra or not all(layer and f"{layer[1]}.0.{layer[3]}" in found for layer in layers):
+        return ""
+    return f"{layers[0][1]}.{layers[0][2]}" if layers else ""

@@ -6,7 +6,9 @@ import builtins
 import contextlib
 import functools
 import json
+import linecache
 import sysconfig
+import time
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +24,8 @@ from .torch_internals import forbidding, seed_default_generator
 
 MAX_MODULES, MAX_PARAMETERS, MAX_AXES, MAX_FORBIDDEN = 50, 500, 16, 20
 FILENAME = "<autotest>"
+# how the locked cell begins that holds what earlier chapters built
+BUILT_SO_FAR = "# What you have built so far"
 
 
 @dataclass(frozen=True)
@@ -29,12 +33,13 @@ class Evaluation:
     """What an evaluated expression gave, checked.
 
     parameters: of every module that `fill` met, names and shapes; forbidden: what was called although
-    the cell forbids it.
+    the cell forbids it; processor_seconds: what this process has used, by its own account.
     """
 
     value: Value
     parameters: tuple[dict[str, list[int]], ...] = ()
     forbidden: tuple[str, ...] = ()
+    processor_seconds: float = 0.0
 
     @staticmethod
     def read(data: Any) -> Evaluation:
@@ -43,10 +48,12 @@ class Evaluation:
             raise ValueError("not an evaluation")
         forbidden = data.get("forbidden")
         names = forbidden[:MAX_FORBIDDEN] if isinstance(forbidden, list) else []
+        seconds = data.get("processor_seconds")
         return Evaluation(
             decode(data.get("value")),
             read_parameters(data.get("parameters")),
             tuple(valid_text(name, 60) for name in names),
+            seconds if type(seconds) is float else 0.0,
         )
 
 
@@ -73,7 +80,7 @@ def compiled(text: str, mode: str) -> Any:
 
 
 @contextlib.contextmanager
-def _usual_settings() -> Iterator[None]:
+def usual_settings() -> Iterator[None]:
     """Undo what a notebook may have set for itself and that would make right answers raise."""
     with (
         np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"),
@@ -93,6 +100,17 @@ def _usual_settings() -> Iterator[None]:
             torch.set_default_dtype(default)
 
 
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Compute on one thread for its duration: what is timed must not depend on the machine's cores."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 def evaluate(
     expression: str,
     definitions: Mapping[str, Any],
@@ -106,9 +124,10 @@ def evaluate(
     helpers. An exception becomes a value of kind "error". Anything but an interrupt is caught.
     """
     notes = Notes(parameter_seed)
+    begun = time.process_time()
     namespace = {**definitions, **helper_names(notes), **inputs, "__builtins__": builtins}
     try:
-        with forbidding(forbidden, notes.forbidden), _usual_settings():
+        with forbidding(forbidden, notes.forbidden), usual_settings():
             np.random.seed(parameter_seed % 2**32)
             seed_default_generator(parameter_seed)
             value = encode(eval(compiled(expression, "eval"), namespace))
@@ -120,25 +139,34 @@ def evaluate(
         "value": value,
         "parameters": notes.parameters,
         "forbidden": sorted(set(notes.forbidden)),
+        "processor_seconds": time.process_time() - begun,
     }
 
 
 def _encode_error(error: BaseException) -> dict:
-    # the innermost line of the notebook itself, not of a library that it calls, nor of this package
+    # lines of the notebook itself, not of a library that it calls, nor of this package
     library = tuple(sysconfig.get_paths()[kind] for kind in ("stdlib", "purelib", "platlib"))
     package = __name__.rpartition(".")[0]
-    at = ""
+    at = inside = ""
+    by_check = True
     for frame, line_number in traceback.walk_tb(error.__traceback__):
         filename = frame.f_code.co_filename
         ours = str(frame.f_globals.get("__name__", "")).startswith(f"{package}.")
         if ours or filename == FILENAME or filename.startswith(library):
             continue
-        at = traceback.FrameSummary(filename, line_number, frame.f_code.co_name).line or at
+        by_check = False
+        line = traceback.FrameSummary(filename, line_number, frame.f_code.co_name).line or ""
+        if linecache.getline(filename, 1).startswith(BUILT_SO_FAR):
+            inside = line
+        else:
+            at, inside = line or at, ""
     return {
         "kind": "error",
         "name": type(error).__name__,
         "message": str(error)[:MAX_TEXT],
         "at": at.strip()[:300],
+        "inside": inside.strip()[:300],
+        "by_check": by_check,
     }
 
 

@@ -20,12 +20,34 @@ class Agreement:
     """How a line is judged that trains something, so that no single value of it is right.
 
     targets: name of the drawn list that it should return; share: how many of its items must come
-    back, from 0 to 1; seconds: its own time.
+    back, from 0 to 1; seconds: its own time, by the clock on the wall; processor_seconds: the processor
+    time that it is given; sources: name of the drawn list that the targets belong to, of which an
+    example is shown.
     """
 
     targets: str
     share: float
     seconds: float | None = None
+    processor_seconds: float | None = None
+    sources: str | None = None
+
+
+# names of a nested value's parts, from the outside in: a name for each part, a template for every
+# part, or None where they have none
+Parts = tuple[tuple[str, ...] | str | None, ...]
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """What a line tests, in words, as `says(...)` above it gives them.
+
+    parts: what the parts of its value are called (see `parts`); case: whether a student may get at
+    the line's inputs.
+    """
+
+    text: str
+    parts: Parts = ()
+    case: bool = True
 
 
 @dataclass(frozen=True)
@@ -36,6 +58,7 @@ class Check:
     points: float
     answer: str | None = None
     agreement: Agreement | None = None
+    says: Sentence | None = None
 
 
 @dataclass(frozen=True)
@@ -51,35 +74,55 @@ class GradeCell:
         return [step for step in self.steps if isinstance(step, Check)]
 
     def asks(self) -> GradeCell:
-        """The same cell without the answers baked into it: what two versions of a cell must share."""
-        steps = (s if isinstance(s, str) else replace(s, answer=None) for s in self.steps)
+        """The same cell without baked answers and words: what two versions of a cell must share."""
+        steps = (
+            step if isinstance(step, str) else replace(step, answer=None, says=None)
+            for step in self.steps
+        )
         return GradeCell(self.forbidden, tuple(steps))
+
+
+def _sentence(text: str, parts: object = (), case: bool = True) -> Sentence:
+    """The arguments of `says`: a text or a list is one level of parts, a tuple several."""
+    levels = parts if isinstance(parts, tuple) else (parts,)
+    named = tuple(tuple(level) if isinstance(level, list) else level for level in levels)
+    return Sentence(text, named, case)
 
 
 def parse_cell(source: str) -> GradeCell:
     """Read a grade cell.
 
     The `%%autotest` line, if there is one, is skipped. The lines below
-    `agreement("targets", share=..., seconds=...)` are judged by agreement, on one draw.
+    `agreement("targets", share=..., seconds=..., processor_seconds=...)` are judged by agreement, on one draw;
+    `says("...", parts=..., case=...)` belongs to the one line that it stands directly above, and
+    anywhere else raises ValueError.
     """
     body = "\n".join(line for line in source.split("\n") if not line.startswith("%%autotest"))
     forbidden: list[str] = []
     steps: list[str | Check] = []
     agreement: Agreement | None = None
+    says: Sentence | None = None
     for node in ast.parse(body).body:
         call = node.value if isinstance(node, ast.Expr) else None
         name = getattr(getattr(call, "func", None), "id", None)
+        if says and name != "check":
+            raise ValueError(f"`says({says.text!r})` does not stand directly above a line's check")
         if name == "forbid":
             forbidden += [ast.literal_eval(argument) for argument in call.args]
-        elif name in ("check", "agreement"):
+        elif name in ("check", "agreement", "says"):
             named = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
             first = ast.literal_eval(call.args[0])
             if name == "check":
-                steps.append(Check(first, **named, agreement=agreement))
+                steps.append(Check(first, **named, agreement=agreement, says=says))
+                says = None
+            elif name == "says":
+                says = _sentence(first, **named)
             else:
                 agreement = Agreement(first, **named)
         else:
             steps.append(ast.unparse(node))
+    if says:
+        raise ValueError(f"`says({says.text!r})` does not stand directly above a line's check")
     return GradeCell(tuple(forbidden), tuple(steps))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -11,6 +12,15 @@ from typing import Any
 
 import numpy as np
 import torch
+
+# in place of a gradient
+NO_GRADIENT = "no gradient reaches it"
+# what `raised` gives where no exception was raised
+NOTHING = "nothing"
+
+
+class Unusable(Exception):
+    """What an answer gave can't be used by the check; the message is all that a student is told."""
 
 
 @dataclass
@@ -26,19 +36,34 @@ class Notes:
     forbidden: list[str] = field(default_factory=list)
 
 
+# seeded anew for every parameter; making a new one takes ten times as long
+_RANDOM = np.random.RandomState(0)
+
+
 @functools.lru_cache(maxsize=4096)
 def _parameter(seed: int, name: str, shape: tuple[int, ...]) -> np.ndarray:
     """A parameter's values. Cached, because every mistake of an answer has the same parameters."""
-    values = 0.6 * np.random.RandomState([seed, zlib.crc32(name.encode())]).standard_normal(shape)
-    return np.round(values, 4)
+    _RANDOM.seed([seed, zlib.crc32(name.encode())])
+    return np.round(0.6 * _RANDOM.standard_normal(shape), 4)
 
 
 def fill(notes: Notes, module: torch.nn.Module, **buffers: torch.Tensor) -> torch.nn.Module:
     """Set every parameter by its name from the draw, in float64, and switch to evaluation mode.
 
     buffers: values for buffers, by name; a table that another answer made can't cost points then.
+    Raises Unusable for what is no module and for a buffer that it doesn't have.
     """
-    module = module.double().eval()
+    if not isinstance(module, torch.nn.Module):
+        raise Unusable(f"this is no nn.Module, but of type {type(module).__name__}")
+    missing = sorted(set(buffers) - set(dict(module.named_buffers())))
+    if missing:
+        kind = type(module).__name__
+        raise Unusable(f"your {kind} has no buffer `{missing[0]}`: register_buffer makes one")
+    module = module.eval()
+    # parameters are replaced below; what `double` does to them takes long
+    for buffer in module.buffers():
+        if buffer.is_floating_point():
+            buffer.data = buffer.data.double()
     shapes = {}
     for name, parameter in module.named_parameters():
         values = _parameter(notes.parameter_seed, name, tuple(parameter.shape))
@@ -70,7 +95,7 @@ def inputs_after(function: Callable, *arguments: Any, **named: Any) -> list:
 
 
 def raised(function: Callable, *arguments: Any, **named: Any) -> str:
-    """The name of the built-in exception class that the call raises, or "nothing"."""
+    """The name of the built-in exception class that the call raises, or NOTHING."""
     try:
         function(*arguments, **named)
     except NotImplementedError:
@@ -78,7 +103,26 @@ def raised(function: Callable, *arguments: Any, **named: Any) -> str:
     except Exception as error:
         names = (kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
         return next(names)
-    return "nothing"
+    return NOTHING
+
+
+def raised_naming(function: Callable, *arguments: Any) -> str:
+    """The same, and which of the arguments, whole numbers, the exception's message names."""
+    said: set[str] = set()
+
+    def noting() -> None:
+        try:
+            function(*arguments)
+        except Exception as error:
+            said.update(re.findall(r"\d+", str(error)))
+            raise
+
+    name = raised(noting)
+    if name == NOTHING:
+        return name
+    return (
+        f"{name} that names {' and '.join(str(n) for n in arguments if str(n) in said) or 'none'}"
+    )
 
 
 def _floating_leaves(value: Any) -> Iterator[torch.Tensor]:
@@ -118,10 +162,9 @@ def gradients(function: Callable, *arguments: Any, **named: Any) -> dict:
         weights = torch.cos(0.7 * torch.arange(output.numel(), dtype=torch.float64) + number)
         total = total + (output.double() * weights.reshape(output.shape)).sum()
     if not total.requires_grad:
-        nothing = "no gradient reaches it"
         return {
-            "inputs": [nothing for _ in inputs],
-            "parameters": dict.fromkeys(parameters, nothing),
+            "inputs": [NO_GRADIENT for _ in inputs],
+            "parameters": dict.fromkeys(parameters, NO_GRADIENT),
         }
     targets = [*inputs, *parameters.values()]
     found = torch.autograd.grad(total, targets, allow_unused=True)
@@ -148,6 +191,7 @@ def helper_names(notes: Notes) -> dict[str, Any]:
         "gradients": gradients,
         "inputs_after": inputs_after,
         "raised": raised,
+        "raised_naming": raised_naming,
         "parameter_shapes": parameter_shapes,
         "dtype_of": dtype_of,
     }

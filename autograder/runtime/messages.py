@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
-from .compare import Difference
+from .compare import MAX_SHOWN, Difference
+from .grade_cell import Check
+from .helpers import NOTHING, Unusable
 
 Parameters = Mapping[str, Any]
 
@@ -33,35 +36,169 @@ def describe(summary: Parameters) -> str:
 
 
 def _names(missing: Sequence[str], extra: Sequence[str]) -> str:
-    words = [f"missing: {', '.join(missing)}"] if missing else []
-    words += [f"not expected: {', '.join(extra)}"] if extra else []
+    def listed(names: Sequence[str]) -> str:
+        more = f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else ""
+        return ", ".join(name[:80] for name in names[:MAX_SHOWN]) + more
+
+    words = [f"missing: {listed(missing)}"] if missing else []
+    words += [f"unexpected: {listed(extra)}"] if extra else []
     return "the names differ (" + "; ".join(words) + ")"
 
 
+def offered(packages: Sequence[str]) -> str:
+    """What to do about a package that is missing; packages: those that there are."""
+    return (
+        f"The packages that you can count on are {', '.join(packages)} and what comes with Python: do "
+        "without others, or ask your instructor for them. A file of your own has to be handed in, too"
+    )
+
+
 def _error(p: Parameters) -> str:
-    line = f"  (at: {p['line']})" if p["line"] else ""
-    return f"your code raised {p['name']}: {p['message']}{line}"
+    undefined = re.fullmatch(r"name '(\w+)' is not defined", p["message"])
+    if p["name"] == "NameError" and undefined and not p["line"]:
+        return f"`{undefined[1]}` is not defined yet: run the cell above that defines it"
+    if p["name"] == Unusable.__name__:
+        return p["message"]
+    # results that were stored before know nothing of it
+    if p.get("by_check"):
+        return f"the check could not go on: {p['name']}: {p['message']}"
+    places = [f"at: {p['line']}"] if p["line"] else []
+    if p.get("inside"):
+        places.append(f"inside what you have built so far: {p['inside']}")
+    where = f"  ({'; '.join(places)})" if places else ""
+    words = f"your code raised {p['name']}: {p['message']}{where}"
+    if "deepcopy protocol" in p["message"]:
+        words += ". Copy a tensor with `.clone()`: that also lets gradients through"
+    return f"{words}. {offered(p['offered'])}" if "offered" in p else words
 
 
 def _expected_and_got(p: Parameters) -> str:
-    return f"expected {describe(p['expected'])}, got {describe(p['got'])}"
+    expected, got = p["expected"], p["got"]
+    if expected["kind"] == got["kind"] == "text":
+        if got["value"] == NOTHING:
+            return f"no {expected['value']} was raised"
+        if expected["value"] == NOTHING:
+            return f"{got['value']} was raised, where nothing is wrong"
+    return f"expected {describe(expected)}, got {describe(got)}"
+
+
+def _pair(expected: Any, got: Any) -> str:
+    """An expected and another number, with six digits each."""
+    shown = [f"{n:.6g}" if isinstance(n, float) else repr(n) for n in (expected, got)]
+    words = f"expected {shown[0]}, got {shown[1]}"
+    if shown[0] != shown[1] or not isinstance(got, float | int):
+        return words
+    return f"{words}, which differ by {abs(got - expected):.1g}"
 
 
 def _entries(p: Parameters) -> str:
-    place = f"first at index {p['index']}" if p["index"] else "its one entry"
-    numbers = f"expected {p['expected']:.6g}, got {p['got']:.6g}"
-    return f"{p['wrong']} of {p['size']} entries differ, {place}: {numbers}"
+    numbers = _pair(p["expected"], p["got"])
+    if p["size"] == 1:
+        return numbers
+    place = f"first at index {p['index']}"
+    differ = "entries differs" if p["wrong"] == 1 else "entries differ"
+    return f"{p['wrong']} of {p['size']} {differ}, {place}: {numbers}"
 
 
-def _number(p: Parameters) -> str:
-    return f"expected {p['expected']!r}, got {p['got']!r}"
+def _not_finite(p: Parameters) -> str:
+    number = p["not_finite"]
+    return f"{number} {'entry is' if number == 1 else 'entries are'} NaN or infinite; {_entries(p)}"
+
+
+def _parameters(p: Parameters) -> str:
+    # results that were stored before know nothing of it
+    if p.get("repeated"):
+        first = f"{p['repeated'].rpartition('.')[0]}.0"
+        return (
+            f"`{p['repeated']}` has no parameters of its own. Is it the same module as `{first}`? "
+            "`[layer] * n` is n times one layer; make a new one for each place"
+        )
+    names = _names(p["missing"], p["extra"])
+    task = "; attribute names are part of the task" if p["missing"] else ""
+    return f"your module's parameters: {names}{task}"
+
+
+def _dtype(p: Parameters) -> str:
+    words = f"dtype: expected {p['expected']}, got {p['got']}"
+    wrong = p.get("wrong_as_booleans")
+    if wrong is None:
+        return words
+    if wrong == 0:
+        return f"{words}; as True and False, every entry would be right"
+    return f"{words}; as True and False, {wrong} of {p['size']} entries would be wrong, too"
+
+
+def _numbers(p: Parameters) -> str:
+    """Where there are numbers to show, a clause that shows the first."""
+    if "size" in p:
+        return f"; {_entries(p)}"
+    return f"; {_pair(p['expected'], p['got'])}" if "expected" in p else ""
+
+
+def _scale(p: Parameters) -> str:
+    subject = "every entry is" if "size" in p or "expected" not in p else "yours is"
+    return f"{subject} {p['factor']:.6g} times the expected one{_numbers(p)}"
+
+
+def _negated(p: Parameters) -> str:
+    if p.get("boolean"):
+        return "True and False are exchanged everywhere"
+    subject = "every entry has" if "size" in p or "expected" not in p else "yours has"
+    return f"{subject} the wrong sign{_numbers(p)}"
+
+
+def _digits(p: Parameters) -> str:
+    # float32 has 24 binary digits
+    cause = "computed in float32" if p["digits"] >= 5 else "rounded, or computed in half precision"
+    return (
+        f"right to {p['digits']} digits only: is something {cause}, or a small number added?"
+        f"{_numbers(p)}"
+    )
+
+
+def _transposed(p: Parameters) -> str:
+    if "axes" in p:
+        return "right, but with axes {} and {} exchanged".format(*p["axes"])
+    return f"the axes are in another order: expected {tuple(p['expected'])}, got {tuple(p['got'])}"
+
+
+def _along(p: Parameters) -> str:
+    return f" along axis {p['axis']}" if p["of"] > 1 else ""
+
+
+def _slices(p: Parameters) -> str:
+    many = f", and at {len(p['right']) - MAX_SHOWN} more" if len(p["right"]) > MAX_SHOWN else ""
+    places = ", ".join(map(str, p["right"][:MAX_SHOWN]))
+    return f"right at index {places}{many}{_along(p)}, wrong at the others{_numbers(p)}"
+
+
+def _exchanged(p: Parameters) -> str:
+    if p.get("shapes_only"):
+        return "the parts have one another's shapes: are they exchanged? Their numbers differ, too"
+    if len(p["order"]) == 2:
+        return "the two parts are right, but exchanged"
+    order = ", ".join(p["keys"][n - 1] if "keys" in p else str(n) for n in p["order"])
+    return (
+        f"the parts are right, but in another order: what is asked for stands at {order} in yours"
+    )
 
 
 def _agreement(p: Parameters) -> str:
     aspect, parameters, place = p["first"]
     first = sentence(Difference(aspect, parameters, tuple(tuple(step) for step in place)))
-    right = f"{p['right']} of {p['total']} parts are right"
-    return f"{right}, {p['share']:.0%} are asked for; the first that is not: {first}"
+    right = f"{p['right']} of {p['total']} are right, {p['share']:.0%} are asked for"
+    time = (
+        f". {p['used']:.1f} of {p['given']:g} seconds of processor time were used"
+        if "used" in p
+        else ""
+    )
+    if "example" not in p:
+        return f"{right}; the first that is not: {first}{time}"
+    example = p["example"]
+    shown = (
+        f"{example['source']} should become {example['expected']}, and yours is {example['got']}"
+    )
+    return f"{right}; the first that is not: {shown}{time}"
 
 
 SENTENCES: dict[str, Callable[[Parameters], str]] = {
@@ -74,41 +211,118 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
     "keys": lambda p: _names(p["missing"], p["extra"]),
     "length": _expected_and_got,
     "shape": lambda p: f"shape: expected {tuple(p['expected'])}, got {tuple(p['got'])}",
-    "dtype": lambda p: f"dtype: expected {p['expected']}, got {p['got']}",
-    "not_finite": lambda p: f"{p['not_finite']} entries are NaN or infinite; {_entries(p)}",
+    "dtype": _dtype,
+    "not_finite": _not_finite,
     "not_zero": lambda p: f"entries that must be exactly 0 are not; {_entries(p)}",
     "rows": lambda p: f"the rows do not sum to one; {_entries(p)}",
-    "scale": lambda p: f"every entry is {p['factor']:.6g} times the expected one; {_entries(p)}",
+    "scale": _scale,
     "entries": _entries,
-    "number": _number,
+    "number": lambda p: _pair(p["expected"], p["got"]),
     "text": _expected_and_got,
-    "parameters": lambda p: (
-        f"your module's parameters: {_names(p['missing'], p['extra'])}; attribute names are part of "
-        "the task"
+    "no_gradient": lambda p: (
+        "no gradient arrives here. Is something on the way detached, turned into NumPy or plain numbers, "
+        "or copied with copy.deepcopy? `.clone()` lets gradients through"
     ),
+    "parameters": _parameters,
     "agreement": _agreement,
+    "processor_time": lambda p: (
+        f"it used {p['used']:.1f} seconds of processor time; it is given {p['given']:g}, and "
+        f"{p['allowed']:g} are tolerated. Does your loop look at time.process_time()?"
+    ),
+    "negated": _negated,
+    "offset": lambda p: (
+        f"every entry is {abs(p['offset']):.6g} too {'large' if p['offset'] > 0 else 'small'}"
+    ),
+    "digits": _digits,
+    "transposed": _transposed,
+    "flipped": lambda p: f"right, but in reverse order{_along(p)}",
+    "shifted": lambda p: (
+        f"right, but shifted by one{_along(p)}: everything stands one place too "
+        f"{'late' if p['step'] > 0 else 'early'}"
+    ),
+    "order": lambda p: "the right numbers, but in another order",
+    "reshaped": lambda p: (
+        f"the right numbers in the right order, but of shape {tuple(p['got'])}, not "
+        f"{tuple(p['expected'])}"
+    ),
+    "axis": lambda p: (
+        f"the numbers sum to 1 along axis {p['got']}; they have to along axis {p['expected']}"
+    ),
+    "masked": lambda p: (
+        f"right except for {p['wrong']} of {p['size']} entries, all of them masked: they should be "
+        "exactly 0 or minus infinity"
+    ),
+    "slices": _slices,
+    "changed": lambda p: (
+        "your code changes this argument: after the call it is no longer what was passed in. Work on a "
+        "copy, or with operations that give a new array"
+    ),
+    "exchanged": _exchanged,
 }
 
 
 def sentence(difference: Difference) -> str:
     """A difference in words, with its place in a nested value."""
     words = SENTENCES[difference.aspect](difference.parameters)
-    steps = [
-        f"part {step[1]} of {step[2]}" if step[0] == "part" else repr(step[1])
-        for step in difference.place
-    ]
-    return f"in {', '.join(steps)}: {words}" if steps else words
+    # one result of several may be None on purpose
+    if difference.aspect == "kind" and not difference.place and words.endswith("got None"):
+        words += ": is a `return` missing?"
+    if right := difference.parameters.get("right_beside"):
+        words += f"; {' and '.join(right)} {'is' if len(right) == 1 else 'are'} right"
+    steps = ", ".join(map(_step, difference.place))
+    return f"{_preposition(difference)}{steps}: {words}" if steps else words
 
 
-def explanation(name: str, function: str, means: str, hint: str, expression: str) -> str:
-    """What a student reads about a recognised mistake in a function, below the line that shows it."""
+def _preposition(difference: Difference) -> str:
+    """What leads over to the first step of a place: "in training mode", "for d_model=8", "in weights"."""
+    match difference.place[0]:
+        case "part", _, _, name if str(name).startswith(("in ", "at ", "with ", "without ")):
+            return ""
+        case "part", _, _, name if "=" in str(name):
+            return "for "
+    return "in "
+
+
+def _step(step: Sequence[str | int]) -> str:
+    match step:
+        case "part", _, _, name:
+            return str(name)
+        case "part", number, total:
+            return f"part {number} of {total}"
+        case _, key:
+            return repr(key)
+
+
+def title(check: Check) -> str:
+    """What a line is called: what it tests in words, or its expression."""
+    return check.says.text if check.says else check.expression
+
+
+class Mistake(Protocol):
+    """What is told about a known mistake."""
+
+    function: str
+    means: str
+    hint: str
+
+
+def explanation(name: str, mistake: Mistake, expression: str, by_line: bool = False) -> str:
+    """What a student reads about a recognised mistake, below the line that shows it.
+
+    by_line: only this line shows it; the words promise no more than that.
+    """
     used = {node.id for node in ast.walk(ast.parse(expression)) if isinstance(node, ast.Name)}
-    lines = [f"Recognised: {name}. {means}"]
-    if function in used:
-        lines.append(f"Hint: {hint}")
+    found = "This result matches a known mistake" if by_line else "Recognised"
+    lines = [f"{found}: {name}. {mistake.means}"]
+    if mistake.function in used:
+        lines.append(f"Hint: {mistake.hint}")
+    elif by_line:
+        lines.append(
+            f"That would be in your `{mistake.function}`, which this uses. Look there first."
+        )
     else:
         lines.append(
-            f"It is in your `{function}`, which this uses: right, given what comes from there. Mend "
-            "that first."
+            f"It is in your `{mistake.function}`, which this uses: right, given what comes from there. "
+            "Mend that first."
         )
     return "\n".join(lines)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +21,14 @@ NO_FINGERPRINT: Fingerprint = ("nothing",)
 class Judged:
     """One line on one draw: whether it passed, what came, and what known mistakes give there.
 
-    mistakes: name -> fingerprint; a mistake that gives the right value is left out.
+    mistakes: name -> fingerprint; a mistake that gives the right value is left out; says_little: what
+    came may come of many mistakes.
     """
 
     passed: bool
     fingerprint: Fingerprint
     mistakes: Mapping[str, Fingerprint] = field(default_factory=dict)
+    says_little: bool = False
 
 
 def fingerprint(value: Value) -> Fingerprint:
@@ -100,28 +103,156 @@ def same_fingerprint(one: Fingerprint, other: Fingerprint) -> bool:
     return True
 
 
-def recognise(judged: Sequence[Judged], own: Collection[str], known: Collection[str]) -> str | None:
-    """The one known mistake that explains every line of a cell, or None.
+def says_little(value: Value) -> bool:
+    """Whether a value may come of many mistakes: an error, all zeros, NaN, a few words."""
 
-    judged: every line on every draw. own: the mistakes that this cell is meant to catch. known: those
-    already recognised in the notebook; they win where several explain the cell. No other is named:
-    the lines that would tell it from mistakes that nobody knows stand in its own cell.
-    """
+    def plain(value: Value) -> list[Any]:
+        """Texts and whole numbers, of which it takes several that differ."""
+        match value:
+            case Text(found) | Number(found):
+                return [found]
+            case Items(items):
+                return [leaf for item in items for leaf in plain(item)]
+            case Dictionary(items):
+                return [leaf for item in items.values() for leaf in plain(item)]
+            case Array(values=values) if values.dtype.kind in "biu":
+                return values.reshape(-1).tolist()
+        return []
+
+    def has_fractions(value: Value) -> bool:
+        match value:
+            case Number(number):
+                return type(number) is float and math.isfinite(number) and not number.is_integer()
+            case Items(items):
+                return any(map(has_fractions, items))
+            case Dictionary(items):
+                return any(map(has_fractions, items.values()))
+            case Array(values=values) if values.dtype.kind == "f":
+                return len(np.unique(values[np.isfinite(values)])) > 2
+        return False
+
+    leaves = plain(value)
+    return not has_fractions(value) and (len(leaves) < 6 or len(set(leaves)) < 2)
+
+
+def fits(judged: Sequence[Judged], name: str) -> bool:
+    """Whether every one of these is what a mistake gives there."""
+    return all(
+        same_fingerprint(line.fingerprint, line.mistakes[name])
+        if name in line.mistakes
+        else line.passed
+        for line in judged
+    )
+
+
+def fitting(judged: Sequence[Judged]) -> list[str]:
+    """The known mistakes that fit, and show; none where everything passed."""
     if all(line.passed for line in judged):
-        return None
+        return []
     names = dict.fromkeys(name for line in judged for name in line.mistakes)
-    names = [name for name in names if name in own or name in known]
+    return [name for name in names if fits(judged, name)]
 
-    def explains(name: str) -> bool:
-        return all(
-            same_fingerprint(line.fingerprint, line.mistakes[name])
-            if name in line.mistakes
-            else line.passed
-            for line in judged
-        )
 
-    candidates = [name for name in names if explains(name)]
-    before = [name for name in candidates if name in known]
-    if before:
-        return before[0]
-    return candidates[0] if len(candidates) == 1 else None
+@dataclass(frozen=True)
+class Home:
+    """The answer that a known mistake is a version of, and the grade cell that is meant to catch it."""
+
+    function: str
+    cell: str
+
+
+@dataclass(frozen=True)
+class Named:
+    """A mistake that is told at a line; by_line: only this line shows it, others of the cell may not."""
+
+    name: str
+    by_line: bool = False
+
+
+class Recognition:
+    """Which known mistakes are told where, cell by cell of one notebook.
+
+    A mistake that explains every line of a cell is named there, others line by line. In either case no
+    other known mistake may fit as well. What the cells before have shown counts: a mistake whose own
+    cell has passed is none, and one that was named before is named again.
+    """
+
+    def __init__(self, homes: Mapping[str, Home]) -> None:
+        self._homes = homes
+        self._passed: set[str] = set()
+        self._named: dict[str, list[str]] = {}
+        # by cell, the mistake that was named for sure
+        self._sure: dict[str, str] = {}
+        # cells with a line that failed and that nothing explains
+        self._unexplained: set[str] = set()
+
+    def cell(self, grade_id: str, lines: Sequence[Sequence[Judged]]) -> list[Named | None]:
+        """What is told at each line of a cell. lines: for every line its draws.
+
+        A cell may come again, with other values.
+        """
+        self._passed.discard(grade_id)
+        self._unexplained.discard(grade_id)
+        self._named.pop(grade_id, None)
+        self._sure.pop(grade_id, None)
+        told: list[Named | None] = [None] * len(lines)
+        failed = [n for n, line in enumerate(lines) if not all(one.passed for one in line)]
+        if not failed:
+            self._passed.add(grade_id)
+            return told
+        before = {name for names in self._named.values() for name in names}
+        together = [one for line in lines for one in line]
+        whole = self._possible(fitting(together), together)
+        known = [name for name in whole if name in before]
+        if known or len(whole) == 1:
+            name = (known or whole)[0]
+            # the lines that would tell it from what nobody knows stand in its own cell
+            sure = name in self._sure.values() or self._homes[name].cell == grade_id
+            if sure:
+                self._sure[grade_id] = name
+            told[failed[0]] = Named(name, by_line=not sure)
+            self._named[grade_id] = [name]
+            return told
+        candidates = {n: self._possible(fitting(lines[n]), lines[n]) for n in failed}
+        for n in failed:
+            only = candidates[n] if len(candidates[n]) == 1 else []
+            informative = not any(one.says_little for one in lines[n] if not one.passed)
+            names = self._named.setdefault(grade_id, [])
+            for name in only if informative else ():
+                if name not in names:
+                    told[n] = Named(name, by_line=True)
+                    names.append(name)
+        names = self._named[grade_id]
+        if not all(set(candidates[n]) & set(names) for n in failed):
+            self._unexplained.add(grade_id)
+        return told
+
+    def suspects(self, grade_id: str, lines: Sequence[Sequence[Judged]]) -> list[str]:
+        """The answers of other cells that these lines use, and in which something is unexplained."""
+        own = self._functions_of(grade_id)
+        return sorted(self._unsure(one for line in lines for one in line) - own)
+
+    def _functions_of(self, grade_id: str) -> set[str]:
+        return {home.function for home in self._homes.values() if home.cell == grade_id}
+
+    def _unsure(self, judged: Iterable[Judged]) -> set[str]:
+        """Answers that lines depend on, as their mistakes show there, and that are wrong in another way."""
+        used = {
+            self._homes[name].function
+            for one in judged
+            for name in one.mistakes
+            if name in self._homes
+        }
+        unsure = set().union(*map(self._functions_of, self._unexplained))
+        return used & unsure
+
+    def _possible(self, names: Sequence[str], judged: Sequence[Judged]) -> list[str]:
+        """Those of some mistakes that what is known of other cells leaves open."""
+        unsure = self._unsure(judged)
+        return [
+            name
+            for name in names
+            if name in self._homes
+            and self._homes[name].cell not in self._passed
+            and unsure <= {self._homes[name].function}
+        ]

@@ -80,11 +80,17 @@ class Dictionary:
 
 @dataclass(frozen=True)
 class Error:
-    """An exception: its class's name, its message, and the line of the notebook that raised it."""
+    """An exception: its class's name, its message, and where it was raised.
+
+    at: the innermost line in a cell that the student may edit; inside: of the course's own code in the
+    notebook, if that is further in; by_check: no code of the notebook was running.
+    """
 
     name: str
     message: str
     at: str = ""
+    inside: str = ""
+    by_check: bool = False
 
 
 @dataclass(frozen=True)
@@ -114,6 +120,8 @@ def encode(value: Any, depth: int = 0) -> dict:
         raise PlainDataError("the result is nested too deeply")
     if value is None:
         return {"kind": "none"}
+    if isinstance(value, np.longdouble):
+        value = float(value)
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, bool | float):
@@ -129,6 +137,9 @@ def encode(value: Any, depth: int = 0) -> dict:
     if isinstance(value, torch.Tensor):
         return _encode_tensor(value)
     if isinstance(value, np.ndarray):
+        if value.dtype == np.longdouble:
+            # compared as float64, of which nobody asks for more digits
+            value = value.astype(np.float64)
         return _encode_array("array", value.dtype.name, value)
     if isinstance(value, list | tuple):
         if len(value) > MAX_ITEMS:
@@ -143,6 +154,8 @@ def encode(value: Any, depth: int = 0) -> dict:
 
 
 def _encode_tensor(tensor: torch.Tensor) -> dict:
+    # a subclass may change what the calls below do
+    tensor = tensor.as_subclass(torch.Tensor)
     if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type == "meta":
         return {"kind": "unsupported", "type": f"{tensor.layout} tensor"}
     name = str(tensor.dtype).removeprefix("torch.")
@@ -184,7 +197,8 @@ def decode(tree: Any, depth: int = 0) -> Value:
         return Unsupported(valid_text(tree.get("type"), 100))
     if kind == "error":
         name, message = valid_text(tree.get("name"), 100), valid_text(tree.get("message"))
-        return Error(name, message, valid_text(tree.get("at"), 300))
+        places = (valid_text(tree.get(key, ""), 300) for key in ("at", "inside"))
+        return Error(name, message, *places, by_check=tree.get("by_check") is True)
     items = tree.get("items")
     if kind == "list" and isinstance(items, list) and len(items) <= MAX_ITEMS:
         return Items(tuple(decode(item, depth + 1) for item in items))
@@ -236,10 +250,13 @@ def restore(value: Value) -> Any:
 
 
 def bake(tree: dict) -> dict:
-    """Encoded JSON with its arrays as lists of numbers of 10 significant digits."""
+    """Encoded JSON with its arrays as lists of numbers of 7 significant digits.
+
+    The comparison tolerates a relative error of 1e-6, and digits are most of a notebook's size.
+    """
 
     def short(number: Any) -> Any:
-        return number if isinstance(number, bool | int) else float(f"{number:.10g}")
+        return number if isinstance(number, bool | int) else float(f"{number:.7g}")
 
     if tree["kind"] == "number":
         return {**tree, "value": short(tree["value"])}

@@ -1,11 +1,15 @@
 """Sphinx extension: where the published book lies, and where its exercises can be opened."""
 
+import re
+
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
 from autograder.book_index import book_url, colab_url
+
+NOTEBOOK = re.compile(r"exercises/(\w+)/\1\.ipynb$")
 
 
 def say_where_it_lies(app: Sphinx, config: Config) -> None:
@@ -18,9 +22,8 @@ def offer_exercise(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
     The section is the one that links to it. Colab is offered when it can know the notebook's address.
     """
-    exercise = page.removeprefix("book/")
     for link in list(doctree.findall(addnodes.download_reference)):
-        if not link["reftarget"].endswith(f"/{exercise}.ipynb"):
+        if not page.startswith("book/ch") or not (found := NOTEBOOK.search(link["reftarget"])):
             continue
         section = link.parent
         while not isinstance(section, nodes.section):
@@ -28,7 +31,7 @@ def offer_exercise(app: Sphinx, doctree: nodes.document, page: str) -> None:
         download = link.copy()
         download += nodes.Text("Download the notebook")
         ways = nodes.paragraph("", "", download, classes=["exercise-links"])
-        address = colab_url(exercise)
+        address = colab_url(found[1])
         if address:
             opened = nodes.reference("", "Open in Colab", refuri=address, internal=False)
             ways += [nodes.Text(" · "), opened]

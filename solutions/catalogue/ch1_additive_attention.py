@@ -1,6 +1,7 @@
 """Known mistakes and accepted alternatives of exercise 1."""
 
-from autograder.catalogue import Alternative, Mistake
+from autograder.catalogue import Alternative, Discussion, Mistake
+from autograder.runtime.guide import Way
 
 # the section of the book to read again, by grade cell
 SECTIONS = {
@@ -8,7 +9,7 @@ SECTIONS = {
     "attend_values": "ch1-three-steps",
     "attend_edges": "ch1-padding",
     "additive_attention_values": "ch1-three-steps",
-    "additive_attention_gradients": "ch1-padding",
+    "additive_attention_gradients": "ch1-softmax",
     "decoder_step_values": "ch1-previous-state",
 }
 
@@ -18,8 +19,7 @@ MISTAKES = [
         name="no tanh",
         function="additive_scores",
         cell="additive_scores_values",
-        means="These are the scores without the tanh. The query then adds the same number to all "
-        "scores of its example, the softmax removes it, and the weights no longer depend on the query.",
+        means="These are the scores without the tanh. The query then adds the same number to all scores of its example. The softmax removes it, and the weights no longer depend on the query.",
         hint="What stands between the sum of the two projections and v in the formula?",
         section="ch1-mistake-tanh",
         edits=[
@@ -83,6 +83,21 @@ MISTAKES = [
         hint="Where does the query need an axis of length 1, so that it is repeated for each position?",
         section="ch1-three-steps",
         edits=[("projected_query[:, None]", "projected_query")],
+    ),
+    Mistake(
+        name="queries repeated in another order than the keys",
+        function="additive_scores",
+        cell="additive_scores_values",
+        means="The copies of the queries stand in another order than the keys, so a key is scored against the query of "
+        "another example.",
+        hint="Which query stands at [0, 1] of your repeated queries, and which one belongs there?",
+        section="ch1-three-steps",
+        edits=[
+            (
+                "projected_query[:, None]",
+                "np.concatenate([projected_query] * key.shape[1]).reshape(*key.shape[:2], -1)",
+            )
+        ],
     ),
     Mistake(
         name="tanh of each projection",
@@ -156,6 +171,87 @@ MISTAKES = [
         section="ch1-three-steps",
         edits=[(" @ v  # (B, S)", " @ v / np.sqrt(len(v))")],
     ),
+    Mistake(
+        name="projections not transposed",
+        function="additive_scores",
+        cell="additive_scores_values",
+        means="Here both inputs are multiplied by their matrix as it stands. But w_q has the shape (A, Dq), so its columns, not its rows, belong to the query.",
+        hint="Which axis of w_q has the width of the query, and which axis does `query @ w_q` sum over?",
+        section="ch1-three-steps",
+        edits=[("query @ w_q.T", "query @ w_q"), ("key @ w_k.T", "key @ w_k")],
+    ),
+    Mistake(
+        name="w_q not transposed",
+        function="additive_scores",
+        cell="additive_scores_values",
+        means="The query is multiplied by w_q as it stands. But w_q has the shape (A, Dq), and the product sums over its first axis.",
+        hint="Which axis of w_q has the width of the query, and which axis does `query @ w_q` sum over?",
+        section="ch1-three-steps",
+        edits=[("query @ w_q.T", "query @ w_q")],
+    ),
+    Mistake(
+        name="w_k not transposed",
+        function="additive_scores",
+        cell="additive_scores_values",
+        means="The keys are multiplied by w_k as it stands. But w_k has the shape (A, Dk), and the product sums over its first axis.",
+        hint="Which axis of w_k has the width of a key, and which axis does `key @ w_k` sum over?",
+        section="ch1-three-steps",
+        edits=[("key @ w_k.T", "key @ w_k")],
+    ),
+    Mistake(
+        name="tanh by exponentials",
+        function="additive_scores",
+        cell="additive_scores_values",
+        means="The tanh is computed from exponentials here. For a large argument they are infinite, and infinity divided by infinity is NaN.",
+        hint="Does NumPy have a tanh of its own?",
+        section="ch1-three-steps",
+        source="""
+def additive_scores(query, key, w_q, w_k, v):
+    x = (query @ w_q.T)[:, None] + key @ w_k.T
+    return (np.exp(x) - np.exp(-x)) / (np.exp(x) + np.exp(-x)) @ v
+""",
+    ),
+    Mistake(
+        name="projections subtracted",
+        function="additive_scores",
+        cell="additive_scores_values",
+        means="Here the projected key is subtracted from the projected query.",
+        hint="Which sign stands between the two projections in the formula?",
+        section="ch1-three-steps",
+        edits=[("[:, None] + projected_key", "[:, None] - projected_key")],
+    ),
+    Mistake(
+        name="ReLU in place of tanh",
+        function="additive_scores",
+        cell="additive_scores_values",
+        means="The hidden layer is cut off at 0 here. A tanh lets negative values pass.",
+        hint="Which function does the formula name?",
+        section="ch1-three-steps",
+        edits=[
+            (
+                "np.tanh(projected_query[:, None] + projected_key)",
+                "np.maximum(projected_query[:, None] + projected_key, 0)",
+            )
+        ],
+    ),
+    Mistake(
+        name="scores keep an axis of length 1",
+        function="additive_scores",
+        cell="additive_scores_values",
+        means="The scores have the shape (B, S, 1). One number for each position is asked for, without an axis around it.",
+        hint="Is v a vector or a column in your product?",
+        section="ch1-three-steps",
+        edits=[("@ v  #", "@ v[:, None]  #")],
+    ),
+    Mistake(
+        name="hidden units not added up",
+        function="additive_scores",
+        cell="additive_scores_values",
+        means="Each hidden unit has been multiplied by its weight in v, but they have not been summed.",
+        hint="How many numbers should each position have in the end?",
+        section="ch1-three-steps",
+        edits=[("@ v  #", "* v  #")],
+    ),
     # attend -------------------------------------------------------------------------------------
     Mistake(
         name="softmax over the batch",
@@ -215,13 +311,22 @@ MISTAKES = [
         edits=[('np.einsum("bs,bsd->bd", weights, value)', "weights @ value")],
     ),
     Mistake(
+        name="values of one example for all",
+        function="attend",
+        cell="attend_values",
+        means="The weights of every example were applied to the values of the first one.",
+        hint="To whose values do the weights of example 1 belong?",
+        section="ch1-three-steps",
+        edits=[('np.einsum("bs,bsd->bd", weights, value)', "np.dot(weights, value[0])")],
+    ),
+    Mistake(
         name="mask ignored",
         function="attend",
         cell="attend_values",
         means="These are the weights without the mask: padding receives attention.",
         hint="Is the mask used at all when it is given?",
         section="ch1-mistake-padding",
-        edits=[("np.where(mask, scores,", "np.where(True, scores,"), (")) * mask", "))")],
+        edits=[("np.where(mask, scores,", "np.where(True, scores,")],
     ),
     Mistake(
         name="mask inverted",
@@ -232,12 +337,10 @@ MISTAKES = [
         section="ch1-padding",
         source="""
 def attend(scores, value, mask=None):
-    if mask is None:
-        mask = np.zeros(scores.shape, dtype=bool)
-    scores = np.where(mask, np.finfo(scores.dtype).min, scores)
-    exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True)) * ~mask
-    total = exponentials.sum(axis=-1, keepdims=True)
-    weights = exponentials / np.where(total == 0, 1, total)
+    if mask is not None:
+        scores = np.where(mask, -1e9, scores)
+    exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = exponentials / exponentials.sum(axis=-1, keepdims=True)
     return np.einsum("bs,bsd->bd", weights, value), weights
 """,
     ),
@@ -266,7 +369,7 @@ def attend(scores, value, mask=None):
         "exp(0) is 1, so the position keeps a weight, often the largest one.",
         hint="Which score would give a weight of 0?",
         section="ch1-padding",
-        edits=[("np.finfo(scores.dtype).min", "0.0"), (")) * mask", "))")],
+        edits=[("-np.inf", "0.0")],
     ),
     Mistake(
         name="masked scores set to -10",
@@ -276,7 +379,7 @@ def attend(scores, value, mask=None):
         "small as well.",
         hint="What happens to an example whose real scores are all below -10?",
         section="ch1-padding",
-        edits=[("np.finfo(scores.dtype).min", "-10.0"), (")) * mask", "))")],
+        edits=[("-np.inf", "-10.0")],
     ),
     Mistake(
         name="no exponential",
@@ -301,7 +404,7 @@ def attend(scores, value, mask=None):
         means="These weights are the exponentials themselves; they don't sum to 1.",
         hint="Which half of the softmax is missing?",
         section="ch1-softmax",
-        edits=[("exponentials / np.where(total == 0, 1, total)", "exponentials")],
+        edits=[("exponentials / exponentials.sum(axis=-1, keepdims=True)", "exponentials")],
     ),
     Mistake(
         name="log-softmax returned",
@@ -322,9 +425,72 @@ def attend(scores, value, mask=None):
         section="ch1-soft-lookup",
         edits=[
             (
-                "weights = exponentials / np.where(total == 0, 1, total)",
-                "weights = np.eye(scores.shape[1])[exponentials.argmax(axis=-1)] * (total > 0)",
+                "weights = exponentials / exponentials.sum(axis=-1, keepdims=True)",
+                "weights = np.eye(scores.shape[1])[exponentials.argmax(axis=-1)]",
             )
+        ],
+    ),
+    Mistake(
+        name="results exchanged",
+        function="attend",
+        cell="attend_values",
+        means="The two results come in the opposite order: first the weights, then the context.",
+        hint="In which order does the docstring name the results?",
+        section="ch1-three-steps",
+        edits=[("return context, weights", "return weights, context")],
+    ),
+    Mistake(
+        name="keepdims forgotten",
+        function="attend",
+        cell="attend_values",
+        means="The maximum and the sum of each row have lost their axis, so NumPy lines them up with the positions and not with the examples.",
+        hint="Which argument of max and sum keeps an axis of length 1?",
+        section="ch1-softmax",
+        edits=[
+            ("scores.max(axis=-1, keepdims=True)", "scores.max(axis=-1)"),
+            ("exponentials.sum(axis=-1, keepdims=True)", "exponentials.sum(axis=-1)"),
+        ],
+    ),
+    Mistake(
+        name="one softmax for the whole batch",
+        function="attend",
+        cell="attend_values",
+        means="All weights of the batch together sum to 1. Each example should have a total weight of 1.",
+        hint="Along which axis must the sum run?",
+        section="ch1-mistake-axis",
+        edits=[
+            ("scores.max(axis=-1, keepdims=True)", "scores.max()"),
+            ("exponentials.sum(axis=-1, keepdims=True)", "exponentials.sum()"),
+        ],
+    ),
+    Mistake(
+        name="context keeps an axis of length 1",
+        function="attend",
+        cell="attend_values",
+        means="The context has the shape (B, 1, Dv): the matrix product needs an axis for the weights, and the result still has it.",
+        hint="Which axis of your context has length 1, whatever the inputs are?",
+        section="ch1-three-steps",
+        edits=[('np.einsum("bs,bsd->bd", weights, value)', "weights[:, None] @ value")],
+    ),
+    Mistake(
+        name="boolean mask added to the scores",
+        function="attend",
+        cell="attend_values",
+        means="Adding True adds 1, and adding False adds 0. No position is shut out.",
+        hint="Which number must be added to a score so that its weight is 0?",
+        section="ch1-padding",
+        edits=[("np.where(mask, scores, -np.inf)", "scores + mask")],
+    ),
+    Mistake(
+        name="crash without a mask",
+        function="attend",
+        cell="attend_values",
+        means="With `mask=None` the function stops with an error.",
+        hint="What does `None` stand for in the docstring, and where do you treat it?",
+        section="ch1-padding",
+        edits=[
+            ("    if mask is not None:\n        scores = ", "    scores = "),
+            ("np.where(mask, scores, -np.inf)", "np.where(~mask, -np.inf, scores)"),
         ],
     ),
     Mistake(
@@ -348,27 +514,82 @@ def attend(scores, value, mask=None):
         edits=[("scores.max(axis=-1, keepdims=True)", "scores.max()")],
     ),
     Mistake(
-        name="nothing to attend to: equal weights",
+        name="maximum over masked scores as well",
         function="attend",
         cell="attend_edges",
-        means="An example with nothing to attend to gets equal weights on all positions here, and so "
-        "the average of its padding as context.",
-        hint="If all scores of a row get the same fill, however negative, what does the softmax make "
-        "of them?",
-        section="ch1-padding",
-        edits=[(")) * mask", "))")],
+        means="The maximum was taken before the mask. Where a masked score is far larger than the others, all exponentials that count become 0.",
+        hint="Which scores should take part in the maximum?",
+        section="ch1-softmax",
+        source="""
+def attend(scores, value, mask=None):
+    exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    if mask is not None:
+        exponentials = exponentials * mask
+    weights = exponentials / exponentials.sum(axis=-1, keepdims=True)
+    return np.einsum("bs,bsd->bd", weights, value), weights
+""",
     ),
     Mistake(
-        name="nothing to attend to: NaN",
+        name="exponentials times the mask, no maximum",
         function="attend",
         cell="attend_edges",
-        means="An example with nothing to attend to gives NaN here, from 0 divided by 0 or from "
-        "infinity minus infinity.",
-        hint="What is the sum of the exponentials in a row without a single True?",
+        means="Padding is left out of the sum, which is right. But the exponential of a large score is infinite, and of a very negative one it is 0.",
+        hint="Which number could you subtract from all the scores of an example, so that the largest becomes 0?",
+        section="ch1-softmax",
+        source="""
+def attend(scores, value, mask=None):
+    exponentials = np.exp(scores)
+    if mask is not None:
+        exponentials = exponentials * mask
+    weights = exponentials / exponentials.sum(axis=-1, keepdims=True)
+    return np.einsum("bs,bsd->bd", weights, value), weights
+""",
+    ),
+    Mistake(
+        name="masked scores set to -100 or -1000",
+        function="attend",
+        cell="attend_edges",
+        means="Here a masked score is some negative number such as -100. Where the real scores lie far below it, padding gets all the weight.",
+        hint="Is there a number below every score that can occur?",
+        section="ch1-padding",
+        edits=[("-np.inf", "-100.0")],
+    ),
+    Mistake(
+        name="masked scores set to -10000",
+        function="attend",
+        cell="attend_edges",
+        means="Here a masked score is -10000. The scores may be of any size: where the real ones are about as low, "
+        "padding gets weight.",
+        hint="Is there a number below every score that can occur?",
+        section="ch1-padding",
+        edits=[("-np.inf", "-10_000")],
+    ),
+    Mistake(
+        name="large scores clipped",
+        function="attend",
+        cell="attend_edges",
+        means="Scores beyond a limit were cut off at it, so that several different scores became equal.",
+        hint="Do two scores of 10000 and 10003 have equal weights?",
+        section="ch1-softmax",
+        edits=[
+            (
+                "np.exp(scores - scores.max(axis=-1, keepdims=True))",
+                "np.exp(np.clip(scores, -500, 500))",
+            )
+        ],
+    ),
+    Mistake(
+        name="padding set to 0 in the caller's values",
+        function="attend",
+        cell="attend_edges",
+        means="The values that were passed in have changed: those of the padding are 0 now.",
+        hint="Does your line make a new array or write into the old one?",
         section="ch1-padding",
         edits=[
-            ("np.finfo(scores.dtype).min", "-np.inf"),
-            ("np.where(total == 0, 1, total)", "total"),
+            (
+                "        scores = np.where(mask, scores, -np.inf)",
+                "        scores = np.where(mask, scores, -np.inf)\n        value[~mask] = 0",
+            )
         ],
     ),
     Mistake(
@@ -381,7 +602,7 @@ def attend(scores, value, mask=None):
         section="ch1-padding",
         edits=[
             (
-                "scores = np.where(mask, scores, np.finfo(scores.dtype).min)",
+                "scores = np.where(mask, scores, -np.inf)",
                 "scores[~mask] = -1e9",
             )
         ],
@@ -396,12 +617,11 @@ def attend(scores, value, mask=None):
         section="ch1-softmax",
         source="""
 def attend(scores, value, mask=None):
-    if mask is None:
-        mask = np.ones(scores.shape, dtype=bool)
-    scores -= np.where(mask, scores, np.finfo(scores.dtype).min).max(axis=-1, keepdims=True)
-    exponentials = np.exp(np.where(mask, scores, -np.inf))
-    total = exponentials.sum(axis=-1, keepdims=True)
-    weights = exponentials / np.where(total == 0, 1, total)
+    scores -= scores.max(axis=-1, keepdims=True)
+    if mask is not None:
+        scores = np.where(mask, scores, -1e9)
+    exponentials = np.exp(scores)
+    weights = exponentials / exponentials.sum(axis=-1, keepdims=True)
     return np.einsum("bs,bsd->bd", weights, value), weights
 """,
     ),
@@ -483,8 +703,7 @@ def attend(scores, value, mask=None):
         hint="Is the mask used when it is given? If you call `masked_fill`, where does its result go?",
         section="ch1-mistake-padding",
         edits=[
-            ("scores.masked_fill(~mask, torch.finfo(scores.dtype).min)", "scores"),
-            ("weights * mask", "weights"),
+            ('scores.masked_fill(~mask, float("-inf"))', "scores"),
         ],
     ),
     Mistake(
@@ -494,7 +713,7 @@ def attend(scores, value, mask=None):
         means="These weights lie on exactly the positions that may not be attended to.",
         hint="masked_fill fills where its mask is True. What does True mean in this course?",
         section="ch1-padding",
-        edits=[("masked_fill(~mask,", "masked_fill(mask,"), ("weights * mask", "weights * ~mask")],
+        edits=[("masked_fill(~mask,", "masked_fill(mask,"), ('float("-inf")', "-1e9")],
     ),
     Mistake(
         name="module masks after the softmax",
@@ -504,7 +723,15 @@ def attend(scores, value, mask=None):
         "less than 1, because padding took its share of the sum.",
         hint="What do the weights of an example with padding sum to?",
         section="ch1-mistake-padding",
-        edits=[("scores.masked_fill(~mask, torch.finfo(scores.dtype).min)", "scores")],
+        edits=[
+            ('            scores = scores.masked_fill(~mask, float("-inf"))\n', ""),
+            ("        if mask is not None:\n", ""),
+            (
+                "weights = torch.softmax(scores, dim=-1)\n",
+                "weights = torch.softmax(scores, dim=-1)\n"
+                "        weights = weights if mask is None else weights * mask\n",
+            ),
+        ],
     ),
     Mistake(
         name="module sets masked scores to 0",
@@ -514,7 +741,7 @@ def attend(scores, value, mask=None):
         "exp(0) is 1, so the position keeps a weight.",
         hint="Which score would give a weight of 0?",
         section="ch1-padding",
-        edits=[("torch.finfo(scores.dtype).min", "0.0"), ("weights * mask", "weights")],
+        edits=[('float("-inf")', "0.0")],
     ),
     Mistake(
         name="module sets masked scores to -10",
@@ -523,7 +750,7 @@ def attend(scores, value, mask=None):
         means="Here a masked score is -10, and padding keeps a small weight.",
         hint="Which fill is below every score that can occur?",
         section="ch1-padding",
-        edits=[("torch.finfo(scores.dtype).min", "-10.0"), ("weights * mask", "weights")],
+        edits=[('float("-inf")', "-10.0")],
     ),
     Mistake(
         name="projected keys as values",
@@ -575,6 +802,107 @@ def attend(scores, value, mask=None):
         edits=[("return context, weights", "return weights, context")],
     ),
     Mistake(
+        name="v with a bias",
+        function="AdditiveAttention",
+        cell="additive_attention_values",
+        means="The layer `v` has a bias, which the task leaves out. The softmax would remove it anyway.",
+        hint="Which argument of nn.Linear decides whether it has a bias?",
+        section="ch1-three-steps",
+        edits=[("self.v = nn.Linear(d_hidden, 1, bias=False)", "self.v = nn.Linear(d_hidden, 1)")],
+    ),
+    Mistake(
+        name="module's query without a source axis",
+        function="AdditiveAttention",
+        cell="additive_attention_values",
+        means="The projected query (B, A) and the projected keys (B, S, A) were added as they are. Torch lines shapes up from the right and tries to match B with S.",
+        hint="Where does the query need an axis of length 1, so that it is repeated for each position?",
+        section="ch1-three-steps",
+        edits=[("self.w_q(query).unsqueeze(1)", "self.w_q(query)")],
+    ),
+    Mistake(
+        name="module projects the query with w_k",
+        function="AdditiveAttention",
+        cell="additive_attention_values",
+        means="The query went through `w_k` and the keys through `w_q`.",
+        hint="Which of the two layers takes inputs of width Dq?",
+        section="ch1-three-steps",
+        edits=[("self.w_q(query)", "self.w_k(query)"), ("self.w_k(key)", "self.w_q(key)")],
+    ),
+    Mistake(
+        name="module with ReLU in place of tanh",
+        function="AdditiveAttention",
+        cell="additive_attention_values",
+        means="The hidden layer is cut off at 0 here. A tanh lets negative values pass.",
+        hint="Which function does the formula name?",
+        section="ch1-three-steps",
+        edits=[
+            (
+                "torch.tanh(self.w_q(query).unsqueeze(1) + self.w_k(key))",
+                "torch.relu(self.w_q(query).unsqueeze(1) + self.w_k(key))",
+            )
+        ],
+    ),
+    Mistake(
+        name="module divides by a square root",
+        function="AdditiveAttention",
+        cell="additive_attention_values",
+        means="These scores are divided by the square root of the hidden width. That belongs to scaled dot-product attention, which comes in chapter 2.",
+        hint="Is there a division in the formula of additive attention?",
+        section="ch1-three-steps",
+        edits=[
+            ("self.v(hidden).squeeze(-1)", "self.v(hidden).squeeze(-1) / hidden.shape[-1] ** 0.5")
+        ],
+    ),
+    Mistake(
+        name="softmax along an axis of length 1",
+        function="AdditiveAttention",
+        cell="additive_attention_values",
+        means="Here every weight is 1. The softmax ran over the axis of length 1 that `v` leaves behind.",
+        hint="Which shape do the scores have when the softmax sees them?",
+        section="ch1-mistake-axis",
+        source="""
+class AdditiveAttention(nn.Module):
+    def __init__(self, d_query, d_key, d_hidden):
+        super().__init__()
+        self.w_q = nn.Linear(d_query, d_hidden, bias=False)
+        self.w_k = nn.Linear(d_key, d_hidden, bias=False)
+        self.v = nn.Linear(d_hidden, 1, bias=False)
+
+    def forward(self, query, key, mask=None):
+        scores = self.v(torch.tanh(self.w_q(query).unsqueeze(1) + self.w_k(key)))
+        if mask is not None:
+            scores = scores.masked_fill(~mask.unsqueeze(-1), -1e9)
+        weights = torch.softmax(scores, dim=-1)
+        return (weights * key).sum(dim=1), weights.squeeze(-1)
+""",
+    ),
+    Mistake(
+        name="module's context keeps an axis of length 1",
+        function="AdditiveAttention",
+        cell="additive_attention_values",
+        means="The context has the shape (B, 1, Dk): the matrix product needs an axis for the weights, and the result still has it.",
+        hint="Which axis of your context has length 1, whatever the inputs are?",
+        section="ch1-three-steps",
+        edits=[
+            ('torch.einsum("bs,bsd->bd", weights, key)', "torch.bmm(weights.unsqueeze(1), key)")
+        ],
+    ),
+    Mistake(
+        name="keys of the first call kept",
+        function="AdditiveAttention",
+        cell="additive_attention_values",
+        means="The module remembers the projected keys of its first call and uses them again, although the keys have changed.",
+        hint="What does your module keep in `self` during `forward`?",
+        section="ch1-three-steps",
+        edits=[
+            (
+                "        hidden = torch.tanh",
+                '        if not hasattr(self, "projected"):\n            self.projected = self.w_k(key)\n        hidden = torch.tanh',
+            ),
+            ("+ self.w_k(key))", "+ self.projected)"),
+        ],
+    ),
+    Mistake(
         name="weights detached",
         function="AdditiveAttention",
         cell="additive_attention_gradients",
@@ -584,6 +912,16 @@ def attend(scores, value, mask=None):
         "the results?",
         section="ch1-three-steps",
         edits=[("torch.softmax(scores, dim=-1)", "torch.softmax(scores, dim=-1).detach()")],
+    ),
+    Mistake(
+        name="weights detached in the context",
+        function="AdditiveAttention",
+        cell="additive_attention_gradients",
+        means="The weights carry a gradient, the context has none through them. A model that uses the context never "
+        "learns where to look.",
+        hint="Is what you multiply the keys with still connected to the scores?",
+        section="ch1-three-steps",
+        edits=[("weights, key)  # (B, Dk)", "weights.data, key)  # (B, Dk)")],
     ),
     Mistake(
         name="values detached",
@@ -601,40 +939,82 @@ def attend(scores, value, mask=None):
         ],
     ),
     Mistake(
-        name="module with nothing to attend to: NaN",
+        name="no gradient at all",
         function="AdditiveAttention",
         cell="additive_attention_gradients",
-        means="A row of minus infinity alone gives NaN in the softmax, and one NaN in a gradient spoils "
-        "the weights of the whole model.",
-        hint="What does your softmax see in a row without a single True, and what should come out?",
-        section="ch1-padding",
-        edits=[("torch.finfo(scores.dtype).min", "float('-inf')"), ("weights * mask", "weights")],
+        means="The values are right, but they carry no history: nothing that stands before them can learn.",
+        hint="Which of `no_grad`, `detach`, `.data` or `.numpy()` stands in your `forward`?",
+        section="ch1-three-steps",
+        edits=[
+            (
+                "        hidden = torch.tanh",
+                "        query, key = query.detach(), key.detach()\n        hidden = torch.tanh",
+            ),
+            (
+                "        return context, weights",
+                "        return context.detach(), weights.detach()",
+            ),
+        ],
     ),
     Mistake(
-        name="module with nothing to attend to: equal weights",
+        name="module without a maximum",
         function="AdditiveAttention",
         cell="additive_attention_gradients",
-        means="An example with nothing to attend to gets equal weights on all positions here, and so "
-        "the average of its padding as context.",
-        hint="If all scores of a row get the same fill, however negative, what does the softmax make "
-        "of them?",
-        section="ch1-padding",
-        edits=[("weights * mask", "weights")],
+        means="The softmax is written out with bare exponentials. The exponential of a large score is infinite, and infinity divided by infinity is NaN.",
+        hint="What does `torch.softmax` do before it takes exponentials?",
+        section="ch1-softmax",
+        edits=[
+            (
+                "weights = torch.softmax(scores, dim=-1)",
+                "weights = scores.exp() / scores.exp().sum(dim=-1, keepdim=True)",
+            )
+        ],
     ),
     Mistake(
-        name="zeros forward, NaN backward",
+        name="module's maximum over masked scores as well",
         function="AdditiveAttention",
         cell="additive_attention_gradients",
-        means="The weights of a row with nothing to attend to are mended after the softmax, so the "
-        "values are right. But the gradient still passes through the NaN underneath.",
-        hint="A repair after the softmax hides the NaN. Can you avoid that it arises?",
+        means="The exponentials were multiplied by the mask after the maximum of all scores was subtracted. Where a masked score is far larger, nothing is left.",
+        hint="Which scores should take part in the maximum?",
+        section="ch1-softmax",
+        source="""
+class AdditiveAttention(nn.Module):
+    def __init__(self, d_query, d_key, d_hidden):
+        super().__init__()
+        self.w_q = nn.Linear(d_query, d_hidden, bias=False)
+        self.w_k = nn.Linear(d_key, d_hidden, bias=False)
+        self.v = nn.Linear(d_hidden, 1, bias=False)
+
+    def forward(self, query, key, mask=None):
+        scores = self.v(torch.tanh(self.w_q(query).unsqueeze(1) + self.w_k(key))).squeeze(-1)
+        weights = torch.softmax(scores, dim=-1)
+        if mask is not None:
+            weights = weights * mask
+            weights = weights / weights.sum(dim=-1, keepdim=True)
+        return torch.einsum("bs,bsd->bd", weights, key), weights
+""",
+    ),
+    Mistake(
+        name="module's fill of -100",
+        function="AdditiveAttention",
+        cell="additive_attention_gradients",
+        means="Here a masked score is some negative number such as -100. Where the real scores lie below it, padding gets all the weight.",
+        hint="Which fill is below every score that can occur?",
+        section="ch1-padding",
+        edits=[('float("-inf")', "-100.0")],
+    ),
+    Mistake(
+        name="padding set to 0 in the caller's keys",
+        function="AdditiveAttention",
+        cell="additive_attention_gradients",
+        means="The keys that were passed in have changed: those of the padding are 0 now.",
+        hint="Does your line make a new tensor or write into the old one?",
         section="ch1-padding",
         edits=[
             (
-                "scores.masked_fill(~mask, torch.finfo(scores.dtype).min)",
-                "scores + torch.where(mask, 0.0, float('-inf'))",
-            ),
-            ("weights * mask", "torch.nan_to_num(weights)"),
+                '            scores = scores.masked_fill(~mask, float("-inf"))',
+                '            scores = scores.masked_fill(~mask, float("-inf"))\n            key.data[~mask] = 0',
+            )
         ],
     ),
     # AttentionDecoderStep -----------------------------------------------------------------------
@@ -642,17 +1022,35 @@ def attend(scores, value, mask=None):
         name="attention from the new state",
         function="AttentionDecoderStep",
         cell="decoder_step_values",
-        means="The context and the weights that you return were computed again, from the new state. "
-        "In Bahdanau's model they come from the previous state, and the new state uses them.",
+        means="You attend twice: with the previous state for the cell, then with the new state for the results. In Bahdanau's model the context that is returned is the one that went into the cell.",
         hint="Which state does the decoder have at the moment when it looks at the source?",
         section="ch1-previous-state",
         edits=[
             (
                 "return new_state, context, weights",
-                "context, weights = self.attention(new_state, key, mask)\n"
-                "        return new_state, context, weights",
+                "context, weights = self.attention(new_state, key, mask)\n        return new_state, context, weights",
             )
         ],
+    ),
+    Mistake(
+        name="attention after the cell",
+        function="AttentionDecoderStep",
+        cell="decoder_step_values",
+        means="This is Luong's order: the cell runs first, on the embedding alone, and its new state is the query. It is another published design (Luong, Pham and Manning, 2015), not a slip. This task builds Bahdanau's.",
+        hint="In Bahdanau's design, which state asks, and what goes into the cell beside the embedding?",
+        section="ch1-previous-state",
+        source="""
+class AttentionDecoderStep(nn.Module):
+    def __init__(self, d_embed, d_state, d_key, d_hidden):
+        super().__init__()
+        self.attention = AdditiveAttention(d_state, d_key, d_hidden)
+        self.cell = nn.GRUCell(d_embed, d_state)
+
+    def forward(self, embedded, state, key, mask=None):
+        new_state = self.cell(embedded, state)
+        context, weights = self.attention(new_state, key, mask)
+        return new_state, context, weights
+""",
     ),
     Mistake(
         name="context before the embedding",
@@ -729,6 +1127,97 @@ def attend(scores, value, mask=None):
         hint="In which order does the docstring name the results?",
         section="ch1-decoder",
         edits=[("return new_state, context, weights", "return context, new_state, weights")],
+    ),
+    Mistake(
+        name="cell without the embedding",
+        function="AttentionDecoderStep",
+        cell="decoder_step_values",
+        means="The cell gets the context alone. It doesn't know which word was written last.",
+        hint="Which two things does the task join for the cell?",
+        section="ch1-decoder",
+        edits=[
+            ("nn.GRUCell(d_embed + d_key, d_state)", "nn.GRUCell(d_key, d_state)"),
+            ("torch.cat([embedded, context], dim=-1)", "context"),
+        ],
+    ),
+    Mistake(
+        name="embedded word as the query",
+        function="AttentionDecoderStep",
+        cell="decoder_step_values",
+        means="The attention was asked with the embedding of the previous word. The query is to be the previous state.",
+        hint="What is the decoder looking for, and where is that stored?",
+        section="ch1-previous-state",
+        edits=[
+            (
+                "AdditiveAttention(d_state, d_key, d_hidden)",
+                "AdditiveAttention(d_embed, d_key, d_hidden)",
+            ),
+            ("self.attention(state, key, mask)", "self.attention(embedded, key, mask)"),
+        ],
+    ),
+    Mistake(
+        name="state kept in the module",
+        function="AttentionDecoderStep",
+        cell="decoder_step_values",
+        means="The step goes on from the state of its own last call and ignores the state that it is given.",
+        hint="Where does your step read the previous state: from its argument or from `self`?",
+        section="ch1-previous-state",
+        edits=[
+            (
+                "        context, weights = self.attention(state, key, mask)\n",
+                '        state = getattr(self, "last", state)\n        context, weights = self.attention(state, key, mask)\n',
+            ),
+            (
+                "        return new_state, context",
+                "        self.last = new_state\n        return new_state, context",
+            ),
+        ],
+    ),
+    Mistake(
+        name="arguments of the cell exchanged",
+        function="AttentionDecoderStep",
+        cell="decoder_step_values",
+        means="The cell got the state as its input and the input as its state.",
+        hint="In which order does nn.GRUCell take the input and the state?",
+        section="ch1-decoder",
+        edits=[
+            (
+                "self.cell(torch.cat([embedded, context], dim=-1), state)",
+                "self.cell(state, torch.cat([embedded, context], dim=-1))",
+            )
+        ],
+    ),
+    Mistake(
+        name="joined along the batch",
+        function="AttentionDecoderStep",
+        cell="decoder_step_values",
+        means="The embedding and the context were joined along the batch, one below the other. The cell needs them side by side.",
+        hint="Which dimension grows when two vectors are joined into a longer one?",
+        section="ch1-decoder",
+        edits=[("[embedded, context], dim=-1", "[embedded, context], dim=0")],
+    ),
+    Mistake(
+        name="step inverts the mask",
+        function="AttentionDecoderStep",
+        cell="decoder_step_values",
+        means="The mask was inverted on its way to the attention, so the step attends to padding only.",
+        hint="In this course, does True mean `may attend` or `ignore`?",
+        section="ch1-padding",
+        edits=[
+            (
+                "self.attention(state, key, mask)",
+                "self.attention(state, key, None if mask is None else ~mask)",
+            )
+        ],
+    ),
+    Mistake(
+        name="weights not returned",
+        function="AttentionDecoderStep",
+        cell="decoder_step_values",
+        means="The step returns two results. The weights, which the chapter draws as an alignment, are missing.",
+        hint="How many results does the docstring name?",
+        section="ch1-decoder",
+        edits=[("return new_state, context, weights", "return new_state, context")],
     ),
     Mistake(
         name="query detached",
@@ -900,10 +1389,11 @@ class AdditiveAttention(nn.Module):
 
     def forward(self, query, key, mask=None):
         scores = self.v(torch.tanh(self.w_q(query).unsqueeze(-2) + self.w_k(key)))  # (B, S, 1)
-        e = torch.exp(scores - scores.amax(dim=1, keepdim=True))
-        if mask is not None:
-            e = e * mask[..., None]
-        weights = e / e.sum(dim=1, keepdim=True).clamp(min=1e-30)
+        allowed = 1.0 if mask is None else mask[..., None].to(scores.dtype)
+        low = scores.amin(dim=1, keepdim=True)
+        largest = ((scores - low) * allowed).amax(dim=1, keepdim=True) + low
+        e = allowed * torch.exp((scores - largest).clamp(max=0))
+        weights = e / e.sum(dim=1, keepdim=True)
         return (weights.mT @ key).squeeze(1), weights.squeeze(-1)
 """,
     ),
@@ -990,5 +1480,87 @@ class AttentionDecoderStep(nn.Module):
         candidate = torch.tanh(n_i + reset * n_o)
         return (1 - update) * candidate + update * state, context, weights
 """,
+    ),
+]
+
+# shown after a task is passed
+DISCUSSIONS = [
+    Discussion(
+        "additive_scores",
+        (
+            Way(
+                "Query and key joined to one vector, and the two matrices to one matrix.",
+                "copies = np.broadcast_to(query[:, None], (*key.shape[:2], query.shape[-1]))\n"
+                "joined = np.concatenate([copies, key], axis=-1)  # (B, S, Dq + Dk)\n"
+                "hidden = np.tanh(joined @ np.concatenate([w_q, w_k], axis=1).T)",
+                "Many papers write it like this. But each query is projected S times in place of "
+                "once, and the joined array takes memory of its own.",
+            ),
+            Way(
+                "One position after the other, with the query projected before the loop.",
+                "for i in range(S):\n"
+                "    scores[:, i] = np.tanh(projected_query + key[:, i] @ w_k.T) @ v",
+                "It is the formula word by word, and no array of shape (B, S, A) is made. Python "
+                "runs the loop, which takes long for a long source.",
+            ),
+        ),
+    ),
+    Discussion(
+        "attend",
+        (
+            Way(
+                "Through the logarithm of the sum, with minus infinity where there is padding.",
+                "log_sum = np.logaddexp.reduce(scores, axis=-1, keepdims=True)\n"
+                "weights = np.exp(scores - log_sum)",
+                "You look for no maximum, because `logaddexp` does. It is many times slower than "
+                "one `exp` over the array.",
+            ),
+            Way(
+                "Example by example, with the real positions alone.",
+                "for b in range(B):\n"
+                "    kept = np.exp(scores[b, mask[b]] - scores[b, mask[b]].max())\n"
+                "    weights[b, mask[b]] = kept / kept.sum()",
+                "There is no minus infinity, and no number at a padded position is ever used. The "
+                "loop runs in Python, one example at a time.",
+            ),
+        ),
+    ),
+    Discussion(
+        "AdditiveAttention",
+        (
+            Way(
+                "The context as a matrix product: one row of weights for each example.",
+                "context = (weights.unsqueeze(1) @ key).squeeze(1)",
+                "No letters to learn, as for `einsum`. But two axes come and go, and with `squeeze()` "
+                "in place of `squeeze(1)` a batch of one example loses its first axis.",
+            ),
+            Way(
+                "The keys projected once for a source, and not at every step of the decoder.",
+                "projected_key = self.w_k(key)  # before the first step\n"
+                "hidden = torch.tanh(self.w_q(query).unsqueeze(1) + projected_key)",
+                "It saves a projection at every step; appendix A.1.2 of the paper says so, too. The "
+                "module then needs a second method, or one argument more.",
+            ),
+        ),
+    ),
+    Discussion(
+        "AttentionDecoderStep",
+        (
+            Way(
+                "Two products and a sum, without joining the vectors.",
+                "E = embedded.shape[-1]\n"
+                "gates = embedded @ self.cell.weight_ih[:, :E].T + context @ self.cell.weight_ih[:, E:].T",
+                "It shows what joining means: each part has its own columns of the matrix. "
+                "`nn.GRUCell` takes the joined vector only, so you write the rest of the cell yourself.",
+            ),
+            Way(
+                "With `nn.GRU`, as a sequence of length 1.",
+                "joined = torch.cat([embedded, context], dim=-1)\n"
+                "_, last = self.gru(joined.unsqueeze(0), state.unsqueeze(0))\n"
+                "new_state = last.squeeze(0)",
+                "The same layer can read a whole sequence in one call. Here that helps nobody: the "
+                "context of a step needs the state of the step before.",
+            ),
+        ),
     ),
 ]

@@ -1,6 +1,7 @@
 """Known mistakes and accepted alternatives of exercise 2."""
 
-from autograder.catalogue import Alternative, Mistake
+from autograder.catalogue import Alternative, Discussion, Mistake
+from autograder.runtime.guide import Way
 
 # the section of the book to read again, by grade cell
 SECTIONS = {
@@ -54,6 +55,21 @@ MISTAKES = [
         hint="Which change of all the numbers in a row leaves its softmax exactly as it was?",
         section="ch2-softmax",
         edits=[("x - x.max(axis=axis, keepdims=True)", "np.clip(x, -500, 500)")],
+    ),
+    Mistake(
+        name="stable for positive numbers only",
+        function="softmax",
+        cell="softmax_edges",
+        means="Nothing overflows, but where all numbers are far below zero, all exponentials become 0, and 0 is divided "
+        "by 0.",
+        hint="What is np.exp(-10000), and which constant would help a row of such numbers?",
+        section="ch2-softmax",
+        edits=[
+            (
+                "x - x.max(axis=axis, keepdims=True)",
+                "x - (x.max() > 0) * x.max(axis=axis, keepdims=True)",
+            )
+        ],
     ),
     Mistake(
         name="integers stay integers",
@@ -126,11 +142,49 @@ def softmax(x, axis=-1):
         name="keepdims forgotten",
         function="softmax",
         cell="softmax_values",
-        means="The maximum or the sum along an axis has one axis less than x, so the shapes don't line "
-        "up. Where the sizes happen to be equal, NumPy would combine the wrong rows without a word.",
+        means="The maximum and the sum along an axis have one axis less than x, so the shapes don't line up. Where the sizes happen to be equal, NumPy combines the wrong rows without a word.",
         hint="Which argument of max and sum keeps the axis, with length 1?",
         section="ch2-softmax-rows",
+        edits=[
+            ("x.max(axis=axis, keepdims=True)", "x.max(axis=axis)"),
+            ("exponentials.sum(axis=axis, keepdims=True)", "exponentials.sum(axis=axis)"),
+        ],
+    ),
+    Mistake(
+        name="keepdims forgotten in the maximum",
+        function="softmax",
+        cell="softmax_values",
+        means="The maximum along an axis has one axis less than x, so the shapes don't line up. Where the sizes happen to be equal, NumPy subtracts the maximum of another row.",
+        hint="Which argument of max keeps the axis, with length 1?",
+        section="ch2-softmax-rows",
         edits=[("x.max(axis=axis, keepdims=True)", "x.max(axis=axis)")],
+    ),
+    Mistake(
+        name="keepdims forgotten in the sum",
+        function="softmax",
+        cell="softmax_values",
+        means="The sum along an axis has one axis less than x, so the shapes don't line up. Where the sizes happen to be equal, NumPy divides by the sum of another row.",
+        hint="Which argument of sum keeps the axis, with length 1?",
+        section="ch2-softmax-rows",
+        edits=[("exponentials.sum(axis=axis, keepdims=True)", "exponentials.sum(axis=axis)")],
+    ),
+    Mistake(
+        name="maximum along the last axis only",
+        function="softmax",
+        cell="softmax_values",
+        means="The sum runs along the axis that was asked for, but the maximum always along the last one. Numbers that share a sum were shifted by different amounts.",
+        hint="Do all numbers of one sum get the same constant subtracted?",
+        section="ch2-softmax-rows",
+        edits=[("x.max(axis=axis", "x.max(axis=-1")],
+    ),
+    Mistake(
+        name="sum along the last axis only",
+        function="softmax",
+        cell="softmax_values",
+        means="The maximum runs along the axis that was asked for, but the sum always along the last one.",
+        hint="Along which axis does your result sum to 1?",
+        section="ch2-softmax-rows",
+        edits=[("exponentials.sum(axis=axis", "exponentials.sum(axis=-1")],
     ),
     Mistake(
         name="log-softmax returned",
@@ -219,7 +273,8 @@ def softmax(x, axis=-1):
         name="square root of the number of queries",
         function="attention_numpy",
         cell="attention_numpy_values",
-        means="The scores were divided by the square root of T, the number of queries.",
+        means="The scores were divided by the square root of T, the number of queries. `query.shape[1]` "
+        "is T as soon as there is a leading axis.",
         hint="A score is a sum of how many products?",
         section="ch2-mistake-divisor",
         edits=[("query.shape[-1] ** 0.5", "query.shape[-2] ** 0.5")],
@@ -278,7 +333,7 @@ def softmax(x, axis=-1):
         name=".T on a stack of matrices",
         function="attention_numpy",
         cell="attention_numpy_values",
-        means="For two axes the result is right, but `.T` reverses all axes, the leading ones too.",
+        means="`.T` swaps two axes only where there are no more than two: it reverses all axes, the leading ones too.",
         hint="How do you swap the last two axes and leave the others alone?",
         section="ch2-mistake-transpose",
         edits=[("key.swapaxes(-1, -2)", "key.T")],
@@ -292,6 +347,45 @@ def softmax(x, axis=-1):
         hint="Which argument have you not used yet?",
         section="ch2-projections",
         edits=[("weights @ value", "weights @ key")],
+    ),
+    Mistake(
+        name="axes 1 and 2 exchanged",
+        function="attention_numpy",
+        cell="attention_numpy_values",
+        means="The keys were transposed along the axes 1 and 2. These are the last two for a batch of matrices only.",
+        hint="How do you name the last two axes, however many there are?",
+        section="ch2-mistake-transpose",
+        edits=[("key.swapaxes(-1, -2)", "key.swapaxes(1, 2)")],
+    ),
+    Mistake(
+        name="results exchanged",
+        function="attention_numpy",
+        cell="attention_numpy_values",
+        means="The two results come in the opposite order: first the weights, then the output.",
+        hint="In which order does the docstring name the results?",
+        section="ch2-all-words",
+        edits=[("return weights @ value, weights", "return weights, weights @ value")],
+    ),
+    Mistake(
+        name="query and key exchanged",
+        function="attention_numpy",
+        cell="attention_numpy_values",
+        means="Here the keys ask and the queries answer: there is a row of weights for each key.",
+        hint="Whose row of weights should sum to 1?",
+        section="ch2-three-sentences",
+        edits=[("query @ key.swapaxes(-1, -2)", "key @ query.swapaxes(-1, -2)")],
+    ),
+    Mistake(
+        name="keys and values exchanged",
+        function="attention_numpy",
+        cell="attention_numpy_values",
+        means="Here the values answer the queries and the keys are averaged.",
+        hint="Which of the two is compared with the query, and which makes the output?",
+        section="ch2-three-sentences",
+        edits=[
+            ("key.swapaxes(-1, -2)", "value.swapaxes(-1, -2)"),
+            ("weights @ value", "weights @ key"),
+        ],
     ),
     Mistake(
         name="cosine in place of the dot product",
@@ -379,6 +473,45 @@ def attention_numpy(query, key, value, mask=None):
         hint="What happens in a row whose other scores are around -10 too?",
         section="ch2-mistake-mask",
         edits=[("np.finfo(scores.dtype).min", "-10.0"), ("weights * mask", "weights")],
+    ),
+    Mistake(
+        name="maximum over masked scores as well",
+        function="attention_numpy",
+        cell="attention_numpy_edges",
+        means="The maximum was taken before the mask. Where a masked score is far larger than the others, all exponentials that count become 0.",
+        hint="Which scores should take part in the maximum?",
+        section="ch2-softmax-rows",
+        source="""
+def attention_numpy(query, key, value, mask=None):
+    scores = query @ key.swapaxes(-1, -2) / np.sqrt(query.shape[-1])
+    exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    if mask is not None:
+        exponentials = exponentials * mask
+    total = exponentials.sum(axis=-1, keepdims=True)
+    weights = exponentials / np.where(total == 0, 1, total)
+    return weights @ value, weights
+""",
+    ),
+    Mistake(
+        name="masked scores set to -100 or -1000",
+        function="attention_numpy",
+        cell="attention_numpy_edges",
+        means="Here a masked score is some negative number such as -100. Where the real scores lie far below it, masked keys get all the weight.",
+        hint="Is there a number below every score that can occur?",
+        section="ch2-mask",
+        edits=[("np.finfo(scores.dtype).min", "-100.0")],
+    ),
+    Mistake(
+        name="boolean mask added to the scores",
+        function="attention_numpy",
+        cell="attention_numpy_edges",
+        means="Adding True adds 1, and adding False adds 0. No key is shut out.",
+        hint="Which number must be added to a score so that its weight is 0?",
+        section="ch2-mask",
+        edits=[
+            ("np.where(mask, scores, np.finfo(scores.dtype).min)", "scores + mask"),
+            ("weights * mask", "weights"),
+        ],
     ),
     Mistake(
         name="nothing to attend to: equal weights",
@@ -489,13 +622,70 @@ def attention_numpy(query, key, value, mask=None):
         edits=[("dim=-1", "dim=1")],
     ),
     Mistake(
+        name="torch: softmax over dim 0",
+        function="attention",
+        cell="attention_values",
+        means="The softmax runs along the first axis. That is the axis of the queries in a matrix, and the batch in a stack.",
+        hint="Along which axis do the weights of one query lie?",
+        section="ch2-mistake-axis",
+        edits=[("dim=-1", "dim=0")],
+    ),
+    Mistake(
         name="torch: .T on a stack of matrices",
         function="attention",
         cell="attention_values",
-        means="For two axes the result is right, but `.T` reverses all axes, the leading ones too.",
+        means="`.T` swaps two axes only where there are no more than two: it reverses all axes, the leading ones too.",
         hint="How do you swap the last two axes and leave the others alone?",
         section="ch2-mistake-transpose",
         edits=[("key.transpose(-2, -1)", "key.T")],
+    ),
+    Mistake(
+        name="torch: axes 1 and 2 exchanged",
+        function="attention",
+        cell="attention_values",
+        means="The keys were transposed along the axes 1 and 2. These are the last two for a batch of matrices only.",
+        hint="How do you name the last two axes, however many there are?",
+        section="ch2-mistake-transpose",
+        edits=[("key.transpose(-2, -1)", "key.transpose(1, 2)")],
+    ),
+    Mistake(
+        name="torch: width read from axis 1",
+        function="attention",
+        cell="attention_values",
+        means="The divisor is the root of the second axis. That is the width for a matrix, but not where there are leading axes.",
+        hint="Which axis holds the width dk, however many axes there are?",
+        section="ch2-mistake-divisor",
+        edits=[("query.shape[-1] ** 0.5", "query.shape[1] ** 0.5")],
+    ),
+    Mistake(
+        name="torch: results exchanged",
+        function="attention",
+        cell="attention_values",
+        means="The two results come in the opposite order: first the weights, then the output.",
+        hint="In which order does the docstring name the results?",
+        section="ch2-all-words",
+        edits=[("return weights @ value, weights", "return weights, weights @ value")],
+    ),
+    Mistake(
+        name="torch: query and key exchanged",
+        function="attention",
+        cell="attention_values",
+        means="Here the keys ask and the queries answer: there is a row of weights for each key.",
+        hint="Whose row of weights should sum to 1?",
+        section="ch2-three-sentences",
+        edits=[("query @ key.transpose(-2, -1)", "key @ query.transpose(-2, -1)")],
+    ),
+    Mistake(
+        name="torch: keys and values exchanged",
+        function="attention",
+        cell="attention_values",
+        means="Here the values answer the queries and the keys are averaged.",
+        hint="Which of the two is compared with the query, and which makes the output?",
+        section="ch2-three-sentences",
+        edits=[
+            ("key.transpose(-2, -1)", "value.transpose(-2, -1)"),
+            ("weights @ value", "weights @ key"),
+        ],
     ),
     Mistake(
         name="torch: crash without a mask",
@@ -775,6 +965,65 @@ def attention(query, key, value, mask=None):
     return weights @ value, weights
 """,
     ),
+    Mistake(
+        name="torch: view of transposed memory",
+        function="attention",
+        cell="attention_edges",
+        means="`view` only works where the numbers lie in memory in the order of the axes. A transposed tensor doesn't.",
+        hint="What does `reshape` do where `view` gives up?",
+        section="ch2-mistake-transpose",
+        source="""
+def attention(query, key, value, mask=None):
+    scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    weights = torch.softmax(scores, dim=-1)
+    if mask is not None:
+        weights = weights * mask
+    flat = value.view(-1, *value.shape[-2:])
+    output = weights.reshape(-1, *weights.shape[-2:]) @ flat
+    return output.reshape(*weights.shape[:-1], value.shape[-1]), weights
+""",
+    ),
+    Mistake(
+        name="torch: mask changed in place",
+        function="attention",
+        cell="attention_edges",
+        means="The mask that was passed in is inverted afterwards.",
+        hint="Which functions of your code end in an underscore, and on whose tensor do they work?",
+        section="ch2-mistake-in-place",
+        edits=[
+            ("scores.masked_fill(~mask, torch", "scores.masked_fill(mask.logical_not_(), torch"),
+            ("weights * mask", "weights * ~mask"),
+        ],
+    ),
+    Mistake(
+        name="torch: maximum over masked scores as well",
+        function="attention",
+        cell="attention_edges",
+        means="The maximum was taken before the mask. Where a masked score is far larger than the others, all exponentials that count become 0.",
+        hint="Which scores should take part in the maximum?",
+        section="ch2-softmax-rows",
+        source="""
+def attention(query, key, value, mask=None):
+    scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
+    weights = torch.softmax(scores, dim=-1)
+    if mask is not None:
+        weights = weights * mask
+        total = weights.sum(dim=-1, keepdim=True)
+        weights = weights / torch.where(total == 0, 1.0, total)
+    return weights @ value, weights
+""",
+    ),
+    Mistake(
+        name="torch: masked scores set to -100 or -1000",
+        function="attention",
+        cell="attention_edges",
+        means="Here a masked score is some negative number such as -100. Where the real scores lie far below it, masked keys get all the weight.",
+        hint="Is there a number below every score that can occur?",
+        section="ch2-mask",
+        edits=[("torch.finfo(scores.dtype).min", "-100.0")],
+    ),
     # score_statistics ---------------------------------------------------------------------------
     Mistake(
         name="sample variance",
@@ -859,6 +1108,15 @@ def attention(query, key, value, mask=None):
         edits=[("weights.max(axis=-1).mean()", "weights.max()")],
     ),
     Mistake(
+        name="largest mean in place of mean of the largest",
+        function="score_statistics",
+        cell="score_statistics_values",
+        means="The weights were averaged over the queries first, and then the largest was taken.",
+        hint="Which comes first: each query's largest weight, or the mean over the queries?",
+        section="ch2-scaling",
+        edits=[("weights.max(axis=-1).mean()", "max(weights.mean(axis=0))")],
+    ),
+    Mistake(
         name="entropy in bits",
         function="score_statistics",
         cell="score_statistics_values",
@@ -916,6 +1174,69 @@ def attention(query, key, value, mask=None):
             ("softmax(scores)", "softmax(scores, axis=0)"),
             ("weights.max(axis=-1)", "weights.max(axis=0)"),
             ("log_weights).sum(axis=-1)", "log_weights).sum(axis=0)"),
+        ],
+    ),
+    Mistake(
+        name="variance times the scale",
+        function="score_statistics",
+        cell="score_statistics_values",
+        means="The variance of the unscaled scores was multiplied by the scale once. A factor enters a variance squared.",
+        hint="If all numbers are doubled, what happens to their variance?",
+        section="ch2-variance",
+        edits=[("scores.var()", "scale * (query @ key.T).var()")],
+    ),
+    Mistake(
+        name="largest score in place of the largest weight",
+        function="score_statistics",
+        cell="score_statistics_values",
+        means="This is the mean of the largest scores, not of the largest weights.",
+        hint="Can the number be larger than 1?",
+        section="ch2-scaling",
+        edits=[("weights.max(axis=-1)", "scores.max(axis=-1)")],
+    ),
+    Mistake(
+        name="position of the largest weight",
+        function="score_statistics",
+        cell="score_statistics_values",
+        means="This is where the largest weight stands, not how large it is.",
+        hint="What is the difference between max and argmax?",
+        section="ch2-scaling",
+        edits=[("weights.max(axis=-1)", "weights.argmax(axis=-1)")],
+    ),
+    Mistake(
+        name="entropy of the mean weights",
+        function="score_statistics",
+        cell="score_statistics_values",
+        means="The weights were averaged over the queries first. That hides how sharp each query is.",
+        hint="Which comes first: the entropy of a query, or the mean over the queries?",
+        section="ch2-scaling",
+        edits=[
+            (
+                "-(weights * log_weights).sum(axis=-1).mean()",
+                "-(weights.mean(axis=0) * np.log(weights.mean(axis=0))).sum()",
+            )
+        ],
+    ),
+    Mistake(
+        name="one softmax for all scores",
+        function="score_statistics",
+        cell="score_statistics_values",
+        means="All scores went through one softmax. Each query should have weights of its own that sum to 1.",
+        hint="What do the weights of one query sum to?",
+        section="ch2-softmax-rows",
+        edits=[("softmax(scores)", "softmax(scores.reshape(-1)).reshape(scores.shape)")],
+    ),
+    Mistake(
+        name="sample variance, largest weight of all, and bits",
+        function="score_statistics",
+        cell="score_statistics_values",
+        means="All three numbers are off. The variance is divided by one less, the largest weight is that of all queries, and the entropy is in bits.",
+        hint="Take the table of the task, and compare your three lines with it one by one.",
+        section="ch2-scaling",
+        edits=[
+            ("scores.var()", "scores.var(ddof=1)"),
+            ("weights.max(axis=-1).mean()", "weights.max()"),
+            ("np.log(", "np.log2("),
         ],
     ),
     # attention_jacobian -------------------------------------------------------------------------
@@ -1025,6 +1346,71 @@ def attention(query, key, value, mask=None):
             (
                 "return (weights * centred.T) @ centred / root",
                 "return np.diag(weights) - np.outer(weights, weights)",
+            )
+        ],
+    ),
+    Mistake(
+        name="unbiased covariance",
+        function="attention_jacobian",
+        cell="attention_jacobian_values",
+        means="`np.cov` corrects for a small sample by default. The formula has the plain weighted mean of the products.",
+        hint="Which argument of np.cov turns the correction off?",
+        section="ch2-saturation",
+        edits=[
+            (
+                "return (weights * centred.T) @ centred / root",
+                "return np.cov(key, rowvar=False, aweights=weights) / root",
+            )
+        ],
+    ),
+    Mistake(
+        name="bare exponentials in the weights",
+        function="attention_jacobian",
+        cell="attention_jacobian_values",
+        means="The weights come from bare exponentials here, which overflow for large scores.",
+        hint="Which function of yours computes stable weights?",
+        section="ch2-softmax",
+        edits=[
+            (
+                "weights = softmax(key @ query / root)",
+                "weights = np.exp(key @ query / root)\n    weights = weights / weights.sum()",
+            )
+        ],
+    ),
+    Mistake(
+        name="root of the number of keys in J",
+        function="attention_jacobian",
+        cell="attention_jacobian_values",
+        means="The root of the number of keys was taken. The formula has the root of the width d.",
+        hint="Which of the two arguments tells you d, and along which axis?",
+        section="ch2-mistake-divisor",
+        edits=[("len(query) ** 0.5", "len(key) ** 0.5")],
+    ),
+    Mistake(
+        name="keys against keys",
+        function="attention_jacobian",
+        cell="attention_jacobian_values",
+        means="The result has the shape (S, S): it compares keys with each other. J has a row and a column for each component.",
+        hint="Over which axis does your sum run: over the keys, or over the components?",
+        section="ch2-saturation",
+        edits=[
+            (
+                "(weights * centred.T) @ centred / root",
+                "(weights[:, None] * centred) @ centred.T / root",
+            )
+        ],
+    ),
+    Mistake(
+        name="mean square of the output subtracted with the wrong sign",
+        function="attention_jacobian",
+        cell="attention_jacobian_values",
+        means="The outer product of the output was added to the second moment. It must be subtracted.",
+        hint="What is the covariance of keys that are all equal?",
+        section="ch2-saturation",
+        edits=[
+            (
+                "return (weights * centred.T) @ centred / root",
+                "o = weights @ key\n    return ((weights * key.T) @ key + np.outer(o, o)) / root",
             )
         ],
     ),
@@ -1294,5 +1680,99 @@ def attention_jacobian(query, key):
 
     return torch.autograd.functional.jacobian(output, torch.from_numpy(query)).numpy()
 """,
+    ),
+]
+
+# shown after a task is passed
+DISCUSSIONS = [
+    Discussion(
+        "softmax",
+        (
+            Way(
+                "Through logarithms: subtract the logarithm of the sum, then take the exponential once.",
+                "log_sum = np.logaddexp.reduce(x, axis=axis, keepdims=True)\nnp.exp(x - log_sum)",
+                "It needs no maximum of your own and gives log-softmax for free. `logaddexp.reduce` "
+                "is many times slower than one `exp` over the array.",
+            ),
+            Way(
+                "With the axis moved to the end, so that the rest need not know which one it was.",
+                "moved = np.moveaxis(x, axis, -1)\n...  # softmax along the last axis\n"
+                "np.moveaxis(result, -1, axis)",
+                "Every step is about rows, which is easy to read. The two moves cost no time, but "
+                "the result is a view whose memory is in another order.",
+            ),
+        ),
+    ),
+    Discussion(
+        "attention_numpy",
+        (
+            Way(
+                "The sums written as in the formula, with named indices.",
+                'scores = np.einsum("...td,...sd->...ts", query, key)\n'
+                'output = np.einsum("...ts,...sv->...tv", weights, value)',
+                "No transpose to get wrong, and the shapes stand in the text. `einsum` may be slower "
+                "than `@`, which calls the fast matrix product directly.",
+            ),
+            Way(
+                "One query after the other, in a loop over rows.",
+                "for t in range(T):\n    weights[..., t, :] = softmax(scores[..., t, :])",
+                "It is the formula word by word and needs memory for one row at a time. Python runs "
+                "the loop, so it takes many times as long.",
+            ),
+        ),
+    ),
+    Discussion(
+        "attention",
+        (
+            Way(
+                "With minus infinity in the masked places, and zeros put in afterwards.",
+                'scores.masked_fill(~mask, float("-inf"))\ntorch.nan_to_num(weights)',
+                "The weights are exactly 0 without a product. But an empty row is NaN on the way, and so "
+                "is its gradient: `torch.autograd.detect_anomaly()` stops there.",
+            ),
+            Way(
+                "With the mask as a bias that is added: 0 where a query may attend.",
+                "bias = torch.zeros_like(scores).masked_fill_(~mask, torch.finfo(scores.dtype).min)\n"
+                "scores = scores + bias",
+                "One bias serves many layers, and other biases can be added to it. It takes as much "
+                "memory as the scores.",
+            ),
+        ),
+    ),
+    Discussion(
+        "score_statistics",
+        (
+            Way(
+                "The entropy from log-softmax, without a logarithm of weights.",
+                "log_weights = scores - np.logaddexp.reduce(scores, axis=-1, keepdims=True)\n"
+                "entropy = -(np.exp(log_weights) * log_weights).sum(-1)",
+                "A weight of 0 has a finite logarithm here, so nothing has to be caught. It takes "
+                "one slow `logaddexp`.",
+            ),
+            Way(
+                "The logarithm only where it exists.",
+                "np.log(weights, out=np.zeros_like(weights), where=weights > 0)",
+                "No second array of ones is made. It is easy to forget `out`, and then the other "
+                "places hold whatever was in memory.",
+            ),
+        ),
+    ),
+    Discussion(
+        "attention_jacobian",
+        (
+            Way(
+                "With the derivative of softmax as a matrix of its own.",
+                "softmax_jacobian = np.diag(weights) - np.outer(weights, weights)\n"
+                "key.T @ softmax_jacobian @ key / root",
+                "It shows the chain rule, and the matrix serves for other values, too. It takes "
+                "memory for S times S numbers.",
+            ),
+            Way(
+                "As a mean of products minus the product of means.",
+                "(weights * key.T) @ key - np.outer(output, output)",
+                "Nothing has to be centred. For keys far from zero the two terms are large and nearly "
+                "equal, and digits are lost.",
+            ),
+        ),
     ),
 ]

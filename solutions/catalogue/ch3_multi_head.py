@@ -1,6 +1,7 @@
 """Known mistakes and accepted alternatives of exercise 3."""
 
-from autograder.catalogue import Alternative, Mistake
+from autograder.catalogue import Alternative, Discussion, Mistake
+from autograder.runtime.guide import Way
 
 BEFORE = "output, weights = self.attention("
 
@@ -83,6 +84,61 @@ MISTAKES = [
             )
         ],
     ),
+    Mistake(
+        name="no gradient through the split",
+        function="split_heads",
+        cell="split_heads_values",
+        means="The values are right, but x receives no gradient: nothing before the split could learn.",
+        hint="Which of `detach`, `no_grad`, `.data`, `.numpy()` or `torch.tensor` stands in your code?",
+        section="ch3-layout",
+        edits=[("return x.reshape", "return x.detach().reshape")],
+    ),
+    Mistake(
+        name="heads in front of the batch",
+        function="split_heads",
+        cell="split_heads_values",
+        means="The axis of the heads stands first. The batch should stay in front.",
+        hint="In which order does the docstring name the four axes?",
+        section="ch3-layout",
+        edits=[(".transpose(1, 2)", ".permute(2, 0, 1, 3)")],
+    ),
+    Mistake(
+        name="a list of heads",
+        function="split_heads",
+        cell="split_heads_values",
+        means="The heads come as a list or tuple of tensors. One tensor with an axis for heads is asked for.",
+        hint="Which function puts a list of equal tensors side by side along a new axis?",
+        section="ch3-layout",
+        edits=[
+            (
+                "x.reshape(batch, length, n_heads, d_model // n_heads).transpose(1, 2)",
+                "list(x.chunk(n_heads, dim=-1))",
+            )
+        ],
+    ),
+    Mistake(
+        name="heads joined along the batch",
+        function="split_heads",
+        cell="split_heads_values",
+        means="The heads stand one below the other on the batch axis. They should have an axis of their own.",
+        hint="What is the difference between `torch.cat` and `torch.stack`?",
+        section="ch3-layout",
+        edits=[
+            (
+                "x.reshape(batch, length, n_heads, d_model // n_heads).transpose(1, 2)",
+                "torch.cat(x.chunk(n_heads, dim=-1), dim=0)",
+            )
+        ],
+    ),
+    Mistake(
+        name="integers turned into floats",
+        function="split_heads",
+        cell="split_heads_values",
+        means="The numbers are right, but their data type has changed on the way.",
+        hint="Which line of your code makes a new tensor, and of which data type?",
+        section="ch3-layout",
+        edits=[("return x.reshape", "return x.double().reshape")],
+    ),
     # merge_heads --------------------------------------------------------------------------------
     Mistake(
         name="merged without transposing back",
@@ -115,10 +171,10 @@ MISTAKES = [
         edits=[(".reshape(", ".view(")],
     ),
     Mistake(
-        name="heads averaged when merged",
+        name="heads averaged or added when merged",
         function="merge_heads",
         cell="merge_heads_values",
-        means="The heads were averaged. Each head found something different, and a mean mixes it again.",
+        means="The heads were averaged, or added. Each head found something different, and that mixes it again.",
         hint="How wide is the result if every head keeps its own place in it?",
         section="ch3-heads",
         source="""
@@ -127,16 +183,45 @@ def merge_heads(x):
 """,
     ),
     Mistake(
-        name="heads added when merged",
+        name="no gradient through the merge",
         function="merge_heads",
         cell="merge_heads_values",
-        means="The heads were added. They should stand side by side.",
-        hint="How wide is the result if every head keeps its own place in it?",
-        section="ch3-heads",
-        source="""
-def merge_heads(x):
-    return x.sum(dim=1)
-""",
+        means="The values are right, but x receives no gradient: nothing before the merge could learn.",
+        hint="Which of `detach`, `no_grad`, `.data`, `.numpy()` or `torch.tensor` stands in your code?",
+        section="ch3-layout",
+        edits=[("return x.transpose", "return x.detach().transpose")],
+    ),
+    Mistake(
+        name="heads joined along the positions",
+        function="merge_heads",
+        cell="merge_heads_values",
+        means="The heads stand one below the other on the axis of the positions. Their parts should stand side by side in one vector.",
+        hint="Which axis should grow when the heads are joined?",
+        section="ch3-layout",
+        edits=[
+            (
+                "x.transpose(1, 2).reshape(batch, length, n_heads * d_head)",
+                "x.reshape(batch, n_heads * length, d_head)",
+            )
+        ],
+    ),
+    Mistake(
+        name="everything flattened",
+        function="merge_heads",
+        cell="merge_heads_values",
+        means="Positions, heads and widths were all joined into one axis. The axis of the positions should stay.",
+        hint="How many axes should the result have?",
+        section="ch3-layout",
+        edits=[("reshape(batch, length, n_heads * d_head)", "reshape(batch, -1)")],
+    ),
+    Mistake(
+        name="last two axes exchanged before merging",
+        function="merge_heads",
+        cell="merge_heads_values",
+        means="Positions and widths were exchanged, not heads and positions.",
+        hint="Which two axes must stand side by side, so that they can be joined?",
+        section="ch3-layout",
+        edits=[("x.transpose(1, 2)", "x.transpose(2, 3)")],
     ),
     # MultiHeadAttention -------------------------------------------------------------------------
     Mistake(
@@ -206,6 +291,24 @@ def merge_heads(x):
         hint="Each of the three has a layer of its own.",
         section="ch3-heads",
         edits=[("self.w_k(key)", "self.w_q(key)"), ("self.w_v(value)", "self.w_q(value)")],
+    ),
+    Mistake(
+        name="keys projected with w_q",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The keys went through the layer of the queries, and `w_k` is not used.",
+        hint="Each of the three has a layer of its own. Which of yours is never called?",
+        section="ch3-heads",
+        edits=[("self.w_k(key)", "self.w_q(key)")],
+    ),
+    Mistake(
+        name="values projected with w_k",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The values went through the layer of the keys, and `w_v` is not used.",
+        hint="Each of the three has a layer of its own. Which of yours is never called?",
+        section="ch3-heads",
+        edits=[("self.w_v(value)", "self.w_k(value)")],
     ),
     Mistake(
         name="keys and values made of the query",
@@ -485,6 +588,111 @@ def merge_heads(x):
         ],
     ),
     Mistake(
+        name="mask ignored in self-attention",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="Where query and key are the same tensor, the mask has no influence. Self-attention needs its mask, too.",
+        hint="Is there an `if` in your code that compares query and key?",
+        section="ch3-mistake-mask",
+        edits=[("            mask,\n", "            None if query is key else mask,\n")],
+    ),
+    Mistake(
+        name="mask loses its axis for heads",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="A mask of shape (B, 1, T, S) was squeezed to (B, T, S). That lines the examples up with the heads.",
+        hint="With which axis of the scores does the first axis of your mask line up?",
+        section="ch3-mistake-mask",
+        edits=[
+            (
+                "            mask,\n",
+                "            mask.squeeze(1) if mask is not None and mask.dim() == 4 else mask,\n",
+            )
+        ],
+    ),
+    Mistake(
+        name="query added to the output",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The query was added to the output. Such a shortcut belongs around this layer, in chapter 6, not into it.",
+        hint="What does the formula of the task end with?",
+        section="ch3-heads",
+        edits=[("self.w_o(merge_heads(output))", "query + self.w_o(merge_heads(output))")],
+    ),
+    Mistake(
+        name="results exchanged",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The two results come in the opposite order: first the weights, then the output.",
+        hint="In which order does the docstring name the results?",
+        section="ch3-heads",
+        edits=[
+            (
+                "return self.w_o(merge_heads(output)), weights",
+                "return weights, self.w_o(merge_heads(output))",
+            )
+        ],
+    ),
+    Mistake(
+        name="weights not returned",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="Only the output is returned. The weights belong to the result.",
+        hint="How many results does the docstring name?",
+        section="ch3-heads",
+        edits=[
+            (
+                "return self.w_o(merge_heads(output)), weights",
+                "return self.w_o(merge_heads(output))",
+            )
+        ],
+    ),
+    Mistake(
+        name="weights always None",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The output is right, but None stands in place of the weights.",
+        hint="What does your attention function give back beside the output?",
+        section="ch3-heads",
+        edits=[("merge_heads(output)), weights", "merge_heads(output)), None")],
+    ),
+    Mistake(
+        name="layers as narrow as one head",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The layers of queries, keys and values have the width of one head. All heads together need the whole width.",
+        hint="How many numbers must `w_q` give for each position, so that every head gets its part?",
+        section="ch3-heads",
+        edits=[
+            (
+                "self.w_q = nn.Linear(d_model, d_model, bias=bias)",
+                "self.w_q = nn.Linear(d_model, d_model // n_heads, bias=bias)",
+            ),
+            (
+                "self.w_k = nn.Linear(d_model, d_model, bias=bias)",
+                "self.w_k = nn.Linear(d_model, d_model // n_heads, bias=bias)",
+            ),
+            (
+                "self.w_v = nn.Linear(d_model, d_model, bias=bias)",
+                "self.w_v = nn.Linear(d_model, d_model // n_heads, bias=bias)",
+            ),
+        ],
+    ),
+    Mistake(
+        name="heads not scaled",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="The scores of the heads are not divided by the root of their width.",
+        hint="Which function scales the scores, and do you call it?",
+        section="ch2-square-root",
+        edits=[
+            (
+                "split_heads(self.w_q(query), self.n_heads)",
+                "split_heads(self.w_q(query), self.n_heads) * (query.shape[-1] / self.n_heads) ** 0.5",
+            )
+        ],
+    ),
+    Mistake(
         name="attention argument ignored",
         function="MultiHeadAttention",
         cell="multi_head_edges",
@@ -538,6 +746,77 @@ def merge_heads(x):
         section="ch3-heads",
         edits=[("merge_heads(output)", "merge_heads(output.detach())")],
     ),
+    Mistake(
+        name="dropout that nobody asked for",
+        function="MultiHeadAttention",
+        cell="multi_head_edges",
+        means="In training mode something is dropped at random. This layer has no dropout.",
+        hint="Where does the task speak of dropout?",
+        section="ch3-heads",
+        edits=[
+            (
+                "self.w_o(merge_heads(output))",
+                "self.w_o(nn.functional.dropout(merge_heads(output), 0.1, self.training))",
+            )
+        ],
+    ),
+    Mistake(
+        name="another exception than ValueError",
+        function="MultiHeadAttention",
+        cell="multi_head_edges",
+        means="The constructor refuses the sizes, but with an exception of another class. Programs that catch ValueError would miss it.",
+        hint="Which class does the task name?",
+        section="ch3-mistake-division",
+        edits=[("raise ValueError(", "raise Exception(")],
+    ),
+    Mistake(
+        name="a message that names one number only",
+        function="MultiHeadAttention",
+        cell="multi_head_edges",
+        means="The ValueError is raised, but its message names only one of the two numbers.",
+        hint="Which two numbers would you want to read if somebody else's program raised this?",
+        section="ch3-mistake-division",
+        edits=[("does not divide d_model={d_model}", "does not divide the width")],
+    ),
+    Mistake(
+        name="mask in evaluation mode only",
+        function="MultiHeadAttention",
+        cell="multi_head_edges",
+        means="In training mode the mask is not passed on, so that the layer learns from what it should not see.",
+        hint="Where does your code ask whether it is training?",
+        section="ch3-mistake-mask",
+        edits=[("            mask,\n", "            None if self.training else mask,\n")],
+    ),
+    Mistake(
+        name="three axes of a mask taken for (B, T, S)",
+        function="MultiHeadAttention",
+        cell="multi_head_edges",
+        means="A mask with three axes got a further one behind the first. But shapes are lined up from the right: its "
+        "first axis is already that of the heads.",
+        hint="To which axes of (B, H, T, S) does a mask of shape (H, T, S) belong?",
+        section="ch3-mistake-mask",
+        edits=[
+            (
+                "            mask,\n",
+                "            mask if mask is None or mask.ndim == 4 else mask.unsqueeze(-3),\n",
+            )
+        ],
+    ),
+    Mistake(
+        name="keys of the first call kept",
+        function="MultiHeadAttention",
+        cell="multi_head_edges",
+        means="The layer remembers the keys of its first call and uses them again.",
+        hint="What does your layer keep in `self` during `forward`?",
+        section="ch3-heads",
+        edits=[
+            (
+                "        output, weights = self.attention(",
+                '        if not hasattr(self, "kept"):\n            self.kept = self.w_k(key)\n        output, weights = self.attention(',
+            ),
+            ("split_heads(self.w_k(key), self.n_heads)", "split_heads(self.kept, self.n_heads)"),
+        ],
+    ),
     # to_torch -----------------------------------------------------------------------------------
     Mistake(
         name="batch_first forgotten",
@@ -553,7 +832,7 @@ def merge_heads(x):
         name="queries and keys in the wrong order",
         function="to_torch",
         cell="to_torch_values",
-        means="The blocks of in_proj_weight stand in the order keys, queries, values.",
+        means="In yours, the blocks of in_proj_weight stand in the order keys, queries, values.",
         hint="In which order does PyTorch stack the three?",
         section="ch3-torch",
         edits=[("mha.w_q, mha.w_k, mha.w_v", "mha.w_k, mha.w_q, mha.w_v")],
@@ -562,7 +841,7 @@ def merge_heads(x):
         name="keys and values in the wrong order",
         function="to_torch",
         cell="to_torch_values",
-        means="The blocks of in_proj_weight stand in the order queries, values, keys.",
+        means="In yours, the blocks of in_proj_weight stand in the order queries, values, keys.",
         hint="In which order does PyTorch stack the three?",
         section="ch3-torch",
         edits=[("mha.w_q, mha.w_k, mha.w_v", "mha.w_q, mha.w_v, mha.w_k")],
@@ -633,6 +912,71 @@ def merge_heads(x):
         hint="Can you see the number of heads in the shapes of the parameters?",
         section="ch3-torch",
         edits=[("mha.n_heads", "1")],
+    ),
+    Mistake(
+        name="weights of keys and values exchanged",
+        function="to_torch",
+        cell="to_torch_values",
+        means="The biases stand in the right order, but the weights of keys and values are exchanged.",
+        hint="Which three matrices stand in `in_proj_weight`, from top to bottom?",
+        section="ch3-torch",
+        edits=[
+            (
+                "torch.cat([layer.weight for layer in projections])",
+                "torch.cat([layer.weight for layer in (mha.w_q, mha.w_v, mha.w_k)])",
+            )
+        ],
+    ),
+    Mistake(
+        name="numbers shared with your layer",
+        function="to_torch",
+        cell="to_torch_values",
+        means="PyTorch's layer uses the very parameters of yours. If one changes, so does the other.",
+        hint="What does `copy_` do that an assignment doesn't?",
+        section="ch3-torch",
+        edits=[
+            (
+                "theirs.out_proj.weight.copy_(mha.w_o.weight)",
+                "theirs.out_proj.weight = mha.w_o.weight",
+            )
+        ],
+    ),
+    Mistake(
+        name="weights side by side",
+        function="to_torch",
+        cell="to_torch_values",
+        means="The three matrices were joined side by side. `in_proj_weight` has them one below the other.",
+        hint="Which axis of the weight must grow from D to 3 D?",
+        section="ch3-torch",
+        edits=[
+            (
+                "torch.cat([layer.weight for layer in projections])",
+                "torch.cat([layer.weight for layer in projections], dim=1)",
+            )
+        ],
+    ),
+    Mistake(
+        name="biases of the projections not copied",
+        function="to_torch",
+        cell="to_torch_values",
+        means="The weights and the bias of the output are right, but `in_proj_bias` still has the values it was made with.",
+        hint="How many biases does your layer have, and how many do you copy?",
+        section="ch3-torch",
+        edits=[
+            ("theirs.in_proj_bias.copy_(torch.cat([layer.bias for layer in projections]))", "pass")
+        ],
+    ),
+    Mistake(
+        name="your layer returned",
+        function="to_torch",
+        cell="to_torch_values",
+        means="This is a layer of your own class and not PyTorch's.",
+        hint="Which class does the signature promise?",
+        section="ch3-torch",
+        source="""
+def to_torch(mha):
+    return mha
+""",
     ),
     # count_parameters ---------------------------------------------------------------------------
     Mistake(
@@ -711,6 +1055,43 @@ def count_parameters(d_model, n_heads, bias):
         section="ch3-cost",
         edits=[(" + bias * d_model", " + n_heads * bias * d_model")],
     ),
+    Mistake(
+        name="one layer counted",
+        function="count_parameters",
+        cell="count_parameters_values",
+        means="One layer was counted. There are four of the same size.",
+        hint="Which four layers does the module have?",
+        section="ch3-cost",
+        source="""
+def count_parameters(d_model, n_heads, bias):
+    return d_model * (d_model + bias)
+""",
+    ),
+    Mistake(
+        name="one bias for each layer",
+        function="count_parameters",
+        cell="count_parameters_values",
+        means="Each layer was given a single bias. It has one for each of its outputs.",
+        hint="What is the shape of the bias of `nn.Linear(8, 8)`?",
+        section="ch3-cost",
+        source="""
+def count_parameters(d_model, n_heads, bias):
+    return 4 * (d_model * d_model + bias)
+""",
+    ),
+    Mistake(
+        name="biases of a single head",
+        function="count_parameters",
+        cell="count_parameters_values",
+        means="The weights of all heads were counted, but the biases of one head only.",
+        hint="What is the shape of the bias of `w_q`?",
+        section="ch3-cost",
+        source="""
+def count_parameters(d_model, n_heads, bias):
+    weights = 4 * d_model**2
+    return weights + bias * (3 * (d_model // n_heads) + d_model)
+""",
+    ),
     # head_contribution --------------------------------------------------------------------------
     Mistake(
         name="rows of w_o in place of columns",
@@ -786,6 +1167,90 @@ def count_parameters(d_model, n_heads, bias):
         section="ch3-sum",
         edits=[("        mask,\n    )", "        None,\n    )")],
     ),
+    Mistake(
+        name="mask of head 0 for every head",
+        function="head_contribution",
+        cell="head_contribution_values",
+        means="The head that was asked for saw the part of the mask that belongs to head 0.",
+        hint="If you take one head out before the attention, which part of the mask goes with it?",
+        section="ch3-sum",
+        edits=[
+            (
+                "        mask,\n    )",
+                "        mask if mask is None else mask[..., :1, :, :],\n    )",
+            )
+        ],
+    ),
+    Mistake(
+        name="share of the bias added",
+        function="head_contribution",
+        cell="head_contribution_values",
+        means="A share of the bias of `w_o` was added to the term. The task adds the bias once, outside of all terms.",
+        hint="What do your terms and the bias add up to?",
+        section="ch3-sum",
+        edits=[
+            ("@ part.T", "@ part.T + (0 if mha.w_o.bias is None else mha.w_o.bias / mha.n_heads)")
+        ],
+    ),
+    Mistake(
+        name="heads counted from 1",
+        function="head_contribution",
+        cell="head_contribution_values",
+        means="This is the term of the head before. Heads are counted from 0.",
+        hint="Which columns of `w_o` belong to head 0?",
+        section="ch3-sum",
+        edits=[
+            ("        mask,\n    )\n", "        mask,\n    )\n    head = head - 1\n"),
+            (
+                "head * d_head : (head + 1) * d_head",
+                "(head % mha.n_heads) * d_head : (head % mha.n_heads + 1) * d_head",
+            ),
+        ],
+    ),
+    Mistake(
+        name="all heads together",
+        function="head_contribution",
+        cell="head_contribution_values",
+        means="These are the terms of all heads together. One is asked for.",
+        hint="Where does the argument `head` come into your code?",
+        section="ch3-sum",
+        edits=[("outputs[:, head] @ part.T", "merge_heads(outputs) @ mha.w_o.weight.T")],
+    ),
+    Mistake(
+        name="weight of w_o not transposed",
+        function="head_contribution",
+        cell="head_contribution_values",
+        means="The head was multiplied by its part of the weight as it stands. `nn.Linear` keeps its weight as (out, in).",
+        hint="Which shape does the part have, and which shape does the product need?",
+        section="ch3-sum",
+        edits=[("@ part.T", "@ part")],
+    ),
+    Mistake(
+        name="other columns of w_o set to 0 in your layer",
+        function="head_contribution",
+        cell="head_contribution_values",
+        means="The term is right once, but the layer is damaged afterwards: its weights were set to 0 in place.",
+        hint="On whose tensor do you write?",
+        section="ch3-pruning",
+        source="""
+def head_contribution(mha, query, key, value, head, mask=None):
+    d_head = mha.w_o.in_features // mha.n_heads
+    for other in range(mha.n_heads):
+        if other != head:
+            mha.w_o.weight.data[:, other * d_head : (other + 1) * d_head] = 0
+    output, _ = mha(query, key, value, mask)
+    return output if mha.w_o.bias is None else output - mha.w_o.bias
+""",
+    ),
+    Mistake(
+        name="no gradient through the term",
+        function="head_contribution",
+        cell="head_contribution_values",
+        means="The values are right, but no gradient flows through the term.",
+        hint="Which of `detach`, `no_grad` or `.data` is on the way from the inputs to the result?",
+        section="ch3-sum",
+        edits=[("return outputs[:, head]", "return outputs[:, head].detach()")],
+    ),
     # grouped_query_attention --------------------------------------------------------------------
     Mistake(
         name="groups in turn",
@@ -825,13 +1290,37 @@ def count_parameters(d_model, n_heads, bias):
         name="groups not shared out",
         function="grouped_query_attention",
         cell="grouped_query_values",
-        means="Keys of G groups met queries of H heads. That works for G = H and G = 1 alone.",
+        means="Keys or values of G groups met queries of H heads. That works for G = H and G = 1 alone.",
         hint="How many keys does the attention need along the axis of the heads?",
         section="ch3-grouped",
         edits=[
             ("    key = key.repeat_interleave(share, dim=1)\n", ""),
             ("    value = value.repeat_interleave(share, dim=1)\n", ""),
         ],
+    ),
+    Mistake(
+        name="queries averaged within a group",
+        function="grouped_query_attention",
+        cell="grouped_query_values",
+        means="The queries of a group were averaged. Each head keeps its own query; only keys and values are shared.",
+        hint="How many heads should the output have?",
+        section="ch3-grouped",
+        edits=[
+            (
+                "    key = key.repeat_interleave(share, dim=1)\n",
+                "    query = query.unflatten(1, (n_groups, share)).mean(dim=2)\n",
+            ),
+            ("    value = value.repeat_interleave(share, dim=1)\n", ""),
+        ],
+    ),
+    Mistake(
+        name="grouped keys and values exchanged",
+        function="grouped_query_attention",
+        cell="grouped_query_values",
+        means="The values were compared with the queries, and the keys were averaged.",
+        hint="In which order does the attention take its arguments?",
+        section="ch3-mistake-arguments",
+        edits=[("attention(query, key, value, mask)", "attention(query, value, key, mask)")],
     ),
     Mistake(
         name="number of groups not checked",
@@ -841,6 +1330,36 @@ def count_parameters(d_model, n_heads, bias):
         hint="What should happen with 5 heads and 2 groups?",
         section="ch3-grouped",
         edits=[("if n_heads % n_groups:", "if False:")],
+    ),
+    Mistake(
+        name="assert for the number of groups",
+        function="grouped_query_attention",
+        cell="grouped_query_groups",
+        means="An assert raises an AssertionError, and `python -O` switches it off.",
+        hint="Which exception does the task name?",
+        section="ch3-mistake-division",
+        edits=[
+            ("if n_heads % n_groups:", "assert n_heads % n_groups == 0, ("),
+            (
+                'raise ValueError(f"{n_groups} groups do not divide {n_heads} heads")',
+                '    f"{n_groups} groups do not divide {n_heads} heads"\n    )',
+            ),
+        ],
+    ),
+    Mistake(
+        name="grouped heads without gradient",
+        function="grouped_query_attention",
+        cell="grouped_query_groups",
+        means="The values are right, but keys and values receive no gradient.",
+        hint="Which of `detach`, `no_grad`, `.data` or `torch.tensor` is on the way to the results?",
+        section="ch3-grouped",
+        edits=[
+            ("key.repeat_interleave(share, dim=1)", "key.detach().repeat_interleave(share, dim=1)"),
+            (
+                "value.repeat_interleave(share, dim=1)",
+                "value.detach().repeat_interleave(share, dim=1)",
+            ),
+        ],
     ),
     Mistake(
         name="grouped heads without the mask",
@@ -1062,7 +1581,6 @@ class MultiHeadAttention(nn.Module):
         self.w_v = nn.Linear(d_model, d_model, bias)
         self.w_k = nn.Linear(d_model, d_model, bias)
         self.w_q = nn.Linear(d_model, d_model, bias)
-        self.dropout = nn.Dropout(0.1)
 
     def fold(self, x):
         B, T, D = x.shape
@@ -1079,7 +1597,7 @@ class MultiHeadAttention(nn.Module):
         output = output.view(B, H, T, D // H).transpose(1, 2).contiguous().view(B, T, D)
         if weights is not None:
             weights = weights.view(B, H, T, S)
-        return self.w_o(self.dropout(output)), weights
+        return self.w_o(output), weights
 """,
     ),
     Alternative(
@@ -1246,5 +1764,143 @@ def grouped_query_attention(query, key, value, mask=None):
     group_of_head = torch.arange(heads) // (heads // groups)
     return attention(query, key[:, group_of_head], value[:, group_of_head], mask)
 """,
+    ),
+]
+
+# shown after a task is passed
+DISCUSSIONS = [
+    Discussion(
+        "split_heads",
+        (
+            Way(
+                "With `unflatten`, which splits one axis and leaves the others alone.",
+                "parts = x.unflatten(-1, (n_heads, -1))  # (B, T, H, d)",
+                "You name no size but the number of heads, so any number of leading axes is fine. "
+                "Only torch has it: in NumPy you need `reshape` and all sizes.",
+            ),
+            Way(
+                "A slice for each head.",
+                "slices = x.chunk(n_heads, dim=-1)  # H tensors (B, T, d)\n"
+                "heads = torch.stack(slices, dim=1)",
+                "It says what is meant: head 0 gets the first d entries. The slices are views, but "
+                "`stack` copies all of them.",
+            ),
+        ),
+    ),
+    Discussion(
+        "merge_heads",
+        (
+            Way(
+                "With `flatten`, from the axis of the heads on.",
+                "by_position = x.transpose(1, 2)  # (B, T, H, d)\n"
+                "merged = by_position.flatten(start_dim=2)",
+                "No size has to be named. Like `reshape` it copies here, because the transposed "
+                "numbers do not lie in order.",
+            ),
+            Way(
+                "As the paper writes it: Concat(head 1, ..., head H).",
+                "heads = x.unbind(dim=1)  # H tensors (B, T, d)\nmerged = torch.cat(heads, dim=-1)",
+                "There is no transpose to forget. It copies once, as the other ways do, but makes a "
+                "tensor object for each head.",
+            ),
+        ),
+    ),
+    Discussion(
+        "MultiHeadAttention",
+        (
+            Way(
+                "One large layer in place of three.",
+                "self.w_qkv = nn.Linear(d_model, 3 * d_model, bias=bias)\n"
+                "query, key, value = self.w_qkv(x).chunk(3, dim=-1)",
+                "One product in place of three, which suits a graphics processor. It serves "
+                "self-attention only, where all three come from the same x.",
+            ),
+            Way(
+                "One head after the other.",
+                "for parts in zip(*(whole.chunk(n_heads, dim=-1) for whole in (query, key, value))):\n"
+                "    outputs.append(attention(*parts, mask)[0])\n"
+                "output = torch.cat(outputs, dim=-1)",
+                "Nothing is reshaped. But n_heads small products take longer than a large one, and a "
+                "mask with an axis for heads has to be taken apart, too.",
+            ),
+        ),
+    ),
+    Discussion(
+        "to_torch",
+        (
+            Way(
+                "With a dictionary of all weights, here without bias.",
+                'state = {"in_proj_weight": joined, "out_proj.weight": mha.w_o.weight}\n'
+                "theirs.load_state_dict(state)",
+                "It needs no `no_grad`, and it raises an error if a name is missing or unknown. You "
+                "have to know all names by heart, or print `theirs.state_dict().keys()`.",
+            ),
+            Way(
+                "With a shared parameter in place of a copy.",
+                "theirs.out_proj.weight = mha.w_o.weight",
+                "It takes no memory, and when one layer learns, so does the other. It can't be done "
+                "for `in_proj_weight`, which joins three matrices.",
+            ),
+        ),
+    ),
+    Discussion(
+        "count_parameters",
+        (
+            Way(
+                "As four layers from d_model to d_model.",
+                "one_layer = d_model * d_model + bias * d_model\ntotal = 4 * one_layer",
+                "It shows at once that the number of heads makes no difference. It does not show "
+                "which numbers belong to which head.",
+            ),
+            Way(
+                "Let PyTorch count.",
+                'with torch.device("meta"):\n'
+                "    layer = MultiHeadAttention(d_model, n_heads, bias=bias)\n"
+                "total = sum(parameter.numel() for parameter in layer.parameters())",
+                "It is right for any layer, also after a change. The layer has to be made, though on "
+                "the device `meta` it has shapes and no numbers.",
+            ),
+        ),
+    ),
+    Discussion(
+        "head_contribution",
+        (
+            Way(
+                "The parts of all heads in one array, of which you take one.",
+                "w_o = mha.w_o.weight.unflatten(1, (mha.n_heads, -1))  # (D, H, d)\n"
+                'parts = torch.einsum("bhtd,ohd->bhto", outputs, w_o)  # (B, H, T, D)',
+                "Their sum over the heads is the whole output without its bias, which is a good "
+                "test. For one head it does H times the work.",
+            ),
+            Way(
+                "With zeros in place of all other heads.",
+                "alone = torch.zeros_like(outputs)\n"
+                "alone[:, head] = outputs[:, head]\n"
+                "part = merge_heads(alone) @ mha.w_o.weight.T",
+                "You cut no matrix, so there is no slice to get wrong. Nearly all of the product is "
+                "with zeros.",
+            ),
+        ),
+    ),
+    Discussion(
+        "grouped_query_attention",
+        (
+            Way(
+                "With an axis for the groups, and keys that broadcast.",
+                "grouped = query.unflatten(1, (n_groups, -1))  # (B, G, H / G, T, d)\n"
+                "output, weights = attention(grouped, key.unsqueeze(2), value.unsqueeze(2), mask)\n"
+                "output, weights = output.flatten(1, 2), weights.flatten(1, 2)",
+                "You repeat no keys and no values. But a mask with an axis for heads has to be split "
+                "in the same way, and the results have to be joined again.",
+            ),
+            Way(
+                "With PyTorch's own function, outside of this exercise.",
+                "output = F.scaled_dot_product_attention(\n"
+                "    query, key, value, attn_mask=mask, enable_gqa=True\n"
+                ")",
+                "It is fast and keeps no scores. It returns no weights either, so you can't look at "
+                "them.",
+            ),
+        ),
     ),
 ]

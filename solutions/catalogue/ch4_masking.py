@@ -1,6 +1,7 @@
 """Known mistakes and accepted alternatives of exercise 4."""
 
-from autograder.catalogue import Alternative, Mistake
+from autograder.catalogue import Alternative, Discussion, Mistake
+from autograder.runtime.guide import Way
 
 # the section of the book to read again, by grade cell
 SECTIONS = {
@@ -28,6 +29,15 @@ MISTAKES = [
         edits=[("< lengths", "<= lengths")],
     ),
     Mistake(
+        name="last token of each example hidden",
+        function="padding_mask",
+        cell="padding_mask_values",
+        means="One position too few is allowed in each example: the last real token is hidden.",
+        hint="The positions count from 0. Which are allowed in an example of length 2?",
+        section="ch4-padding",
+        edits=[("< lengths", "< lengths.sub(1)")],
+    ),
+    Mistake(
         name="padding allowed, tokens forbidden",
         function="padding_mask",
         cell="padding_mask_values",
@@ -51,8 +61,7 @@ MISTAKES = [
         name="no axes for heads and queries",
         function="padding_mask",
         cell="padding_mask_values",
-        means="A mask of shape (B, S) would be lined up with the last two axes of the scores, queries and "
-        "keys, not with examples and keys. Where B equals T that even runs.",
+        means="A mask of shape (B, S) would be lined up with the last two axes of the scores. These are queries and keys, not examples and keys. Where B equals T that even runs.",
         hint="Broadcasting lines shapes up from the right. Which axes must have length 1?",
         section="ch4-shapes",
         edits=[("[:, None, None, :]", "")],
@@ -84,6 +93,42 @@ MISTAKES = [
         hint="Which data type does a comparison give?",
         section="ch4-conventions",
         edits=[("[:, None, None, :]", "[:, None, None, :].float()")],
+    ),
+    Mistake(
+        name="integers in place of booleans",
+        function="padding_mask",
+        cell="padding_mask_values",
+        means="The mask holds the integers 0 and 1. A mask is boolean here.",
+        hint="Which function or comparison gives True and False at once?",
+        section="ch4-conventions",
+        edits=[("[:, None, None, :]", "[:, None, None, :].long()")],
+    ),
+    Mistake(
+        name="one axis too few",
+        function="padding_mask",
+        cell="padding_mask_values",
+        means="The mask has the shape (B, 1, S). Against scores of shape (B, H, T, S) its first axis meets the heads.",
+        hint="How many axes do the scores have?",
+        section="ch4-shapes",
+        edits=[("[:, None, None, :]", "[:, None, :]")],
+    ),
+    Mistake(
+        name="axes in front of the batch",
+        function="padding_mask",
+        cell="padding_mask_values",
+        means="The two axes of length 1 stand in front of the batch. The examples then line up with the queries.",
+        hint="With which axis of the scores should the axis of the examples line up?",
+        section="ch4-shapes",
+        edits=[("[:, None, None, :]", "[None, None]")],
+    ),
+    Mistake(
+        name="a row for every query",
+        function="padding_mask",
+        cell="padding_mask_values",
+        means="The mask has a row for each query. The axis of the queries should have the length 1, so that the mask fits any number of them.",
+        hint="Does it matter for padding which query is asking?",
+        section="ch4-shapes",
+        edits=[("[:, None, None, :]", "[:, None, None, :].repeat(1, 1, max_len, 1)")],
     ),
     # causal_mask --------------------------------------------------------------------------------
     Mistake(
@@ -134,6 +179,16 @@ MISTAKES = [
         edits=[("tril(S - T)", "tril()")],
     ),
     Mistake(
+        name="aligned to the top left with fewer keys than queries",
+        function="causal_mask",
+        cell="causal_mask_values",
+        means="With more queries than keys, the first query is taken for the first position. But the last query is "
+        "always the last position, so that the first ones have nothing to see.",
+        hint="By how much is the triangle moved in `causal_mask(3, 2)`, and in which direction?",
+        section="ch4-alignment",
+        edits=[("tril(S - T)", "tril(S - min(S, T))")],
+    ),
+    Mistake(
         name="as many keys as queries",
         function="causal_mask",
         cell="causal_mask_values",
@@ -142,13 +197,72 @@ MISTAKES = [
         section="ch4-alignment",
         edits=[("S = T if S is None else S", "S = T")],
     ),
+    Mistake(
+        name="causal mask of numbers",
+        function="causal_mask",
+        cell="causal_mask_values",
+        means="The mask holds the numbers 0 and 1. A mask is boolean here.",
+        hint="Which argument of torch.ones makes the triangle boolean?",
+        section="ch4-conventions",
+        edits=[("dtype=torch.bool", "dtype=torch.float32")],
+    ),
+    Mistake(
+        name="minus infinity in place of booleans",
+        function="causal_mask",
+        cell="causal_mask_values",
+        means="This is a mask to be added to the scores, with 0 and minus infinity. A boolean one is asked for.",
+        hint="Which of the three conventions does this course use?",
+        section="ch4-conventions",
+        edits=[
+            (
+                "return torch.ones(T, S, dtype=torch.bool).tril(S - T)",
+                'return torch.full((T, S), float("-inf")).triu(S - T + 1)',
+            )
+        ],
+    ),
+    Mistake(
+        name="queries and keys exchanged",
+        function="causal_mask",
+        cell="causal_mask_values",
+        means="The mask has the shape (S, T): a row for each key. It should have a row for each query.",
+        hint="Which axis of the scores belongs to the queries?",
+        section="ch4-causal",
+        edits=[
+            (
+                "torch.ones(T, S, dtype=torch.bool).tril(S - T)",
+                "torch.ones(S, T, dtype=torch.bool).tril(T - S)",
+            )
+        ],
+    ),
+    Mistake(
+        name="everything allowed",
+        function="causal_mask",
+        cell="causal_mask_values",
+        means="Every entry is True: nothing is hidden.",
+        hint="What should the first of three queries not see?",
+        section="ch4-causal",
+        edits=[(".tril(S - T)", "")],
+    ),
+    Mistake(
+        name="two blocks side by side",
+        function="causal_mask",
+        cell="causal_mask_values",
+        means="A block of ones stands before a triangle. With more queries than keys the block would have a negative width.",
+        hint="What should `causal_mask(3, 2)` be?",
+        section="ch4-causal",
+        edits=[
+            (
+                "return torch.ones(T, S, dtype=torch.bool).tril(S - T)",
+                "past = torch.ones(T, S - T, dtype=torch.bool)\n    return torch.cat([past, torch.ones(T, T, dtype=torch.bool).tril()], dim=1)",
+            )
+        ],
+    ),
     # combine ------------------------------------------------------------------------------------
     Mistake(
         name="allowed by any mask",
         function="combine",
         cell="combine_values",
-        means="A key is allowed as soon as one of the masks allows it, so the causal mask lets padding "
-        "through, and the padding mask lets the future through.",
+        means="A key is allowed as soon as one of the masks allows it. So the causal mask lets padding through, and the padding mask lets the future through.",
         hint="May a query attend to a real token of the future?",
         section="ch4-combined",
         edits=[("combined & mask", "combined | mask")],
@@ -222,13 +336,73 @@ def combine(*masks):
     return combined
 """,
     ),
+    Mistake(
+        name="allowed by any mask, and None not left out",
+        function="combine",
+        cell="combine_values",
+        means="There are two mistakes here. A key needs the permission of every mask, and None is no mask that one can combine.",
+        hint="Which logical word joins the masks, and what becomes of a None?",
+        section="ch4-combined",
+        source="""
+def combine(*masks):
+    combined = masks[0]
+    for mask in masks[1:]:
+        combined = combined | mask
+    return combined
+""",
+    ),
+    Mistake(
+        name="only the first mask counts",
+        function="combine",
+        cell="combine_values",
+        means="This is the first mask; the others have no influence.",
+        hint="Where in your loop do two masks meet?",
+        section="ch4-combined",
+        edits=[("combined & mask", "combined")],
+    ),
+    Mistake(
+        name="no masks at all",
+        function="combine",
+        cell="combine_values",
+        means="Called without arguments, or with None alone, the function stops with an error.",
+        hint="What is `masks` when nobody gives a mask?",
+        section="ch4-combined",
+        source="""
+def combine(*masks):
+    given = [mask for mask in masks if mask is not None]
+    combined = given[0]
+    for mask in given[1:]:
+        combined = combined & mask
+    return combined
+""",
+    ),
+    Mistake(
+        name="a single True in place of None",
+        function="combine",
+        cell="combine_values",
+        means="Without any mask the result is a tensor that says True. It should be None.",
+        hint="What does the task say about the case in which all masks are None?",
+        section="ch4-combined",
+        edits=[
+            ("combined = None", "combined = torch.tensor(True)"),
+            ("mask if combined is None else combined & mask", "combined & mask"),
+        ],
+    ),
+    Mistake(
+        name="masks multiplied as numbers",
+        function="combine",
+        cell="combine_values",
+        means="The masks were multiplied as numbers, so the result is no longer boolean.",
+        hint="Which operator joins two boolean masks?",
+        section="ch4-combined",
+        edits=[("combined & mask", "combined.float() * mask")],
+    ),
     # masked_softmax -----------------------------------------------------------------------------
     Mistake(
         name="masked after the softmax",
         function="masked_softmax",
         cell="masked_softmax_values",
-        means="The masked weights were set to 0 after the softmax, so those that are left don't sum to 1, "
-        "and masked scores still take part in the sum.",
+        means="The masked weights were set to 0 after the softmax. Those that are left don't sum to 1, because masked scores still take part in the sum.",
         hint="At which moment must a masked key be out of the game, so that the others share all of the "
         "weight?",
         section="ch4-before-softmax",
@@ -320,6 +494,48 @@ def combine(*masks):
         ],
     ),
     Mistake(
+        name="boolean mask added to the scores",
+        function="masked_softmax",
+        cell="masked_softmax_values",
+        means="Adding True adds 1, and adding False adds 0. No key is shut out.",
+        hint="Which number must be added to a score so that its weight is 0?",
+        section="ch4-before-softmax",
+        edits=[(" * mask", ""), ("scores.masked_fill(~mask, lowest)", "scores + mask")],
+    ),
+    Mistake(
+        name="logarithm of the weights",
+        function="masked_softmax",
+        cell="masked_softmax_values",
+        means="These are the logarithms of the weights.",
+        hint="Do the numbers in a row sum to 1?",
+        section="ch4-before-softmax",
+        edits=[
+            ("return torch.softmax(scores, dim=-1)", "return torch.log_softmax(scores, dim=-1)"),
+            (
+                "return torch.softmax(scores.masked_fill",
+                "return torch.log_softmax(scores.masked_fill",
+            ),
+        ],
+    ),
+    Mistake(
+        name="one softmax for all queries",
+        function="masked_softmax",
+        cell="masked_softmax_values",
+        means="All weights of a head together sum to 1. Each query should have a row of weights that sum to 1.",
+        hint="Along how many axes should the softmax run?",
+        section="ch4-before-softmax",
+        edits=[
+            (
+                "return torch.softmax(scores, dim=-1)",
+                "return torch.softmax(scores.flatten(-2), dim=-1).reshape(scores.shape)",
+            ),
+            (
+                "return torch.softmax(scores.masked_fill(~mask, lowest), dim=-1) * mask",
+                "masked = scores.masked_fill(~mask, lowest).flatten(-2)\n    return torch.softmax(masked, dim=-1).reshape(scores.shape) * mask",
+            ),
+        ],
+    ),
+    Mistake(
         name="NaN in empty rows",
         function="masked_softmax",
         cell="masked_softmax_edges",
@@ -340,6 +556,20 @@ def combine(*masks):
         edits=[(" * mask", "")],
     ),
     Mistake(
+        name="all rows set to 0 for one that is empty",
+        function="masked_softmax",
+        cell="masked_softmax_edges",
+        means="Where one row has nothing to attend to, the weights of all rows are set to 0.",
+        hint="To which rows does your test for NaN apply?",
+        section="ch4-empty",
+        source="""
+def masked_softmax(scores, mask):
+    mask = torch.ones_like(scores, dtype=torch.bool) if mask is None else mask
+    weights = scores.masked_fill(~mask, -torch.inf).softmax(dim=-1)
+    return weights if weights.isfinite().all() else torch.zeros_like(scores)
+""",
+    ),
+    Mistake(
         name="-1e9 in every data type",
         function="masked_softmax",
         cell="masked_softmax_edges",
@@ -352,7 +582,7 @@ def combine(*masks):
         name="right values, NaN gradient",
         function="masked_softmax",
         cell="masked_softmax_edges",
-        means="The NaN of the empty rows was replaced after a division by 0. The values are right, but the "
+        means="The NaN of the empty rows was replaced after a division by 0. Their values are right, but the "
         "gradient still runs through that division and is NaN.",
         hint="torch.where chooses a value and differentiates both sides. What must the denominator be "
         "before you divide?",
@@ -385,8 +615,7 @@ def masked_softmax(scores, mask):
         name="no maximum subtracted",
         function="masked_softmax",
         cell="masked_softmax_edges",
-        means="The exponential of a very low score is 0, also where it is the best score of its row, and of "
-        "a high one it is infinite.",
+        means="The exponential of a very low score is 0, also where it is the best score of its row. That of a high one is infinite.",
         hint="Which number can be subtracted from every row without changing its softmax?",
         section="ch4-before-softmax",
         source="""
@@ -412,6 +641,38 @@ def masked_softmax(scores, mask):
         scores.masked_fill_(~mask, float("-inf"))
     return torch.softmax(scores, dim=-1).nan_to_num(0.0)
 """,
+    ),
+    Mistake(
+        name="shared out again after the softmax",
+        function="masked_softmax",
+        cell="masked_softmax_edges",
+        means="The weights were set to 0 after the softmax and then divided by their sum. Where masked scores are far larger, nothing is left to divide.",
+        hint="Which scores should take part in the maximum that the softmax subtracts?",
+        section="ch4-before-softmax",
+        edits=[
+            (
+                "torch.softmax(scores.masked_fill(~mask, lowest), dim=-1) * mask",
+                "(torch.softmax(scores, dim=-1) * mask) / (\n        (torch.softmax(scores, dim=-1) * mask).sum(dim=-1, keepdim=True).clamp(min=1e-30)\n    )",
+            )
+        ],
+    ),
+    Mistake(
+        name="fill that is not low enough",
+        function="masked_softmax",
+        cell="masked_softmax_edges",
+        means="Masked scores got a number such as -100 or -10000. Where the real scores lie below it, masked keys get the weight.",
+        hint="Which number is below every score of a data type?",
+        section="ch4-half",
+        edits=[("torch.finfo(scores.dtype).min", "-100.0")],
+    ),
+    Mistake(
+        name="mask as float32",
+        function="masked_softmax",
+        cell="masked_softmax_edges",
+        means="The mask was turned into float32, and the product took over its data type where the scores are narrower.",
+        hint="Which data type does a float16 tensor times a boolean one have?",
+        section="ch4-half",
+        edits=[("* mask", "* mask.float()")],
     ),
     Mistake(
         name="no gradient",
@@ -487,6 +748,17 @@ def additive(mask, dtype):
         section="ch4-conventions",
         edits=[(", dtype=dtype", "")],
     ),
+    Mistake(
+        name="axes of length 1 lost",
+        function="additive",
+        cell="additive_values",
+        means="The axes of length 1 have disappeared. The result should have the shape of the mask.",
+        hint="Does your code call squeeze?",
+        section="ch4-shapes",
+        edits=[
+            ('masked_fill(~mask, float("-inf"))', 'masked_fill(~mask, float("-inf")).squeeze()')
+        ],
+    ),
     # from_key_padding ---------------------------------------------------------------------------
     Mistake(
         name="polarity kept",
@@ -514,6 +786,29 @@ def additive(mask, dtype):
         hint="Broadcasting lines shapes up from the right. Which axes must have length 1?",
         section="ch4-shapes",
         edits=[("[:, None, None, :]", "")],
+    ),
+    Mistake(
+        name="one minus the mask",
+        function="from_key_padding",
+        cell="from_key_padding_values",
+        means="The mask was subtracted from 1 as a number, so it is no longer boolean.",
+        hint="Which operator turns True into False?",
+        section="ch4-conventions",
+        edits=[("~mask[:, None, None, :]", "1 - mask[:, None, None, :].long()")],
+    ),
+    Mistake(
+        name="an example of padding only opened",
+        function="from_key_padding",
+        cell="from_key_padding_values",
+        means="An example in which every key is to be ignored was opened. The translation should say what the mask says.",
+        hint="Does the task make an exception for any example?",
+        section="ch4-empty",
+        edits=[
+            (
+                "return ~mask[:, None, None, :]",
+                "mask = mask & ~mask.all(dim=1, keepdim=True)\n    return ~mask[:, None, None, :]",
+            )
+        ],
     ),
     Mistake(
         name="mask inverted in place",
@@ -573,6 +868,30 @@ def leaks(fn, x):
         edits=[("> 1e-9", "<= 1e-9")],
     ),
     Mistake(
+        name="every pair reported",
+        function="leaks",
+        cell="leaks_values",
+        means="You say that every output depends on every input. That comes from a comparison that is always true, or from an x that was moved once and never put back.",
+        hint="Call your test on a function that returns x unchanged. What should come out, and what does?",
+        section="ch4-leaks",
+        source="""
+def leaks(fn, x):
+    return torch.ones(x.shape[1], x.shape[1], dtype=torch.bool)
+""",
+    ),
+    Mistake(
+        name="no pair reported",
+        function="leaks",
+        cell="leaks_values",
+        means="You say that no output depends on any input. If `moved` is x itself, you compare a result with itself.",
+        hint="Does `moved = x` make a copy, and when do you call `fn(x)`?",
+        section="ch4-leaks",
+        source="""
+def leaks(fn, x):
+    return torch.zeros(x.shape[1], x.shape[1], dtype=torch.bool)
+""",
+    ),
+    Mistake(
         name="a NaN as a probe",
         function="leaks",
         cell="leaks_values",
@@ -614,6 +933,24 @@ def leaks(fn, x):
         edits=[(".abs().amax(dim=(0, 2))", "[0].abs().amax(dim=-1)")],
     ),
     Mistake(
+        name="a probe of 1e200",
+        function="leaks",
+        cell="leaks_edges",
+        means="The input became a number such as 1e200. Next to it everything else is lost in rounding, or becomes infinite.",
+        hint="By about how much does the task say that an input should move?",
+        section="ch4-leaks",
+        edits=[("moved[:, j] += torch.randn_like(moved[:, j])", "moved[:, j] = 1e200")],
+    ),
+    Mistake(
+        name="only the first feature looked at",
+        function="leaks",
+        cell="leaks_edges",
+        means="Only feature 0 of the outputs was compared, so what shows in another feature was missed.",
+        hint="Over which axes do you look for the largest difference?",
+        section="ch4-leaks",
+        edits=[(".abs().amax(dim=(0, 2))", "[..., 0].abs().amax(dim=0)")],
+    ),
+    Mistake(
         name="only the first feature moved",
         function="leaks",
         cell="leaks_edges",
@@ -626,7 +963,7 @@ def leaks(fn, x):
         name="all features moved alike",
         function="leaks",
         cell="leaks_edges",
-        means="All features were moved by the same amount. A function that subtracts their mean doesn't notice.",
+        means="All features were moved by the same amount, or their derivatives added up. A function that subtracts their mean doesn't notice.",
         hint="Is there a change of x that a layer normalisation cannot see?",
         section="ch4-leaks",
         edits=[("moved[:, j] += torch.randn_like(moved[:, j])", "moved[:, j] += 1.0")],
@@ -671,6 +1008,31 @@ def leaks(fn, x):
         ],
     ),
     Mistake(
+        name="movements added up before they are compared",
+        function="leaks",
+        cell="leaks_edges",
+        means="The movements of all features were added up, or the derivatives of their sum were taken. What "
+        "one feature gains another may lose, and then the sum stands still.",
+        hint="What is the sum of the features behind a layer normalisation or a softmax?",
+        section="ch4-leaks",
+        edits=[(".abs().amax(dim=(0, 2))", ".sum(dim=(0, 2)).abs()")],
+    ),
+    Mistake(
+        name="small effects taken for none",
+        function="leaks",
+        cell="leaks_values",
+        means="Effects of a millionth of the number count as none. This is what `allclose` does, unless it "
+        "is told otherwise.",
+        hint="Which relative tolerance do you allow, and which limit does the task name?",
+        section="ch4-leaks",
+        edits=[
+            (
+                "(fn(moved) - before).abs().amax(dim=(0, 2)) > 1e-9",
+                "~torch.isclose(fn(moved), before).all(dim=2).all(dim=0)",
+            )
+        ],
+    ),
+    Mistake(
         name="x moved in place",
         function="leaks",
         cell="leaks_edges",
@@ -704,8 +1066,7 @@ def leaks(fn, x):
         name="divided by all positions",
         function="masked_cross_entropy",
         cell="masked_cross_entropy_values",
-        means="The losses of the padding were left out of the sum, but their positions were counted, so the "
-        "loss depends on how much padding there is.",
+        means="The losses of the padding were left out of the sum, but their positions were counted. So the loss depends on how much padding there is.",
         hint="By what number do you divide?",
         section="ch4-loss",
         source="""
@@ -805,6 +1166,86 @@ def masked_cross_entropy(logits, targets, pad):
     losses = -torch.log_softmax(logits, dim=-1).gather(2, targets[..., None])[..., 0]
     return (losses * real).sum() / real.sum()
 """,
+    ),
+    Mistake(
+        name="everything after the first padding left out",
+        function="masked_cross_entropy",
+        cell="masked_cross_entropy_values",
+        means="Each sentence was cut at its first padding. Tokens behind it count, too.",
+        hint="Which positions does the task leave out, and does it say anything about their place?",
+        section="ch4-loss",
+        source="""
+def masked_cross_entropy(logits, targets, pad):
+    real = (targets != pad).long().cumprod(dim=1).bool()
+    return F.cross_entropy(logits[real], targets[real])
+""",
+    ),
+    Mistake(
+        name="sign of the logarithm forgotten",
+        function="masked_cross_entropy",
+        cell="masked_cross_entropy_values",
+        means="This is the mean logarithm of the right tokens' probabilities. The loss is its negative.",
+        hint="Is the logarithm of a probability positive?",
+        section="ch4-loss",
+        edits=[("return F.cross_entropy", "return -F.cross_entropy")],
+    ),
+    Mistake(
+        name="one loss for each position",
+        function="masked_cross_entropy",
+        cell="masked_cross_entropy_values",
+        means="This is a loss for each position. One number is asked for.",
+        hint="Which shape does the docstring promise?",
+        section="ch4-loss",
+        edits=[("ignore_index=pad", 'ignore_index=pad, reduction="none"')],
+    ),
+    Mistake(
+        name="probability in place of its logarithm",
+        function="masked_cross_entropy",
+        cell="masked_cross_entropy_values",
+        means="The probabilities of the right tokens were averaged, not their logarithms.",
+        hint="What stands between the minus sign and p(target) in the formula?",
+        section="ch4-loss",
+        source="""
+def masked_cross_entropy(logits, targets, pad):
+    real = targets != pad
+    p = torch.softmax(logits, dim=-1).gather(2, targets.masked_fill(~real, 0)[..., None])[..., 0]
+    return -(p * real).sum() / real.sum()
+""",
+    ),
+    Mistake(
+        name="divided by the number of sentences",
+        function="masked_cross_entropy",
+        cell="masked_cross_entropy_values",
+        means="The sum over the real tokens was divided by the number of sentences. Long sentences then make the loss large.",
+        hint="By what number do you divide?",
+        section="ch4-loss",
+        edits=[
+            ("return F.cross_entropy", "return 1 / len(targets) * F.cross_entropy"),
+            ("ignore_index=pad", 'ignore_index=pad, reduction="sum"'),
+        ],
+    ),
+    Mistake(
+        name="view of transposed logits",
+        function="masked_cross_entropy",
+        cell="masked_cross_entropy_values",
+        means="`view` only works where the numbers lie in memory in the order of the axes. Transposed logits don't.",
+        hint="What does `reshape` do where `view` gives up?",
+        section="ch4-loss",
+        source="""
+def masked_cross_entropy(logits, targets, pad):
+    return F.cross_entropy(
+        logits.view(-1, logits.shape[-1]), targets.view(-1), ignore_index=pad
+    )
+""",
+    ),
+    Mistake(
+        name="no gradient to the logits",
+        function="masked_cross_entropy",
+        cell="masked_cross_entropy_values",
+        means="The value is right, but no gradient reaches the logits: nothing could learn.",
+        hint="Which of `detach`, `no_grad`, `.item()` or `.numpy()` stands in your code?",
+        section="ch4-loss",
+        edits=[("logits.flatten(0, 1)", "logits.detach().flatten(0, 1)")],
     ),
 ]
 
@@ -1018,5 +1459,159 @@ def masked_cross_entropy(logits, targets, pad):
     )
     return losses / (targets != pad).sum()
 """,
+    ),
+]
+
+# shown after a task is passed
+DISCUSSIONS = [
+    Discussion(
+        "padding_mask",
+        (
+            Way(
+                "From the tokens, where they are at hand.",
+                "mask = (tokens != pad)[:, None, None, :]",
+                "It needs no lengths and also knows padding at the front. No real token may have the "
+                "number of the padding.",
+            ),
+            Way(
+                "Row by row, into a mask in which everything is False.",
+                "for row, length in zip(mask, lengths.tolist()):\n    row[..., :length] = True",
+                "There is nothing to broadcast. Python runs the loop, and on a graphics processor "
+                "each row would wait for its own little write.",
+            ),
+        ),
+    ),
+    Discussion(
+        "causal_mask",
+        (
+            Way(
+                "With positions that are compared.",
+                "i, j = torch.arange(S - T, S)[:, None], torch.arange(S)\nmask = j <= i",
+                "The rule stands in the code, and others are near: `(j <= i) & (i - j < 5)` is a "
+                "window. `tril` needs no positions.",
+            ),
+            Way(
+                "What is forbidden, turned round.",
+                "future = torch.ones(T, S, dtype=torch.bool).triu(S - T + 1)\nmask = ~future",
+                "PyTorch's own layers want `future`, because there True means ignore. The `+ 1` is "
+                "easy to forget: the diagonal is no future.",
+            ),
+        ),
+    ),
+    Discussion(
+        "combine",
+        (
+            Way(
+                "With `reduce`, over the masks that are there.",
+                "present = [mask for mask in masks if mask is not None]\n"
+                "combined = functools.reduce(torch.logical_and, present)",
+                "The loop is gone. An empty list raises a TypeError, so that case has to be caught "
+                "before.",
+            ),
+            Way(
+                "All masks stacked, and `all` over the new axis.",
+                "stacked = torch.stack(torch.broadcast_tensors(*present))\n"
+                "combined = stacked.all(dim=0)",
+                "It says what is meant: allowed is what all allow. Every mask is copied in full size "
+                "before two of them are compared.",
+            ),
+        ),
+    ),
+    Discussion(
+        "masked_softmax",
+        (
+            Way(
+                "With minus infinity, after rows with nothing to attend to have been opened.",
+                "empty = ~mask.any(dim=-1, keepdim=True)\n"
+                'opened = scores.masked_fill(~(mask | empty), float("-inf"))\n'
+                "weights = torch.softmax(opened, dim=-1).masked_fill(empty, 0)",
+                "Masked weights are 0 by themselves. It takes two more passes over the mask, and "
+                "without `empty` such a row would be NaN.",
+            ),
+            Way(
+                "With exponentials and a sum of your own.",
+                "lowered = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)\n"
+                "parts = torch.exp(lowered - lowered.amax(dim=-1, keepdim=True)) * mask\n"
+                "weights = parts / parts.sum(dim=-1, keepdim=True).clamp_min(1)",
+                "The largest part of a row is 1, so `clamp_min` changes empty rows only. It takes "
+                "five steps where `softmax` is one call.",
+            ),
+        ),
+    ),
+    Discussion(
+        "additive",
+        (
+            Way(
+                "With `torch.where`, which chooses between two numbers.",
+                "zero, hidden = torch.zeros((), dtype=dtype), torch.full((), -torch.inf, dtype=dtype)\n"
+                "bias = torch.where(mask, zero, hidden)",
+                "Both cases stand side by side. With plain numbers, `torch.where(mask, 0.0, "
+                "-torch.inf)`, the result has the default data type, whatever `dtype` says.",
+            ),
+            Way(
+                "As a logarithm: log 1 is 0, and log 0 is minus infinity.",
+                "allowed = mask.to(dtype)\nbias = allowed.log()",
+                "It also takes shares between 0 and 1, which then multiply the weights before they "
+                "are normalised. Who reads it has to think for a moment.",
+            ),
+        ),
+    ),
+    Discussion(
+        "from_key_padding",
+        (
+            Way(
+                "With names in place of signs.",
+                "may_attend = mask.logical_not()\nheads_and_queries = may_attend.unsqueeze(1).unsqueeze(1)",
+                "Nobody has to count the `None` of an index. It is longer, and each `unsqueeze` moves "
+                "the axes for the next one.",
+            ),
+            Way(
+                "With the shape that comes out.",
+                "B, S = mask.shape\nmay_attend = (~mask).reshape(B, 1, 1, S)",
+                "The shape can be read off. The sizes have to be taken first, and a mask with one "
+                "axis more raises an error.",
+            ),
+        ),
+    ),
+    Discussion(
+        "leaks",
+        (
+            Way(
+                "With derivatives: what has one depends.",
+                "jacobian = torch.autograd.functional.jacobian(fn, x)  # (B, T, E, B, T, D)\n"
+                "depends = jacobian.abs().amax(dim=(0, 2, 3, 5)) > 0",
+                "One call, and no random numbers. It misses what depends without a derivative, such "
+                "as a rounded number, or a ReLU that is 0 around x.",
+            ),
+            Way(
+                "All positions in one batch.",
+                "moved = x.expand(T, *x.shape).clone()  # a copy for each position\n"
+                "moved[torch.arange(T), :, torch.arange(T)] += torch.randn(T, B, D, dtype=x.dtype)\n"
+                "after = fn(moved.flatten(0, 1)).unflatten(0, (T, B))  # (T, B, T, E)",
+                "`fn` is called once for all positions, which is faster. It takes T times the memory. "
+                "It relies on `fn` to treat the examples of a batch apart, which not all functions of the "
+                "checks do.",
+            ),
+        ),
+    ),
+    Discussion(
+        "masked_cross_entropy",
+        (
+            Way(
+                "With the real tokens alone.",
+                "rows, wanted = logits[real], targets[real]  # real = targets != pad\n"
+                "loss = F.cross_entropy(rows, wanted)",
+                "You see what counts, and the average is over real tokens by itself. The real rows "
+                "of the logits are copied.",
+            ),
+            Way(
+                "Written out, with an average of your own.",
+                "chosen = targets.where(real, 0)[..., None]\n"
+                "log_p = logits.log_softmax(dim=-1).gather(-1, chosen).squeeze(-1)\n"
+                "loss = -(log_p * real).sum() / real.sum()",
+                "You can average differently, such as by sentence. `pad` may be no token at all, so it "
+                "has to be replaced before `gather`.",
+            ),
+        ),
     ),
 ]

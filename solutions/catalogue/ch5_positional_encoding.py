@@ -1,6 +1,7 @@
 """Known mistakes and accepted alternatives of exercise 5."""
 
-from autograder.catalogue import Alternative, Mistake
+from autograder.catalogue import Alternative, Discussion, Mistake
+from autograder.runtime.guide import Way
 
 # the section of the book to read again, by grade cell
 SECTIONS = {
@@ -155,6 +156,38 @@ MISTAKES = [
         ],
     ),
     Mistake(
+        name="sines only",
+        function="sinusoidal",
+        cell="sinusoidal_values",
+        means="Both columns of a pair hold the sine.",
+        hint="Which function stands in the odd columns?",
+        section="ch5-clock",
+        edits=[("[angles.sin(), angles.cos()]", "[angles.sin(), angles.sin()]")],
+    ),
+    Mistake(
+        name="power taken before dividing by D",
+        function="sinusoidal",
+        cell="sinusoidal_values",
+        means="The base was raised to 2i first and then divided by D. The division belongs into the exponent.",
+        hint="Which brackets does your exponent need?",
+        section="ch5-mistake-exponent",
+        edits=[
+            (
+                "positions[:, None] * base ** (-2 * i / d_model)",
+                "positions[:, None] / (base ** (2 * i) / d_model)",
+            )
+        ],
+    ),
+    Mistake(
+        name="positions divided by their number",
+        function="sinusoidal",
+        cell="sinusoidal_values",
+        means="The positions were squeezed into the range from 0 to 1. They count in whole steps.",
+        hint="By which angle does pair 0 turn from one position to the next?",
+        section="ch5-clock",
+        edits=[("positions[:, None] *", "positions[:, None] / n_positions *")],
+    ),
+    Mistake(
         name="odd width accepted",
         function="sinusoidal",
         cell="sinusoidal_odd",
@@ -188,6 +221,26 @@ def sinusoidal(n_positions, d_model, base=10000.0):
         hint="What is 7 % 2, and when does an `if` run?",
         section="ch5-layouts",
         edits=[("if d_model % 2:", "if d_model % 2 == 0:")],
+    ),
+    Mistake(
+        name="another exception than ValueError",
+        function="sinusoidal",
+        cell="sinusoidal_odd",
+        means="An odd width is refused, but with an exception of another class.",
+        hint="Which class does the task name?",
+        section="ch5-layouts",
+        edits=[("raise ValueError(", "raise Exception(")],
+    ),
+    Mistake(
+        name="assert for an odd width",
+        function="sinusoidal",
+        cell="sinusoidal_odd",
+        means="An assert raises an AssertionError, and `python -O` switches it off.",
+        hint="Which class does the task name?",
+        section="ch5-layouts",
+        edits=[
+            ("    if d_model % 2:\n        raise ValueError(", "    assert d_model % 2 == 0, (")
+        ],
     ),
     # shift_matrix -------------------------------------------------------------------------------
     Mistake(
@@ -335,8 +388,7 @@ def sinusoidal(n_positions, d_model, base=10000.0):
         name="added in place",
         function="PositionalEncoding",
         cell="encoding_values",
-        means="The result is right, but the tensor that was passed in has changed too: `x += ...` works on the caller's "
-        "tensor.",
+        means="The tensor that was passed in has changed: `x += ...` works on the caller's tensor.",
         hint="What is the difference between `x += y` and `x = x + y` for a tensor?",
         section="ch5-adding",
         edits=[("self.dropout(x + rows.to(x.dtype))", "self.dropout(x.add_(rows.to(x.dtype)))")],
@@ -352,6 +404,34 @@ def sinusoidal(n_positions, d_model, base=10000.0):
             (
                 "self.dropout(x + rows.to(x.dtype))",
                 "torch.nn.functional.dropout(x + rows.to(x.dtype), self.dropout.p)",
+            )
+        ],
+    ),
+    Mistake(
+        name="offsets added up",
+        function="PositionalEncoding",
+        cell="encoding_values",
+        means="The module remembers where its last call ended and goes on from there. The offset is told anew in each call.",
+        hint="What does your module keep in `self` during `forward`?",
+        section="ch5-mistake-offset",
+        edits=[
+            (
+                "        rows = self.encoding[offset : offset + x.shape[1]]",
+                '        offset += getattr(self, "seen", 0)\n        self.seen = offset\n        rows = self.encoding[offset : offset + x.shape[1]]',
+            )
+        ],
+    ),
+    Mistake(
+        name="offset counted backwards",
+        function="PositionalEncoding",
+        cell="encoding_values",
+        means="The offset was subtracted, or the rows end at it. It is the row of the first vector.",
+        hint="Which row belongs to x[:, 0]?",
+        section="ch5-mistake-offset",
+        edits=[
+            (
+                "self.encoding[offset : offset + x.shape[1]]",
+                "self.encoding.roll(offset, dims=0)[: x.shape[1]]",
             )
         ],
     ),
@@ -416,6 +496,53 @@ def sinusoidal(n_positions, d_model, base=10000.0):
         hint="In which order do adding and dropping happen?",
         section="ch5-adding",
         edits=[("self.dropout(x + rows.to(x.dtype))", "self.dropout(x) + rows.to(x.dtype)")],
+    ),
+    Mistake(
+        name="dropped without rescaling",
+        function="PositionalEncoding",
+        cell="encoding_module",
+        means="Entries are set to 0, but those that stay are not divided by 1 - dropout.",
+        hint="Why does dropout make the entries that stay larger?",
+        section="ch5-adding",
+        edits=[
+            (
+                "self.dropout(x + rows.to(x.dtype))",
+                "(x + rows.to(x.dtype)) * (torch.rand_like(x) >= self.dropout.p * self.training)",
+            )
+        ],
+    ),
+    Mistake(
+        name="dropout rate the wrong way round",
+        function="PositionalEncoding",
+        cell="encoding_module",
+        means="The rate is the share that is dropped. Here it is the share that stays.",
+        hint="With dropout=0.1, how many of ten entries stay?",
+        section="ch5-adding",
+        edits=[
+            ("nn.Dropout(dropout)", "nn.Dropout(1 - dropout)"),
+            ("self.dropout(x", "self.dropout(1 * x"),
+        ],
+    ),
+    Mistake(
+        name="no gradient to x",
+        function="PositionalEncoding",
+        cell="encoding_module",
+        means="The values are right, but x receives no gradient: the embeddings before it could not learn.",
+        hint="Which of `detach`, `no_grad` or `.data` stands in your `forward`?",
+        section="ch5-adding",
+        edits=[("self.dropout(x + rows", "self.dropout(x.detach() + rows")],
+    ),
+    Mistake(
+        name="table with a batch axis",
+        function="PositionalEncoding",
+        cell="encoding_module",
+        means="The buffer has the shape (1, max_len, D). The task asks for (max_len, D).",
+        hint="What happens when you add (T, D) to (B, T, D) without that axis?",
+        section="ch5-adding",
+        edits=[
+            ('("encoding", encoding)', '("encoding", encoding[None])'),
+            ("self.encoding[offset", "self.encoding[0, offset"),
+        ],
     ),
     Mistake(
         name="data type of the table",
@@ -547,20 +674,103 @@ def sinusoidal(n_positions, d_model, base=10000.0):
         ],
     ),
     Mistake(
+        name="sine and cosine exchanged",
+        function="rope",
+        cell="rope_values",
+        means="Sine and cosine have changed places in the rotation. At position 0 nothing should move.",
+        hint="What are the sine and the cosine of 0?",
+        section="ch5-rope",
+        edits=[
+            (
+                "first * cos - second * sin, first * sin + second * cos",
+                "first * sin - second * cos, first * cos + second * sin",
+            )
+        ],
+    ),
+    Mistake(
+        name="turned pairs not interleaved again",
+        function="rope",
+        cell="rope_values",
+        means="The pairs were turned rightly, but then all first entries stand before all second ones.",
+        hint="In which column does the second entry of pair 0 belong?",
+        section="ch5-layouts",
+        edits=[
+            (
+                "torch.stack([first * cos - second * sin, first * sin + second * cos], dim=-1).flatten(-2)",
+                "torch.cat([first * cos - second * sin, first * sin + second * cos], dim=-1)",
+            )
+        ],
+    ),
+    Mistake(
+        name="angles in halves, entries in pairs",
+        function="rope",
+        cell="rope_values",
+        means="Each angle stands twice, but as for halves: angle i at the entries i and i + d/2. Neighbours are then "
+        "turned by different angles.",
+        hint="At which two entries of the vector do you need the angle of pair 0?",
+        section="ch5-layouts",
+        source="""
+def rope(x, positions, theta=10000.0):
+    d = x.shape[-1]
+    angles = positions[..., None] * theta ** (-2 * torch.arange(d // 2, dtype=torch.float64) / d)
+    angles = angles.repeat((1,) * positions.ndim + (2,))
+    turned = torch.stack([-x[..., 1::2], x[..., ::2]], dim=-1).flatten(-2)
+    return x * angles.cos().to(x.dtype) + turned * angles.sin().to(x.dtype)
+""",
+    ),
+    Mistake(
+        name="positions along the heads",
+        function="rope",
+        cell="rope_values",
+        means="The positions were lined up with the axis before the last two. There the heads stand.",
+        hint="With which axis of x should the axis of the positions line up?",
+        section="ch5-mistake-axis",
+        edits=[
+            (
+                "cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)",
+                "angles = angles if positions.dim() > 1 or x.dim() < 3 else angles[:, None]\n    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)",
+            )
+        ],
+    ),
+    Mistake(
+        name="memory taken to be contiguous",
+        function="rope",
+        cell="rope_values",
+        means="`view` only works where the numbers lie in memory in the order of the axes. A transposed tensor doesn't.",
+        hint="What does `reshape` do where `view` gives up?",
+        section="ch5-rope",
+        edits=[
+            (
+                "first, second = x[..., 0::2], x[..., 1::2]",
+                "flat = x.view(-1, d)\n    first, second = flat.reshape(x.shape)[..., 0::2], flat.reshape(x.shape)[..., 1::2]",
+            )
+        ],
+    ),
+    Mistake(
+        name="only the first pair turned",
+        function="rope",
+        cell="rope_values",
+        means="Only pair 0 was turned. Each pair turns at a speed of its own.",
+        hint="How many pairs does a vector of width d have?",
+        section="ch5-rope",
+        edits=[("theta ** (-2 * i / d)", "(i == 0)")],
+    ),
+    Mistake(
         name="second entry from the turned first",
         function="rope",
-        cell="rope_edges",
-        means="The tensor that was passed in has changed. The first entries of the pairs were overwritten in it, and then the second "
-        "entries were computed from what had just been written.",
-        hint="Keep the old entries until both new ones are computed, and leave the caller's tensor alone.",
+        cell="rope_values",
+        means="The second entry of each pair was computed from the first one after that had been turned already. A slice of x is a view: it changes when you write into x.",
+        hint="What does `x[..., 0::2]` hold when you compute the second entry, and whose tensor do you write into?",
         section="ch5-mistake-in-place",
         source="""
 def rope(x, positions, theta=10000.0):
     d = x.shape[-1]
-    angles = positions[..., None] / theta ** (torch.arange(0, d, 2, dtype=torch.float64) / d)
-    x = x.detach()
-    x[..., 0::2] = x[..., 0::2] * angles.cos() - x[..., 1::2] * angles.sin()
-    x[..., 1::2] = x[..., 0::2] * angles.sin() + x[..., 1::2] * angles.cos()
+    i = torch.arange(d // 2, dtype=torch.float64)
+    angles = positions[..., None] * theta ** (-2 * i / d)
+    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    first, second = x[..., 0::2], x[..., 1::2]
+    x[..., 0::2] = first * cos - second * sin
+    x[..., 1::2] = first * sin + second * cos
     return x
 """,
     ),
@@ -568,7 +778,7 @@ def rope(x, positions, theta=10000.0):
         name="turned in place",
         function="rope",
         cell="rope_edges",
-        means="The result is right, but the tensor that was passed in was overwritten with it.",
+        means="The tensor that was passed in was overwritten with the result.",
         hint="Which tensor do your assignments to x[..., 0::2] write to?",
         section="ch5-mistake-in-place",
         edits=[
@@ -737,6 +947,70 @@ def rope(x, positions, theta=10000.0):
         hint="What shape must the bias have, so that it can be added to scores of shape (B, H, T, T)?",
         section="ch5-alibi",
         edits=[("-slopes[:, None, None] * distance", "-slopes * distance[:, :, None]")],
+    ),
+    Mistake(
+        name="first slope is 1, and a sign",
+        function="alibi_bias",
+        cell="alibi_values",
+        means="There are two mistakes here. The slopes begin at 1, and the distance has a sign.",
+        hint="What is the slope of head 0 with two heads, and can a distance be negative?",
+        section="ch5-alibi",
+        edits=[("torch.arange(1, n_heads + 1)", "torch.arange(n_heads)"), (".abs()", "")],
+    ),
+    Mistake(
+        name="distance squared",
+        function="alibi_bias",
+        cell="alibi_values",
+        means="The distance was squared.",
+        hint="How much more does ALiBi subtract at distance 4 than at distance 2?",
+        section="ch5-alibi",
+        edits=[(".abs()", ".square()")],
+    ),
+    Mistake(
+        name="slopes in equal steps",
+        function="alibi_bias",
+        cell="alibi_values",
+        means="The slopes grow in equal steps. Each should be the one before, times the same factor.",
+        hint="Where does the number of the head stand: in the exponent, or beside the power?",
+        section="ch5-alibi",
+        edits=[
+            (
+                "2.0 ** (-8 * torch.arange(1, n_heads + 1) / n_heads)",
+                "2.0 ** (-8 / n_heads) * torch.arange(1, n_heads + 1)",
+            )
+        ],
+    ),
+    Mistake(
+        name="slopes with whole exponents",
+        function="alibi_bias",
+        cell="alibi_values",
+        means="The exponents were rounded to whole numbers by `//`. With 3 heads they are fractions.",
+        hint="What is the exponent of head 0 with three heads?",
+        section="ch5-alibi",
+        edits=[
+            (
+                "-8 * torch.arange(1, n_heads + 1) / n_heads",
+                "-8 * torch.arange(1, n_heads + 1) // n_heads",
+            )
+        ],
+    ),
+    Mistake(
+        name="slopes of the authors' program",
+        function="alibi_bias",
+        cell="alibi_values",
+        means="For a number of heads that is no power of 2, these are the slopes of the authors' program, which "
+        "mixes those of two powers. The task asks for one formula for every number.",
+        hint="What is the exponent of head 0 with three heads?",
+        section="ch5-alibi",
+        source="""
+def alibi_bias(n_heads, T):
+    below = 2 ** (n_heads.bit_length() - 1)
+    slopes = [2.0 ** (-8 * (h + 1) / below) for h in range(below)]
+    slopes += [2.0 ** (-4 * (2 * h + 1) / below) for h in range(n_heads - below)]
+    positions = torch.arange(T)
+    distance = (positions[:, None] - positions).abs()
+    return -torch.tensor(slopes)[:, None, None] * distance
+""",
     ),
 ]
 
@@ -981,5 +1255,106 @@ class PositionalEncoding(nn.Module):
         rows = nn.functional.embedding(positions.expand(x.shape[:2]), self.encoding)
         return self.dropout(torch.add(x, rows.to(dtype=x.dtype)))
 """,
+    ),
+]
+
+# shown after a task is passed
+DISCUSSIONS = [
+    Discussion(
+        "sinusoidal",
+        (
+            Way(
+                "With slices: the even columns, then the odd ones.",
+                "encoding = torch.empty(n_positions, d_model, dtype=torch.float64)\n"
+                "encoding[:, 0::2] = angles.sin()\n"
+                "encoding[:, 1::2] = angles.cos()",
+                "It reads like the statement. The table has to be made first with the data type you "
+                "want: what is written into it is converted without a word.",
+            ),
+            Way(
+                "As complex numbers of length 1.",
+                "turns = torch.polar(torch.ones_like(angles), angles)  # cos + i sin\n"
+                "encoding = torch.view_as_real(turns).flip(-1).flatten(1)",
+                "A step to the next position is then a product with one number per pair. The cosine "
+                "comes first, so that each pair has to be turned round.",
+            ),
+        ),
+    ),
+    Discussion(
+        "shift_matrix",
+        (
+            Way(
+                "With four index pairs, into a matrix of zeros.",
+                "even = torch.arange(0, d_model, 2)\n"
+                "matrix[even, even], matrix[even, even + 1] = angles.cos(), angles.sin()\n"
+                "matrix[even + 1, even], matrix[even + 1, even + 1] = -angles.sin(), angles.cos()",
+                "There are no blocks and no loop. Four places have to be kept apart, and a wrong sign "
+                "raises no error.",
+            ),
+            Way(
+                "Asked from the encoding itself, by least squares.",
+                "table = sinusoidal(4 * d_model, d_model, base)\n"
+                "matrix = torch.linalg.lstsq(table[:-delta], table[delta:]).solution.T",
+                "It uses no formula for the angles, and so it shows that there is such a matrix. Slow "
+                "pairs look almost alike in a short table, so digits are lost, and delta has to be positive.",
+            ),
+        ),
+    ),
+    Discussion(
+        "PositionalEncoding",
+        (
+            Way(
+                "Without a table: the rows are computed when they are needed.",
+                "encoding = sinusoidal(x.shape[1], x.shape[2]).to(x)\nresult = self.dropout(x + encoding)",
+                "There is no largest length and nothing to save. All sines are computed anew in "
+                "every call.",
+            ),
+            Way(
+                "With a table that is not saved.",
+                'self.register_buffer("encoding", encoding, persistent=False)',
+                "The table still moves with the module to another device, but files of weights "
+                "stay smaller. The statement wants it saved, so a check looks for it there.",
+            ),
+        ),
+    ),
+    Discussion(
+        "rope",
+        (
+            Way(
+                "As complex numbers: to turn is to multiply.",
+                "pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)))\n"
+                "turned = torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles))\n"
+                "result = turned.flatten(-2)",
+                "One product in place of four. Both numbers of a pair have to lie side by side in memory, and "
+                "there is no complex type for bfloat16.",
+            ),
+            Way(
+                "In halves: entry i is turned with entry i + d / 2.",
+                "first, second = x.chunk(2, dim=-1)\n"
+                "halves = [first * cos - second * sin, first * sin + second * cos]\n"
+                "result = torch.cat(halves, dim=-1)",
+                "Nothing is interleaved. It is another convention, which many published models use, and the "
+                "weights of one do not fit the other.",
+            ),
+        ),
+    ),
+    Discussion(
+        "alibi_bias",
+        (
+            Way(
+                "As a geometric sequence, which is how the paper describes the slopes.",
+                "ratio = 2 ** (-8 / n_heads)  # the first slope, and the step to the next\n"
+                "slopes = ratio ** torch.arange(1, n_heads + 1)",
+                "You see that each head looks a fixed factor further than the one before. A rounding "
+                "error in `ratio` grows with the exponent.",
+            ),
+            Way(
+                "Without an absolute value, for a decoder.",
+                "distance = positions[:, None] - positions  # negative for keys in the future\n"
+                "bias = -slopes[:, None, None] * distance",
+                "It is right wherever a causal mask hides the future, and saves a step. Without such a "
+                "mask, the keys of the future would get a bonus.",
+            ),
+        ),
     ),
 ]

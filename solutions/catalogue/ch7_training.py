@@ -1,6 +1,7 @@
 """Known mistakes and accepted alternatives of exercise 7."""
 
-from autograder.catalogue import Alternative, Mistake
+from autograder.catalogue import Alternative, Discussion, Mistake
+from autograder.runtime.guide import Way
 
 # the section of the book to read again, by grade cell
 SECTIONS = {
@@ -20,8 +21,8 @@ MISTAKES = [
         name="mean over the padding as well",
         function="smoothed_cross_entropy",
         cell="smoothed_cross_entropy_values",
-        means="The losses of the real tokens are divided by the number of all positions, so the same sentences "
-        "get a smaller loss as soon as they share a batch with a long one.",
+        means="The losses of the real tokens are divided by the number of all positions. The same sentences get a "
+        "smaller loss as soon as they share a batch with a long one.",
         hint="How many numbers did you add up, and by how many do you divide?",
         section="ch7-smoothing",
         edits=[("log_p.mean(dim=-1)).mean()", "log_p.mean(dim=-1)).sum() / targets.numel()")],
@@ -84,6 +85,192 @@ def smoothed_cross_entropy(logits, targets, smoothing, pad):
             )
         ],
     ),
+    Mistake(
+        name="sum in place of the mean",
+        function="smoothed_cross_entropy",
+        cell="smoothed_cross_entropy_values",
+        means="The losses of all real tokens were added up, and not divided by their number.",
+        hint="What is divided by what in a mean?",
+        section="ch7-smoothing",
+        edits=[("log_p.mean(dim=-1)).mean()", "log_p.mean(dim=-1)).sum()")],
+    ),
+    Mistake(
+        name="divided by the number of sentences",
+        function="smoothed_cross_entropy",
+        cell="smoothed_cross_entropy_values",
+        means="The sum over all tokens was divided by the number of sentences, not by that of the real tokens.",
+        hint="Is it a mean over sentences or over tokens?",
+        section="ch7-smoothing",
+        edits=[("log_p.mean(dim=-1)).mean()", "log_p.mean(dim=-1)).sum() / len(targets)")],
+    ),
+    Mistake(
+        name="mean of the sentences' means",
+        function="smoothed_cross_entropy",
+        cell="smoothed_cross_entropy_values",
+        means="Each sentence got a mean of its own, and these were averaged. A token of a short sentence then counts more.",
+        hint="Over what does the mean run: over tokens of the batch, or over sentences?",
+        section="ch7-mistake-mean",
+        source="""
+def smoothed_cross_entropy(logits, targets, smoothing, pad):
+    losses = []
+    for row, target in zip(logits, targets, strict=True):
+        real = target != pad
+        log_p = torch.log_softmax(row[real], dim=-1)
+        right = log_p.gather(-1, target[real][:, None]).squeeze(-1)
+        losses.append(-((1 - smoothing) * right + smoothing * log_p.mean(dim=-1)).mean())
+    return torch.stack(losses).mean()
+""",
+    ),
+    Mistake(
+        name="padding taken to be token 0 in the loss",
+        function="smoothed_cross_entropy",
+        cell="smoothed_cross_entropy_values",
+        means="Targets that are 0 were left out, whatever `pad` is.",
+        hint="Which argument says what padding is?",
+        section="ch7-smoothing",
+        edits=[("real = targets != pad", "real = (targets != 0) & (targets >= 0)")],
+    ),
+    Mistake(
+        name="the right token without its part of epsilon",
+        function="smoothed_cross_entropy",
+        cell="smoothed_cross_entropy_values",
+        means="The right token gets 1 - eps, and each other one eps / V. These shares do not add up to 1.",
+        hint="The sum over v in the formula: does it leave out y?",
+        section="ch7-smoothing",
+        edits=[
+            (
+                "return -((1 - smoothing) * right + smoothing * log_p.mean(dim=-1)).mean()",
+                "return -((1 - smoothing) * right + smoothing / log_p.shape[-1] * (log_p.sum(dim=-1) - right)).mean()",
+            )
+        ],
+    ),
+    Mistake(
+        name="epsilon spread over all tokens but pad",
+        function="smoothed_cross_entropy",
+        cell="smoothed_cross_entropy_values",
+        means="Each token but pad gets eps / (V - 1). The formula here gives pad its part, too.",
+        hint="Which tokens does the sum over v run over?",
+        section="ch7-smoothing",
+        edits=[
+            (
+                "return -((1 - smoothing) * right + smoothing * log_p.mean(dim=-1)).mean()",
+                "others = (log_p.sum(dim=-1) - log_p[:, pad]) / (log_p.shape[-1] - 1)\n    return -((1 - smoothing) * right + smoothing * others).mean()",
+            )
+        ],
+    ),
+    Mistake(
+        name="divergence in place of the cross-entropy",
+        function="smoothed_cross_entropy",
+        cell="smoothed_cross_entropy_values",
+        means="The entropy of the smoothed target was subtracted. This is the Kullback-Leibler divergence, whose gradient is the same.",
+        hint="How small can the loss in the formula get? And yours?",
+        section="ch7-smoothing",
+        edits=[
+            (
+                "return -((1 - smoothing) * right + smoothing * log_p.mean(dim=-1)).mean()",
+                "V = log_p.shape[-1]\n    wanted = torch.full_like(log_p, smoothing / V).scatter_(-1, targets[real][:, None], 1 - smoothing + smoothing / V)\n    return (torch.xlogy(wanted, wanted) - wanted * log_p).sum(dim=-1).mean()",
+            )
+        ],
+    ),
+    Mistake(
+        name="no smoothing",
+        function="smoothed_cross_entropy",
+        cell="smoothed_cross_entropy_values",
+        means="This is the plain cross-entropy. The argument `smoothing` has no effect.",
+        hint="Where is epsilon in your code?",
+        section="ch7-smoothing",
+        edits=[
+            (
+                "return -((1 - smoothing) * right + smoothing * log_p.mean(dim=-1)).mean()",
+                "return -right.mean()",
+            )
+        ],
+    ),
+    Mistake(
+        name="the two shares exchanged",
+        function="smoothed_cross_entropy",
+        cell="smoothed_cross_entropy_values",
+        means="The right token got the share eps, and the uniform part got 1 - eps.",
+        hint="Which part should be the larger one when eps is 0.1?",
+        section="ch7-smoothing",
+        edits=[
+            (
+                "return -((1 - smoothing) * right + smoothing * log_p.mean(dim=-1)).mean()",
+                "return -(smoothing * right + (1 - smoothing) * log_p.mean(dim=-1)).mean()",
+            )
+        ],
+    ),
+    Mistake(
+        name="epsilon not divided by V",
+        function="smoothed_cross_entropy",
+        cell="smoothed_cross_entropy_values",
+        means="Every token got the whole of eps.",
+        hint="How many tokens share eps?",
+        section="ch7-smoothing",
+        edits=[
+            (
+                "return -((1 - smoothing) * right + smoothing * log_p.mean(dim=-1)).mean()",
+                "return -((1 - smoothing) * right + smoothing * log_p.sum(dim=-1)).mean()",
+            )
+        ],
+    ),
+    Mistake(
+        name="the minus forgotten",
+        function="smoothed_cross_entropy",
+        cell="smoothed_cross_entropy_values",
+        means="The loss has the wrong sign, so training makes the right token less likely.",
+        hint="Is the logarithm of a probability positive or negative?",
+        section="ch7-smoothing",
+        edits=[
+            (
+                "return -((1 - smoothing) * right + smoothing * log_p.mean(dim=-1)).mean()",
+                "return ((1 - smoothing) * right + smoothing * log_p.mean(dim=-1)).mean()",
+            )
+        ],
+    ),
+    Mistake(
+        name="softmax over the positions",
+        function="smoothed_cross_entropy",
+        cell="smoothed_cross_entropy_values",
+        means="The softmax ran over the positions of a sentence, not over the vocabulary.",
+        hint="Which numbers are to add up to 1? Along which axis do they lie?",
+        section="ch7-smoothing",
+        edits=[
+            ("torch.log_softmax(logits[real], dim=-1)", "torch.log_softmax(logits, dim=1)[real]")
+        ],
+    ),
+    Mistake(
+        name="logits taken for logarithms of probabilities",
+        function="smoothed_cross_entropy",
+        cell="smoothed_cross_entropy_values",
+        means="The softmax is missing.",
+        hint="What turns logits into probabilities?",
+        section="ch7-smoothing",
+        edits=[("torch.log_softmax(logits[real], dim=-1)", "logits[real]")],
+    ),
+    Mistake(
+        name="all of epsilon added to the right token",
+        function="smoothed_cross_entropy",
+        cell="smoothed_cross_entropy_values",
+        means="The right token kept the share 1, and eps was added to it for the others. The shares do not add up to 1.",
+        hint="What is left for the right token when the others get eps?",
+        section="ch7-smoothing",
+        edits=[
+            (
+                "return -((1 - smoothing) * right + smoothing * log_p.mean(dim=-1)).mean()",
+                "return -(right + smoothing * log_p.mean(dim=-1)).mean()",
+            )
+        ],
+    ),
+    Mistake(
+        name="the caller's targets changed",
+        function="smoothed_cross_entropy",
+        cell="smoothed_cross_entropy_values",
+        means="The value is right, but padding in `targets` was overwritten. The caller still needs it.",
+        hint="Whose tensor do you write to?",
+        section="ch7-smoothing",
+        edits=[("real = targets != pad", "real = targets != pad\n    targets[~real] = 0")],
+    ),
     # noam_rate ----------------------------------------------------------------------------------
     Mistake(
         name="the larger of the two branches",
@@ -113,6 +300,136 @@ def smoothed_cross_entropy(logits, targets, smoothing, pad):
         section="ch7-warmup",
         edits=[("warmup**-1.5", "warmup**-0.5")],
     ),
+    Mistake(
+        name="only the fall",
+        function="noam_rate",
+        cell="noam_rate_values",
+        means="There is no warm-up: the rate falls from the first step on.",
+        hint="Which of the two branches is the smaller one at step 1?",
+        section="ch7-warmup",
+        edits=[
+            (
+                "return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)",
+                "return d_model**-0.5 * step**-0.5",
+            )
+        ],
+    ),
+    Mistake(
+        name="only the rise",
+        function="noam_rate",
+        cell="noam_rate_values",
+        means="The rate rises for ever.",
+        hint="Which of the two branches is the smaller one after the warm-up?",
+        section="ch7-warmup",
+        edits=[
+            (
+                "return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)",
+                "return d_model**-0.5 * step * warmup**-1.5",
+            )
+        ],
+    ),
+    Mistake(
+        name="times the root of d_model",
+        function="noam_rate",
+        cell="noam_rate_values",
+        means="A wider model got a larger rate. The exponent of d_model has lost its minus.",
+        hint="What is the sign of the exponent of d_model?",
+        section="ch7-warmup",
+        edits=[("d_model**-0.5", "d_model**0.5")],
+    ),
+    Mistake(
+        name="divided by d_model",
+        function="noam_rate",
+        cell="noam_rate_values",
+        means="The rate was divided by d_model, not by its root.",
+        hint="What is the exponent of d_model?",
+        section="ch7-warmup",
+        edits=[("d_model**-0.5", "d_model**-1")],
+    ),
+    Mistake(
+        name="without d_model",
+        function="noam_rate",
+        cell="noam_rate_values",
+        means="The width of the model has no effect.",
+        hint="Which of the three arguments don't you use?",
+        section="ch7-warmup",
+        edits=[("d_model**-0.5 * ", "")],
+    ),
+    Mistake(
+        name="the warm-up with the exponent -1",
+        function="noam_rate",
+        cell="noam_rate_values",
+        means="In the rise the exponent of warmup is -1.",
+        hint="At step = warmup both branches must have the same value. Put it in.",
+        section="ch7-warmup",
+        edits=[("warmup**-1.5", "warmup**-1")],
+    ),
+    Mistake(
+        name="the fall begins one step early",
+        function="noam_rate",
+        cell="noam_rate_values",
+        means="The rate falls already at the step before `warmup`.",
+        hint="What is the rate at step = warmup - 1?",
+        section="ch7-warmup",
+        edits=[
+            (
+                "return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)",
+                "if step < warmup - 1:\n        return d_model**-0.5 * step * warmup**-1.5\n    return d_model**-0.5 * step**-0.5",
+            )
+        ],
+    ),
+    Mistake(
+        name="steps below 1 taken for step 1",
+        function="noam_rate",
+        cell="noam_rate_values",
+        means="No ValueError comes, but a rate.",
+        hint="What does the text ask for below step 1?",
+        section="ch7-warmup",
+        edits=[('raise ValueError(f"step={step}: steps count from 1")', "step = 1")],
+    ),
+    Mistake(
+        name="step 1 refused",
+        function="noam_rate",
+        cell="noam_rate_values",
+        means="Step 1 raises a ValueError as well.",
+        hint="Is 1 below 1?",
+        section="ch7-warmup",
+        edits=[("if step < 1", "if step <= 1")],
+    ),
+    Mistake(
+        name="another exception",
+        function="noam_rate",
+        cell="noam_rate_values",
+        means="The wrong steps raise an AssertionError.",
+        hint="Which class of exception does the text name?",
+        section="ch7-warmup",
+        edits=[
+            ('raise ValueError(f"step={step}: steps count from 1")', "raise AssertionError(step)")
+        ],
+    ),
+    Mistake(
+        name="steps counted from 0",
+        function="noam_rate",
+        cell="noam_rate_values",
+        means="The formula was given step + 1.",
+        hint="Which number does the first step have here?",
+        section="ch7-warmup",
+        edits=[
+            (
+                "return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)",
+                "step = step + 1\n    return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)",
+            )
+        ],
+    ),
+    Mistake(
+        name="no ValueError for negative steps",
+        function="noam_rate",
+        cell="noam_rate_values",
+        means="Only step 0 is refused.",
+        hint="What should happen at step -3?",
+        section="ch7-warmup",
+        edits=[("if step < 1", "if step == 0")],
+    ),
     # greedy_decode ------------------------------------------------------------------------------
     Mistake(
         name="tokens after EOS",
@@ -141,11 +458,108 @@ def smoothed_cross_entropy(logits, targets, smoothing, pad):
         section="ch7-greedy",
         edits=[("prefix.shape[1] <= max_len", "prefix.shape[1] < max_len")],
     ),
+    Mistake(
+        name="BOS in the result",
+        function="greedy_decode",
+        cell="greedy_decode_values",
+        means="The result begins with BOS.",
+        hint="Is BOS something that the model has written?",
+        section="ch7-greedy",
+        edits=[("return prefix[:, 1:]", "return prefix")],
+    ),
+    Mistake(
+        name="EOS replaced by pad",
+        function="greedy_decode",
+        cell="greedy_decode_values",
+        means="EOS is missing from the rows: pad stands in its place.",
+        hint="Up to which token does a row go?",
+        section="ch7-greedy",
+        edits=[
+            ("return prefix[:, 1:]", "return prefix[:, 1:].masked_fill(prefix[:, 1:] == eos, pad)")
+        ],
+    ),
+    Mistake(
+        name="waits for EOS in all rows at once",
+        function="greedy_decode",
+        cell="greedy_decode_values",
+        means="It stops only when all rows say EOS in the same step. It does not remember which rows have ended before.",
+        hint="A row has ended in step 3. How do you know that in step 5?",
+        section="ch7-greedy",
+        edits=[("ended = ended | (token == eos)", "ended = token == eos")],
+    ),
+    Mistake(
+        name="only the newest token handed over",
+        function="greedy_decode",
+        cell="greedy_decode_values",
+        means="step_fn got the last token, not the whole prefix.",
+        hint="What does step_fn take?",
+        section="ch7-greedy",
+        edits=[("step_fn(prefix)", "step_fn(prefix[:, -1:])")],
+    ),
+    Mistake(
+        name="always max_len tokens",
+        function="greedy_decode",
+        cell="greedy_decode_values",
+        means="The loop does not stop when all rows have ended, so that the result is too wide. Perhaps it looks for EOS in the newest tokens only.",
+        hint="How wide is the result when the longest row has 3 tokens?",
+        section="ch7-greedy",
+        edits=[(" and not ended.all()", "")],
+    ),
+    Mistake(
+        name="filled up with EOS",
+        function="greedy_decode",
+        cell="greedy_decode_values",
+        means="Rows that have ended are filled with EOS.",
+        hint="What stands behind EOS?",
+        section="ch7-greedy",
+        edits=[(".masked_fill(ended, pad)", ".masked_fill(ended, eos)")],
+    ),
+    Mistake(
+        name="filled up with 0",
+        function="greedy_decode",
+        cell="greedy_decode_values",
+        means="Rows that have ended are filled with 0, whatever `pad` is.",
+        hint="Which argument says what padding is?",
+        section="ch7-greedy",
+        edits=[(".masked_fill(ended, pad)", ".masked_fill(ended, 0)")],
+    ),
+    Mistake(
+        name="one token too many",
+        function="greedy_decode",
+        cell="greedy_decode_values",
+        means="A sentence without EOS has max_len + 1 tokens.",
+        hint="With max_len=1, how many tokens should come out?",
+        section="ch7-greedy",
+        edits=[("prefix.shape[1] <= max_len", "prefix.shape[1] <= max_len + 1")],
+    ),
+    Mistake(
+        name="the least likely token",
+        function="greedy_decode",
+        cell="greedy_decode_values",
+        means="In each step the token with the smallest probability was taken.",
+        hint="Is a likely token one with a large or with a small logarithm?",
+        section="ch7-greedy",
+        edits=[(".argmax(dim=-1)", ".argmin(dim=-1)")],
+    ),
+    Mistake(
+        name="BOS never taken",
+        function="greedy_decode",
+        cell="greedy_decode_values",
+        means="BOS was excluded from the tokens to choose from. The text does not ask for that.",
+        hint="May the model write any token of the vocabulary here?",
+        section="ch7-greedy",
+        edits=[
+            (
+                "token = step_fn(prefix).argmax(dim=-1)",
+                "scores = step_fn(prefix)\n        scores[:, bos] = -math.inf\n        token = scores.argmax(dim=-1)",
+            )
+        ],
+    ),
     # beam_search --------------------------------------------------------------------------------
     Mistake(
         name="sentences compared without the length penalty",
         function="beam_search",
-        cell="beam_search_values",
+        cell="beam_search_edges",
         means="The score is the plain log-probability. Since each token costs something, short sentences win.",
         hint="Where does alpha come in?",
         section="ch7-beam",
@@ -193,8 +607,8 @@ def smoothed_cross_entropy(logits, targets, smoothing, pad):
         name="the first that is finished wins",
         function="beam_search",
         cell="beam_search_values",
-        means="The search ends as soon as one sentence is finished, though an open one may still get a better score.",
-        hint="When can no better sentence come any more?",
+        means="The sentence that is finished first is returned, though another one, finished later, may have a better score.",
+        hint="How do you choose among the finished sentences, and when can no better one come any more?",
         section="ch7-beam",
         edits=[("if not len(prefixes)", "if finished.any()")],
     ),
@@ -206,6 +620,238 @@ def smoothed_cross_entropy(logits, targets, smoothing, pad):
         hint="What should a search return if the model never says EOS?",
         section="ch7-beam",
         edits=[("(tokens == eos) | (length == max_len)", "tokens == eos")],
+    ),
+    Mistake(
+        name="divided by the length to the power alpha",
+        function="beam_search",
+        cell="beam_search_values",
+        means="The penalty is L to the power alpha. This is a formula in use, but not this one.",
+        hint="What is the penalty of a sentence of one token in the formula above?",
+        section="ch7-length-penalty",
+        edits=[("scores = log_p / ((5 + length) / 6) ** alpha", "scores = log_p / length**alpha")],
+    ),
+    Mistake(
+        name="divided by the length",
+        function="beam_search",
+        cell="beam_search_values",
+        means="The score is the mean over the tokens. alpha has no effect.",
+        hint="Where does alpha come in?",
+        section="ch7-length-penalty",
+        edits=[("scores = log_p / ((5 + length) / 6) ** alpha", "scores = log_p / length")],
+    ),
+    Mistake(
+        name="BOS counted in the length",
+        function="beam_search",
+        cell="beam_search_values",
+        means="L is too large by one in the penalty.",
+        hint="Which of the special tokens count in L?",
+        section="ch7-length-penalty",
+        edits=[
+            (
+                "scores = log_p / ((5 + length) / 6) ** alpha",
+                "scores = log_p / ((5 + length + 1) / 6) ** alpha",
+            )
+        ],
+    ),
+    Mistake(
+        name="EOS not counted in the length",
+        function="beam_search",
+        cell="beam_search_values",
+        means="L is too small by one for sentences that end in EOS.",
+        hint="Which of the special tokens count in L?",
+        section="ch7-length-penalty",
+        edits=[
+            (
+                "scores = log_p / ((5 + length) / 6) ** alpha",
+                "scores = log_p / ((5 + length - (tokens == eos).double()) / 6) ** alpha",
+            )
+        ],
+    ),
+    Mistake(
+        name="multiplied by the penalty",
+        function="beam_search",
+        cell="beam_search_values",
+        means="The score was multiplied by the penalty, so long sentences have become worse still.",
+        hint="A logarithm of a probability is negative. What makes it larger: times 2 or divided by 2?",
+        section="ch7-length-penalty",
+        edits=[
+            (
+                "scores = log_p / ((5 + length) / 6) ** alpha",
+                "scores = log_p * ((5 + length) / 6) ** alpha",
+            )
+        ],
+    ),
+    Mistake(
+        name="the log-probability returned",
+        function="beam_search",
+        cell="beam_search_edges",
+        means="The right sentence was found, but its ln p was returned and not its score.",
+        hint="Which of the two numbers is the score?",
+        section="ch7-length-penalty",
+        edits=[
+            (
+                "best, best_score = ids, score",
+                "best, best_score, plain = ids, score, score * ((5 + length) / 6) ** alpha",
+            ),
+            ("return best[1:], best_score", "return best[1:], plain"),
+        ],
+    ),
+    Mistake(
+        name="the score as a tensor",
+        function="beam_search",
+        cell="beam_search_values",
+        means="The score is a tensor. The text asks for a float.",
+        hint="How do you get a Python number from a tensor?",
+        section="ch7-beam",
+        edits=[("return best[1:], best_score", "return best[1:], torch.tensor(best_score)")],
+    ),
+    Mistake(
+        name="BOS in the sentence",
+        function="beam_search",
+        cell="beam_search_values",
+        means="The ids begin with BOS.",
+        hint="Is BOS something that the model has written?",
+        section="ch7-beam",
+        edits=[("return best[1:], best_score", "return best, best_score")],
+    ),
+    Mistake(
+        name="EOS cut off",
+        function="beam_search",
+        cell="beam_search_values",
+        means="The ids end before EOS.",
+        hint="Does a sentence that has ended hold its EOS?",
+        section="ch7-beam",
+        edits=[("return best[1:], best_score", "return best[1:][best[1:] != eos], best_score")],
+    ),
+    Mistake(
+        name="beam refilled",
+        function="beam_search",
+        cell="beam_search_values",
+        means="Finished sentences gave up their places: the search went on until `beam` of the kept continuations were open.",
+        hint="How many continuations are kept in a round, finished and open together?",
+        section="ch7-beam",
+        edits=[
+            (
+                "log_p, places = totals.topk(min(beam, len(totals)))",
+                "order = totals.argsort(descending=True)\n        kept = int(((order % step.shape[-1] != eos).cumsum(0) <= beam).sum()) if length < max_len else beam\n        places = order[:kept]\n        log_p = totals[places]",
+            )
+        ],
+    ),
+    Mistake(
+        name="beam gets narrower for good",
+        function="beam_search",
+        cell="beam_search_edges",
+        means="For each finished sentence, one place was lost in all later rounds.",
+        hint="How many continuations does the next round keep?",
+        section="ch7-beam",
+        edits=[
+            ("if not len(prefixes)", "beam -= int(finished.sum())\n        if not len(prefixes)")
+        ],
+    ),
+    Mistake(
+        name="starts with copies of BOS",
+        function="beam_search",
+        cell="beam_search_values",
+        means="The search began with `beam` times the same prefix, so that the first round keeps copies of one continuation.",
+        hint="How many different prefixes are there before the first token?",
+        section="ch7-beam",
+        edits=[
+            (
+                "torch.full((1, 1), bos), torch.zeros(1)",
+                "torch.full((beam, 1), bos), torch.zeros(beam)",
+            )
+        ],
+    ),
+    Mistake(
+        name="unfinished ones only if nothing has finished",
+        function="beam_search",
+        cell="beam_search_edges",
+        means="What is open at max_len takes part only where no sentence has ended.",
+        hint="Which sentences compete at the end?",
+        section="ch7-beam",
+        edits=[
+            (
+                "finished = (tokens == eos) | (length == max_len)",
+                "finished = (tokens == eos) | ((length == max_len) & (best_score == -math.inf))",
+            )
+        ],
+    ),
+    Mistake(
+        name="finished ones continued",
+        function="beam_search",
+        cell="beam_search_edges",
+        means="Sentences that have ended were continued as well.",
+        hint="What may follow EOS?",
+        section="ch7-beam",
+        edits=[
+            (
+                "prefixes, log_p = prefixes[~finished], log_p[~finished]",
+                "prefixes, log_p = prefixes, log_p",
+            )
+        ],
+    ),
+    Mistake(
+        name="the worst finished sentence",
+        function="beam_search",
+        cell="beam_search_values",
+        means="The smallest score won.",
+        hint="Which of -2 and -3 is the better score?",
+        section="ch7-beam",
+        edits=[
+            (
+                "best, best_score = prefixes[0], -math.inf",
+                "best, best_score = prefixes[0], math.inf",
+            ),
+            ("if score > best_score", "if score < best_score"),
+        ],
+    ),
+    Mistake(
+        name="the last finished sentence",
+        function="beam_search",
+        cell="beam_search_values",
+        means="What was finished last won, whatever its score.",
+        hint="When does a later sentence replace the best one so far?",
+        section="ch7-beam",
+        edits=[("if score > best_score", "if True")],
+    ),
+    Mistake(
+        name="stops with as many finished as the beam",
+        function="beam_search",
+        cell="beam_search_edges",
+        means="The search ended as soon as `beam` sentences were finished.",
+        hint="When does the search end, by rule 4?",
+        section="ch7-beam",
+        edits=[
+            (
+                "best, best_score = prefixes[0], -math.inf",
+                "best, best_score, done = prefixes[0], -math.inf, 0",
+            ),
+            (
+                "if not len(prefixes)",
+                "done += int(finished.sum())\n        if done >= beam or not len(prefixes)",
+            ),
+        ],
+    ),
+    Mistake(
+        name="probabilities added",
+        function="beam_search",
+        cell="beam_search_values",
+        means="The probabilities of the tokens were added in place of their logarithms.",
+        hint="The probability of a sentence is a product. What becomes of it under the logarithm?",
+        section="ch7-beam",
+        edits=[("(log_p[:, None] + step).flatten()", "(log_p[:, None] + step.exp()).flatten()")],
+    ),
+    Mistake(
+        name="a round too few",
+        function="beam_search",
+        cell="beam_search_edges",
+        means="The search ends at max_len - 1 tokens.",
+        hint="Which values does the length take in your loop?",
+        section="ch7-beam",
+        edits=[
+            ("range(1, max_len + 1)", "range(1, max(2, max_len))"),
+            ("(length == max_len)", "(length == max(1, max_len - 1))"),
+        ],
     ),
     # cached_attention ---------------------------------------------------------------------------
     Mistake(
@@ -267,6 +913,116 @@ def cached_attention(mha, x, cache=None):
         section="ch7-cache",
         edits=[('{"key": key, "value": value}', 'cache or {"key": key, "value": value}')],
     ),
+    Mistake(
+        name="key and value exchanged in the cache",
+        function="cached_attention",
+        cell="cached_attention_values",
+        means='The new cache has the values under "key" and the keys under "value".',
+        hint="What stands behind which name in the dictionary that you return?",
+        section="ch7-cache",
+        edits=[('{"key": key, "value": value}', '{"key": value, "value": key}')],
+    ),
+    Mistake(
+        name="only the newest position attended to",
+        function="cached_attention",
+        cell="cached_attention_values",
+        means="The query saw the newest key alone. The cache was not read.",
+        hint="Which keys go into the attention?",
+        section="ch7-mistake-cache",
+        edits=[
+            (
+                "mha.attention(query, key, value, None)",
+                "mha.attention(query, key[:, :, -1:], value[:, :, -1:], None)",
+            )
+        ],
+    ),
+    Mistake(
+        name="only the newest position in the cache",
+        function="cached_attention",
+        cell="cached_attention_values",
+        means="The cache that comes back holds the new position alone, so that the next step has forgotten the earlier ones.",
+        hint="How many positions should the new cache hold?",
+        section="ch7-mistake-cache",
+        edits=[
+            ('{"key": key, "value": value}', '{"key": key[:, :, -1:], "value": value[:, :, -1:]}')
+        ],
+    ),
+    Mistake(
+        name="the notebook's attention",
+        function="cached_attention",
+        cell="cached_attention_values",
+        means="The function `attention` was called, and not that of the layer.",
+        hint="Which attention does `mha` have?",
+        section="ch7-cache",
+        edits=[("mha.attention(query", "attention(query")],
+    ),
+    Mistake(
+        name="attention called without a mask",
+        function="cached_attention",
+        cell="cached_attention_values",
+        means="The layer's attention was called with three arguments.",
+        hint="How many arguments is it to be called with? What may the fourth be?",
+        section="ch7-cache",
+        edits=[("mha.attention(query, key, value, None)", "mha.attention(query, key, value)")],
+    ),
+    Mistake(
+        name="no w_o",
+        function="cached_attention",
+        cell="cached_attention_values",
+        means="The heads were joined and returned. The last projection is missing.",
+        hint="Which four projections does the layer have?",
+        section="ch7-cache",
+        edits=[
+            (
+                'return mha.w_o(merge_heads(output)), {"key": key, "value": value}',
+                'return merge_heads(output), {"key": key, "value": value}',
+            )
+        ],
+    ),
+    Mistake(
+        name="cache joined along the heads",
+        function="cached_attention",
+        cell="cached_attention_values",
+        means="The new key was joined to the cache as one more head.",
+        hint="The cache has the shape (B, H, t, d). Which of these grows?",
+        section="ch7-cache",
+        edits=[
+            ('torch.cat([cache["key"], key], dim=2)', 'torch.cat([cache["key"], key], dim=1)'),
+            (
+                'torch.cat([cache["value"], value], dim=2)',
+                'torch.cat([cache["value"], value], dim=1)',
+            ),
+        ],
+    ),
+    Mistake(
+        name="the keys used as values",
+        function="cached_attention",
+        cell="cached_attention_values",
+        means="The output was made of keys.",
+        hint="Which of the two is averaged with the weights?",
+        section="ch7-cache",
+        edits=[("mha.attention(query, key, value, None)", "mha.attention(query, key, key, None)")],
+    ),
+    Mistake(
+        name="the old keys in front of the new value",
+        function="cached_attention",
+        cell="cached_attention_values",
+        means="The value of the cache was made from the cached keys.",
+        hint="Which entry of the cache belongs to the values?",
+        section="ch7-cache",
+        edits=[
+            ('torch.cat([cache["value"], value], dim=2)', 'torch.cat([cache["key"], value], dim=2)')
+        ],
+    ),
+    Mistake(
+        name="query and key exchanged",
+        function="cached_attention",
+        cell="cached_attention_values",
+        means="w_k made the query, and w_q made the key.",
+        hint="Which projection belongs to the question, and which to the cache?",
+        section="ch7-cache",
+        edits=[("(mha.w_q, mha.w_k, mha.w_v)", "(mha.w_k, mha.w_q, mha.w_v)")],
+    ),
     # corpus_bleu --------------------------------------------------------------------------------
     Mistake(
         name="matches are not clipped",
@@ -304,6 +1060,30 @@ def corpus_bleu(hypotheses, references, n=4):
 """,
     ),
     Mistake(
+        name="mean of the sentences' scores, from 0 to 1",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="Each sentence has got a BLEU of its own, and the factor 100 is missing.",
+        hint="Which comes first here, the sum over sentences or the fraction? And between which numbers does BLEU lie?",
+        section="ch7-bleu",
+        source="""
+def corpus_bleu(hypotheses, references, n=4):
+    scores = []
+    for hypothesis, reference in zip(hypotheses, references, strict=True):
+        precision = 1.0
+        for k in range(1, n + 1):
+            own, right = (
+                Counter(zip(*(tokens[i:] for i in range(k)), strict=False))
+                for tokens in (hypothesis, reference)
+            )
+            precision *= (own & right).total() / max(1, own.total())
+        c, r = len(hypothesis), len(reference)
+        brevity = min(1.0, math.exp(1 - r / c)) if c else 0.0
+        scores.append(brevity * precision ** (1 / n))
+    return sum(scores) / len(scores)
+""",
+    ),
+    Mistake(
         name="no brevity penalty",
         function="corpus_bleu",
         cell="corpus_bleu_values",
@@ -336,6 +1116,218 @@ def corpus_bleu(hypotheses, references, n=4):
     c, r = sum(map(len, hypotheses)), sum(map(len, references))
     return 100 * min(1.0, math.exp(1 - r / c)) * math.prod(kept) ** (1 / len(kept))
 """,
+    ),
+    Mistake(
+        name="a score from 0 to 1",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="The factor 100 is missing.",
+        hint="Between which numbers does the result lie?",
+        section="ch7-bleu",
+        edits=[("return 100 * ", "return ")],
+    ),
+    Mistake(
+        name="brevity penalty upside down",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="The exponent is 1 - c / r, so that short hypotheses are rewarded.",
+        hint="Put in c = 1 and r = 2: is the factor below 1?",
+        section="ch7-bleu",
+        edits=[("1 - r / c", "1 - c / r"), ("min(1.0, ", "max(1.0, ")],
+    ),
+    Mistake(
+        name="exponent of the penalty with the wrong sign",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="The exponent is r / c - 1, which is above 0 for a short corpus: its score grows, even beyond 100.",
+        hint="Put in c = 1 and r = 2: is the factor below 1?",
+        section="ch7-bleu",
+        edits=[("1 - r / c", "r / c - 1"), ("min(1.0, ", "max(1.0, ")],
+    ),
+    Mistake(
+        name="brevity penalty above 1",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="Hypotheses that are longer than the references got a factor above 1.",
+        hint="What is BP when c is larger than r?",
+        section="ch7-bleu",
+        edits=[("min(1.0, math.exp(1 - r / c))", "math.exp(1 - r / c)")],
+    ),
+    Mistake(
+        name="c / r as the penalty",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="The penalty is the fraction itself, without the exponential function.",
+        hint="Which function stands in the second case of BP?",
+        section="ch7-bleu",
+        edits=[("min(1.0, math.exp(1 - r / c))", "min(1.0, c / r)")],
+    ),
+    Mistake(
+        name="c counted up to the reference's length",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="In c, a hypothesis counts at most as many tokens as its reference. So a long one cannot make up for a short one.",
+        hint="Is it c of the corpus that is compared with r, or sentence by sentence?",
+        section="ch7-bleu",
+        edits=[
+            (
+                "c, r = sum(map(len, hypotheses)), sum(map(len, references))",
+                "c = sum(min(len(h), len(g)) for h, g in zip(hypotheses, references, strict=True))\n    r = sum(map(len, references))",
+            )
+        ],
+    ),
+    Mistake(
+        name="clipped over the whole corpus",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="The n-grams of all sentences were thrown together before they were compared.",
+        hint="In which sentence must an n-gram occur in order to match?",
+        section="ch7-bleu",
+        source="""
+def corpus_bleu(hypotheses, references, n=4):
+    precision = 1.0
+    for k in range(1, n + 1):
+        own, right = (
+            Counter(
+                gram
+                for tokens in corpus
+                for gram in zip(*(tokens[i:] for i in range(k)), strict=False)
+            )
+            for corpus in (hypotheses, references)
+        )
+        if not own & right:
+            return 0.0
+        precision *= (own & right).total() / own.total()
+    c, r = sum(map(len, hypotheses)), sum(map(len, references))
+    return 100 * min(1.0, math.exp(1 - r / c)) * precision ** (1 / n)
+""",
+    ),
+    Mistake(
+        name="arithmetic mean",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="The precisions were averaged by their sum.",
+        hint="Does the formula have a sum or a product over k?",
+        section="ch7-bleu",
+        edits=[
+            (
+                "precision = math.prod(m / count for m, count in zip(matches, counts, strict=True))",
+                "precision = sum(m / count for m, count in zip(matches, counts, strict=True)) / n",
+            ),
+            (" * precision ** (1 / n)", " * precision"),
+        ],
+    ),
+    Mistake(
+        name="one added to every count",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="1 was added to matches and counts (smoothing).",
+        hint="Does the text ask for smoothing?",
+        section="ch7-bleu",
+        edits=[("m / count for m", "(m + 1) / (count + 1) for m")],
+    ),
+    Mistake(
+        name="product without the root",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="The n-th root is missing.",
+        hint="What stands behind the bracket of the product?",
+        section="ch7-bleu",
+        edits=[(" * precision ** (1 / n)", " * precision")],
+    ),
+    Mistake(
+        name="always four orders",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="The argument n has no effect: k runs from 1 to 4.",
+        hint="Up to which k does the product run?",
+        section="ch7-bleu",
+        edits=[
+            ("matches, counts = [0] * n, [0] * n", "n = 4\n    matches, counts = [0] * n, [0] * n")
+        ],
+    ),
+    Mistake(
+        name="the longest order alone",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="Only n-grams of n tokens were counted.",
+        hint="Which values does k take?",
+        section="ch7-bleu",
+        edits=[
+            (
+                "precision = math.prod(m / count for m, count in zip(matches, counts, strict=True))",
+                "precision = (matches[-1] / counts[-1]) ** n",
+            )
+        ],
+    ),
+    Mistake(
+        name="recall in place of precision",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="The matches were divided by the number of n-grams in the references.",
+        hint="Whose n-grams does c_k count?",
+        section="ch7-bleu",
+        edits=[("counts[k - 1] += own.total()", "counts[k - 1] += right.total()")],
+    ),
+    Mistake(
+        name="every n-gram counted once",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="Repeated n-grams count once only, as in a set.",
+        hint="How many 1-grams does `a a b` have?",
+        section="ch7-bleu",
+        edits=[("(own & right).total()", "len(own & right)"), ("own.total()", "len(own)")],
+    ),
+    Mistake(
+        name="tokens counted in place of n-grams",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="For each k the matches were divided by the number of tokens.",
+        hint="How many 2-grams does a sentence of five tokens have?",
+        section="ch7-bleu",
+        edits=[("counts[k - 1] += own.total()", "counts[k - 1] += len(hypothesis)")],
+    ),
+    Mistake(
+        name="tokens joined without a space",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="The tokens of an n-gram were joined to one text, so that `a`, `bc` looks like `ab`, `c`.",
+        hint="When are two n-grams the same?",
+        section="ch7-bleu",
+        edits=[
+            (
+                "Counter(zip(*(tokens[i:] for i in range(k)), strict=False))",
+                'Counter(map("".join, zip(*(tokens[i:] for i in range(k)), strict=False)))',
+            )
+        ],
+    ),
+    Mistake(
+        name="lower case first",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="Capitals were turned into small letters. The text does not ask for it.",
+        hint="Is `The` the token `the`?",
+        section="ch7-bleu",
+        edits=[
+            (
+                "matches, counts = [0] * n, [0] * n",
+                "hypotheses = [[word.lower() for word in words] for words in hypotheses]\n    references = [[word.lower() for word in words] for words in references]\n    matches, counts = [0] * n, [0] * n",
+            )
+        ],
+    ),
+    Mistake(
+        name="a division by zero where all is empty",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="With no token in any hypothesis there is a ZeroDivisionError.",
+        hint="What is the result when nothing matches? Which comes first: that question, or the fraction?",
+        section="ch7-bleu",
+        edits=[
+            (
+                "if not all(matches):\n        return 0.0\n    c, r",
+                "if sum(map(len, hypotheses)) and not all(matches):\n        return 0.0\n    c, r",
+            )
+        ],
     ),
 ]
 
@@ -498,37 +1490,10 @@ def corpus_bleu(hypotheses, references, n=4):
 """,
     ),
     Alternative(
-        name="a table for each length, without a network",
-        source="""
-def fit(pairs, seconds):
-    lengths = {}
-    for source, target in pairs:
-        lengths.setdefault(len(source), []).append((source, target))
-    order, words = {}, {}
-    for n, examples in lengths.items():
-        places = []
-        for j in range(n):
-            conflicts = []
-            for i in range(n):
-                seen = Counter((s[i], t[j]) for s, t in examples)
-                conflicts.append((len(seen), i))
-            places.append(min(conflicts)[1])
-        order[n] = places
-        for source, target in examples:
-            for place, word in zip(places, target):
-                words[source[place]] = word
-
-    def translate(sentences):
-        return [[words[s[place]] for place in order[len(s)]] for s in sentences]
-
-    return translate
-""",
-    ),
-    Alternative(
         name="a wider model that trains to the end, with smoothing",
         source="""
 def fit(pairs, seconds):
-    start = time.time()
+    start = time.process_time()
     size = 1 + max(max(max(s), max(t)) for s, t in pairs)
     longest = max(len(t) for _, t in pairs) + 1
     x = torch.zeros(len(pairs), max(len(s) for s, _ in pairs), dtype=torch.long)
@@ -536,16 +1501,16 @@ def fit(pairs, seconds):
     for row, (s, t) in enumerate(pairs):
         x[row, : len(s)] = torch.tensor(s)
         y[row, : len(t) + 2] = torch.tensor([1, *t, 2])
-    model = Transformer(size, size, 64, 4, 1, 128)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=8e-3, weight_decay=0.01)
+    model = Transformer(size, size, 56, 4, 1, 112)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=7e-3, weight_decay=0.01)
     model.train()
-    budget = 0.7 * seconds
-    while time.time() - start < budget:
-        share = (time.time() - start) / budget
+    budget = 0.8 * seconds
+    while time.process_time() - start < budget:
+        share = (time.process_time() - start) / budget
         for group in optimiser.param_groups:
-            group["lr"] = 8e-3 * min(1.0, share / 0.05 + 0.02) * (1.02 - share)
-        batch = torch.randperm(len(pairs))[:160]
-        loss = smoothed_cross_entropy(model(x[batch], y[batch, :-1]), y[batch, 1:], 0.05, 0)
+            group["lr"] = 7e-3 * min(1.0, share / 0.05 + 0.02) * (1.02 - share)
+        batch = torch.randperm(len(pairs))[:64]
+        loss = smoothed_cross_entropy(model(x[batch], y[batch, :-1]), y[batch, 1:], 0.02, 0)
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
@@ -566,5 +1531,150 @@ def fit(pairs, seconds):
 
     return translate
 """,
+    ),
+]
+
+# shown after a task is passed
+DISCUSSIONS = [
+    Discussion(
+        "smoothed_cross_entropy",
+        (
+            Way(
+                "With PyTorch's own argument.",
+                "loss = F.cross_entropy(logits[real], targets[real], label_smoothing=smoothing)",
+                "It spreads over all V tokens, as this task does. Other designs, such as V - 1 tokens or no "
+                "padding token among them, you have to write yourself.",
+            ),
+            Way(
+                "With the distribution that is wanted as a tensor.",
+                "wanted = torch.full_like(log_p, smoothing / log_p.shape[-1])\n"
+                "wanted.scatter_(-1, chosen[:, None], 1 - smoothing + smoothing / log_p.shape[-1])\n"
+                "loss = -(wanted * log_p).sum(dim=-1).mean()",
+                "Any other distribution could stand there, such as a teacher's. It takes a second "
+                "tensor as large as the logits.",
+            ),
+        ),
+    ),
+    Discussion(
+        "noam_rate",
+        (
+            Way(
+                "In two branches.",
+                "if step < warmup:\n"
+                "    rate = d_model**-0.5 * step / warmup**1.5\n"
+                "# else: d_model**-0.5 / step**0.5",
+                "You see where the rise ends. The two formulas have to agree at step = warmup, and "
+                "nothing tells you if they don't.",
+            ),
+            Way(
+                "Handed to a scheduler of PyTorch.",
+                "schedule = torch.optim.lr_scheduler.LambdaLR(\n"
+                "    optimiser, lambda n: noam_rate(n + 1, d_model, warmup)\n"
+                ")",
+                "`schedule.step()` then sets the rate. LambdaLR counts from 0, and it multiplies the "
+                "optimiser's own rate, so that one has to be 1.",
+            ),
+        ),
+    ),
+    Discussion(
+        "greedy_decode",
+        (
+            Way(
+                "Into a tensor that is large enough from the start.",
+                "ids = torch.full((batch, max_len + 1), pad)\n"
+                "ids[:, 0] = bos\n"
+                "ids[:, t + 1] = step_fn(ids[:, : t + 1]).argmax(dim=-1).masked_fill(ended, pad)",
+                "`cat` copies the whole prefix for each token; this writes one column. Columns that "
+                "nobody has needed have to be cut off at the end.",
+            ),
+            Way(
+                "With the rows alone that have not ended.",
+                "open_rows = (~ended).nonzero().squeeze(1)\n"
+                "token = torch.full((batch,), pad)\n"
+                "token[open_rows] = step_fn(prefix[open_rows]).argmax(dim=-1)",
+                "What has ended costs nothing more. But `step_fn` has to be told which rows it gets; "
+                "the one of this task wants all of them.",
+            ),
+        ),
+    ),
+    Discussion(
+        "beam_search",
+        (
+            Way(
+                "With Python's lists, one open prefix after the other.",
+                "for log_p, ids in beams:\n"
+                "    step = step_fn(torch.tensor([ids]))[0].tolist()\n"
+                "    candidates += [(log_p + p, [*ids, token]) for token, p in enumerate(step)]",
+                "You can print every candidate, and `heapq.nlargest` picks the best. The model "
+                "is called for each prefix by itself, which takes much longer.",
+            ),
+            Way(
+                "In two rounds: the best of each prefix, then the best of all.",
+                "step, tokens = step.topk(min(beam, step.shape[-1]), dim=-1)  # of each prefix\n"
+                "log_p, places = (log_p[:, None] + step).flatten().topk(kept)\n"
+                "parents, tokens = places // step.shape[-1], tokens.flatten()[places]",
+                "No prefix can have more than `beam` of the best `beam`, so nothing is lost, and the second "
+                "`topk` looks at few numbers. There is one index more to keep straight.",
+            ),
+        ),
+    ),
+    Discussion(
+        "cached_attention",
+        (
+            Way(
+                "With room for all positions, filled as they come.",
+                'room["key"][:, :, t] = key[:, :, 0]\n'
+                'room["value"][:, :, t] = value[:, :, 0]\n'
+                'key, value = room["key"][:, :, : t + 1], room["value"][:, :, : t + 1]',
+                "`cat` copies the whole cache at each step; this writes one position. The largest "
+                "length is fixed, and two continuations can't share a cache that changes.",
+            ),
+            Way(
+                "Without a cache: everything anew, and the last row of it.",
+                "seen = torch.cat([earlier, x], dim=1)  # (B, t + 1, D)\n"
+                "mask = torch.ones(t + 1, t + 1, dtype=torch.bool).tril()\n"
+                "output = mha(seen, seen, seen, mask)[0][:, -1:]",
+                "There is nothing to keep, which is good for a test. Every step projects all "
+                "positions and computes all rows of scores again.",
+            ),
+        ),
+    ),
+    Discussion(
+        "corpus_bleu",
+        (
+            Way(
+                "With the smaller of two counts, as the paper says it.",
+                "clipped = sum(min(count, right[gram]) for gram, count in own.items())",
+                "A reader finds the formula again. `own & right` does the same in one operation, and "
+                "a plain dictionary would need `right.get(gram, 0)`.",
+            ),
+            Way(
+                "With logarithms, in the form of the paper.",
+                "mean_log = sum(map(math.log, precisions)) / n\n"
+                "score = 100 * math.exp(min(0, 1 - r / c) + mean_log)",
+                "A geometric mean becomes an ordinary one, and a product of many small numbers can't "
+                "become 0. The logarithm of 0 has to be caught before.",
+            ),
+        ),
+    ),
+    Discussion(
+        "fit",
+        (
+            Way(
+                "With some pairs kept aside, and the best weights so far.",
+                "held_out, pairs = pairs[:100], pairs[100:]\n"
+                "if right > best_right:  # of the pairs kept aside\n"
+                "    best_right, best = right, copy.deepcopy(model.state_dict())",
+                "You learn how well it goes while there is time to act. Translating the pairs kept aside uses "
+                "processor time, and nothing is learned from them.",
+            ),
+            Way(
+                "With the average of the weights over the last steps.",
+                "averaged = torch.optim.swa_utils.AveragedModel(model)\n"
+                "averaged.update_parameters(model)  # after each of the last steps",
+                "The average is calmer than any single step, even if the rate does not fall. It takes the memory "
+                "of a second model, and you have to choose where to begin.",
+            ),
+        ),
     ),
 ]

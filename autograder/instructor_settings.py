@@ -58,18 +58,20 @@ class Settings:
     limits: what a submission may use; python: the interpreter of students' kernels, with numpy, torch
     and ipykernel installed; weights: by exercise, or by "EXERCISE/CELL", what the points of its checks
     are multiplied by when the exercise is built; allowed: by exercise, functions that its cells forbid
-    and that are allowed after all.
+    and that are allowed after all; packages: what students' code may import beside numpy, torch and
+    what comes with Python, by the names that are imported.
     """
 
     limits: Limits = field(default_factory=Limits)
     python: str = sys.executable
     weights: Mapping[str, float] = field(default_factory=dict)
     allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    packages: tuple[str, ...] = ("matplotlib", "scipy")
 
     @staticmethod
     def read(given: Mapping[str, Any]) -> Settings:
         """Settings from the values given; CourseError names the one that is unknown or impossible."""
-        known = (*LIMITS, "python", "weights", "allowed")
+        known = (*LIMITS, "python", "weights", "allowed", "packages")
         for name, value in given.items():
             if name not in known:
                 raise CourseError(
@@ -92,7 +94,8 @@ class Settings:
         limits = Limits(**{name: given[name] for name in LIMITS if name in given})
         python = _program(given["python"]) if "python" in given else sys.executable
         functions_of = {name: tuple(functions) for name, functions in allowed.items()}
-        return Settings(limits, python, dict(weights), functions_of)
+        packages = _packages(given["packages"]) if "packages" in given else Settings.packages
+        return Settings(limits, python, dict(weights), functions_of, packages)
 
     def weight(self, exercise: str, cell: str) -> float:
         """What a cell's points are multiplied by: its exercise's weight times its own."""
@@ -109,6 +112,16 @@ def _mapping(name: str, value: Any) -> Mapping[str, Any]:
             f"{PLACE}: c.Grader.{name} is {value!r}: a dictionary with exercises' names as keys is needed."
         )
     return value
+
+
+def _packages(value: Any) -> tuple[str, ...]:
+    is_list = isinstance(value, list | tuple)
+    if not is_list or not all(isinstance(name, str) and name.isidentifier() for name in value):
+        raise CourseError(
+            f"{PLACE}: c.Grader.packages is {value!r}: a list of names is needed, as they are imported: "
+            '["scipy", "sklearn"].'
+        )
+    return tuple(dict.fromkeys(value))
 
 
 def _check_limit(name: str, value: Any) -> None:

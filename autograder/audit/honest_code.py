@@ -1,0 +1,874 @@
+"""Right answers written in other styles: rewritten as syntax trees, wrapped, or laid out in other cells.
+
+They join those of `honest.HONEST_STYLES`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Callable
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell
+
+from autograder.audit.honest import (
+    add_after,
+    add_before,
+    answers_of,
+    convert_results,
+    damage,
+    decorate,
+    style,
+)
+from autograder.catalogue import definitions
+
+Function = ast.FunctionDef
+
+# Rewritten as syntax trees ----------------------------------------------------------------------
+
+
+def _rewrite(name: str, change: Callable[[ast.Module], None], before: str = "") -> None:
+    """Register answers whose syntax trees are changed in place; before: a cell that they need."""
+
+    def rewrite(notebook: NotebookNode) -> None:
+        for cell in answers_of(notebook):
+            tree = ast.parse(cell.source)
+            change(tree)
+            cell.source = ast.unparse(ast.fix_missing_locations(tree))
+        if before:
+            first = notebook.cells.index(answers_of(notebook)[0])
+            notebook.cells.insert(first, new_code_cell(textwrap.dedent(before).strip()))
+
+    style(name)(rewrite)
+
+
+def _functions(tree: ast.AST) -> list[Function]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+
+
+def _outer_functions(tree: ast.Module) -> list[Function]:
+    """Functions and methods, but none inside another function."""
+    found = []
+    for node in tree.body:
+        body = node.body if isinstance(node, ast.ClassDef) else [node]
+        found += [part for part in body if isinstance(part, ast.FunctionDef)]
+    return found
+
+
+def _assigned(function: Function) -> set[str]:
+    """The names that a function binds."""
+    names = (node for node in ast.walk(function) if isinstance(node, ast.Name))
+    return {node.id for node in names if isinstance(node.ctx, ast.Store)}
+
+
+def _arguments(function: Function) -> set[str]:
+    return {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
+
+
+def _without_docstring(function: Function) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """A function's docstring and the rest of its body."""
+    number = 1 if ast.get_docstring(function) is not None else 0
+    return function.body[:number], function.body[number:]
+
+
+def _each_body(change: Callable[[list[ast.stmt]], list[ast.stmt]]) -> Callable[[ast.Module], None]:
+    """A change of the bodies of all functions and methods."""
+
+    def change_all(tree: ast.Module) -> None:
+        for function in _outer_functions(tree):
+            told, body = _without_docstring(function)
+            function.body = told + change(body)
+
+    return change_all
+
+
+def _parsed(text: str) -> list[ast.stmt]:
+    return ast.parse(textwrap.dedent(text).strip()).body
+
+
+def _around(text: str) -> Callable[[list[ast.stmt]], list[ast.stmt]]:
+    """A statement around a function's body, which stands for `pass` in its first block."""
+
+    def put(body: list[ast.stmt]) -> list[ast.stmt]:
+        (outer,) = _parsed(text)
+        outer.body = body
+        return [outer]
+
+    return put
+
+
+class _Returns(ast.NodeTransformer):
+    """Replaces what functions return by statements that change gives."""
+
+    def __init__(self, change: Callable[[ast.expr], list[ast.stmt]]) -> None:
+        self._change = change
+
+    def visit_Return(self, node: ast.Return) -> list[ast.stmt] | ast.Return:
+        """A return with a value, replaced."""
+        return self._change(node.value) if node.value else node
+
+
+def _returning(text: str) -> Callable[[ast.Module], None]:
+    """Statements in place of every return; VALUE stands for what is returned."""
+
+    class Value(ast.NodeTransformer):
+        def __init__(self, value: ast.expr) -> None:
+            self.value = value
+
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return self.value if node.id == "VALUE" else node
+
+    def change(value: ast.expr) -> list[ast.stmt]:
+        return [Value(value).visit(statement) for statement in _parsed(text)]
+
+    return lambda tree: _Returns(change).visit(tree)
+
+
+_rewrite("formatted by a tool that drops comments", lambda tree: None)
+_rewrite("an assignment expression in every return", _returning("return (result := VALUE)"))
+_rewrite(
+    "a match statement for every return",
+    _returning("match VALUE:\n    case result:\n        return result"),
+)
+_rewrite(
+    "results named, checked and printed before they are returned",
+    _returning(
+        """
+        result = VALUE
+        assert result is not None, 'something is returned'
+        print(type(result).__name__)
+        return result
+        """
+    ),
+)
+_rewrite("a conditional expression in every return", _returning("return VALUE if True else None"))
+_rewrite(
+    "try and finally around everything", _each_body(_around("try:\n    pass\nfinally:\n    0"))
+)
+_rewrite(
+    "exceptions caught and raised again",
+    _each_body(_around("try:\n    pass\nexcept Exception as error:\n    raise error")),
+)
+_rewrite(
+    "a context manager around everything",
+    _each_body(_around("with contextlib.ExitStack() as stack, nullcontext():\n    pass")),
+    before="import contextlib\nfrom contextlib import nullcontext",
+)
+_rewrite("a loop that runs once", _each_body(_around("for _once in range(1):\n    pass")))
+_rewrite(
+    "assertions at the head of every function",
+    _each_body(lambda body: [*_parsed("assert True, 'never'\nassert 1 + 1 == 2"), *body]),
+)
+_rewrite(
+    "locals looked at in every function",
+    _each_body(lambda body: [*_parsed("known = dict(locals())\nassert len(known) >= 0"), *body]),
+)
+
+
+def _annotated(tree: ast.Module) -> None:
+    for function in _outer_functions(tree):
+        arguments = function.args
+        for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            if argument.arg != "self":
+                argument.annotation = ast.parse(
+                    "npt.NDArray[np.float64] | torch.Tensor | Annotated[object, 'any']", mode="eval"
+                ).body
+        function.returns = ast.parse("Any", mode="eval").body
+
+
+_rewrite(
+    "types of numpy.typing on everything",
+    _annotated,
+    before="""
+    import numpy as np
+    import numpy.typing as npt
+    import torch
+    from typing import Annotated, Any
+    """,
+)
+
+
+def _without_types_and_docstrings(tree: ast.Module) -> None:
+    for function in _functions(tree):
+        function.returns = None
+        for argument in ast.walk(function.args):
+            if isinstance(argument, ast.arg):
+                argument.annotation = None
+        function.body = _without_docstring(function)[1] or [ast.Pass()]
+
+
+_rewrite("no types and no docstrings", _without_types_and_docstrings)
+
+
+def _greek(tree: ast.Module) -> None:
+    """Local variables under other names, with letters outside ASCII."""
+    for function in _outer_functions(tree):
+        own = _assigned(function) - _arguments(function)
+        for node in ast.walk(function):
+            if isinstance(node, ast.Name) and node.id in own:
+                node.id = f"ψ_{node.id}"
+
+
+_rewrite("local names with Greek letters", _greek)
+
+
+def _constants(tree: ast.Module) -> None:
+    class Constants(ast.NodeTransformer):
+        def visit_Constant(self, node: ast.Constant) -> ast.expr:
+            if type(node.value) is int and 0 <= node.value < 100:
+                return ast.Name(f"N{node.value}", ast.Load())
+            return node
+
+        def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
+            return node
+
+        def visit_MatchValue(self, node: ast.MatchValue) -> ast.MatchValue:
+            return node
+
+    for function in _outer_functions(tree):
+        function.body = [Constants().visit(statement) for statement in function.body]
+
+
+_rewrite(
+    "global constants for all numbers",
+    _constants,
+    before="for number in range(100):\n    globals()[f'N{number}'] = number",
+)
+
+
+def _inner(tree: ast.Module) -> None:
+    for function in _outer_functions(tree):
+        told, body = _without_docstring(function)
+        # super() needs the method's own frame; what is bound inside is no argument there
+        fits = "super()" not in ast.unparse(function)
+        if fits and not _assigned(function) & _arguments(function):
+            inner = ast.FunctionDef("inner", ast.parse("lambda: 0").body[0].value.args, body, [])
+            function.body = [*told, inner, *_parsed("return inner()")]
+
+
+_rewrite("the work done in a function inside", _inner)
+
+
+def _old_super(tree: ast.Module) -> None:
+    for node in tree.body:
+        for call in ast.walk(node) if isinstance(node, ast.ClassDef) else ():
+            if isinstance(call, ast.Call) and ast.unparse(call) == "super()":
+                call.args = [ast.Name(node.name, ast.Load()), ast.Name("self", ast.Load())]
+
+
+_rewrite("super with its arguments, as in older code", _old_super)
+
+
+def _own_linear(tree: ast.Module) -> None:
+    class Linear(ast.NodeTransformer):
+        def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+            self.generic_visit(node)
+            return ast.Name("OwnLinear", ast.Load()) if ast.unparse(node) == "nn.Linear" else node
+
+    Linear().visit(tree)
+
+
+_rewrite(
+    "parameters of one's own and F.linear",
+    _own_linear,
+    before="""
+    import torch
+    import torch.nn.functional as F
+    class OwnLinear(torch.nn.Module):
+        def __init__(self, in_features, out_features, bias=True):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.empty(out_features, in_features))
+            torch.nn.init.xavier_uniform_(self.weight)
+            self.bias = torch.nn.Parameter(torch.zeros(out_features)) if bias else None
+        def forward(self, x):
+            return F.linear(x, self.weight, self.bias)
+    """,
+)
+
+# Functions made in other ways -------------------------------------------------------------------
+
+
+def _rebind(name: str, code: str) -> None:
+    """Register functions replaced by what `styled`, defined in code, makes of them; classes stay."""
+
+    @style(name)
+    def change(notebook: NotebookNode) -> None:
+        add_to_first = new_code_cell(textwrap.dedent(code).strip())
+        first = answers_of(notebook)[0]
+        for cell in answers_of(notebook):
+            if re.match("def ", cell.source):
+                (answer,) = definitions(cell.source)
+                place = notebook.cells.index(cell) + 1
+                notebook.cells.insert(place, new_code_cell(f"{answer} = styled({answer})"))
+        notebook.cells.insert(notebook.cells.index(first), add_to_first)
+
+
+_rebind(
+    "objects that can be called",
+    """
+    class styled:
+        def __init__(self, function):
+            self.function = function
+        def __call__(self, *arguments, **named):
+            return self.function(*arguments, **named)
+    """,
+)
+_rebind(
+    "data classes that can be called",
+    """
+    from collections.abc import Callable
+    from dataclasses import dataclass, field
+    @dataclass(frozen=True, slots=True)
+    class styled:
+        function: Callable
+        calls: list = field(default_factory=list)
+        def __call__(self, *arguments, **named):
+            self.calls.append(len(arguments))
+            return self.function(*arguments, **named)
+    """,
+)
+_rebind(
+    "partial functions",
+    "import functools\ndef styled(function):\n    return functools.partial(function)",
+)
+_rebind(
+    "static methods, and bound methods of a class",
+    """
+    def styled(function):
+        class Solutions:
+            static = staticmethod(function)
+            def bound(self, *arguments, **named):
+                return self.static(*arguments, **named)
+        return Solutions().bound
+    """,
+)
+_rebind(
+    "lambdas",
+    "def styled(function):\n    return lambda *arguments, **named: function(*arguments, **named)",
+)
+_rebind(
+    "functions of a module made by hand",
+    """
+    import sys, types
+    def styled(function):
+        module = types.ModuleType("mine")
+        module.answer = function
+        sys.modules["mine"] = module
+        from mine import answer
+        return answer
+    """,
+)
+_rebind(
+    "one function for every type of the first argument",
+    """
+    import functools
+    def styled(function):
+        general = functools.singledispatch(function)
+        general.register(int, lambda *arguments, **named: function(*arguments, **named))
+        return general
+    """,
+)
+_rebind(
+    "a function that also takes what nobody asks for",
+    """
+    def styled(function):
+        def wrapper(*arguments, verbose=False, out=None, **named):
+            return function(*arguments, **named)
+        return wrapper
+    """,
+)
+_rebind(
+    "helpers that are cached",
+    """
+    import functools
+    @functools.lru_cache(maxsize=None)
+    def size(*shape):
+        return sum(shape)
+    @functools.cache
+    def names(function):
+        return function.__code__.co_varnames
+    def styled(function):
+        def wrapper(*arguments, **named):
+            size(*(len(getattr(a, "shape", ())) for a in arguments))
+            names(function)
+            return function(*arguments, **named)
+        return wrapper
+    """,
+)
+_rebind(
+    "functions copied with their code",
+    """
+    import copy, types
+    def styled(function):
+        made = types.FunctionType(function.__code__, globals(), function.__name__,
+                                  function.__defaults__, function.__closure__)
+        made.__kwdefaults__ = copy.copy(function.__kwdefaults__)
+        return copy.deepcopy(made)
+    """,
+)
+
+# Around every call ------------------------------------------------------------------------------
+
+decorate(
+    "every call in another thread",
+    """
+    import concurrent.futures
+    def styled(function):
+        def wrapper(*arguments, **named):
+            with concurrent.futures.ThreadPoolExecutor(1) as pool:
+                return pool.submit(function, *arguments, **named).result()
+        return wrapper
+    """,
+)
+decorate(
+    "every call in a coroutine driven by hand",
+    """
+    def styled(function):
+        async def later(*arguments, **named):
+            return function(*arguments, **named)
+        def wrapper(*arguments, **named):
+            try:
+                later(*arguments, **named).send(None)
+            except StopIteration as ended:
+                return ended.value
+        return wrapper
+    """,
+)
+decorate(
+    "seeds set in every call",
+    """
+    import random
+    import numpy as np
+    def styled(function):
+        def wrapper(*arguments, **named):
+            random.seed(0), np.random.seed(0), torch.manual_seed(0)
+            return function(*arguments, **named)
+        return wrapper
+    """,
+)
+decorate(
+    "standard output redirected in every call",
+    """
+    import contextlib, io
+    def styled(function):
+        def wrapper(*arguments, **named):
+            with contextlib.redirect_stdout(io.StringIO()) as heard, contextlib.redirect_stderr(heard):
+                print("heard")
+                return function(*arguments, **named)
+        return wrapper
+    """,
+)
+decorate(
+    "warnings and floating-point errors ignored in every call",
+    """
+    import warnings
+    import numpy as np
+    def styled(function):
+        def wrapper(*arguments, **named):
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                return function(*arguments, **named)
+        return wrapper
+    """,
+)
+decorate(
+    "every call timed and kept in a table",
+    """
+    import collections, time
+    table = collections.defaultdict(list)
+    def styled(function):
+        def wrapper(*arguments, **named):
+            begun = time.perf_counter()
+            try:
+                return function(*arguments, **named)
+            finally:
+                table[function.__qualname__].append(time.perf_counter() - begun)
+        return wrapper
+    """,
+)
+decorate(
+    "bars of tqdm",
+    """
+    from tqdm.auto import tqdm
+    def styled(function):
+        def wrapper(*arguments, **named):
+            for _ in tqdm(range(2), desc="working"):
+                pass
+            return function(*arguments, **named)
+        return wrapper
+    """,
+)
+decorate(
+    "output of a megabyte in every call",
+    """
+    def styled(function):
+        def wrapper(*arguments, **named):
+            print("working " * 125_000)
+            return function(*arguments, **named)
+        return wrapper
+    """,
+)
+
+# Results ----------------------------------------------------------------------------------------
+
+convert_results(
+    "copies that were changed in place",
+    """
+    import numpy as np
+    def convert(value):
+        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            value = np.array(value, copy=True)
+            value += 1
+            value -= 1
+            return value
+        if isinstance(value, torch.Tensor) and value.is_floating_point():
+            value = value.clone()
+            value.mul_(2).div_(2)
+        return value
+    """,
+)
+convert_results(
+    "arrays of long doubles",
+    """
+    import numpy as np
+    def convert(value):
+        is_plain = isinstance(value, np.ndarray) and value.dtype == np.float64
+        return value.astype(np.longdouble) if is_plain else value
+    """,
+)
+convert_results(
+    "views into larger arrays",
+    """
+    import numpy as np
+    def convert(value):
+        if isinstance(value, np.ndarray) and value.ndim:
+            large = np.zeros([n + 2 for n in value.shape], value.dtype)
+            place = tuple(slice(1, -1) for _ in value.shape)
+            large[place] = value
+            return large[place]
+        if isinstance(value, torch.Tensor) and value.ndim:
+            return torch.nn.functional.pad(value, (1, 1))[..., 1:-1]
+        return value
+    """,
+)
+convert_results(
+    "expanded and transposed tensors",
+    """
+    def convert(value):
+        if isinstance(value, torch.Tensor) and value.ndim > 1:
+            return value.transpose(0, 1).contiguous().transpose(0, 1)
+        return value
+    """,
+)
+
+# Classes ----------------------------------------------------------------------------------------
+
+
+def _subclass(name: str, body: str, before: str = "") -> None:
+    """Register classes replaced by a subclass; BASE stands for its name."""
+
+    @style(name)
+    def change(notebook: NotebookNode) -> None:
+        first = notebook.cells.index(answers_of(notebook)[0])
+        if before:
+            notebook.cells.insert(first, new_code_cell(textwrap.dedent(before).strip()))
+        for cell in answers_of(notebook):
+            if cell.source.startswith("class "):
+                (answer,) = definitions(cell.source)
+                code = textwrap.dedent(body).strip().replace("BASE", answer)
+                notebook.cells.insert(notebook.cells.index(cell) + 1, new_code_cell(code))
+
+
+_subclass(
+    "classes made by a function",
+    """
+    def make(base):
+        class Made(base):
+            def forward(self, *arguments, **named):
+                return super().forward(*arguments, **named)
+        Made.__name__ = Made.__qualname__ = base.__name__
+        return Made
+    BASE = make(BASE)
+    """,
+)
+_subclass("classes made by type()", "BASE = type('BASE', (BASE,), {'note': 'made by hand'})")
+_subclass(
+    "abstract and generic classes",
+    """
+    class BASE(BASE, Generic[T], abc.ABC):
+        kind: ClassVar[str] = "mine"
+        @property
+        def size(self) -> int:
+            return sum(p.numel() for p in self.parameters())
+        def __init_subclass__(cls, **named):
+            super().__init_subclass__(**named)
+    """,
+    before="import abc\nfrom typing import ClassVar, Generic, TypeVar\nT = TypeVar('T')",
+)
+_subclass(
+    "layers copied deeply when a module is made",
+    """
+    class BASE(BASE):
+        def __init__(self, *arguments, **named):
+            super().__init__(*arguments, **named)
+            for name, module in list(self._modules.items()):
+                setattr(self, name, copy.deepcopy(module))
+    """,
+    before="import copy",
+)
+_subclass(
+    "empty containers, buffers and plain attributes beside the layers",
+    """
+    class BASE(BASE):
+        def __init__(self, *arguments, **named):
+            super().__init__(*arguments, **named)
+            self.extra = torch.nn.ModuleList()
+            self.more = torch.nn.ParameterDict()
+            self.others = torch.nn.ModuleDict()
+            self.register_buffer("note", torch.zeros(3), persistent=False)
+            self.config = {"arguments": arguments, **named}
+            self.history = []
+    """,
+)
+_subclass(
+    "parameters initialised by hand",
+    """
+    class BASE(BASE):
+        def __init__(self, *arguments, **named):
+            super().__init__(*arguments, **named)
+            for parameter in self.parameters():
+                if parameter.ndim > 1:
+                    torch.nn.init.xavier_uniform_(parameter)
+    """,
+)
+_subclass(
+    "hooks that look at what passes through",
+    """
+    class BASE(BASE):
+        def __init__(self, *arguments, **named):
+            super().__init__(*arguments, **named)
+            self.seen = []
+            self.register_forward_hook(lambda module, given, result: self.seen.append(type(result)))
+            self.register_forward_pre_hook(lambda module, given: None)
+    """,
+)
+_subclass(
+    "forward with its arguments passed on by name",
+    """
+    class BASE(BASE):
+        def forward(self, *arguments, **named):
+            bound = inspect.signature(super().forward).bind(*arguments, **named)
+            return super().forward(*bound.args, **bound.kwargs)
+        def extra_repr(self):
+            return "mine"
+    """,
+    before="import inspect",
+)
+
+# Cells ------------------------------------------------------------------------------------------
+
+TEXT = """### Notes
+
+- **bold**, `code`, $\\alpha_{ij} = \\frac{e^{s_{ij}}}{\\sum_k e^{s_{ik}}}$ and <b>tags</b>
+- a [link](https://example.org), a table:
+
+| a | b |
+|---|---|
+| 1 | 2 |
+"""
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+@style("text cells everywhere")
+def _(notebook: NotebookNode) -> None:
+    for cell in list(notebook.cells):
+        notebook.cells.insert(notebook.cells.index(cell), new_markdown_cell(TEXT))
+
+
+@style("large pictures pasted into text, as Colab stores them")
+def _(notebook: NotebookNode) -> None:
+    for number in range(11):
+        picture = f"![](data:image/png;base64,{PNG[:-4]}{'A' * 150_000})"
+        notebook.cells.insert(number, new_markdown_cell(f"A picture: {picture}"))
+
+
+@style("pictures pasted into text, as Jupyter stores them")
+def _(notebook: NotebookNode) -> None:
+    for number in range(11):
+        text, pictures = f"![p](attachment:p{number}.png)", {f"p{number}.png": {"image/png": PNG}}
+        notebook.cells.insert(number, new_markdown_cell(text, attachments=pictures))
+    notebook.cells.insert(0, new_markdown_cell("![gone](attachment:gone.png)"))
+
+
+@style("all answers in the first answer cell")
+def _(notebook: NotebookNode) -> None:
+    first, *others = answers_of(notebook)
+    for cell in others:
+        first.source += f"\n\n\n{cell.source}"
+        cell.source = "# see above"
+
+
+@style("helpers in cells of their own, called by the answers")
+def _(notebook: NotebookNode) -> None:
+    for cell in answers_of(notebook):
+        (name,) = definitions(cell.source)
+        place = notebook.cells.index(cell)
+        notebook.cells[place:place] = [
+            new_code_cell(cell.source),
+            new_code_cell(f"my_{name} = {name}\ndel {name}"),
+        ]
+        if cell.source.startswith("class "):
+            cell.source = f"class {name}(my_{name}):\n    pass"
+        else:
+            cell.source = (
+                f"def {name}(*arguments, **named):\n    return my_{name}(*arguments, **named)"
+            )
+
+
+@style("answers that are executed from text")
+def _(notebook: NotebookNode) -> None:
+    for cell in answers_of(notebook):
+        cell.source = f"code = {cell.source!r}\nexec(compile(code, 'mine', 'exec'))"
+
+
+@style("tests and prints below each answer, in its cell")
+def _(notebook: NotebookNode) -> None:
+    for cell in answers_of(notebook):
+        (name,) = definitions(cell.source)
+        cell.source += (
+            f"\n\nassert callable({name})\nprint({name}.__name__)\nif __name__ == '__main__':\n"
+            f"    print('ready')\n{name}"
+        )
+
+
+@style("answer cells whose output is captured")
+def _(notebook: NotebookNode) -> None:
+    for cell in answers_of(notebook):
+        cell.source = f"%%capture captured\n{cell.source}\nprint('not shown')"
+
+
+@style("tabs for spaces")
+def _(notebook: NotebookNode) -> None:
+    for cell in answers_of(notebook):
+        cell.source = re.sub(
+            r"^(?: {4})+",
+            lambda found: "\t" * (len(found[0]) // 4),
+            cell.source,
+            flags=re.MULTILINE,
+        )
+
+
+@style("imports again in every answer cell")
+def _(notebook: NotebookNode) -> None:
+    for cell in answers_of(notebook):
+        cell.source = (
+            "import math, typing, functools, itertools\nimport numpy as np\nimport torch\n"
+            "import torch.nn as nn\nimport torch.nn.functional as F\nfrom torch import Tensor\n\n\n"
+            f"{cell.source}"
+        )
+
+
+@style("many comments and empty lines")
+def _(notebook: NotebookNode) -> None:
+    for cell in answers_of(notebook):
+        comments = "\n".join(f"# a remark, the {number}th" for number in range(200))
+        cell.source = f"{comments}\n\n\n{cell.source}\n\n\n\n{comments}\n"
+
+
+add_before(
+    "every expression of a cell shown",
+    "from IPython.core.interactiveshell import "
+    "InteractiveShell\nInteractiveShell.ast_node_interactivity = 'all'",
+    "1\n2\n'three'",
+)
+add_before(
+    "questions to the keyboard", "name = input('Your name? ')", "import pdb\npdb.set_trace()"
+)
+add_before("the debugger switched on", "%pdb on", "1 / 0", "%xmode Verbose\n%precision 3")
+add_before(
+    "cells in other languages",
+    "%%bash\necho hello",
+    "%%html\n<b>hello</b>",
+    "%%javascript\nconsole.log('hello')",
+    "%%latex\n$x^2$",
+    "!pip --version\n%pip --version",
+)
+add_before(
+    "other packages imported",
+    "import scipy.special, matplotlib, pandas",
+    "import einops\nfrom tqdm import tqdm",
+    "import seaborn as sns\nsns.set_theme()",
+    "from google.colab import drive\ndrive.mount('/content/drive')",
+)
+add_before(
+    "settings of torch changed",
+    "torch.set_default_device('cpu')\ntorch.set_float32_matmul_precision('high')\n"
+    "torch.set_printoptions(sci_mode=False)\ntorch.backends.mkldnn.enabled = False",
+)
+add_before(
+    "signal handlers and a limit on time",
+    "import signal\ndef late(*_):\n    raise TimeoutError\nsignal.signal(signal.SIGALRM, late)\nsignal.alarm(500)",
+)
+add_before(
+    "logging in every detail",
+    "import logging\nlogging.basicConfig(level=logging.DEBUG, force=True)\n"
+    "logging.getLogger('mine').debug('begun')\nlogging.captureWarnings(True)",
+)
+add_after("names deleted and garbage collected", "import gc\nhelper = 1\ndel helper\ngc.collect()")
+add_after(
+    "outputs of every kind",
+    "from IPython.display import *\ndisplay(HTML('<b>x</b>'), Math('x^2'), "
+    "Markdown('**x**'))\nclear_output()\nprint('after')",
+)
+
+
+# What happens to the file -----------------------------------------------------------------------
+
+
+@damage("sources as lists of lines")
+def _(notebook: NotebookNode) -> None:
+    for cell in notebook.cells:
+        cell.source = cell.source.splitlines(keepends=True)
+
+
+@damage("the format of older notebooks")
+def _(notebook: NotebookNode) -> None:
+    cells = []
+    for cell in notebook.cells:
+        old = {"cell_type": cell.cell_type, "metadata": cell.metadata}
+        if cell.cell_type == "code":
+            old |= {"input": cell.source, "language": "python", "outputs": [], "collapsed": False}
+        else:
+            old["source"] = cell.source
+        cells.append(NotebookNode(old))
+    del notebook["cells"]
+    notebook.nbformat, notebook.nbformat_minor = 3, 0
+    notebook.worksheets = [NotebookNode({"cells": cells, "metadata": NotebookNode()})]
+
+
+@damage("metadata of another service added")
+def _(notebook: NotebookNode) -> None:
+    notebook.metadata.colab = {"provenance": [], "toc_visible": True, "gpuType": "T4"}
+    notebook.metadata.widgets = {"application/vnd.jupyter.widget-state+json": {"x": "y" * 10_000}}
+    for number, cell in enumerate(notebook.cells):
+        cell.metadata.update(
+            id=f"c{number}", colab={"base_uri": "https://example.org/"}, tags=["x"]
+        )
+        cell.metadata.update(ExecuteTime={"end_time": "now"}, scrolled=True, editable=False)
+
+
+@damage("outputs kept, with errors of earlier attempts")
+def _(notebook: NotebookNode) -> None:
+    error = {"output_type": "error", "ename": "E", "evalue": "old", "traceback": ["old"] * 500}
+    for number, cell in enumerate(notebook.cells):
+        if cell.cell_type == "code":
+            text = {"output_type": "stream", "name": "stdout", "text": "old\n" * 20_000}
+            cell.outputs = [NotebookNode(error), NotebookNode(text)]
+            cell.execution_count = 1000 - number
+
+
+@damage("the cells in between deleted")
+def _(notebook: NotebookNode) -> None:
+    notebook.cells = answers_of(notebook)

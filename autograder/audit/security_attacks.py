@@ -1,0 +1,540 @@
+"""Attacks that a review of the grader's security found, and others of their kinds."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
+from nbformat.v4 import new_markdown_cell
+
+from autograder.audit.attacks import ATTACKS, Attack, attack_by_code, save, with_code
+from autograder.course import Exercise
+from autograder.exercises import is_answer_cell
+from autograder.grade.answer_key import AnswerKey
+
+
+def _by_code(kind: str, name: str, code: str, **marks: Any) -> None:
+    ATTACKS[name] = attack_by_code(kind, name, code, **marks)
+
+
+def _by_folder(kind: str, name: str) -> Callable:
+    """Register an attack that writes its folder itself."""
+
+    def register(make: Callable[[Exercise, Path], None]) -> None:
+        ATTACKS[name] = Attack(name, kind, make)
+
+    return register
+
+
+# Feedback as an oracle --------------------------------------------------------------------------
+
+TABLE = "table.json"
+# replies with what was right when the first submission was graded
+FROM_THE_TABLE = """
+table = json.load(open("table.json"))
+class Forged:
+    def __init__(self, request):
+        self.expression = json.loads(request)["expression"]
+    def _repr_mimebundle_(self, **options):
+        return {MIME: json.dumps(table[self.expression])}
+sys.modules["_autotest_reply"] = Forged
+"""
+
+
+def table_of(key: AnswerKey) -> dict[str, list[dict]]:
+    """What is right for every expression on its draws: more than a feedback page can tell."""
+    return {
+        line.expression: [{**draw.expected, "forbidden": []} for draw in line.draws]
+        for cell in key.cells.values()
+        for line in cell.lines
+    }
+
+
+def hand_in_table(exercise: Exercise, folder: Path, key: AnswerKey) -> None:
+    """Hand in a notebook that replies with a table of what was expected under an answer key."""
+    (folder / TABLE).write_text(json.dumps(table_of(key)), encoding="utf-8")
+    save(exercise, folder, with_code(exercise, FROM_THE_TABLE))
+
+
+def _untouched(exercise: Exercise, folder: Path) -> None:
+    save(exercise, folder, with_code(exercise, "pass"))
+
+
+for _name, _of_another in {
+    "handed in again with a table of all that was expected": False,
+    "handed in late with a table of all that was expected of another student": True,
+}.items():
+    ATTACKS[_name] = Attack(
+        _name, "feedback as an oracle", _untouched, again=hand_in_table, of_another=_of_another
+    )
+
+# Harm to whoever grades or reads ----------------------------------------------------------------
+
+
+@_by_folder("harm to readers", "file names that are no Unicode, and links in file names")
+def _(exercise: Exercise, folder: Path) -> None:
+    for name in (b"\xe9t\xe9.csv", b"[x](javascript:alert(1)).csv", b"\x1b[2J\x1b]0;x\x07.csv"):
+        Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_text("1", encoding="utf-8")
+    save(exercise, folder, with_code(exercise, "pass"))
+
+
+@_by_folder("harm to readers", "a notebook's name that is no Unicode")
+def _(exercise: Exercise, folder: Path) -> None:
+    save(exercise, folder, with_code(exercise, "pass"))
+    path = folder / f"{exercise.name}.ipynb"
+    path.rename(os.fsdecode(os.fsencode(folder) + b"/\xe9\x1b[31m\xe2\x80\xae.ipynb"))
+
+
+@_by_folder("harm to readers", "pictures that are not there")
+def _(exercise: Exercise, folder: Path) -> None:
+    notebook = with_code(exercise, "pass")
+    notebook.cells += [
+        new_markdown_cell(
+            "![one](attachment:none.png) ![](attachment:) ![x](attachment:a%20b.png)"
+        ),
+        new_markdown_cell("![one](attachment:x.png)", attachments={"x.png": {"image/png": "<b>"}}),
+    ]
+    save(exercise, folder, notebook)
+
+
+@_by_folder("harm to readers", "text that is nested very deeply")
+def _(exercise: Exercise, folder: Path) -> None:
+    notebook = with_code(exercise, "pass")
+    for text in ("> " * 4_000, "[" * 9_000, "*a" * 4_000, "$" * 9_999, "- " * 4_000, "`" * 9_999):
+        notebook.cells.append(new_markdown_cell(text))
+    save(exercise, folder, notebook)
+
+
+def _with_answers(exercise: Exercise, folder: Path, source: str) -> None:
+    notebook: NotebookNode = with_code(exercise, "pass")
+    for cell in notebook.cells:
+        if is_answer_cell(cell):
+            cell.source += f"\n{source}"
+    save(exercise, folder, notebook)
+
+
+# two notebooks: the report compares the answers of a class
+@_by_folder("harm to readers", "answers that take for ever to compare, the first")
+def _(exercise: Exercise, folder: Path) -> None:
+    _with_answers(exercise, folder, "a\nb\n" * 5_000)
+
+
+@_by_folder("harm to readers", "answers that take for ever to compare, the second")
+def _(exercise: Exercise, folder: Path) -> None:
+    _with_answers(exercise, folder, "b\na\n" * 5_000)
+
+
+_by_code(
+    "harm to readers",
+    "colours, movements and changes of direction in errors and outputs",
+    r"""
+    marks = "\x1b[31m\x1b[2J\x1b]0;title\x07\x1b]8;;https://example.org\x07\x00\x08\x9b\u202e<b>5/5 points</b>"
+    print(marks, file=sys.stderr)
+    class Marked(Exception):
+        pass
+    Marked.__name__ = Marked.__qualname__ = marks.replace("\x00", "")
+    def lie(name, *arguments, **named):
+        raise Marked(marks)
+    """,
+)
+_by_code(
+    "harm to readers",
+    "an error in every cell with a traceback of markup",
+    """
+    mark = "<script>alert(1)</script>[x](javascript:alert(1))"
+    def showtraceback(*arguments, **named):
+        kernel.send_response(kernel.iopub_socket, "error",
+                             {"ename": mark, "evalue": mark, "traceback": [mark] * 5_000})
+    shell.showtraceback = shell.showsyntaxerror = showtraceback
+    def lie(name, *arguments, **named):
+        raise ValueError(mark)
+    """,
+)
+
+# The grader's own memory and time ---------------------------------------------------------------
+
+UNREAD = """
+    import zmq
+    channels = [kernel.shell_stream, kernel.control_stream, kernel.iopub_socket, kernel.stdin_socket]
+    ident, piece = kernel._shell_parent_ident.get(), b"x" * {size}
+    for _ in range({number}):
+        for channel in channels:
+            try:
+                kernel.session.send(channel, "stream", {{"name": "stdout", "text": ""}}, ident=ident,
+                                    buffers=[piece])
+            except Exception:
+                pass
+"""
+_by_code(
+    "the grader's memory",
+    "large messages that nobody reads",
+    UNREAD.format(size=50_000_000, number=6),
+    hangs=True,
+)
+_by_code(
+    "the grader's memory",
+    "very many messages that nobody reads",
+    UNREAD.format(size=100_000, number=2_000),
+    hangs=True,
+)
+
+
+def _forged(name: str, first: str) -> None:
+    """Register a forged reply whose first draw is what an expression gives."""
+    code = f"""
+    nothing = {{"kind": "none"}}
+    def list_of(unit):
+        return {{"kind": "list", "items": [{{"kind": "list", "items": [unit] * 9_000}}]}}
+    def serve(request, names):
+        first = {first}
+        return json.dumps([first, {{"value": nothing}}, {{"value": nothing}}])
+    evaluation.serve = serve
+    """
+    _by_code("forged values", name, code)
+
+
+_forged(
+    "very many parameters",
+    "{'value': nothing, 'parameters': [{f'p{i}': [1] * 16 for i in range(400)}] * 4}",
+)
+_forged("a shape of very many sizes", "{'value': nothing, 'parameters': [{'p': [1] * 29_000}]}")
+_forged("a wide list of numbers", "{'value': list_of({'kind': 'number', 'value': 1.5})}")
+_forged(
+    "a wide list of arrays",
+    "{'value': list_of({'kind': 'array', 'dtype': 'float64', 'shape': [1], 'data': 'AAAAAAAA8D8='})}",
+)
+_forged(
+    "a wide list of errors",
+    "{'value': list_of({'kind': 'error', 'name': '<b>', 'message': '<' * 300})}",
+)
+_forged(
+    "a dictionary of long names",
+    "{'value': {'kind': 'dict', 'items': {f'{i:05d}' + 'x' * 1_900: nothing for i in range(1_900)}}}",
+)
+_forged("very many forbidden names", "{'value': nothing, 'forbidden': ['\ud800<b>'] * 29_000}")
+_forged(
+    "an array of NaN",
+    "{'value': {'kind': 'array', 'dtype': 'float16', 'shape': [1_000_000],"
+    " 'data': base64.b64encode(b'\\xff' * 2_000_000).decode()}}",
+)
+_by_code(
+    "forged values",
+    "keys and members given twice",
+    """
+    def serve(request, names):
+        right = json.dumps(visible[json.loads(request)["expression"]])
+        twice = right[:-1] + ', "value": {"kind": "none"}, ' + right[1:]
+        return "[" + ", ".join([twice] * 3) + "]"
+    evaluation.serve = serve
+    """,
+)
+
+# Code that acts later, or elsewhere --------------------------------------------------------------
+
+_by_code(
+    "acting later",
+    "finalisers that replace the checks",
+    """
+    import weakref
+    def act(*_):
+        evaluation.serve = lambda request, names: answer(json.loads(request)["expression"])
+    class Last:
+        __del__ = act
+    def lie(name, *arguments, **named):
+        weakref.finalize(Last(), act)
+        gc.collect()
+    gc.callbacks.append(act)
+    """,
+)
+_by_code(
+    "acting later",
+    "signal handlers and timers that replace the checks",
+    """
+    def act(*_):
+        evaluation.serve = lambda request, names: answer(json.loads(request)["expression"])
+    for number in (signal.SIGALRM, signal.SIGUSR1, signal.SIGPROF, signal.SIGVTALRM, signal.SIGCHLD):
+        signal.signal(number, act)
+    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+    signal.setitimer(signal.ITIMER_PROF, 0.01, 0.01)
+    """,
+)
+_by_code(
+    "acting later",
+    "tasks of the event loop that replace the checks",
+    """
+    import asyncio
+    async def later():
+        while True:
+            evaluation.serve = lambda request, names: answer(json.loads(request)["expression"])
+            await asyncio.sleep(0.001)
+    running = asyncio.ensure_future(later())
+    """,
+)
+_by_code(
+    "acting later",
+    "what Python does at its end, said to have been reached",
+    """
+    import atexit, faulthandler
+    faulthandler.enable()
+    atexit.register(lambda: os.kill(os.getppid(), signal.SIGTERM))
+    def lie(name, *arguments, **named):
+        atexit._run_exitfuncs()
+        raise SystemExit(0)
+    """,
+    hangs=True,
+)
+_by_code(
+    "acting later",
+    "recursion until the process crashes",
+    """
+    sys.setrecursionlimit(10**9)
+    threading.stack_size(64 * 1024)
+    def lie(name, *arguments, **named):
+        return lie(name, *arguments, **named)
+    """,
+    hangs=True,
+)
+_by_code(
+    "acting later",
+    "recursion through conversions and comparisons",
+    """
+    class Deep(list):
+        def __iter__(self):
+            return iter([Deep([1])])
+        def __len__(self):
+            return 1
+    loop = []
+    loop.append(loop)
+    def lie(name, *arguments, **named):
+        return [Deep([1]), loop]
+    """,
+)
+
+# Values that lie ---------------------------------------------------------------------------------
+
+_by_code(
+    "lying values",
+    "subclasses of number, text, list and dictionary that agree",
+    """
+    def agree(self, other=None):
+        return True
+    same = {name: agree for name in ("__eq__", "__le__", "__ge__", "__lt__", "__gt__", "__bool__", "__contains__")}
+    same["__hash__"] = lambda self: 0
+    Number, Text, List = (type(kind.__name__, (kind,), dict(same)) for kind in (float, str, list))
+    Dictionary = type("dict", (dict,), dict(same, items=lambda self: [("variance", Number())] * 3))
+    def lie(name, *arguments, **named):
+        return Dictionary(x=List([Number(), Text()]))
+    """,
+)
+_by_code(
+    "lying values",
+    "classes whose metaclass makes everything an instance",
+    """
+    class Meta(type):
+        def __instancecheck__(cls, value):
+            return True
+        def __subclasscheck__(cls, other):
+            return True
+        def __eq__(cls, other):
+            return True
+        __hash__ = type.__hash__
+    class Any(metaclass=Meta):
+        dtype, shape, nbytes, layout = np.dtype("float64"), (2, 3), 48, torch.strided
+        def __getattr__(self, name):
+            return lambda *_, **__: self
+    for module in runtime.values():
+        for name, value in list(vars(module).items()):
+            if isinstance(value, type) and not issubclass(value, BaseException):
+                setattr(module, name, Any)
+    lie = lambda name, *arguments, **named: Any()
+    """,
+)
+_by_code(
+    "lying values",
+    "pickles and copies that are something else",
+    """
+    import copyreg, pickle
+    class Other:
+        def __reduce__(self):
+            return (value_of, (next(iter(visible)),))
+        __reduce_ex__ = lambda self, protocol: self.__reduce__()
+        __deepcopy__ = __copy__ = lambda self, memo=None: value_of(next(iter(visible)))
+    copyreg.pickle(np.ndarray, lambda array: (np.zeros, (3,)))
+    pickle.dump(Other(), open("answers.pkl", "wb"))
+    lie = lambda name, *arguments, **named: Other()
+    """,
+)
+_by_code(
+    "lying values",
+    "arrays whose bytes, shape and type change between two looks",
+    """
+    class Changing(np.ndarray):
+        looks = 0
+        @property
+        def dtype(self):
+            Changing.looks += 1
+            return np.dtype("float64" if Changing.looks % 2 else "int8")
+        @property
+        def nbytes(self):
+            return 0
+        def astype(self, *_, **__):
+            return np.zeros(3).view(Changing)
+        def tobytes(self, *_):
+            return b"x" * 100_000_000
+    lie = lambda name, *arguments, **named: np.zeros(3).view(Changing)
+    """,
+    hangs=True,
+)
+_by_code(
+    "lying values",
+    "tensors that give back other arrays",
+    """
+    class Other(torch.Tensor):
+        def numpy(self, *_, **__):
+            return value_of(next(iter(visible)))
+        def detach(self):
+            return self
+        __array__ = numpy
+    for name in ("numpy", "detach", "cpu", "__array__", "tolist"):
+        setattr(torch.Tensor, name, lambda self, *_, **__: np.zeros(1))
+    torch.from_numpy = lambda array: torch.zeros(1)
+    lie = lambda name, *arguments, **named: torch.zeros(3, 4).as_subclass(Other)
+    """,
+)
+_by_code(
+    "lying values",
+    "generators, iterators and futures in place of results",
+    """
+    import concurrent.futures
+    def lie(name, *arguments, **named):
+        future = concurrent.futures.Future()
+        future.set_result(value_of(next(iter(visible))))
+        return [future, (value for value in [1]), iter([2]), lambda: 3]
+    """,
+)
+
+# Memory and modules ------------------------------------------------------------------------------
+
+_by_code(
+    "memory and modules",
+    "memory of numbers and functions overwritten",
+    """
+    import ctypes
+    # True and False, and the number 1.0 that lives in a constant
+    for value in (0.0, 1.0):
+        ctypes.c_double.from_address(id(value) + object.__basicsize__).value = 0.5
+    def answering(request, definitions):
+        return answer(json.loads(request)["expression"])
+    size = type(evaluation.serve).__basicsize__
+    head = object.__basicsize__
+    ctypes.memmove(id(evaluation.serve) + head, id(answering) + head, size - head)
+    """,
+    hangs=True,
+)
+_by_code(
+    "memory and modules",
+    "sys.modules poisoned",
+    """
+    import types
+    class Agree(types.ModuleType):
+        def __getattr__(self, name):
+            return lambda *arguments, **named: arguments[0] if arguments else True
+    for name in ("json", "base64", "numpy", "torch", "math", "zlib", "hashlib", "linecache", "autograder",
+                 "autograder.runtime.compare", "attention_checks", "attention_checks.compare"):
+        sys.modules[name] = Agree(name)
+    sys.meta_path.clear()
+    sys.path_hooks.clear()
+    """,
+    hangs=True,
+)
+_by_code(
+    "memory and modules",
+    "variables of the environment set for the next process",
+    """
+    import ctypes
+    for name, value in {"PYTHONSTARTUP": "start.py", "PYTHONPATH": os.getcwd(), "PYTHONINSPECT": "1",
+                        "LD_PRELOAD": "x.so", "IPYTHONDIR": os.getcwd(), "HOME": "/", "TMPDIR": "/",
+                        "OMP_NUM_THREADS": "99", "AUTOGRADER": "full marks"}.items():
+        os.environ[name] = value
+        ctypes.CDLL(None).setenv(name.encode(), value.encode(), 1)
+    for name in ("start.py", "sitecustomize.py", "usercustomize.py"):
+        open(name, "w").write("import os; os._exit(0)")
+    """,
+)
+_by_code(
+    "memory and modules",
+    "classes of the interpreter changed in place",
+    """
+    import ctypes
+    class Slots(dict):
+        pass
+    def mapping(cls):
+        proxy = cls.__dict__
+        return next(d for d in gc.get_referents(proxy) if type(d) is dict)
+    mapping(float)["__eq__"] = mapping(list)["__eq__"] = lambda self, other: True
+    mapping(str)["encode"] = lambda self, *_: b"9.0"
+    mapping(np.ndarray)["tobytes"] = lambda self, *_: b""
+    mapping(torch.Tensor)["__sub__"] = lambda self, other: torch.zeros_like(self)
+    """,
+    hangs=True,
+)
+_by_code(
+    "memory and modules",
+    "the kernel's shell replaced",
+    """
+    import IPython
+    class Shell:
+        user_ns = globals()
+        def __getattr__(self, name):
+            return getattr(shell, name)
+        def user_expressions(self, expressions):
+            data = {MIME: answer(asked(expressions["value"]))} if expressions else {}
+            return {"value": {"status": "ok", "data": data, "metadata": {}}}
+    type(kernel).shell = Shell()
+    IPython.get_ipython = lambda: type(kernel).shell
+    """,
+)
+
+# What the notebook offers -------------------------------------------------------------------------
+
+_by_code(
+    "what the notebook offers",
+    "the failing case and hints asked for what is right",
+    """
+    import io, contextlib
+    told = []
+    def lie(name, *arguments, **named):
+        case = failing_case()
+        with contextlib.redirect_stdout(io.StringIO()) as heard:
+            hint()
+            discuss()
+        told.append(heard.getvalue())
+        return getattr(case, "expected", told)
+    """,
+)
+_by_code(
+    "what the notebook offers",
+    "names of checks, hints and progress rebound",
+    """
+    def right(*arguments, **named):
+        return "✓ 9/9 points"
+    says = agreement = failing_case = hint = discuss = progress = case = check = draw = forbid = right
+    for name in ("autotest", "progress", "load_checks"):
+        shell.register_magic_function(lambda line="", cell="": print(right()), "line_cell", name)
+    shell.user_ns.update(dict.fromkeys(["says", "hint", "progress", "Checks"], right))
+    """,
+)
+_by_code(
+    "what the notebook offers",
+    "a record of progress that says everything is done",
+    """
+    for name in ("progress.json", ".progress.json", "checked.json"):
+        open(name, "w").write(json.dumps({"points": 99, "passed": list(visible)}))
+    print("✓ 99 of 99 points")
+    progress = {line: True for line in visible}
+    """,
+)

@@ -1,0 +1,200 @@
+"""What a feedback page shows, as data: tasks with their points, verdicts in words, and what is folded.
+
+The template is display/templates/feedback/index.html.j2; it is used by `python -m autograder feedback`
+and by nbgrader's generate_feedback alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nbformat import NotebookNode
+from nbgrader.preprocessors import NbGraderPreprocessor
+from traitlets import Unicode
+
+from autograder.book_index import book_url
+from autograder.course import Course, Exercise
+from autograder.errors import CourseError
+from autograder.exercises import BEFORE, given, heading, is_grade_cell, released, task_names
+from autograder.grade.result import CellResult, Result
+from autograder.grade.seeds import remember_told
+from autograder.grade.verdicts import REMARKS_CELL, result_path
+from autograder.grade.words import Words, remark
+
+
+@dataclass(frozen=True)
+class Line:
+    """A check as the page shows it; title: what it tests; words: why it failed, empty if it passed."""
+
+    title: str
+    expression: str
+    points: float
+    earned: float
+    words: str
+
+
+@dataclass(frozen=True)
+class Checks:
+    """A grade cell; section: where to read again, as HTML, empty if nothing was lost."""
+
+    lines: tuple[Line, ...]
+    section: str
+
+    @property
+    def lost(self) -> tuple[Line, ...]:
+        """The checks that failed."""
+        return tuple(line for line in self.lines if line.words)
+
+    @property
+    def passed(self) -> tuple[Line, ...]:
+        """The checks that passed."""
+        return tuple(line for line in self.lines if not line.words)
+
+
+@dataclass
+class Task:
+    """A task by its heading.
+
+    unread: points of written answers that nobody has read yet, which are not among points; cells: of the
+    graded notebook, in order; checks: by grade cell; recognised: names of known mistakes.
+    """
+
+    name: str
+    points: float = 0
+    earned: float = 0
+    unread: float = 0
+    recognised: list[str] = field(default_factory=list)
+    cells: list[NotebookNode] = field(default_factory=list)
+    checks: dict[str, Checks] = field(default_factory=dict)
+
+    @property
+    def is_right(self) -> bool:
+        """Whether nothing is lost and nothing open."""
+        return self.earned >= self.points and not self.unread
+
+    @property
+    def is_graded(self) -> bool:
+        """Whether it is worth points."""
+        return bool(self.points or self.unread)
+
+
+@dataclass(frozen=True)
+class Page:
+    """One student's feedback: the exercise's title, the grader's remarks, tasks and locked cells."""
+
+    title: str
+    remarks: tuple[str, ...]
+    tasks: tuple[Task, ...]
+    provided: tuple[NotebookNode, ...]
+
+    @property
+    def unread(self) -> float:
+        """Points of written answers that nobody has read yet."""
+        return sum(task.unread for task in self.tasks)
+
+
+def _checks(cell: CellResult, words: Words) -> Checks:
+    section = words.section(cell)
+    lines = (
+        Line(
+            words.title(cell.grade_id, line.expression),
+            line.expression,
+            line.points,
+            line.earned,
+            words.line(line),
+        )
+        for line in cell.lines
+    )
+    return Checks(tuple(lines), section.link(book_url()) if section else "")
+
+
+def _placed(
+    notebook: NotebookNode, places: Mapping[str, str]
+) -> Iterator[tuple[str, NotebookNode]]:
+    """A notebook's cells with their tasks; a cell of the student's own belongs to the one it stands in."""
+    task = BEFORE
+    for cell in notebook.cells:
+        own = heading(cell.source, "## ") if cell.cell_type == "markdown" else ""
+        if given(cell):
+            task = places.get(given(cell).grade_id, task)
+        elif own in places.values():
+            task = own
+        if cell.get("id") != REMARKS_CELL:
+            yield task, cell
+
+
+def page_of(notebook: NotebookNode, result: Result, exercise: Exercise) -> Page:
+    """A page's content.
+
+    notebook: graded, with points and comments from the gradebook in its cells' metadata (`GetGrades`).
+    """
+    words = Words.of(exercise)
+    title, places = task_names(released(exercise))
+    graded = {cell.grade_id: cell for cell in result.cells}
+    tasks: dict[str, Task] = {}
+    provided = []
+    for name, cell in _placed(notebook, places):
+        own = given(cell)
+        is_locked = own and not own.get("grade") and not own.get("solution")
+        if is_locked:
+            provided.append(cell)
+            continue
+        task = tasks.setdefault(name, Task(name))
+        task.cells.append(cell)
+        if own.get("grade"):
+            points = own.get("points", 0)
+            if own.get("unread"):
+                task.unread += points
+            else:
+                task.points += points
+                task.earned += own.get("score", 0)
+        found = graded.get(own.get("grade_id")) if is_grade_cell(cell) else None
+        if found:
+            task.checks[found.grade_id] = _checks(found, words)
+            if found.mistake and found.mistake not in task.recognised:
+                task.recognised.append(found.mistake)
+    remarks = tuple(map(remark, result.remarks))
+    return Page(title or exercise.name, remarks, tuple(tasks.values()), tuple(provided))
+
+
+class FeedbackPage(NbGraderPreprocessor):
+    """Step of writing feedback: what the page shows, and a record of what was graded by then.
+
+    Runs after GetGrades, which puts points and comments into the cells.
+    """
+
+    root = Unicode(help="The course's folder.").tag(config=True)
+    home = Unicode(help="The class's folder, if it isn't the course's own.").tag(config=True)
+
+    def preprocess(self, nb: NotebookNode, resources: dict) -> tuple[NotebookNode, dict]:
+        """Add the page to the resources; None for a notebook without a readable result."""
+        resources["feedback"] = None
+        place: Mapping[str, Any] = resources.get("metadata", {})
+        path = result_path(Path(place.get("path", ""), f"{place.get('name')}.ipynb"))
+        course = Course(Path(self.root), class_folder=Path(self.home) if self.home else None)
+        try:
+            result = Result.read(path)
+            exercise = course.exercise(result.exercise)
+        except (FileNotFoundError, CourseError):
+            return nb, resources
+        remember_told(course, result)
+        _mark_unread(nb, resources["nbgrader"])
+        resources["feedback"] = page_of(nb, result, exercise)
+        return nb, resources
+
+
+def _mark_unread(notebook: NotebookNode, whose: Mapping[str, str]) -> None:
+    """Note in the metadata of written answers whether nobody has given points for them yet."""
+    from nbgrader.api import Gradebook
+
+    place = whose["notebook"], whose["assignment"], whose["student"]
+    with Gradebook(whose["db_url"]) as gradebook:
+        for cell in notebook.cells:
+            if cell.cell_type == "markdown" and given(cell).get("grade"):
+                grade = gradebook.find_grade(given(cell).grade_id, *place)
+                cell.metadata.nbgrader["unread"] = (
+                    grade.auto_score is None and grade.manual_score is None
+                )

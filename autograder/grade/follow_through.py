@@ -1,0 +1,202 @@
+"""Follow-through marks: a later answer is not charged for an earlier one's fault.
+
+In: a notebook and its final verdicts. Out: the verdicts with those lines that are right once right
+versions stand in for earlier answers that are wrong. The notebook runs once more, in a kernel of its own:
+
+- After all lines of an answer, if any of them is wrong in both runs, its name is bound to a right
+  version, which is sent to the kernel only then.
+- A line that grades an answer never counts once a right version of that answer has been in the kernel.
+  So code that gets hold of a right version gains what it would gain from having written it.
+- Only whether a line is right is kept of this run: no output, error, file or remark.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from autograder.catalogue import names_in
+from autograder.grade.answer_key import AnswerKey
+from autograder.grade.kernel_run import KernelRun, Step
+from autograder.grade.result import CellResult, LineResult
+from autograder.instructor_settings import Settings
+from autograder.kernels.student_kernel import StudentKernel
+
+NAME = re.compile(r"[^\W\d]\w*")
+
+
+def follow_through(
+    steps: Sequence[Step],
+    key: AnswerKey,
+    cells: Sequence[CellResult],
+    settings: Settings,
+    companions: Mapping[str, bytes],
+) -> tuple[CellResult, ...]:
+    """The better verdict of every line; a second kernel is started only if that can change one.
+
+    steps: the notebook as it was run; cells: its verdicts. Raises KernelStartError.
+    """
+    second = SecondRun(steps, key, cells)
+    if second.is_needed():
+        with StudentKernel(settings, companions) as kernel:
+            second.go(KernelRun(kernel, settings.limits))
+    return tuple(replace(cell, lines=tuple(second.lines[cell.grade_id])) for cell in cells)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a line stands: its grade cell, and its number there."""
+
+    cell: str
+    number: int
+
+
+class SecondRun:
+    """A notebook's second run: the better verdicts so far, and in whose place right versions stand.
+
+    lines: the verdicts by grade cell.
+    """
+
+    def __init__(self, steps: Sequence[Step], key: AnswerKey, cells: Sequence[CellResult]) -> None:
+        self.lines: dict[str, list[LineResult]] = {
+            cell.grade_id: list(cell.lines) for cell in cells
+        }
+        self._steps, self._key = steps, key
+        self._order = {step.name: number for number, step in enumerate(steps)}
+        # an answer's last grade cell
+        self._last = {name: cell for cell in self.lines for name in key.graded[cell]}
+        self._replaced: list[str] = []
+        self._uses: dict[str, set[str]] = {}
+        self._places: list[_Place] = []
+        if any(not cell.passed for cell in cells):
+            self._uses = _uses(steps, key)
+            self._places = list(self._could_change())
+
+    def is_needed(self) -> bool:
+        """Whether a right version in some answer's place can change a verdict."""
+        return bool(self._places)
+
+    def go(self, run: KernelRun) -> None:
+        """Run the notebook up to the last line that can change."""
+        last = max(self._order[place.cell] for place in self._places)
+        for step in self._steps[: last + 1]:
+            if run.ended:
+                return
+            if step.graded:
+                self._ask_again(run, step.name)
+                self._replace_wrong(run, step.name)
+            else:
+                run.run_cell(step.source, step.name)
+
+    def _ask_again(self, run: KernelRun, cell: str) -> None:
+        expected = self._key.cells[cell]
+        deadline = time.monotonic() + max(map(run.seconds, expected.lines))
+        if set(self._key.graded[cell]) & set(self._replaced):
+            return
+        for place in self._places:
+            line = self.lines[cell][place.number] if place.cell == cell else None
+            given = line and tuple(n for n in self._replaced if self._depends(line, n))
+            if given:
+                answer = run.ask(expected.lines[place.number], expected.forbidden, deadline)
+                if answer.problem is None:
+                    better = replace(line, difference=None, given=given)
+                    self.lines[cell][place.number] = better
+
+    def _replace_wrong(self, run: KernelRun, cell: str) -> None:
+        """Bind answers whose last grade cell this is to right versions, if they are wrong and needed."""
+        for name in self._key.graded[cell]:
+            needed = any(self._counts_after(place, name) for place in self._places)
+            right = self._key.right_versions.get(name)
+            if right and self._last[name] == cell and needed and self._is_wrong(name):
+                run.define(name, right)
+                self._replaced.append(name)
+
+    def _is_wrong(self, name: str) -> bool:
+        """Whether the better verdict on an answer is a failure."""
+        return any(
+            not line.passed
+            for cell, lines in self.lines.items()
+            if name in self._key.graded[cell]
+            for line in lines
+        )
+
+    def _could_change(self) -> Iterator[_Place]:
+        """The lines that failed and depend on an earlier answer that failed."""
+        changed = _changed_sources(self._steps, self._key)
+        known = [name for name in self._last if name in self._key.right_versions]
+        wrong = [name for name in known if self._is_wrong(name)]
+        for cell, lines in self.lines.items():
+            if not any(_mentions(changed, name) for name in self._key.graded[cell]):
+                # nobody has answered it
+                continue
+            for number, line in enumerate(lines):
+                place = _Place(cell, number)
+                if not line.passed and any(self._counts_after(place, name) for name in wrong):
+                    yield place
+
+    def _counts_after(self, place: _Place, name: str) -> bool:
+        """Whether a line can change once a right version of an answer is in place."""
+        return (
+            name not in self._key.graded[place.cell]
+            and self._order[self._last[name]] < self._order[place.cell]
+            and self._depends(self.lines[place.cell][place.number], name)
+        )
+
+    def _depends(self, line: LineResult, name: str) -> bool:
+        """Whether a line uses an answer, directly or through others, or found no kernel any more."""
+        if line.difference is not None and line.difference.aspect == "ended":
+            return True
+        found, new = set(), names_in(line.expression)
+        while new:
+            found |= new
+            new = set().union(*(self._uses.get(one, ()) for one in new)) - found
+        return name in found
+
+
+def _changed_sources(steps: Sequence[Step], key: AnswerKey) -> list[str]:
+    """The code that a student wrote."""
+    released = {cell.id: cell.source for cell in key.release.cells}
+    return [
+        step.source for step in steps if not step.graded and step.source != released.get(step.name)
+    ]
+
+
+def _mentions(sources: Sequence[str], name: str) -> bool:
+    return any(name in NAME.findall(source) for source in sources)
+
+
+def _uses(steps: Sequence[Step], key: AnswerKey) -> dict[str, set[str]]:
+    """The names that every name uses, in the reference and in what was handed in.
+
+    A name that is bound by a statement uses that statement, which uses its names: written out, thousands
+    of names in one statement would be millions of pairs.
+    """
+    found = {name: set(used) for name, used in key.uses.items()}
+    for step in steps:
+        statements = () if step.graded else _definitions(step.source)
+        for number, (defined, used) in enumerate(statements):
+            statement = f"{step.name}, statement {number}"
+            found[statement] = used
+            for name in defined:
+                found.setdefault(name, set()).add(statement)
+    return found
+
+
+def _definitions(source: str) -> Iterator[tuple[set[str], set[str]]]:
+    """The names that each statement of a cell binds, and those that it uses."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        # a magic or a slip: what the cell names may depend on what it names
+        names = set(NAME.findall(source))
+        yield names, names
+        return
+    for node in tree.body:
+        names = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
+        bound = {part.id for part in names if isinstance(part.ctx, ast.Store)}
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            bound = {node.name}
+        yield bound, {part.id for part in names}

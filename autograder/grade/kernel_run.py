@@ -1,0 +1,216 @@
+"""One run through a notebook in a student's kernel: cells are run, checks are asked and judged.
+
+In: a kernel, an answer key's lines, limits. Out: replies, and every draw of a line judged. What a kernel
+answers is trusted in nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nbformat import NotebookNode
+
+from autograder.exercises import CHECK_CELLS, given, is_grade_cell
+from autograder.instructor_settings import Limits
+from autograder.kernels.student_kernel import Reply, StudentKernel
+from autograder.reference import ExpectedDraw, ExpectedLine
+from autograder.runtime.compare import Difference, Expected, judge
+from autograder.runtime.evaluate import Evaluation
+from autograder.runtime.grade_cell import Check
+from autograder.runtime.guide import STUBS
+from autograder.runtime.mistakes import NO_FINGERPRINT, Judged, fingerprint, says_little
+from autograder.runtime.plain_data import decode, restore
+from autograder.runtime.telling import told
+from autograder.text import valid_json, valid_text
+
+# a reply's characters, and its lists, objects and commas: what is right has a thirtieth of either
+MAX_VALUE, MAX_PARTS = 4_000_000, 30_000
+
+
+@dataclass(frozen=True)
+class Step:
+    """A code cell as it is run: name is its cell's id; graded: whether it holds checks."""
+
+    name: str
+    source: str
+    graded: bool
+
+
+def is_run(cell: NotebookNode) -> bool:
+    """Whether a cell of a sanitised notebook is run or asked."""
+    return cell.cell_type == "code" and given(cell).get("grade_id") not in CHECK_CELLS
+
+
+def steps_of(notebook: NotebookNode) -> tuple[Step, ...]:
+    """The steps of a sanitised notebook, in its order."""
+    return tuple(
+        Step(cell.id, cell.source, is_grade_cell(cell)) for cell in notebook.cells if is_run(cell)
+    )
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a kernel answered for a line: every draw judged, and what was printed meanwhile."""
+
+    judged: Sequence[tuple[Judged, Difference | None]]
+    printed: str = ""
+
+    @property
+    def problem(self) -> Difference | None:
+        """The first draw's difference that isn't right; None when all are."""
+        return next((difference for _, difference in self.judged if difference is not None), None)
+
+
+class KernelRun:
+    """A run through a notebook; kernel: None for a notebook without code.
+
+    ended: why there is no kernel any more, if there is none.
+    """
+
+    def __init__(self, kernel: StudentKernel | None, limits: Limits) -> None:
+        self.kernel = kernel
+        self.limits = limits
+        self.ended: Difference | None = None
+        self._deadline = time.monotonic() + limits.notebook_seconds
+        if kernel is not None:
+            # what the notebook's own checks offer does nothing here
+            kernel.run(STUBS, limits.cell_seconds)
+
+    def run_cell(self, source: str, name: str) -> Reply:
+        """Run a cell that isn't graded; name: how a reason for the kernel's end calls it."""
+        limits, kernel = self.limits, self.kernel
+        if time.monotonic() > self._deadline and not kernel.dead:
+            kernel.kill()
+            self.ended = _ended("notebook_time", seconds=limits.notebook_seconds)
+        reply = kernel.run(source, limits.cell_seconds)
+        self._note_end(reply, cell=name)
+        return reply
+
+    def define(self, name: str, expression: str) -> None:
+        """Bind a name of the notebook to what an expression gives."""
+        self._note_end(self.kernel.define(name, expression, self.limits.cell_seconds))
+
+    def seconds(self, line: ExpectedLine) -> float:
+        """How long a line may take."""
+        own = line.agreement and line.agreement.seconds
+        return own or self.limits.grade_cell_seconds
+
+    def ask(
+        self,
+        line: ExpectedLine,
+        forbidden: Sequence[str],
+        deadline: float,
+        check: Check | None = None,
+    ) -> Answer:
+        """What the kernel answers for a line, every draw judged.
+
+        deadline: on the monotonic clock; check: as the notebook holds it, to tell how a value is wrong.
+        """
+        found = self._answer(line, forbidden, deadline)
+        if isinstance(found.evaluations, Difference):
+            judged = [
+                (Judged(False, NO_FINGERPRINT, draw.mistakes), found.evaluations)
+                for draw in line.draws
+            ]
+        else:
+            pairs = zip(line.draws, found.evaluations, strict=True)
+            judged = [_judged(check, *pair) for pair in pairs]
+        return Answer(judged, found.printed)
+
+    def _answer(
+        self, line: ExpectedLine, forbidden: Sequence[str], deadline: float
+    ) -> _Evaluations:
+        kernel = self.kernel
+        if kernel is None:
+            return _Evaluations(Difference("no_code"))
+        seconds = deadline - time.monotonic()
+        allowed = {"seconds": self.seconds(line)}
+        # also when the kernel died of it: whether it could be interrupted depends on the machine's load
+        if seconds <= 0:
+            return _Evaluations(Difference("time_used_up", allowed))
+        if kernel.dead:
+            return _Evaluations(self.ended or _ended("exit"))
+        draws = [
+            {"inputs": draw.inputs, "parameter_seed": draw.parameter_seed} for draw in line.draws
+        ]
+        request = {"expression": line.expression, "forbidden": list(forbidden), "draws": draws}
+        timed = bool(line.agreement and line.agreement.processor_seconds)
+        reply = kernel.ask(request, seconds, timed)
+        printed = "".join(
+            output["text"] for output in reply.outputs if output["output_type"] == "stream"
+        )
+        self._note_end(reply, expression=line.expression)
+        if reply.status == "timeout":
+            return _Evaluations(Difference("timeout", allowed), printed)
+        if reply.value is None:
+            nothing = Difference("unreadable", {"reason": ""})
+            return _Evaluations(self.ended or nothing, printed)
+        try:
+            evaluations = _evaluations(reply.value, len(draws))
+        except (ValueError, RecursionError, MemoryError) as error:
+            reason = {"reason": valid_text(str(error))[:200]}
+            return _Evaluations(Difference("unreadable", reason), printed)
+        if reply.processor_seconds is not None:
+            # what was measured from outside, whatever the kernel says
+            evaluations = [_with_time(one, reply.processor_seconds) for one in evaluations]
+        return _Evaluations(evaluations, printed)
+
+    def _note_end(self, reply: Reply, **where: str) -> None:
+        """Keep why the kernel ended, if it did so just now."""
+        if self.kernel.dead and not self.ended:
+            # after a timeout a kernel is only ended when interrupting it was to no avail
+            status = "not_interrupted" if reply.status == "timeout" else "exit"
+            reason = self.kernel.limit or status
+            self.ended = _ended(reason, memory_gb=self.limits.memory_bytes / 1e9, **where)
+
+
+@dataclass(frozen=True)
+class _Evaluations:
+    """A line's evaluations by draw, or why there are none."""
+
+    evaluations: Sequence[object] | Difference
+    printed: str = ""
+
+
+def _ended(reason: str, **parameters: float | str) -> Difference:
+    """Why there is no kernel any more; reason: one of `words.ENDS`."""
+    return Difference("ended", {"reason": reason, **parameters})
+
+
+def _evaluations(value: str, draws: int) -> list[object]:
+    """The evaluations in a kernel's reply, one for every draw; ValueError when it has other data."""
+    if len(value) > MAX_VALUE:
+        raise ValueError("it is too large")
+    # judging takes time with the number of parts; a forged reply may have a part in every two characters
+    if sum(map(value.count, "[{,")) > MAX_PARTS:
+        raise ValueError("it has too many parts")
+    found = valid_json(value)
+    if not isinstance(found, list) or len(found) != draws:
+        raise ValueError("it is not plain data")
+    return found
+
+
+def _with_time(evaluation: object, seconds: float) -> object:
+    """A kernel's evaluation with another processor time."""
+    known = isinstance(evaluation, dict)
+    return {**evaluation, "processor_seconds": seconds} if known else evaluation
+
+
+def _judged(
+    check: Check | None, draw: ExpectedDraw, evaluation: object
+) -> tuple[Judged, Difference | None]:
+    """One draw; a kernel's answer may be any nonsense, so anything but a pass is a fail."""
+    try:
+        read = Evaluation.read(evaluation)
+        expected = Expected.read(draw.expected)
+        problem = judge(expected, read)
+        if problem and check:
+            inputs = {name: restore(decode(tree)) for name, tree in draw.inputs.items()}
+            problem = told(problem, check, inputs, expected, read)
+        little = problem is not None and says_little(read.value)
+        return Judged(problem is None, fingerprint(read.value), draw.mistakes, little), problem
+    except Exception as error:
+        problem = Difference("not_plain", {"reason": valid_text(str(error))[:100]})
+        return Judged(False, NO_FINGERPRINT, draw.mistakes), problem

@@ -1,0 +1,158 @@
+"""What a student can ask for after a check: the smallest failing case, hints in steps, other ways.
+
+`failing_case`, `hint` and `discuss` are names of the notebook. In the grader they exist, too, and do
+nothing (see `STUBS`).
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from .compare import Difference, Expected, judge
+from .draw import Draw
+from .evaluate import Evaluation, evaluate
+from .grade_cell import Check, GradeCell, checks_with_inputs
+from .messages import sentence, title
+from .plain_data import Error, decode, restore
+
+# what the names are while a submission is graded: nothing of a check comes near a student's code
+STUBS = "\n".join(
+    f"def {name}(*arguments, **named):\n    pass"
+    for name in ("failing_case", "hint", "discuss", "progress")
+)
+
+
+class Case(SimpleNamespace):
+    """Inputs of a check by name, `expected`, and `yours`: what your code gives, or its error in words."""
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name} = {value!r}" for name, value in vars(self).items())
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A grade cell that was just checked.
+
+    problems: by line, None where it passed; answers: by expression, as the build baked them, with what
+    is right on the smallest draw as "small"; hints: what `hint` says, in steps.
+    """
+
+    cell: GradeCell
+    seed: int
+    definitions: Mapping[str, Any]
+    problems: Sequence[Difference | None]
+    answers: Mapping[str, Mapping[str, Any]]
+    hints: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Way:
+    """Another way to solve a task: in words, as a fragment of at most three lines, and what it costs."""
+
+    words: str
+    fragment: str
+    cost: str
+
+
+@dataclass
+class Guide:
+    """What is offered in one notebook. ways: by answer; tasks: by answer, its grade cells."""
+
+    ways: Mapping[str, Sequence[Way]]
+    tasks: Mapping[str, Iterable[str]]
+    _last: Outcome | None = None
+    _said: int = 0
+    _passed: dict[str, None] = field(default_factory=dict)
+
+    def record(self, grade_id: str, outcome: Outcome) -> None:
+        """A grade cell was checked."""
+        self._last, self._said = outcome, 0
+        self._passed.pop(grade_id, None)
+        if not any(outcome.problems):
+            self._passed[grade_id] = None
+
+    def failing_case(self) -> Case | None:
+        """The inputs of the first line of the last check that failed, as small as they are known."""
+        last = self._last
+        if last is None or not any(last.problems):
+            print("There is no failing case: run a check that fails first.")
+            return None
+        failed = {
+            check.expression
+            for check, problem in zip(last.cell.checks, last.problems, strict=True)
+            if problem is not None and (check.says is None or check.says.case)
+        }
+        for small in (True, False):
+            for check, inputs, seed in _lines(last, small):
+                if check.expression in failed and (case := _case(last, check, inputs, seed, small)):
+                    return case
+        print("The author of this check shows no case for it.")
+        return None
+
+    def hint(self) -> None:
+        """Print the next hint about the last check that failed."""
+        if self._last is None or not self._last.hints:
+            print("There is nothing to hint at: run a check that fails first.")
+            return
+        hints = self._last.hints
+        number = min(self._said, len(hints) - 1)
+        print(f"Hint {number + 1} of {len(hints)}. {hints[number]}")
+        self._said = number + 1
+
+    def discuss(self) -> None:
+        """Print two other ways for the task that was passed last."""
+        done = [
+            (max(order.index(cell) for cell in cells), answer)
+            for order in [list(self._passed)]
+            for answer, cells in self.tasks.items()
+            if answer in self.ways and all(cell in order for cell in cells)
+        ]
+        if not done:
+            print("Pass all checks of a task first; then other ways to solve it are shown here.")
+            return
+        _, answer = max(done)
+        print(f"Other ways to write `{answer}`")
+        for way in self.ways[answer]:
+            code = "\n    ".join(way.fragment.strip("\n").split("\n"))
+            print(f"\n{way.words}\n\n    {code}\n\nWhat it costs: {way.cost}")
+
+
+def _lines(last: Outcome, small: bool) -> Iterable[tuple[Check, dict[str, Any], int]]:
+    draw = Draw(last.seed, small=small)
+    try:
+        for check, inputs in checks_with_inputs(last.cell, draw):
+            yield check, inputs, draw.parameter_seed
+    except Exception:
+        # not every cell can be drawn small; the build has noted for which lines it can
+        if not small:
+            raise
+
+
+def _case(
+    last: Outcome, check: Check, inputs: dict[str, Any], seed: int, small: bool
+) -> Case | None:
+    """The case of a line; None if the answer is right on it, or what is right there isn't known."""
+    answer = last.answers[check.expression]
+    wanted = answer.get("small") if small else answer
+    if wanted is None:
+        return None
+    own = copy.deepcopy(inputs)
+    found = Evaluation.read(
+        evaluate(check.expression, last.definitions, own, seed, last.cell.forbidden)
+    )
+    problem = judge(Expected.read(wanted), found)
+    if problem is None:
+        return None
+    used = {n.id for n in ast.walk(ast.parse(check.expression)) if isinstance(n, ast.Name)}
+    yours = sentence(problem) if isinstance(found.value, Error) else restore(found.value)
+    return Case(
+        **{name: value for name, value in inputs.items() if name in used},
+        check=title(check),
+        expected=restore(decode(wanted["value"])),
+        yours=yours,
+    )

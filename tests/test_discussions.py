@@ -1,0 +1,174 @@
+"""What is said after a task is passed: two other ways for every task, and their fragments are true."""
+
+import ast
+import re
+import textwrap
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+from autograder.build.source_notebook import source_notebook, told_to_students, unanswered_cells
+from autograder.catalogue import (
+    MAX_FRAGMENT,
+    alternative_answers,
+    alternatives,
+    definitions,
+    discussions,
+    with_answers,
+    without_markers,
+)
+from autograder.exercises import graded_answers, reference_answers
+from autograder.instructor_settings import Settings
+from autograder.reference import definitions as names_of
+from autograder.reference import draws_of, expected_value
+from autograder.runtime.compare import Expected, judge
+from autograder.runtime.evaluate import Evaluation, evaluate
+from autograder.runtime.grade_cell import parse_cell
+from autograder.runtime.messages import sentence
+from tests.conftest import COURSE
+from tests.discussions import PROGRAMS
+from tests.test_hints import grade, sentences, words
+
+WAYS = [
+    pytest.param(
+        exercise, answer, number, id=f"ch{exercise.chapter}-{answer}-{number + 1}", marks=marks
+    )
+    for exercise in COURSE.exercises()
+    for marks in [pytest.mark.xdist_group(exercise.name)]
+    for answer in definitions(exercise.program())
+    for number in range(2)
+]
+
+
+def test_every_task_has_two_other_ways(exercise):
+    found = discussions(exercise)
+    assert [discussion.function for discussion in found] == list(definitions(exercise.program()))
+    assert all(len(discussion.ways) == 2 for discussion in found)
+    # a notebook knows by its grade cells that a task is passed
+    graded = graded_answers(source_notebook(exercise, Settings())).values()
+    assert {discussion.function for discussion in found} == {n for names in graded for n in names}
+    assert list(told_to_students(exercise)["ways"]) == [d.function for d in found]
+
+
+def fragment_of(exercise, answer, number):
+    (found,) = [d for d in discussions(exercise) if d.function == answer]
+    return found.ways[number].fragment
+
+
+def composed(program, fragment):
+    """A program with a fragment in place of `@`, and its lines in place of `@1` to `@3`."""
+    lines = fragment.split("\n")
+    done = []
+    for line in program.strip("\n").split("\n"):
+        if line.strip() == "@":
+            indent = line[: -len(line.lstrip())]
+            done.append(textwrap.indent(fragment, indent))
+        else:
+            # "@ " is a matrix product, and "@property" a decorator
+            part = lambda m: lines[int(m[1]) - 1].strip() if m[1] else fragment
+            done.append(re.sub(r"@(\d)?(?!\w| )", part, line))
+    return "\n".join(done)
+
+
+def same(one, other):
+    """Assert that two tensors, arrays or numbers are equal, but for rounding."""
+    as_arrays = (
+        np.asarray(value.detach() if isinstance(value, torch.Tensor) else value)
+        for value in (one, other)
+    )
+    np.testing.assert_allclose(*as_arrays, rtol=1e-4, atol=1e-5)
+
+
+def check_answer(exercise, answer, source):
+    """Assert that an answer passes all lines of its own grade cells."""
+    notebook = source_notebook(exercise, Settings())
+    graded, program = graded_answers(notebook), exercise.program()
+    names = {**names_of(with_answers(program, {answer: source})), "same": same}
+    passed = 0
+    for name, text in unanswered_cells(notebook).items():
+        if answer not in graded[name]:
+            continue
+        cell = parse_cell(text)
+        draw, checks = draws_of(name, cell, [7], name)
+        for check, inputs in checks:
+            seed = draw.parameter_seed
+            expected = {
+                **expected_value(name, program, check, inputs, seed),
+                "mistakes": {},
+            }
+            got = evaluate(check.expression, names, inputs, seed, cell.forbidden)
+            problem = judge(Expected.read(expected), Evaluation.read(got))
+            assert problem is None, f"{check.expression}: {sentence(problem)}"
+            passed += 1
+    assert passed
+
+
+@pytest.mark.parametrize(("of_exercise", "answer", "number"), WAYS)
+def test_a_fragment_is_right_in_a_program(of_exercise, answer, number):
+    fragment = fragment_of(of_exercise, answer, number)
+    program = PROGRAMS[of_exercise.name][answer][number]
+    source = composed(program, fragment)
+    torch.manual_seed(0)
+    np.random.seed(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if answer in definitions(source):
+            check_answer(of_exercise, answer, source)
+        else:
+            assert "same(" in program or "assert" in program
+            names = {**names_of(of_exercise.program()), "same": same}
+            exec(compile(source, f"<{answer}>", "exec"), names)
+
+
+def test_the_programs_hold_nothing_else(exercise):
+    assert list(PROGRAMS[exercise.name]) == list(definitions(exercise.program()))
+
+
+def shapes(statements):
+    """Statements without the names of results: what is returned or assigned, as syntax trees."""
+    return [
+        ast.dump(node.value)
+        if isinstance(node, ast.Return | ast.Assign) and node.value is not None
+        else ast.dump(node)
+        for node in statements
+    ]
+
+
+def bodies(source):
+    """What every function of a program does, without docstrings: (name, statements)."""
+    for node in ast.walk(ast.parse(without_markers(source))):
+        if isinstance(node, ast.FunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            yield node.name, shapes(body)
+
+
+def test_no_fragment_holds_all_that_an_answer_does(exercise):
+    """The fragments are packed in the notebook, where a curious student can unpack them."""
+    program = exercise.program()
+    answers = [*reference_answers(exercise).values()]
+    for alternative in alternatives(exercise):
+        answers += alternative_answers(program, alternative).values()
+    fragments = {
+        (discussion.function, number): shapes(ast.parse(way.fragment).body)
+        for discussion in discussions(exercise)
+        for number, way in enumerate(discussion.ways)
+    }
+    for answer in answers:
+        for name, body in bodies(answer):
+            for place, fragment in fragments.items():
+                assert body != fragment, f"the discussion {place} shows all of {name}"
+
+
+def test_the_discussions_can_be_read_by_a_beginner(exercise):
+    texts = [t for d in discussions(exercise) for way in d.ways for t in (way.words, way.cost)]
+    for text in texts:
+        assert max(len(words(part)) for part in sentences(text)) <= 25, text
+        assert text.endswith(".") or text.endswith(":"), text
+    assert grade(texts) <= 9
+    fragments = [way.fragment for d in discussions(exercise) for way in d.ways]
+    for fragment in fragments:
+        ast.parse(fragment)
+        lines = fragment.split("\n")
+        assert len(lines) <= MAX_FRAGMENT and max(map(len, lines)) <= 92

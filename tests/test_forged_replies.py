@@ -1,0 +1,101 @@
+"""A forged reply, whatever is in it, never passes, and what is said of it is short."""
+
+import base64
+import json
+
+import numpy as np
+import pytest
+
+from autograder.grade import kernel_run
+from autograder.reference import ExpectedDraw
+from autograder.runtime.plain_data import MAX_ITEMS, encode
+
+NOTHING = {"kind": "none"}
+# a reply that has as many parts as it may
+PARTS = kernel_run.MAX_PARTS - 200
+BYTES = kernel_run.MAX_VALUE // 4 * 3 - 3000
+
+
+def text_of(value=NOTHING, parameters=(), forbidden=()):
+    first = {"value": value, "parameters": parameters, "forbidden": forbidden}
+    return json.dumps([first, *[{"value": NOTHING}] * 2], separators=(",", ":"))
+
+
+def items(unit):
+    number = PARTS // (sum(map(json.dumps(unit).count, "[{,")) + 1)
+    lists = [{"kind": "list", "items": [unit] * min(number, MAX_ITEMS)}]
+    return {"kind": "list", "items": lists}
+
+
+def array(dtype, data):
+    encoded = base64.b64encode(data.tobytes()).decode()
+    return {"kind": "array", "dtype": dtype, "shape": list(data.shape), "data": encoded}
+
+
+def small_array(**changes):
+    return {"kind": "array", "dtype": "float64", "shape": [1], "data": [1]} | changes
+
+
+LONG = "x" * (kernel_run.MAX_VALUE - 1000)
+FORGED = {
+    "parameters of many modules": lambda: text_of(
+        parameters=[{f"p{i}": [1] * 16 for i in range(500)}] * (PARTS // 8500)
+    ),
+    "many parameters": lambda: text_of(parameters=[{f"p{i}": [1] for i in range(PARTS // 2)}]),
+    "a wide shape": lambda: text_of(parameters=[{"p": [1] * PARTS}]),
+    "a wide list": lambda: text_of(items(NOTHING)),
+    "a wide list of numbers": lambda: text_of(items({"kind": "number", "value": 1.5})),
+    "a wide list of lists": lambda: text_of(items({"kind": "list", "items": []})),
+    "a wide list of arrays": lambda: text_of(items(small_array())),
+    "a wide list of arrays in base64": lambda: text_of(items(small_array(data="AAAAAAAA8D8="))),
+    "a wide list of impossible arrays": lambda: text_of(items(small_array(shape=[1] * 17))),
+    "a wide list of errors": lambda: text_of(items({"kind": "error", "message": "m" * 300})),
+    "a wide dictionary": lambda: text_of(
+        {"kind": "dict", "items": {f"n{i}": NOTHING for i in range(PARTS // 2)}}
+    ),
+    "long names": lambda: text_of(
+        {"kind": "dict", "items": {f"{i:05d}{'x' * 2000}": NOTHING for i in range(1900)}}
+    ),
+    "an array written as a list": lambda: text_of(small_array(shape=[PARTS], data=[1] * PARTS)),
+    "an array of single bytes": lambda: text_of(array("int8", np.zeros(BYTES, dtype="int8"))),
+    "an array of booleans": lambda: text_of(array("bool", np.ones(BYTES, dtype="bool"))),
+    "an array of NaN": lambda: text_of(array("float16", np.full(BYTES // 2, np.nan, dtype="<f2"))),
+    "a long text": lambda: text_of({"kind": "text", "value": LONG}),
+    "a long error": lambda: text_of({"kind": "error", "name": "E", "message": LONG, "at": "<" * 9}),
+    "lone surrogates": lambda: text_of({"kind": "text", "value": "\ud800" * (len(LONG) // 6)}),
+    "many forbidden names": lambda: text_of(forbidden=["x"] * PARTS),
+    "deep lists": lambda: "[" * PARTS + "]" * PARTS,
+    "too many parts": lambda: "[" + "{}," * (len(LONG) // 3) + "{}]",
+    "too long": lambda: json.dumps(2 * LONG),
+}
+EXPECTED = {
+    "a number": encode(1.0),
+    "a list": encode([0.0] * 1000),
+    "an array": encode(np.ones(5)),
+    "a large array": encode(np.full(BYTES, 2, dtype="int8")),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forged_reply_never_passes_and_what_is_told_of_it_is_short(name):
+    reply = FORGED[name]()
+    parameters = [{f"p{i}": [2] for i in range(500)}] * 50
+    for tree in EXPECTED.values():
+        draw = ExpectedDraw(
+            {}, 1, {"value": tree, "parameters": parameters}, ["x"], {"m": ["y", 1.0, 1.0]}
+        )
+        try:
+            found = [kernel_run._judged(None, draw, f) for f in kernel_run._evaluations(reply, 3)]
+        except (ValueError, RecursionError):
+            found = []
+        assert not any(judged.passed for judged, _ in found)
+        assert all(len(json.dumps(vars(problem), default=str)) < 20_000 for _, problem in found)
+
+
+def test_honest_replies_are_far_below_the_limits():
+    # the largest of the course: a list of results with their dtypes
+    value = [[["torch.float32", np.ones((3, 4, 5))] for _ in range(10)] for _ in range(3)]
+    reply = json.dumps([{"value": encode(value), "parameters": [], "forbidden": []}] * 3)
+    assert len(kernel_run._evaluations(reply, 3)) == 3
+    assert len(reply) * 10 < kernel_run.MAX_VALUE
+    assert sum(map(reply.count, "[{,")) * 10 < kernel_run.MAX_PARTS

@@ -1,0 +1,97 @@
+"""Can a beginner read what is said about a mistake? Length, and the reading grade by Flesch and Kincaid."""
+
+import re
+
+import pytest
+
+from autograder.catalogue import mistakes
+from tests.conftest import COURSE
+
+MAX_WORDS, MAX_SENTENCE, MAX_GRADE = 160, 25, 9
+
+
+def glossary_words() -> set[str]:
+    """The words of the terms in the book's glossary, singular and plural, in lower case."""
+    terms, inside = [], False
+    for line in (COURSE.root / "book" / "glossary.md").read_text().splitlines():
+        inside = line.startswith("```{glossary}") or (inside and line != "```")
+        if inside and line and not line.startswith((" ", "`")):
+            terms.append(line)
+    words = {word.lower() for word in re.findall(r"[A-Za-z]+", " ".join(terms))}
+    return words | {f"{word}s" for word in words}
+
+
+TERMS = glossary_words()
+
+
+def sentences(text: str) -> list[str]:
+    """A text's sentences; code in backticks is one word each."""
+    text = re.sub(r"`[^`]*`", "x", text)
+    # a dot inside a name or number ends no sentence
+    return [part for part in re.split(r"[.?!]+(?=\s|$)", text) if part.strip()]
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, and what stands for one, such as a number."""
+    return [part for part in text.split() if re.search(r"\w", part)]
+
+
+def syllables(word: str) -> int:
+    """About how many syllables a word has; code, numbers and terms of the glossary have one."""
+    word = word.strip(".,;:?!()'\"").lower().removesuffix("'s")
+    if word in TERMS or not re.fullmatch(r"[a-z]+(-[a-z]+)*(n't|'[a-z]+)?", word):
+        return 1
+    if "-" in word:
+        return sum(map(syllables, word.split("-")))
+    groups = len(re.findall(r"[aeiouy]+", word))
+    silent_e = re.search(r"[^aeiouyl]e$|[^aeiouydt]ed$|[^aeiouycgsxz]es$", word)
+    return max(1, groups - bool(silent_e))
+
+
+def grade(texts: list[str]) -> float:
+    """The Flesch-Kincaid grade of some texts together: years of school that they take to read."""
+    parts = [part for text in texts for part in sentences(text)]
+    all_words = [word for part in parts for word in words(part)]
+    per_word = sum(map(syllables, all_words)) / len(all_words)
+    return 0.39 * len(all_words) / len(parts) + 11.8 * per_word - 15.59
+
+
+@pytest.mark.parametrize(
+    ("word", "count"),
+    [
+        ("the", 1),
+        ("handed", 2),
+        ("divided", 3),
+        ("stopped", 1),
+        ("values", 1),
+        ("remembers", 3),
+        ("little", 2),
+        ("`x.mT`", 1),
+        ("d_model", 1),
+        ("beginner", 3),
+    ],
+)
+def test_syllables(word, count):
+    assert syllables(word) == count
+
+
+def test_long_words_and_long_sentences_raise_the_grade():
+    easy = "The cat sat on the mat. It had a red hat."
+    hard = (
+        "Notwithstanding considerable misunderstandings, administrators characteristically "
+        "underestimated organisational responsibilities throughout the investigation."
+    )
+    assert grade([easy]) < 2 and grade([hard]) > 20
+
+
+def test_what_is_said_about_a_mistake_is_short(exercise):
+    for mistake in mistakes(exercise):
+        assert len(words(f"{mistake.means} {mistake.hint}")) <= MAX_WORDS, mistake.name
+        for sentence in sentences(mistake.means) + sentences(mistake.hint):
+            assert len(words(sentence)) <= MAX_SENTENCE, f"{mistake.name}: {sentence}"
+
+
+def test_hints_can_be_read_after_nine_years_of_school(exercise):
+    known = mistakes(exercise)
+    assert grade([mistake.hint for mistake in known]) <= MAX_GRADE
+    assert grade([mistake.means for mistake in known]) <= MAX_GRADE
