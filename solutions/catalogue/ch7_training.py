@@ -15,6 +15,23 @@ SECTIONS = {
     "fit_values": "ch7-teacher-forcing",
 }
 
+SENTENCES_ALONE = """
+def corpus_bleu(hypotheses, references, n=4):
+    scores = []
+    for hypothesis, reference in zip(hypotheses, references, strict=True):
+        precision = 1.0
+        for k in range(1, n + 1):
+            own, right = (
+                Counter(zip(*(tokens[i:] for i in range(k)), strict=False))
+                for tokens in (hypothesis, reference)
+            )
+            precision *= (own & right).total() / max(1, own.total())
+        c, r = len(hypothesis), len(reference)
+        brevity = min(1.0, math.exp(1 - r / c)) if c else 0.0
+        scores.append(100 * brevity * precision ** (1 / n))
+    return sum(scores) / len(scores)
+"""
+
 MISTAKES = [
     # smoothed_cross_entropy ---------------------------------------------------------------------
     Mistake(
@@ -1042,22 +1059,7 @@ def cached_attention(mha, x, cache=None):
         means="Each sentence has got a BLEU of its own. A single sentence often has no 4-gram right and then counts 0.",
         hint="Which comes first here, the sum over sentences or the fraction?",
         section="ch7-bleu",
-        source="""
-def corpus_bleu(hypotheses, references, n=4):
-    scores = []
-    for hypothesis, reference in zip(hypotheses, references, strict=True):
-        precision = 1.0
-        for k in range(1, n + 1):
-            own, right = (
-                Counter(zip(*(tokens[i:] for i in range(k)), strict=False))
-                for tokens in (hypothesis, reference)
-            )
-            precision *= (own & right).total() / max(1, own.total())
-        c, r = len(hypothesis), len(reference)
-        brevity = min(1.0, math.exp(1 - r / c)) if c else 0.0
-        scores.append(100 * brevity * precision ** (1 / n))
-    return sum(scores) / len(scores)
-""",
+        source=SENTENCES_ALONE,
     ),
     Mistake(
         name="mean of the sentences' scores, from 0 to 1",
@@ -1066,22 +1068,7 @@ def corpus_bleu(hypotheses, references, n=4):
         means="Each sentence has got a BLEU of its own, and the factor 100 is missing.",
         hint="Which comes first here, the sum over sentences or the fraction? And between which numbers does BLEU lie?",
         section="ch7-bleu",
-        source="""
-def corpus_bleu(hypotheses, references, n=4):
-    scores = []
-    for hypothesis, reference in zip(hypotheses, references, strict=True):
-        precision = 1.0
-        for k in range(1, n + 1):
-            own, right = (
-                Counter(zip(*(tokens[i:] for i in range(k)), strict=False))
-                for tokens in (hypothesis, reference)
-            )
-            precision *= (own & right).total() / max(1, own.total())
-        c, r = len(hypothesis), len(reference)
-        brevity = min(1.0, math.exp(1 - r / c)) if c else 0.0
-        scores.append(brevity * precision ** (1 / n))
-    return sum(scores) / len(scores)
-""",
+        source=SENTENCES_ALONE.replace("100 * ", ""),
     ),
     Mistake(
         name="no brevity penalty",
