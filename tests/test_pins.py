@@ -40,7 +40,8 @@ def test_a_pin_installs_on_the_oldest_python(name):
         pytest.skip(f"{name} is not installed")
     # what is installed tells nothing about another version
     assert Version(Version(installed.version).public) == pins()[name]
-    assert oldest in SpecifierSet(installed.metadata["Requires-Python"] or "")
+    # .get, because importlib_metadata, where another package has loaded it, raises for an absent key
+    assert oldest in SpecifierSet(installed.metadata.get("Requires-Python") or "")
 
 
 @pytest.mark.xdist_group("pins")
