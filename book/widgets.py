@@ -60,6 +60,8 @@ def calculator(
         "temperatures": temperatures,
         "start": temperatures.index(root),
         "titles": titles,
+        "hint": "Point at a score, a weight or an output, or move to it with the keyboard, to see "
+        "which numbers meet in it.",
     }
     return _figure("calculator", "Attention calculator", data, _parts(*tables), caption)
 
@@ -202,30 +204,38 @@ def alignment_viewer(
     examples: Sequence[tuple[str, Sequence[str], Sequence[str], np.ndarray]],
     heads: Sequence[str],
     caption: str,
+    *,
+    series: str = "head",
+    effects: Sequence[np.ndarray] = (),
 ) -> HTML:
-    """The weights of one word at a time, by pointing at it.
+    """The weights as lines from source to target words, and those of one word by pointing at it.
 
     Args:
         examples: name, source words, target words and weights (heads, T, S) of each.
-        heads: the names of the heads.
+        heads: the names of the heads, or of the networks whose weights are compared.
         caption: what to see in the figure.
+        series: what `heads` names, as the label of its control.
+        effects: for each example, to switch to: how far the probability of each target word falls
+            when a source word is replaced, (heads, T, S); NaN where no word was replaced.
     """
-    title = "weights: a row for each target word"
+    titles = ["weights: a row for each target word", "effects: a row for each target word"]
     _, source, target, weights = examples[0]
     data = {
-        "title": title,
+        "titles": titles,
+        "kinds": ["weight", "effect"] if effects else ["weight"],
+        "series": series,
         "heads": list(heads),
         "examples": [
             {
                 "name": name,
                 "source": list(source),
                 "target": list(target),
-                "weights": _plain(weights),
+                "shown": [_plain(weights), *([_plain(effects[k])] if effects else [])],
             }
-            for name, source, target, weights in examples
+            for k, (name, source, target, weights) in enumerate(examples)
         ],
     }
-    still = _scroll(title, _table(title, target, source, weights[0], "weights"))
+    still = _scroll(titles[0], _table(titles[0], target, source, weights[0], "weights"))
     return _figure("alignment", "Alignment viewer", data, still, caption)
 
 
@@ -402,8 +412,9 @@ def cache_timeline(
 
 
 def _plain(numbers: np.ndarray) -> list[Any]:
-    """Numbers for JSON, with more digits than anybody will see."""
-    return np.asarray(numbers, dtype=float).round(8).tolist()
+    """Numbers for JSON, with more digits than anybody will see, and None for NaN."""
+    rounded = np.asarray(numbers, dtype=float).round(8)
+    return np.where(np.isnan(rounded), None, rounded).tolist()
 
 
 def _table(

@@ -64,6 +64,9 @@ ALIGNMENTS = [
     for n in range(2)
     for weights in [np.random.RandomState(n).dirichlet(np.ones(3 + n), size=(3, 5))]
 ]
+EFFECTS = [np.random.RandomState(20 + n).uniform(-1, 1, size=(3, 5, 3 + n)) for n in range(2)]
+for effect in EFFECTS:
+    effect[:, :, 1] = np.nan  # the second source word is never replaced
 
 
 def splits(length, heads, width=4):
@@ -138,7 +141,9 @@ def examples():
         ),
         "root": widgets.square_root([4, 64, 1024], MEASURED, SCALES, SCORES, "Slide."),
         "clock": widgets.position_clock(16, [100, 10000], 12, 5, "Turn."),
-        "alignment": widgets.alignment_viewer(ALIGNMENTS, ["mean", "head 1", "head 2"], "Point."),
+        "alignment": widgets.alignment_viewer(
+            ALIGNMENTS, ["mean", "head 1", "head 2"], "Point.", effects=EFFECTS
+        ),
         "split": widgets.head_split("abcde", *(split.numpy() for split in splits(3, 2)), "Look."),
         "steps": widgets.encoder_decoder(
             ["ein", "Hund", "bellt"], *STEPS, *(STEP_WEIGHTS[name] for name in STEP_WEIGHTS), "Go."
@@ -280,6 +285,77 @@ def test_calculator_computes_what_attention_computes(opened):
         reference = calculator_reference(now, taus[place])
         for wanted, shown in zip(reference, calculator_shown(page), strict=True):
             np.testing.assert_allclose(shown, wanted, atol=1e-6)
+
+
+def outlined(page, mark):
+    """The cells with a mark, as (table, row, column)."""
+    return {
+        tuple(found)
+        for found in page.locator(f".live td.{mark}").evaluate_all(
+            """cells => cells.map(cell => [
+                cell.closest("table").caption.textContent,
+                cell.parentNode.rowIndex - 1, cell.cellIndex - 1])"""
+        )
+    }
+
+
+def test_calculator_shows_which_row_meets_which_column(opened):
+    page = opened("calculator")
+    now = dict(zip(("scores", "weights", "output"), calculator_shown(page), strict=True))
+    for name in ("query", "key", "value"):
+        now[name] = np.array(
+            page.evaluate(
+                f"""[...document.querySelectorAll('.live table[data-tint="{name}"] tr:has(input)')].map(
+                row => [...row.querySelectorAll("input")].map(input => input.valueAsNumber))"""
+            )
+        )
+    said = page.locator(".says").first
+    assert outlined(page, "chosen") == set() and said.inner_text().startswith("Point at")
+
+    def products(left, right):
+        """The value of the sum of products that the figure writes out."""
+        text = said.inner_text().replace("−", "-")
+        (terms,) = re.findall(r", ((?:[-\d.]+ × [-\d.]+(?: \+ )?)+) =", text)
+        factors = np.array([term.split(" × ") for term in terms.split(" + ")], dtype=float)
+        np.testing.assert_allclose(factors, np.transpose([left, right]), atol=0.0051)
+
+    for i, j in [(0, 2), (3, 1), (2, 0)]:
+        cells = {
+            name: page.locator(".live table", has=page.get_by_text(name, exact=True))
+            .locator("tbody tr")
+            .nth(i)
+            .locator("td")
+            for name in ("scores", "weights", "output")
+        }
+        cells["scores"].nth(j).hover()
+        rows = {("queries", i, c) for c in range(3)} | {("keys", j, c) for c in range(3)}
+        assert outlined(page, "chosen") == rows
+        assert outlined(page, "asked") == {("scores", i, j)}
+        products(now["query"][i], now["key"][j])
+        cells["weights"].nth(j).hover()
+        assert outlined(page, "chosen") == {("scores", i, c) for c in range(4)}
+        assert f"is {now['weights'][i, j]:.3f}." in said.inner_text()
+        cells["output"].nth(j % 2).hover()
+        rows = {("weights", i, c) for c in range(4)} | {("values", k, j % 2) for k in range(4)}
+        assert outlined(page, "chosen") == rows
+        products(now["weights"][i], now["value"][:, j % 2])
+        result = f"{now['output'][i, j % 2]:.3f}".replace("-", "−")
+        assert said.inner_text().endswith(f"= {result}.")
+
+
+def test_calculator_moves_between_results_with_the_arrow_keys(opened):
+    page = opened("calculator")
+    tab_to(page, "button", "Start again")
+    page.keyboard.press("Tab")
+    assert outlined(page, "asked") == {("scores", 0, 0)}
+    for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowUp", "ArrowUp"):
+        page.keyboard.press(key)
+    assert outlined(page, "asked") == {("scores", 0, 2)}
+    page.keyboard.press("Tab")
+    assert outlined(page, "asked") == {("weights", 0, 0)}
+    # the arithmetic follows what is edited
+    page.get_by_label("query of cold, entry 1").fill("7")
+    assert "for cold: exp(" in page.locator(".says").first.inner_text()
 
 
 def test_calculator_by_keyboard(opened):
@@ -490,29 +566,88 @@ def word_weights(page):
     return found.evaluate_all("nodes => nodes.map(node => Number(node.dataset.value))")
 
 
+def drawn_lines(page):
+    """What each line shows, (T, S), and how wide it is; the end of each must be at its two words."""
+    source, target = (page.locator(f".alignment .words >> nth={k}") for k in range(2))
+    found = page.locator(".alignment path").evaluate_all(
+        """paths => paths.map(path => [
+            path.dataset.value === "null" ? NaN : Number(path.dataset.value),
+            parseFloat(path.style.strokeWidth),
+            ...path.getAttribute("d").match(/[\\d.]+/g).map(Number)])"""
+    )
+    picture = page.locator(".alignment svg").bounding_box()
+    middles = []
+    for words in (source, target):
+        boxes = [one.bounding_box() for one in words.locator("button").all()]
+        middles.append([box["y"] + box["height"] / 2 - picture["y"] for box in boxes])
+    shape = len(middles[1]), len(middles[0])
+    value, width, *ends = np.array(found, dtype=float).T
+    np.testing.assert_allclose(
+        ends[1] * picture["height"] / 100, np.tile(middles[0], shape[0]), atol=1
+    )
+    np.testing.assert_allclose(
+        ends[7] * picture["height"] / 100, np.repeat(middles[1], shape[1]), atol=1
+    )
+    return value.reshape(shape), width.reshape(shape)
+
+
 def test_alignment_viewer_shows_rows_and_columns(opened):
     page = opened("alignment")
     rng = np.random.RandomState(6)
     for _ in range(SETTINGS):
-        example, head, side = rng.randint(2), rng.randint(3), "st"[rng.randint(2)]
+        example, kind, head = rng.randint(2), rng.randint(2), rng.randint(3)
         _, source, target, weights = ALIGNMENTS[example]
+        shown = [weights, EFFECTS[example]][kind][head]
         page.get_by_label("number").select_option(index=int(example))
+        page.get_by_label("lines").select_option(index=int(kind))
         page.get_by_label("head").select_option(index=int(head))
+        side = "st"[rng.randint(2)]
         at = rng.randint(len(source if side == "s" else target))
         page.get_by_role("button", name=f"{side}{at}", exact=True).hover()
-        wanted = weights[head][at] if side == "t" else weights[head][:, at]
-        np.testing.assert_allclose(word_weights(page), wanted, atol=1e-6)
-        np.testing.assert_allclose(numbers(page, "weights"), weights[head], atol=1e-6)
-        best = (source if side == "t" else target)[wanted.argmax()]
-        assert f": {best} {wanted.max():.2f}," in page.locator(".says").inner_text()
+        wanted = shown[at] if side == "t" else shown[:, at]
+        measured = wanted[np.isfinite(wanted)]
+        np.testing.assert_allclose(word_weights(page), measured, atol=1e-6)
+        table = numbers(page, ["weights", "effects"][kind])
+        np.testing.assert_allclose(table, shown[:, np.isfinite(shown[0])], atol=1e-6)
+        said = page.locator(".says").inner_text()
+        if len(measured):
+            best = (source if side == "t" else target)[np.nanargmax(wanted)]
+            assert f": {best} {measured.max():.2f},".replace("-", "−") in said
+        else:
+            assert said == "s1 is never replaced, so it has no effect to show."
+        value, width = drawn_lines(page)
+        np.testing.assert_allclose(value, shown, atol=1e-6)
+        size = np.nan_to_num(np.abs(shown))
+        np.testing.assert_allclose(width, np.where(size < 0.02, 0, 10 * size), atol=1e-3)
+        faint = page.locator(".alignment path").evaluate_all(
+            "paths => paths.map(path => path.classList.contains('faint'))"
+        )
+        places = np.arange(len(target))[:, None], np.arange(len(source))[None]
+        of_others = np.broadcast_to(places[side == "s"] != at, shown.shape)
+        np.testing.assert_array_equal(np.reshape(faint, shown.shape), of_others)
 
 
 def test_alignment_viewer_by_keyboard(opened):
     page = opened("alignment")
+    tab_to(page, "combobox", "lines")
+    page.keyboard.press("ArrowDown")
     tab_to(page, "combobox", "head")
     page.keyboard.press("ArrowDown")
     tab_to(page, "button", "t3")
-    np.testing.assert_allclose(word_weights(page), ALIGNMENTS[0][3][1][3], atol=1e-6)
+    wanted = EFFECTS[0][1][3]
+    np.testing.assert_allclose(word_weights(page), wanted[np.isfinite(wanted)], atol=1e-6)
+
+
+def test_alignment_viewer_without_effects_offers_no_switch(opened, files, tmp_path):
+    figure = load_widgets().alignment_viewer(
+        ALIGNMENTS, ["1", "2", "3"], "Point.", series="network"
+    )
+    files["weights alone"] = tmp_path / "weights.html"
+    files["weights alone"].write_text(document(figure.data), encoding="utf-8")
+    page = opened("weights alone")
+    assert page.get_by_role("combobox", name="lines").count() == 0
+    page.get_by_label("network").select_option(index=2)
+    np.testing.assert_allclose(word_weights(page), ALIGNMENTS[0][3][2][0], atol=1e-6)
 
 
 def check_split(page, length, heads, place):
@@ -543,6 +678,35 @@ def test_head_split_follows_memory(opened):
         place = rng.randint(4 * length)
         page.get_by_role("slider", name="place in memory").fill(str(place))
         check_split(page, length, heads, place)
+
+
+def test_head_split_moves_memory_into_both_splits(opened):
+    page = opened("split")
+    page.get_by_role("button", name="Move memory into the heads").click()
+    # at the start of its way each entry lies on its place in memory
+    starts = page.evaluate(
+        """() => {
+            const box = node => [node.getBoundingClientRect().x, node.getBoundingClientRect().y];
+            const memory = [...document.querySelectorAll(".memory span")].map(box);
+            return document.getAnimations().map(moving => {
+                moving.pause();
+                moving.currentTime = 0;
+                const node = moving.effect.target;
+                return [Number(node.dataset.place), box(node), memory[node.dataset.place]];
+            });
+        }"""
+    )
+    assert sorted(place for place, *_ in starts) == sorted([*range(12)] * 2)
+    for _, begin, memory in starts:
+        np.testing.assert_allclose(begin, memory, atol=1)
+    page.evaluate("document.getAnimations().forEach(moving => moving.finish())")
+    check_split(page, 3, 2, 6)
+
+
+def test_head_split_stands_still_for_readers_who_want_no_motion(opened):
+    page = opened("split", reduced_motion="reduce")
+    assert page.get_by_role("button").count() == 0
+    check_split(page, 3, 2, 6)
 
 
 def test_head_split_by_keyboard(opened):
@@ -775,5 +939,5 @@ def test_colours_are_those_of_the_other_figures():
 def test_scripts_are_small_and_ask_nobody():
     for path in (ROOT / "book" / "_widgets").glob("*.js"):
         text = path.read_text(encoding="utf-8")
-        assert len(text.encode()) < 6144, path.name
+        assert len(text.encode()) < 7168, path.name
         assert not re.search(r"\bfetch\b|\bimport\b|XMLHttp|https?://(?!www\.w3\.org)", text)

@@ -1,14 +1,19 @@
-// Alignment viewer: point at a word, or move to it with Tab, and see its weights.
+// Alignment viewer: a line for each weight or effect. Point at a word, or move to it with Tab, to see
+// its own.
 (() => {
   "use strict";
-  const { make, write, text, column, table, choice, scroll, saying, start } = window.figures;
+  const { make, draw, write, text, column, table, choice, scroll, saying, start } = window.figures;
+  const THINNEST = 0.02; // less is not drawn
 
   start("alignment", (data) => {
     let example = 0;
     let head = 0;
-    let chosen = null; // {side, at}
+    let kind = 0; // 0: weights, 1: effects
+    let chosen = { side: "target", at: 0 };
     let buttons = {};
+    let lines = []; // a line for each target and source word
     const rows = { source: make("div", { class: "words" }), target: make("div", { class: "words" }) };
+    const picture = draw("svg", { viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" });
     const says = saying();
     const all = make("div");
 
@@ -18,16 +23,26 @@
         show();
       };
       const number = make("small", { "aria-hidden": "true" });
-      const node = make("button", { type: "button", "data-tint": "weights", onclick: choose, onfocus: choose, onpointerenter: choose }, name, number);
+      const node = make("button", { type: "button", onclick: choose, onfocus: choose, onpointerenter: choose }, name, number);
       return { node, number };
     };
-    const weights = () => data.examples[example].weights[head];
-    // Where a target word looks is a row; who looks at a source word is a column.
+    const matrix = () => data.examples[example].shown[kind][head];
+    const measured = (number) => number !== null;
+
+    // What a target word looks at, or depends on, is a row; a source word has a column.
+    const sentence = (row, name, most) => {
+      if (!most.length) return `${name} is never replaced, so it has no effect to show.`;
+      const list = most.join(", ");
+      if (kind === 0) return row ? `Before writing ${name} it looks at: ${list}.` : `Who looks at ${name}: ${list}.`;
+      return row
+        ? `How far the probability of ${name} falls when a word is replaced: ${list}.`
+        : `How far probabilities fall when ${name} is replaced: ${list}.`;
+    };
     const show = () => {
       const here = data.examples[example];
       const row = chosen.side === "target";
-      const numbers = row ? weights()[chosen.at] : column(weights(), chosen.at);
       const other = row ? "source" : "target";
+      const numbers = row ? matrix()[chosen.at] : column(matrix(), chosen.at);
       buttons[chosen.side].forEach(({ node, number }, i) => {
         number.textContent = "";
         delete number.dataset.value;
@@ -35,42 +50,65 @@
         node.setAttribute("aria-pressed", String(i === chosen.at));
       });
       buttons[other].forEach(({ node, number }, i) => {
-        write(number, numbers[i], 1);
-        node.style.setProperty("--share", numbers[i].toFixed(3));
+        number.textContent = "–";
+        delete number.dataset.value;
+        if (measured(numbers[i])) write(number, numbers[i], 1);
+        node.style.setProperty("--share", Math.min(1, Math.abs(numbers[i])).toFixed(3));
         node.setAttribute("aria-pressed", "false");
       });
-      const order = numbers.map((_, i) => i).sort((i, j) => numbers[j] - numbers[i]);
+      lines.forEach((line, t) => line.forEach((node, s) => {
+        node.classList.toggle("faint", (row ? t : s) !== chosen.at);
+      }));
+      const order = numbers.map((_, i) => i).filter((i) => measured(numbers[i]));
+      order.sort((i, j) => numbers[j] - numbers[i]);
       const most = order.slice(0, 3).map((i) => `${here[other][i]} ${text(numbers[i])}`);
-      const name = here[chosen.side][chosen.at];
-      says.textContent = row
-        ? `Before writing ${name} it looks at: ${most.join(", ")}.`
-        : `Who looks at ${name}: ${most.join(", ")}.`;
+      says.textContent = sentence(row, here[chosen.side][chosen.at], most);
     };
+    // The numbers of another head, or another kind: the lines stay and change their width.
     const change = () => {
       const here = data.examples[example];
-      buttons = {};
+      const tint = ["weights", "output"][kind];
+      for (const node of [picture, rows.source, rows.target]) node.dataset.tint = tint;
+      const shown = table(data.titles[kind], here.target, here.source, tint);
+      matrix().forEach((numbers, t) => numbers.forEach((number, s) => {
+        if (measured(number)) write(shown.cells[t][s], number, 1);
+        else shown.cells[t][s].textContent = "–";
+        const size = Math.abs(number) < THINNEST ? 0 : Math.min(1, Math.abs(number));
+        lines[t][s].dataset.value = number;
+        lines[t][s].style.strokeWidth = `${10 * size}px`;
+        lines[t][s].classList.toggle("negative", number < 0);
+      }));
+      all.replaceChildren(scroll(data.titles[kind], shown.node));
+      show();
+    };
+    const build = () => {
+      const here = data.examples[example];
       for (const side of ["source", "target"]) {
         buttons[side] = here[side].map((name, at) => word(side, name, at));
         rows[side].replaceChildren(...buttons[side].map(({ node }) => node));
       }
-      const shown = table(data.title, here.target, here.source, "weights");
-      shown.set(weights(), 2, 1);
-      all.replaceChildren(scroll(data.title, shown.node));
-      chosen = { side: "target", at: Math.min(chosen ? chosen.at : 0, here.target.length - 1) };
-      show();
+      const height = (i, names) => (100 * (i + 0.5)) / names.length;
+      lines = here.target.map((_, t) => here.source.map((_, s) => {
+        const [from, to] = [height(s, here.source), height(t, here.target)];
+        return draw("path", { d: `M 0 ${from} C 50 ${from} 50 ${to} 100 ${to}` });
+      }));
+      picture.replaceChildren(...lines.flat());
+      chosen = { side: "target", at: 0 };
+      change();
     };
-    change();
-    const choices = [];
-    if (data.examples.length > 1) {
-      choices.push(choice("number", data.examples.map(({ name }) => name), (i) => { example = i; chosen = null; change(); }));
-    }
-    if (data.heads.length > 1) choices.push(choice("head", data.heads, (i) => { head = i; change(); }));
+    build();
+    const choices = [
+      ["number", data.examples.map(({ name }) => name), (i) => { example = i; build(); }],
+      ["lines", data.kinds, (i) => { kind = i; change(); }],
+      [data.series, data.heads, (i) => { head = i; change(); }],
+    ];
     return [
-      make("div", { class: "controls" }, ...choices),
-      make("p", { class: "label" }, "source"), rows.source,
-      make("p", { class: "label" }, "target"), rows.target,
+      make("div", { class: "controls" }, ...choices.filter(([, names]) => names.length > 1).map((one) => choice(...one))),
+      make("div", { class: "alignment" },
+        make("p", { class: "label" }, "source"), make("span"), make("p", { class: "label" }, "target"),
+        rows.source, make("div", {}, picture), rows.target),
       says,
-      make("details", {}, make("summary", {}, "All weights"), all),
+      make("details", {}, make("summary", {}, "All numbers"), all),
     ];
   });
 })();

@@ -54,6 +54,19 @@
     return { node, cells, set };
   };
 
+  // One stop for Tab in a grid of nodes; the arrow keys move within it.
+  const arrows = (nodes) => nodes.forEach((line, i) => line.forEach((node, j) => {
+    node.tabIndex = i || j ? -1 : 0;
+    node.addEventListener("focus", () => nodes.flat().forEach((other) => { other.tabIndex = other === node ? 0 : -1; }));
+    node.addEventListener("keydown", (event) => {
+      const by = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+      if (!by) return;
+      event.preventDefault();
+      const next = (nodes[i + by[0]] || [])[j + by[1]];
+      if (next) next.focus();
+    });
+  }));
+
   let counter = 0;
   const control = (label, input, ...after) => {
     input.id = `figure-control-${++counter}`;
@@ -125,5 +138,5 @@
     }
   };
 
-  window.figures = { make, draw, text, softmax, dot, column, write, table, control, slider, steps, choice, tick, button, parts, scroll, saying, start };
+  window.figures = { make, draw, text, softmax, dot, column, write, table, arrows, control, slider, steps, choice, tick, button, parts, scroll, saying, start };
 })();

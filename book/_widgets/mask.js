@@ -1,7 +1,7 @@
 // Mask painter: a mask to paint, read with either polarity, the weights that it leaves, and what leaks.
 (() => {
   "use strict";
-  const { make, dot, column, table, slider, choice, tick, button, parts, saying, start } = window.figures;
+  const { make, dot, column, table, arrows, slider, choice, tick, button, parts, saying, start } = window.figures;
 
   start("mask", (data) => {
     const n = data.words.length;
@@ -20,22 +20,14 @@
         const drag = (event) => event.buttons === 1 && paint(i, j, brush);
         return make("button", {
           type: "button",
-          tabindex: i || j ? -1 : 0,
           onclick: () => paint(i, j, !mask[i][j]),
           onpointerdown: () => { brush = !mask[i][j]; },
           onpointerleave: drag,
           onpointerenter: drag,
-          onkeydown: (event) => move(event, i, j),
-          onfocus: () => buttons.flat().forEach((other) => { other.tabIndex = other === buttons[i][j] ? 0 : -1; }),
         });
       })
     );
-    const move = (event, i, j) => {
-      const by = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
-      const next = by && buttons[i + by[0]] && buttons[i + by[0]][j + by[1]];
-      if (by) event.preventDefault();
-      if (next) next.focus();
-    };
+    arrows(buttons);
     const exponentials = table(data.titles.exponentials, data.words, data.words, "muted");
     const painted = table(data.titles.mask, data.words, data.words, "key", (i, j) => make("td", {}, buttons[i][j]));
     painted.node.setAttribute("role", "grid");

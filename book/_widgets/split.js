@@ -1,7 +1,8 @@
-// Head split as memory: where each place of memory goes, with the right and with the wrong split.
+// Head split as memory: where each place of memory goes, with the right and with the wrong split, and
+// how it gets there.
 (() => {
   "use strict";
-  const { make, table, slider, choice, parts, saying, start } = window.figures;
+  const { make, table, slider, choice, button, parts, saying, start } = window.figures;
 
   start("split", (data) => {
     const width = data.width;
@@ -25,6 +26,19 @@
       cells.push(node);
       return node;
     };
+    // Let each entry travel from its place in memory to its place in both splits, one after the other.
+    const move = () => {
+      const places = [...memory.children].map((node) => node.getBoundingClientRect());
+      const pause = Math.min(150, 4000 / places.length);
+      cells.filter((node) => node.parentNode !== memory).forEach((node) => {
+        const at = Number(node.dataset.place);
+        const to = node.getBoundingClientRect();
+        const from = `translate(${places[at].left - to.left}px, ${places[at].top - to.top}px)`;
+        node.animate([{ transform: from }, { transform: "none" }], { duration: 900, delay: pause * at, easing: "ease-in-out", fill: "backwards" });
+      });
+    };
+    const mayMove = !window.matchMedia("(prefers-reduced-motion: reduce)").matches;
+
     const point = () => {
       cells.forEach((node) => node.classList.toggle("chosen", Number(node.dataset.place) === place));
       const found = [right, wrong].map((rule) => {
@@ -68,7 +82,9 @@
     build();
     return [
       make("div", { class: "controls" }, parts(words, split), where.node),
-      make("p", { class: "label" }, "memory"), memory, parts(...splits), says,
+      make("p", { class: "label" }, "memory"), memory,
+      ...(mayMove ? [make("div", { class: "steps" }, button("Move memory into the heads", move))] : []),
+      parts(...splits), says,
     ];
   });
 })();
