@@ -33,7 +33,7 @@
     const sentence = (row, name, most) => {
       if (!most.length) return `${name} is never replaced, so it has no effect to show.`;
       const list = most.join(", ");
-      if (kind === 0) return row ? `Before writing ${name} it looks at: ${list}.` : `Who looks at ${name}: ${list}.`;
+      if (kind === 0) return row ? `Before writing ${name} it looks at: ${list}.` : `Target words that look at ${name}: ${list}.`;
       return row
         ? `How far the probability of ${name} falls when a word is replaced: ${list}.`
         : `How far probabilities fall when ${name} is replaced: ${list}.`;

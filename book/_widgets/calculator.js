@@ -92,7 +92,7 @@
         const largest = Math.max(...line);
         return `${data.words[i]} at ${data.words[line.indexOf(largest)]} (${text(largest)})`;
       });
-      says.textContent = `Who looks most at whom: ${looks.join(", ")}.`;
+      says.textContent = `Where each word looks most: ${looks.join(", ")}.`;
       meet();
     };
 
