@@ -93,6 +93,14 @@ def test_without_a_failure_there_is_no_case_and_no_hint(checks, check, capsys):
     assert "run a check that fails first" in capsys.readouterr().out
 
 
+def test_a_task_that_nobody_has_begun_has_no_hint(check, capsys):
+    def not_begun(x):
+        raise NotImplementedError("To do: write double")
+
+    check(not_begun).hint()
+    assert "no hint beyond what the check says" in capsys.readouterr().out
+
+
 def test_a_line_whose_author_forbids_it_has_no_case(check, capsys):
     guide = check(lambda x: x if x.ndim == 1 else 2 * x)
     assert guide.failing_case() is None

@@ -61,12 +61,17 @@ CASES = [
         "axis",
         "the numbers sum to 1 along axis 0; they have to along axis 1",
     ),
-    (MASKED, SQUARE, "masked", "right except for 6 of 16 entries, all of them masked"),
+    (
+        MASKED,
+        SQUARE,
+        "masked",
+        "right except for 6 of 16 entries, all of them masked: they should be exactly 0",
+    ),
     (
         np.where(CAUSAL, A[0, 0] + SQUARE, -np.inf),
         A[0, 0] + SQUARE,
         "masked",
-        "right except for 6 of 16",
+        "right except for 6 of 16 entries, all of them masked: they should be minus infinity",
     ),
     (
         SQUARE,

@@ -96,8 +96,11 @@ class Guide:
 
     def hint(self) -> None:
         """Print the next hint about the last check that failed."""
-        if self._last is None or not self._last.hints:
+        if self._last is None or not any(self._last.problems):
             print("There is nothing to hint at: run a check that fails first.")
+            return
+        if not self._last.hints:
+            print("There is no hint beyond what the check says.")
             return
         hints = self._last.hints
         number = min(self._said, len(hints) - 1)

@@ -250,7 +250,10 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
     ),
     "masked": lambda p: (
         f"right except for {p['wrong']} of {p['size']} entries, all of them masked: they should be "
-        "exactly 0 or minus infinity"
+        # results that were stored before know nothing of it
+        + {True: "exactly 0", False: "minus infinity"}.get(
+            p.get("zero"), "exactly 0 or minus infinity"
+        )
     ),
     "slices": _slices,
     "changed": lambda p: (

@@ -122,12 +122,14 @@ class Checks:
             prints = fingerprint(value), answer["mistakes"]
             judged.append([Judged(problem is None, *prints, little)])
         self.progress.record(grade_id, sum(c.points for c, problem in found if problem is None))
-        if all(problem and problem.aspect == "to_do" for _, problem in found):
-            raise AutotestFailure(sentence(found[0][1]))
+        problems = [problem for _, problem in found]
+        if all(problem and problem.aspect == "to_do" for problem in problems):
+            outcome = Outcome(cell, seed_of(grade_id), definitions, problems, answers, [])
+            self.guide.record(grade_id, outcome)
+            raise AutotestFailure(sentence(problems[0]))
         named = self._recognition.cell(grade_id, judged)
         suspects = self._recognition.suspects(grade_id, judged)
         hints = self._hints(grade_id, found, named, suspects)
-        problems = [problem for _, problem in found]
         outcome = Outcome(cell, seed_of(grade_id), definitions, problems, answers, hints)
         self.guide.record(grade_id, outcome)
         self._warn_of_packages(definitions)

@@ -278,7 +278,8 @@ def _masked(a: np.ndarray, b: np.ndarray) -> Difference | None:
     wrong = ~right
     if not wrong.any() or (wrong & ~masked).any() or len(np.unique(others)) <= 3:
         return None
-    return Difference("masked", {"wrong": int(wrong.sum()), "size": int(a.size)})
+    found = {"wrong": int(wrong.sum()), "size": int(a.size), "zero": bool((a[wrong] == 0).all())}
+    return Difference("masked", found)
 
 
 def _slices(
