@@ -15,7 +15,7 @@ import torch.nn.functional as F
 
 from solutions.ch2_scaled_dot_product import attention
 from solutions.ch6_transformer import shift
-from solutions.translation import TranslationError, data, machine, trainer
+from solutions.translation import TranslationError, data, machine, optimization, trainer
 from solutions.translation.__main__ import main
 from solutions.translation.model import FusedAttention, build, n_parameters
 from solutions.translation.run_folder import RunFolder
@@ -141,10 +141,12 @@ def test_a_step_is_adam_on_the_mean_over_all_tokens(tokenizer, pairs):
 
 def test_the_learning_rate_rises_and_falls():
     settings = complete({"warmup": 10, "steps": 100, "rate": 0.5})
-    cosine = [trainer.learning_rate(step, settings) for step in range(1, 101)]
+    cosine = [optimization.learning_rate(step, settings) for step in range(1, 101)]
     assert cosine[9] == max(cosine) == 0.5 and cosine[4] == 0.25
     assert cosine[54] == pytest.approx(0.25) and cosine[-1] == pytest.approx(0, abs=1e-12)
-    noam = [trainer.learning_rate(step, settings | {"schedule": "noam"}) for step in range(1, 101)]
+    noam = [
+        optimization.learning_rate(step, settings | {"schedule": "noam"}) for step in range(1, 101)
+    ]
     assert noam[9] == max(noam) == pytest.approx(0.5) and noam[39] == pytest.approx(0.25)
 
 
