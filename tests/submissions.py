@@ -501,7 +501,10 @@ def metadata_of_wrong_types(folder):
 @submission(FULL, "only 2000 of its")
 def ten_thousand_cells(folder):
     notebook = right()
-    notebook.cells += [new_code_cell("1 + 1") for _ in range(10_000)]
+    # a few with code: running thousands takes half a minute
+    notebook.cells += [
+        (new_markdown_cell if number % 100 else new_code_cell)("1 + 1") for number in range(10_000)
+    ]
     save(folder, notebook)
 
 
