@@ -46,12 +46,16 @@ def _exercises(course: Course, arguments: argparse.Namespace) -> list[Exercise]:
 
 
 def _build(arguments: argparse.Namespace) -> None:
-    from autograder.build.generate import build
+    from autograder.build.generate import build, held_back_file
 
     course = _course(arguments)
-    built = build(course, _exercises(course, arguments), force=arguments.force)
+    exercises = _exercises(course, arguments)
+    built = build(course, exercises, force=arguments.force, hold_back=arguments.hold_back)
     for exercise in built:
         print(f"Built {exercise.notebook.relative_to(course.root)}")
+    files = [held_back_file(course, exercise) for exercise in exercises]
+    for path in filter(Path.exists, files if arguments.hold_back else []):
+        print(f"Held back, to give out after the deadline: {path}")
     if not built:
         print("The exercises are up to date.")
 
@@ -323,6 +327,11 @@ def _parser() -> argparse.ArgumentParser:
     build = command("build", _build, "Generate exercises/ from solutions/, after checking both.")
     one_exercise(build)
     build.add_argument("--force", action="store_true", help="even if nothing has changed")
+    text = (
+        "leave what earlier exercises built out of the notebooks; course/built_so_far/EXERCISE/ has it as a "
+        "file, to give out after their deadline (default: as they were built last)"
+    )
+    build.add_argument("--hold-back", action=argparse.BooleanOptionalAction, help=text)
     folder_of_submissions(command("sample", _sample, "Make the sample class of submissions."))
     text = "Grade every submission whose grade is not current; write reports and print the scores."
     grade = command("grade", _grade, text, _limits())
