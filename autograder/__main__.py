@@ -211,6 +211,7 @@ def _release(arguments: argparse.Namespace) -> None:
     course = _course(arguments)
     book.build(course)
     print(f"Release: {release.make(course).relative_to(course.root)}")
+    print(f"For instructors: {release.make_for_instructors(course).relative_to(course.root)}")
 
 
 def _serve(arguments: argparse.Namespace) -> None:
@@ -398,7 +399,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     paste_test = command("paste-test", _paste_test, text)
     paste_test.add_argument("page", nargs="*", help="such as ch1_name (default: all)")
-    text = "Pack the built book and the exercises into one zip, to read without a network."
+    text = (
+        "Pack the built book and the exercises into one zip, to read without a network, and whole solutions "
+        "and answers to the concept tests into another one, for instructors."
+    )
     command("release", _release, text)
     serve = command("serve", _serve, "Serve the built book on 127.0.0.1.")
     serve.add_argument("--port", type=int, default=8000, help="default: 8000")
