@@ -78,8 +78,7 @@ class Block:
     @property
     def commands(self) -> list[str]:
         """Its commands, without comments and empty lines, continued lines joined."""
-        joined = re.sub(r"\\\n\s*", " ", self.text)
-        lines = (re.sub(r"(^|\s+)#.*", "", line).strip() for line in joined.split("\n"))
+        lines = (re.sub(r"(^|\s+)#.*", "", line).strip() for line in _joined(self.text).split("\n"))
         return [line for line in lines if line]
 
     @property
@@ -114,8 +113,14 @@ def shell_blocks() -> list[Block]:
     return [block for page in PAGES for block in fenced_blocks(page) if block.language == SHELL]
 
 
+def _joined(text: str) -> str:
+    """Commands with continued lines on one line."""
+    return re.sub(r"\s*\\\n\s*", " ", text)
+
+
 def substituted(text: str) -> str:
     """Commands as the scratch copy runs them."""
+    text = _joined(text)
     for pattern, replacement in SUBSTITUTIONS:
         text = re.sub(pattern, replacement, text)
     return text
