@@ -5,6 +5,8 @@ None of it is in the book, whose search would find it, nor in the release that s
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +22,7 @@ TEMPLATES = [
     Path(__file__).parent / "templates",
     Path(__file__).parents[1] / "report" / "templates",
 ]
+TIMES = Path("benchmarks") / "ways.json"
 REFERENCE = "The version that is graded against, and that the next exercise begins with."
 README = """\
 Attention from Scratch: for instructors, {version}
@@ -35,11 +38,16 @@ solutions/; whoever grades with public tasks should know that.
 
 @dataclass(frozen=True)
 class Version:
-    """One way to write an answer, whole."""
+    """One way to write an answer, whole.
+
+    milliseconds: processor time of the answer's checks with it, as `benchmarks/ways.py` has measured it;
+    None where it has not.
+    """
 
     title: str
     source: str
     cost: str
+    milliseconds: float | None
 
     @property
     def lines(self) -> int:
@@ -56,16 +64,29 @@ class SolvedAnswer:
     ways: tuple[Way, ...]
 
 
+def _times(exercise: Exercise) -> Mapping[str, Mapping[str, float]]:
+    """Milliseconds by answer and version; empty in a copy of the course without benchmarks."""
+    path = exercise.root / TIMES
+    if not path.is_file():
+        return {}
+    measured = json.loads(path.read_text(encoding="utf-8"))["milliseconds"]
+    return measured.get(exercise.name, {})
+
+
 def solved_answers(exercise: Exercise) -> list[SolvedAnswer]:
     """An exercise's answers in their order, each with the reference and the catalogue's alternatives."""
-    program = exercise.program()
-    versions = {
-        name: [Version("Reference", source, REFERENCE)]
-        for name, source in reference_answers(exercise).items()
-    }
+    program, times = exercise.program(), _times(exercise)
+    versions: dict[str, list[Version]] = {}
+
+    def add(name: str, title: str, source: str, cost: str) -> None:
+        time = times.get(name, {}).get(title)
+        versions.setdefault(name, []).append(Version(title, source, cost, time))
+
+    for name, source in reference_answers(exercise).items():
+        add(name, "Reference", source, REFERENCE)
     for alternative in alternatives(exercise):
         for name, source in alternative_answers(program, alternative).items():
-            versions[name].append(Version(alternative.name.capitalize(), source, alternative.cost))
+            add(name, alternative.name, source, alternative.cost)
     ways = {discussion.function: discussion.ways for discussion in discussions(exercise)}
     return [
         SolvedAnswer(name, tuple(found), ways.get(name, ())) for name, found in versions.items()
