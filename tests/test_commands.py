@@ -140,6 +140,7 @@ def check_against_help(command):
             assert option in known, f"`{command}`: {option} is no option of {shlex.join(program)}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "block",
     [block for block in shell_blocks() if block.why_not_run],
