@@ -36,13 +36,18 @@ IN_TEXT = re.compile(
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    """The scratch copy, in which pages leave what they make for one another."""
+    """The scratch copy; a page finds what its own commands have made before."""
     return scratch_copy(tmp_path_factory.mktemp("scratch"))
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("commands")
-@pytest.mark.parametrize("page", dict.fromkeys(block.page for block in RUN))
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.xdist_group(f"commands of {page}"))
+        for page in dict.fromkeys(block.page for block in RUN)
+    ],
+)
 def test_the_commands_of_a_page_run_in_its_order(root, page):
     for block in RUN:
         if block.page == page:
