@@ -32,7 +32,7 @@ audit: $(READY)       ## the grader's own exam
 serve: $(READY)       ## the built book on 127.0.0.1:8000
 	@$(PYTHON) -m autograder serve
 
-release: $(READY)     ## the built book and the exercises as one zip, in _build/
+release: $(READY)     ## the built book and the exercises as one zip, in _build/; another for instructors
 	@$(PYTHON) -m autograder release
 
 lab: $(READY)         ## your own copies of the exercises in work/, in JupyterLab

@@ -46,12 +46,16 @@ def _exercises(course: Course, arguments: argparse.Namespace) -> list[Exercise]:
 
 
 def _build(arguments: argparse.Namespace) -> None:
-    from autograder.build.generate import build
+    from autograder.build.generate import build, held_back_file
 
     course = _course(arguments)
-    built = build(course, _exercises(course, arguments), force=arguments.force)
+    exercises = _exercises(course, arguments)
+    built = build(course, exercises, force=arguments.force, hold_back=arguments.hold_back)
     for exercise in built:
         print(f"Built {exercise.notebook.relative_to(course.root)}")
+    files = [held_back_file(course, exercise) for exercise in exercises]
+    for path in filter(Path.exists, files if arguments.hold_back else []):
+        print(f"Held back, to give out after the deadline: {path}")
     if not built:
         print("The exercises are up to date.")
 
@@ -207,6 +211,7 @@ def _release(arguments: argparse.Namespace) -> None:
     course = _course(arguments)
     book.build(course)
     print(f"Release: {release.make(course).relative_to(course.root)}")
+    print(f"For instructors: {release.make_for_instructors(course).relative_to(course.root)}")
 
 
 def _serve(arguments: argparse.Namespace) -> None:
@@ -323,6 +328,11 @@ def _parser() -> argparse.ArgumentParser:
     build = command("build", _build, "Generate exercises/ from solutions/, after checking both.")
     one_exercise(build)
     build.add_argument("--force", action="store_true", help="even if nothing has changed")
+    text = (
+        "leave what earlier exercises built out of the notebooks; course/built_so_far/EXERCISE/ has it as a "
+        "file, to give out after their deadline (default: as they were built last)"
+    )
+    build.add_argument("--hold-back", action=argparse.BooleanOptionalAction, help=text)
     folder_of_submissions(command("sample", _sample, "Make the sample class of submissions."))
     text = "Grade every submission whose grade is not current; write reports and print the scores."
     grade = command("grade", _grade, text, _limits())
@@ -389,7 +399,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     paste_test = command("paste-test", _paste_test, text)
     paste_test.add_argument("page", nargs="*", help="such as ch1_name (default: all)")
-    text = "Pack the built book and the exercises into one zip, to read without a network."
+    text = (
+        "Pack the built book and the exercises into one zip, to read without a network, and whole solutions "
+        "and answers to the concept tests into another one, for instructors."
+    )
     command("release", _release, text)
     serve = command("serve", _serve, "Serve the built book on 127.0.0.1.")
     serve.add_argument("--port", type=int, default=8000, help="default: 8000")

@@ -44,10 +44,14 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Alternative:
-    """A correct solution in another style: source holds one or more whole answers."""
+    """A correct solution in another style.
+
+    source: one or more whole answers; cost: what speaks for this style and against it, for instructors.
+    """
 
     name: str
     source: str
+    cost: str = ""
 
 
 @dataclass(frozen=True)

@@ -450,6 +450,41 @@ def code_of(course, name, cell_id):
     return next(c.source for c in released(course.exercise(name)).cells if c.id == cell_id)
 
 
+# Holding back -------------------------------------------------------------------------------------
+
+
+def test_what_is_held_back_stands_in_a_file_and_not_in_the_notebook(
+    long_course, evaluated, monkeypatch
+):
+    chapter_2 = types.SimpleNamespace(double=lambda x: 2 * x)
+    monkeypatch.setitem(sys.modules, "solutions.ch2_small", chapter_2)
+    generate.build(long_course)
+    before = {e: e.notebook.read_bytes() for e in long_course.exercises()}
+    last = long_course.exercise("ch10_small")
+    evaluated.clear()
+
+    # nothing is evaluated anew, and exercises that use nothing of earlier ones stay as they are
+    assert generate.build(long_course, hold_back=True) == [last] and not evaluated
+    assert "return 2 * x" not in last.notebook.read_text()
+    assert code_of(long_course, "ch10_small", "built_so_far").endswith("%run -i built_so_far.py")
+    path = generate.held_back_file(long_course, last)
+    assert [*path.parent.parent.rglob("*.py")] == [path]
+    names = {}
+    exec(path.read_text(), names)
+    assert names["double"](4) == 8 and "np" in names
+    assert generate.build(long_course, hold_back=True) == []
+
+    # a build after a correction hands out nothing, and the file has the correction
+    solutions = long_course.root / "solutions"
+    rewrite(solutions / "ch2_small.py", ("2 * x", "(2 * x) + 0"))
+    assert "ch10_small" in built(long_course)
+    assert "(2 * x) + 0" in path.read_text() and "(2 * x) + 0" not in last.notebook.read_text()
+    rewrite(solutions / "ch2_small.py", ("(2 * x) + 0", "2 * x"))
+
+    generate.build(long_course, hold_back=False)
+    assert {e: e.notebook.read_bytes() for e in long_course.exercises()} == before
+
+
 # Settings -----------------------------------------------------------------------------------------
 
 

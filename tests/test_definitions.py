@@ -48,7 +48,7 @@ html_css_files = ["book.css"]
 def built(tmp_path_factory):
     folder = tmp_path_factory.mktemp("terms")
     pages = {"book/ch1_terms": CHAPTER, "book/glossary": GLOSSARY}
-    pages["book/other"] = "# Other\n\nNo terms here.\n"
+    pages["book/other"] = "# Other\n\nNo terms here, and {reading-minutes}`1` minutes.\n"
     settings = SETTINGS.replace("STATIC", repr(str(COURSE.book / "_static")))
     done = build_book(folder, pages, ["reading_time", "definitions"], settings)
     assert done.returncode == 0, done.stderr
@@ -107,7 +107,10 @@ def test_time_and_difficulty_stand_under_the_title(built):
     text = (built / "ch1_terms.html").read_text(encoding="utf-8")
     (line,) = re.findall(r'</h1>\s*<p class="reading-time">(.*?)</p>', text)
     assert line == "Reading time: about 6 minutes. Difficulty: intermediate."
-    assert 'class="reading-time"' not in (built / "other.html").read_text(encoding="utf-8")
+    other = (built / "other.html").read_text(encoding="utf-8")
+    assert 'class="reading-time"' not in other
+    # a role on any page: the time of a chapter's pages together
+    assert "and 6 minutes." in other
 
 
 def test_a_term_explains_itself_to_a_mouse_and_to_the_keyboard(opened):

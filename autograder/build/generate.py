@@ -1,6 +1,6 @@
 """Exercises from solutions: evaluated, checked, put together aside, then swapped in.
 
-In: solutions/ and its catalogues. Out: exercises/. A generated notebook records in its metadata what
+In: solutions/ and its catalogues. Out: exercises/, and in course/ what is held back. A generated notebook records in its metadata what
 it says (so that edits show), what it was made from, and what its answers were made from. A build
 compares these, so nothing but the notebooks themselves has to be kept between builds.
 """
@@ -22,8 +22,11 @@ from autograder.build import instantiate
 from autograder.build.checks import checked_cells
 from autograder.build.released_versions import remember_released
 from autograder.build.source_notebook import (
+    BUILT_SO_FAR_FILE,
     CHECKER_NOTE,
+    built_so_far,
     for_nbgrader,
+    is_held_back,
     source_notebook,
     told_to_students,
     unanswered_cells,
@@ -32,7 +35,7 @@ from autograder.catalogue import mistake_answers, mistakes
 from autograder.course import Course, Exercise
 from autograder.errors import ExerciseError, OutputError
 from autograder.exercises import baked_answers, copied, grade_cells, released
-from autograder.files import digest_of
+from autograder.files import digest_of, write_whole
 from autograder.instructor_settings import Settings
 from autograder.nbgrader_adapter import release_steps
 from autograder.programs import code_only, plain_version
@@ -91,9 +94,9 @@ def _source_stamp(exercise: Exercise, source: NotebookNode) -> str:
     return digest_of([cells, embedding.sources(), words, plain_version("nbgrader")])[:16]
 
 
-def stamps(exercise: Exercise, settings: Settings) -> tuple[str, str]:
+def stamps(exercise: Exercise, settings: Settings, hold_back: bool = False) -> tuple[str, str]:
     """What a generated notebook was made from: digests of its text and of its answers."""
-    source = source_notebook(exercise, settings)
+    source = source_notebook(exercise, settings, hold_back)
     return _source_stamp(exercise, source), answers_stamp(exercise, unanswered_cells(source))
 
 
@@ -104,6 +107,12 @@ def _read(path: Path) -> NotebookNode | None:
     # nbformat raises AttributeError for JSON that is no object
     except (OSError, ValueError, AttributeError, nbformat.ValidationError):
         return None
+
+
+def _holds_back(exercise: Exercise) -> bool:
+    """Whether the exercise as it was built last takes what earlier ones built from a file."""
+    present = _read(exercise.notebook)
+    return present is not None and is_held_back(present)
 
 
 def _record(notebook: NotebookNode | None) -> NotebookNode:
@@ -131,7 +140,8 @@ def sources_folder(course: Course) -> Path:
 def write_sources(course: Course, exercises: Sequence[Exercise]) -> None:
     """Write source notebooks for nbgrader's own commands."""
     for exercise in exercises:
-        notebook = for_nbgrader(exercise, source_notebook(exercise, course.settings))
+        source = source_notebook(exercise, course.settings, _holds_back(exercise))
+        notebook = for_nbgrader(exercise, source)
         folder = sources_folder(course) / exercise.name
         folder.mkdir(parents=True, exist_ok=True)
         nbformat.write(notebook, folder / f"{exercise.name}.ipynb")
@@ -170,18 +180,25 @@ def generate(
 
 
 def build(
-    course: Course, exercises: Sequence[Exercise] | None = None, force: bool = False
+    course: Course,
+    exercises: Sequence[Exercise] | None = None,
+    force: bool = False,
+    hold_back: bool | None = None,
 ) -> list[Exercise]:
     """Generate exercises/ from solutions/; returns the exercises that were built anew.
 
-    Everything is checked before anything is written: points, autotests that a constant would pass,
-    mistakes that nothing catches. Raises CatalogueError or ExerciseError, and changes nothing, when a
-    check fails or when exercises/ holds edits.
+    hold_back: leave what earlier exercises built out of the notebooks, so that it stands only where
+    `held_back_file` says; None: as each was built last. Everything is checked before anything is
+    written: points, autotests that a constant would pass, mistakes that nothing catches. Raises
+    CatalogueError or ExerciseError, and changes nothing, when a check fails or when exercises/ holds
+    edits.
     """
     refuse_to_lose_edits(course)
+    exercises = exercises or course.exercises()
+    held = {e: _holds_back(e) if hold_back is None else hold_back for e in exercises}
     stale: dict[Exercise, instantiate.Answers | None] = {}
-    for exercise in exercises or course.exercises():
-        made_from, answers = stamps(exercise, course.settings)
+    for exercise in exercises:
+        made_from, answers = stamps(exercise, course.settings, held[exercise])
         present = _read(exercise.notebook) if exercise.notebook.exists() else None
         record = _record(present)
         if not force and record.get("made_from") == made_from and record.get("answers") == answers:
@@ -189,7 +206,7 @@ def build(
         same_answers = not force and record.get("answers") == answers
         stale[exercise] = _present_answers(present) if same_answers else None
 
-    sources = {exercise: source_notebook(exercise, course.settings) for exercise in stale}
+    sources = {e: source_notebook(e, course.settings, held[e]) for e in stale}
     missing = {e: unanswered_cells(sources[e]) for e, answers in stale.items() if answers is None}
     # threads only wait for processes here: ast.parse in several threads can raise SystemError
     # (CPython issue 106905, up to 3.11.8)
@@ -202,7 +219,15 @@ def build(
         for exercise, answers in stale.items()
     }
     _swap_in(course, notebooks)
+    for exercise in exercises:
+        if held[exercise] and (program := built_so_far(exercise)):
+            write_whole(held_back_file(course, exercise), program)
     return list(notebooks)
+
+
+def held_back_file(course: Course, exercise: Exercise) -> Path:
+    """Where a build that holds back writes what an exercise uses of earlier ones."""
+    return course.home / "built_so_far" / exercise.name / BUILT_SO_FAR_FILE
 
 
 def _swap_in(course: Course, notebooks: dict[Exercise, NotebookNode]) -> None:

@@ -10,6 +10,7 @@ from traitlets import Unicode
 
 from autograder.build.generate import content_digest, stamps
 from autograder.build.instantiate import collect_answers
+from autograder.build.source_notebook import is_held_back
 from autograder.course import Course
 from autograder.exercises import given, is_grade_cell
 
@@ -42,7 +43,7 @@ class Stamp(NbGraderPreprocessor):
         """Add the record to the notebook's metadata."""
         course = Course(Path(self.root))
         exercise = course.exercise(resources["nbgrader"]["notebook"])
-        made_from, answers = stamps(exercise, course.settings)
+        made_from, answers = stamps(exercise, course.settings, is_held_back(nb))
         nb.metadata.autotest = NotebookNode(
             made_from=made_from, answers=answers, digest=content_digest(nb)
         )

@@ -1,8 +1,9 @@
 """From a solution in py:percent form to an nbgrader source notebook.
 
 In: solutions/EXERCISE.py, its catalogue and the book's headings. Out: the source notebook, with the
-solutions in it, whose autotest lines have no answers yet. Everything that can be refused without
-running the solution is refused here.
+solutions in it, whose autotest lines have no answers yet; and what earlier exercises built, which stands
+in one of its cells or, held back, in a file. Everything that can be refused without running the
+solution is refused here.
 """
 
 from __future__ import annotations
@@ -64,6 +65,13 @@ YOUR_POINTS = (
     "opens shows them, too."
 )
 CHECKER_NOTE = "# The course's checks. Nothing to do here but to run the cell.\n"
+BUILT_SO_FAR_FILE = "built_so_far.py"
+RUN_FILE = f"%run -i {BUILT_SO_FAR_FILE}"
+HELD_BACK = (
+    f"{BUILT_SO_FAR}\n"
+    f"# It is in the file {BUILT_SO_FAR_FILE}, which you get when the exercises before this one are due. Put\n"
+    f"# the file into the folder of this notebook, then run this cell.\n{RUN_FILE}"
+)
 
 
 def autotest_lines(source: str) -> list[tuple[int, float, str]]:
@@ -168,6 +176,13 @@ def _locked_cell(grade_id: str, source: str) -> NotebookNode:
     return cell
 
 
+def _shown_cell(grade_id: str, source: str) -> NotebookNode:
+    """A locked cell whose source isn't folded."""
+    cell = _locked_cell(grade_id, source)
+    del cell.metadata["jupyter"]
+    return cell
+
+
 def told_to_students(exercise: Exercise) -> dict:
     """What a check can tell: {"mistakes": by name, "sections": where to read again, by cell, "ways": by answer}.
 
@@ -221,9 +236,7 @@ def check_data_cell() -> NotebookNode:
 
 def progress_cell() -> NotebookNode:
     """The locked cell that shows points by task, as the checks have found them."""
-    cell = _locked_cell("progress", "progress()")
-    del cell.metadata["jupyter"]
-    return cell
+    return _shown_cell("progress", "progress()")
 
 
 def _apply_settings(exercise: Exercise, cell: NotebookNode, settings: Settings) -> None:
@@ -257,11 +270,33 @@ def _inline_imports(exercise: Exercise, program: str) -> tuple[str, str]:
     return "\n".join(kept), "\n\n\n".join(inlined)
 
 
-def source_notebook(exercise: Exercise, settings: Settings) -> NotebookNode:
+def built_so_far(exercise: Exercise) -> str:
+    """What an exercise uses of earlier ones, as the program of a file, with the imports it needs.
+
+    Empty for an exercise that uses nothing of them.
+    """
+    for cell in jupytext.read(exercise.solution, fmt="py:percent").cells:
+        if given(cell).get("grade_id") == "imports":
+            imports, earlier = _inline_imports(exercise, cell.source)
+            return f"{BUILT_SO_FAR}\n\n{imports}\n\n\n{earlier}\n" if earlier else ""
+    return ""
+
+
+def is_held_back(notebook: NotebookNode) -> bool:
+    """Whether a released notebook takes what earlier exercises built from a file."""
+    return any(
+        cell.id == "built_so_far" and RUN_FILE in cell.source.split("\n") for cell in notebook.cells
+    )
+
+
+def source_notebook(
+    exercise: Exercise, settings: Settings, hold_back: bool = False
+) -> NotebookNode:
     """The nbgrader source notebook of an exercise, with stable cell ids.
 
-    settings: weights and allowed functions are applied. Raises CatalogueError, naming file and cell,
-    for points that don't add up, a `;` in an autotest, a grade_id used twice.
+    settings: weights and allowed functions are applied; hold_back: what earlier exercises built is left
+    to a file. Raises CatalogueError, naming file and cell, for points that don't add up, a `;` in an
+    autotest, a grade_id used twice.
     """
     notebook = jupytext.read(exercise.solution, fmt="py:percent")
     cells, answers = [], []
@@ -279,7 +314,9 @@ def source_notebook(exercise: Exercise, settings: Settings) -> NotebookNode:
         cells.append(cell)
         if own.get("grade_id") == "imports":
             cell.source, earlier = _inline_imports(exercise, cell.source)
-            if earlier:
+            if earlier and hold_back:
+                cells.append(_shown_cell("built_so_far", HELD_BACK))
+            elif earlier:
                 cells.append(_locked_cell("built_so_far", f"{BUILT_SO_FAR}\n\n{earlier}"))
             # the first of them is filled in when all tasks are known
             cells += [_locked_cell("checker", ""), check_data_cell()]

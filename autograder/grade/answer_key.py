@@ -19,7 +19,13 @@ from nbformat import NotebookNode
 from autograder import reference
 from autograder.build.generate import answers_stamp
 from autograder.build.released_versions import released_versions
-from autograder.build.source_notebook import source_notebook, unanswered_cells
+from autograder.build.source_notebook import (
+    BUILT_SO_FAR_FILE,
+    built_so_far,
+    is_held_back,
+    source_notebook,
+    unanswered_cells,
+)
 from autograder.catalogue import definition_source, definitions, mistakes, names_in
 from autograder.course import Course, Exercise
 from autograder.errors import ExerciseError
@@ -51,7 +57,8 @@ class AnswerKey:
     version of; answers: by answer cell, the names that it defines; graded: by grade cell, the answers
     that it grades; uses: by answer, those of the answers that the reference uses in it; right_versions:
     by answer, an expression that gives a right version of it; versions: by locked cell, digests of all
-    that were ever released; digest: of everything here that a verdict depends on.
+    that were ever released; files: what lies in the folder of a student's kernel, by name, whatever
+    the student has handed in under that name; digest: of everything here that a verdict depends on.
     """
 
     exercise: str
@@ -64,6 +71,7 @@ class AnswerKey:
     uses: Mapping[str, tuple[str, ...]]
     right_versions: Mapping[str, str]
     versions: Mapping[str, list[str]]
+    files: Mapping[str, str]
     digest: str
 
     def to_json(self) -> str:
@@ -194,6 +202,21 @@ def _code_that_runs(release: NotebookNode) -> list[str]:
     ]
 
 
+def _complete_release(exercise: Exercise) -> tuple[NotebookNode, dict[str, str]]:
+    """The released notebook, and the files that go with it by name.
+
+    What a build has held back stands in its cell again, and in the file for code of the student's own
+    that imports it.
+    """
+    release = released(exercise)
+    if not is_held_back(release):
+        return release, {}
+    program = built_so_far(exercise)
+    (cell,) = [cell for cell in release.cells if cell.id == "built_so_far"]
+    cell.source = program
+    return release, {BUILT_SO_FAR_FILE: program}
+
+
 def answer_key(course: Course, exercise: Exercise) -> AnswerKey:
     """An exercise's answer key for a class; ExerciseError or CatalogueError for an instructor's error."""
     return AnswerKeys(course).of_class(exercise)
@@ -252,7 +275,7 @@ class AnswerKeys:
 
 def _answer_key(job: _Job) -> AnswerKey:
     exercise, cells = job.exercise, job.kept()
-    release = released(exercise)
+    release, files = _complete_release(exercise)
     mistake_cells = {mistake.name: mistake.cell for mistake in mistakes(exercise)}
     mistake_functions = {mistake.name: mistake.function for mistake in mistakes(exercise)}
     answers = {
@@ -287,5 +310,6 @@ def _answer_key(job: _Job) -> AnswerKey:
         uses=uses,
         right_versions=job.right_versions,
         versions=released_versions(exercise),
+        files=files,
         digest=digest_of(content),
     )

@@ -66,6 +66,8 @@ def refused(submission: Submission, key: AnswerKey, settings: Settings, why: Rem
 
 def _graded(submission: Submission, key: AnswerKey, settings: Settings) -> Graded:
     begun = time.monotonic()
+    files = {name: text.encode() for name, text in key.files.items()}
+    submission = replace(submission, companions={**submission.companions, **files})
     notebook, remarks = sanitized(submission, key.release, key.versions)
     steps = steps_of(notebook)
     with contextlib.ExitStack() as stack:

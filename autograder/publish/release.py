@@ -1,15 +1,17 @@
-"""The release archive: the built book and the exercises as one zip that needs no network."""
+"""The release archives: the built book and the exercises for all, and a second one for instructors."""
 
 from __future__ import annotations
 
 import subprocess
 import tomllib
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from autograder.build.generate import refuse_to_lose_edits
 from autograder.course import Course
 from autograder.errors import BookError, writing
+from autograder.publish import instructors
 
 NAME = "attention-from-scratch"
 LICENCES = ("LICENSE", "LICENSE-TEXT")
@@ -68,7 +70,23 @@ def make(course: Course, folder: Path | None = None) -> Path:
     """
     name = f"{NAME}-{version(course)}"
     target = (folder or course.built_book.parent) / f"{name}.zip"
-    held = contents(course, name)
+    return _pack(contents(course, name), target)
+
+
+def make_for_instructors(course: Course, folder: Path | None = None) -> Path:
+    """Write the instructors' archive into a folder, by default _build/instructors/; returns its path.
+
+    It lies apart, so that nobody publishes it with the other. Raises OutputError when it can't be written.
+    """
+    name = f"{NAME}-{version(course)}-instructors"
+    target = (folder or course.built_book.parent / "instructors") / f"{name}.zip"
+    held = instructors.contents(course, name)
+    with writing(target.parent):
+        target.parent.mkdir(parents=True, exist_ok=True)
+    return _pack(held, target)
+
+
+def _pack(held: Mapping[str, bytes], target: Path) -> Path:
     with writing(target), zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, content in sorted(held.items()):
             entry = zipfile.ZipInfo(path, EARLIEST)

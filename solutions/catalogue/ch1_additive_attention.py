@@ -1242,6 +1242,11 @@ class AttentionDecoderStep(nn.Module):
 ALTERNATIVES = [
     Alternative(
         name="loops over examples and positions",
+        cost=(
+            "It is the formula word by word, and the best thing to test other versions against. "
+            "Python runs every step, so its time grows with batch, positions and hidden units "
+            "alike."
+        ),
         source="""
 import math
 
@@ -1272,6 +1277,10 @@ def attend(scores, value, mask=None):
     ),
     Alternative(
         name="concatenated form W[s; h]",
+        cost=(
+            "One matrix product, as the paper writes it. The query is copied to every position, "
+            "which takes memory for B · S copies and projects the same query S times."
+        ),
         source="""
 def additive_scores(query, key, w_q, w_k, v):
     joined = np.concatenate([np.repeat(query[:, None], key.shape[1], axis=1), key], axis=-1)
@@ -1298,6 +1307,11 @@ class AdditiveAttention(nn.Module):
     ),
     Alternative(
         name="einsum, minus infinity and nan_to_num",
+        cost=(
+            "The indices say which axes meet, so no axis is inserted by hand. A fully masked "
+            "row becomes NaN on the way: the forward result is repaired, and a gradient through "
+            "such a row would still be NaN."
+        ),
         source="""
 def additive_scores(query, key, w_q, w_k, v):
     q = np.einsum("bi,ai->ba", query, w_q)
@@ -1334,6 +1348,11 @@ class AdditiveAttention(nn.Module):
     ),
     Alternative(
         name="bmm, where(any) and an extra dropout",
+        cost=(
+            "Where nothing may be attended to, the row is replaced as a whole, which can be "
+            "read off the code. The dropout does nothing in evaluation, and in training it "
+            "makes the returned weights differ from those used."
+        ),
         source="""
 from torch.nn import functional as F
 
@@ -1369,6 +1388,10 @@ class AttentionDecoderStep(nn.Module):
     ),
     Alternative(
         name="multiply and renormalise",
+        cost=(
+            "No infinity and no NaN occurs anywhere, so gradients are safe, too. It has to find "
+            "the largest allowed score by a trick, which takes a comment to understand."
+        ),
         source="""
 def attend(scores, value, mask=None):
     mask = np.ones_like(scores) if mask is None else mask.astype(float)
@@ -1399,6 +1422,10 @@ class AdditiveAttention(nn.Module):
     ),
     Alternative(
         name="own linear layers, keys projected one at a time",
+        cost=(
+            "Nothing of PyTorch's layers is taken on trust. Keys are projected one after the "
+            "other and rows one by one, so a GPU would wait for Python all the time."
+        ),
         source="""
 class Projection(nn.Module):
     def __init__(self, d_in, d_out):
@@ -1436,6 +1463,10 @@ class AdditiveAttention(nn.Module):
     ),
     Alternative(
         name="log-sum-exp",
+        cost=(
+            "One subtraction takes the place of maximum and division, and it's stable. Fully "
+            "masked rows have to be set to zero afterwards."
+        ),
         source="""
 def attend(scores, value, mask=None):
     masked = scores if mask is None else np.where(mask, scores, -1e30)
@@ -1464,6 +1495,10 @@ class AdditiveAttention(nn.Module):
     ),
     Alternative(
         name="the decoder's GRU written out",
+        cost=(
+            "It shows what the cell does with its gates, and that nothing is hidden in it. "
+            "PyTorch's cell does the same in one call, and faster on a GPU."
+        ),
         source="""
 class AttentionDecoderStep(nn.Module):
     def __init__(self, d_embed, d_state, d_key, d_hidden):

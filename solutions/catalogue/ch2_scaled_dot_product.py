@@ -1419,6 +1419,10 @@ def attention(query, key, value, mask=None):
 ALTERNATIVES = [
     Alternative(
         name="loops",
+        cost=(
+            "It transcribes the formulas and needs no thought about axes. Time grows with "
+            "queries times keys times width, all of it in Python."
+        ),
         source="""
 import math
 
@@ -1476,6 +1480,10 @@ def attention_jacobian(query, key):
     ),
     Alternative(
         name="einsum",
+        cost=(
+            "Named indices take the place of transposes. `einsum` has to be read, and it "
+            "chooses the order of multiplications itself."
+        ),
         source="""
 def attention_numpy(query, key, value, mask=None):
     scores = np.einsum("...td,...sd->...ts", query, key) / np.sqrt(query.shape[-1])
@@ -1504,6 +1512,11 @@ def attention_jacobian(query, key):
     ),
     Alternative(
         name="log-sum-exp",
+        cost=(
+            "The logarithms of the weights come first, so the entropy needs no logarithm of a "
+            "number that may be 0. Statistics by mean of squares lose digits where the mean is "
+            "large."
+        ),
         source="""
 def softmax(x, axis=-1):
     x = np.asarray(x, dtype=np.float64)
@@ -1533,6 +1546,11 @@ def score_statistics(query, key, scale):
     ),
     Alternative(
         name="SciPy",
+        cost=(
+            "The library has thought of overflow for you. It is one more package that has to be "
+            "installed where the code runs, and rows with nothing to attend to remain your "
+            "task."
+        ),
         source="""
 from scipy import special, stats
 
@@ -1563,6 +1581,10 @@ def score_statistics(query, key, scale):
     ),
     Alternative(
         name="minus infinity and nan_to_num",
+        cost=(
+            "Short, and the forward result is right. NaN stands in a masked row for a moment, "
+            "and in torch its gradient is NaN."
+        ),
         source="""
 def attention_numpy(query, key, value, mask=None):
     scores = (query @ np.moveaxis(key, -1, -2)) / np.sqrt(key.shape[-1])
@@ -1583,6 +1605,10 @@ def attention(query, key, value, mask=None):
     ),
     Alternative(
         name="query and key both scaled, where(any)",
+        cost=(
+            "Scaling both sides by the fourth root keeps products small before they are summed, "
+            "which helps in 16 bits. It is two multiplications more, of the smaller arrays."
+        ),
         source="""
 from torch.nn import functional as F
 
@@ -1607,6 +1633,10 @@ def attention_jacobian(query, key):
     ),
     Alternative(
         name="flattened to one batch axis",
+        cost=(
+            "`bmm` takes exactly three axes, so any number of leading ones works without "
+            "thinking. The mask has to be expanded to full size first, which takes memory."
+        ),
         source="""
 def attention(query, key, value, mask=None):
     leading, (T, d), S = query.shape[:-2], query.shape[-2:], key.shape[-2]
@@ -1630,6 +1660,11 @@ def attention_jacobian(query, key):
     ),
     Alternative(
         name="one pass over the keys",
+        cost=(
+            "It keeps a running maximum and a running sum and never needs all scores at once: "
+            "this is the idea of FlashAttention. In Python it is slow, and here the scores are "
+            "kept anyway because the weights are asked for."
+        ),
         source="""
 def attention_numpy(query, key, value, mask=None):
     shape = (*query.shape[:-1], 1)
@@ -1667,6 +1702,11 @@ def attention(query, key, value, mask=None):
     ),
     Alternative(
         name="torch behind NumPy",
+        cost=(
+            "The derivative is left to automatic differentiation, so there's no formula to get "
+            "wrong. It computes one backward pass for each entry of the output and teaches "
+            "nothing about the result's form."
+        ),
         source="""
 def softmax(x, axis=-1):
     return torch.softmax(torch.as_tensor(x, dtype=torch.float64), dim=axis).numpy()

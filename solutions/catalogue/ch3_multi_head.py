@@ -1491,6 +1491,10 @@ def head_contribution(mha, query, key, value, head, mask=None):
 ALTERNATIVES = [
     Alternative(
         name="einsum, unflatten and flatten",
+        cost=(
+            "The axis that is split has a name, so no shape is written down. `flatten` copies "
+            "where the memory is in another order, and one does not see it."
+        ),
         source="""
 def split_heads(x, n_heads):
     return x.unflatten(-1, (n_heads, -1)).movedim(-2, 1)
@@ -1532,6 +1536,10 @@ def grouped_query_attention(query, key, value, mask=None):
     ),
     Alternative(
         name="chunks, a loop over heads",
+        cost=(
+            "It says what a head is: a piece of the features. `stack` and `cat` copy "
+            "everything, where `view` and `transpose` copy nothing."
+        ),
         source="""
 def split_heads(x, n_heads):
     return torch.stack(x.chunk(n_heads, dim=-1), dim=1)
@@ -1569,6 +1577,10 @@ def grouped_query_attention(query, key, value, mask=None):
     ),
     Alternative(
         name="heads folded into the batch",
+        cost=(
+            "The attention function needs no axis for heads at all. The mask has to be copied "
+            "for every head, in the right order, which is the usual place for a mistake."
+        ),
         source="""
 class MultiHeadAttention(nn.Module):
     def __init__(self, d_model, n_heads, attention=attention, bias=True):
@@ -1602,6 +1614,10 @@ class MultiHeadAttention(nn.Module):
     ),
     Alternative(
         name="one head after the other",
+        cost=(
+            "The easiest to debug: one head can be looked at. There are H small products in "
+            "place of one large one, which a GPU computes far below its speed."
+        ),
         source="""
 class MultiHeadAttention(nn.Module):
     def __init__(self, d_model, n_heads, attention=attention, bias=True):
@@ -1645,6 +1661,10 @@ def head_contribution(mha, query, key, value, head, mask=None):
     ),
     Alternative(
         name="a sum over heads",
+        cost=(
+            "It shows that the heads' results are added, each through its own columns of W_O. "
+            "Projections by `einsum` save the two reshapes, and the code is harder to read."
+        ),
         source="""
 from torch.nn import functional as F
 
@@ -1698,6 +1718,10 @@ def head_contribution(mha, query, key, value, head, mask=None):
     ),
     Alternative(
         name="load_state_dict",
+        cost=(
+            "PyTorch checks names and shapes while it loads. One has to know how its layer "
+            "names its parameters, and to set its data type before loading."
+        ),
         source="""
 def to_torch(mha):
     state = {
@@ -1734,6 +1758,10 @@ def grouped_query_attention(query, key, value, mask=None):
     ),
     Alternative(
         name="block by block",
+        cost=(
+            "Every index is in sight. It writes into the parameters' `data`, behind automatic "
+            "differentiation's back, which is right only because nothing is being trained here."
+        ),
         source="""
 def split_heads(x, n_heads):
     B, T, D = x.shape

@@ -1252,6 +1252,10 @@ def masked_cross_entropy(logits, targets, pad):
 ALTERNATIVES = [
     Alternative(
         name="loops",
+        cost=(
+            "They say in words which pairs are allowed. A mask of T · S entries is set one by "
+            "one in Python."
+        ),
         source="""
 def padding_mask(lengths, max_len):
     rows = [[j < length for j in range(max_len)] for length in lengths.tolist()]
@@ -1292,6 +1296,10 @@ def masked_cross_entropy(logits, targets, pad):
     ),
     Alternative(
         name="minus infinity and nan_to_num",
+        cost=(
+            "The shortest version. Rows without anything to attend to become NaN on the way, so "
+            "a gradient through them is NaN although the result is right."
+        ),
         source="""
 from functools import reduce
 
@@ -1326,6 +1334,10 @@ def from_key_padding(mask):
     ),
     Alternative(
         name="positions compared",
+        cost=(
+            "Masks come from comparing position numbers, which works for any offset and any "
+            "shape. A mask multiplied as booleans looks like arithmetic and is a logical *and*."
+        ),
         source="""
 def padding_mask(lengths, max_len):
     real = torch.arange(max_len).expand(len(lengths), max_len).lt(lengths.unsqueeze(1))
@@ -1361,6 +1373,10 @@ def additive(mask, dtype):
     ),
     Alternative(
         name="a safe denominator",
+        cost=(
+            "No NaN anywhere, forward or backward, also in half precision. It is the softmax "
+            "written out, so it is longer and uses more memory than PyTorch's."
+        ),
         source="""
 import numpy as np
 
@@ -1393,6 +1409,11 @@ def masked_cross_entropy(logits, targets, pad):
     ),
     Alternative(
         name="a test by derivatives",
+        cost=(
+            "It finds leaks without moving anything, for smooth functions. It misses dependence "
+            "without a derivative, such as an argmax, and computes a derivative for each output "
+            "number."
+        ),
         source="""
 def leaks(fn, x):
     jacobian = torch.autograd.functional.jacobian(fn, x)  # (B, T, E, B, T, D)
@@ -1405,6 +1426,10 @@ def masked_cross_entropy(logits, targets, pad):
     ),
     Alternative(
         name="every number moved on its own",
+        cost=(
+            "It finds every pair, and nothing cancels. It calls the model once for each number "
+            "of the input."
+        ),
         source="""
 def leaks(fn, x):
     T = x.shape[1]
@@ -1429,6 +1454,10 @@ def masked_cross_entropy(logits, targets, pad):
     ),
     Alternative(
         name="inputs replaced, rows compared",
+        cost=(
+            "One call for each position. Two changes could cancel in principle; with random "
+            "numbers they don't in practice."
+        ),
         source="""
 def leaks(fn, x):
     generator = torch.Generator().manual_seed(3)

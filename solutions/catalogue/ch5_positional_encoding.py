@@ -1017,6 +1017,10 @@ def alibi_bias(n_heads, T):
 ALTERNATIVES = [
     Alternative(
         name="number by number",
+        cost=(
+            "The formula as it is printed. Python computes every sine, so a table of thousands "
+            "of positions takes noticeable time."
+        ),
         source="""
 def sinusoidal(n_positions, d_model, base=10000.0):
     import math
@@ -1065,6 +1069,10 @@ def alibi_bias(n_heads, T):
     ),
     Alternative(
         name="exponential of a logarithm",
+        cost=(
+            "The form that most libraries have: no power of a large base is computed. A reader "
+            "has to see that it is the same number."
+        ),
         source="""
 def sinusoidal(n_positions, d_model, base=10000.0):
     import math
@@ -1110,6 +1118,11 @@ def alibi_bias(n_heads, T):
     ),
     Alternative(
         name="complex numbers",
+        cost=(
+            "A step is one multiplication, and the code is as short as the idea. Complex "
+            "numbers need pairs next to each other in memory, and not every device and data "
+            "type supports them."
+        ),
         source="""
 def sinusoidal(n_positions, d_model, base=10000.0):
     if d_model % 2:
@@ -1141,6 +1154,10 @@ def rope(x, positions, theta=10000.0):
     ),
     Alternative(
         name="one matrix for each position",
+        cost=(
+            "It shows that a rotation is a matrix. It multiplies by d · d entries for each "
+            "position where d multiplications would do."
+        ),
         source="""
 def shift_matrix(delta, d_model, base=10000.0):
     rates = base ** -(torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
@@ -1170,6 +1187,10 @@ def alibi_bias(n_heads, T):
     ),
     Alternative(
         name="angles in float32",
+        cost=(
+            "Half of the memory, and enough digits for short texts. Far positions lose digits, "
+            "since a large angle is known less exactly than its sine needs."
+        ),
         source="""
 def sinusoidal(n_positions, d_model, base=10000.0):
     if d_model % 2:
@@ -1200,6 +1221,10 @@ def rope(x, positions, theta=10000.0):
     ),
     Alternative(
         name="sines with a quarter turn",
+        cost=(
+            "One function instead of two, since a cosine is a sine a quarter turn ahead. Adding "
+            "a quarter turn rounds the angle once more."
+        ),
         source="""
 def sinusoidal(n_positions, d_model, base=10000.0):
     if d_model & 1:
@@ -1242,6 +1267,10 @@ def alibi_bias(n_heads, T):
     ),
     Alternative(
         name="embedding layer as a table",
+        cost=(
+            "The table is read as an embedding is, so any positions can be asked for. For "
+            "consecutive positions a slice does it without an index."
+        ),
         source="""
 class PositionalEncoding(nn.Module):
     def __init__(self, d_model, dropout=0.0, max_len=5000):

@@ -1857,6 +1857,10 @@ MISTAKES = [
 ALTERNATIVES = [
     Alternative(
         name="a wrapper around each sublayer",
+        cost=(
+            "Residual, dropout and norm are written once, and a layer becomes a list of "
+            "sublayers. The functions that are handed around make an error's trace longer."
+        ),
         source="""
 class SublayerConnection(nn.Module):
     def __init__(self, dropout, norm_first):
@@ -1907,6 +1911,10 @@ class DecoderLayer(nn.Module):
     ),
     Alternative(
         name="functions of torch",
+        cost=(
+            "All that happens stands in `forward`. `training` has to be handed to each dropout "
+            "by hand, and a forgotten one works without a word."
+        ),
         source="""
 from torch.nn import functional as F
 
@@ -1953,6 +1961,7 @@ def shift(target):
     ),
     Alternative(
         name="positions without a module",
+        cost="One module less, and no largest length. The sines are computed anew in each call.",
         source="""
 import math
 
@@ -2016,6 +2025,10 @@ class Transformer(nn.Module):
     ),
     Alternative(
         name="a decoder layer that extends an encoder layer",
+        cost=(
+            "It says what a decoder layer is: an encoder layer with one sublayer more. Whoever "
+            "changes the encoder layer changes both."
+        ),
         source="""
 class DecoderLayer(EncoderLayer):
     def __init__(
@@ -2048,6 +2061,11 @@ def shift(target):
     ),
     Alternative(
         name="Sequential and copies",
+        cost=(
+            "Layers are made once and copied, with one place for their options. All copies "
+            "begin with the same numbers unless they are initialised again, which is what the "
+            "last lines do."
+        ),
         source="""
 import copy
 
@@ -2130,6 +2148,10 @@ class Transformer(nn.Module):
     ),
     Alternative(
         name="einsum and a norm by hand",
+        cost=(
+            "Nothing is taken on trust, the norm's mean and variance included. PyTorch's own "
+            "norm does it in one kernel and with less memory for the gradient."
+        ),
         source="""
 class FeedForward(nn.Module):
     def __init__(self, d_model, d_ff, dropout=0.0):
@@ -2175,6 +2197,10 @@ class EncoderLayer(nn.Module):
     ),
     Alternative(
         name="one cell after the other",
+        cost=(
+            "Both orders are one piece of code, with two helpers that do something or nothing. "
+            "It has to be read twice before one believes it."
+        ),
         source="""
 class DecoderLayer(nn.Module):
     def __init__(

@@ -1321,6 +1321,10 @@ def corpus_bleu(hypotheses, references, n=4):
 ALTERNATIVES = [
     Alternative(
         name="torch's own loss, the rate by cases",
+        cost=(
+            "The library's loss makes one pass over the logits and needs no index. One has to "
+            "know which of the formulas for smoothing it uses."
+        ),
         source="""
 import torch.nn.functional as F
 
@@ -1341,6 +1345,10 @@ def noam_rate(step, d_model, warmup):
     ),
     Alternative(
         name="a target distribution, and padding by weights",
+        cost=(
+            "The target distribution can be printed and looked at. It takes as much memory as "
+            "the logits, which is a lot for a large vocabulary."
+        ),
         source="""
 def smoothed_cross_entropy(logits, targets, smoothing, pad):
     V = logits.shape[-1]
@@ -1355,6 +1363,10 @@ def smoothed_cross_entropy(logits, targets, smoothing, pad):
     ),
     Alternative(
         name="a table filled in from the left",
+        cost=(
+            "The result is made once in its full size and filled in. Each step hands over a "
+            "longer prefix, as in all versions without a cache."
+        ),
         source="""
 def greedy_decode(step_fn, bos, eos, max_len, batch, pad):
     out = torch.full((batch, max_len + 1), pad, dtype=torch.long)
@@ -1373,6 +1385,10 @@ def greedy_decode(step_fn, bos, eos, max_len, batch, pad):
     ),
     Alternative(
         name="Python lists, and cut after EOS at the end",
+        cost=(
+            "Easy to follow, and the cutting happens in one place. Every step makes a tensor "
+            "anew from lists, and rows that have ended go on being computed."
+        ),
         source="""
 def greedy_decode(step_fn, bos, eos, max_len, batch, pad):
     rows = [[bos] for _ in range(batch)]
@@ -1411,6 +1427,10 @@ def beam_search(step_fn, bos, eos, beam, max_len, alpha):
     ),
     Alternative(
         name="beams as tensors with finished ones sorted at the end",
+        cost=(
+            "Candidates are ranked in one call over all of them. Every finished sentence is "
+            "kept until the end, where one would be enough."
+        ),
         source="""
 def beam_search(step_fn, bos, eos, beam, max_len, alpha):
     ids = torch.tensor([[bos]])
@@ -1438,6 +1458,10 @@ def beam_search(step_fn, bos, eos, beam, max_len, alpha):
     ),
     Alternative(
         name="a mask of ones, and n-grams as lists of strings",
+        cost=(
+            "No counters and no sets: a matched n-gram is crossed out. Removing from a list "
+            "makes long sentences slow, and joining words by spaces needs words that have none."
+        ),
         source="""
 def cached_attention(mha, x, cache=None):
     B, _, D = x.shape
@@ -1478,6 +1502,10 @@ def corpus_bleu(hypotheses, references, n=4):
     ),
     Alternative(
         name="a wider model that trains to the end, with smoothing",
+        cost=(
+            "The rate falls to zero with the time that is left, so all of it is used. Sentences "
+            "are translated one after the other, and no held-out pairs say when to stop."
+        ),
         source="""
 def fit(pairs, seconds):
     start = time.process_time()

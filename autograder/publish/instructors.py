@@ -1,0 +1,116 @@
+"""The instructors' archive: whole solutions side by side, and the concept tests with their answers.
+
+None of it is in the book, whose search would find it, nor in the release that students get.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+
+from autograder.catalogue import alternative_answers, alternatives, discussions
+from autograder.course import Course, Exercise
+from autograder.exercises import heading, reference_answers, released
+from autograder.publish.concept_tests import with_answers
+from autograder.runtime.guide import Way
+
+TEMPLATES = [
+    Path(__file__).parent / "templates",
+    Path(__file__).parents[1] / "report" / "templates",
+]
+TIMES = Path("benchmarks") / "ways.json"
+REFERENCE = "The version that is graded against, and that the next exercise begins with."
+README = """\
+Attention from Scratch: for instructors, {version}
+
+solutions/         for each exercise a page with the ways to solve it side by side,
+                   and what each costs: to talk about when the exercise is handed back
+concept_tests.md   the questions of the book's page "Two concept tests", with answers
+
+Students get the other archive. The same is in the course's public repository, in
+solutions/; whoever grades with public tasks should know that.
+"""
+
+
+@dataclass(frozen=True)
+class Version:
+    """One way to write an answer, whole.
+
+    milliseconds: processor time of the answer's checks with it, as `benchmarks/ways.py` has measured it;
+    None where it has not.
+    """
+
+    title: str
+    source: str
+    cost: str
+    milliseconds: float | None
+
+    @property
+    def lines(self) -> int:
+        """Its lines with code."""
+        return sum(bool(line.strip()) for line in self.source.split("\n"))
+
+
+@dataclass(frozen=True)
+class SolvedAnswer:
+    """An answer with all versions of it that are known, and the ways that students are shown."""
+
+    name: str
+    versions: tuple[Version, ...]
+    ways: tuple[Way, ...]
+
+
+def _times(exercise: Exercise) -> Mapping[str, Mapping[str, float]]:
+    """Milliseconds by answer and version; empty in a copy of the course without benchmarks."""
+    path = exercise.root / TIMES
+    if not path.is_file():
+        return {}
+    measured = json.loads(path.read_text(encoding="utf-8"))["milliseconds"]
+    return measured.get(exercise.name, {})
+
+
+def solved_answers(exercise: Exercise) -> list[SolvedAnswer]:
+    """An exercise's answers in their order, each with the reference and the catalogue's alternatives."""
+    program, times = exercise.program(), _times(exercise)
+    versions: dict[str, list[Version]] = {}
+
+    def add(name: str, title: str, source: str, cost: str) -> None:
+        time = times.get(name, {}).get(title)
+        versions.setdefault(name, []).append(Version(title, source, cost, time))
+
+    for name, source in reference_answers(exercise).items():
+        add(name, "Reference", source, REFERENCE)
+    for alternative in alternatives(exercise):
+        for name, source in alternative_answers(program, alternative).items():
+            add(name, alternative.name, source, alternative.cost)
+    ways = {discussion.function: discussion.ways for discussion in discussions(exercise)}
+    return [
+        SolvedAnswer(name, tuple(found), ways.get(name, ())) for name, found in versions.items()
+    ]
+
+
+def discussion_page(exercise: Exercise) -> str:
+    """The page of an exercise, as HTML that loads nothing."""
+    found = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    first = next(cell for cell in released(exercise).cells if cell.cell_type == "markdown")
+    title = heading(first.source, "# ") or exercise.name
+    return found.get_template("discussion.html").render(
+        title=f"{title}: ways to solve it", answers=solved_answers(exercise)
+    )
+
+
+def contents(course: Course, name: str) -> dict[str, bytes]:
+    """What the archive holds: path in the zip -> content. name: its top folder."""
+    texts = {
+        f"solutions/{exercise.name}.html": discussion_page(exercise)
+        for exercise in course.exercises()
+    }
+    texts["concept_tests.md"] = with_answers(course.root)
+    texts["README.txt"] = README.format(version=name)
+    return {f"{name}/{path}": text.encode() for path, text in texts.items()}

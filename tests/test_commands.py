@@ -1,0 +1,175 @@
+"""Every command that a page or a README prints runs as printed, in the order printed.
+
+Shell blocks run in a scratch copy of the project, with the substitutions of `commands.py`. What can't
+run there, and every command in the text of a page, is checked against the help of its program.
+"""
+
+import functools
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from autograder.text import plain_text
+from tests.commands import (
+    NOT_RUN,
+    PAGES,
+    SHELL,
+    SUBSTITUTIONS,
+    fenced_blocks,
+    run_block,
+    scratch_copy,
+    shell_blocks,
+    substituted,
+)
+from tests.conftest import COURSE
+
+RUN = [block for block in shell_blocks() if not block.why_not_run]
+# in the text of a page: make and this project's own programs
+IN_TEXT = re.compile(
+    r"(?<!`)`((?:[A-Z_]+=\S+ )*(?:make|python -m (?:autograder|solutions|benchmarks)\S*|torchrun)\b[^`]*)`(?!`)"
+)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """The scratch copy; a page finds what its own commands have made before."""
+    return scratch_copy(tmp_path_factory.mktemp("scratch"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.xdist_group(f"commands of {page}"))
+        for page in dict.fromkeys(block.page for block in RUN)
+    ],
+)
+def test_the_commands_of_a_page_run_in_its_order(root, page):
+    for block in RUN:
+        if block.page == page:
+            done = run_block(root, block)
+            assert done.returncode == 0, f"{page}, line {block.line}:\n{plain_text(done.stdout)}"
+
+
+def test_every_fence_says_what_it_holds():
+    """So that no command can stand where the tests above don't look."""
+    for page in PAGES:
+        for block in fenced_blocks(page):
+            kind = block.language.partition(" ")[0]
+            assert kind in (SHELL, "python", "text", "json", "html") or kind.startswith("{"), (
+                f"{block.page}, line {block.line}: say what this block holds, {SHELL} for commands"
+            )
+            if kind == "text":
+                typed = re.search(r"(?m)^(\$|make|python|pip|nbgrader|torchrun) ", block.text)
+                assert not typed, f"{block.page}, line {block.line}: commands belong into {SHELL}"
+
+
+def test_what_is_not_run_is_little():
+    left = [block.commands[0] for block in shell_blocks() if block.why_not_run]
+    assert len(left) <= 10
+    for start in NOT_RUN:
+        assert any(command.startswith(start) for command in left), f"{start}: delete it"
+
+
+def test_every_substitution_is_needed():
+    text = "\n".join(block.text for block in RUN)
+    for pattern, _ in SUBSTITUTIONS:
+        assert re.search(pattern, text), f"{pattern} occurs in no block: delete it"
+
+
+def test_substitutions_change_only_sizes_and_places():
+    """Every option that is printed is still there."""
+    for block in RUN:
+        kept = substituted(block.text).split()
+        printed = {word for word in block.text.split() if word.startswith("--")}
+        assert printed <= set(kept), f"{block.page}, line {block.line}"
+
+
+# Against --help -----------------------------------------------------------------------------------
+
+
+@functools.cache
+def targets():
+    """The targets of the Makefile."""
+    text = (COURSE.root / "Makefile").read_text(encoding="utf-8")
+    return set(re.findall(r"(?m)^([a-z][\w-]*):", text))
+
+
+@functools.cache
+def help_of(*command):
+    """What a command prints when it is asked for help."""
+    done = subprocess.run(
+        [*command, "--help"], cwd=COURSE.root, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{shlex.join(command)} --help: {done.stderr}"
+    return done.stdout
+
+
+def programs(words):
+    """The programs that a command line starts, each with its own words."""
+    here = Path(sys.executable).parent
+    while words and "=" in words[0]:
+        words = words[1:]
+    name, *rest = words
+    if name == "torchrun":
+        cut = rest.index("-m") if "-m" in rest else len(rest)
+        yield (str(here / "torchrun"),), rest[:cut]
+        yield from programs(["python", *rest[cut:]])
+    elif name == "python":
+        assert rest[0] == "-m", f"{shlex.join(words)}: only modules are run here"
+        module, *rest = rest[1:]
+        subcommand = rest[:1] if module in ("autograder", "solutions.translation") else []
+        subcommand = [word for word in subcommand if not word.startswith("-")]
+        yield (sys.executable, "-m", module, *subcommand), rest[len(subcommand) :]
+    elif name == "pip":
+        yield (sys.executable, "-m", "pip", rest[0]), rest[1:]
+    else:
+        yield (str(here / name), rest[0]), rest[1:]
+
+
+def check_against_help(command):
+    """Assert that a command's programs, targets and options exist."""
+    words = shlex.split(command, comments=True)
+    if "make" in words:
+        unknown = set(words[words.index("make") + 1 :]) - targets()
+        assert not unknown, f"`{command}`: the Makefile has no {', '.join(sorted(unknown))}"
+        return
+    for program, rest in programs(words):
+        text = help_of(*program)
+        known = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", text))
+        for option in (word.partition("=")[0] for word in rest if word.startswith("--")):
+            assert option in known, f"`{command}`: {option} is no option of {shlex.join(program)}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "block",
+    [block for block in shell_blocks() if block.why_not_run],
+    ids=lambda block: f"{block.page}:{block.line}",
+)
+def test_what_is_not_run_has_options_that_exist(block):
+    for command in block.commands:
+        check_against_help(command)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_command_in_the_text_of_a_page_exists(page):
+    text = page.read_text(encoding="utf-8")
+    for block in fenced_blocks(page):
+        text = text.replace(block.text, "")
+    for command in IN_TEXT.findall(text):
+        # `benchmarks.NAME` and `make ...` stand for many
+        if not re.search(r"\bNAME\b|\.\.\.|^make$", command):
+            check_against_help(command)
+
+
+def test_a_command_that_does_not_exist_is_found():
+    check_against_help("BOOK_URL=https://example.org make book")
+    check_against_help("python -m autograder grade --changed --workers=2  # comment")
+    for wrong in ("make nothing", "python -m autograder grade --chnaged", "torchrun --nodes 2"):
+        with pytest.raises(AssertionError, match=r"no option|has no"):
+            check_against_help(wrong)
