@@ -1,8 +1,9 @@
 """Exercises from solutions: evaluated, checked, put together aside, then swapped in.
 
-In: solutions/ and its catalogues. Out: exercises/, and in course/ what is held back. A generated notebook records in its metadata what
-it says (so that edits show), what it was made from, and what its answers were made from. A build
-compares these, so nothing but the notebooks themselves has to be kept between builds.
+In: solutions/ and its catalogues. Out: exercises/, and in course/ what is held back. A generated
+notebook records in its metadata what it says (so that edits show), what it was made from, and what its
+answers were made from. A build compares these, so nothing but the notebooks themselves has to be kept
+between builds.
 """
 
 from __future__ import annotations
