@@ -308,7 +308,7 @@ def to_torch(mha: MultiHeadAttention) -> nn.MultiheadAttention:
 # says("gives the same with a key_padding_mask", parts=["output", "weights"])
 # ### 1p AUTOTEST to_torch(fill(MultiHeadAttention(D, H)))(query, key, value, key_padding_mask=hidden)
 # says("has its own copy: making and changing it leaves your layer as it was", parts=["parameters", "requires_grad of each", "in training mode"])
-# ### 1p AUTOTEST [[[p.data.mul_(2).abs().sum() for p in to_torch(layer).parameters()], [dict(layer.named_parameters()), [p.requires_grad for p in layer.parameters()], layer.training]] for layer in [fill(MultiHeadAttention(D, H)).train()]][0][1]
+# ### 1p AUTOTEST [[[p.data.mul_(2).abs().sum() for p in to_torch(layer).parameters()], [dict(layer.named_parameters()), {name: p.requires_grad for name, p in layer.named_parameters()}, layer.training]] for layer in [fill(MultiHeadAttention(D, H)).train()]][0][1]
 
 # %% [markdown]
 # ## 5. What do more heads cost?
@@ -406,10 +406,10 @@ def head_contribution(
 # equal_mask = torch.from_numpy(draw.mask(n, 1, n, n))
 # says("the part of one head is right")
 # ### 1p AUTOTEST head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, head)
-# says("one layer, asked for its heads in turn: part 1 is head 0, and the layer stays as it is")
-# ### 1p AUTOTEST [head_contribution(layer, query, key, value, n) for layer in [fill(MultiHeadAttention(D, H))] for n in range(H)]
-# says("attends to the query itself, and leaves requires_grad and the mode of the layer alone", parts=["result", "requires_grad of each parameter", "in training mode"])
-# ### 1p AUTOTEST [[head_contribution(layer, query, query, query, head), [p.requires_grad for p in layer.parameters()], layer.training] for layer in [fill(MultiHeadAttention(D, H, bias=False)).train()]][0]
+# says("one layer, asked for its heads in turn: part 1 is head 0, and the layer stays as it is", parts=["terms", "requires_grad of each parameter", "in training mode"])
+# ### 1p AUTOTEST [[[head_contribution(layer, query, key, value, n) for n in range(H)], {name: p.requires_grad for name, p in layer.named_parameters()}, layer.training] for layer in [fill(MultiHeadAttention(D, H)).train()]][0]
+# says("attends to the query itself, in a layer without bias")
+# ### 1p AUTOTEST head_contribution(fill(MultiHeadAttention(D, H, bias=False)), query, query, query, head)
 # says("follows the mask")
 # ### 1p AUTOTEST head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, head, mask)
 # says("passes gradients to its inputs, also where all sizes are equal", parts=["query", "key", "value"])
