@@ -89,8 +89,8 @@ def additive_scores(
 # equal_w_q, equal_w_k, equal_v = draw.array(n, n), draw.array(n, n), draw.array(n)
 # says("scores every key against its example's query")
 # ### 2p AUTOTEST additive_scores(query, key, w_q, w_k, v)
-# says("is right where all sizes are equal")
-# ### 1p AUTOTEST additive_scores(equal_query, equal_key, equal_w_q, equal_w_k, equal_v)
+# says("is right where all sizes are equal, or one of them is 1", parts=["all sizes equal", "one example", "one position", "hidden width 1"])
+# ### 1p AUTOTEST [additive_scores(equal_query, equal_key, equal_w_q, equal_w_k, equal_v), additive_scores(query[:1], key[:1], w_q, w_k, v), additive_scores(query, key[:, :1], w_q, w_k, v), additive_scores(query, key, w_q[:1], w_k[:1], v[:1])]
 # says("is right for large queries, where each tanh is nearly -1 or 1")
 # ### 1p AUTOTEST additive_scores(1e4 * query, key, w_q, w_k, v)
 
@@ -146,16 +146,16 @@ def attend(
 # ### 2p AUTOTEST attend(scores, value)
 # says("padding gets weight 0, and the other weights sum to 1", parts=["context", "weights"])
 # ### 1p AUTOTEST attend(scores - 9, value, mask)
-# says("is right where all sizes are equal", parts=["context", "weights"])
-# ### 1p AUTOTEST attend(equal_scores, equal_value, equal_mask)
+# says("is right where all sizes are equal, or one of them is 1", parts=(["all sizes equal", "one example", "one position", "values of width 1"], ["context", "weights"]))
+# ### 1p AUTOTEST [attend(equal_scores, equal_value, mask=equal_mask), attend(scores[:1], value[:1], mask[:1]), attend(scores[:, :1], value[:, :1]), attend(scores, value[..., :1])]
 
 # %% active="ipynb" nbgrader={"grade_id": "attend_edges", "grade": true, "points": 4}
 # B, S, Dv = draw.sizes(3, low=4)
 # scores, value = draw.array(B, S), draw.array(B, S, Dv)
 # mask = draw.mask(B, S)
 # far_below_zero = scores - 1e4 * (1 + draw.permutation(B))[:, None]
-# says("is right for scores around 10000", parts=["context", "weights"])
-# ### 1p AUTOTEST attend(1e4 + scores, value)
+# says("is right for large scores", parts=(["scores around 10000", "scores of both signs in one example"], ["context", "weights"]))
+# ### 1p AUTOTEST [attend(1e4 + scores, value), attend(1e4 * scores[:1], value[:1])]
 # says("is right where the scores of one example lie far below those of another", parts=["context", "weights"])
 # ### 1p AUTOTEST attend(far_below_zero, value, mask)
 # says("a masked score has no influence, however large it is", parts=["context", "weights"])
@@ -242,10 +242,10 @@ class AdditiveAttention(nn.Module):
 # ### 1p AUTOTEST parameter_shapes(AdditiveAttention(Dq, Dk, A))
 # says("weights and context are right without a mask", parts=["context", "weights"])
 # ### 1p AUTOTEST fill(AdditiveAttention(Dq, Dk, A))(query, key)
-# says("padding gets weight 0, and the other weights sum to 1", parts=["context", "weights"])
-# ### 1p AUTOTEST fill(AdditiveAttention(Dq, Dk, A))(3 * query, 3 * key, mask)
-# says("works with a single example in the batch", parts=["context", "weights"])
-# ### 1p AUTOTEST fill(AdditiveAttention(Dq, Dk, A))(query[:1], key[:1])
+# says("padding gets weight 0, the other weights sum to 1, and a mask counts for its own call only", parts=(["first mask", "another mask", "then without a mask"], ["context", "weights"]))
+# ### 1p AUTOTEST [[module(3 * query, 3 * key, mask), module(query, -key, mask.roll(1, 1)), module(query, key)] for module in [fill(AdditiveAttention(Dq, Dk, A))]][0]
+# says("works with a single example in the batch, and with a single position", parts=(["one example", "one position"], ["context", "weights"]))
+# ### 1p AUTOTEST [fill(AdditiveAttention(d_query=Dq, d_key=Dk, d_hidden=A))(query=query[:b], key=key[:b, :s]) for b, s in [(1, S), (B, 1)]]
 # says("is right where all sizes are equal", parts=["context", "weights"])
 # ### 1p AUTOTEST fill(AdditiveAttention(n, n, n))(equal_query, equal_key, equal_mask)
 # says("one module, called three times: no call has an influence on the next", parts=(["first call", "second call", "third call"], ["context", "weights"]))
@@ -262,8 +262,8 @@ class AdditiveAttention(nn.Module):
 # ### 1p AUTOTEST gradients(fill(AdditiveAttention(Dq, Dk, A)), query, key, mask)
 # says("is right where v is large, and so are the scores, masked ones too", parts=(["v as it is", "v times 2000", "v times 2000, inputs negated"], ["context", "weights"]))
 # ### 1p AUTOTEST [[module.v.weight.data.mul_(factor), module(sign * query, sign * key, mask)][1] for module in [fill(AdditiveAttention(Dq, Dk, A))] for factor, sign in [(1, 1), (2000, 1), (1, -1)]]
-# says("leaves its inputs as they were", parts=(["query", "key", "mask", "result"], ["context", "weights"]))
-# ### 1p AUTOTEST inputs_after(fill(AdditiveAttention(Dq, Dk, A)), query, key, mask)
+# says("leaves its inputs as they were, and works in float32", parts=(["query", "key", "mask", "result"], ["context", "weights"]))
+# ### 1p AUTOTEST inputs_after(fill(AdditiveAttention(Dq, Dk, A)).float(), query.float(), key.float(), mask)
 
 # %% [markdown]
 # ## 4. One step of the decoder
@@ -344,8 +344,8 @@ class AttentionDecoderStep(nn.Module):
 # ### 2p AUTOTEST fill(AttentionDecoderStep(E, H, Dk, A))(embedded, state, key)
 # says("the attention is called attention, and gets the mask", parts=["the step", "step.attention"])
 # ### 1p AUTOTEST [[step(embedded, state, key, mask), step.attention(state, key, mask)] for step in [fill(AttentionDecoderStep(E, H, Dk, A))]][0]
-# says("one module, called three times: it keeps nothing between the calls", parts=(["first call", "second call", "third call"], ["new state", "context", "weights"]))
-# ### 1p AUTOTEST [[step(*equal, equal_key, equal_mask), step(*other, other_key), step(*equal, -equal_key)] for step in [fill(AttentionDecoderStep(n, n, n, n))]][0]
+# says("one module, called four times: it keeps nothing between the calls", parts=(["first call", "second call", "third call", "fourth call, one example"], ["new state", "context", "weights"]))
+# ### 1p AUTOTEST [[step(*equal, equal_key, equal_mask), step(*other, other_key), step(*equal, -equal_key), step(*[x[:1] for x in equal], equal_key[:1], equal_mask[:1].roll(1, 1))] for step in [fill(AttentionDecoderStep(n, n, n, n))]][0]
 # says("passes gradients to all three inputs and to every layer", parts=["embedded", "state", "key"])
 # ### 1p AUTOTEST gradients(fill(AttentionDecoderStep(E, H, Dk, A)), embedded, state, key)
 

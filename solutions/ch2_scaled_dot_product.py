@@ -69,10 +69,10 @@ def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
 # x, stack, cube = 2 * draw.array(m, n), 2 * draw.array(l, m, n), 2 * draw.array(m, m, m)
 # says("each row of a matrix becomes weights that sum to 1")
 # ### 2p AUTOTEST softmax(x)
-# says("works along the axis that is asked for")
-# ### 1p AUTOTEST softmax(stack, axis=1)
+# says("works along the axis that is asked for, and for a vector", parts=["axis 1", "a vector"])
+# ### 1p AUTOTEST [softmax(stack, axis=1), softmax(x[0])]
 # says("works along every axis where all sizes are equal", parts="axis {axis}")
-# ### 1p AUTOTEST [softmax(cube, axis=axis) for axis in (1, 0, 2)]
+# ### 1p AUTOTEST [softmax(cube, axis=axis) for axis in (1, 0, 2, -2)]
 
 # %% active="ipynb" nbgrader={"grade_id": "softmax_edges", "grade": true, "points": 4}
 # m, n = draw.sizes(2, low=3)
@@ -144,8 +144,8 @@ def attention_numpy(
 # ### 1p AUTOTEST attention_numpy(equal_query, equal_key, equal_value)
 # says("is right with one leading axis", parts=["output", "weights"])
 # ### 1p AUTOTEST attention_numpy(query[0], key[0], value[0])
-# says("is right with two leading axes, batch and heads", parts=["output", "weights"])
-# ### 1p AUTOTEST attention_numpy(query, key, value)
+# says("is right with two leading axes, batch and heads, and with three", parts=(["two leading axes", "three leading axes"], ["output", "weights"]))
+# ### 1p AUTOTEST [attention_numpy(query, key, value), attention_numpy(*[x[None, :1] for x in (-query, key, value)])]
 
 # %% active="ipynb" nbgrader={"grade_id": "attention_numpy_edges", "grade": true, "points": 5}
 # b, T, S, dk, dv = draw.sizes(5, low=3)
@@ -166,7 +166,8 @@ def attention_numpy(
 # The same function on tensors, so that a model can learn through it:
 #
 # - gradients flow to `query`, `key` and `value`, and they are never NaN, also where a query has nothing to attend to;
-# - the results have the data type of the inputs, and the inputs stay as they were, whatever their layout in memory is;
+# - the results have the data type of the inputs (float32 or float64; half precision comes in exercise 4), with a mask as without,
+#   and the inputs stay as they were, whatever their layout in memory is;
 # - `mask` may be smaller than `(..., T, S)` if it broadcasts to it: `(T, S)`, `(batch, 1, T, S)`, `(batch, 1, 1, S)`.
 #
 # PyTorch has this function ready-made. Here you write it yourself, so
@@ -221,8 +222,8 @@ def attention(
 # ### 1p AUTOTEST attention(query, key, value)
 # says("gives masked keys no weight, and the others weights that sum to 1", parts=["output", "weights"])
 # ### 2p AUTOTEST attention(query, key, value, mask)
-# says("takes a mask that broadcasts, of shape (batch, 1, 1, S)", parts=["output", "weights"])
-# ### 1p AUTOTEST attention(query, key, value, padding)
+# says("takes a mask that broadcasts", parts=(["mask (batch, 1, 1, S)", "mask (T, S)", "mask (batch, 1, T, S)"], ["output", "weights"]))
+# ### 1p AUTOTEST [attention(query, key, value, given) for given in (padding, mask[0, 0], mask[:, :1])]
 # says("is right where all sizes are equal", parts=["output", "weights"])
 # ### 1p AUTOTEST attention(equal_query, equal_key, equal_value, equal_mask)
 
@@ -238,8 +239,8 @@ def attention(
 # ### 1p AUTOTEST attention(query, key, value, with_empty)
 # says("passes gradients that are never NaN, also where a query sees nothing", parts=["query", "key", "value"])
 # ### 1p AUTOTEST gradients(attention, query, key, value, with_empty)
-# says("keeps the data type of its inputs", parts=("{name} inputs", ["output", "weights"], ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(result), result] for result in attention(*[x.to(getattr(torch, name)) for x in (query, key, value)])] for name in names]
+# says("keeps the data type of its inputs, also with a mask", parts=("{name} inputs, {kind}", ["output", "weights"], ["data type", "values"]))
+# ### 1p AUTOTEST [[[dtype_of(result), result] for result in attention(*[x[:1].to(getattr(torch, name)) for x in (query, key, value)], mask[:1] if kind == "a mask" else None)] for name in names for kind in ("no mask", "a mask")]
 # says("is right with scores in the thousands, masked ones too", parts=(["scores of both signs", "signs reversed", "scores moved far up or down"], ["output", "weights"]))
 # ### 1p AUTOTEST [attention(sign * query, shift + scale * key, value, mask) for sign, shift, scale in [(1, 0, 3000), (-1, 0, 3000), (1, 1e4, 1)]]
 # says("takes tensors in any memory layout, such as transposed ones", parts=["output", "weights"])

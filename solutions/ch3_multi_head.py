@@ -85,8 +85,8 @@ def split_heads(x: torch.Tensor, n_heads: int) -> torch.Tensor:
 # integers = torch.from_numpy(draw.integers(T, B, H * d, low=-99, high=99))
 # says("gives each head its own part of every vector")
 # ### 1p AUTOTEST split_heads(x, H)
-# says("is right where B, T, H and d are equal")
-# ### 1p AUTOTEST split_heads(equal, H)
+# says("is right where B, T, H and d are equal, or one of them is 1", parts=["all sizes equal", "one example", "one position", "one head", "heads of width 1"])
+# ### 1p AUTOTEST [split_heads(equal, H), split_heads(x[:1], H), split_heads(x[:, :1], H), split_heads(x, 1), split_heads(x[..., :H], H)]
 # says("takes integers, and tensors in any memory layout")
 # ### 1p AUTOTEST split_heads(integers.transpose(0, 1), H)
 # says("passes gradients to x", parts=["x"])
@@ -119,8 +119,8 @@ def merge_heads(x: torch.Tensor) -> torch.Tensor:
 # x, heads_last, equal = draw.tensor(B, H, T, d), draw.tensor(B, T, d, H), draw.tensor(H, H, H, H)
 # says("joins the parts of all heads, head 0 first")
 # ### 1p AUTOTEST merge_heads(x)
-# says("is right where B, T, H and d are equal")
-# ### 1p AUTOTEST merge_heads(equal)
+# says("is right where B, T, H and d are equal, or one of them is 1", parts=["all sizes equal", "one example", "one position", "one head", "heads of width 1"])
+# ### 1p AUTOTEST [merge_heads(equal), merge_heads(x[:1]), merge_heads(x[:, :, :1]), merge_heads(x[:, :1]), merge_heads(x[..., :1])]
 # says("takes tensors in any memory layout, such as transposed ones")
 # ### 1p AUTOTEST merge_heads(heads_last.permute(0, 3, 1, 2))
 # says("passes gradients to x", parts=["x"])
@@ -228,8 +228,8 @@ class MultiHeadAttention(nn.Module):
 # ### 1p AUTOTEST fill(MultiHeadAttention(D, H))(3 * query, 3 * key, value, mask)
 # says("takes a mask that broadcasts, of shape (B, 1, 1, S)", parts=["output", "weights"])
 # ### 1p AUTOTEST fill(MultiHeadAttention(D, H))(query, key, value, padding)
-# says("is right where B, T, S, H and d are equal", parts=["output", "weights"])
-# ### 1p AUTOTEST fill(MultiHeadAttention(n * n, n))(equal_query, equal_key, equal_value, equal_mask)
+# says("is right where B, T, S, H and d are equal, or B and H are 1", parts=(["all sizes equal", "one example, one head"], ["output", "weights"]))
+# ### 1p AUTOTEST [fill(MultiHeadAttention(n * n, heads))(equal_query[:b], equal_key[:b], equal_value[:b], equal_mask[:b]) for b, heads in [(n, n), (1, 1)]]
 
 # %% active="ipynb" nbgrader={"grade_id": "multi_head_edges", "grade": true, "points": 7}
 # forbid("scaled_dot_product_attention", "MultiheadAttention")
@@ -244,14 +244,14 @@ class MultiHeadAttention(nn.Module):
 # ### 2p AUTOTEST gradients(fill(MultiHeadAttention(D, H)), query, key, value, mask)
 # says("takes a mask that broadcasts, of two or three axes", parts=(["mask (T, S)", "mask (H, T, S)"], ["output", "weights"]))
 # ### 1p AUTOTEST [fill(MultiHeadAttention(D, H))(query, key, value, given) for given in (shared, mask[0])]
-# says("uses the attention function that it is given, also one without weights", parts=["output", "weights"])
-# ### 1p AUTOTEST fill(MultiHeadAttention(D, H, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(query, key, value, mask)
+# says("uses the attention function that it is given, also one without weights", parts=(["by keyword", "by position, then no bias"], ["output", "weights"]))
+# ### 1p AUTOTEST [[fill(MultiHeadAttention(d_model=D, n_heads=H, attention=given))(query, key, value, mask), fill(MultiHeadAttention(D, H, given, False))(query, key, value, mask)] for given in [lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)]][0]
 # says("raises a ValueError that names both numbers where n_heads does not divide d_model", parts="d_model={width}, n_heads={n}")
 # ### 1p AUTOTEST [raised_naming(MultiHeadAttention, width, n) for width, n in zip(widths, heads)]
-# says("computes the same in training mode", parts=["output", "weights"])
-# ### 1p AUTOTEST fill(MultiHeadAttention(D, H)).train()(query, key, value, mask)
-# says("one layer, called three times: no call has an influence on the next", parts=(["first call", "second call", "third call"], ["output", "weights"]))
-# ### 1p AUTOTEST [[layer(query, key, value, mask), layer(*[x.transpose(0, 1) for x in (other, more, -more)]), layer(query, -key, value)] for layer in [fill(MultiHeadAttention(D, H))]][0]
+# says("computes the same in training mode, and afterwards in evaluation mode", parts=(["training mode", "evaluation mode afterwards"], ["output", "weights"]))
+# ### 1p AUTOTEST [[layer.train()(query, key, value, mask), layer.eval()(query, -key, -value)] for layer in [fill(MultiHeadAttention(D, H))]][0]
+# says("one layer, called four times: no call has an influence on the next", parts=(["first call", "second call", "third call", "fourth call, another mask"], ["output", "weights"]))
+# ### 1p AUTOTEST [[layer(query, key, value, mask), layer(*[x.transpose(0, 1) for x in (other, more, -more)]), layer(query, -key, value), layer(-query, key, value, mask.roll(1, -1))] for layer in [fill(MultiHeadAttention(D, H))]][0]
 
 # %% [markdown]
 # ## 4. The same layer in PyTorch
@@ -303,12 +303,12 @@ def to_torch(mha: MultiHeadAttention) -> nn.MultiheadAttention:
 # ### 1p AUTOTEST to_torch(fill(MultiHeadAttention(D, H)))(query, key, value, average_attn_weights=False)
 # says("takes (B, T, D), also where B and T are equal", parts=["output", "weights"])
 # ### 1p AUTOTEST to_torch(fill(MultiHeadAttention(D, H)))(equal, equal, equal)
-# says("works for a layer without bias", parts=["output", "weights"])
-# ### 1p AUTOTEST to_torch(fill(MultiHeadAttention(D, H, bias=False)))(query, key, value)
+# says("works for a layer without bias, in float64 and float32", parts=("{name}", ["output", "weights"]))
+# ### 1p AUTOTEST [to_torch(fill(MultiHeadAttention(D, H, bias=False)).to(getattr(torch, name)))(*[x.to(getattr(torch, name)) for x in (query, key, value)]) for name in ("float64", "float32")]
 # says("gives the same with a key_padding_mask", parts=["output", "weights"])
 # ### 1p AUTOTEST to_torch(fill(MultiHeadAttention(D, H)))(query, key, value, key_padding_mask=hidden)
-# says("has its own copy: changing it leaves your layer as it was")
-# ### 1p AUTOTEST [[[p.data.mul_(2).abs().sum() for p in to_torch(layer).parameters()], dict(layer.named_parameters())] for layer in [fill(MultiHeadAttention(D, H))]][0][1]
+# says("has its own copy: making and changing it leaves your layer as it was", parts=["parameters", "requires_grad of each", "in training mode"])
+# ### 1p AUTOTEST [[[p.data.mul_(2).abs().sum() for p in to_torch(layer).parameters()], [dict(layer.named_parameters()), {name: p.requires_grad for name, p in layer.named_parameters()}, layer.training]] for layer in [fill(MultiHeadAttention(D, H)).train()]][0][1]
 
 # %% [markdown]
 # ## 5. What do more heads cost?
@@ -339,7 +339,7 @@ def count_parameters(d_model: int, n_heads: int, bias: bool) -> int:
 
 
 # %% active="ipynb" nbgrader={"grade_id": "count_parameters_values", "grade": true, "points": 4}
-# heads = [draw.integer(2, 8) for _ in range(10)]
+# heads = [draw.integer(1, 8) for _ in range(10)]
 # widths, biases = [n * draw.integer(2, 64) for n in heads], draw.choices(10, [False, True])
 # says("counts every weight and bias", parts="d_model={width}, n_heads={n}, bias={bias}")
 # ### 2p AUTOTEST [count_parameters(width, n, bias) for width, n, bias in zip(widths, heads, biases)]
@@ -406,8 +406,8 @@ def head_contribution(
 # equal_mask = torch.from_numpy(draw.mask(n, 1, n, n))
 # says("the part of one head is right")
 # ### 1p AUTOTEST head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, head)
-# says("one layer, asked for its heads in turn: part 1 is head 0, and the layer stays as it is")
-# ### 1p AUTOTEST [head_contribution(layer, query, key, value, n) for layer in [fill(MultiHeadAttention(D, H))] for n in range(H)]
+# says("one layer, asked for its heads in turn: part 1 is head 0, and the layer stays as it is", parts=["terms", "requires_grad of each parameter", "in training mode"])
+# ### 1p AUTOTEST [[[head_contribution(layer, query, key, value, n) for n in range(H)], {name: p.requires_grad for name, p in layer.named_parameters()}, layer.training] for layer in [fill(MultiHeadAttention(D, H)).train()]][0]
 # says("attends to the query itself, in a layer without bias")
 # ### 1p AUTOTEST head_contribution(fill(MultiHeadAttention(D, H, bias=False)), query, query, query, head)
 # says("follows the mask")
@@ -477,8 +477,8 @@ def grouped_query_attention(
 # ### 1p AUTOTEST grouped_query_attention(3 * query, key, value, mask)
 # says("gives zeros to a query with nothing to attend to", parts=["output", "weights"])
 # ### 1p AUTOTEST grouped_query_attention(query, key, value, with_empty)
-# says("is right with a single group and a mask of shape (B, 1, 1, S)", parts=["output", "weights"])
-# ### 1p AUTOTEST grouped_query_attention(query, key[:, :1], value[:, :1], padding)
+# says("is right with a single group and a mask that broadcasts", parts=(["mask (B, 1, 1, S)", "mask (T, S)"], ["output", "weights"]))
+# ### 1p AUTOTEST [grouped_query_attention(query[:b], key[:b, :1], value[:b, :1], given) for b, given in [(B, padding), (1, mask[0, 0])]]
 # says("is right where B, H, T, S and d are all 4, and G is 2", parts=["output", "weights"])
 # ### 1p AUTOTEST grouped_query_attention(equal_query, equal_key, equal_value, equal_mask)
 

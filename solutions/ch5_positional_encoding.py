@@ -141,11 +141,11 @@ def shift_matrix(delta: int, d_model: int, base: float = 10000.0) -> torch.Tenso
 # %% active="ipynb" nbgrader={"grade_id": "shift_matrix_values", "grade": true, "points": 5}
 # half, delta = draw.integer(3, 6), draw.integer(3, 30)
 # base = float(draw.integer(50, 20000))
-# deltas = [draw.integer(-20, 20) for _ in range(4)]
+# deltas = [draw.integer(-20, 20) for _ in range(4)] + [0]
 # says("moves every row some positions ahead")
 # ### 2p AUTOTEST 2 + shift_matrix(delta, 2 * half, base)
-# says("moves back for negative steps")
-# ### 1p AUTOTEST 2 + shift_matrix(-delta, 2 * half, base)
+# says("moves back for negative steps, also a single pair", parts="d_model={width}")
+# ### 1p AUTOTEST [2 + shift_matrix(-delta, width, base) for width in (2 * half, 2)]
 # says("is right for the usual base", parts="delta={delta}")
 # ### 2p AUTOTEST [2 + shift_matrix(delta, 2 * half) for delta in deltas]
 
@@ -210,16 +210,16 @@ class PositionalEncoding(nn.Module):
 # says("begins at the row of the offset")
 # ### 2p AUTOTEST fill(PositionalEncoding(2 * half, max_len=len(table)), encoding=table)(x, offset)
 # says("drops nothing in evaluation mode")
-# ### 1p AUTOTEST fill(PositionalEncoding(2 * half, rate, len(table)), encoding=table)(x, offset=offset)
+# ### 1p AUTOTEST fill(PositionalEncoding(d_model=2 * half, dropout=rate, max_len=len(table)), encoding=table)(x=x, offset=offset)
 # says("is right where B and T are equal, and leaves x as it was", parts=["x", "result"])
 # ### 1p AUTOTEST inputs_after(fill(PositionalEncoding(2 * half, max_len=len(table)), encoding=table), equal)
-# says("one module, called three times: no call has an influence on the next", parts=["first call", "second call", "third call"])
-# ### 1p AUTOTEST [[module(x, offset), module(other.transpose(0, 1), 1), module(x)] for module in [fill(PositionalEncoding(2 * half, max_len=len(table)), encoding=table)]][0]
+# says("one module, called four times: no call has an influence on the next", parts=["first call", "second call", "third call", "the last rows of the table"])
+# ### 1p AUTOTEST [[module(x, offset), module(other.transpose(0, 1), 1), module(x), module(x, len(table) - T)] for module in [fill(PositionalEncoding(2 * half, max_len=len(table)), encoding=table)]][0]
 
 # %% active="ipynb" nbgrader={"grade_id": "encoding_module", "grade": true, "points": 5}
 # B, T, half = draw.sizes(3, low=4, high=9)
 # sizes, rate = draw.sizes(3, low=10, high=50), draw.integer(20, 60) / 100
-# x, names = 10 + draw.tensor(B, T, 2 * half), draw.choices(10, ["float32", "float64"])
+# x, names = 10 + draw.tensor(B, T, 2 * half), draw.choices(10, ["float32", "float64", "float16", "bfloat16"])
 # says("has a buffer called encoding, with your table, and no parameter", parts=("max_len={size}", ["parameters", "buffer", "table"]))
 # ### 1p AUTOTEST [[parameter_shapes(PositionalEncoding(2 * half, max_len=size)), list({"encoding"} & set(dict(PositionalEncoding(2 * half, max_len=size).named_buffers()))), 2 + PositionalEncoding(2 * half, max_len=size).encoding] for size in sizes]
 # says("in training mode, each entry of the sum is 0 or divided by 1 - dropout")
@@ -227,7 +227,7 @@ class PositionalEncoding(nn.Module):
 # says("passes gradients to x", parts=["x"])
 # ### 1p AUTOTEST gradients(PositionalEncoding(2 * half, max_len=sizes[0]), x)
 # says("keeps the data type of x", parts=("{name} x", ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(total), total] for total in [PositionalEncoding(2 * half, max_len=sizes[0])(x.to(getattr(torch, name)))]][0] for name in names]
+# ### 1p AUTOTEST [[[dtype_of(total), total] for total in [PositionalEncoding(2 * half, max_len=sizes[0])(x[:2].to(getattr(torch, name)))]][0] for name in names]
 
 # %% [markdown]
 # ## 4. Rotary positions
@@ -243,7 +243,8 @@ class PositionalEncoding(nn.Module):
 #
 # `positions` has one integer for each vector: either `(T,)`, the same for all leading axes, or `(..., T)` with the leading axes of `x`, where each sequence has
 # positions of its own. They need not start at 0, nor be in order. The result has the shape and data type of `x`; `x`, in any layout
-# in memory, stays as it was, and gradients flow to it.
+# in memory, stays as it was, and gradients flow to it. Compute the angles in float32 or float64, whatever the type of `x`:
+# in bfloat16, position 257 would become 256.
 
 
 # %% nbgrader={"grade_id": "rope", "solution": true}
@@ -284,21 +285,22 @@ def rope(x: torch.Tensor, positions: torch.Tensor, theta: float = 10000.0) -> to
 # ### 1p AUTOTEST 100 + rope(x[0], positions, theta)
 # says("takes positions of its own for each sequence", parts=["one leading axis", "two leading axes"])
 # ### 1p AUTOTEST [100 + rope(x[0], own[0]), 100 + rope(x, own, theta=theta)]
-# says("is right with as many examples and heads as positions")
-# ### 1p AUTOTEST 100 + rope(equal, positions)
+# says("is right with as many examples and heads as positions, and for one position", parts=["all sizes equal", "one position, one pair"])
+# ### 1p AUTOTEST [100 + rope(equal, positions), 100 + rope(x[0, 0, :1, :2], positions[:1])]
 # says("takes tensors in any memory layout, such as transposed ones")
 # ### 1p AUTOTEST 100 + rope(x.mT.contiguous().mT.transpose(0, 1), positions)
 
 # %% active="ipynb" nbgrader={"grade_id": "rope_edges", "grade": true, "points": 3}
 # H, T, half = draw.sizes(3, low=3, high=7)
 # x, positions = draw.tensor(H, T, 2 * half), torch.from_numpy(draw.integers(T, low=5, high=40))
-# names = draw.choices(10, ["float32", "float64"])
+# late = 2049 + 2 * torch.from_numpy(draw.integers(T, low=0, high=90))
+# names = draw.choices(10, ["float32", "float64", "float16", "bfloat16"])
 # says("leaves its arguments as they were", parts=["x", "positions", "result"])
 # ### 1p AUTOTEST [100 + part for part in inputs_after(rope, x, positions)]
 # says("passes gradients to x", parts=["x"])
 # ### 1p AUTOTEST [100 + gradient for gradient in gradients(rope, x, positions)["inputs"]]
-# says("keeps the data type of x", parts=("{name} x", ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(turned), 100 + turned] for turned in [rope(x.to(getattr(torch, name)), positions)]][0] for name in names]
+# says("keeps the data type of x, with angles that are right in half precision, too", parts=("{name} x", ["data type", "values"]))
+# ### 1p AUTOTEST [[[dtype_of(turned), (8 if name.endswith("16") else 100) + turned] for turned in [rope(x[:2].to(getattr(torch, name)), late if name.endswith("16") else positions)]][0] for name in names]
 
 # %% [markdown]
 # ## 5. A penalty on distance
@@ -334,8 +336,8 @@ def alibi_bias(n_heads: int, T: int) -> torch.Tensor:
 
 # %% active="ipynb" nbgrader={"grade_id": "alibi_values", "grade": true, "points": 5}
 # H, T = draw.sizes(2, low=5, high=14)  # at most one of them is a power of 2
-# heads = [draw.integer(1, 12), 3 * draw.integer(1, 4), draw.integer(1, 12)]
-# lengths = [draw.integer(2, 9) for _ in range(3)]
+# heads = [draw.integer(1, 12), 3 * draw.integer(1, 4), draw.integer(1, 12), draw.integer(1, 12)]
+# lengths = [draw.integer(2, 9) for _ in range(3)] + [1]
 # equal = [1 + 2 * draw.integer(1, 4) for _ in range(3)]
 # says("is right for any number of heads", parts=["alibi_bias(H, T)", "alibi_bias(T, H)"])
 # ### 2p AUTOTEST [alibi_bias(H, T), alibi_bias(T, H)]
