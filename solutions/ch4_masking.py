@@ -440,7 +440,7 @@ def masked_cross_entropy(logits: torch.Tensor, targets: torch.Tensor, pad: int) 
 # ### 1p AUTOTEST gradients(masked_cross_entropy, logits, targets, pad)
 # says("takes -100 for pad, which is no token, and 0", parts="pad={number}")
 # ### 1p AUTOTEST [masked_cross_entropy(logits, marked, pad=number) for number, marked in [(-100, outside), (0, (targets - pad) % V)]]
-# says("is right for logits in the thousands, for NaN at padding, and for a pad beyond the vocabulary", parts=["logits in the thousands", "NaN at padding", "pad beyond the vocabulary"])
+# says("is right for logits in the thousands, NaN at padding, and a pad beyond the vocabulary", parts=["logits in the thousands", "NaN at padding", "pad beyond the vocabulary"])
 # ### 1p AUTOTEST [masked_cross_entropy(sure, targets, pad), masked_cross_entropy(logits.masked_fill(filling[..., None], torch.nan), targets, pad), masked_cross_entropy(logits, tokens.masked_fill(filling, V + 7), V + 7)]
 # says("finds padding anywhere, also where B, T and V are equal")
 # ### 1p AUTOTEST masked_cross_entropy(equal, equal_targets, pad)
