@@ -80,7 +80,7 @@ def padding_mask(lengths: torch.Tensor, max_len: int) -> torch.Tensor:
 # says("real tokens are True, padding is False")
 # ### 1p AUTOTEST padding_mask(lengths, S)
 # says("takes lengths of 0 and of S, too")
-# ### 1p AUTOTEST padding_mask(with_extremes, S)
+# ### 1p AUTOTEST padding_mask(lengths=with_extremes, max_len=S)
 # says("is right with as many examples as keys")
 # ### 1p AUTOTEST padding_mask(equal, S)
 
@@ -125,7 +125,7 @@ def causal_mask(T: int, S: int | None = None) -> torch.Tensor:
 # says("is the lower triangle with as many queries as keys", parts="causal_mask{tuple(sizes)}")
 # ### 2p AUTOTEST [causal_mask(*sizes) for sizes in squares]
 # says("lets the last query see every key, with fewer or more queries than keys", parts="causal_mask({T}, {S})")
-# ### 2p AUTOTEST [causal_mask(T, S) for T, S in pairs]
+# ### 2p AUTOTEST [causal_mask(S=S, T=T) for T, S in pairs]
 
 # %% [markdown]
 # ## 3. Several masks at once
@@ -224,12 +224,13 @@ def masked_softmax(scores: torch.Tensor, mask: torch.Tensor | None) -> torch.Ten
 # scores = draw.tensor(B, T, S)
 # mask, with_empty = torch.from_numpy(draw.mask(B, T, S)), torch.from_numpy(draw.mask(B, T, S, empty=2))
 # names = [["float16", "bfloat16", "float32", "float64"][i % 4] for i in draw.permutation(10)]
+# first_empty = mask[0] & (torch.arange(T) > 0)[:, None]
 # says("gives zeros to a query with nothing to attend to")
 # ### 1p AUTOTEST masked_softmax(scores, with_empty)
 # says("passes gradients that are 0, and never NaN, where nothing may be attended to", parts=["scores"])
 # ### 1p AUTOTEST gradients(masked_softmax, scores, with_empty)
-# says("keeps the data type of the scores, also float16", parts=("{name} scores", ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(weights), weights] for weights in [masked_softmax(scores[0].to(getattr(torch, name)), mask[0])]][0] for name in names]
+# says("keeps the data type of the scores, also float16 and in an empty row", parts=("{name} scores", ["data type", "values"]))
+# ### 1p AUTOTEST [[[dtype_of(weights), weights] for weights in [masked_softmax(scores[0].to(getattr(torch, name)), first_empty)]][0] for name in names]
 # says("is right for scores in the thousands and of both signs, masked ones too", parts="{factor:g} * scores + {shift:g}")
 # ### 1p AUTOTEST [masked_softmax(factor * scores + shift, mask) for factor, shift in [(1e4, -1e5), (2000, 0), (-2000, 0)]]
 # says("takes scores and masks in any memory layout")
@@ -384,10 +385,10 @@ def leaks(fn: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.
 # ### 1p AUTOTEST [leaks(lambda x: (matrix @ (x - x.mean(dim=-1, keepdim=True)).flatten()).reshape(B, T, E), x), leaks(lambda x: (lambda y: y - y.mean(dim=-1, keepdim=True))((matrix @ x.flatten()).reshape(B, T, E)), x)]
 # says("sees what depends on an input that is 0")
 # ### 1p AUTOTEST leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E), silent)
-# says("does not take rounding for a leak", parts=["tanh of x added and subtracted", "x added and subtracted"])
-# ### 1p AUTOTEST [leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E) + g(x).sum() - g(x).sum(), x) for g in (torch.tanh, torch.clone)]
-# says("leaves x as it was", parts=["x", "result"])
-# ### 1p AUTOTEST inputs_after(leaks, lambda x: x.cumsum(dim=1), x)[1:]
+# says("does not take rounding for a leak")
+# ### 1p AUTOTEST leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E) + 1e-12 * torch.cos(1e3 * x.detach()).sum(), x)
+# says("leaves x as it was", parts=["x", "whether x asks for a gradient", "result"])
+# ### 1p AUTOTEST [[after[1], after[1].requires_grad, after[2]] for after in [inputs_after(leaks, lambda x: x.cumsum(dim=1), x)]][0]
 
 # %% [markdown]
 # ## 7. A loss that knows the padding
@@ -395,7 +396,8 @@ def leaks(fn: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.
 # The cross-entropy of the right tokens, $-\ln p(\text{target})$, averaged over the real tokens of the whole batch: all positions whose target is not `pad`.
 # A long sentence counts for more than a short one, because it has more tokens.
 #
-# - What the logits are at positions with padding makes no difference, and no gradient reaches them.
+# - What the logits are at positions with padding makes no difference, not even where they are infinite or NaN, and no gradient reaches them.
+#   At real tokens the logits are finite.
 # - `pad` may be any integer, even one that is no token, such as −100.
 # - Padding may stand anywhere, also between real tokens. Every batch has at least one real token.
 # - The logits and targets may have any layout in memory.
@@ -429,15 +431,17 @@ def masked_cross_entropy(logits: torch.Tensor, targets: torch.Tensor, pad: int) 
 # lengths = 1 + draw.permutation(T)[:B]
 # filling = torch.arange(T) >= torch.from_numpy(lengths)[:, None]
 # targets, outside = tokens.masked_fill(filling, pad), tokens.masked_fill(filling, -100)
+# sure = 1e3 * logits
+# sure[0, 0, tokens[0, 0]] = 1e4
 # equal, equal_targets = 2 * draw.tensor(T, T, T), torch.from_numpy(draw.integers(T, T, low=0, high=T - 1))
 # says("is the mean over the real tokens")
 # ### 1p AUTOTEST masked_cross_entropy(logits, targets, pad)
 # says("passes gradients to the logits, and none at padding", parts=["logits"])
 # ### 1p AUTOTEST gradients(masked_cross_entropy, logits, targets, pad)
-# says("takes -100 for pad, which is no token")
-# ### 1p AUTOTEST masked_cross_entropy(logits, outside, -100)
-# says("is right for logits in the thousands")
-# ### 1p AUTOTEST masked_cross_entropy(1e3 * logits, targets, pad)
+# says("takes -100 for pad, which is no token, and 0", parts="pad={number}")
+# ### 1p AUTOTEST [masked_cross_entropy(logits, marked, pad=number) for number, marked in [(-100, outside), (0, (targets - pad) % V)]]
+# says("is right for logits in the thousands, NaN at padding, and a pad beyond the vocabulary", parts=["logits in the thousands", "NaN at padding", "pad beyond the vocabulary"])
+# ### 1p AUTOTEST [masked_cross_entropy(sure, targets, pad), masked_cross_entropy(logits.masked_fill(filling[..., None], torch.nan), targets, pad), masked_cross_entropy(logits, tokens.masked_fill(filling, V + 7), V + 7)]
 # says("finds padding anywhere, also where B, T and V are equal")
 # ### 1p AUTOTEST masked_cross_entropy(equal, equal_targets, pad)
 # says("takes logits and targets in any memory layout")

@@ -103,7 +103,7 @@ class FeedForward(nn.Module):
 # says("passes the right gradients to its input and its weights")
 # ### 1p AUTOTEST gradients(fill(FeedForward(D, F)), x)
 # says("drops nothing in evaluation mode or at rate 0, and takes inputs of other shapes")
-# ### 1p AUTOTEST [[module(x[0]), module(-x)] for module in [fill(FeedForward(D, F, rate))]] + [fill(FeedForward(D, F, dropout=0.0)).train()(x[0, 0]), fill(FeedForward(T, T))(square)]
+# ### 1p AUTOTEST [[module(x[0]), module(-x)] for module in [fill(FeedForward(D, F, rate))]] + [fill(FeedForward(dropout=0.0, d_ff=F, d_model=D)).train()(x[0, 0]), fill(FeedForward(T, T))(square)]
 # says("drops what the ReLU gives in training mode, and scales up what remains", parts=["at dropout=1.0", "what becomes of a number in training"])
 # ### 1p AUTOTEST [fill(FeedForward(D, F, dropout=1.0)).train()(x)] + [torch.unique((trained[usual != 0] / usual[usual != 0]).round(decimals=6)) for trained, usual in [[gradients(fill(FeedForward(2, wide, rate)).train(mode), one)["parameters"]["linear2.weight"] for mode in (True, False)]]]
 
@@ -189,7 +189,7 @@ class EncoderLayer(nn.Module):
 # says("is right without norm_first, with a mask for each head")
 # ### 2p AUTOTEST fill(EncoderLayer(D, H, F, norm_first=False))(x, mask)
 # says("is right without a mask", parts="norm_first={first}")
-# ### 1p AUTOTEST [fill(EncoderLayer(D, H, F, norm_first=first))(x) for first in (True, False)]
+# ### 1p AUTOTEST [fill(EncoderLayer(d_ff=F, n_heads=H, d_model=D, norm_first=first))(x) for first in (True, False)]
 # says("is right with large inputs and a mask of padding, of shape (batch, 1, 1, S)")
 # ### 1p AUTOTEST fill(EncoderLayer(D, H, F))(6 * x, mask=padding)
 
@@ -209,10 +209,10 @@ class EncoderLayer(nn.Module):
 # ### 1p AUTOTEST [fill(EncoderLayer(D, H, F, rate, first))(x, mask) for first in (True, False)]
 # says("drops the sublayers' results in training mode, and hands its rate on", parts=["the layer, norm_first=True", "feed_forward, norm_first=True", "the layer, norm_first=False", "feed_forward, norm_first=False"])
 # ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(EncoderLayer(D, H, F, dropout=1.0, norm_first=first)).train()] for result in (layer(x, mask), layer.feed_forward(x))]
-# says("may be called again with other sizes, some of them equal", parts=["1st call, norm_first=True", "2nd call, norm_first=True", "3rd call, norm_first=True", "1st call, norm_first=False", "2nd call, norm_first=False", "3rd call, norm_first=False"])
-# ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(EncoderLayer(D, H, F, norm_first=first))] for result in (layer(x, mask), layer(cube, square), layer(x[:1, :1]))]
+# says("may be called again with other sizes, some of them equal", parts=["1st call, norm_first=True", "2nd call, norm_first=True", "3rd call, norm_first=True", "4th call, with a mask, norm_first=True", "5th call, without one, norm_first=True", "1st call, norm_first=False", "2nd call, norm_first=False", "3rd call, norm_first=False", "4th call, with a mask, norm_first=False", "5th call, without one, norm_first=False"])
+# ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(EncoderLayer(D, H, F, norm_first=first))] for result in (layer(x, mask), layer(cube, square), layer(x[:1, :1]), layer(x[:1], mask[:1]), layer(x[:1]))]
 # says("uses the attention that it is given")
-# ### 1p AUTOTEST fill(EncoderLayer(D, H, F, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(x, mask)
+# ### 1p AUTOTEST fill(EncoderLayer(D, H, F, 0.0, True, lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(x, mask)
 
 # %% [markdown]
 # ## 3. The decoder layer
@@ -305,11 +305,11 @@ class DecoderLayer(nn.Module):
 # says("is right without norm_first, with both masks")
 # ### 2p AUTOTEST fill(DecoderLayer(D, H, F, norm_first=False))(y, memory, target_mask, memory_mask)
 # says("is right without masks", parts="norm_first={first}")
-# ### 1p AUTOTEST [fill(DecoderLayer(D, H, F, norm_first=first))(y, memory) for first in (True, False)]
+# ### 1p AUTOTEST [fill(DecoderLayer(d_ff=F, n_heads=H, d_model=D, norm_first=first))(memory=memory, y=y) for first in (True, False)]
 # says("is right with a mask of padding for a large memory, and none for the targets")
 # ### 1p AUTOTEST fill(DecoderLayer(D, H, F))(y, 3 * memory, memory_mask=padding)
 # says("is right with a mask for the targets, and none for the memory")
-# ### 1p AUTOTEST fill(DecoderLayer(D, H, F))(y, memory, target_mask)
+# ### 1p AUTOTEST fill(DecoderLayer(D, H, F))(y, memory, target_mask=target_mask)
 
 # %% active="ipynb" nbgrader={"grade_id": "decoder_layer_edges", "grade": true, "points": 6}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
@@ -328,10 +328,10 @@ class DecoderLayer(nn.Module):
 # ### 1p AUTOTEST [fill(DecoderLayer(D, H, F, rate, first))(y, memory, target_mask, memory_mask) for first in (True, False)]
 # says("drops the sublayers' results in training mode, and hands its rate on", parts=["the layer, norm_first=True", "feed_forward, norm_first=True", "the layer, norm_first=False", "feed_forward, norm_first=False"])
 # ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(DecoderLayer(D, H, F, dropout=1.0, norm_first=first)).train()] for result in (layer(y, memory, target_mask, memory_mask), layer.feed_forward(y))]
-# says("may be called again with other sizes, some of them equal", parts=["1st call, norm_first=True", "2nd call, norm_first=True", "3rd call, norm_first=True", "1st call, norm_first=False", "2nd call, norm_first=False", "3rd call, norm_first=False"])
-# ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(DecoderLayer(D, H, F, norm_first=first))] for result in (layer(y, memory, target_mask, memory_mask), layer(square, more, *masks), layer(y[:1, :1], memory[:1]))]
+# says("may be called again with other sizes, some of them equal", parts=["1st call, norm_first=True", "2nd call, norm_first=True", "3rd call, norm_first=True", "4th call, with masks, norm_first=True", "5th call, without any, norm_first=True", "1st call, norm_first=False", "2nd call, norm_first=False", "3rd call, norm_first=False", "4th call, with masks, norm_first=False", "5th call, without any, norm_first=False"])
+# ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(DecoderLayer(D, H, F, norm_first=first))] for result in (layer(y, memory, target_mask, memory_mask), layer(square, more, *masks), layer(y[:1, :1], memory[:1]), layer(y[:1], memory[:1], target_mask, memory_mask[:1]), layer(y[:1], memory[:1]))]
 # says("uses the attention that it is given, in both places")
-# ### 1p AUTOTEST fill(DecoderLayer(D, H, F, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(y, memory, target_mask, memory_mask)
+# ### 1p AUTOTEST fill(DecoderLayer(D, H, F, 0.0, True, lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(y, memory, target_mask, memory_mask)
 
 # %% [markdown]
 # ## 4. The Transformer
@@ -473,7 +473,7 @@ class Transformer(nn.Module):
 # says("encodes sentences without padding, with two layers")
 # ### 2p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).encode(words)
 # says("decodes sentences without padding, with two layers")
-# ### 2p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).decode(target_in, memory, more_words)
+# ### 2p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).decode(source=more_words, memory=memory, target_in=target_in)
 # says("is right as a whole, with norm_first")
 # ### 1p AUTOTEST 100 + fill(Transformer(W, V, D, H, 1, F, pad=pad))(source, target_in)
 # says("is right as a whole, without norm_first")
@@ -481,7 +481,7 @@ class Transformer(nn.Module):
 # says("keeps the languages apart, also where their vocabularies are equally large")
 # ### 1p AUTOTEST 100 + fill(Transformer(W, W, D, H, 1, F, pad=pad))(square, more)
 # says("hands the attention that it is given to its layers")
-# ### 1p AUTOTEST 100 + fill(Transformer(W, V, D, H, 1, F, pad=pad, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(source, target_in)
+# ### 1p AUTOTEST 100 + fill(Transformer(W, V, D, H, 1, F, 0.0, pad, True, lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(source, target_in)
 
 # %% active="ipynb" nbgrader={"grade_id": "transformer_masks", "grade": true, "points": 9}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
@@ -507,8 +507,8 @@ class Transformer(nn.Module):
 # ### 1p AUTOTEST [100 + model.train(mode)(torch.cat([source, filling], dim=1), target) for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for mode in (True, False)]
 # says("takes the token that `pad` names for padding, and no other", parts=["pad as drawn", "pad=0"])
 # ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad))(zeros, target), 100 + fill(Transformer(W, V, D, H, n, F))(zeros, target)]
-# says("may be called with a longer sentence after a short one, and with 200 tokens", parts=["1st call", "2nd call", "encode, 200 tokens"])
-# ### 1p AUTOTEST [100 + result for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for result in (model(full, target[:, :2]), model(full[:1, :2], target[:1]), model.encode(long)[:, -2:])]
+# says("may be called with longer and shorter sentences after one another, and with 200 tokens", parts=["1st call", "2nd call", "encode, 200 tokens", "a target of 200 tokens", "short ones after that"])
+# ### 1p AUTOTEST [100 + result for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for result in (model(full, target[:, :2]), model(full[:1, :2], target[:1]), model.encode(long)[:, -2:], model(full[:1, :3], long)[:, -2:], model(source[:2], target[:2, :3]))]
 
 # %% active="ipynb" nbgrader={"grade_id": "transformer_training", "grade": true, "points": 4}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")

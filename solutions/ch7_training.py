@@ -113,12 +113,12 @@ def smoothed_cross_entropy(
 # ### 1p AUTOTEST smoothed_cross_entropy(logits, targets, smoothing, pad)
 # says("passes the right gradients, none of them to padding", parts=["logits"])
 # ### 1p AUTOTEST gradients(smoothed_cross_entropy, logits, targets, smoothing, pad)
-# says("is right for pad=-100, and for smoothing 0 and 1", parts=["pad=-100", "smoothing=0.0", "smoothing=1.0"])
-# ### 1p AUTOTEST [smoothed_cross_entropy(logits, outside, smoothing, -100), *[smoothed_cross_entropy(logits, targets, share, pad) for share in (0.0, 1.0)]]
+# says("takes -100 and 0 for pad, and smoothing 0 and 1", parts="pad={mark}, smoothing={share:g}")
+# ### 1p AUTOTEST [smoothed_cross_entropy(logits, marked, smoothing=share, pad=mark) for marked, share, mark in [(outside, smoothing, -100), (targets, 0.0, pad), (targets, 1.0, pad), ((targets - pad) % V, 0.0, 0)]]
 # says("is right for logits in the thousands")
 # ### 1p AUTOTEST smoothed_cross_entropy(1e3 * logits, targets, smoothing, pad)
-# says("is right where B, T and V are equal")
-# ### 1p AUTOTEST smoothed_cross_entropy(cube, square, smoothing, -100)
+# says("is right where B, T and V are equal, and for a pad that lies beyond the vocabulary", parts=["equal sizes", "pad beyond the vocabulary"])
+# ### 1p AUTOTEST [smoothed_cross_entropy(cube, square, smoothing, -100), smoothed_cross_entropy(logits, tokens.masked_fill(filling, V + 7), smoothing, V + 7)]
 # says("leaves its arguments as they were", parts=("pad={mark}", ["logits", "targets", "smoothing", "pad", "result"]))
 # ### 1p AUTOTEST [inputs_after(smoothed_cross_entropy, logits, target, smoothing, mark) for target, mark in ((targets, pad), (outside, -100))]
 
@@ -163,8 +163,8 @@ def noam_rate(step: int, d_model: int, warmup: int) -> float:
 # steps = [near[i] for i in draw.permutation(20)]
 # says("rises during the warm-up (values in thousandths)", parts="step {step}")
 # ### 1p AUTOTEST [1e3 * noam_rate(step, width, warmup) for step in rising]
-# says("falls after the warm-up (values in thousandths)", parts="step {step}")
-# ### 1p AUTOTEST [1e3 * noam_rate(step, width, warmup) for step in [warmup, *falling]]
+# says("falls after the warm-up, which may also take one step (values in thousandths)", parts="step {step}, warmup {ramp}")
+# ### 1p AUTOTEST [1e3 * noam_rate(warmup=ramp, step=step, d_model=width) for step, ramp in [(warmup, warmup), *[(step, warmup) for step in falling], (1, 1), (2, 1)]]
 # says("raises a ValueError for steps below 1, and nothing for others", parts="step {step}")
 # ### 2p AUTOTEST [raised(noam_rate, step, width, warmup) for step in steps]
 
@@ -303,7 +303,7 @@ def beam_search(
 # V, L = draw.integer(6, 9), draw.integer(6, 8)
 # bos, eos, decoy, good = [int(token) for token in draw.permutation(V)[:4]]
 # beam = draw.integer(3, 5)
-# alpha = 0.1 * draw.integer(4, 12)
+# alpha = 0.05 + 0.1 * draw.integer(3, 11)  # never 1
 # tables = 2 * draw.tensor(16, L, V, V) + 1e-6 * draw.tensor(16, L, V, V)  # no two are equal
 # tables[..., eos] = tables[..., eos] - 1
 # trap = 1.5 * tables[0]
@@ -402,8 +402,8 @@ def cached_attention(
 # ### 1p AUTOTEST cached_attention(fill(MultiHeadAttention(H * d, H)), new)
 # says("reads the cache and returns a longer one", parts=["output", "cache"])
 # ### 2p AUTOTEST cached_attention(fill(MultiHeadAttention(H * d, H)), new, cache)
-# says("leaves its arguments as they were", parts=(["x", "cache", "result"], ["output", "new cache"]))
-# ### 1p AUTOTEST inputs_after(cached_attention, fill(MultiHeadAttention(H * d, H, bias=False)), new, cache)[1:]
+# says("leaves its arguments as they were, the layer's mode and what it learns too", parts=(["x", "cache", "result", "the layer's training mode", "whether its weights ask for gradients"], ["output", "new cache"]))
+# ### 1p AUTOTEST [[*inputs_after(cached_attention, layer, new, cache)[1:], layer.training, all(one.requires_grad for one in layer.parameters())] for layer in [fill(MultiHeadAttention(H * d, H, bias=False)).train()]][0]
 # says("calls the attention of the layer, with a mask", parts=["output", "cache"])
 # ### 1p AUTOTEST cached_attention(fill(MultiHeadAttention(H * d, H, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None))), new, cache)
 
@@ -464,7 +464,7 @@ def corpus_bleu(hypotheses: list[list[str]], references: list[list[str]], n: int
 # noisy = [[word if draw.integer(0, 6) else words[0] for word in sentence] for sentence in right]
 # long = [sentence + draw.choices(draw.integer(1, 3), words) for sentence in noisy]
 # short = [sentence[: draw.integer(5, 9)] for sentence in noisy]
-# holes = [sentence[: draw.integer(0, 1) * len(sentence)] for sentence in noisy]
+# holes = [sentence[: draw.integer(0, 1) * (len(sentence) - 1)] for sentence in noisy]
 # stutter = [[word for word in sentence for _ in range(draw.integer(1, 2))] for sentence in noisy]
 # tiny = [sentence[: draw.integer(1, 3)] for sentence in right]
 # mixed = [one if draw.integer(0, 2) else other for one, other in zip(short, long)]
@@ -478,8 +478,8 @@ def corpus_bleu(hypotheses: list[list[str]], references: list[list[str]], n: int
 # ### 1p AUTOTEST [corpus_bleu(loud, right), corpus_bleu(apart, joined, 2)]
 # says("counts a match at most as often as the reference has it")
 # ### 1p AUTOTEST corpus_bleu(stutter, right, 2)
-# says("takes empty hypotheses")
-# ### 1p AUTOTEST corpus_bleu(holes, right)
+# says("takes empty hypotheses, and leaves all lists as they were", parts=["score", "whether the hypotheses are as before", "whether the references are as before"])
+# ### 1p AUTOTEST [[corpus_bleu(*given), given[0] == holes, given[1] == right] for given in [[[list(sentence) for sentence in corpus] for corpus in (holes, right)]]][0]
 # says("is right for every n, and 0 where some order has no match", parts=["tiny, n=1", "tiny, n=2", "tiny, n=3", "tiny, n=4", "tiny, n=5", "another order, n=5", "all right", "all empty"])
 # ### 2p AUTOTEST [corpus_bleu(tiny, right, n) for n in range(1, 6)] + [corpus_bleu(noisy, right[::-1], 5), corpus_bleu(right, right), corpus_bleu([[] for _ in right], right)]
 

@@ -130,6 +130,42 @@ MISTAKES = [
         section="ch4-shapes",
         edits=[("[:, None, None, :]", "[:, None, None, :].repeat(1, 1, max_len, 1)")],
     ),
+    Mistake(
+        name="only the first padding hidden",
+        function="padding_mask",
+        cell="padding_mask_values",
+        means="Only the position behind the last real token is False. All padding after it is allowed.",
+        hint="How many positions are padding in an example of length 2 with 5 keys?",
+        section="ch4-padding",
+        edits=[("< lengths", "!= lengths")],
+    ),
+    Mistake(
+        name="only the last token of each example",
+        function="padding_mask",
+        cell="padding_mask_values",
+        means="One key of each example is allowed, its last real token. All keys before it are real as well.",
+        hint="How many keys may a query see in an example of length 3?",
+        section="ch4-padding",
+        edits=[("< lengths", "== lengths.sub(1)")],
+    ),
+    Mistake(
+        name="an example of length 0 opened",
+        function="padding_mask",
+        cell="padding_mask_values",
+        means="In an example without real tokens, a key was allowed. It has none: its row is False throughout.",
+        hint="Does the task make an exception for length 0?",
+        section="ch4-empty",
+        edits=[("< lengths", "< lengths.clamp(min=1)")],
+    ),
+    Mistake(
+        name="one mask for the whole batch",
+        function="padding_mask",
+        cell="padding_mask_values",
+        means="All examples have the mask of the longest one, or of the first. Each has its own length.",
+        hint="Which of your comparisons knows the length of the second example?",
+        section="ch4-padding",
+        edits=[("lengths[:, None]", "lengths.amax().expand(len(lengths), 1)")],
+    ),
     # causal_mask --------------------------------------------------------------------------------
     Mistake(
         name="upper triangle for the lower",
@@ -254,6 +290,57 @@ MISTAKES = [
             (
                 "return torch.ones(T, S, dtype=torch.bool).tril(S - T)",
                 "past = torch.ones(T, S - T, dtype=torch.bool)\n    return torch.cat([past, torch.ones(T, T, dtype=torch.bool).tril()], dim=1)",
+            )
+        ],
+    ),
+    Mistake(
+        name="the last queries of a triangle as large as the keys",
+        function="causal_mask",
+        cell="causal_mask_values",
+        means="The last T rows were cut from a triangle of S rows. With more queries than keys there are only S of them, so rows are missing.",
+        hint="How many rows does your triangle have in `causal_mask(3, 2)`, and how many are asked for?",
+        section="ch4-alignment",
+        edits=[
+            (
+                "torch.ones(T, S, dtype=torch.bool).tril(S - T)",
+                "torch.ones(S, S, dtype=torch.bool).tril()[-T:]",
+            )
+        ],
+    ),
+    Mistake(
+        name="the first queries of a triangle as large as the keys",
+        function="causal_mask",
+        cell="causal_mask_values",
+        means="A triangle of S rows was cut to its first T. The queries are the last positions, and there may be more of them than keys.",
+        hint="To which end of the sequence do the queries belong?",
+        section="ch4-alignment",
+        edits=[
+            (
+                "torch.ones(T, S, dtype=torch.bool).tril(S - T)",
+                "torch.ones(S, S, dtype=torch.bool).tril()[:T]",
+            )
+        ],
+    ),
+    Mistake(
+        name="shifted by the queries in place of the difference",
+        function="causal_mask",
+        cell="causal_mask_values",
+        means="The triangle is moved by the wrong number: by T - S in place of S - T.",
+        hint="By how many positions are the queries behind the beginning, with 2 queries and 4 keys?",
+        section="ch4-alignment",
+        edits=[("tril(S - T)", "tril(T - S)")],
+    ),
+    Mistake(
+        name="only the diagonal",
+        function="causal_mask",
+        cell="causal_mask_values",
+        means="Each query sees its own position only, and nothing of the past.",
+        hint="Which keys may the last query see?",
+        section="ch4-causal",
+        edits=[
+            (
+                "torch.ones(T, S, dtype=torch.bool).tril(S - T)",
+                "torch.ones(T, S, dtype=torch.bool).tril(S - T).triu(S - T)",
             )
         ],
     ),
@@ -396,6 +483,47 @@ def combine(*masks):
         hint="Which operator joins two boolean masks?",
         section="ch4-combined",
         edits=[("combined & mask", "combined.float() * mask")],
+    ),
+    Mistake(
+        name="reduce without a first mask",
+        function="combine",
+        cell="combine_values",
+        means="`reduce` over an empty list is a TypeError: without any mask there is nothing to begin with.",
+        hint="What does reduce give where all masks are None, and what should it be?",
+        section="ch4-combined",
+        source="""
+from functools import reduce
+
+
+def combine(*masks):
+    return reduce(torch.logical_and, [mask for mask in masks if mask is not None])
+""",
+    ),
+    Mistake(
+        name="None as soon as one mask is None",
+        function="combine",
+        cell="combine_values",
+        means="One None among the masks made the whole result None, so that what the others forbid is allowed again.",
+        hint="None means that everything is allowed. What do the other masks still say?",
+        section="ch4-combined",
+        source="""
+def combine(*masks):
+    if not masks or any(mask is None for mask in masks):
+        return None
+    combined = masks[0]
+    for mask in masks[1:]:
+        combined = combined & mask
+    return combined
+""",
+    ),
+    Mistake(
+        name="allowed by exactly one mask",
+        function="combine",
+        cell="combine_values",
+        means="`^` is True where the masks differ: what two of them allow is forbidden.",
+        hint="Two masks allow a key. May it be attended to?",
+        section="ch4-combined",
+        edits=[("combined & mask", "combined ^ mask")],
     ),
     # masked_softmax -----------------------------------------------------------------------------
     Mistake(
@@ -574,7 +702,7 @@ def masked_softmax(scores, mask):
         function="masked_softmax",
         cell="masked_softmax_edges",
         means="The number -1e9 doesn't fit into float16, and empty rows become uniform.",
-        hint="What is the lowest number of a data type, and how do you ask torch for it?",
+        hint="What is the lowest number of a data type, and how do you ask torch for it? And what makes an empty row 0 afterwards?",
         section="ch4-half",
         edits=[(" * mask", ""), ("torch.finfo(scores.dtype).min", "-1e9")],
     ),
@@ -683,6 +811,45 @@ def masked_softmax(scores, mask):
         section="ch4-empty",
         edits=[("torch.softmax(scores.masked_fill(", "torch.softmax(scores.detach().masked_fill(")],
     ),
+    Mistake(
+        name="weights changed in place",
+        function="masked_softmax",
+        cell="masked_softmax_edges",
+        means="The result of the softmax was overwritten in place. The values are right, but the softmax needs its own result for its gradient, and autograd refuses.",
+        hint="Which of your functions ends in an underscore, or assigns to entries of the weights?",
+        section="ch4-empty",
+        source="""
+def masked_softmax(scores, mask):
+    if mask is None:
+        return torch.softmax(scores, dim=-1)
+    weights = torch.softmax(scores.masked_fill(~mask, torch.finfo(scores.dtype).min), dim=-1)
+    weights.masked_fill_(~mask, 0.0)
+    return weights
+""",
+    ),
+    Mistake(
+        name="-1e9, and emptied afterwards",
+        function="masked_softmax",
+        cell="masked_softmax_edges",
+        means="Empty rows are right, but -1e9 doesn't fit into float16.",
+        hint="What is the lowest number of a data type, and how do you ask torch for it?",
+        section="ch4-half",
+        edits=[("torch.finfo(scores.dtype).min", "-1e9")],
+    ),
+    Mistake(
+        name="weights in float32",
+        function="masked_softmax",
+        cell="masked_softmax_edges",
+        means="The softmax was computed in float32 and stayed in it. The result should have the data type of the scores.",
+        hint="Which data type comes out for float64 scores?",
+        section="ch4-half",
+        edits=[
+            (
+                "scores.masked_fill(~mask, lowest), dim=-1)",
+                "scores.masked_fill(~mask, lowest), dim=-1, dtype=torch.float32)",
+            )
+        ],
+    ),
     # additive -----------------------------------------------------------------------------------
     Mistake(
         name="zero times infinity",
@@ -759,6 +926,33 @@ def additive(mask, dtype):
             ('masked_fill(~mask, float("-inf"))', 'masked_fill(~mask, float("-inf")).squeeze()')
         ],
     ),
+    Mistake(
+        name="the lowest number for minus infinity",
+        function="additive",
+        cell="additive_values",
+        means="Forbidden entries are the lowest finite number of the data type. The task asks for minus infinity.",
+        hint="Is `torch.finfo(dtype).min` infinite?",
+        section="ch4-half",
+        edits=[('float("-inf")', "torch.finfo(dtype).min")],
+    ),
+    Mistake(
+        name="plus infinity",
+        function="additive",
+        cell="additive_values",
+        means="Forbidden entries are plus infinity, so that these keys would get all of the weight.",
+        hint="Which sign must the number have that leaves a key out?",
+        section="ch4-conventions",
+        edits=[('float("-inf")', 'float("inf")')],
+    ),
+    Mistake(
+        name="NaN where forbidden",
+        function="additive",
+        cell="additive_values",
+        means="Forbidden entries are NaN. Added to the scores, that makes the whole row NaN.",
+        hint="Which number has an exponential of 0?",
+        section="ch4-conventions",
+        edits=[('float("-inf")', 'float("nan")')],
+    ),
     # from_key_padding ---------------------------------------------------------------------------
     Mistake(
         name="polarity kept",
@@ -818,6 +1012,38 @@ def additive(mask, dtype):
         hint="Which of your operations writes into the tensor that came in?",
         section="ch4-conventions",
         edits=[("~mask", "mask.logical_not_()")],
+    ),
+    Mistake(
+        name="ignored keys with one axis too few",
+        function="from_key_padding",
+        cell="from_key_padding_values",
+        means="The mask has the shape (B, 1, S). Against scores of shape (B, H, T, S) its first axis meets the heads.",
+        hint="How many axes do the scores have?",
+        section="ch4-shapes",
+        edits=[("[:, None, None, :]", "[:, None, :]")],
+    ),
+    Mistake(
+        name="ignored keys behind two new axes",
+        function="from_key_padding",
+        cell="from_key_padding_values",
+        means="The two axes of length 1 stand in front of the batch. The examples then line up with the queries.",
+        hint="With which axis of the scores should the axis of the examples line up?",
+        section="ch4-shapes",
+        edits=[("[:, None, None, :]", "[None, None]")],
+    ),
+    Mistake(
+        name="additive in place of boolean",
+        function="from_key_padding",
+        cell="from_key_padding_values",
+        means="This is a mask of 0 and minus infinity. A boolean one is asked for.",
+        hint="Which of the three conventions does this course use?",
+        section="ch4-conventions",
+        edits=[
+            (
+                "return ~mask[:, None, None, :]",
+                'return torch.zeros(mask.shape).masked_fill(mask, float("-inf"))[:, None, None, :]',
+            )
+        ],
     ),
     # leaks --------------------------------------------------------------------------------------
     Mistake(
@@ -1051,6 +1277,79 @@ def leaks(fn, x):
     return torch.stack(columns, dim=1)
 """,
     ),
+    Mistake(
+        name="effects within one example only",
+        function="leaks",
+        cell="leaks_edges",
+        means="Each example was compared with itself: what an input of one example does to the output of another was missed.",
+        hint="Which examples do you look at when you move an input of example 0?",
+        section="ch4-leaks",
+        source="""
+def leaks(fn, x):
+    before, columns = fn(x), []
+    for j in range(x.shape[1]):
+        seen = torch.zeros(x.shape[1], dtype=torch.bool)
+        for b in range(len(x)):
+            moved = x.clone()
+            moved[b, j] += torch.randn_like(moved[b, j])
+            seen = seen | ((fn(moved)[b] - before[b]).abs().amax(dim=-1) > 1e-9)
+        columns.append(seen)
+    return torch.stack(columns, dim=1)
+""",
+    ),
+    Mistake(
+        name="every example must show it",
+        function="leaks",
+        cell="leaks_edges",
+        means="A pair was reported only where the output moves in every example. One example is enough.",
+        hint="Does your test ask for any example that moves, or for all of them?",
+        section="ch4-leaks",
+        edits=[(".abs().amax(dim=(0, 2)) > 1e-9", ".abs().amax(dim=2).amin(dim=0) > 1e-9")],
+    ),
+    Mistake(
+        name="only the last feature moved",
+        function="leaks",
+        cell="leaks_edges",
+        means="Only the last feature of the inputs was moved, so what depends on another one was missed.",
+        hint="Which entries of x differ in your second call?",
+        section="ch4-leaks",
+        edits=[("moved[:, j] += torch.randn_like(moved[:, j])", "moved[:, j, -1] += 1.5")],
+    ),
+    Mistake(
+        name="x left asking for a gradient",
+        function="leaks",
+        cell="leaks_edges",
+        means="The pairs are right, but x has become a tensor that asks for gradients. The caller's x should stay as it was.",
+        hint="Whose tensor does `requires_grad_()` change: yours or the caller's?",
+        section="ch4-leaks",
+        edits=[
+            ("before = fn(x)", "x.requires_grad_()\n    before = fn(x)"),
+            ("moved = x.clone()", "moved = x.detach().clone()"),
+        ],
+    ),
+    Mistake(
+        name="the diagonal left out",
+        function="leaks",
+        cell="leaks_values",
+        means="No output is said to depend on the input at its own position.",
+        hint="May an output depend on the input at its own position, and does your answer say so?",
+        section="ch4-leaks",
+        edits=[
+            (
+                "torch.stack(columns, dim=1)",
+                "torch.stack(columns, dim=1) & ~torch.eye(x.shape[1], dtype=torch.bool)",
+            )
+        ],
+    ),
+    Mistake(
+        name="only the future reported",
+        function="leaks",
+        cell="leaks_values",
+        means="Only pairs above the diagonal were reported. The task asks for every pair, also where there is nothing forbidden about it.",
+        hint="Which entries are True for a running sum, and does your answer have them?",
+        section="ch4-leaks",
+        edits=[("torch.stack(columns, dim=1)", "torch.stack(columns, dim=1).triu(1)")],
+    ),
     # masked_cross_entropy -----------------------------------------------------------------------
     Mistake(
         name="padding counted as tokens",
@@ -1247,6 +1546,87 @@ def masked_cross_entropy(logits, targets, pad):
         section="ch4-loss",
         edits=[("logits.flatten(0, 1)", "logits.detach().flatten(0, 1)")],
     ),
+    Mistake(
+        name="losses at padding multiplied by 0",
+        function="masked_cross_entropy",
+        cell="masked_cross_entropy_values",
+        means="The losses at padding were multiplied by 0. Where the logits are infinite or NaN there, so is their loss, and 0 times NaN is NaN.",
+        hint="How can you choose the real losses without computing with the others?",
+        section="ch4-loss",
+        source="""
+def masked_cross_entropy(logits, targets, pad):
+    real = targets != pad
+    index = targets.masked_fill(~real, 0)[..., None]
+    losses = -torch.log_softmax(logits, dim=-1).gather(2, index)[..., 0]
+    return (losses * real).sum() / real.sum()
+""",
+    ),
+    Mistake(
+        name="divided by the losses above 0",
+        function="masked_cross_entropy",
+        cell="masked_cross_entropy_values",
+        means="Real tokens were counted by their losses, as those above 0. A token of which the model is sure has a loss of exactly 0 and counts as well.",
+        hint="What is the loss of a token whose logit is 1000 above all others?",
+        section="ch4-loss",
+        source="""
+def masked_cross_entropy(logits, targets, pad):
+    losses = F.cross_entropy(
+        logits.transpose(1, 2), targets, ignore_index=pad, reduction="none"
+    )
+    return losses.sum() / (losses > 0).sum()
+""",
+    ),
+    Mistake(
+        name="padding clamped to 0",
+        function="masked_cross_entropy",
+        cell="masked_cross_entropy_values",
+        means="Padding was moved to token 0 by a clamp from below. That is enough for -100, but `pad` may also lie beyond the vocabulary.",
+        hint="Which index do you look up where `pad` is larger than every token?",
+        section="ch4-loss",
+        source="""
+def masked_cross_entropy(logits, targets, pad):
+    real = targets != pad
+    log_p = torch.log_softmax(logits, dim=-1).gather(2, targets.clamp(min=0)[..., None])[..., 0]
+    return -log_p[real].sum() / real.sum()
+""",
+    ),
+    Mistake(
+        name="pad 0 taken for no pad",
+        function="masked_cross_entropy",
+        cell="masked_cross_entropy_values",
+        means="Where `pad` is 0 nothing was left out: `if pad` is False for 0.",
+        hint="Is 0 true or false in an `if`, and is it a token?",
+        section="ch4-loss",
+        edits=[("ignore_index=pad", "ignore_index=pad or -100")],
+    ),
+    Mistake(
+        name="logarithm to the base 2",
+        function="masked_cross_entropy",
+        cell="masked_cross_entropy_values",
+        means="This is the loss in bits, with logarithms to the base 2. The task has the natural logarithm.",
+        hint="What is the loss of a token of probability 1/2 in the task's small case?",
+        section="ch4-loss",
+        edits=[
+            (
+                "return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=pad)",
+                "return F.cross_entropy(\n        logits.flatten(0, 1), targets.flatten(), ignore_index=pad\n    ) / torch.log(torch.tensor(2.0))",
+            )
+        ],
+    ),
+    Mistake(
+        name="a small number in the logarithm",
+        function="masked_cross_entropy",
+        cell="masked_cross_entropy_values",
+        means="The probability was kept from becoming 0 before the logarithm, by a clamp or by a small number that is added. The loss of a token that is very unlikely then ends at about 20.",
+        hint="Which function computes the logarithm of a softmax without taking the softmax first?",
+        section="ch4-loss",
+        source="""
+def masked_cross_entropy(logits, targets, pad):
+    real = targets != pad
+    p = torch.softmax(logits[real], dim=-1).gather(1, targets[real][:, None])
+    return -torch.log(p.clamp(min=1e-9)).mean()
+""",
+    ),
 ]
 
 ALTERNATIVES = [
@@ -1404,7 +1784,7 @@ def masked_cross_entropy(logits, targets, pad):
     real = targets.ne(pad)
     index = torch.where(real, targets, torch.zeros_like(targets))
     log_p = torch.log_softmax(logits, dim=-1).gather(-1, index.unsqueeze(-1)).squeeze(-1)
-    return -(log_p * real).sum() / real.sum()
+    return -torch.where(real, log_p, 0.0).sum() / real.sum()
 """,
     ),
     Alternative(
@@ -1637,7 +2017,7 @@ DISCUSSIONS = [
                 "Written out, with an average of your own.",
                 "chosen = targets.where(real, 0)[..., None]\n"
                 "log_p = logits.log_softmax(dim=-1).gather(-1, chosen).squeeze(-1)\n"
-                "loss = -(log_p * real).sum() / real.sum()",
+                "loss = -log_p.where(real, 0).sum() / real.sum()",
                 "You can average differently, such as by sentence. `pad` may be no token at all, so it "
                 "has to be replaced before `gather`.",
             ),

@@ -161,6 +161,33 @@ MISTAKES = [
             )
         ],
     ),
+    Mistake(
+        name="three axes only",
+        function="FeedForward",
+        cell="feed_forward_values",
+        means="The sizes were taken from exactly three axes, so that an input with fewer or more is an error.",
+        hint="What does nn.Linear do with the axes in front of the last one?",
+        section="ch6-feed-forward",
+        edits=[("return self.linear2(", "B, T, D = x.shape\n        return self.linear2(")],
+    ),
+    Mistake(
+        name="leaky ReLU in place of ReLU",
+        function="FeedForward",
+        cell="feed_forward_values",
+        means="Negative numbers are made small and not cut off. The formula has the larger of 0 and the number.",
+        hint="What should become of -1 between the two layers?",
+        section="ch6-feed-forward",
+        edits=[(".relu()", ".where(self.linear1(x) > 0, 0.01 * self.linear1(x))")],
+    ),
+    Mistake(
+        name="dropout is the share that is kept",
+        function="FeedForward",
+        cell="feed_forward_values",
+        means="The argument was taken for the probability of keeping a number. It is that of dropping one.",
+        hint="At dropout=1.0, what should be left of the numbers in the middle?",
+        section="ch6-feed-forward",
+        edits=[("nn.Dropout(dropout)", "nn.Dropout(1 - dropout)")],
+    ),
     # EncoderLayer -------------------------------------------------------------------------------
     Mistake(
         name="residual from the normed input around the attention",
@@ -638,6 +665,43 @@ MISTAKES = [
             (
                 "MultiHeadAttention(d_model, n_heads, attention)",
                 "MultiHeadAttention(d_model, n_heads)",
+            )
+        ],
+    ),
+    Mistake(
+        name="the key not normed",
+        function="EncoderLayer",
+        cell="encoder_layer_values",
+        means="With norm_first, query and value were normed, and the key was the plain x.",
+        hint="In self-attention, how many different tensors go in?",
+        section="ch6-encoder-layer",
+        edits=[("normed, normed, normed, mask", "normed, x, normed, mask")],
+    ),
+    Mistake(
+        name="mask kept from an earlier call",
+        function="EncoderLayer",
+        cell="encoder_layer_edges",
+        means="Without a mask, the layer uses the one of an earlier call.",
+        hint="What does your layer remember after a call, and who asked for it?",
+        section="ch6-mistake-masks",
+        edits=[
+            (
+                "        if self.norm_first:\n",
+                '        if mask is not None:\n            self.mask = mask\n        elif getattr(self, "mask", None) is not None and self.mask.shape[-1] == x.shape[1]:\n            mask = self.mask[: len(x)]\n        if self.norm_first:\n',
+            )
+        ],
+    ),
+    Mistake(
+        name="no mask taken for a causal one",
+        function="EncoderLayer",
+        cell="encoder_layer_values",
+        means="Without a mask the future was hidden. None means that everything may be attended to.",
+        hint="Which of the two layers needs a causal mask, and who makes it?",
+        section="ch6-mistake-masks",
+        edits=[
+            (
+                "        if self.norm_first:\n",
+                "        mask = causal_mask(x.shape[1]) if mask is None else mask\n        if self.norm_first:\n",
             )
         ],
     ),
@@ -1200,6 +1264,79 @@ MISTAKES = [
             (
                 "self.cross_attention = MultiHeadAttention(d_model, n_heads, attention)",
                 "self.cross_attention = MultiHeadAttention(d_model, n_heads)",
+            )
+        ],
+    ),
+    Mistake(
+        name="no target mask taken for a causal one",
+        function="DecoderLayer",
+        cell="decoder_layer_values",
+        means="Without a target mask the future was hidden. None means that everything may be attended to; the causal mask is made by the whole model.",
+        hint="What does None mean for a mask, and who makes the causal one?",
+        section="ch6-mistake-masks",
+        edits=[
+            (
+                "        if self.norm_first:\n",
+                "        target_mask = causal_mask(y.shape[1]) if target_mask is None else target_mask\n        if self.norm_first:\n",
+            )
+        ],
+    ),
+    Mistake(
+        name="no dropout on the self-attention's result",
+        function="DecoderLayer",
+        cell="decoder_layer_edges",
+        means="In training mode, the self-attention's result was added whole.",
+        hint="There is one dropout for each sublayer. How many do you have?",
+        section="ch6-cross-attention",
+        edits=[
+            (
+                "y = y + self.dropout(self.self_attention(normed, normed, normed, target_mask)[0])",
+                "y = y + self.self_attention(normed, normed, normed, target_mask)[0]",
+            ),
+            (
+                "self.norm1(y + self.dropout(self.self_attention(y, y, y, target_mask)[0]))",
+                "self.norm1(y + self.self_attention(y, y, y, target_mask)[0])",
+            ),
+        ],
+    ),
+    Mistake(
+        name="no dropout on the decoder's feed-forward result",
+        function="DecoderLayer",
+        cell="decoder_layer_edges",
+        means="In training mode, the feed-forward network's result was added whole.",
+        hint="There is one dropout for each sublayer. How many do you have?",
+        section="ch6-cross-attention",
+        edits=[
+            (
+                "y + self.dropout(self.feed_forward(self.norm3(y)))",
+                "y + self.feed_forward(self.norm3(y))",
+            ),
+            (
+                "self.norm3(y + self.dropout(self.feed_forward(y)))",
+                "self.norm3(y + self.feed_forward(y))",
+            ),
+        ],
+    ),
+    Mistake(
+        name="target mask passed on with norm_first only",
+        function="DecoderLayer",
+        cell="decoder_layer_values",
+        means="With norm_first=False the self-attention runs without the target mask.",
+        hint="Does the self-attention get the mask in both orders?",
+        section="ch6-cross-attention",
+        edits=[("self.self_attention(y, y, y, target_mask)", "self.self_attention(y, y, y)")],
+    ),
+    Mistake(
+        name="memory mask passed on with norm_first only",
+        function="DecoderLayer",
+        cell="decoder_layer_values",
+        means="With norm_first=False the cross-attention runs without the memory's mask.",
+        hint="Does the cross-attention get the mask in both orders?",
+        section="ch6-cross-attention",
+        edits=[
+            (
+                "self.cross_attention(y, memory, memory, memory_mask)",
+                "self.cross_attention(y, memory, memory)",
             )
         ],
     ),
@@ -1795,6 +1932,92 @@ MISTAKES = [
             ),
         ],
     ),
+    Mistake(
+        name="layers in a Python list",
+        function="Transformer",
+        cell="transformer_values",
+        means="The layers stand in a plain list, so the model doesn't know them: they are not among its parameters and hear nothing of `train()`, `eval()` or `double()`.",
+        hint="How many parameters does your model report, and are those of the layers among them?",
+        section="ch6-whole-model",
+        edits=[
+            (
+                "nn.ModuleList(EncoderLayer(*sizes) for _ in range(n_layers))",
+                "[EncoderLayer(*sizes) for _ in range(n_layers)]",
+            ),
+            (
+                "nn.ModuleList(DecoderLayer(*sizes) for _ in range(n_layers))",
+                "[DecoderLayer(*sizes) for _ in range(n_layers)]",
+            ),
+        ],
+    ),
+    Mistake(
+        name="the final norm after every layer",
+        function="Transformer",
+        cell="transformer_values",
+        means="The norm that belongs behind the last layer runs after every layer. With two layers, what the second gets has been normalised once too often.",
+        hint="Does the line of the final norm stand inside the loop or behind it?",
+        section="ch6-norm-order",
+        edits=[
+            (
+                "            x = layer(x, mask)\n        return self.encoder_norm(x)",
+                "            x = self.encoder_norm(layer(x, mask))\n        return x",
+            ),
+            (
+                "            y = layer(y, memory, target_mask, memory_mask)\n        return self.project(self.decoder_norm(y))",
+                "            y = self.decoder_norm(layer(y, memory, target_mask, memory_mask))\n        return self.project(y)",
+            ),
+        ],
+    ),
+    Mistake(
+        name="causal mask of the first call cut to size",
+        function="Transformer",
+        cell="transformer_masks",
+        means="The causal mask was made in the first call and is cut for shorter targets. A later target that is longer doesn't fit.",
+        hint="How large is the mask when decode is called with one token more than the first time?",
+        section="ch6-mistake-masks",
+        edits=[
+            (
+                "future = causal_mask(target_in.shape[1]).to(target_in.device)",
+                'self.future = getattr(self, "future", causal_mask(target_in.shape[1]))\n        future = self.future[: target_in.shape[1], : target_in.shape[1]]',
+            ),
+            (
+                "combine(from_key_padding(target_in == self.pad), future)",
+                "combine(future, from_key_padding(target_in == self.pad))",
+            ),
+        ],
+    ),
+    Mistake(
+        name="padding without a position",
+        function="Transformer",
+        cell="transformer_masks",
+        means="The positions count real tokens only. The task counts padding, too.",
+        hint="Which position has a word that stands behind one token of padding?",
+        section="ch6-whole-model",
+        edits=[
+            (
+                "x = self.positions(self.source_embedding(source) * self.scale)",
+                "rows = ((source != self.pad).cumsum(1) - 1).clamp(min=0)\n        x = self.positions.dropout(self.source_embedding(source) * self.scale + self.positions.encoding[rows])",
+            ),
+            (
+                "y = self.positions(self.target_embedding(target_in) * self.scale)",
+                "rows = ((target_in != self.pad).cumsum(1) - 1).clamp(min=0)\n        y = self.positions.dropout(self.target_embedding(target_in) * self.scale + self.positions.encoding[rows])",
+            ),
+        ],
+    ),
+    Mistake(
+        name="no dropout on the targets",
+        function="Transformer",
+        cell="transformer_training",
+        means="In training mode, the vectors of the source are dropped after the positions, those of the targets are not.",
+        hint="Do both embeddings go the same way?",
+        section="ch6-whole-model",
+        edits=[
+            (
+                "y = self.positions(self.target_embedding(target_in) * self.scale)",
+                "y = self.target_embedding(target_in) * self.scale\n        y = y + self.positions.encoding[: y.shape[1]]",
+            )
+        ],
+    ),
     # shift --------------------------------------------------------------------------------------
     Mistake(
         name="answer not shifted",
@@ -1851,6 +2074,24 @@ MISTAKES = [
         hint="What follows the last token of a target?",
         section="ch6-mistake-shift",
         edits=[("return target[:, :-1], target[:, 1:]", "return target, target.roll(-1, dims=1)")],
+    ),
+    Mistake(
+        name="the first token missing in both",
+        function="shift",
+        cell="shift_values",
+        means="Input and answer both lack the first token. The input lacks the last one, and begins with BOS.",
+        hint="With which token does the decoder begin?",
+        section="ch6-mistake-shift",
+        edits=[("target[:, :-1]", "target[:, 1:]")],
+    ),
+    Mistake(
+        name="the first and last token cut from the input",
+        function="shift",
+        cell="shift_values",
+        means="The input lacks its first token as well: it should begin with BOS.",
+        hint="With which token does the decoder begin?",
+        section="ch6-mistake-shift",
+        edits=[("target[:, :-1]", "target[:, 1:-1]")],
     ),
 ]
 

@@ -288,6 +288,101 @@ def smoothed_cross_entropy(logits, targets, smoothing, pad):
         section="ch7-smoothing",
         edits=[("real = targets != pad", "real = targets != pad\n    targets[~real] = 0")],
     ),
+    Mistake(
+        name="without smoothing padding is forgotten",
+        function="smoothed_cross_entropy",
+        cell="smoothed_cross_entropy_values",
+        means="For smoothing 0 a plain cross-entropy is computed, and there the padding counts as well.",
+        hint="Which of your branches knows `pad`?",
+        section="ch7-smoothing",
+        source="""
+def smoothed_cross_entropy(logits, targets, smoothing, pad):
+    if smoothing == 0:
+        return nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+    real = targets != pad
+    log_p = torch.log_softmax(logits[real], dim=-1)
+    right = log_p.gather(-1, targets[real][:, None]).squeeze(-1)
+    return -((1 - smoothing) * right + smoothing * log_p.mean(dim=-1)).mean()
+""",
+    ),
+    Mistake(
+        name="a small number added before the logarithm",
+        function="smoothed_cross_entropy",
+        cell="smoothed_cross_entropy_values",
+        means="The probabilities were kept from becoming 0 before their logarithm, by a clamp or by a small number that is added. The loss of an unlikely token then ends at about 20.",
+        hint="torch can compute the logarithm of a softmax in one go. Why would it?",
+        section="ch7-smoothing",
+        edits=[
+            (
+                "torch.log_softmax(logits[real], dim=-1)",
+                "torch.softmax(logits[real], dim=-1).clamp(min=1e-9).log()",
+            )
+        ],
+    ),
+    Mistake(
+        name="a loss for every token",
+        function="smoothed_cross_entropy",
+        cell="smoothed_cross_entropy_values",
+        means="This is a loss for every real token. One number is asked for.",
+        hint="Which shape does the docstring promise?",
+        section="ch7-smoothing",
+        edits=[("log_p.mean(dim=-1)).mean()", "log_p.mean(dim=-1))")],
+    ),
+    Mistake(
+        name="padding looked up in the logits",
+        function="smoothed_cross_entropy",
+        cell="smoothed_cross_entropy_values",
+        means="The padding's own number was looked up before padding was left out. With -100 there is no such token, and the lookup is an error.",
+        hint="Which index could you look up at padded positions, since its value is not used?",
+        section="ch7-smoothing",
+        source="""
+def smoothed_cross_entropy(logits, targets, smoothing, pad):
+    real = targets != pad
+    log_p = torch.log_softmax(logits, dim=-1)
+    right = log_p.gather(-1, targets[..., None]).squeeze(-1)
+    losses = -((1 - smoothing) * right + smoothing * log_p.mean(dim=-1))
+    return losses[real].mean()
+""",
+    ),
+    Mistake(
+        name="padding clamped from below",
+        function="smoothed_cross_entropy",
+        cell="smoothed_cross_entropy_values",
+        means="Padding was moved to token 0 by a clamp from below. That is enough for -100, but `pad` may also lie beyond the vocabulary.",
+        hint="Which index do you look up where `pad` is larger than every token?",
+        section="ch7-smoothing",
+        source="""
+def smoothed_cross_entropy(logits, targets, smoothing, pad):
+    real = targets != pad
+    log_p = torch.log_softmax(logits, dim=-1)
+    right = log_p.gather(-1, targets.clamp(min=0)[..., None]).squeeze(-1)
+    losses = -((1 - smoothing) * right + smoothing * log_p.mean(dim=-1))
+    return losses[real].mean()
+""",
+    ),
+    Mistake(
+        name="pad 0 taken for none",
+        function="smoothed_cross_entropy",
+        cell="smoothed_cross_entropy_values",
+        means="Where `pad` is 0 nothing was left out: `if pad` is False for 0.",
+        hint="Is 0 true or false in an `if`, and is it a token?",
+        section="ch7-smoothing",
+        edits=[("real = targets != pad", "real = targets != (pad or -100)")],
+    ),
+    Mistake(
+        name="no gradient to the smoothed logits",
+        function="smoothed_cross_entropy",
+        cell="smoothed_cross_entropy_values",
+        means="The value is right, but no gradient reaches the logits: nothing could learn.",
+        hint="Which of `detach`, `no_grad`, `.item()` or `.numpy()` stands in your code?",
+        section="ch7-smoothing",
+        edits=[
+            (
+                "torch.log_softmax(logits[real], dim=-1)",
+                "torch.log_softmax(logits[real].detach(), dim=-1)",
+            )
+        ],
+    ),
     # noam_rate ----------------------------------------------------------------------------------
     Mistake(
         name="the larger of the two branches",
@@ -447,6 +542,33 @@ def smoothed_cross_entropy(logits, targets, smoothing, pad):
         section="ch7-warmup",
         edits=[("if step < 1", "if step == 0")],
     ),
+    Mistake(
+        name="falls with the step",
+        function="noam_rate",
+        cell="noam_rate_values",
+        means="After the warm-up the rate falls with the step itself. It should fall with the root of the step.",
+        hint="Which exponent has `step` in the branch that falls?",
+        section="ch7-warmup",
+        edits=[("step**-0.5", "step**-1")],
+    ),
+    Mistake(
+        name="rises with the root of the step",
+        function="noam_rate",
+        cell="noam_rate_values",
+        means="During the warm-up the rate rises with the root of the step. It should rise in proportion to the step.",
+        hint="How much larger is the rate at step 2 than at step 1?",
+        section="ch7-warmup",
+        edits=[("step * warmup**-1.5", "step**0.5 * warmup**-1.5")],
+    ),
+    Mistake(
+        name="the rate stays at its highest",
+        function="noam_rate",
+        cell="noam_rate_values",
+        means="After the warm-up the rate no longer changes.",
+        hint="What becomes of the rate behind its highest point?",
+        section="ch7-warmup",
+        edits=[("min(step**-0.5, step * warmup**-1.5)", "min(warmup**-0.5, step * warmup**-1.5)")],
+    ),
     # greedy_decode ------------------------------------------------------------------------------
     Mistake(
         name="tokens after EOS",
@@ -571,6 +693,72 @@ def smoothed_cross_entropy(logits, targets, smoothing, pad):
                 "scores = step_fn(prefix)\n        scores[:, bos] = -math.inf\n        token = scores.argmax(dim=-1)",
             )
         ],
+    ),
+    Mistake(
+        name="pad taken for an end",
+        function="greedy_decode",
+        cell="greedy_decode_values",
+        means="A row that says the token `pad` before EOS was taken to have ended. Only EOS ends a row.",
+        hint="Which token ends a sentence, and may the model say `pad`?",
+        section="ch7-greedy",
+        edits=[("ended | (token == eos)", "ended | (token == eos) | (token == pad)")],
+    ),
+    Mistake(
+        name="pad never taken",
+        function="greedy_decode",
+        cell="greedy_decode_values",
+        means="The model is not allowed to say `pad`. The most likely token counts, whichever it is.",
+        hint="Is any token of the vocabulary forbidden in the task?",
+        section="ch7-greedy",
+        edits=[
+            (
+                "step_fn(prefix).argmax(dim=-1)",
+                "step_fn(prefix).index_fill(1, torch.tensor([pad]), -torch.inf).argmax(dim=-1)",
+            )
+        ],
+    ),
+    Mistake(
+        name="EOS never taken",
+        function="greedy_decode",
+        cell="greedy_decode_values",
+        means="The model is not allowed to say EOS, so no row ever ends.",
+        hint="What should end a row?",
+        section="ch7-greedy",
+        edits=[
+            (
+                "step_fn(prefix).argmax(dim=-1)",
+                "step_fn(prefix).index_fill(1, torch.tensor([eos]), -torch.inf).argmax(dim=-1)",
+            )
+        ],
+    ),
+    Mistake(
+        name="the token of the first sentence for all",
+        function="greedy_decode",
+        cell="greedy_decode_values",
+        means="Every row got the token that is most likely for the first sentence. The sentences of a batch differ.",
+        hint="Along which axis do you look for the most likely token, and for how many rows?",
+        section="ch7-greedy",
+        edits=[
+            ("step_fn(prefix).argmax(dim=-1)", "step_fn(prefix)[:1].argmax(dim=-1).expand(batch)")
+        ],
+    ),
+    Mistake(
+        name="the last token of each sentence cut off",
+        function="greedy_decode",
+        cell="greedy_decode_values",
+        means="The last column is missing: what was decoded last is not returned.",
+        hint="How many tokens does the longest row of your result have, and which is its last?",
+        section="ch7-greedy",
+        edits=[("return prefix[:, 1:]", "return prefix[:, 1:-1]")],
+    ),
+    Mistake(
+        name="BOS in the result, and EOS cut off",
+        function="greedy_decode",
+        cell="greedy_decode_values",
+        means="The result begins with BOS and lacks its last token: the prefix was returned before the newest token was joined to it.",
+        hint="Which column should come first, and which last?",
+        section="ch7-greedy",
+        edits=[("return prefix[:, 1:]", "return prefix[:, :-1]")],
     ),
     # beam_search --------------------------------------------------------------------------------
     Mistake(
@@ -870,6 +1058,42 @@ def smoothed_cross_entropy(logits, targets, smoothing, pad):
             ("(length == max_len)", "(length == max(1, max_len - 1))"),
         ],
     ),
+    Mistake(
+        name="alpha as a factor",
+        function="beam_search",
+        cell="beam_search_values",
+        means="The penalty was multiplied by alpha. Alpha is its exponent.",
+        hint="Where does alpha stand in the formula?",
+        section="ch7-length-penalty",
+        edits=[("((5 + length) / 6) ** alpha", "((5 + length) / 6 * alpha)")],
+    ),
+    Mistake(
+        name="alpha left out",
+        function="beam_search",
+        cell="beam_search_values",
+        means="The score was divided by the penalty itself, without the exponent alpha.",
+        hint="What should the score be for alpha 0?",
+        section="ch7-length-penalty",
+        edits=[("((5 + length) / 6) ** alpha", "((5 + length) / 6)")],
+    ),
+    Mistake(
+        name="only 5 in the penalty's fraction",
+        function="beam_search",
+        cell="beam_search_values",
+        means="The penalty is (5 + L) / 5. The formula divides by 6, so that a sentence of one token has the penalty 1.",
+        hint="What is the penalty of a sentence with a single token?",
+        section="ch7-length-penalty",
+        edits=[("(5 + length) / 6", "(5 + length) / 5")],
+    ),
+    Mistake(
+        name="the length penalty without the five",
+        function="beam_search",
+        cell="beam_search_values",
+        means="The penalty is L / 6. The formula has 5 + L.",
+        hint="What is the penalty of a sentence with a single token?",
+        section="ch7-length-penalty",
+        edits=[("(5 + length) / 6", "length / 6")],
+    ),
     # cached_attention ---------------------------------------------------------------------------
     Mistake(
         name="the newest in front",
@@ -1039,6 +1263,77 @@ def cached_attention(mha, x, cache=None):
         hint="Which projection belongs to the question, and which to the cache?",
         section="ch7-cache",
         edits=[("(mha.w_q, mha.w_k, mha.w_v)", "(mha.w_k, mha.w_q, mha.w_v)")],
+    ),
+    Mistake(
+        name="own position not seen",
+        function="cached_attention",
+        cell="cached_attention_values",
+        means="The query sees what is in the cache that came in, but not its own position.",
+        hint="May a position attend to itself, and do its key and value go into the attention?",
+        section="ch7-mistake-cache",
+        source="""
+def cached_attention(mha, x, cache=None):
+    query, key, value = (
+        split_heads(project(x), mha.n_heads) for project in (mha.w_q, mha.w_k, mha.w_v)
+    )
+    new = {"key": key, "value": value}
+    if cache is not None:
+        new = {name: torch.cat([cache[name], new[name]], dim=2) for name in new}
+    seen = new if cache is None else cache
+    output, _ = mha.attention(query, seen["key"], seen["value"], None)
+    return mha.w_o(merge_heads(output)), new
+""",
+    ),
+    Mistake(
+        name="the first position not seen",
+        function="cached_attention",
+        cell="cached_attention_values",
+        means="The first position of the cache is left out of the attention.",
+        hint="How many keys does the query see with three positions in the cache?",
+        section="ch7-mistake-cache",
+        edits=[
+            (
+                "mha.attention(query, key, value, None)",
+                "mha.attention(query, key[:, :, -max(1, key.shape[2] - 1) :], value[:, :, -max(1, key.shape[2] - 1) :], None)",
+            )
+        ],
+    ),
+    Mistake(
+        name="the layer put into evaluation mode",
+        function="cached_attention",
+        cell="cached_attention_values",
+        means="The layer is in evaluation mode afterwards. No function here changes its arguments, and the layer is one of them.",
+        hint="Who decides whether the layer is in training mode?",
+        section="ch7-mistake-cache",
+        edits=[("    # nothing in the cache", "    mha.eval()\n    # nothing in the cache")],
+    ),
+    Mistake(
+        name="the layer's weights frozen",
+        function="cached_attention",
+        cell="cached_attention_values",
+        means="The layer's weights no longer ask for a gradient. The caller may go on training it.",
+        hint="Which of the layer's weights did your code change, and for how long?",
+        section="ch7-mistake-cache",
+        edits=[
+            (
+                "    # nothing in the cache",
+                "    mha.requires_grad_(False)\n    # nothing in the cache",
+            )
+        ],
+    ),
+    Mistake(
+        name="no w_q",
+        function="cached_attention",
+        cell="cached_attention_values",
+        means="The query is x itself. It should have gone through w_q.",
+        hint="Which of the four layers of `mha` does your code not call?",
+        section="ch7-mistake-cache",
+        edits=[
+            (
+                "for project in (mha.w_q, mha.w_k, mha.w_v)",
+                "for project in (nn.Identity(), mha.w_k, mha.w_v)",
+            )
+        ],
     ),
     # corpus_bleu --------------------------------------------------------------------------------
     Mistake(
@@ -1315,6 +1610,105 @@ def corpus_bleu(hypotheses, references, n=4):
                 "if sum(map(len, hypotheses)) and not all(matches):\n        return 0.0\n    c, r",
             )
         ],
+    ),
+    Mistake(
+        name="the last n-gram of every sentence left out",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="The last n-gram of every sentence is missing: the range ends one too early.",
+        hint="How many 2-grams has a sentence of three tokens, and how many does your code find?",
+        section="ch7-bleu",
+        edits=[
+            (
+                "Counter(zip(*(tokens[i:] for i in range(k)), strict=False))",
+                "Counter(tuple(tokens[i : i + k]) for i in range(len(tokens) - k))",
+            )
+        ],
+    ),
+    Mistake(
+        name="pieces at the end counted as n-grams",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="At the end of a sentence, pieces that are shorter than k were counted among the k-grams.",
+        hint="Where does the last 3-gram of a sentence begin?",
+        section="ch7-bleu",
+        edits=[
+            (
+                "Counter(zip(*(tokens[i:] for i in range(k)), strict=False))",
+                "Counter(tuple(tokens[i : i + k]) for i in range(len(tokens)))",
+            )
+        ],
+    ),
+    Mistake(
+        name="empty hypotheses left out with their references",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="A sentence without a hypothesis was left out, and the tokens of its reference don't count in r. So the penalty is too small.",
+        hint="Which references does r count?",
+        section="ch7-bleu",
+        edits=[
+            (
+                "    matches, counts =",
+                "    given = [pair for pair in zip(hypotheses, references) if pair[0]]\n    hypotheses, references = [list(one) for one in zip(*given)] or [[], []]\n    matches, counts =",
+            )
+        ],
+    ),
+    Mistake(
+        name="c and r exchanged",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="The numbers of tokens in hypotheses and references changed places: a corpus that is too long is punished.",
+        hint="Which corpus does the penalty punish: one that is too short or one that is too long?",
+        section="ch7-bleu",
+        edits=[("math.exp(1 - r / c)", "math.exp(1 - c / r)")],
+    ),
+    Mistake(
+        name="sets of n-grams",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="Matches were counted once for each different n-gram, but c_k counts all of them.",
+        hint="How often does an n-gram count that hypothesis and reference both have twice?",
+        section="ch7-bleu",
+        edits=[("(own & right).total()", "len(own & right)")],
+    ),
+    Mistake(
+        name="divided by the references' n-grams at most",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="m_k was divided by the number of n-grams in hypothesis or reference, whichever is larger. c_k counts those of the hypotheses.",
+        hint="Whose n-grams does c_k count?",
+        section="ch7-bleu",
+        edits=[
+            ("counts[k - 1] += own.total()", "counts[k - 1] += max(own.total(), right.total())")
+        ],
+    ),
+    Mistake(
+        name="orders up to n - 1",
+        function="corpus_bleu",
+        cell="corpus_bleu_values",
+        means="The n-grams of the highest order don't count: the range ends one too early.",
+        hint="Which orders does your loop see for n=2?",
+        section="ch7-bleu",
+        source="""
+def corpus_bleu(hypotheses, references, n=4):
+    product = 1.0
+    for k in range(1, n):
+        matches = total = 0
+        for hypothesis, reference in zip(hypotheses, references):
+            own, right = (
+                Counter(tuple(tokens[i : i + k]) for i in range(len(tokens) - k + 1))
+                for tokens in (hypothesis, reference)
+            )
+            matches += (own & right).total()
+            total += own.total()
+        if matches == 0:
+            return 0.0
+        product *= matches / total
+    c, r = sum(map(len, hypotheses)), sum(map(len, references))
+    if c == 0:
+        return 0.0
+    return 100 * min(1.0, math.exp(1 - r / c)) * product ** (1 / n)
+""",
     ),
 ]
 
