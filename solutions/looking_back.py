@@ -188,7 +188,8 @@ def practise(
     n_steps: int,
 ) -> None:
     """Train networks, task by task with one for each seed in numbers,
-    on batches of streams of this length.
+    on batches of streams of this length. They may be those of the
+    first tasks only.
     """
     tokens, answers = [], []
     for number in numbers:
@@ -197,7 +198,7 @@ def practise(
         tokens.append(drawn)
         answers.append(right)
     data = []
-    for task in range(len(TASKS)):
+    for task in range(len(models) // len(numbers)):
         for drawn, right in zip(tokens, answers, strict=True):
             data.append((drawn, right[task]))
     fit(models, data)
@@ -221,23 +222,42 @@ def trained(
     return models
 
 
-@torch.no_grad()
-def accuracy(models: Sequence[Decoder]) -> torch.Tensor:
-    """The share of right answers on 500 streams of length TESTED at
-    each position, (tasks, seeds, TESTED); NaN where nothing is asked.
-
-    models: task by task, with one network for each seed.
-    """
+def held_out() -> tuple[torch.Tensor, torch.Tensor]:
+    """The 500 streams of length TESTED that all are tested on."""
     torch.manual_seed(seed(99))
-    tokens, answers = streams(500, TESTED)
-    n_seeds = len(models) // len(TASKS)
-    shares = []
-    for i, model in enumerate(models):
-        right = answers[i // n_seeds]
-        share = (model(tokens)[0].argmax(dim=-1) == right).float()
-        share[right == NO_ANSWER] = torch.nan
-        shares.append(share.mean(dim=0))
-    return torch.stack(shares).unflatten(0, (len(TASKS), n_seeds))
+    return streams(500, TESTED)
+
+
+def share_right(
+    guesses: torch.Tensor,
+    answers: torch.Tensor,
+) -> torch.Tensor:
+    """The share of right guesses at each position, (T,), NaN where
+    nothing is asked. Both arguments: (B, T).
+    """
+    share = (guesses == answers).double()
+    share[answers == NO_ANSWER] = torch.nan
+    return share.mean(dim=0)
+
+
+@torch.no_grad()
+def accuracy(
+    models: Sequence[Decoder],
+    n_seeds: int,
+) -> torch.Tensor:
+    """Shares of right answers, (tasks, seeds, TESTED).
+
+    models: task by task, with n_seeds networks each.
+    """
+    tokens, answers = held_out()
+    shares = [
+        share_right(
+            model(tokens)[0].argmax(dim=-1),
+            answers[i // n_seeds],
+        )
+        for i, model in enumerate(models)
+    ]
+    return torch.stack(shares).unflatten(0, (-1, n_seeds))
 
 
 def measured(
@@ -247,4 +267,24 @@ def measured(
     theta: float = 10000.0,
 ) -> list:
     """The accuracy of trained networks, as nested lists."""
-    return accuracy(trained(kind, numbers, n_layers, theta)).tolist()
+    models = trained(kind, numbers, n_layers, theta)
+    return accuracy(models, len(numbers)).tolist()
+
+
+def guessed() -> torch.Tensor:
+    """The accuracy, (tasks, TESTED), of who knows the token at each
+    position and how often each token came before, but not in which
+    order: the commonest is the best guess.
+    """
+    tokens, answers = held_out()
+    counts = torch.zeros(500, N_TOKENS)
+    guesses = torch.empty_like(answers)
+    for t in range(TESTED):
+        now = tokens[:, t]
+        digit = counts[:, :N_DIGITS].argmax(dim=1)
+        guesses[0, :, t] = torch.where(now < N_DIGITS, now, digit)
+        guesses[1, :, t] = counts.argmax(dim=1)
+        guesses[2, :, t] = digit if t else now
+        counts[torch.arange(500), now] += 1
+    shares = map(share_right, guesses, answers)
+    return torch.stack(list(shares))
