@@ -70,7 +70,7 @@ def train_for(
     sample: Callable[[], tuple[torch.Tensor, torch.Tensor]],
     rate: float,
     score: Callable[[nn.Module], float],
-    marks: int = 6,
+    marks: int = 4,
 ) -> list[tuple[float, int, float]]:
     """Train for some seconds of one processor.
 
