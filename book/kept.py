@@ -78,7 +78,7 @@ def _add(value: Any, found: dict[str, Any]) -> None:
         for used in sorted(_names(function.__code__)):
             if used not in function.__globals__:
                 continue
-            other = function.__globals__[used]
+            other = inspect.unwrap(function.__globals__[used])  # out of functools.cache
             if isinstance(other, FunctionType | type) and _is_ours(other):
                 _add(other, found)
                 found[name].append([used, f"{other.__module__}.{other.__qualname__}"])

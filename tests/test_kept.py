@@ -8,6 +8,8 @@ import pytest
 from tests.conftest import COURSE
 
 PAGE = """
+from functools import cache
+
 from kept import kept
 
 FACTOR = {factor}
@@ -25,6 +27,7 @@ class Model(Base):
         return self.value() * self.size
 
 
+@cache
 def helper(x):
     '''{words}'''
     return [Model().total() * FACTOR + {constant} for _ in range(2)][0] + x
