@@ -22,7 +22,6 @@ EXCEPTIONS = {
     ("ch5_positional_encoding", "is 1/4 in a short"): "the length of a sentence, divided by hand",
     ("ch6_transformer", "hold one layer six times"): "six layers, a setting",
     ("ch6_transformer", "One layer, six times"): "six layers, a setting",
-    ("ch7_training", "or EOS (0.1)"): "a small example with given probabilities",
 }
 
 COMPUTED = "\N{REPLACEMENT CHARACTER}"  # stands for a number that the page computes
