@@ -74,11 +74,19 @@ def _add(value: Any, found: dict[str, Any]) -> None:
     else:
         functions = [inspect.unwrap(value)]
     for function in functions:
-        found[name] += [_code(function.__code__), repr(function.__defaults__)]
+        found[name].append(_code(function.__code__))
+        for default in function.__defaults__ or ():
+            if isinstance(default, FunctionType | type):
+                if _is_ours(default):
+                    _add(default, found)
+                # its repr has an address, which is another one in each process
+                found[name].append(f"{default.__module__}.{default.__qualname__}")
+            else:
+                found[name].append(repr(default))
         for used in sorted(_names(function.__code__)):
             if used not in function.__globals__:
                 continue
-            other = function.__globals__[used]
+            other = inspect.unwrap(function.__globals__[used])  # out of functools.cache
             if isinstance(other, FunctionType | type) and _is_ours(other):
                 _add(other, found)
                 found[name].append([used, f"{other.__module__}.{other.__qualname__}"])

@@ -79,8 +79,8 @@ def test_words_styles_and_pins_of_other_tools_execute_nothing(copy, before, chan
         ("book/figures.py", CHAPTERS),
         ("solutions/ch2_scaled_dot_product.py", CHAPTERS - {"ch1"}),
         ("solutions/ch6_transformer.py", {"ch6", "ch7"}),
-        # chapter 6 imports it, and chapter 3 does not
-        ("solutions/ch1_additive_attention.py", {"ch1", "ch6"}),
+        # chapters 6 and 7 import it, and chapter 3 does not
+        ("solutions/ch1_additive_attention.py", {"ch1", "ch6", "ch7"}),
     ],
 )
 def test_a_change_reaches_the_pages_that_import_it(copy, before, change, file, executed):

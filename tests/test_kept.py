@@ -8,6 +8,8 @@ import pytest
 from tests.conftest import COURSE
 
 PAGE = """
+from functools import cache
+
 from kept import kept
 
 FACTOR = {factor}
@@ -18,13 +20,18 @@ class Base:
         return {base}
 
 
+def surplus():
+    return {surplus}
+
+
 class Model(Base):
     size = {size}
 
-    def total(self):
-        return self.value() * self.size
+    def total(self, more=surplus):
+        return self.value() * self.size + more()
 
 
+@cache
 def helper(x):
     '''{words}'''
     return [Model().total() * FACTOR + {constant} for _ in range(2)][0] + x
@@ -43,7 +50,7 @@ result = kept(experiment, {argument}, folder=folder)
 """
 GIVEN = {
     "factor": 2, "base": 3, "size": 5, "words": "a", "constant": 7, "unused": 0, "own": 1,
-    "argument": 11,
+    "argument": 11, "surplus": 0,
 }  # fmt: skip
 
 
@@ -69,7 +76,7 @@ def test_a_result_is_computed_once_for_each_code_and_argument(run):
     assert run() == first
     assert run(unused=9) == first, "code that the experiment doesn't use is no reason"
     n_runs = 1
-    for part in ("factor", "base", "size", "constant", "own", "argument"):
+    for part in ("factor", "base", "size", "surplus", "constant", "own", "argument"):
         result, now = run(**{part: 100})
         assert now == n_runs + 1, f"a change of {part} was not seen"
         assert result != first[0]

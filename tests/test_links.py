@@ -144,7 +144,7 @@ def site():
         ("padding", "ch4_masking"),
         ("Bahdanau", "ch1_additive_attention"),
         ("saturation", "glossary"),
-        ("label smoothing", "ch7_training"),
+        ("label smoothing", "ch7_loss"),
         ("late penalty", "teaching"),
     ],
 )

@@ -20,7 +20,6 @@ EXCEPTIONS = {
     ("ch4_leaks", "reported 98 % on"): "reported in the issue that the sentence names",
     ("ch5_positional_encoding", "1/40 in a"): "the length of a sentence, divided by hand",
     ("ch5_positional_encoding", "is 1/4 in a short"): "the length of a sentence, divided by hand",
-    ("ch7_training", "or EOS (0.1)"): "a small example with given probabilities",
 }
 
 COMPUTED = "\N{REPLACEMENT CHARACTER}"  # stands for a number that the page computes

@@ -1,0 +1,49 @@
+"""The trained models of chapter 7: trained by whichever of its pages comes first."""
+
+import inspect
+from typing import Any
+
+import torch
+from kept import kept
+
+from solutions.number_transformer import Run, new_model
+from solutions.number_transformer import train as train_anew
+
+
+def train(training_seed: int, **recipe: float | bool) -> Run:
+    """What `solutions.number_transformer.train` returns, trained only once."""
+    return as_run(kept(trained, training_seed, without_defaults(recipe)), recipe)
+
+
+def without_defaults(recipe: dict[str, float | bool]) -> dict[str, float | bool]:
+    """The part of a recipe that isn't the default, so that a training is kept under one name only."""
+    known = inspect.signature(train_anew).parameters
+    return {name: value for name, value in recipe.items() if value != known[name].default}
+
+
+def trained(training_seed: int, recipe: dict[str, float | bool]) -> dict[str, Any]:
+    """A training as JSON can hold it."""
+    run = train_anew(training_seed, **recipe)
+    return {
+        "weights": _plain(dict(run.model.named_parameters())),
+        "losses": run.losses,
+        "norms": run.norms,
+        "saved": [_plain(weights) for weights in run.saved],
+    }
+
+
+def as_run(found: dict[str, Any], recipe: dict[str, float | bool]) -> Run:
+    """The training that `trained` wrote down."""
+    model = new_model(recipe.get("norm_first", True), recipe.get("dropout", 0.0))
+    # the table of positions is no parameter
+    model.load_state_dict(model.state_dict() | _tensors(found["weights"]))
+    saved = [_tensors(weights) for weights in found["saved"]]
+    return Run(model.eval(), found["losses"], found["norms"], saved)
+
+
+def _plain(weights: dict[str, torch.Tensor]) -> dict[str, list]:
+    return {name: values.tolist() for name, values in weights.items()}
+
+
+def _tensors(weights: dict[str, list]) -> dict[str, torch.Tensor]:
+    return {name: torch.tensor(values) for name, values in weights.items()}

@@ -1,0 +1,159 @@
+"""The small Transformer of chapter 7, which translates number words,
+and its training.
+"""
+
+# Pages show this code, in a column of 72 characters.
+# fmt: off
+import functools
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from solutions.ch6_transformer import Transformer, shift
+from solutions.ch7_training import greedy_decode, smoothed_cross_entropy
+from solutions.encoder_decoder import END, PAD, START
+from solutions.number_words import NumberWords, german
+from solutions.seeds import seed
+
+LONGEST = 20  # tokens of a translation, at most
+
+
+@dataclass(frozen=True)
+class Run:
+    """What training gives: the model, the loss and the length of the
+    gradient at each step, and the weights of the steps asked for.
+    """
+
+    model: Transformer
+    losses: list[float]
+    norms: list[float]
+    saved: list[dict[str, torch.Tensor]]
+
+
+@functools.cache
+def number_data() -> NumberWords:
+    """The numbers of seed 1."""
+    return NumberWords(seed(1))
+
+
+def tensors(numbers: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Source (B, S), and target (B, T + 1) from START to END."""
+    source, target = number_data().as_tensors(numbers)
+    return source, F.pad(target, (1, 0), value=START)
+
+
+@functools.cache
+def pairs_to_learn(n_pairs: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """The tensors of the first numbers that are for training."""
+    return tensors(number_data().seen[:n_pairs])
+
+
+def new_model(
+    norm_first: bool = True, dropout: float = 0.0
+) -> Transformer:
+    """A Transformer before training: one layer on each side."""
+    data = number_data()
+    return Transformer(
+        len(data.source_words), len(data.target_words),
+        d_model=48, n_heads=4, n_layers=1, d_ff=96,
+        dropout=dropout, pad=PAD, norm_first=norm_first,
+    )
+
+
+def train(
+    training_seed: int,
+    n_steps: int = 200,
+    rate: float = 0.01,
+    warmup: int = 50,
+    decay: bool = True,
+    smoothing: float = 0.1,
+    dropout: float = 0.0,
+    clip: float = math.inf,
+    norm_first: bool = True,
+    n_pairs: int = 4000,
+    save_last: int = 0,
+) -> Run:
+    """Train on random batches of 48 pairs.
+
+    The learning rate rises to `rate` in `warmup` steps and, with
+    `decay`, falls to 0 in the last third. A gradient longer than
+    `clip` is made as short. `save_last` is how many sets of weights
+    are kept: the last ones, ten steps apart.
+    """
+    torch.manual_seed(training_seed)
+    source, target = pairs_to_learn(n_pairs)
+    model = new_model(norm_first, dropout)
+    optimiser = torch.optim.Adam(
+        model.parameters(), betas=(0.9, 0.98), fused=True
+    )
+    losses, norms, saved = [], [], []
+    for step in range(1, n_steps + 1):
+        factor = min(1, step / warmup) if warmup else 1
+        if decay:
+            factor *= min(1, 3 * (1 - step / (n_steps + 1)))
+        optimiser.param_groups[0]["lr"] = rate * factor
+        rows = torch.randint(len(source), (48,))
+        target_in, target_out = shift(target[rows])
+        logits = model(source[rows], target_in)
+        loss = smoothed_cross_entropy(
+            logits, target_out, smoothing, PAD
+        )
+        optimiser.zero_grad()
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
+        optimiser.step()
+        losses.append(loss.item())
+        norms.append(norm.item())
+        left = n_steps - step
+        if left % 10 == 0 and left < 10 * save_last:
+            saved.append({
+                name: p.detach().clone()
+                for name, p in model.named_parameters()
+            })
+    return Run(model.eval(), losses, norms, saved)
+
+
+@torch.no_grad()
+def write(model: Transformer, numbers: list[int]) -> list[list[str]]:
+    """Greedy translations, a list of words each."""
+    source, _ = tensors(numbers)
+    memory = model.encode(source)
+
+    def step(prefix: torch.Tensor) -> torch.Tensor:
+        logits = model.decode(prefix, memory, source)[:, -1]
+        return logits.log_softmax(dim=-1)
+
+    ids = greedy_decode(step, START, END, LONGEST, len(numbers), PAD)
+    words = number_data().target_words
+    return [
+        [words[i] for i in row if i not in (PAD, END)]
+        for row in ids.tolist()
+    ]
+
+
+def exact_match(model: Transformer, numbers: list[int]) -> float:
+    """Share of numbers that are right in every word."""
+    written = zip(write(model, numbers), numbers, strict=True)
+    right = sum(words == german(n) for words, n in written)
+    return right / len(numbers)
+
+
+@torch.no_grad()
+def held_out_losses(
+    model: Transformer, numbers: list[int], smoothing: float
+) -> tuple[float, float, float]:
+    """On true prefixes: the smoothed loss, the plain cross-entropy, and
+    the mean probability of the right word.
+    """
+    source, target = tensors(numbers)
+    target_in, target_out = shift(target)
+    logits = model(source, target_in)
+    losses = [
+        smoothed_cross_entropy(logits, target_out, share, PAD).item()
+        for share in (smoothing, 0.0)
+    ]
+    p = logits.softmax(dim=-1).gather(-1, target_out[..., None])[..., 0]
+    return losses[0], losses[1], p[target_out != PAD].mean().item()
