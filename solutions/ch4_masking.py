@@ -385,8 +385,8 @@ def leaks(fn: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.
 # ### 1p AUTOTEST [leaks(lambda x: (matrix @ (x - x.mean(dim=-1, keepdim=True)).flatten()).reshape(B, T, E), x), leaks(lambda x: (lambda y: y - y.mean(dim=-1, keepdim=True))((matrix @ x.flatten()).reshape(B, T, E)), x)]
 # says("sees what depends on an input that is 0")
 # ### 1p AUTOTEST leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E), silent)
-# says("does not take rounding for a leak")
-# ### 1p AUTOTEST leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E) + 1e-12 * torch.cos(1e3 * x.detach()).sum(), x)
+# says("does not take rounding for a leak", parts=["numbers of about 1e-12 added", "large numbers added and subtracted"])
+# ### 1p AUTOTEST [leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E) + g(x.detach()), x) for g in (lambda x: 1e-12 * torch.cos(1e3 * x).sum(), lambda x: (1e150 * x).sum() - (1e150 * x).sum())]
 # says("leaves x as it was", parts=["x", "whether x asks for a gradient", "result"])
 # ### 1p AUTOTEST [[after[1], after[1].requires_grad, after[2]] for after in [inputs_after(leaks, lambda x: x.cumsum(dim=1), x)]][0]
 
