@@ -268,11 +268,11 @@ def additive(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 # mask, padding = torch.from_numpy(draw.mask(B, T, S, empty=1)), torch.from_numpy(draw.mask(B, 1, 1, S))
 # names = [["float16", "bfloat16", "float32", "float64"][i % 4] for i in draw.permutation(10)]
 # says("is 0 where attending is allowed, and minus infinity elsewhere", parts=["result", "where it is minus infinity"])
-# ### 1p AUTOTEST [additive(mask, torch.float64), additive(mask, torch.float64).isneginf()]
+# ### 1p AUTOTEST [additive(mask, torch.float32), additive(mask, torch.float64).isneginf()]
 # says("keeps axes of length 1", parts=["result", "where it is minus infinity"])
-# ### 1p AUTOTEST [additive(padding, torch.float64), additive(padding, torch.float64).isneginf()]
+# ### 1p AUTOTEST [additive(padding, torch.float32), additive(padding, torch.float64).isneginf()]
 # says("has the data type that is asked for", parts=("{name}", ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(bias), bias] for bias in [additive(mask, getattr(torch, name))]][0] for name in names]
+# ### 1p AUTOTEST [[[dtype_of(bias), bias.float()] for bias in [additive(mask, getattr(torch, name))]][0] for name in names]
 
 # %% [markdown]
 # **Ignore.** The `key_padding_mask` of `nn.MultiheadAttention` has the shape `(B, S)`, and `True` means *ignore this key*.
