@@ -49,6 +49,8 @@ def seconds(names: Mapping[str, Any], lines: Sequence[Line]) -> float:
     total = 0.0
     for check, inputs, seed, cell in lines:
         found = evaluate(check.expression, names, copy.deepcopy(inputs), seed, cell.forbidden)
+        if found["value"]["kind"] == "error":
+            raise RuntimeError(f"{check.expression} raises: {found['value']['message']}")
         total += found["processor_seconds"]
     return total
 

@@ -5,16 +5,18 @@ None of it is in the book, whose search would find it, nor in the release that s
 
 from __future__ import annotations
 
+import ast
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import jinja2
 
-from autograder.catalogue import alternative_answers, alternatives, discussions
+from autograder.catalogue import Alternative, alternatives, definitions, discussions, names_in
 from autograder.course import Course, Exercise
 from autograder.exercises import heading, reference_answers, released
+from autograder.programs import bound_names
 from autograder.publish.concept_tests import with_answers
 from autograder.runtime.guide import Way
 
@@ -73,6 +75,38 @@ def _times(exercise: Exercise) -> Mapping[str, Mapping[str, float]]:
     return measured.get(exercise.name, {})
 
 
+def _whole_answers(program: str, alternative: Alternative) -> dict[str, str]:
+    """Each answer of an alternative by name, with the imports and helpers that it needs.
+
+    program: the reference, whose definitions are the answers; everything else is a helper.
+    """
+    source, own = alternative.source.strip("\n"), definitions(program)
+    lines = source.split("\n")
+    answers, helpers = {}, []
+    for node in ast.parse(source).body:
+        first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
+        text = "\n".join(lines[first - 1 : node.end_lineno])
+        if getattr(node, "name", None) in own:
+            answers[node.name] = text
+        else:
+            helpers.append((text, set(bound_names(text))))
+    return {name: _with_helpers(text, helpers) for name, text in answers.items()}
+
+
+def _with_helpers(answer: str, helpers: Sequence[tuple[str, set[str]]]) -> str:
+    """An answer behind those helpers (text, names) that it uses, directly or through others."""
+    used: list[str] = []
+    while more := [
+        text
+        for text, names in helpers
+        if text not in used and any(names & names_in(one) for one in (answer, *used))
+    ]:
+        used += more
+    imports = [text for text, _ in helpers if text in used and "import " in text.split("\n")[0]]
+    others = [text for text, _ in helpers if text in used and text not in imports]
+    return "\n\n\n".join([*(["\n".join(imports)] if imports else []), *others, answer])
+
+
 def solved_answers(exercise: Exercise) -> list[SolvedAnswer]:
     """An exercise's answers in their order, each with the reference and the catalogue's alternatives."""
     program, times = exercise.program(), _times(exercise)
@@ -85,7 +119,7 @@ def solved_answers(exercise: Exercise) -> list[SolvedAnswer]:
     for name, source in reference_answers(exercise).items():
         add(name, "Reference", source, REFERENCE)
     for alternative in alternatives(exercise):
-        for name, source in alternative_answers(program, alternative).items():
+        for name, source in _whole_answers(program, alternative).items():
             add(name, alternative.name, source, alternative.cost)
     ways = {discussion.function: discussion.ways for discussion in discussions(exercise)}
     return [
