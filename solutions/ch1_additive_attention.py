@@ -344,8 +344,8 @@ class AttentionDecoderStep(nn.Module):
 # ### 2p AUTOTEST fill(AttentionDecoderStep(E, H, Dk, A))(embedded, state, key)
 # says("the attention is called attention, and gets the mask", parts=["the step", "step.attention"])
 # ### 1p AUTOTEST [[step(embedded, state, key, mask), step.attention(state, key, mask)] for step in [fill(AttentionDecoderStep(E, H, Dk, A))]][0]
-# says("one module, called four times: it keeps nothing between the calls", parts=(["first call", "second call", "third call", "fourth call, one example"], ["new state", "context", "weights"]))
-# ### 1p AUTOTEST [[step(*equal, equal_key, equal_mask), step(*other, other_key), step(*equal, -equal_key), step(*[x[:1] for x in equal], equal_key[:1], equal_mask[:1].roll(1, 1))] for step in [fill(AttentionDecoderStep(n, n, n, n))]][0]
+# says("one module, called five times: it keeps nothing between the calls", parts=(["first call", "second call", "third call", "fourth call", "fifth call, one example"], ["new state", "context", "weights"]))
+# ### 1p AUTOTEST [[step(*equal, equal_key, equal_mask), step(*other, other_key), step(*equal, -equal_key), step(*equal[::-1], equal_key), step(*[x[:1] for x in equal], equal_key[:1], equal_mask[:1].roll(1, 1))] for step in [fill(AttentionDecoderStep(n, n, n, n))]][0]
 # says("passes gradients to all three inputs and to every layer", parts=["embedded", "state", "key"])
 # ### 1p AUTOTEST gradients(fill(AttentionDecoderStep(E, H, Dk, A)), embedded, state, key)
 

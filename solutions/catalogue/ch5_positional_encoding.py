@@ -557,7 +557,7 @@ def shift_matrix(delta, d_model, base=10000.0):
         function="PositionalEncoding",
         cell="encoding_module",
         means="The table is an ordinary attribute. The module doesn't know it, so it stays behind when the module is moved to "
-        "another device, and it isn't saved.",
+        "another device.",
         hint="Which method of nn.Module registers a tensor under a name?",
         section="ch5-adding",
         edits=[('self.register_buffer("encoding", encoding)', "self.encoding = encoding")],
