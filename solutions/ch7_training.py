@@ -226,6 +226,7 @@ def greedy_decode(
 # short[:, 0, :, eos], short[0, 2, :, eos], short[:, 5, :, eos] = -9, 9, 9
 # long[:, :, :, eos] = -9
 # long[0, 2, :, eos] = 9
+# table[..., pad] = table[..., pad] + 1  # said often before EOS
 # says("stops when all rows have ended, and fills them up with pad")
 # ### 2p AUTOTEST greedy_decode(lambda prefix: short[torch.arange(B), prefix.shape[1] - 1, prefix[:, -1]].log_softmax(-1), bos, eos, L, B, pad)
 # says("stops at max_len tokens, where most rows have not ended")

@@ -1314,20 +1314,6 @@ def leaks(fn, x):
         ],
     ),
     Mistake(
-        name="the diagonal left out",
-        function="leaks",
-        cell="leaks_values",
-        means="No output is said to depend on the input at its own position.",
-        hint="May an output depend on the input at its own position, and does your answer say so?",
-        section="ch4-leaks",
-        edits=[
-            (
-                "torch.stack(columns, dim=1)",
-                "torch.stack(columns, dim=1) & ~torch.eye(x.shape[1], dtype=torch.bool)",
-            )
-        ],
-    ),
-    Mistake(
         name="only the future reported",
         function="leaks",
         cell="leaks_values",
