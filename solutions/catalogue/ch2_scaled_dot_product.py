@@ -232,20 +232,6 @@ def softmax(x, axis=-1):
         edits=[("x.max(axis", "x.min(axis")],
     ),
     Mistake(
-        name="numbers rounded to float32 first",
-        function="softmax",
-        cell="softmax_edges",
-        means="The numbers became float32 before the maximum was subtracted. Near 10000 its steps are 0.001, and the weights show it.",
-        hint="Which data type do your numbers have when the maximum is subtracted?",
-        section="ch2-softmax",
-        edits=[
-            (
-                "np.exp(x - x.max(axis=axis, keepdims=True))",
-                "np.exp(x.astype(np.float32) - x.astype(np.float32).max(axis=axis, keepdims=True))",
-            )
-        ],
-    ),
-    Mistake(
         name="axis moved to the end and left there",
         function="softmax",
         cell="softmax_values",
