@@ -80,7 +80,7 @@ def split_heads(x: torch.Tensor, n_heads: int) -> torch.Tensor:
 
 
 # %% active="ipynb" nbgrader={"grade_id": "split_heads_values", "grade": true, "points": 4}
-# B, T, H, d = draw.sizes(4, low=3, high=6)
+# B, T, H, d = draw.sizes(4, low=3, high=7)
 # x, equal = draw.tensor(B, T, H * d), draw.tensor(H, H, H * H)
 # integers = torch.from_numpy(draw.integers(T, B, H * d, low=-99, high=99))
 # says("gives each head its own part of every vector")
@@ -115,7 +115,7 @@ def merge_heads(x: torch.Tensor) -> torch.Tensor:
 
 
 # %% active="ipynb" nbgrader={"grade_id": "merge_heads_values", "grade": true, "points": 4}
-# B, T, H, d = draw.sizes(4, low=3, high=6)
+# B, T, H, d = draw.sizes(4, low=3, high=7)
 # x, heads_last, equal = draw.tensor(B, H, T, d), draw.tensor(B, T, d, H), draw.tensor(H, H, H, H)
 # says("joins the parts of all heads, head 0 first")
 # ### 1p AUTOTEST merge_heads(x)

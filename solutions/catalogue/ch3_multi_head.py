@@ -157,15 +157,6 @@ MISTAKES = [
         section="ch3-layout",
         edits=[(".transpose(1, 2)", ".transpose(1, 2).squeeze()")],
     ),
-    Mistake(
-        name="heads in reverse order",
-        function="split_heads",
-        cell="split_heads_values",
-        means="The last part of every vector became head 0.",
-        hint="Which entries of a vector belong to head 0?",
-        section="ch3-layout",
-        edits=[(".transpose(1, 2)", ".transpose(1, 2).flip(1)")],
-    ),
     # merge_heads --------------------------------------------------------------------------------
     Mistake(
         name="merged without transposing back",
