@@ -89,10 +89,10 @@ def additive_scores(
 # equal_w_q, equal_w_k, equal_v = draw.array(n, n), draw.array(n, n), draw.array(n)
 # says("scores every key against its example's query")
 # ### 2p AUTOTEST additive_scores(query, key, w_q, w_k, v)
-# says("is right where all sizes are equal, or one of them is 1", parts=["all sizes equal", "one example", "one position", "hidden width 1"])
-# ### 1p AUTOTEST [additive_scores(equal_query, equal_key, equal_w_q, equal_w_k, equal_v), additive_scores(query[:1], key[:1], w_q, w_k, v), additive_scores(query, key[:, :1], w_q, w_k, v), additive_scores(query, key, w_q[:1], w_k[:1], v[:1])]
-# says("is right for large queries, where each tanh is nearly -1 or 1")
-# ### 1p AUTOTEST additive_scores(1e4 * query, key, w_q, w_k, v)
+# says("is right where all sizes are equal")
+# ### 1p AUTOTEST additive_scores(equal_query, equal_key, equal_w_q, equal_w_k, equal_v)
+# says("is right for large queries, where each tanh is nearly -1 or 1, and where a size is 1", parts=["large queries", "one example", "one position", "hidden width 1"])
+# ### 1p AUTOTEST [additive_scores(1e4 * query, key, w_q, w_k, v), additive_scores(query[:1], key[:1], w_q, w_k, v), additive_scores(query, key[:, :1], w_q, w_k, v), additive_scores(query, key, w_q[:1], w_k[:1], v[:1])]
 
 # %% [markdown]
 # ## 2. Weights and context
@@ -146,16 +146,16 @@ def attend(
 # ### 2p AUTOTEST attend(scores, value)
 # says("padding gets weight 0, and the other weights sum to 1", parts=["context", "weights"])
 # ### 1p AUTOTEST attend(scores - 9, value, mask)
-# says("is right where all sizes are equal, or one of them is 1", parts=(["all sizes equal", "one example", "one position", "values of width 1"], ["context", "weights"]))
-# ### 1p AUTOTEST [attend(equal_scores, equal_value, mask=equal_mask), attend(scores[:1], value[:1], mask[:1]), attend(scores[:, :1], value[:, :1]), attend(scores, value[..., :1])]
+# says("is right where all sizes are equal", parts=["context", "weights"])
+# ### 1p AUTOTEST attend(equal_scores, equal_value, mask=equal_mask)
 
 # %% active="ipynb" nbgrader={"grade_id": "attend_edges", "grade": true, "points": 4}
 # B, S, Dv = draw.sizes(3, low=4)
 # scores, value = draw.array(B, S), draw.array(B, S, Dv)
 # mask = draw.mask(B, S)
 # far_below_zero = scores - 1e4 * (1 + draw.permutation(B))[:, None]
-# says("is right for large scores", parts=(["scores around 10000", "scores of both signs in one example"], ["context", "weights"]))
-# ### 1p AUTOTEST [attend(1e4 + scores, value), attend(1e4 * scores[:1], value[:1])]
+# says("is right for large scores, and where a size is 1", parts=(["scores around 10000", "one example, large scores of both signs", "one position", "values of width 1"], ["context", "weights"]))
+# ### 1p AUTOTEST [attend(1e4 + scores, value), attend(1e4 * scores[:1], value[:1]), attend(scores[:, :1], value[:, :1]), attend(scores, value[..., :1])]
 # says("is right where the scores of one example lie far below those of another", parts=["context", "weights"])
 # ### 1p AUTOTEST attend(far_below_zero, value, mask)
 # says("a masked score has no influence, however large it is", parts=["context", "weights"])

@@ -85,10 +85,10 @@ def split_heads(x: torch.Tensor, n_heads: int) -> torch.Tensor:
 # integers = torch.from_numpy(draw.integers(T, B, H * d, low=-99, high=99))
 # says("gives each head its own part of every vector")
 # ### 1p AUTOTEST split_heads(x, H)
-# says("is right where B, T, H and d are equal, or one of them is 1", parts=["all sizes equal", "one example", "one position", "one head", "heads of width 1"])
-# ### 1p AUTOTEST [split_heads(equal, H), split_heads(x[:1], H), split_heads(x[:, :1], H), split_heads(x, 1), split_heads(x[..., :H], H)]
-# says("takes integers, and tensors in any memory layout")
-# ### 1p AUTOTEST split_heads(integers.transpose(0, 1), H)
+# says("is right where B, T, H and d are equal")
+# ### 1p AUTOTEST split_heads(equal, H)
+# says("takes integers, tensors in any memory layout, and sizes of 1", parts=["transposed integers", "one example", "one position", "one head", "heads of width 1"])
+# ### 1p AUTOTEST [split_heads(integers.transpose(0, 1), H), split_heads(x[:1], H), split_heads(x[:, :1], H), split_heads(x, 1), split_heads(x[..., :H], H)]
 # says("passes gradients to x", parts=["x"])
 # ### 1p AUTOTEST gradients(split_heads, x, H)
 
@@ -119,10 +119,10 @@ def merge_heads(x: torch.Tensor) -> torch.Tensor:
 # x, heads_last, equal = draw.tensor(B, H, T, d), draw.tensor(B, T, d, H), draw.tensor(H, H, H, H)
 # says("joins the parts of all heads, head 0 first")
 # ### 1p AUTOTEST merge_heads(x)
-# says("is right where B, T, H and d are equal, or one of them is 1", parts=["all sizes equal", "one example", "one position", "one head", "heads of width 1"])
-# ### 1p AUTOTEST [merge_heads(equal), merge_heads(x[:1]), merge_heads(x[:, :, :1]), merge_heads(x[:, :1]), merge_heads(x[..., :1])]
-# says("takes tensors in any memory layout, such as transposed ones")
-# ### 1p AUTOTEST merge_heads(heads_last.permute(0, 3, 1, 2))
+# says("is right where B, T, H and d are equal")
+# ### 1p AUTOTEST merge_heads(equal)
+# says("takes tensors in any memory layout, such as transposed ones, and sizes of 1", parts=["transposed", "one example", "one position", "one head", "heads of width 1"])
+# ### 1p AUTOTEST [merge_heads(heads_last.permute(0, 3, 1, 2)), merge_heads(x[:1]), merge_heads(x[:, :, :1]), merge_heads(x[:, :1]), merge_heads(x[..., :1])]
 # says("passes gradients to x", parts=["x"])
 # ### 1p AUTOTEST gradients(merge_heads, x)
 
@@ -226,10 +226,10 @@ class MultiHeadAttention(nn.Module):
 # ### 1p AUTOTEST fill(MultiHeadAttention(D, H))(query, query, query, own_mask)
 # says("follows a mask with an own part for every head", parts=["output", "weights"])
 # ### 1p AUTOTEST fill(MultiHeadAttention(D, H))(3 * query, 3 * key, value, mask)
-# says("takes a mask that broadcasts, of shape (B, 1, 1, S)", parts=["output", "weights"])
-# ### 1p AUTOTEST fill(MultiHeadAttention(D, H))(query, key, value, padding)
-# says("is right where B, T, S, H and d are equal, or B and H are 1", parts=(["all sizes equal", "one example, one head"], ["output", "weights"]))
-# ### 1p AUTOTEST [fill(MultiHeadAttention(n * n, heads))(equal_query[:b], equal_key[:b], equal_value[:b], equal_mask[:b]) for b, heads in [(n, n), (1, 1)]]
+# says("takes a mask that broadcasts, of shape (B, 1, 1, S)", parts=(["all examples and heads", "one example, one head"], ["output", "weights"]))
+# ### 1p AUTOTEST [fill(MultiHeadAttention(D, heads))(query[:b], key[:b], value[:b], padding[:b]) for b, heads in [(B, H), (1, 1)]]
+# says("is right where B, T, S, H and d are equal", parts=["output", "weights"])
+# ### 1p AUTOTEST fill(MultiHeadAttention(n * n, n))(equal_query, equal_key, equal_value, equal_mask)
 
 # %% active="ipynb" nbgrader={"grade_id": "multi_head_edges", "grade": true, "points": 7}
 # forbid("scaled_dot_product_attention", "MultiheadAttention")

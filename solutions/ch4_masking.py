@@ -268,11 +268,11 @@ def additive(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 # mask, padding = torch.from_numpy(draw.mask(B, T, S, empty=1)), torch.from_numpy(draw.mask(B, 1, 1, S))
 # names = [["float16", "bfloat16", "float32", "float64"][i % 4] for i in draw.permutation(10)]
 # says("is 0 where attending is allowed, and minus infinity elsewhere", parts=["result", "where it is minus infinity"])
-# ### 1p AUTOTEST [additive(mask, torch.float64), additive(mask, torch.float64).isneginf()]
+# ### 1p AUTOTEST [additive(mask, torch.float32), additive(mask, torch.float64).isneginf()]
 # says("keeps axes of length 1", parts=["result", "where it is minus infinity"])
-# ### 1p AUTOTEST [additive(padding, torch.float64), additive(padding, torch.float64).isneginf()]
+# ### 1p AUTOTEST [additive(padding, torch.float32), additive(padding, torch.float64).isneginf()]
 # says("has the data type that is asked for", parts=("{name}", ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(bias), bias] for bias in [additive(mask, getattr(torch, name))]][0] for name in names]
+# ### 1p AUTOTEST [[[dtype_of(bias), bias.float()] for bias in [additive(mask, getattr(torch, name))]][0] for name in names]
 
 # %% [markdown]
 # **Ignore.** The `key_padding_mask` of `nn.MultiheadAttention` has the shape `(B, S)`, and `True` means *ignore this key*.
@@ -385,8 +385,8 @@ def leaks(fn: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.
 # ### 1p AUTOTEST [leaks(lambda x: (matrix @ (x - x.mean(dim=-1, keepdim=True)).flatten()).reshape(B, T, E), x), leaks(lambda x: (lambda y: y - y.mean(dim=-1, keepdim=True))((matrix @ x.flatten()).reshape(B, T, E)), x)]
 # says("sees what depends on an input that is 0")
 # ### 1p AUTOTEST leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E), silent)
-# says("does not take rounding for a leak")
-# ### 1p AUTOTEST leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E) + 1e-12 * torch.cos(1e3 * x.detach()).sum(), x)
+# says("does not take rounding for a leak", parts=["numbers of about 1e-12 added", "large numbers added and subtracted"])
+# ### 1p AUTOTEST [leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E) + g(x.detach()), x) for g in (lambda x: 1e-12 * torch.cos(1e3 * x).sum(), lambda x: (1e150 * x).sum() - (1e150 * x).sum())]
 # says("leaves x as it was", parts=["x", "whether x asks for a gradient", "result"])
 # ### 1p AUTOTEST [[after[1], after[1].requires_grad, after[2]] for after in [inputs_after(leaks, lambda x: x.cumsum(dim=1), x)]][0]
 

@@ -227,7 +227,7 @@ class PositionalEncoding(nn.Module):
 # says("passes gradients to x", parts=["x"])
 # ### 1p AUTOTEST gradients(PositionalEncoding(2 * half, max_len=sizes[0]), x)
 # says("keeps the data type of x", parts=("{name} x", ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(total), total] for total in [PositionalEncoding(2 * half, max_len=sizes[0])(x[:2].to(getattr(torch, name)))]][0] for name in names]
+# ### 1p AUTOTEST [[[dtype_of(total), total] for total in [PositionalEncoding(2 * half, max_len=sizes[0])(x[:2].clone().to(getattr(torch, name)))]][0] for name in names]
 
 # %% [markdown]
 # ## 4. Rotary positions
@@ -283,10 +283,10 @@ def rope(x: torch.Tensor, positions: torch.Tensor, theta: float = 10000.0) -> to
 # ### 1p AUTOTEST 100 + rope(x[0], positions)
 # says("uses theta")
 # ### 1p AUTOTEST 100 + rope(x[0], positions, theta)
-# says("takes positions of its own for each sequence", parts=["one leading axis", "two leading axes"])
-# ### 1p AUTOTEST [100 + rope(x[0], own[0]), 100 + rope(x, own, theta=theta)]
-# says("is right with as many examples and heads as positions, and for one position", parts=["all sizes equal", "one position, one pair"])
-# ### 1p AUTOTEST [100 + rope(equal, positions), 100 + rope(x[0, 0, :1, :2], positions[:1])]
+# says("takes positions of its own for each sequence, and a single position", parts=["one leading axis", "two leading axes", "one position, one pair"])
+# ### 1p AUTOTEST [100 + rope(x[0], own[0]), 100 + rope(x, own, theta=theta), 100 + rope(x[0, 0, :1, :2], positions[:1])]
+# says("is right with as many examples and heads as positions")
+# ### 1p AUTOTEST 100 + rope(equal, positions)
 # says("takes tensors in any memory layout, such as transposed ones")
 # ### 1p AUTOTEST 100 + rope(x.mT.contiguous().mT.transpose(0, 1), positions)
 
@@ -300,7 +300,7 @@ def rope(x: torch.Tensor, positions: torch.Tensor, theta: float = 10000.0) -> to
 # says("passes gradients to x", parts=["x"])
 # ### 1p AUTOTEST [100 + gradient for gradient in gradients(rope, x, positions)["inputs"]]
 # says("keeps the data type of x, with angles that are right in half precision, too", parts=("{name} x", ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(turned), (8 if name.endswith("16") else 100) + turned] for turned in [rope(x[:2].to(getattr(torch, name)), late if name.endswith("16") else positions)]][0] for name in names]
+# ### 1p AUTOTEST [[[dtype_of(turned), (8 if name.endswith("16") else 100) + turned] for turned in [rope(x[:2].clone().to(getattr(torch, name)), late if name.endswith("16") else positions)]][0] for name in names]
 
 # %% [markdown]
 # ## 5. A penalty on distance

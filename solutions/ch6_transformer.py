@@ -329,7 +329,7 @@ class DecoderLayer(nn.Module):
 # says("drops the sublayers' results in training mode, and hands its rate on", parts=["the layer, norm_first=True", "feed_forward, norm_first=True", "the layer, norm_first=False", "feed_forward, norm_first=False"])
 # ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(DecoderLayer(D, H, F, dropout=1.0, norm_first=first)).train()] for result in (layer(y, memory, target_mask, memory_mask), layer.feed_forward(y))]
 # says("may be called again with other sizes, some of them equal", parts=["1st call, norm_first=True", "2nd call, norm_first=True", "3rd call, norm_first=True", "4th call, with masks, norm_first=True", "5th call, without any, norm_first=True", "1st call, norm_first=False", "2nd call, norm_first=False", "3rd call, norm_first=False", "4th call, with masks, norm_first=False", "5th call, without any, norm_first=False"])
-# ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(DecoderLayer(D, H, F, norm_first=first))] for result in (layer(y, memory, target_mask, memory_mask), layer(square, more, *masks), layer(y[:1, :1], memory[:1]), layer(y[:1], memory[:1], target_mask, memory_mask[:1]), layer(y[:1], memory[:1]))]
+# ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(DecoderLayer(D, H, F, norm_first=first))] for result in (layer(y, memory, target_mask, memory_mask), layer(square, more, *masks), layer(y[:1, :1], memory[:1]), layer(y[:1, :2], memory[:1], target_mask[:2, :2], memory_mask[:1, :, :2]), layer(y[:1, :2], memory[:1]))]
 # says("uses the attention that it is given, in both places")
 # ### 1p AUTOTEST fill(DecoderLayer(D, H, F, 0.0, True, lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(y, memory, target_mask, memory_mask)
 
@@ -508,7 +508,7 @@ class Transformer(nn.Module):
 # says("takes the token that `pad` names for padding, and no other", parts=["pad as drawn", "pad=0"])
 # ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad))(zeros, target), 100 + fill(Transformer(W, V, D, H, n, F))(zeros, target)]
 # says("may be called with longer and shorter sentences after one another, and with 200 tokens", parts=["1st call", "2nd call", "encode, 200 tokens", "a target of 200 tokens", "short ones after that"])
-# ### 1p AUTOTEST [100 + result for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for result in (model(full, target[:, :2]), model(full[:1, :2], target[:1]), model.encode(long)[:, -2:], model(full[:1, :3], long)[:, -2:], model(source[:2], target[:2, :3]))]
+# ### 1p AUTOTEST [100 + result for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for result in (model(full, target[:, :2]), model(full[:1, :2], target[:1]), model.encode(long)[:, -2:], model(full[:1, :3], long)[:, -2:], model(full[:2], target[:2, :3]))]
 
 # %% active="ipynb" nbgrader={"grade_id": "transformer_training", "grade": true, "points": 4}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")

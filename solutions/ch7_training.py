@@ -303,7 +303,7 @@ def beam_search(
 # V, L = draw.integer(6, 9), draw.integer(6, 8)
 # bos, eos, decoy, good = [int(token) for token in draw.permutation(V)[:4]]
 # beam = draw.integer(3, 5)
-# alpha = 0.05 + 0.1 * draw.integer(3, 11)  # never 1
+# alpha = 0.05 + 0.1 * draw.integer(4, 11)  # never 1
 # tables = 2 * draw.tensor(16, L, V, V) + 1e-6 * draw.tensor(16, L, V, V)  # no two are equal
 # tables[..., eos] = tables[..., eos] - 1
 # trap = 1.5 * tables[0]
@@ -325,7 +325,7 @@ def beam_search(
 # %% active="ipynb" nbgrader={"grade_id": "beam_search_edges", "grade": true, "points": 5}
 # V, L = draw.integer(4, 5), 4
 # bos, eos = [int(token) for token in draw.permutation(V)[:2]]
-# alpha = 0.1 * draw.integer(4, 12)
+# alpha = 0.05 + 0.1 * draw.integer(4, 11)  # never 1
 # logits = draw.tensor(2, 32, L, V, V) + 1e-6 * draw.tensor(2, 32, L, V, V)  # no two are equal
 # logits[1, ..., eos] = -30
 # logits[0, :, :, eos, bos] = 9

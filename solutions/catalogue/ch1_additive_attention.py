@@ -252,6 +252,61 @@ def additive_scores(query, key, w_q, w_k, v):
         section="ch1-three-steps",
         edits=[("@ v  #", "* v  #")],
     ),
+    Mistake(
+        name="everything squeezed out of the scores",
+        function="additive_scores",
+        cell="additive_scores_values",
+        means="A bare `squeeze` has dropped an axis that should stay: with one example or one position, the shape is wrong.",
+        hint="Which axes have length 1 if there is only one example?",
+        section="ch1-three-steps",
+        edits=[
+            (
+                "return np.tanh(projected_query[:, None] + projected_key) @ v  # (B, S)",
+                "return np.squeeze(np.tanh(projected_query[:, None] + projected_key) @ v[:, None])",
+            )
+        ],
+    ),
+    Mistake(
+        name="averaged over the hidden units",
+        function="additive_scores",
+        cell="additive_scores_values",
+        means="The scores are A times too small: the weighted hidden units were averaged, not summed.",
+        hint="Is there a division in the formula?",
+        section="ch1-three-steps",
+        edits=[("@ v  #", "@ v / len(v)  #")],
+    ),
+    Mistake(
+        name="query of the first example for all",
+        function="additive_scores",
+        cell="additive_scores_values",
+        means="Every key was scored against the query of example 0.",
+        hint="To which example does a key belong, and whose query does it meet in your code?",
+        section="ch1-three-steps",
+        edits=[("projected_query[:, None]", "projected_query[0]")],
+    ),
+    Mistake(
+        name="keys cut apart in the wrong order",
+        function="additive_scores",
+        cell="additive_scores_values",
+        means="The keys were made flat for the product and cut up again as (S, B, A). So keys wander from one example to another.",
+        hint="Which axis comes first in `key`, and which one in your `reshape`?",
+        section="ch1-three-steps",
+        edits=[
+            (
+                "projected_key = key @ w_k.T",
+                "projected_key = (key @ w_k.T).reshape(key.shape[1], key.shape[0], -1).transpose(1, 0, 2)",
+            )
+        ],
+    ),
+    Mistake(
+        name="query's new axis in front",
+        function="additive_scores",
+        cell="additive_scores_values",
+        means="The projected query has the shape (1, B, A). Position i of every example meets the query of example i, or the shapes don't fit.",
+        hint="Which axis of the keys has no partner in the query, the first or the second?",
+        section="ch1-three-steps",
+        edits=[("projected_query[:, None]", "projected_query[None]")],
+    ),
     # attend -------------------------------------------------------------------------------------
     Mistake(
         name="softmax over the batch",
@@ -624,6 +679,89 @@ def attend(scores, value, mask=None):
     weights = exponentials / exponentials.sum(axis=-1, keepdims=True)
     return np.einsum("bs,bsd->bd", weights, value), weights
 """,
+    ),
+    Mistake(
+        name="mean subtracted in place of the maximum",
+        function="attend",
+        cell="attend_edges",
+        means="The mean of the scores was subtracted. A score far above the mean still overflows.",
+        hint="After which subtraction is no score above 0?",
+        section="ch1-softmax",
+        source="""
+def attend(scores, value, mask=None):
+    if mask is None:
+        mask = np.ones_like(scores, dtype=bool)
+    mean = np.where(mask, scores, 0).sum(axis=-1, keepdims=True) / mask.sum(axis=-1, keepdims=True)
+    exponentials = np.exp(np.where(mask, scores - mean, -np.inf))
+    weights = exponentials / exponentials.sum(axis=-1, keepdims=True)
+    return np.einsum("bs,bsd->bd", weights, value), weights
+""",
+    ),
+    Mistake(
+        name="masked scores 10 below the smallest",
+        function="attend",
+        cell="attend_values",
+        means="A masked score was put a little below the smallest score. Its weight is small then, but not exactly 0.",
+        hint="Which score gives a weight of exactly 0?",
+        section="ch1-padding",
+        edits=[
+            (
+                "np.where(mask, scores, -np.inf)",
+                "np.where(mask, scores, scores.min(axis=-1, keepdims=True) - 10)",
+            )
+        ],
+    ),
+    Mistake(
+        name="everything squeezed out of the context",
+        function="attend",
+        cell="attend_edges",
+        means="A bare `squeeze` has dropped an axis that should stay: with one example, or values of width 1, the shape is wrong.",
+        hint="Which axis do you want to drop? Name it.",
+        section="ch1-three-steps",
+        edits=[('np.einsum("bs,bsd->bd", weights, value)', "np.squeeze(weights[:, None] @ value)")],
+    ),
+    Mistake(
+        name="weights returned without the mask",
+        function="attend",
+        cell="attend_values",
+        means="The context is right. The weights that are returned are those before the mask.",
+        hint="Are the weights that you return the ones that made the context?",
+        section="ch1-mistake-padding",
+        source="""
+def attend(scores, value, mask=None):
+    def softmax(x):
+        exponentials = np.exp(x - x.max(axis=-1, keepdims=True))
+        return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+    weights = softmax(scores)
+    masked = scores if mask is None else np.where(mask, scores, -np.inf)
+    return np.einsum("bs,bsd->bd", softmax(masked), value), weights
+""",
+    ),
+    Mistake(
+        name="values set to 0 in place of the weights",
+        function="attend",
+        cell="attend_values",
+        means="The mask reached the values only. Padding adds nothing to the context, but it still takes its share of the weights.",
+        hint="What do the weights of the real positions sum to?",
+        section="ch1-mistake-padding",
+        source="""
+def attend(scores, value, mask=None):
+    exponentials = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = exponentials / exponentials.sum(axis=-1, keepdims=True)
+    if mask is not None:
+        value = value * mask[:, :, None]
+    return np.einsum("bs,bsd->bd", weights, value), weights
+""",
+    ),
+    Mistake(
+        name="context summed over the batch",
+        function="attend",
+        cell="attend_values",
+        means="The sum of the context runs over the examples. It should run over the positions of one example.",
+        hint="In your `einsum` or sum, which letter or axis is summed away?",
+        section="ch1-mistake-axis",
+        edits=[('"bs,bsd->bd"', '"bs,bsd->sd"')],
     ),
     # AdditiveAttention --------------------------------------------------------------------------
     Mistake(
@@ -1017,6 +1155,106 @@ class AdditiveAttention(nn.Module):
             )
         ],
     ),
+    Mistake(
+        name="mask added as a float64 tensor",
+        function="AdditiveAttention",
+        cell="additive_attention_gradients",
+        means="With a mask, the scores become float64, and float32 keys don't fit them any more.",
+        hint="Which data type does the tensor have that you make from the mask?",
+        section="ch1-padding",
+        edits=[
+            (
+                'scores.masked_fill(~mask, float("-inf"))',
+                "scores + torch.zeros(mask.shape, dtype=torch.float64).masked_fill(~mask, -1e9)",
+            )
+        ],
+    ),
+    Mistake(
+        name="query projected without gradient",
+        function="AdditiveAttention",
+        cell="additive_attention_gradients",
+        means="The values are right, but `w_q` learns nothing: its product was made without history.",
+        hint="Which of `no_grad`, `detach` or `.data` stands where the query is projected?",
+        section="ch1-three-steps",
+        edits=[("self.w_q(query).unsqueeze(1)", "self.w_q(query).detach().unsqueeze(1)")],
+    ),
+    Mistake(
+        name="keys projected without gradient",
+        function="AdditiveAttention",
+        cell="additive_attention_gradients",
+        means="The values are right, but `w_k` learns nothing: its product was made without history.",
+        hint="Which of `no_grad`, `detach` or `.data` stands where the keys are projected?",
+        section="ch1-three-steps",
+        edits=[("+ self.w_k(key))", "+ self.w_k(key).detach())")],
+    ),
+    Mistake(
+        name="module returns the scores",
+        function="AdditiveAttention",
+        cell="additive_attention_values",
+        means="The second result holds the scores. The weights are asked for.",
+        hint="Which of your two tensors sums to 1 in each row?",
+        section="ch1-three-steps",
+        edits=[("return context, weights", "return context, scores")],
+    ),
+    Mistake(
+        name="module scores without the query",
+        function="AdditiveAttention",
+        cell="additive_attention_values",
+        means="The scores come from the keys alone. Whatever the query is, the weights are the same.",
+        hint="Does your sum inside the tanh hold both projections?",
+        section="ch1-three-steps",
+        edits=[
+            (
+                "torch.tanh(self.w_q(query).unsqueeze(1) + self.w_k(key))",
+                "torch.tanh(0 * self.w_q(query).unsqueeze(1) + self.w_k(key))",
+            )
+        ],
+    ),
+    Mistake(
+        name="module's context summed over the batch",
+        function="AdditiveAttention",
+        cell="additive_attention_values",
+        means="The sum of the context runs over the examples. It should run over the positions of one example.",
+        hint="Which axis do you sum over when you make the context?",
+        section="ch1-mistake-axis",
+        edits=[('"bs,bsd->bd"', '"bs,bsd->sd"')],
+    ),
+    Mistake(
+        name="mask of the first call kept",
+        function="AdditiveAttention",
+        cell="additive_attention_values",
+        means="The module keeps the mask of its first call and uses it again, whatever mask it is given.",
+        hint="What does your module keep in `self` during `forward`?",
+        section="ch1-padding",
+        edits=[
+            (
+                "        hidden = torch.tanh",
+                '        if not hasattr(self, "mask") and mask is not None:\n            self.mask = mask\n        hidden = torch.tanh',
+            ),
+            (
+                "        if mask is not None:\n            scores",
+                '        mask = getattr(self, "mask", None)\n        if mask is not None and mask.shape == scores.shape:\n            scores',
+            ),
+        ],
+    ),
+    Mistake(
+        name="mask of an earlier call kept",
+        function="AdditiveAttention",
+        cell="additive_attention_values",
+        means="The module keeps a mask and uses it in later calls that have none.",
+        hint="What should a call without a mask do with a mask that came before?",
+        section="ch1-padding",
+        edits=[
+            (
+                "        hidden = torch.tanh",
+                "        if mask is not None:\n            self.mask = mask\n        hidden = torch.tanh",
+            ),
+            (
+                "        if mask is not None:\n            scores",
+                '        mask = getattr(self, "mask", None)\n        if mask is not None and mask.shape == scores.shape:\n            scores',
+            ),
+        ],
+    ),
     # AttentionDecoderStep -----------------------------------------------------------------------
     Mistake(
         name="attention from the new state",
@@ -1236,6 +1474,85 @@ class AttentionDecoderStep(nn.Module):
         hint="Does the cell see the context itself or a copy without its history?",
         section="ch1-decoder",
         edits=[("[embedded, context]", "[embedded, context.detach()]")],
+    ),
+    Mistake(
+        name="mask of an earlier step kept",
+        function="AttentionDecoderStep",
+        cell="decoder_step_values",
+        means="The step keeps a mask and uses it in later steps that have none.",
+        hint="What should a step without a mask do with a mask that came before?",
+        section="ch1-padding",
+        edits=[
+            (
+                "        context, weights = self.attention(state, key, mask)",
+                '        if mask is not None:\n            self.mask = mask\n        mask = getattr(self, "mask", None)\n        if mask is not None and mask.shape != key.shape[:2]:\n            mask = None\n        context, weights = self.attention(state, key, mask)',
+            )
+        ],
+    ),
+    Mistake(
+        name="cell before the attention, without a context",
+        function="AttentionDecoderStep",
+        cell="decoder_step_values",
+        means="The cell runs first and gets zeros where the context belongs. Then the new state is the query.",
+        hint="What does the task say comes first, the attention or the cell?",
+        section="ch1-previous-state",
+        source="""
+class AttentionDecoderStep(nn.Module):
+    def __init__(self, d_embed, d_state, d_key, d_hidden):
+        super().__init__()
+        self.attention = AdditiveAttention(d_state, d_key, d_hidden)
+        self.cell = nn.GRUCell(d_embed + d_key, d_state)
+
+    def forward(self, embedded, state, key, mask=None):
+        zeros = torch.zeros_like(key[:, 0])
+        new_state = self.cell(torch.cat([embedded, zeros], dim=-1), state)
+        context, weights = self.attention(new_state, key, mask)
+        return new_state, context, weights
+""",
+    ),
+    Mistake(
+        name="cell without a bias",
+        function="AttentionDecoderStep",
+        cell="decoder_step_values",
+        means="The cell has no bias. The task leaves out the bias of the attention's layers only.",
+        hint="What does nn.GRUCell do about a bias if you say nothing?",
+        section="ch1-decoder",
+        edits=[
+            (
+                "nn.GRUCell(d_embed + d_key, d_state)",
+                "nn.GRUCell(d_embed + d_key, d_state, bias=False)",
+            )
+        ],
+    ),
+    Mistake(
+        name="nn.RNNCell in place of nn.GRUCell",
+        function="AttentionDecoderStep",
+        cell="decoder_step_values",
+        means="The cell is a plain recurrent cell, without the gates of a GRU.",
+        hint="Which class does the task name for `cell`?",
+        section="ch1-decoder",
+        edits=[("nn.GRUCell(", "nn.RNNCell(")],
+    ),
+    Mistake(
+        name="nn.GRU in place of nn.GRUCell",
+        function="AttentionDecoderStep",
+        cell="decoder_step_values",
+        means="The cell is an nn.GRU, which reads whole sequences. Its parameters have other names than those of an nn.GRUCell.",
+        hint="Which of PyTorch's layers takes one step?",
+        section="ch1-decoder",
+        source="""
+class AttentionDecoderStep(nn.Module):
+    def __init__(self, d_embed, d_state, d_key, d_hidden):
+        super().__init__()
+        self.attention = AdditiveAttention(d_state, d_key, d_hidden)
+        self.cell = nn.GRU(d_embed + d_key, d_state, batch_first=True)
+
+    def forward(self, embedded, state, key, mask=None):
+        context, weights = self.attention(state, key, mask)
+        x = torch.cat([embedded, context], dim=-1).unsqueeze(1)
+        _, new_state = self.cell(x, state.unsqueeze(0).contiguous())
+        return new_state.squeeze(0), context, weights
+""",
     ),
 ]
 

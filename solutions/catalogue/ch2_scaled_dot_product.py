@@ -222,6 +222,43 @@ def softmax(x, axis=-1):
         section="ch2-softmax",
         edits=[("np.exp(", "np.exp2(")],
     ),
+    Mistake(
+        name="minimum subtracted in place of the maximum",
+        function="softmax",
+        cell="softmax_edges",
+        means="The smallest number was subtracted. A number far above it still overflows.",
+        hint="After which subtraction is no number above 0?",
+        section="ch2-softmax",
+        edits=[("x.max(axis", "x.min(axis")],
+    ),
+    Mistake(
+        name="numbers rounded to float32 first",
+        function="softmax",
+        cell="softmax_edges",
+        means="The numbers became float32 before the maximum was subtracted. Near 10000 its steps are 0.001, and the weights show it.",
+        hint="Which data type do your numbers have when the maximum is subtracted?",
+        section="ch2-softmax",
+        edits=[
+            (
+                "np.exp(x - x.max(axis=axis, keepdims=True))",
+                "np.exp(x.astype(np.float32) - x.astype(np.float32).max(axis=axis, keepdims=True))",
+            )
+        ],
+    ),
+    Mistake(
+        name="axis moved to the end and left there",
+        function="softmax",
+        cell="softmax_values",
+        means="The numbers are right, but the axis that was asked for now stands last.",
+        hint="You moved an axis away. Where do you move it back?",
+        section="ch2-softmax-rows",
+        source="""
+def softmax(x, axis=-1):
+    moved = np.swapaxes(x, axis, -1)
+    e = np.exp(moved - np.max(moved, axis=-1, keepdims=True))
+    return e / np.sum(e, axis=-1, keepdims=True)
+""",
+    ),
     # attention_numpy ----------------------------------------------------------------------------
     Mistake(
         name="no scaling",
@@ -563,6 +600,86 @@ def attention_numpy(query, key, value, mask=None):
                 "query /= query.shape[-1] ** 0.5\n    scores = query @ key.swapaxes(-1, -2)",
             )
         ],
+    ),
+    Mistake(
+        name="mask used on the values only",
+        function="attention_numpy",
+        cell="attention_numpy_edges",
+        means="Masked values became 0, but masked keys still take their share of the weights.",
+        hint="What do the weights of the keys that may be seen sum to?",
+        section="ch2-mistake-mask",
+        source="""
+def attention_numpy(query, key, value, mask=None):
+    weights = softmax(query @ key.swapaxes(-1, -2) / query.shape[-1] ** 0.5)
+    output = weights @ value if mask is None else (weights * mask) @ value
+    return output, weights
+""",
+    ),
+    Mistake(
+        name="masked scores set to -10000",
+        function="attention_numpy",
+        cell="attention_numpy_edges",
+        means="A masked score is -10000. Where the real scores lie below it, the masked keys get all the weight.",
+        hint="Which fill is below every score that can occur?",
+        section="ch2-mistake-mask",
+        edits=[("np.finfo(scores.dtype).min", "-1e4")],
+    ),
+    Mistake(
+        name="weights of an empty row not cleared",
+        function="attention_numpy",
+        cell="attention_numpy_edges",
+        means="The output of an empty row is 0, but its weights are returned as they were.",
+        hint="Which of your two results did you clear?",
+        section="ch2-mask",
+        edits=[
+            (
+                "return weights @ value, weights",
+                "return weights @ value, weights if mask is None else softmax(scores)",
+            )
+        ],
+    ),
+    Mistake(
+        name="output of an empty row not cleared",
+        function="attention_numpy",
+        cell="attention_numpy_edges",
+        means="The weights of an empty row became 0 after the output had been made. The output is still an average of values that it must not see.",
+        hint="In which order do you compute the output and clear the weights?",
+        section="ch2-mask",
+        source="""
+def attention_numpy(query, key, value, mask=None):
+    scores = query @ key.swapaxes(-1, -2) / query.shape[-1] ** 0.5
+    if mask is not None:
+        scores = np.where(mask, scores, np.finfo(scores.dtype).min)
+    weights = softmax(scores)
+    output = weights @ value
+    if mask is not None:
+        weights = weights * mask
+    return output, weights
+""",
+    ),
+    Mistake(
+        name="fill of masked scores put into the weights",
+        function="attention_numpy",
+        cell="attention_numpy_edges",
+        means="Minus infinity, or a very low number, was added to the weights, not to the scores.",
+        hint="At which step does the mask come in: before the softmax or behind it?",
+        section="ch2-mask",
+        source="""
+def attention_numpy(query, key, value, mask=None):
+    weights = softmax(query @ key.swapaxes(-1, -2) / query.shape[-1] ** 0.5)
+    if mask is not None:
+        weights = np.where(mask, weights, -1e9)
+    return weights @ value, weights
+""",
+    ),
+    Mistake(
+        name="key transposed as an array of three axes",
+        function="attention_numpy",
+        cell="attention_numpy_values",
+        means="The key was transposed by `transpose(0, 2, 1)`, which takes arrays of three axes only. There may be more or fewer.",
+        hint="Which function exchanges just the last two axes, however many there are?",
+        section="ch2-mistake-transpose",
+        edits=[("key.swapaxes(-1, -2)", "key.transpose(0, 2, 1)")],
     ),
     # attention ----------------------------------------------------------------------------------
     Mistake(
@@ -1024,6 +1141,111 @@ def attention(query, key, value, mask=None):
         section="ch2-mask",
         edits=[("torch.finfo(scores.dtype).min", "-100.0")],
     ),
+    Mistake(
+        name="torch: key detached",
+        function="attention",
+        cell="attention_edges",
+        means="The results are right, but no gradient reaches the keys.",
+        hint="Which of `detach`, `no_grad` or `.data` stands beside `key`?",
+        section="ch2-torch",
+        edits=[("query @ key.transpose", "query @ key.detach().transpose")],
+    ),
+    Mistake(
+        name="torch: values detached",
+        function="attention",
+        cell="attention_edges",
+        means="The results are right, but no gradient reaches the values.",
+        hint="Which of `detach`, `no_grad` or `.data` stands beside `value`?",
+        section="ch2-torch",
+        edits=[("weights @ value", "weights @ value.detach()")],
+    ),
+    Mistake(
+        name="torch: masked scores set to -10000",
+        function="attention",
+        cell="attention_edges",
+        means="A masked score is -10000. Where the real scores lie below it, the masked keys get all the weight.",
+        hint="Which fill is below every score that can occur?",
+        section="ch2-mistake-mask",
+        edits=[("torch.finfo(scores.dtype).min", "-1e4")],
+    ),
+    Mistake(
+        name="torch: output of an empty row not cleared",
+        function="attention",
+        cell="attention_edges",
+        means="The weights of an empty row became 0 after the output had been made. The output is still an average of values that it must not see.",
+        hint="In which order do you compute the output and clear the weights?",
+        section="ch2-mask",
+        source="""
+def attention(query, key, value, mask=None):
+    scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
+    if mask is not None:
+        scores = scores.masked_fill(~mask, torch.finfo(scores.dtype).min)
+    weights = torch.softmax(scores, dim=-1)
+    output = weights @ value
+    if mask is not None:
+        weights = weights * mask
+    return output, weights
+""",
+    ),
+    Mistake(
+        name="torch: mask added as a float64 tensor",
+        function="attention",
+        cell="attention_edges",
+        means="With a mask, the scores become float64, and float32 values don't fit them any more.",
+        hint="Which data type does the tensor have that you make from the mask?",
+        section="ch2-torch",
+        edits=[
+            (
+                "scores.masked_fill(~mask, torch.finfo(scores.dtype).min)",
+                "scores + torch.zeros(mask.shape, dtype=torch.float64).masked_fill(~mask, -1e30)",
+            )
+        ],
+    ),
+    Mistake(
+        name="torch: log-softmax in place of softmax",
+        function="attention",
+        cell="attention_values",
+        means="The weights are logarithms: `log_softmax` was called.",
+        hint="Can a weight be below 0?",
+        section="ch2-softmax",
+        edits=[("torch.softmax(scores", "torch.log_softmax(scores")],
+    ),
+    Mistake(
+        name="torch: scaled after the softmax",
+        function="attention",
+        cell="attention_values",
+        means="The weights were divided by the root of dk, after the softmax. They no longer sum to 1.",
+        hint="Which tensor does the formula divide: the scores or the weights?",
+        section="ch2-mistake-divisor",
+        edits=[
+            (
+                "query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5",
+                "query @ key.transpose(-2, -1)",
+            ),
+            (
+                "torch.softmax(scores, dim=-1)",
+                "torch.softmax(scores, dim=-1) / query.shape[-1] ** 0.5",
+            ),
+        ],
+    ),
+    Mistake(
+        name="torch: square root of the number of keys",
+        function="attention",
+        cell="attention_values",
+        means="The scores were divided by the root of the number of keys.",
+        hint="Which axis of the query has the width dk?",
+        section="ch2-mistake-divisor",
+        edits=[("query.shape[-1] ** 0.5", "key.shape[-2] ** 0.5")],
+    ),
+    Mistake(
+        name="torch: multiplied by the square root",
+        function="attention",
+        cell="attention_values",
+        means="The scores were multiplied by the root of dk. They should be divided by it.",
+        hint="Do the scores grow or shrink by the scale?",
+        section="ch2-mistake-divisor",
+        edits=[("/ query.shape[-1] ** 0.5", "* query.shape[-1] ** 0.5")],
+    ),
     # score_statistics ---------------------------------------------------------------------------
     Mistake(
         name="sample variance",
@@ -1239,6 +1461,24 @@ def attention(query, key, value, mask=None):
             ("np.log(", "np.log2("),
         ],
     ),
+    Mistake(
+        name="entropy of each weight's average logarithm",
+        function="score_statistics",
+        cell="score_statistics_values",
+        means="The logarithms were averaged over the keys without their weights.",
+        hint="By what does the formula multiply each logarithm?",
+        section="ch2-variance",
+        edits=[("(weights * log_weights).sum(axis=-1).mean()", "log_weights.mean()")],
+    ),
+    Mistake(
+        name="smallest of the largest weights",
+        function="score_statistics",
+        cell="score_statistics_values",
+        means="The smallest of the largest weights was returned. Their mean is asked for.",
+        hint="What do you do with the largest weights of the queries?",
+        section="ch2-variance",
+        edits=[("weights.max(axis=-1).mean()", "weights.max(axis=-1).min()")],
+    ),
     # attention_jacobian -------------------------------------------------------------------------
     Mistake(
         name="covariance not divided",
@@ -1413,6 +1653,24 @@ def attention(query, key, value, mask=None):
                 "o = weights @ key\n    return ((weights * key.T) @ key + np.outer(o, o)) / root",
             )
         ],
+    ),
+    Mistake(
+        name="key with the largest weight subtracted",
+        function="attention_jacobian",
+        cell="attention_jacobian_values",
+        means="The key with the largest weight was subtracted. The formula subtracts the output o.",
+        hint="What is o in the formula: one key, or an average of all?",
+        section="ch2-saturation",
+        edits=[("key - weights @ key", "key - key[weights.argmax()]")],
+    ),
+    Mistake(
+        name="covariance divided by the number of keys",
+        function="attention_jacobian",
+        cell="attention_jacobian_values",
+        means="The sum over the keys was divided by their number. The weights already sum to 1.",
+        hint="What do the weights p sum to?",
+        section="ch2-saturation",
+        edits=[("@ centred / root", "@ centred / root / len(key)")],
     ),
 ]
 

@@ -139,6 +139,33 @@ MISTAKES = [
         section="ch3-layout",
         edits=[("return x.reshape", "return x.double().reshape")],
     ),
+    Mistake(
+        name="positions and width of a head exchanged",
+        function="split_heads",
+        cell="split_heads_values",
+        means="Each head has its width in front of its positions: the last two axes are exchanged.",
+        hint="Which axis should come last: the positions, or the width of a head?",
+        section="ch3-layout",
+        edits=[(".transpose(1, 2)", ".permute(0, 2, 3, 1)")],
+    ),
+    Mistake(
+        name="everything squeezed out of the heads",
+        function="split_heads",
+        cell="split_heads_values",
+        means="A bare `squeeze` has dropped an axis of length 1 that should stay.",
+        hint="Which axes have length 1 if there is only one example or one head?",
+        section="ch3-layout",
+        edits=[(".transpose(1, 2)", ".transpose(1, 2).squeeze()")],
+    ),
+    Mistake(
+        name="heads in reverse order",
+        function="split_heads",
+        cell="split_heads_values",
+        means="The last part of every vector became head 0.",
+        hint="Which entries of a vector belong to head 0?",
+        section="ch3-layout",
+        edits=[(".transpose(1, 2)", ".transpose(1, 2).flip(1)")],
+    ),
     # merge_heads --------------------------------------------------------------------------------
     Mistake(
         name="merged without transposing back",
@@ -222,6 +249,48 @@ def merge_heads(x):
         hint="Which two axes must stand side by side, so that they can be joined?",
         section="ch3-layout",
         edits=[("x.transpose(1, 2)", "x.transpose(2, 3)")],
+    ),
+    Mistake(
+        name="everything squeezed out of the merged heads",
+        function="merge_heads",
+        cell="merge_heads_values",
+        means="A bare `squeeze` has dropped an axis of length 1 that should stay.",
+        hint="Which axes have length 1 if there is only one example or one position?",
+        section="ch3-layout",
+        edits=[("n_heads * d_head)", "n_heads * d_head).squeeze()")],
+    ),
+    Mistake(
+        name="merged in reverse order",
+        function="merge_heads",
+        cell="merge_heads_values",
+        means="The last head stands first in every vector.",
+        hint="Which head's part comes first?",
+        section="ch3-layout",
+        edits=[("x.transpose(1, 2)", "x.flip(1).transpose(1, 2)")],
+    ),
+    Mistake(
+        name="as many heads as positions",
+        function="merge_heads",
+        cell="merge_heads_values",
+        means="The loop runs over the positions, and takes that many heads.",
+        hint="Which axis of x has a place for every head?",
+        section="ch3-layout",
+        source="""
+def merge_heads(x):
+    return torch.cat([x[:, h] for h in range(x.shape[2])], dim=-1)
+""",
+    ),
+    Mistake(
+        name="as many heads as examples",
+        function="merge_heads",
+        cell="merge_heads_values",
+        means="The loop runs over `len(x)` heads. That is the number of examples, the first axis.",
+        hint="Which axis of x has a place for every head?",
+        section="ch3-layout",
+        source="""
+def merge_heads(x):
+    return torch.cat([x[:, h] for h in range(len(x))], dim=-1)
+""",
     ),
     # MultiHeadAttention -------------------------------------------------------------------------
     Mistake(
@@ -817,6 +886,115 @@ def merge_heads(x):
             ("split_heads(self.w_k(key), self.n_heads)", "split_heads(self.kept, self.n_heads)"),
         ],
     ),
+    Mistake(
+        name="bias left out of w_o always",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="`w_o` never has a bias. With `bias=True` all four layers have one.",
+        hint="Which of your four layers are given `bias`?",
+        section="ch3-heads",
+        edits=[
+            (
+                "self.w_o = nn.Linear(d_model, d_model, bias=bias)",
+                "self.w_o = nn.Linear(d_model, d_model, bias=False)",
+            )
+        ],
+    ),
+    Mistake(
+        name="no gradient through the weights",
+        function="MultiHeadAttention",
+        cell="multi_head_edges",
+        means="The attention sees queries and keys without their history, so `w_q` and `w_k` learn nothing.",
+        hint="Which of `detach`, `no_grad` or `.data` stands beside the queries and keys?",
+        section="ch3-heads",
+        edits=[
+            (
+                "split_heads(self.w_q(query), self.n_heads)",
+                "split_heads(self.w_q(query), self.n_heads).detach()",
+            ),
+            (
+                "split_heads(self.w_k(key), self.n_heads)",
+                "split_heads(self.w_k(key), self.n_heads).detach()",
+            ),
+        ],
+    ),
+    Mistake(
+        name="mask of the first call kept",
+        function="MultiHeadAttention",
+        cell="multi_head_edges",
+        means="The layer keeps the mask of its first call and uses it again, whatever mask it is given.",
+        hint="What does your layer keep in `self` during `forward`?",
+        section="ch3-mistake-mask",
+        edits=[
+            (
+                "        output, weights = self.attention(",
+                '        if mask is not None and not hasattr(self, "mask"):\n            self.mask = mask\n        kept = getattr(self, "mask", None)\n        if kept is not None and kept.shape[-2:] == (query.shape[1], key.shape[1]):\n            mask = kept\n        output, weights = self.attention(',
+            )
+        ],
+    ),
+    Mistake(
+        name="mask of an earlier call kept",
+        function="MultiHeadAttention",
+        cell="multi_head_edges",
+        means="The layer keeps a mask and uses it in later calls that have none.",
+        hint="What should a call without a mask do with a mask that came before?",
+        section="ch3-mistake-mask",
+        edits=[
+            (
+                "        output, weights = self.attention(",
+                '        if mask is not None:\n            self.mask = mask\n        kept = getattr(self, "mask", None)\n        if kept is not None and kept.shape[-2:] == (query.shape[1], key.shape[1]):\n            mask = kept\n        output, weights = self.attention(',
+            )
+        ],
+    ),
+    Mistake(
+        name="weights detached",
+        function="MultiHeadAttention",
+        cell="multi_head_edges",
+        means="The weights are returned without their history. No gradient flows through them, and `None` has no `detach`.",
+        hint="The task says: pass on what you get. What do you do with the weights?",
+        section="ch3-heads",
+        edits=[("merge_heads(output)), weights", "merge_heads(output)), weights.detach()")],
+    ),
+    Mistake(
+        name="bias and attention exchanged among the arguments",
+        function="MultiHeadAttention",
+        cell="multi_head_edges",
+        means="The constructor takes `bias` third and `attention` fourth. The task has them the other way round.",
+        hint="Compare the first line of your `__init__` with the one that you were given.",
+        section="ch3-heads",
+        source="""
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, n_heads, bias=True, attention=attention):
+        super().__init__()
+        if d_model % n_heads != 0:
+            raise ValueError(f"d_model {d_model} is not divisible by n_heads {n_heads}")
+        self.n_heads = n_heads
+        self.attention = attention
+        self.w_q = nn.Linear(d_model, d_model, bias=bias)
+        self.w_k = nn.Linear(d_model, d_model, bias=bias)
+        self.w_v = nn.Linear(d_model, d_model, bias=bias)
+        self.w_o = nn.Linear(d_model, d_model, bias=bias)
+
+    def forward(self, query, key, value, mask=None):
+        q = split_heads(self.w_q(query), self.n_heads)
+        k = split_heads(self.w_k(key), self.n_heads)
+        v = split_heads(self.w_v(value), self.n_heads)
+        output, weights = self.attention(q, k, v, mask)
+        return self.w_o(merge_heads(output)), weights
+""",
+    ),
+    Mistake(
+        name="no w_o, and the mask not passed on",
+        function="MultiHeadAttention",
+        cell="multi_head_values",
+        means="Two things are missing: the last layer `w_o`, and the mask, which never reaches the attention.",
+        hint="Which of your layers and which of the arguments of `forward` have you not used?",
+        section="ch3-heads",
+        edits=[
+            ("            mask,\n        )", "            None,\n        )"),
+            ("self.w_o(merge_heads(output)), weights", "merge_heads(output), weights"),
+        ],
+    ),
     # to_torch -----------------------------------------------------------------------------------
     Mistake(
         name="batch_first forgotten",
@@ -978,6 +1156,66 @@ def to_torch(mha):
     return mha
 """,
     ),
+    Mistake(
+        name="weight of w_o in place of w_v",
+        function="to_torch",
+        cell="to_torch_values",
+        means="The weight of `w_o` stands in the last third of `in_proj_weight`, where that of `w_v` belongs.",
+        hint="Which three layers come before the attention?",
+        section="ch3-torch",
+        edits=[
+            ("projections = mha.w_q, mha.w_k, mha.w_v", "projections = mha.w_q, mha.w_k, mha.w_o")
+        ],
+    ),
+    Mistake(
+        name="always float64",
+        function="to_torch",
+        cell="to_torch_values",
+        means="PyTorch's layer is always float64. A layer in float32 should become one in float32.",
+        hint="Which data type do the weights of the layer have?",
+        section="ch3-torch",
+        edits=[("dtype=weight.dtype", "dtype=torch.float64")],
+    ),
+    Mistake(
+        name="your layer switched to evaluation mode",
+        function="to_torch",
+        cell="to_torch_values",
+        means="The numbers are right, but the layer that was passed in is in evaluation mode afterwards.",
+        hint="Which call of yours changes the mode, and of whose layer?",
+        section="ch3-torch",
+        edits=[
+            (
+                "    weight, bias = mha.w_q.weight, mha.w_q.bias",
+                "    mha.eval()\n    weight, bias = mha.w_q.weight, mha.w_q.bias",
+            )
+        ],
+    ),
+    Mistake(
+        name="your layer frozen",
+        function="to_torch",
+        cell="to_torch_values",
+        means="The numbers are right, but the parameters of the layer that was passed in no longer take gradients.",
+        hint="Which call of yours changes `requires_grad`, and of whose parameters?",
+        section="ch3-torch",
+        edits=[
+            (
+                "    weight, bias = mha.w_q.weight, mha.w_q.bias",
+                "    mha.requires_grad_(False)\n    weight, bias = mha.w_q.weight, mha.w_q.bias",
+            )
+        ],
+    ),
+    Mistake(
+        name="all weights transposed",
+        function="to_torch",
+        cell="to_torch_values",
+        means="All four weights were transposed. They are square, so nothing complains.",
+        hint="Both nn.Linear and PyTorch's layer keep a weight as (out, in). What must be turned round?",
+        section="ch3-torch",
+        edits=[
+            ("torch.cat([layer.weight for", "torch.cat([layer.weight.T for"),
+            ("copy_(mha.w_o.weight)", "copy_(mha.w_o.weight.T)"),
+        ],
+    ),
     # count_parameters ---------------------------------------------------------------------------
     Mistake(
         name="w_o not counted",
@@ -1090,6 +1328,42 @@ def count_parameters(d_model, n_heads, bias):
 def count_parameters(d_model, n_heads, bias):
     weights = 4 * d_model**2
     return weights + bias * (3 * (d_model // n_heads) + d_model)
+""",
+    ),
+    Mistake(
+        name="five layers counted",
+        function="count_parameters",
+        cell="count_parameters_values",
+        means="One layer too many was counted. The layer has `w_q`, `w_k`, `w_v` and `w_o`.",
+        hint="How many linear layers does your constructor make?",
+        section="ch3-cost",
+        source="""
+def count_parameters(d_model, n_heads, bias):
+    return 5 * d_model * (d_model + bias)
+""",
+    ),
+    Mistake(
+        name="weights counted for every head",
+        function="count_parameters",
+        cell="count_parameters_values",
+        means="Every head was given three whole layers of its own, but `w_o` was counted once.",
+        hint="How wide is what one head gets: D or D / H?",
+        section="ch3-cost",
+        source="""
+def count_parameters(d_model, n_heads, bias):
+    return n_heads * 3 * d_model * (d_model + bias) + d_model * (d_model + bias)
+""",
+    ),
+    Mistake(
+        name="nothing counted without biases",
+        function="count_parameters",
+        cell="count_parameters_values",
+        means="Without biases the result is 0. `a + b if bias else 0` means `(a + b) if bias else 0`.",
+        hint="Where would parentheses keep the 0 to the biases?",
+        section="ch3-cost",
+        source="""
+def count_parameters(d_model, n_heads, bias):
+    return 4 * d_model * d_model + 4 * d_model if bias else 0
 """,
     ),
     # head_contribution --------------------------------------------------------------------------
@@ -1250,6 +1524,31 @@ def head_contribution(mha, query, key, value, head, mask=None):
         hint="Which of `detach`, `no_grad` or `.data` is on the way from the inputs to the result?",
         section="ch3-sum",
         edits=[("return outputs[:, head]", "return outputs[:, head].detach()")],
+    ),
+    Mistake(
+        name="your layer frozen for its head",
+        function="head_contribution",
+        cell="head_contribution_values",
+        means="The term is right, but the parameters of the layer no longer take gradients.",
+        hint="Which call of yours changes `requires_grad`?",
+        section="ch3-sum",
+        edits=[
+            (
+                "    outputs, _ = mha.attention(",
+                "    mha.requires_grad_(False)\n    outputs, _ = mha.attention(",
+            )
+        ],
+    ),
+    Mistake(
+        name="your layer switched to evaluation mode for its head",
+        function="head_contribution",
+        cell="head_contribution_values",
+        means="The term is right, but the layer is in evaluation mode afterwards.",
+        hint="Which call of yours changes the mode of the layer?",
+        section="ch3-sum",
+        edits=[
+            ("    outputs, _ = mha.attention(", "    mha.eval()\n    outputs, _ = mha.attention(")
+        ],
     ),
     # grouped_query_attention --------------------------------------------------------------------
     Mistake(
@@ -1485,6 +1784,41 @@ def head_contribution(mha, query, key, value, head, mask=None):
                 "notation-empty",
             ),
         ]
+    ),
+    Mistake(
+        name="one weight matrix for each group",
+        function="grouped_query_attention",
+        cell="grouped_query_values",
+        means="The weights were averaged over the heads of a group. Each head has weights of its own.",
+        hint="How many heads should your weights have: H or G?",
+        section="ch3-grouped",
+        edits=[
+            (
+                "    return attention(query, key, value, mask)",
+                "    output, weights = attention(query, key, value, mask)\n    return output, weights.unflatten(1, (n_groups, share)).mean(2)",
+            )
+        ],
+    ),
+    Mistake(
+        name="heads folded, but not their mask",
+        function="grouped_query_attention",
+        cell="grouped_query_values",
+        means="The heads of a group were laid behind each other. A mask for all heads has not as many rows.",
+        hint="Which shape do your scores have when the mask meets them?",
+        section="ch3-grouped",
+        source="""
+def grouped_query_attention(query, key, value, mask=None):
+    B, H, T, d = query.shape
+    G, S = key.shape[1], key.shape[2]
+    if H % G != 0:
+        raise ValueError(f"H={H} is no multiple of G={G}")
+    share = H // G
+    folded = query.reshape(B, G, share * T, d)
+    if mask is not None and mask.dim() == 4 and mask.shape[1] == H:
+        mask = mask.expand(B, H, T, S).reshape(B, G, share * T, S)
+    output, weights = attention(folded, key, value, mask)
+    return output.reshape(B, H, T, -1), weights.reshape(B, H, T, S)
+""",
     ),
 ]
 

@@ -836,20 +836,6 @@ def masked_softmax(scores, mask):
         section="ch4-half",
         edits=[("torch.finfo(scores.dtype).min", "-1e9")],
     ),
-    Mistake(
-        name="weights in float32",
-        function="masked_softmax",
-        cell="masked_softmax_edges",
-        means="The softmax was computed in float32 and stayed in it. The result should have the data type of the scores.",
-        hint="Which data type comes out for float64 scores?",
-        section="ch4-half",
-        edits=[
-            (
-                "scores.masked_fill(~mask, lowest), dim=-1)",
-                "scores.masked_fill(~mask, lowest), dim=-1, dtype=torch.float32)",
-            )
-        ],
-    ),
     # additive -----------------------------------------------------------------------------------
     Mistake(
         name="zero times infinity",

@@ -242,6 +242,68 @@ def sinusoidal(n_positions, d_model, base=10000.0):
             ("    if d_model % 2:\n        raise ValueError(", "    assert d_model % 2 == 0, (")
         ],
     ),
+    Mistake(
+        name="table transposed",
+        function="sinusoidal",
+        cell="sinusoidal_values",
+        means="The table has one column for each position. It should have one row.",
+        hint="Which axis of your table belongs to the positions?",
+        section="ch5-layouts",
+        edits=[(".flatten(1)", ".flatten(1).T")],
+    ),
+    Mistake(
+        name="angles times 2 pi",
+        function="sinusoidal",
+        cell="sinusoidal_values",
+        means="The angles were multiplied by 2 pi. The formula has no pi.",
+        hint="After how many positions has pair 0 gone round once?",
+        section="ch5-clock",
+        edits=[
+            ("    return torch.stack", "    angles = 2 * torch.pi * angles\n    return torch.stack")
+        ],
+    ),
+    Mistake(
+        name="angles in degrees",
+        function="sinusoidal",
+        cell="sinusoidal_values",
+        means="The angles were taken for degrees and changed to radians.",
+        hint="Which unit does `torch.sin` expect, and which one has p?",
+        section="ch5-clock",
+        edits=[("    return torch.stack", "    angles = angles.deg2rad()\n    return torch.stack")],
+    ),
+    Mistake(
+        name="positions in reverse",
+        function="sinusoidal",
+        cell="sinusoidal_values",
+        means="The last position stands in the first row.",
+        hint="Every sine of the first row should be 0.",
+        section="ch5-clock",
+        edits=[("positions[:, None]", "positions.flip(0)[:, None]")],
+    ),
+    Mistake(
+        name="exponent cut to a whole number",
+        function="sinusoidal",
+        cell="sinusoidal_values",
+        means="The exponent was divided with `//`, so it is 0 for every pair. All pairs turn alike.",
+        hint="What is `2 // 8`, and what is `2 / 8`?",
+        section="ch5-mistake-exponent",
+        edits=[("base ** (-2 * i / d_model)", "base ** -(2 * i // d_model)")],
+    ),
+    Mistake(
+        name="all sines first, and base ignored",
+        function="sinusoidal",
+        cell="sinusoidal_values",
+        means="All sines stand in the left half and all cosines in the right half. Besides, the base is always 10000.",
+        hint="Columns 0 and 1 are the sine and the cosine of the same angle. And where do you use `base`?",
+        section="ch5-layouts",
+        edits=[
+            (
+                "torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)",
+                "torch.cat([angles.sin(), angles.cos()], dim=1)",
+            ),
+            ("base ** (-2 * i / d_model)", "10000.0 ** (-2 * i / d_model)"),
+        ],
+    ),
     # shift_matrix -------------------------------------------------------------------------------
     Mistake(
         name="shifted the wrong way",
@@ -313,6 +375,50 @@ def sinusoidal(n_positions, d_model, base=10000.0):
         hint="Compare your exponents with those of the table, pair by pair.",
         section="ch5-mistake-exponent",
         edits=[("(-2 * i / d_model)", "(-i / d_model)")],
+    ),
+    Mistake(
+        name="a list of blocks",
+        function="shift_matrix",
+        cell="shift_matrix_values",
+        means="The result has one small matrix for each pair. They belong on the diagonal of one large matrix.",
+        hint="Which shape does the docstring give?",
+        section="ch5-shift",
+        edits=[("torch.block_diag(*torch.stack(rows, dim=1))", "torch.stack(rows, dim=1)")],
+    ),
+    Mistake(
+        name="sine and cosine exchanged in the shift",
+        function="shift_matrix",
+        cell="shift_matrix_values",
+        means="Sine and cosine have changed places in the blocks.",
+        hint="For no step at all, the matrix should change nothing. What are the sine and the cosine of 0?",
+        section="ch5-shift",
+        edits=[("angles.cos(), angles.sin()", "angles.sin(), angles.cos()")],
+    ),
+    Mistake(
+        name="only one step",
+        function="shift_matrix",
+        cell="shift_matrix_values",
+        means="The matrix moves by one position, whatever delta is.",
+        hint="Where does delta enter your angles?",
+        section="ch5-shift",
+        edits=[("angles = delta * base", "angles = 1.0 * base")],
+    ),
+    Mistake(
+        name="entries raised to a power",
+        function="shift_matrix",
+        cell="shift_matrix_values",
+        means="`**` raises each entry to a power. That is not the power of the matrix, and it fails for steps back.",
+        hint="What does a matrix to the power 2 mean: squared entries, or two steps?",
+        section="ch5-shift",
+        source="""
+def shift_matrix(delta, d_model, base=10000.0):
+    blocks = []
+    for i in range(d_model // 2):
+        angle = torch.tensor(base ** (-2 * i / d_model))
+        c, s = torch.cos(angle), torch.sin(angle)
+        blocks.append(torch.stack([torch.stack([c, s]), torch.stack([-s, c])]))
+    return torch.block_diag(*blocks) ** delta
+""",
     ),
     # PositionalEncoding -------------------------------------------------------------------------
     Mistake(
@@ -557,6 +663,80 @@ def sinusoidal(n_positions, d_model, base=10000.0):
                 "sinusoidal(max_len, d_model).double()",
             ),
             ("rows.to(x.dtype)", "rows"),
+        ],
+    ),
+    Mistake(
+        name="x replaced by float32",
+        function="PositionalEncoding",
+        cell="encoding_module",
+        means="The result is always float32.",
+        hint="Which data type does the result have if x is float64 or bfloat16?",
+        section="ch5-adding",
+        edits=[("self.dropout(x + rows.to(x.dtype))", "self.dropout((x + rows).float())")],
+    ),
+    Mistake(
+        name="encoding subtracted",
+        function="PositionalEncoding",
+        cell="encoding_values",
+        means="The rows were subtracted from x.",
+        hint="Which sign stands between x and the rows?",
+        section="ch5-adding",
+        edits=[("x + rows", "x - rows")],
+    ),
+    Mistake(
+        name="position taken from the batch and the offset",
+        function="PositionalEncoding",
+        cell="encoding_values",
+        means="The offset counts whole sequences: the rows begin at offset times T.",
+        hint="With offset 2 and T = 5, which row belongs to the first vector?",
+        section="ch5-mistake-offset",
+        edits=[
+            (
+                "        rows = self.encoding[offset : offset + x.shape[1]]",
+                "        offset = offset * x.shape[1]\n        rows = self.encoding[offset : offset + x.shape[1]]",
+            )
+        ],
+    ),
+    Mistake(
+        name="last row of the table never reached",
+        function="PositionalEncoding",
+        cell="encoding_values",
+        means="A sequence that ends with the last row of the table was cut off or moved.",
+        hint="With 10 rows, what is the number of the last one?",
+        section="ch5-adding",
+        edits=[
+            (
+                "        rows = self.encoding[offset : offset + x.shape[1]]",
+                "        offset = min(offset, self.encoding.shape[0] - x.shape[1] - 1)\n        rows = self.encoding[offset : offset + x.shape[1]]",
+            )
+        ],
+    ),
+    Mistake(
+        name="table cut by a call",
+        function="PositionalEncoding",
+        cell="encoding_values",
+        means="A call cuts the table to the rows that it needs, and later calls find no more.",
+        hint="Which of your lines writes to `self` in `forward`?",
+        section="ch5-adding",
+        edits=[
+            (
+                "        rows = self.encoding[offset : offset + x.shape[1]]",
+                "        self.encoding = self.encoding[: offset + x.shape[1]]\n        rows = self.encoding[offset:]",
+            )
+        ],
+    ),
+    Mistake(
+        name="added in place, and the result of dropout thrown away",
+        function="PositionalEncoding",
+        cell="encoding_module",
+        means="`x += ...` works on the caller's tensor. And dropout gives a new tensor, which is not used.",
+        hint="What does `self.dropout(x)` change: x, or what it returns?",
+        section="ch5-adding",
+        edits=[
+            (
+                "        return self.dropout(x + rows.to(x.dtype))",
+                "        x += rows.to(x.dtype)\n        self.dropout(x)\n        return x",
+            )
         ],
     ),
     # rope ---------------------------------------------------------------------------------------
@@ -829,6 +1009,66 @@ def rope(x, positions, theta=10000.0):
             )
         ],
     ),
+    Mistake(
+        name="angles in the type of x",
+        function="rope",
+        cell="rope_edges",
+        means="The angles were computed in the data type of x. In half precision, late positions are rounded, and so are their angles.",
+        hint="Which data type do your positions have when they are multiplied?",
+        section="ch5-precision",
+        source="""
+def rope(x, positions, theta=10000.0):
+    d = x.shape[-1]
+    speed = theta ** (-torch.arange(0, d, 2, dtype=x.dtype) / d)
+    angles = positions.to(x.dtype).unsqueeze(-1) * speed
+    cos, sin = torch.cos(angles), torch.sin(angles)
+    y = torch.empty_like(x)
+    y[..., 0::2] = x[..., 0::2] * cos - x[..., 1::2] * sin
+    y[..., 1::2] = x[..., 0::2] * sin + x[..., 1::2] * cos
+    return y
+""",
+    ),
+    Mistake(
+        name="positions subtracted from the first one",
+        function="rope",
+        cell="rope_values",
+        means="The positions were counted from the first one of the sequence.",
+        hint="Should a sequence that starts at position 5 be turned like one that starts at 0?",
+        section="ch5-rope",
+        edits=[
+            (
+                "angles = positions[..., None]",
+                "angles = (positions - positions[..., :1])[..., None]",
+            )
+        ],
+    ),
+    Mistake(
+        name="both entries turned by the sine alone",
+        function="rope",
+        cell="rope_values",
+        means="One of the two entries of a pair lacks its cosine.",
+        hint="How many products does each row of the matrix make?",
+        section="ch5-rope",
+        edits=[("first * sin + second * cos", "first * sin + second")],
+    ),
+    Mistake(
+        name="positions along one axis only",
+        function="rope",
+        cell="rope_values",
+        means="`torch.outer` takes positions with one axis only. Each sequence may have positions of its own.",
+        hint="Which product works for positions of any shape?",
+        section="ch5-rope",
+        source="""
+def rope(x, positions, theta=10000.0):
+    d = x.size(-1)
+    speed = 1.0 / theta ** (torch.arange(0, d, 2).double() / d)
+    angles = torch.outer(positions.double(), speed)
+    cos = angles.cos().repeat_interleave(2, dim=-1).to(x.dtype)
+    sin = angles.sin().repeat_interleave(2, dim=-1).to(x.dtype)
+    turned = torch.stack((-x[..., 1::2], x[..., ::2]), dim=-1).reshape(x.shape)
+    return x * cos + turned * sin
+""",
+    ),
     # alibi_bias ---------------------------------------------------------------------------------
     Mistake(
         name="first slope is 1",
@@ -1010,6 +1250,51 @@ def alibi_bias(n_heads, T):
     positions = torch.arange(T)
     distance = (positions[:, None] - positions).abs()
     return -torch.tensor(slopes)[:, None, None] * distance
+""",
+    ),
+    Mistake(
+        name="slope added to the distance",
+        function="alibi_bias",
+        cell="alibi_values",
+        means="The slope was subtracted from the distance. The two are multiplied.",
+        hint="What does a head with the slope 1/16 add at distance 3?",
+        section="ch5-alibi",
+        edits=[
+            ("return -slopes[:, None, None] * distance", "return -slopes[:, None, None] - distance")
+        ],
+    ),
+    Mistake(
+        name="distance 1 at most",
+        function="alibi_bias",
+        cell="alibi_values",
+        means="Every other position has the distance 1, however far it is.",
+        hint="What is |i - j| for i = 0 and j = 3?",
+        section="ch5-alibi",
+        edits=[("- positions).abs()", "- positions).abs().clamp(max=1)")],
+    ),
+    Mistake(
+        name="distance counted from 1",
+        function="alibi_bias",
+        cell="alibi_values",
+        means="A position has the distance 1 from itself, and each other one is 1 too far.",
+        hint="What should stand on the diagonal?",
+        section="ch5-alibi",
+        edits=[("- positions).abs()", "- positions).abs() + 1")],
+    ),
+    Mistake(
+        name="8 divided by the heads without its rest",
+        function="alibi_bias",
+        cell="alibi_values",
+        means="`8 // H` leaves out the rest of the division. It is right only where H divides 8.",
+        hint="What is `8 // 3`, and what is `8 / 3`?",
+        section="ch5-alibi",
+        source="""
+def alibi_bias(n_heads, T):
+    ratio = 2.0 ** -(8 // n_heads)
+    slopes = torch.tensor([ratio ** (h + 1) for h in range(n_heads)])
+    positions = torch.arange(T)
+    distance = (positions.view(1, T) - positions.view(T, 1)).abs()
+    return -slopes.view(n_heads, 1, 1) * distance
 """,
     ),
 ]
