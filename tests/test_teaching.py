@@ -115,6 +115,7 @@ def test_the_page_of_an_exercise_has_every_version_whole(exercise):
         assert len({version.source for version in answer.versions}) == len(answer.versions)
     page = instructors.discussion_page(exercise)
     assert page.count("<pre>") == sum(len(answer.versions) for answer in found)
+    assert "<code>" in page and not re.search(r"<p>[^<]*`", page)
     assert "<script" not in page and "http" not in re.sub(r"http-equiv", "", page)
 
 
