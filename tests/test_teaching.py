@@ -115,16 +115,16 @@ def test_the_page_of_an_exercise_has_every_version_whole(exercise):
         assert len({version.source for version in answer.versions}) == len(answer.versions)
     page = instructors.discussion_page(exercise)
     assert page.count("<pre>") == sum(len(answer.versions) for answer in found)
+    assert "<code>" in page and not re.search(r"<p>[^<]*`", page)
     assert "<script" not in page and "http" not in re.sub(r"http-equiv", "", page)
 
 
-@pytest.mark.slow
-def test_every_version_is_right_alone(exercise):
-    """With its imports and helpers, and the reference's other answers."""
-    trained = {"fit"}
+def test_every_version_is_right_alone_and_has_been_timed(exercise):
+    """With its imports and helpers, and the reference's other answers; but for what is trained."""
     for answer in instructors.solved_answers(exercise):
-        for version in answer.versions[1:] if answer.name not in trained else ():
+        for version in answer.versions if answer.name != "fit" else ():
             check_answer(exercise, answer.name, version.source)
+            assert version.milliseconds is not None, "run `python -m benchmarks.ways`"
 
 
 def test_the_archive_for_instructors_lies_apart(tmp_path):

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import jinja2
+import markupsafe
 
 from autograder.catalogue import Alternative, alternatives, definitions, discussions, names_in
 from autograder.course import Course, Exercise
@@ -53,8 +55,15 @@ class Version:
 
     @property
     def lines(self) -> int:
-        """Its lines with code."""
-        return sum(bool(line.strip()) for line in self.source.split("\n"))
+        """Its lines with code, without docstrings."""
+        docstrings = [
+            node.body[0]
+            for node in ast.walk(ast.parse(self.source))
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node)
+        ]
+        words = {n for one in docstrings for n in range(one.lineno, one.end_lineno + 1)}
+        lines = enumerate(self.source.split("\n"), 1)
+        return sum(bool(line.strip()) and number not in words for number, line in lines)
 
 
 @dataclass(frozen=True)
@@ -127,11 +136,17 @@ def solved_answers(exercise: Exercise) -> list[SolvedAnswer]:
     ]
 
 
+def _with_code(text: str) -> markupsafe.Markup:
+    """Words in which what stands in backticks is code, as HTML."""
+    return markupsafe.Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(markupsafe.escape(text))))
+
+
 def discussion_page(exercise: Exercise) -> str:
     """The page of an exercise, as HTML that loads nothing."""
     found = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
     )
+    found.filters["words"] = _with_code
     first = next(cell for cell in released(exercise).cells if cell.cell_type == "markdown")
     title = heading(first.source, "# ") or exercise.name
     return found.get_template("discussion.html").render(

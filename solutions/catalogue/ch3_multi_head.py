@@ -1817,7 +1817,7 @@ ALTERNATIVES = [
     Alternative(
         name="einsum, unflatten and flatten",
         cost=(
-            "The axis that is split has a name, so no shape is written down. `flatten` copies "
+            "One axis is split or joined, and the others needn't be written down. `flatten` copies "
             "where the memory is in another order, and one does not see it."
         ),
         source="""
