@@ -408,8 +408,8 @@ def head_contribution(
 # ### 1p AUTOTEST head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, head)
 # says("one layer, asked for its heads in turn: part 1 is head 0, and the layer stays as it is", parts=["terms", "requires_grad of each parameter", "in training mode"])
 # ### 1p AUTOTEST [[[head_contribution(layer, query, key, value, n) for n in range(H)], {name: p.requires_grad for name, p in layer.named_parameters()}, layer.training] for layer in [fill(MultiHeadAttention(D, H)).train()]][0]
-# says("attends to the query itself, in a layer without bias")
-# ### 1p AUTOTEST head_contribution(fill(MultiHeadAttention(D, H, bias=False)), query, query, query, head)
+# says("attends with the layer's own attention, and to the query itself in a layer without bias", parts=["another attention", "without bias"])
+# ### 1p AUTOTEST [head_contribution(fill(MultiHeadAttention(D, H, attention=lambda query, key, value, mask: attention(2 * query, key, value, mask))), query, key, value, head), head_contribution(fill(MultiHeadAttention(D, H, bias=False)), query, query, query, head)]
 # says("follows the mask")
 # ### 1p AUTOTEST head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, head, mask)
 # says("passes gradients to its inputs, also where all sizes are equal", parts=["query", "key", "value"])

@@ -524,8 +524,8 @@ class Transformer(nn.Module):
 # ### 1p AUTOTEST {name: 100 + gradient for name, gradient in gradients(fill(Transformer(W, V, D, H, 1, F, pad=pad)), source, target)["parameters"].items()}
 # says("drops nothing in evaluation mode", parts="norm_first={first}")
 # ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, 1, F, rate, pad, first))(source, target) for first in (True, False)]
-# says("drops in its layers and after the positions in training mode", parts="norm_first={first}")
-# ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, 1, F, dropout=1.0, pad=pad, norm_first=first)).train()(source, target) for first in (True, False)]
+# says("drops in its layers and after the positions in training mode, also after evaluation", parts=["evaluation, norm_first=True", "training, norm_first=True", "evaluation, norm_first=False", "training, norm_first=False"])
+# ### 1p AUTOTEST [100 + model.train(mode)(source, target) for first in (True, False) for model in [fill(Transformer(W, V, D, H, 1, F, dropout=1.0, pad=pad, norm_first=first))] for mode in (False, True)]
 # says("drops once after the positions, and scales up what remains", parts=["what becomes of a number in training"])
 # ### 1p AUTOTEST [torch.unique((trained / usual).round(decimals=3)) for model in [fill(Transformer(W, V, D, H, 0, F, share, pad, False))] for usual, trained in [[model.encode(many), model.train().encode(many)]]]
 

@@ -967,6 +967,18 @@ def attend(scores, value, mask=None):
         edits=[("self.w_q(query)", "self.w_k(query)"), ("self.w_k(key)", "self.w_q(key)")],
     ),
     Mistake(
+        name="widths of query and key exchanged in the module",
+        function="AdditiveAttention",
+        cell="additive_attention_values",
+        means="`w_q` was made for vectors as wide as keys, and `w_k` for vectors as wide as queries.",
+        hint="Which of the two layers takes inputs of width Dq?",
+        section="ch1-three-steps",
+        edits=[
+            ("self.w_q = nn.Linear(d_query,", "self.w_q = nn.Linear(d_key,"),
+            ("self.w_k = nn.Linear(d_key,", "self.w_k = nn.Linear(d_query,"),
+        ],
+    ),
+    Mistake(
         name="module with ReLU in place of tanh",
         function="AdditiveAttention",
         cell="additive_attention_values",

@@ -1577,6 +1577,24 @@ def head_contribution(mha, query, key, value, head, mask=None):
         ],
     ),
     Mistake(
+        name="group h // G",
+        function="grouped_query_attention",
+        cell="grouped_query_values",
+        means="The number of a head was divided by the number of groups. A group has H / G heads, so divide by that.",
+        hint="With six heads and three groups, which heads share group 0?",
+        section="ch3-grouped",
+        edits=[
+            (
+                "key.repeat_interleave(share, dim=1)",
+                "key[:, [h // n_groups for h in range(n_heads)]]",
+            ),
+            (
+                "value.repeat_interleave(share, dim=1)",
+                "value[:, [h // n_groups for h in range(n_heads)]]",
+            ),
+        ],
+    ),
+    Mistake(
         name="groups not shared out",
         function="grouped_query_attention",
         cell="grouped_query_values",
