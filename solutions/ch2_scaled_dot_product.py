@@ -309,8 +309,8 @@ def score_statistics(query: np.ndarray, key: np.ndarray, scale: float) -> dict[s
 # ### 1p AUTOTEST score_statistics(query, key, scale)["entropy"]
 # says("all three are right where all sizes are equal")
 # ### 1p AUTOTEST score_statistics(equal_query, equal_key, scale)
-# says("the entropy is right where a weight is exactly 0")
-# ### 1p AUTOTEST score_statistics(query[:1], key_and_far_key, scale)
+# says("the entropy is right where a weight is exactly 0", parts=["a key far below the others", "a key far above the others"])
+# ### 1p AUTOTEST [score_statistics(query[:1], keys, scale) for keys in (key_and_far_key, -key_and_far_key)]
 
 # %% [markdown]
 # ## 5. The derivative of attention

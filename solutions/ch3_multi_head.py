@@ -226,8 +226,8 @@ class MultiHeadAttention(nn.Module):
 # ### 1p AUTOTEST fill(MultiHeadAttention(D, H))(query, query, query, own_mask)
 # says("follows a mask with an own part for every head", parts=["output", "weights"])
 # ### 1p AUTOTEST fill(MultiHeadAttention(D, H))(3 * query, 3 * key, value, mask)
-# says("takes a mask that broadcasts, of shape (B, 1, 1, S)", parts=(["all examples and heads", "one example, one head"], ["output", "weights"]))
-# ### 1p AUTOTEST [fill(MultiHeadAttention(D, heads))(query[:b], key[:b], value[:b], padding[:b]) for b, heads in [(B, H), (1, 1)]]
+# says("takes a mask that broadcasts, of shape (B, 1, 1, S)", parts=(["all examples and heads", "one example, one query, one head"], ["output", "weights"]))
+# ### 1p AUTOTEST [fill(MultiHeadAttention(D, heads))(query[:b, :t], key[:b], value[:b], padding[:b]) for b, t, heads in [(B, T, H), (1, 1, 1)]]
 # says("is right where B, T, S, H and d are equal", parts=["output", "weights"])
 # ### 1p AUTOTEST fill(MultiHeadAttention(n * n, n))(equal_query, equal_key, equal_value, equal_mask)
 

@@ -223,7 +223,8 @@ def greedy_decode(
 # pad, bos, eos = [int(token) for token in draw.permutation(V)[:3]]
 # table = draw.tensor(B, L, V, V) + 1e-6 * draw.tensor(B, L, V, V)  # no two are equal
 # short, long = table.clone(), table.clone()
-# short[:, 0, :, eos], short[0, 2, :, eos], short[:, 5, :, eos] = -9, 9, 9
+# short[:, 0, :, eos], short[0, 2, :, eos], short[1:, 5, :, eos] = -9, 9, 9
+# short[0, 5, :, eos] = -9  # a row that has ended says anything
 # long[:, :, :, eos] = -9
 # long[0, 2, :, eos] = 9
 # table[..., pad] = table[..., pad] + 1  # said often before EOS
