@@ -725,20 +725,6 @@ def shift_matrix(delta, d_model, base=10000.0):
             )
         ],
     ),
-    Mistake(
-        name="added in place, and the result of dropout thrown away",
-        function="PositionalEncoding",
-        cell="encoding_module",
-        means="`x += ...` works on the caller's tensor. And dropout gives a new tensor, which is not used.",
-        hint="What does `self.dropout(x)` change: x, or what it returns?",
-        section="ch5-adding",
-        edits=[
-            (
-                "        return self.dropout(x + rows.to(x.dtype))",
-                "        x += rows.to(x.dtype)\n        self.dropout(x)\n        return x",
-            )
-        ],
-    ),
     # rope ---------------------------------------------------------------------------------------
     Mistake(
         name="positions ignored",
