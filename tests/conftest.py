@@ -104,13 +104,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test with an argument `exercise` runs for every exercise; each exercise on one worker."""
+    """A test with an argument `exercise` runs for every exercise; each exercise on one worker.
+
+    Not where the test is in a group already: pytest-xdist joins the names of two groups to a third one,
+    and then several workers make what the first group shares, such as the built book.
+    """
     if "exercise" in metafunc.fixturenames:
-        marks = [
-            pytest.param(one, id=one.name, marks=pytest.mark.xdist_group(one.name))
-            for one in COURSE.exercises()
-        ]
-        metafunc.parametrize("exercise", marks)
+        grouped = metafunc.definition.get_closest_marker("xdist_group")
+        metafunc.parametrize(
+            "exercise",
+            [
+                pytest.param(
+                    one, id=one.name, marks=() if grouped else pytest.mark.xdist_group(one.name)
+                )
+                for one in COURSE.exercises()
+            ],
+        )
 
 
 @pytest.fixture(scope="session")
