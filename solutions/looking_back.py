@@ -181,7 +181,7 @@ class Decoder(nn.Module):
         return self.output(x), weights
 
 
-def practise(
+def train(
     models: Sequence[Decoder],
     numbers: Sequence[int],
     length: int,
@@ -218,7 +218,7 @@ def trained(
         torch.manual_seed(number)
         models.append(Decoder(kind, n_layers, theta))
     models = [copy.deepcopy(m) for _ in TASKS for m in models]
-    practise(models, numbers, TRAINED, N_STEPS)
+    train(models, numbers, TRAINED, N_STEPS)
     return models
 
 
