@@ -248,8 +248,8 @@ class AdditiveAttention(nn.Module):
 # ### 1p AUTOTEST [fill(AdditiveAttention(d_query=Dq, d_key=Dk, d_hidden=A))(query=query[:b], key=key[:b, :s]) for b, s in [(1, S), (B, 1)]]
 # says("is right where all sizes are equal", parts=["context", "weights"])
 # ### 1p AUTOTEST fill(AdditiveAttention(n, n, n))(equal_query, equal_key, equal_mask)
-# says("one module, called three times: no call has an influence on the next", parts=(["first call", "second call", "third call"], ["context", "weights"]))
-# ### 1p AUTOTEST [[module(query, key), module(other_query, by_position.transpose(0, 1)), module(query, -key)] for module in [fill(AdditiveAttention(Dq, Dk, A))]][0]
+# says("one module, called four times: no call has an influence on the next", parts=(["first call", "the same inputs after the weights have changed", "third call", "fourth call"], ["context", "weights"]))
+# ### 1p AUTOTEST [[module(query, key), [p.data.mul_(-2) for p in module.parameters()] and module(query, key), module(other_query, by_position.transpose(0, 1)), module(query, -key)] for module in [fill(AdditiveAttention(Dq, Dk, A))]][0]
 
 # %% active="ipynb" nbgrader={"grade_id": "additive_attention_gradients", "grade": true, "points": 4}
 # B, S, Dq, Dk, A = draw.sizes(5, low=4)

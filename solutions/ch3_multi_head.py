@@ -71,7 +71,7 @@ def split_heads(x: torch.Tensor, n_heads: int) -> torch.Tensor:
         n_heads: the number of heads H, which divides D.
 
     Returns:
-        (B, H, T, D / H).
+        (B, H, T, D / H), of the same data type.
     """
     ### BEGIN SOLUTION
     batch, length, d_model = x.shape
@@ -87,8 +87,8 @@ def split_heads(x: torch.Tensor, n_heads: int) -> torch.Tensor:
 # ### 1p AUTOTEST split_heads(x, H)
 # says("is right where B, T, H and d are equal")
 # ### 1p AUTOTEST split_heads(equal, H)
-# says("takes integers, tensors in any memory layout, and sizes of 1", parts=["transposed integers", "one example", "one position", "one head", "heads of width 1"])
-# ### 1p AUTOTEST [split_heads(integers.transpose(0, 1), H), split_heads(x[:1], H), split_heads(x[:, :1], H), split_heads(x, 1), split_heads(x[..., :H], H)]
+# says("takes any data type and memory layout, and sizes of 1", parts=["transposed integers", "one example, float32", "one position", "one head", "heads of width 1", "data types"])
+# ### 1p AUTOTEST [split_heads(integers.transpose(0, 1), H), split_heads(x[:1].float(), H), split_heads(x[:, :1], H), split_heads(x, 1), split_heads(x[..., :H], H), [dtype_of(split_heads(given, H)) for given in (integers, x, x.float())]]
 # says("passes gradients to x", parts=["x"])
 # ### 1p AUTOTEST gradients(split_heads, x, H)
 
@@ -106,7 +106,7 @@ def merge_heads(x: torch.Tensor) -> torch.Tensor:
         x: (B, H, T, d), in any memory layout, of any data type.
 
     Returns:
-        (B, T, H * d).
+        (B, T, H * d), of the same data type.
     """
     ### BEGIN SOLUTION
     batch, n_heads, length, d_head = x.shape
@@ -117,12 +117,13 @@ def merge_heads(x: torch.Tensor) -> torch.Tensor:
 # %% active="ipynb" nbgrader={"grade_id": "merge_heads_values", "grade": true, "points": 4}
 # B, T, H, d = draw.sizes(4, low=3, high=7)
 # x, heads_last, equal = draw.tensor(B, H, T, d), draw.tensor(B, T, d, H), draw.tensor(H, H, H, H)
+# integers = torch.from_numpy(draw.integers(B, T, d, H, low=-99, high=99))
 # says("joins the parts of all heads, head 0 first")
 # ### 1p AUTOTEST merge_heads(x)
 # says("is right where B, T, H and d are equal")
 # ### 1p AUTOTEST merge_heads(equal)
-# says("takes tensors in any memory layout, such as transposed ones, and sizes of 1", parts=["transposed", "one example", "one position", "one head", "heads of width 1"])
-# ### 1p AUTOTEST [merge_heads(heads_last.permute(0, 3, 1, 2)), merge_heads(x[:1]), merge_heads(x[:, :, :1]), merge_heads(x[:, :1]), merge_heads(x[..., :1])]
+# says("takes any data type and memory layout, and sizes of 1", parts=["transposed", "transposed integers", "one example, float32", "one position", "one head", "heads of width 1", "data types"])
+# ### 1p AUTOTEST [merge_heads(heads_last.permute(0, 3, 1, 2)), merge_heads(integers.permute(0, 3, 1, 2)), merge_heads(x[:1].float()), merge_heads(x[:, :, :1]), merge_heads(x[:, :1]), merge_heads(x[..., :1]), [dtype_of(merge_heads(given)) for given in (integers, x, x.float())]]
 # says("passes gradients to x", parts=["x"])
 # ### 1p AUTOTEST gradients(merge_heads, x)
 
@@ -220,8 +221,8 @@ class MultiHeadAttention(nn.Module):
 # equal_mask = torch.from_numpy(draw.mask(n, 1, n, n))
 # says("output and weights are right without a mask", parts=["output", "weights"])
 # ### 1p AUTOTEST fill(MultiHeadAttention(D, H))(query, key, value)
-# says("attends to the query itself, in a layer without bias", parts=["output", "weights"])
-# ### 1p AUTOTEST fill(MultiHeadAttention(D, H, bias=False))(query, query, query)
+# says("attends to the query itself, in a layer where no part has a bias", parts=(["parameters", "result"], ["output", "weights"]))
+# ### 1p AUTOTEST [[parameter_shapes(layer), layer(query, query, query)] for layer in [fill(MultiHeadAttention(D, H, bias=False))]][0]
 # says("attends to the query itself under a mask", parts=["output", "weights"])
 # ### 1p AUTOTEST fill(MultiHeadAttention(D, H))(query, query, query, own_mask)
 # says("follows a mask with an own part for every head", parts=["output", "weights"])
@@ -241,7 +242,9 @@ class MultiHeadAttention(nn.Module):
 # heads = [draw.integer(2, 6) for _ in range(12)]
 # widths = [n * draw.integer(1, 5) + draw.integer(0, 1) for n in heads]
 # says("passes gradients to its inputs and all four layers, also under a mask", parts=["query", "key", "value"])
-# ### 2p AUTOTEST gradients(fill(MultiHeadAttention(D, H)), query, key, value, mask)
+# ### 1p AUTOTEST gradients(fill(MultiHeadAttention(D, H)), query, key, value, mask)
+# says("leaves its inputs as they were, and works in float32", parts=(["query", "key", "value", "mask", "result"], ["output", "weights"]))
+# ### 1p AUTOTEST inputs_after(fill(MultiHeadAttention(D, H)).float(), *[x[:1].float() for x in (query, key, value)], mask[:1])
 # says("takes a mask that broadcasts, of two or three axes", parts=(["mask (T, S)", "mask (H, T, S)"], ["output", "weights"]))
 # ### 1p AUTOTEST [fill(MultiHeadAttention(D, H))(query, key, value, given) for given in (shared, mask[0])]
 # says("uses the attention function that it is given, also one without weights", parts=(["by keyword", "by position, then no bias"], ["output", "weights"]))
@@ -410,8 +413,8 @@ def head_contribution(
 # ### 1p AUTOTEST [[[head_contribution(layer, query, key, value, n) for n in range(H)], {name: p.requires_grad for name, p in layer.named_parameters()}, layer.training] for layer in [fill(MultiHeadAttention(D, H)).train()]][0]
 # says("attends with the layer's own attention, and to the query itself in a layer without bias", parts=["another attention", "without bias"])
 # ### 1p AUTOTEST [head_contribution(fill(MultiHeadAttention(D, H, attention=lambda query, key, value, mask: attention(2 * query, key, value, mask))), query, key, value, head), head_contribution(fill(MultiHeadAttention(D, H, bias=False)), query, query, query, head)]
-# says("follows the mask")
-# ### 1p AUTOTEST head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, head, mask)
+# says("follows the mask, also for one example or one query", parts=["all examples and queries", "one example", "one query"])
+# ### 1p AUTOTEST [head_contribution(fill(MultiHeadAttention(D, H)), query[:b, :t], key[:b], value[:b], head, mask[:b, :, :t]) for b, t in [(B, T), (1, T), (B, 1)]]
 # says("passes gradients to its inputs, also where all sizes are equal", parts=["query", "key", "value"])
 # ### 1p AUTOTEST gradients(lambda *inputs: head_contribution(fill(MultiHeadAttention(n * n, n)), *inputs, n - 1, equal_mask), equal_query, equal_key, equal_value)
 
@@ -473,12 +476,12 @@ def grouped_query_attention(
 # ### 1p AUTOTEST grouped_query_attention(query, key, value)
 # says("is ordinary attention with as many groups as heads", parts=["output", "weights"])
 # ### 1p AUTOTEST grouped_query_attention(query[:, :G], key, value)
-# says("follows a mask with an own part for every head", parts=["output", "weights"])
-# ### 1p AUTOTEST grouped_query_attention(3 * query, key, value, mask)
+# says("follows a mask with an own part for every head, and leaves its inputs as they were", parts=(["query", "key", "value", "mask", "result"], ["output", "weights"]))
+# ### 1p AUTOTEST inputs_after(grouped_query_attention, *[x[:1].clone() for x in (3 * query, key, value, mask)])
 # says("gives zeros to a query with nothing to attend to", parts=["output", "weights"])
 # ### 1p AUTOTEST grouped_query_attention(query, key, value, with_empty)
-# says("is right with a single group and a mask that broadcasts", parts=(["mask (B, 1, 1, S)", "mask (T, S)"], ["output", "weights"]))
-# ### 1p AUTOTEST [grouped_query_attention(query[:b], key[:b, :1], value[:b, :1], given) for b, given in [(B, padding), (1, mask[0, 0])]]
+# says("is right with a single group, a mask that broadcasts, and one query", parts=(["mask (B, 1, 1, S)", "mask (T, S)", "one query"], ["output", "weights"]))
+# ### 1p AUTOTEST [grouped_query_attention(query[:b, :, :t], key[:b, :1], value[:b, :1], given) for b, t, given in [(B, T, padding), (1, T, mask[0, 0]), (B, 1, padding)]]
 # says("is right where B, H, T, S and d are all 4, and G is 2", parts=["output", "weights"])
 # ### 1p AUTOTEST grouped_query_attention(equal_query, equal_key, equal_value, equal_mask)
 

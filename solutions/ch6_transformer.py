@@ -103,7 +103,7 @@ class FeedForward(nn.Module):
 # says("passes the right gradients to its input and its weights")
 # ### 1p AUTOTEST gradients(fill(FeedForward(D, F)), x)
 # says("drops nothing in evaluation mode or at rate 0, and takes inputs of other shapes")
-# ### 1p AUTOTEST [[module(x[0]), module(-x)] for module in [fill(FeedForward(D, F, rate))]] + [fill(FeedForward(dropout=0.0, d_ff=F, d_model=D)).train()(x[0, 0]), fill(FeedForward(T, T))(square)]
+# ### 1p AUTOTEST [[module(x[0]), module(-x)] for module in [fill(FeedForward(D, F, rate))]] + [fill(FeedForward(dropout=0.0, d_ff=F, d_model=D)).train()(x[0, 0]), fill(FeedForward(T, T)).train()(square)]
 # says("drops what the ReLU gives in training mode, and scales up what remains", parts=["at dropout=1.0", "what becomes of a number in training"])
 # ### 1p AUTOTEST [fill(FeedForward(D, F, dropout=1.0)).train()(x)] + [torch.unique((trained[usual != 0] / usual[usual != 0]).round(decimals=6)) for trained, usual in [[gradients(fill(FeedForward(2, wide, rate)).train(mode), one)["parameters"]["linear2.weight"] for mode in (True, False)]]]
 
