@@ -43,6 +43,20 @@ COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"], "preload": False
 # the one rule for which axe fetches the style sheets, which a page opened from disk forbids
 STYLE_SHEETS = {"runOnly": ["css-orientation-lock"]}
 
+# Half of axe's time goes into the colours of single words of code. Words of one class look alike in all
+# blocks that have the same parents, so that the first of them is enough.
+MARK_REPEATED = """() => {
+    const seen = new Set();
+    for (const word of document.querySelectorAll("pre span")) {
+        const parents = [];
+        for (let node = word; node; node = node.parentElement) parents.push(node.className);
+        const look = parents.join(">");
+        word.toggleAttribute("data-repeated", seen.has(look));
+        seen.add(look);
+    }
+}"""
+WITHOUT_REPEATED = {"exclude": [["[data-repeated]"]]}
+
 # where every visible block of code begins and ends
 CODE = """() => [...document.querySelectorAll("pre")]
     .filter(node => node.checkVisibility({visibilityProperty: true}) && node.getClientRects().length)
@@ -121,7 +135,8 @@ def check_widths(page, width):
 
 
 def check_accessibility(page, options, place):
-    result = axe.Axe().run(page, options=options).response
+    page.evaluate(MARK_REPEATED)
+    result = axe.Axe().run(page, context=WITHOUT_REPEATED, options=options).response
     assert result["passes"]
     for found in result["violations"]:
         raise AssertionError(f"{place}: {found['help']}: {found['nodes'][0]['html']}")
@@ -155,23 +170,13 @@ def test_page_from_disk_at_every_width_light_and_dark(browser, site, icon_glyphs
                 if (width, theme) in AXE:
                     check_accessibility(page, EVERYTHING, f"{width}, {theme}")
         page.evaluate(UNFOLD)
+        if name.startswith("book/ch"):
+            # the last of the widths: on a wide page nothing has to be scrolled
+            assert page.evaluate(SCROLLED) == 0
+            assert page.evaluate(LONG_LINES, MOST_COLUMNS) == 0
         figures = page.locator("figure.widget:not(.map)")
         assert figures.locator(".live").count() == figures.count()
         assert page.locator("figure svg:visible").count() >= page.locator("figure.plot").count()
-
-
-def test_nothing_is_cut_off_on_a_wide_page(browser, site):
-    faults = []
-    for chapter in CHAPTERS:
-        options = {"viewport": {"width": 1280, "height": 800}}
-        with visit(browser, f"{site}book/{chapter}.html", **options) as page:
-            settle(page)
-            page.evaluate(UNFOLD)
-            if scrolled := page.evaluate(SCROLLED):
-                faults.append(f"{chapter}: {scrolled} boxes scroll sideways")
-            if long_lines := page.evaluate(LONG_LINES, MOST_COLUMNS):
-                faults.append(f"{chapter}: {long_lines} printed lines are too long")
-    assert faults == []
 
 
 def test_colours_of_a_wide_page_in_the_dark(browser, site):
