@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 import os
@@ -38,8 +39,14 @@ def write_whole(path: Path, text: str, mode: int = 0o644) -> None:
 
 
 def digest_of(data: Any) -> str:
-    """A digest of data that JSON can hold, whatever the order of its keys."""
-    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+    """A digest of data that JSON can hold, or of dataclasses of these, whatever the order of keys."""
+    text = json.dumps(data, sort_keys=True, default=_fields)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    # dataclasses.asdict copies all that is below, which takes longer than the digest
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 
 def digest_of_files(paths: Iterable[Path], root: Path) -> str:

@@ -290,7 +290,7 @@ def _answer_key(job: _Job) -> AnswerKey:
         for name in own
     }
     content = [
-        {name: asdict(cell) for name, cell in cells.items()},
+        dict(cells),
         mistake_cells,
         mistake_functions,
         answers,

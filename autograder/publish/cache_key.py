@@ -122,10 +122,17 @@ def scripts(widgets: str, trees: list[ast.Module]) -> set[str]:
             used.add(node.attr)
         elif isinstance(node, ast.ImportFrom):
             used.update(alias.name for alias in node.names)
+    return {script for figure, script in _scripts_of_figures(widgets) if figure in used}
+
+
+@functools.lru_cache(maxsize=8)
+def _scripts_of_figures(widgets: str) -> frozenset[tuple[str, str]]:
+    """The functions of widgets.py, each with a script that its figure needs."""
     found = set()
     for function in ast.parse(widgets).body:
-        if isinstance(function, ast.FunctionDef) and function.name in used:
+        if isinstance(function, ast.FunctionDef):
             for node in ast.walk(function):
                 if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "_figure":
-                    found |= {ast.literal_eval(node.args[0]), "common"}
-    return found
+                    script = ast.literal_eval(node.args[0])
+                    found |= {(function.name, script), (function.name, "common")}
+    return frozenset(found)
