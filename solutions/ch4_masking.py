@@ -77,8 +77,8 @@ def padding_mask(lengths: torch.Tensor, max_len: int) -> torch.Tensor:
 # B, S = draw.sizes(2, low=5)
 # lengths, equal = [torch.from_numpy(draw.integers(n, low=1, high=S - 1)) for n in (B, S)]
 # with_extremes = torch.tensor([0, S, *draw.integers(B, low=0, high=S)])[draw.permutation(B + 2)]
-# says("real tokens are True, padding is False")
-# ### 1p AUTOTEST padding_mask(lengths, S)
+# says("real tokens are True, padding is False", parts=["all examples", "one example"])
+# ### 1p AUTOTEST [padding_mask(lengths, S), padding_mask(lengths[:1], S)]
 # says("takes lengths of 0 and of S, too")
 # ### 1p AUTOTEST padding_mask(lengths=with_extremes, max_len=S)
 # says("is right with as many examples as keys")
@@ -122,6 +122,7 @@ def causal_mask(T: int, S: int | None = None) -> torch.Tensor:
 # squares = [[draw.integer(2, 9)] * draw.integer(1, 2) for _ in range(10)]
 # pairs = [draw.sizes(2, low=1) for _ in range(10)]
 # pairs += [sorted(pair) for pair in pairs]
+# squares, pairs = [*squares, [1]], [*pairs, [1, pairs[0][0] + 1], [pairs[0][0] + 1, 1]]
 # says("is the lower triangle with as many queries as keys", parts="causal_mask{tuple(sizes)}")
 # ### 2p AUTOTEST [causal_mask(*sizes) for sizes in squares]
 # says("lets the last query see every key, with fewer or more queries than keys", parts="causal_mask({T}, {S})")
@@ -214,10 +215,10 @@ def masked_softmax(scores: torch.Tensor, mask: torch.Tensor | None) -> torch.Ten
 # ### 2p AUTOTEST masked_softmax(scores, mask)
 # says("is right where all sizes are equal")
 # ### 1p AUTOTEST masked_softmax(equal, equal_mask)
-# says("takes a mask that broadcasts, of shape (B, 1, 1, S)")
-# ### 1p AUTOTEST masked_softmax(scores, padding)
-# says("is the plain softmax without a mask")
-# ### 1p AUTOTEST masked_softmax(scores, None)
+# says("takes a mask that broadcasts, of shape (B, 1, 1, S)", parts="scores of shape {tuple(part.shape)}")
+# ### 1p AUTOTEST [masked_softmax(part, padding[: len(part)]) for part in (scores, scores[:1], scores[:, :1, :1].contiguous())]
+# says("is the plain softmax without a mask", parts=["all scores", "one key"])
+# ### 1p AUTOTEST [masked_softmax(scores, None), masked_softmax(scores[..., :1].contiguous(), None)]
 
 # %% active="ipynb" nbgrader={"grade_id": "masked_softmax_edges", "grade": true, "points": 6}
 # B, T, S = draw.sizes(3, low=3)
@@ -235,8 +236,8 @@ def masked_softmax(scores: torch.Tensor, mask: torch.Tensor | None) -> torch.Ten
 # ### 1p AUTOTEST [masked_softmax(factor * scores + shift, mask) for factor, shift in [(1e4, -1e5), (2000, 0), (-2000, 0)]]
 # says("takes scores and masks in any memory layout")
 # ### 1p AUTOTEST masked_softmax(torch.stack([scores.mT, -scores.mT]).mT.transpose(0, 1), with_empty[:, None])
-# says("leaves its arguments as they were", parts=["scores", "mask", "result"])
-# ### 1p AUTOTEST inputs_after(masked_softmax, scores, mask)
+# says("leaves its arguments as they were, and looks at them in every call", parts=["scores", "mask", "result", "result for other tensors", "result for these with new numbers in them"])
+# ### 1p AUTOTEST [*inputs_after(masked_softmax, scores, mask), *[masked_softmax(own.neg_(), other.logical_not_()) for own, other in [(scores.clone(), mask.clone())] for _ in range(2)]]
 
 # %% [markdown]
 # ## 5. Other people's masks
@@ -266,11 +267,12 @@ def additive(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 # %% active="ipynb" nbgrader={"grade_id": "additive_values", "grade": true, "points": 3}
 # B, T, S = draw.sizes(3, low=3)
 # mask, padding = torch.from_numpy(draw.mask(B, T, S, empty=1)), torch.from_numpy(draw.mask(B, 1, 1, S))
+# square = torch.from_numpy(draw.mask(T, T, T))
 # names = [["float16", "bfloat16", "float32", "float64"][i % 4] for i in draw.permutation(10)]
 # says("is 0 where attending is allowed, and minus infinity elsewhere", parts=["result", "where it is minus infinity"])
 # ### 1p AUTOTEST [additive(mask, torch.float32), additive(mask, torch.float64).isneginf()]
-# says("keeps axes of length 1", parts=["result", "where it is minus infinity"])
-# ### 1p AUTOTEST [additive(padding, torch.float32), additive(padding, torch.float64).isneginf()]
+# says("is right for axes of length 1, and for equal ones", parts=("mask of shape {tuple(given.shape)}", ["result", "where it is minus infinity"]))
+# ### 1p AUTOTEST [[additive(given, torch.float32), additive(given, torch.float64).isneginf()] for given in (padding, padding[:1], square)]
 # says("has the data type that is asked for", parts=("{name}", ["data type", "values"]))
 # ### 1p AUTOTEST [[[dtype_of(bias), bias.float()] for bias in [additive(mask, getattr(torch, name))]][0] for name in names]
 
@@ -298,8 +300,8 @@ def from_key_padding(mask: torch.Tensor) -> torch.Tensor:
 # B, S = draw.sizes(2, low=3)
 # ignore, square = torch.from_numpy(~draw.mask(B, S)), torch.from_numpy(~draw.mask(S, S))
 # with_full = torch.from_numpy(~draw.mask(B, S, empty=1))
-# says("turns True = ignore into True = may attend")
-# ### 1p AUTOTEST from_key_padding(ignore)
+# says("turns True = ignore into True = may attend", parts=["all examples", "one example"])
+# ### 1p AUTOTEST [from_key_padding(ignore), from_key_padding(ignore[:1])]
 # says("takes an example that is padding only")
 # ### 1p AUTOTEST from_key_padding(with_full)
 # says("is right where B and S are equal, and leaves the mask as it was", parts=["mask", "result"])
@@ -320,7 +322,7 @@ def from_key_padding(mask: torch.Tensor) -> torch.Tensor:
 # - rounding may change an output by $10^{-12}$ where it does not depend on the input. Count as dependent what moves by more than $10^{-9}$;
 # - there is no randomness in them, and they let gradients through, so a test by derivatives is welcome, too.
 #
-# `x` stays as it was. A small case: for `lambda x: x.cumsum(dim=1)`, the sum of all positions so far, the answer is the lower triangle, whatever `x` is.
+# `x` stays exactly as it was. A small case: for `lambda x: x.cumsum(dim=1)`, the sum of all positions so far, the answer is the lower triangle, whatever `x` is.
 
 
 # %% nbgrader={"grade_id": "leaks", "solution": true}
@@ -361,8 +363,8 @@ def leaks(fn: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.
 # ### 1p AUTOTEST leaks(lambda x: (matrix @ torch.tanh(x).flatten()).reshape(B, T, E).atan(), x)
 # says("finds effects of about 1e-7 on numbers around 1")
 # ### 1p AUTOTEST leaks(lambda x: 1 + 1e-7 * (matrix @ x.flatten()).reshape(B, T, E), x)
-# says("finds which positions a running sum in another order has seen")
-# ### 1p AUTOTEST leaks(lambda x: x[:, order].cumsum(dim=1), x)
+# says("finds which positions a running sum in another order has seen", parts=["all of x", "one example and one feature", "one position"])
+# ### 1p AUTOTEST [leaks(lambda x: x[:, order[order < x.shape[1]]].cumsum(dim=1), part.contiguous()) for part in (x, x[:1, :, :1], x[:, :1])]
 
 # %% active="ipynb" nbgrader={"grade_id": "leaks_edges", "grade": true, "points": 6}
 # B, D, E = draw.sizes(3, low=2, high=4)
@@ -387,8 +389,8 @@ def leaks(fn: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.
 # ### 1p AUTOTEST leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E), silent)
 # says("does not take rounding for a leak", parts=["numbers of about 1e-12 added", "large numbers added and subtracted"])
 # ### 1p AUTOTEST [leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E) + g(x.detach()), x) for g in (lambda x: 1e-12 * torch.cos(1e3 * x).sum(), lambda x: (1e150 * x).sum() - (1e150 * x).sum())]
-# says("leaves x as it was", parts=["x", "whether x asks for a gradient", "result"])
-# ### 1p AUTOTEST [[after[1], after[1].requires_grad, after[2]] for after in [inputs_after(leaks, lambda x: x.cumsum(dim=1), x)]][0]
+# says("leaves x exactly as it was", parts=["x", "where x is the same to the last digit", "whether x asks for a gradient", "result"])
+# ### 1p AUTOTEST [[after[1], after[1] == x, after[1].requires_grad, after[2]] for after in [inputs_after(leaks, lambda x: x.cumsum(dim=1), x.clone())]][0]
 
 # %% [markdown]
 # ## 7. A loss that knows the padding
@@ -396,11 +398,11 @@ def leaks(fn: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.
 # The cross-entropy of the right tokens, $-\ln p(\text{target})$, averaged over the real tokens of the whole batch: all positions whose target is not `pad`.
 # A long sentence counts for more than a short one, because it has more tokens.
 #
-# - What the logits are at positions with padding makes no difference, not even where they are infinite or NaN, and no gradient reaches them.
-#   At real tokens the logits are finite.
+# - What the logits are at positions with padding makes no difference to the loss, not even where they are infinite or NaN. Where they are finite there,
+#   their gradient is 0. At real tokens the logits are finite.
 # - `pad` may be any integer, even one that is no token, such as −100.
 # - Padding may stand anywhere, also between real tokens. Every batch has at least one real token.
-# - The logits and targets may have any layout in memory.
+# - The logits and targets may have any layout in memory, and stay as they were.
 #
 # A small case: two tokens in the vocabulary, `pad` $=$ 1, the targets $(0, 0, 1)$ and logits $(0, 0)$, $(\ln 3, 0)$, $(7, 8)$.
 # The losses of the two real tokens are $\ln 2$ and $\ln \frac43$, so the result is $\frac12 (\ln 2 + \ln \frac43) \approx 0.4904$.
@@ -434,12 +436,12 @@ def masked_cross_entropy(logits: torch.Tensor, targets: torch.Tensor, pad: int) 
 # sure = 1e3 * logits
 # sure[0, 0, tokens[0, 0]] = 1e4
 # equal, equal_targets = 2 * draw.tensor(T, T, T), torch.from_numpy(draw.integers(T, T, low=0, high=T - 1))
-# says("is the mean over the real tokens")
-# ### 1p AUTOTEST masked_cross_entropy(logits, targets, pad)
+# says("is the mean over the real tokens", parts=["all examples", "one example", "one position", "one token", "logits in float32"])
+# ### 1p AUTOTEST [masked_cross_entropy(*given, pad) for given in [(logits, targets), (logits[:1], targets[:1]), (logits[:, :1].contiguous(), targets[:, :1].contiguous()), (logits[:1, :1], targets[:1, :1]), (logits.float(), targets)]]
 # says("passes gradients to the logits, and none at padding", parts=["logits"])
 # ### 1p AUTOTEST gradients(masked_cross_entropy, logits, targets, pad)
-# says("takes -100 for pad, which is no token, and 0", parts="pad={number}")
-# ### 1p AUTOTEST [masked_cross_entropy(logits, marked, pad=number) for number, marked in [(-100, outside), (0, (targets - pad) % V)]]
+# says("takes -100 for pad, and 0, and leaves its arguments as they were", parts=("pad={number}", ["logits", "targets", "pad", "result"]))
+# ### 1p AUTOTEST [inputs_after(masked_cross_entropy, logits, marked, pad=number) for number, marked in [(-100, outside), (0, (targets - pad) % V)]]
 # says("is right for logits in the thousands, NaN at padding, and a pad beyond the vocabulary", parts=["logits in the thousands", "NaN at padding", "pad beyond the vocabulary"])
 # ### 1p AUTOTEST [masked_cross_entropy(sure, targets, pad), masked_cross_entropy(logits.masked_fill(filling[..., None], torch.nan), targets, pad), masked_cross_entropy(logits, tokens.masked_fill(filling, V + 7), V + 7)]
 # says("finds padding anywhere, also where B, T and V are equal")

@@ -95,8 +95,8 @@ def sinusoidal(n_positions: int, d_model: int, base: float = 10000.0) -> torch.T
 # ### 2p AUTOTEST 2 + sinusoidal(n, 2 * half, base)
 # says("every entry is right for the usual base")
 # ### 2p AUTOTEST 2 + sinusoidal(n, 2 * half)
-# says("is right with as many positions as columns", parts="sinusoidal({size}, {size})")
-# ### 1p AUTOTEST [2 + sinusoidal(size, size) for size in sizes]
+# says("is right with as many positions as columns, with one position, and with two columns", parts="sinusoidal({rows}, {width})")
+# ### 1p AUTOTEST [2 + sinusoidal(rows, width) for rows, width in [*zip(sizes, sizes), (1, 2 * half), (n, 2), (1, 2)]]
 
 # %% active="ipynb" nbgrader={"grade_id": "sinusoidal_odd", "grade": true, "points": 2}
 # sizes = [draw.integer(1, 30) for _ in range(14)]
@@ -207,10 +207,10 @@ class PositionalEncoding(nn.Module):
 # rate = draw.integer(20, 60) / 100
 # says("adds row t of the table to position t of every example")
 # ### 1p AUTOTEST fill(PositionalEncoding(2 * half, max_len=len(table)), encoding=table)(x)
-# says("begins at the row of the offset")
-# ### 2p AUTOTEST fill(PositionalEncoding(2 * half, max_len=len(table)), encoding=table)(x, offset)
-# says("drops nothing in evaluation mode")
-# ### 1p AUTOTEST fill(PositionalEncoding(d_model=2 * half, dropout=rate, max_len=len(table)), encoding=table)(x=x, offset=offset)
+# says("begins at the row of the offset", parts=["all of x", "one example", "one position", "one position of one example"])
+# ### 2p AUTOTEST [fill(PositionalEncoding(2 * half, max_len=len(table)), encoding=table)(part, offset) for part in (x, x[:1], x[:, :1].contiguous(), x[:1, :1].contiguous())]
+# says("drops nothing in evaluation mode, and has 5000 positions if it is told nothing else", parts=["a table of other length", "at the last positions of 5000"])
+# ### 1p AUTOTEST [fill(PositionalEncoding(d_model=2 * half, dropout=rate, max_len=len(table)), encoding=table)(x=x, offset=offset), fill(PositionalEncoding(2, rate), encoding=table[torch.arange(5000) % len(table), :2])(x[..., :2].contiguous(), 5000 - T)]
 # says("is right where B and T are equal, and leaves x as it was", parts=["x", "result"])
 # ### 1p AUTOTEST inputs_after(fill(PositionalEncoding(2 * half, max_len=len(table)), encoding=table), equal)
 # says("one module, called four times: no call has an influence on the next", parts=["first call", "second call", "third call", "the last rows of the table"])
@@ -276,17 +276,18 @@ def rope(x: torch.Tensor, positions: torch.Tensor, theta: float = 10000.0) -> to
 # x, theta = draw.tensor(B, H, T, 2 * half), float(draw.integer(50, 20000))
 # in_order, positions = torch.arange(T), torch.from_numpy(draw.integers(T, low=5, high=40))
 # own = torch.from_numpy(draw.integers(B, H, T, low=0, high=40))
-# equal = draw.tensor(T, T, T, 2 * half)
+# first, own_first = x[:, :, :1].contiguous(), own[:, :, :1].contiguous()
+# equal, equal_own = draw.tensor(T, T, T, 2 * half), torch.from_numpy(draw.integers(T, T, T, low=0, high=40))
 # says("turns the pairs of a single sequence")
 # ### 1p AUTOTEST 100 + rope(x[0, 0], in_order)
-# says("takes positions in any order, the same for all heads")
-# ### 1p AUTOTEST 100 + rope(x[0], positions)
+# says("takes positions in any order, the same for all heads", parts=["first call", "the same tensors with other numbers in them"])
+# ### 1p AUTOTEST [100 + rope(own.neg_(), places.add_(1)) for own, places in [(x[0].clone(), positions.clone())] for _ in range(2)]
 # says("uses theta")
 # ### 1p AUTOTEST 100 + rope(x[0], positions, theta)
-# says("takes positions of its own for each sequence, and a single position", parts=["one leading axis", "two leading axes", "one position, one pair"])
-# ### 1p AUTOTEST [100 + rope(x[0], own[0]), 100 + rope(x, own, theta=theta), 100 + rope(x[0, 0, :1, :2], positions[:1])]
-# says("is right with as many examples and heads as positions")
-# ### 1p AUTOTEST 100 + rope(equal, positions)
+# says("takes positions of its own for each sequence, and a single position", parts=["one leading axis", "two leading axes", "one position, one pair", "one position, the same for all", "one position of its own for each", "one example"])
+# ### 1p AUTOTEST [100 + rope(x[0], own[0]), 100 + rope(x, own, theta=theta), 100 + rope(x[0, 0, :1, :2], positions[:1]), 100 + rope(first, positions[:1]), 100 + rope(first, own_first), 100 + rope(x[:1, :1], own[:1, :1])]
+# says("is right with as many examples and heads as positions", parts=["the same positions for all", "positions of its own for each"])
+# ### 1p AUTOTEST [100 + rope(equal, positions), 100 + rope(equal, equal_own)]
 # says("takes tensors in any memory layout, such as transposed ones")
 # ### 1p AUTOTEST 100 + rope(x.mT.contiguous().mT.transpose(0, 1), positions)
 
@@ -336,7 +337,7 @@ def alibi_bias(n_heads: int, T: int) -> torch.Tensor:
 
 # %% active="ipynb" nbgrader={"grade_id": "alibi_values", "grade": true, "points": 5}
 # H, T = draw.sizes(2, low=5, high=14)  # at most one of them is a power of 2
-# heads = [draw.integer(1, 12), 3 * draw.integer(1, 4), draw.integer(1, 12), draw.integer(1, 12)]
+# heads = [draw.integer(1, 12), 3 * draw.integer(1, 4), 1, draw.integer(1, 12)]
 # lengths = [draw.integer(2, 9) for _ in range(3)] + [1]
 # equal = [1 + 2 * draw.integer(1, 4) for _ in range(3)]
 # says("is right for any number of heads", parts=["alibi_bias(H, T)", "alibi_bias(T, H)"])

@@ -69,6 +69,7 @@ from solutions.ch6_transformer import (  # noqa: F401
 # - What the logits are at positions with padding makes no difference, and no gradient reaches them. All logits are finite.
 # - `pad` may be any integer, even one that is no token, such as −100.
 # - Every batch has at least one real token, and `smoothing` is a number from 0 to 1, both included.
+# - The logits and targets may have any layout in memory. `shift` of exercise 6 gives targets that are not contiguous.
 #
 # A small case: one token, $V = 2$, the target 0, the logits $(\ln 3, 0)$, so $p = (\frac34, \frac14)$. With $\epsilon = 0.2$ it
 # costs $-0.8 \ln \frac34 - 0.1 (\ln \frac34 + \ln \frac14) \approx 0.3975$.
@@ -109,16 +110,16 @@ def smoothed_cross_entropy(
 # filling = torch.arange(T) >= torch.from_numpy(lengths)[:, None]
 # targets, outside = tokens.masked_fill(filling, pad), tokens.masked_fill(filling, -100)
 # cube, square = draw.tensor(V, V, V), torch.from_numpy(draw.integers(V, V, low=0, high=V - 1))
-# says("gives the mean over the real tokens of the batch")
-# ### 1p AUTOTEST smoothed_cross_entropy(logits, targets, smoothing, pad)
+# says("gives the mean over the real tokens of the batch", parts=["the whole batch", "one example", "one position", "one token", "logits in float32"])
+# ### 1p AUTOTEST [smoothed_cross_entropy(*given, smoothing, pad) for given in [(logits, targets), (logits[:1], targets[:1]), (logits[:, :1].contiguous(), targets[:, :1].contiguous()), (logits[:1, :1], targets[:1, :1]), (logits.float(), targets)]]
 # says("passes the right gradients, none of them to padding", parts=["logits"])
 # ### 1p AUTOTEST gradients(smoothed_cross_entropy, logits, targets, smoothing, pad)
 # says("takes -100 and 0 for pad, and smoothing 0 and 1", parts="pad={mark}, smoothing={share:g}")
 # ### 1p AUTOTEST [smoothed_cross_entropy(logits, marked, smoothing=share, pad=mark) for marked, share, mark in [(outside, smoothing, -100), (targets, 0.0, pad), (targets, 1.0, pad), ((targets - pad) % V, 0.0, 0)]]
 # says("is right for logits in the thousands")
 # ### 1p AUTOTEST smoothed_cross_entropy(1e3 * logits, targets, smoothing, pad)
-# says("is right where B, T and V are equal, and for a pad that lies beyond the vocabulary", parts=["equal sizes", "pad beyond the vocabulary"])
-# ### 1p AUTOTEST [smoothed_cross_entropy(cube, square, smoothing, -100), smoothed_cross_entropy(logits, tokens.masked_fill(filling, V + 7), smoothing, V + 7)]
+# says("is right for equal sizes, a pad beyond the vocabulary, and any layout in memory", parts=["equal sizes", "pad beyond the vocabulary", "transposed logits and targets", "targets from their second position on"])
+# ### 1p AUTOTEST [smoothed_cross_entropy(cube, square, smoothing, -100), smoothed_cross_entropy(logits, tokens.masked_fill(filling, V + 7), smoothing, V + 7), smoothed_cross_entropy(logits.transpose(0, 1), targets.T, smoothing, pad), smoothed_cross_entropy(logits[:, 1:].contiguous(), targets[:, 1:], smoothing, pad)]
 # says("leaves its arguments as they were", parts=("pad={mark}", ["logits", "targets", "smoothing", "pad", "result"]))
 # ### 1p AUTOTEST [inputs_after(smoothed_cross_entropy, logits, target, smoothing, mark) for target, mark in ((targets, pad), (outside, -100))]
 
@@ -228,8 +229,8 @@ def greedy_decode(
 # long[:, :, :, eos] = -9
 # long[0, 2, :, eos] = 9
 # table[..., pad] = table[..., pad] + 1  # said often before EOS
-# says("stops when all rows have ended, and fills them up with pad")
-# ### 2p AUTOTEST greedy_decode(lambda prefix: short[torch.arange(B), prefix.shape[1] - 1, prefix[:, -1]].log_softmax(-1), bos, eos, L, B, pad)
+# says("stops when all rows have ended, and fills them up with pad", parts="batch={rows}")
+# ### 2p AUTOTEST [greedy_decode(lambda prefix: short[torch.arange(rows), prefix.shape[1] - 1, prefix[:, -1]].log_softmax(-1), bos, eos, L, rows, pad) for rows in (B, 1)]
 # says("stops at max_len tokens, where most rows have not ended")
 # ### 2p AUTOTEST greedy_decode(lambda prefix: long[torch.arange(B), prefix.shape[1] - 1, prefix[:, -1]].log_softmax(-1), bos, eos, L, B, pad)
 # says("is right for models that look at the whole prefix", parts="max_len={n}")
@@ -402,8 +403,8 @@ def cached_attention(
 # ### 2p AUTOTEST [output for mha in [fill(MultiHeadAttention(H * d, H))] for cache in [None] for i in range(T) for output, cache in [cached_attention(mha, x[:, i : i + 1], cache)]]
 # says("starts with an empty cache", parts=["output", "cache"])
 # ### 1p AUTOTEST cached_attention(fill(MultiHeadAttention(H * d, H)), new)
-# says("reads the cache and returns a longer one", parts=["output", "cache"])
-# ### 2p AUTOTEST cached_attention(fill(MultiHeadAttention(H * d, H)), new, cache)
+# says("reads the cache and returns a longer one", parts=("B={rows}, H={heads}", ["output", "cache"]))
+# ### 2p AUTOTEST [cached_attention(fill(MultiHeadAttention(heads * d, heads)), new[:rows, :, : heads * d].contiguous(), {name: kept[:rows, :heads].contiguous() for name, kept in cache.items()}) for rows, heads in [(B, H), (1, H), (B, 1)]]
 # says("leaves its arguments as they were, the layer's mode and what it learns too", parts=(["x", "cache", "result", "the layer's training mode", "whether its weights ask for gradients"], ["output", "new cache"]))
 # ### 1p AUTOTEST [[*inputs_after(cached_attention, layer, new, cache)[1:], layer.training, all(one.requires_grad for one in layer.parameters())] for layer in [fill(MultiHeadAttention(H * d, H, bias=False)).train()]][0]
 # says("calls the attention of the layer, with a mask", parts=["output", "cache"])

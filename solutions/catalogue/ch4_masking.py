@@ -1264,6 +1264,25 @@ def leaks(fn, x):
 """,
     ),
     Mistake(
+        name="x moved in place and back",
+        function="leaks",
+        cell="leaks_edges",
+        means="The caller's x was moved in place, and what had been added was subtracted again. "
+        "Rounding leaves x a little different from what it was.",
+        hint="Is `0.1 + 0.7 - 0.7` exactly 0.1 in Python?",
+        section="ch4-leaks",
+        source="""
+def leaks(fn, x):
+    before, columns = fn(x), []
+    for j in range(x.shape[1]):
+        step = torch.randn_like(x[:, j])
+        x[:, j] += step
+        columns.append((fn(x) - before).abs().amax(dim=(0, 2)) > 1e-9)
+        x[:, j] -= step
+    return torch.stack(columns, dim=1)
+""",
+    ),
+    Mistake(
         name="effects within one example only",
         function="leaks",
         cell="leaks_edges",
