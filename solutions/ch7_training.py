@@ -346,8 +346,14 @@ def beam_search(
 # planned[:, 1:, [good, stop], good] = 9
 # planned = planned.log_softmax(-1)
 # exponents = [0.25 * number for number in range(12)]
+# late = 0.1 * draw.tensor(M, W, W)
+# late[0, start] -= 9 * torch.isin(torch.arange(W), torch.tensor([start, stop, c])) + 3 * (torch.arange(W) == good)
+# late[1, :, [start, stop, c]] -= 9
+# late[2:, :, c] -= 9
+# late[1, good, c], late[2:, c, c] = 20, 20
+# late = late.log_softmax(-1)
 # says("finds the best sentence of all with a very large beam", parts=(None, ["ids", "score"]))
-# ### 2p AUTOTEST [beam_search(lambda prefix: table[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, V**L, L, alpha) for table in tables]
+# ### 2p AUTOTEST [beam_search(lambda prefix: table[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, V**L, L, alpha) for table in tables] + [beam_search(lambda prefix: late[prefix.shape[1] - 1, prefix[:, -1]], start, stop, W**3, 4, alpha)]
 # says("keeps the right continuations when some are finished", parts=("alpha={power}", ["ids", "score"]))
 # ### 2p AUTOTEST [beam_search(lambda prefix: table[prefix.shape[1] - 1, prefix[:, -1]], start, stop, 3, M, power) for power in exponents for table in planned]
 # says("returns a sentence without EOS where the model never says it", parts=("max_len={n}", ["ids", "score"]))
@@ -471,14 +477,14 @@ def corpus_bleu(hypotheses: list[list[str]], references: list[list[str]], n: int
 # stutter = [[word for word in sentence for _ in range(draw.integer(1, 2))] for sentence in noisy]
 # tiny = [sentence[: draw.integer(1, 3)] for sentence in right]
 # mixed = [one if draw.integer(0, 2) else other for one, other in zip(short, long)]
-# apart, joined = ([[*sentence[:length], *ends] for sentence, length in zip(right, range(1, 21))] for ends in (["to", "k1"], ["tok", "1"]))
+# apart, joined, early, later = ([[*sentence[:length], *ends] for sentence, length in zip(right, range(1, 21))] for ends in (["to", "k1"], ["tok", "1"], ["a b", "c"], ["a", "b c"]))
 # loud = [[word.replace("t", "T") if draw.integer(0, 4) == 0 else word for word in sentence] for sentence in right]
 # says("is right for hypotheses that are longer than their references")
 # ### 2p AUTOTEST corpus_bleu(long, right)
 # says("punishes a corpus that is too short, and no single sentence", parts=["all short, n=4", "all short, n=2", "some short, some long"])
 # ### 1p AUTOTEST [corpus_bleu(short, right), corpus_bleu(short, right, 2), corpus_bleu(mixed, right)]
-# says("compares tokens as they are", parts=["some words with capitals", "words split at another place"])
-# ### 1p AUTOTEST [corpus_bleu(loud, right), corpus_bleu(apart, joined, 2)]
+# says("compares tokens as they are", parts=["some words with capitals", "words split at another place", "tokens that hold a space"])
+# ### 1p AUTOTEST [corpus_bleu(loud, right), corpus_bleu(apart, joined, 2), corpus_bleu(early, later, 2)]
 # says("counts a match at most as often as the reference has it")
 # ### 1p AUTOTEST corpus_bleu(stutter, right, 2)
 # says("takes empty hypotheses, and leaves all lists as they were", parts=["score", "whether the hypotheses are as before", "whether the references are as before"])
