@@ -43,20 +43,6 @@ COLOURS = {"runOnly": ["color-contrast", "link-in-text-block"], "preload": False
 # the one rule for which axe fetches the style sheets, which a page opened from disk forbids
 STYLE_SHEETS = {"runOnly": ["css-orientation-lock"]}
 
-# Half of axe's time goes into the colours of single words of code. Words of one class look alike in all
-# blocks that have the same parents, so that the first of them is enough.
-MARK_REPEATED = """() => {
-    const seen = new Set();
-    for (const word of document.querySelectorAll("pre span")) {
-        const parents = [];
-        for (let node = word; node; node = node.parentElement) parents.push(node.className);
-        const look = parents.join(">");
-        word.toggleAttribute("data-repeated", seen.has(look));
-        seen.add(look);
-    }
-}"""
-WITHOUT_REPEATED = {"exclude": [["[data-repeated]"]]}
-
 # where every visible block of code begins and ends
 CODE = """() => [...document.querySelectorAll("pre")]
     .filter(node => node.checkVisibility({visibilityProperty: true}) && node.getClientRects().length)
@@ -135,8 +121,7 @@ def check_widths(page, width):
 
 
 def check_accessibility(page, options, place):
-    page.evaluate(MARK_REPEATED)
-    result = axe.Axe().run(page, context=WITHOUT_REPEATED, options=options).response
+    result = axe.Axe().run(page, options=options).response
     assert result["passes"]
     for found in result["violations"]:
         raise AssertionError(f"{place}: {found['help']}: {found['nodes'][0]['html']}")
