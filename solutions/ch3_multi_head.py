@@ -413,10 +413,10 @@ def head_contribution(
 # ### 1p AUTOTEST [[[head_contribution(layer, query, key, value, n) for n in range(H)], {name: p.requires_grad for name, p in layer.named_parameters()}, layer.training] for layer in [fill(MultiHeadAttention(D, H)).train()]][0]
 # says("attends with the layer's own attention, and to the query itself in a layer without bias", parts=["another attention", "without bias"])
 # ### 1p AUTOTEST [head_contribution(fill(MultiHeadAttention(D, H, attention=lambda query, key, value, mask: attention(2 * query, key, value, mask))), query, key, value, head), head_contribution(fill(MultiHeadAttention(D, H, bias=False)), query, query, query, head)]
-# says("follows the mask, also for one example or one query", parts=["all examples and queries", "one example", "one query"])
-# ### 1p AUTOTEST [head_contribution(fill(MultiHeadAttention(D, H)), query[:b, :t], key[:b], value[:b], head, mask[:b, :, :t]) for b, t in [(B, T), (1, T), (B, 1)]]
-# says("passes gradients to its inputs, also where all sizes are equal", parts=["query", "key", "value"])
-# ### 1p AUTOTEST gradients(lambda *inputs: head_contribution(fill(MultiHeadAttention(n * n, n)), *inputs, n - 1, equal_mask), equal_query, equal_key, equal_value)
+# says("follows the mask, also for one example or one query", parts=["all examples and queries", "one example, mask (T, S)", "one query"])
+# ### 1p AUTOTEST [head_contribution(fill(MultiHeadAttention(D, H)), query[:b, :t], key[:b], value[:b], head, given) for b, t, given in [(B, T, mask), (1, T, mask[0, 0]), (B, 1, mask[:, :, :1])]]
+# says("passes gradients to its inputs and to w_o, also where all sizes are equal", parts=["inputs", "w_o"])
+# ### 1p AUTOTEST [gradients(lambda *inputs: head_contribution(fill(MultiHeadAttention(n * n, n)), *inputs, n - 1, equal_mask), equal_query, equal_key, equal_value)["inputs"], [None if layer.w_o.weight.grad is None else layer.w_o.weight.grad.sum(dim=0) for layer in [fill(MultiHeadAttention(D, H))] for _ in [head_contribution(layer, query, key, value, head).sum().backward()]][0]]
 
 # %% [markdown]
 # ## 7. Fewer keys and values than queries
@@ -480,8 +480,8 @@ def grouped_query_attention(
 # ### 1p AUTOTEST inputs_after(grouped_query_attention, *[x[:1].clone() for x in (3 * query, key, value, mask)])
 # says("gives zeros to a query with nothing to attend to", parts=["output", "weights"])
 # ### 1p AUTOTEST grouped_query_attention(query, key, value, with_empty)
-# says("is right with a single group, a mask that broadcasts, and one query", parts=(["mask (B, 1, 1, S)", "mask (T, S)", "one query"], ["output", "weights"]))
-# ### 1p AUTOTEST [grouped_query_attention(query[:b, :, :t], key[:b, :1], value[:b, :1], given) for b, t, given in [(B, T, padding), (1, T, mask[0, 0]), (B, 1, padding)]]
+# says("is right with a single group, masks that broadcast, and one query", parts=(["one group, mask (B, 1, 1, S)", "several groups, mask (H, T, S)", "one query, mask (1, S)"], ["output", "weights"]))
+# ### 1p AUTOTEST [grouped_query_attention(query[:b, :, :t], key[:b, :n], value[:b, :n], given) for b, t, n, given in [(B, T, 1, padding), (1, T, G, mask[0]), (B, 1, 1, mask[0, 0, :1])]]
 # says("is right where B, H, T, S and d are all 4, and G is 2", parts=["output", "weights"])
 # ### 1p AUTOTEST grouped_query_attention(equal_query, equal_key, equal_value, equal_mask)
 

@@ -317,7 +317,7 @@ def from_key_padding(mask: torch.Tensor) -> torch.Tensor:
 # Your test is run on functions that it has never seen: linear ones and others, right ones and wrong ones. Some of their traits:
 #
 # - a position may listen to one feature of one example only, and the answer may show in one feature of another example;
-# - some subtract the mean of the features, so that moving all features by the same amount changes nothing;
+# - some subtract the mean of the features, or one example from all, so that moving all features or all examples by the same amount changes nothing;
 # - all of them are smooth: if they depend on a number, then moving it by about 1 has an effect far above $10^{-9}$;
 # - rounding may change an output by $10^{-12}$ where it does not depend on the input. Count as dependent what moves by more than $10^{-9}$;
 # - there is no randomness in them, and they let gradients through, so a test by derivatives is welcome, too.
@@ -383,8 +383,8 @@ def leaks(fn: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.
 # ### 1p AUTOTEST leaks(lambda x: (thin @ x.flatten()).reshape(B, T, E), x)
 # says("is right where B, T, D and E are all 4")
 # ### 1p AUTOTEST leaks(lambda x: (four @ x.flatten()).reshape(4, 4, 4), equal)
-# says("sees through a function that subtracts the mean of the features", parts=["from its input", "from its output"])
-# ### 1p AUTOTEST [leaks(lambda x: (matrix @ (x - x.mean(dim=-1, keepdim=True)).flatten()).reshape(B, T, E), x), leaks(lambda x: (lambda y: y - y.mean(dim=-1, keepdim=True))((matrix @ x.flatten()).reshape(B, T, E)), x)]
+# says("sees through a function that subtracts the mean of the features, or an example", parts=["the mean, from its input", "the mean, from its output", "the first example, from its input"])
+# ### 1p AUTOTEST [leaks(lambda x: (matrix @ (x - x.mean(dim=-1, keepdim=True)).flatten()).reshape(B, T, E), x), leaks(lambda x: (lambda y: y - y.mean(dim=-1, keepdim=True))((matrix @ x.flatten()).reshape(B, T, E)), x), leaks(lambda x: (matrix @ (x - x[:1]).flatten()).reshape(B, T, E), x)]
 # says("sees what depends on an input that is 0")
 # ### 1p AUTOTEST leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E), silent)
 # says("does not take rounding for a leak", parts=["numbers of about 1e-12 added", "large numbers added and subtracted"])

@@ -213,8 +213,8 @@ class PositionalEncoding(nn.Module):
 # ### 1p AUTOTEST [fill(PositionalEncoding(d_model=2 * half, dropout=rate, max_len=len(table)), encoding=table)(x=x, offset=offset), fill(PositionalEncoding(2, rate), encoding=table[torch.arange(5000) % len(table), :2])(x[..., :2].contiguous(), 5000 - T)]
 # says("is right where B and T are equal, and leaves x as it was", parts=["x", "result"])
 # ### 1p AUTOTEST inputs_after(fill(PositionalEncoding(2 * half, max_len=len(table)), encoding=table), equal)
-# says("one module, called four times: no call has an influence on the next", parts=["first call", "second call", "third call", "the last rows of the table"])
-# ### 1p AUTOTEST [[module(x, offset), module(other.transpose(0, 1), 1), module(x), module(x, len(table) - T)] for module in [fill(PositionalEncoding(2 * half, max_len=len(table)), encoding=table)]][0]
+# says("one module, called several times: no call has an influence on the next", parts=["first call", "second call", "third call", "the last rows of the table", "after a call in half precision"])
+# ### 1p AUTOTEST [[module(x, offset), module(other.transpose(0, 1), 1), module(x), module(x, len(table) - T), [module(x.half()), module(x, 1)][1]] for module in [fill(PositionalEncoding(2 * half, max_len=len(table)), encoding=table)]][0]
 
 # %% active="ipynb" nbgrader={"grade_id": "encoding_module", "grade": true, "points": 5}
 # B, T, half = draw.sizes(3, low=4, high=9)
@@ -242,7 +242,7 @@ class PositionalEncoding(nn.Module):
 # At position 1 the pair $(1, 0)$ with $i = 0$ becomes $(\cos 1, \sin 1)$. Some libraries pair entry $i$ with entry $i + d/2$ instead; here it is neighbours.
 #
 # `positions` has one integer for each vector: either `(T,)`, the same for all leading axes, or `(..., T)` with the leading axes of `x`, where each sequence has
-# positions of its own. They need not start at 0, nor be in order. The result has the shape and data type of `x`; `x`, in any layout
+# positions of its own. They are 0 or larger, need not start at 0, nor be in order, and there is no largest one. The result has the shape and data type of `x`; `x`, in any layout
 # in memory, stays as it was, and gradients flow to it. Compute the angles in float32 or float64, whatever the type of `x`:
 # in bfloat16, position 257 would become 256.
 
@@ -255,7 +255,7 @@ def rope(x: torch.Tensor, positions: torch.Tensor, theta: float = 10000.0) -> to
 
     Args:
         x: (..., T, d), d even.
-        positions: (T,) or (..., T), integers.
+        positions: (T,) or (..., T), integers, 0 or larger.
         theta: pair i turns by theta ** (-2 i / d) from one position to the next.
 
     Returns:
@@ -294,7 +294,7 @@ def rope(x: torch.Tensor, positions: torch.Tensor, theta: float = 10000.0) -> to
 # %% active="ipynb" nbgrader={"grade_id": "rope_edges", "grade": true, "points": 3}
 # H, T, half = draw.sizes(3, low=3, high=7)
 # x, positions = draw.tensor(H, T, 2 * half), torch.from_numpy(draw.integers(T, low=5, high=40))
-# late = 2049 + 2 * torch.from_numpy(draw.integers(T, low=0, high=90))
+# late = 5001 + 2 * torch.from_numpy(draw.integers(T, low=0, high=90))
 # names = draw.choices(10, ["float32", "float64", "float16", "bfloat16"])
 # says("leaves its arguments as they were", parts=["x", "positions", "result"])
 # ### 1p AUTOTEST [100 + part for part in inputs_after(rope, x, positions)]
