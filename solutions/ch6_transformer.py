@@ -507,8 +507,8 @@ class Transformer(nn.Module):
 # ### 1p AUTOTEST [100 + model.train(mode)(torch.cat([source, filling], dim=1), target) for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for mode in (True, False)]
 # says("takes the token that `pad` names for padding, and no other", parts=["pad as drawn", "pad=0"])
 # ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad))(zeros, target), 100 + fill(Transformer(W, V, D, H, n, F))(zeros, target)]
-# says("may be called with longer and shorter sentences after one another, and with 200 tokens", parts=["1st call", "2nd call", "encode, 200 tokens", "a target of 200 tokens", "short ones after that"])
-# ### 1p AUTOTEST [100 + result for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for result in (model(full, target[:, :2]), model(full[:1, :2], target[:1]), model.encode(long)[:, -2:], model(full[:1, :3], long)[:, -2:], model(full[:2], target[:2, :3]))]
+# says("may be called with longer and shorter sentences after one another, and with 200 tokens", parts=["1st call", "2nd call", "encode, 200 tokens", "a target of 200 tokens", "short ones after that", "decode, after another source was encoded"])
+# ### 1p AUTOTEST [100 + result for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for result in (model(full, target[:, :2]), model(full[:1, :2], target[:1]), model.encode(long)[:, -2:], model(full[:1, :3], long)[:, -2:], model(full[:2], target[:2, :3]), [model.encode(more_words), model.decode(target, memory, source)][1])]
 
 # %% active="ipynb" nbgrader={"grade_id": "transformer_training", "grade": true, "points": 4}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
