@@ -415,8 +415,8 @@ def head_contribution(
 # ### 1p AUTOTEST [head_contribution(fill(MultiHeadAttention(D, H, attention=lambda query, key, value, mask: attention(2 * query, key, value, mask))), query, key, value, head), head_contribution(fill(MultiHeadAttention(D, H, bias=False)), query, query, query, head)]
 # says("follows the mask, also for one example or one query", parts=["all examples and queries", "one example, mask (T, S)", "one query"])
 # ### 1p AUTOTEST [head_contribution(fill(MultiHeadAttention(D, H)), query[:b, :t], key[:b], value[:b], head, given) for b, t, given in [(B, T, mask), (1, T, mask[0, 0]), (B, 1, mask[:, :, :1])]]
-# says("passes gradients to its inputs and to w_o, also where all sizes are equal", parts=["inputs", "w_o"])
-# ### 1p AUTOTEST [gradients(lambda *inputs: head_contribution(fill(MultiHeadAttention(n * n, n)), *inputs, n - 1, equal_mask), equal_query, equal_key, equal_value)["inputs"], [None if layer.w_o.weight.grad is None else layer.w_o.weight.grad.sum(dim=0) for layer in [fill(MultiHeadAttention(D, H))] for _ in [head_contribution(layer, query, key, value, head).sum().backward()]][0]]
+# says("passes gradients to its inputs and to w_o, also where all sizes are equal", parts=["inputs", "the head's columns of w_o"])
+# ### 1p AUTOTEST [gradients(lambda *inputs: head_contribution(fill(MultiHeadAttention(n * n, n)), *inputs, n - 1, equal_mask), equal_query, equal_key, equal_value)["inputs"], [None if layer.w_o.weight.grad is None else layer.w_o.weight.grad[:, head * d : (head + 1) * d].sum(dim=0) for layer in [fill(MultiHeadAttention(D, H))] for _ in [head_contribution(layer, query, key, value, head).sum().backward()]][0]]
 
 # %% [markdown]
 # ## 7. Fewer keys and values than queries
