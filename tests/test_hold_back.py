@@ -1,5 +1,7 @@
 """Exercises that leave what earlier ones built to a file: built, solved and graded."""
 
+import sys
+
 import nbformat
 import pytest
 
@@ -72,6 +74,8 @@ def test_a_student_runs_it_with_the_file(held_back, tmp_path, monkeypatch):
     cells = nbformat.read(course.exercise(EXERCISE).notebook, as_version=4).cells
     source = {cell.id: cell.source for cell in cells}
     monkeypatch.chdir(tmp_path)
+    # the shell takes the place of __main__, whose file new worker processes would look for
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     shell = InteractiveShell()
     shell.run_cell(source["imports"]).raise_error()
     found = shell.run_cell(source["built_so_far"])
