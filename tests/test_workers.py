@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 import zipfile
 from concurrent.futures import Future
 from pathlib import Path
@@ -230,6 +231,19 @@ def test_a_pool_ends_none_but_its_own_processes(new_folder):
     finally:
         other.terminate()
         other.join()
+
+
+@pytest.mark.slow
+def test_workers_that_cannot_start_end_the_run_and_cost_nobody_points(new_folder, monkeypatch):
+    course = hand_in(Course(COURSE.root, class_folder=new_folder), 1)
+    # a new worker runs the file of the main module first
+    main = types.ModuleType("__main__")
+    main.__file__ = str(new_folder / "missing.py")
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    with pytest.raises(WorkerPoolError, match="end while they start"):
+        grade_class(course, [EXERCISE], options=WorkerOptions(workers=1))
+    assert recorded(course) == []
+    assert multiprocessing.active_children() == []
 
 
 @pytest.mark.slow

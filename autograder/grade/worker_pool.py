@@ -22,6 +22,7 @@ from multiprocessing import forkserver as process_server
 from pathlib import Path
 from typing import Protocol
 
+from autograder.errors import WorkerPoolError
 from autograder.grade.answer_key import AnswerKey
 from autograder.grade.examine import Graded, grade_submission
 from autograder.grade.submission import Submission
@@ -117,7 +118,7 @@ class LocalPool:
         return self._folder / "keys" / f"{exercise}.json"
 
     def start(self) -> None:
-        """Begin, also after `stop`."""
+        """Begin, also after `stop`. Raises WorkerPoolError when the processes can't start."""
         context = None
         python, socket = self._settings.python, self._folder / "forks"
         if forkserver.available():
@@ -130,6 +131,16 @@ class LocalPool:
         self._others = set(multiprocessing.active_children())
         own = (str(self._folder / "kernels"), python, socket)
         self._pool = ProcessPoolExecutor(self._workers, context, initializer=_begin, initargs=own)
+        try:
+            # workers that can't start must not be taken for workers that submissions have ended
+            self._pool.submit(os.getpid).result()
+        except BrokenProcessPool as error:
+            self.stop()
+            raise WorkerPoolError(
+                "The worker processes end while they start, before they have a submission; what they wrote "
+                "stands above. What was recorded before is kept; correct this and run the command again to "
+                "go on."
+            ) from error
 
     def submit(self, task: Task) -> Future[Graded]:
         """Have a submission examined."""
