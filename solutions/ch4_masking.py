@@ -317,7 +317,7 @@ def from_key_padding(mask: torch.Tensor) -> torch.Tensor:
 # Your test is run on functions that it has never seen: linear ones and others, right ones and wrong ones. Some of their traits:
 #
 # - a position may listen to one feature of one example only, and the answer may show in one feature of another example;
-# - some subtract the mean of the features, or one example from all, so that moving all features or all examples by the same amount changes nothing;
+# - some subtract the mean of the features, or subtract one example from all of them, so that moving all features or all examples by the same amount changes nothing;
 # - all of them are smooth: if they depend on a number, then moving it by about 1 has an effect far above $10^{-9}$;
 # - rounding may change an output by $10^{-12}$ where it does not depend on the input. Count as dependent what moves by more than $10^{-9}$;
 # - there is no randomness in them, and they let gradients through, so a test by derivatives is welcome, too.

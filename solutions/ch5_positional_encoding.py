@@ -242,7 +242,7 @@ class PositionalEncoding(nn.Module):
 # At position 1 the pair $(1, 0)$ with $i = 0$ becomes $(\cos 1, \sin 1)$. Some libraries pair entry $i$ with entry $i + d/2$ instead; here it is neighbours.
 #
 # `positions` has one integer for each vector: either `(T,)`, the same for all leading axes, or `(..., T)` with the leading axes of `x`, where each sequence has
-# positions of its own. They are 0 or larger, need not start at 0, nor be in order, and there is no largest one. The result has the shape and data type of `x`; `x`, in any layout
+# positions of its own. They are never negative, need not start at 0 or be in order, and can be as large as you like. The result has the shape and data type of `x`; `x`, in any layout
 # in memory, stays as it was, and gradients flow to it. Compute the angles in float32 or float64, whatever the type of `x`:
 # in bfloat16, position 257 would become 256.
 

@@ -137,9 +137,9 @@ class LocalPool:
         except BrokenProcessPool as error:
             self.stop()
             raise WorkerPoolError(
-                "The worker processes end while they start, before they have a submission; what they wrote "
-                "stands above. What was recorded before is kept; correct this and run the command again to "
-                "go on."
+                "The worker processes end while they start, before they are given a submission. Their own error "
+                "messages are above. What was recorded so far is kept: correct the cause, then run the command "
+                "again to go on."
             ) from error
 
     def submit(self, task: Task) -> Future[Graded]:
