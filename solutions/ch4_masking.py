@@ -383,7 +383,7 @@ def leaks(fn: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.
 # ### 1p AUTOTEST leaks(lambda x: (thin @ x.flatten()).reshape(B, T, E), x)
 # says("is right where B, T, D and E are all 4")
 # ### 1p AUTOTEST leaks(lambda x: (four @ x.flatten()).reshape(4, 4, 4), equal)
-# says("sees through a function that subtracts the mean of the features, or an example", parts=["the mean, from its input", "the mean, from its output", "the first example, from its input"])
+# says("sees through a function that subtracts the mean of the features, or one example from all", parts=["the mean, from its input", "the mean, from its output", "the first example, from its input"])
 # ### 1p AUTOTEST [leaks(lambda x: (matrix @ (x - x.mean(dim=-1, keepdim=True)).flatten()).reshape(B, T, E), x), leaks(lambda x: (lambda y: y - y.mean(dim=-1, keepdim=True))((matrix @ x.flatten()).reshape(B, T, E)), x), leaks(lambda x: (matrix @ (x - x[:1]).flatten()).reshape(B, T, E), x)]
 # says("sees what depends on an input that is 0")
 # ### 1p AUTOTEST leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E), silent)

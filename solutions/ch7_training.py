@@ -407,7 +407,7 @@ def cached_attention(
 # cache = {"key": 0.4 * draw.tensor(B, H, t, d), "value": draw.tensor(B, H, t, d)}
 # says("gives position by position what the whole sentence gives at once")
 # ### 2p AUTOTEST [output for mha in [fill(MultiHeadAttention(H * d, H))] for cache in [None] for i in range(T) for output, cache in [cached_attention(mha, x[:, i : i + 1], cache)]]
-# says("starts with an empty cache, and lets two continuations start from the same one", parts=(["the first word", "the first continuation goes on after the second has begun"], ["output", "cache"]))
+# says("starts with an empty cache, and keeps two continuations of one cache apart", parts=(["the first word", "the first continuation goes on after the second has begun"], ["output", "cache"]))
 # ### 1p AUTOTEST [cached_attention(fill(MultiHeadAttention(H * d, H)), new), *[cached_attention(mha, x[:, 2:3], both[0][1]) for mha in [fill(MultiHeadAttention(H * d, H))] for start in [cached_attention(mha, x[:, :1])[1]] for both in [[cached_attention(mha, one, start) for one in (new, x[:, 1:2])]]]]
 # says("reads the cache and returns a longer one", parts=("B={rows}, H={heads}", ["output", "cache"]))
 # ### 2p AUTOTEST [cached_attention(fill(MultiHeadAttention(heads * d, heads)), new[:rows, :, : heads * d].contiguous(), {name: kept[:rows, :heads].contiguous() for name, kept in cache.items()}) for rows, heads in [(B, H), (1, H), (B, 1)]]
