@@ -10,13 +10,17 @@ from pathlib import Path
 from autograder.audit.sandbox_attacks import LEFT_BEHIND
 from autograder.kernels.student_kernel import FOLDER
 
+# hundreds of processes that were killed take seconds to be gone on a busy machine; what attacks leave
+# behind sleeps longer than this
+PATIENCE_SECONDS = 10
+
 
 def left_running() -> set[int]:
     """Ids of processes that belong to a student's kernel whose folder is gone already."""
     found = _running_now()
-    if found:
-        # what has been killed may take a moment to be gone
-        time.sleep(1)
+    until = time.monotonic() + PATIENCE_SECONDS
+    while found and time.monotonic() < until:
+        time.sleep(0.2)
         found &= _running_now()
     return found
 
