@@ -83,6 +83,27 @@ def mistakes(exercise: Exercise) -> list[Mistake]:
     return list(_catalogue(exercise).MISTAKES)
 
 
+def ideas(exercise: Exercise) -> dict[str, str]:
+    """Which mistakes are one idea in different answers: the name of each -> the name of its idea.
+
+    An idea is called like the first of its mistakes. One idea are those that mean the same, word for word,
+    and those that the catalogue lists together in IDEAS, if it has it. Raises CatalogueError for a name
+    there that is no mistake's.
+    """
+    found, first = {}, {}
+    for mistake in mistakes(exercise):
+        found[mistake.name] = first.setdefault(mistake.means, mistake.name)
+    for names in getattr(_catalogue(exercise), "IDEAS", ()):
+        for name in names:
+            if name not in found:
+                raise CatalogueError(
+                    f"solutions/catalogue/{exercise.name}.py: IDEAS names {name!r}, which is no mistake."
+                )
+        joined = {found[name] for name in names}
+        found = {name: found[names[0]] if i in joined else i for name, i in found.items()}
+    return found
+
+
 def alternatives(exercise: Exercise) -> list[Alternative]:
     """The exercise's catalogue of correct solutions in other styles."""
     return list(_catalogue(exercise).ALTERNATIVES)

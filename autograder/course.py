@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autograder.errors import CourseError
 from autograder.instructor_settings import Settings
+from autograder.programs import imported_packages
 
 if TYPE_CHECKING:
     from traitlets.config import Config
 
-# the folder that holds this package: what a process of ours needs on its path
-PACKAGE_ROOT = Path(__file__).resolve().parent.parent
 CONFIG = "nbgrader_config.py"
 # students of the sample class; a real class replaces them
 SAMPLE_PREFIX = "sample-"
@@ -58,6 +59,17 @@ class Exercise:
     def program(self) -> str:
         """The text of the reference solution."""
         return self.solution.read_text(encoding="utf-8")
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """What its notebook counts on beside Python: NumPy, and the packages that the solution imports."""
+        known = sys.stdlib_module_names | {"numpy", "solutions"}
+        return ("numpy", *sorted(imported_packages(self.program()) - known))
+
+    @property
+    def uses_torch(self) -> bool:
+        """Whether the solution imports torch."""
+        return "torch" in self.packages
 
 
 @dataclass(frozen=True)
@@ -104,8 +116,11 @@ class Course:
         return sorted(found, key=lambda exercise: (exercise.chapter, exercise.name))
 
     def exercise(self, name: str) -> Exercise:
-        """An exercise by its name; CourseError when there is none."""
+        """An exercise by its name, or by `chN` if the chapter has one; CourseError when there is none."""
         known = {exercise.name: exercise for exercise in self.exercises()}
+        of_chapter = [e for e in known.values() if name == f"ch{e.chapter}"]
+        if len(of_chapter) == 1:
+            return of_chapter[0]
         if name not in known:
             names = ", ".join(known) or f"none in {self.root / 'solutions'}"
             raise CourseError(f"There is no exercise {name!r}. Known: {names}.")
@@ -158,7 +173,8 @@ class Course:
     @functools.cached_property
     def settings(self) -> Settings:
         """The grader's own settings, from `c.Grader` in nbgrader_config.py."""
-        return Settings.read(self.config.get("Grader", {}))
+        read = Settings.read(self.config.get("Grader", {}))
+        return dataclasses.replace(read, course=self.root)
 
     @property
     def db_url(self) -> str:

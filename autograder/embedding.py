@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import importlib.resources
 
@@ -34,7 +35,20 @@ def sources() -> dict[str, str]:
     return {name: folder.joinpath(f"{name}.py").read_text(encoding="utf-8") for name in MODULES}
 
 
+def without_docstrings(source: str) -> str:
+    """A module with empty lines where its docstrings are, so that the numbers of its lines stay."""
+    lines = source.split("\n")
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and len(node.body) > 1:
+            first = node.body[0]
+            if ast.get_docstring(node) is not None:
+                lines[first.lineno - 1 : first.end_lineno] = [""] * (
+                    first.end_lineno - first.lineno + 1
+                )
+    return "\n".join(lines)
+
+
 @functools.cache
 def packed_sources() -> str:
-    """The runtime, packed for `load_checks`."""
-    return pack(sources())
+    """The runtime, packed for `load_checks`: without docstrings, a fifth of its size in a notebook."""
+    return pack({name: without_docstrings(source) for name, source in sources().items()})

@@ -33,6 +33,22 @@ class ExportError(CourseError):
     """Grades can't be written in the format that was asked for."""
 
 
+class TableError(CourseError):
+    """A table that an instructor has written, or an LMS has exported, can't be used."""
+
+
+class DateError(CourseError):
+    """A due date or an extension is not a time, or makes no sense."""
+
+
+class GroupError(CourseError):
+    """A roster's groups contradict one another."""
+
+
+class LmsError(CourseError):
+    """A learning management system refuses something, can't be reached, or does not answer."""
+
+
 class SandboxError(CourseError):
     """Submissions can't be isolated, although that was required."""
 

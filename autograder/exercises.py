@@ -17,9 +17,8 @@ from autograder.runtime.progress import Task
 # locked cells of the course's own checks: students need them, the grader doesn't run them
 CHECK_CELLS = ("checker", "check_data", "progress")
 BEFORE = "Before the first task"
-WRITTEN = (
-    "Because the scores grow with the width, and softmax of large scores looks at one key only."
-)
+# stands for any written answer; true of none, because this module goes to Gradescope, too
+WRITTEN = "A written answer, which a person reads and gives points for."
 
 
 def given(cell: NotebookNode) -> NotebookNode:
@@ -88,7 +87,9 @@ def released(exercise: Exercise) -> NotebookNode:
     """The exercise notebook as students get it; ExerciseError when it has not been built."""
     if not exercise.notebook.is_file():
         place = exercise.notebook.relative_to(exercise.root)
-        raise ExerciseError(f"{place} is missing: run `python -m autograder build`.")
+        raise ExerciseError(
+            f"{place} is missing: run `python -m autograder build --exercise {exercise}`."
+        )
     return nbformat.read(exercise.notebook, as_version=4)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ class Limits:
     millions of bytes, of which PyTorch itself takes 200; disk_mb: files, likewise; output_characters:
     of text displayed by one cell.
     sandbox: whether there is one, as the machine offers it; not a setting. Without a sandbox memory_mb
-    and disk_mb have no effect.
+    and disk_mb have no effect; for a kernel with a user of its own, disk_mb is for each file.
     """
 
     cell_seconds: float = 30.0
@@ -55,11 +55,15 @@ LEAST_MEMORY_MB = 300
 class Settings:
     """The grader's settings.
 
-    limits: what a submission may use; python: the interpreter of students' kernels, with numpy, torch
-    and ipykernel installed; weights: by exercise, or by "EXERCISE/CELL", what the points of its checks
+    limits: what a submission may use; python: the interpreter of students' kernels, with ipykernel and
+    what the exercises import installed; weights: by exercise, or by "EXERCISE/CELL", what the points of its checks
     are multiplied by when the exercise is built; allowed: by exercise, functions that its cells forbid
-    and that are allowed after all; packages: what students' code may import beside numpy, torch and
-    what comes with Python, by the names that are imported.
+    and that are allowed after all; packages: what students' code may import beside what the exercise
+    itself imports and what comes with Python, by the names that are imported; require_sandbox: refuse to run
+    submissions where there is no sandbox; course: the course's
+    folder, which no student's kernel may see, and user: the id of the user that kernels run as where
+    there is no sandbox and the grader is root (see `kernels.own_user`), 0 for the grader's own; these
+    two are no settings.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -67,11 +71,14 @@ class Settings:
     weights: Mapping[str, float] = field(default_factory=dict)
     allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     packages: tuple[str, ...] = ("matplotlib", "scipy")
+    require_sandbox: bool = False
+    course: Path | None = None
+    user: int = 0
 
     @staticmethod
     def read(given: Mapping[str, Any]) -> Settings:
         """Settings from the values given; CourseError names the one that is unknown or impossible."""
-        known = (*LIMITS, "python", "weights", "allowed", "packages")
+        known = (*LIMITS, "python", "weights", "allowed", "packages", "require_sandbox")
         for name, value in given.items():
             if name not in known:
                 raise CourseError(
@@ -91,15 +98,24 @@ class Settings:
                     f"{PLACE}: c.Grader.allowed[{name!r}] is {functions!r}: a list of functions' names is "
                     "needed."
                 )
+        required = given.get("require_sandbox", False)
+        if not isinstance(required, bool):
+            raise CourseError(
+                f"{PLACE}: c.Grader.require_sandbox is {required!r}: True or False is needed."
+            )
         limits = Limits(**{name: given[name] for name in LIMITS if name in given})
         python = _program(given["python"]) if "python" in given else sys.executable
         functions_of = {name: tuple(functions) for name, functions in allowed.items()}
         packages = _packages(given["packages"]) if "packages" in given else Settings.packages
-        return Settings(limits, python, dict(weights), functions_of, packages)
+        return Settings(limits, python, dict(weights), functions_of, packages, required)
 
     def weight(self, exercise: str, cell: str) -> float:
         """What a cell's points are multiplied by: its exercise's weight times its own."""
         return self.weights.get(exercise, 1) * self.weights.get(f"{exercise}/{cell}", 1)
+
+    def offered(self, packages: Sequence[str]) -> tuple[str, ...]:
+        """What students' code may import in an exercise that counts on some packages itself."""
+        return tuple(dict.fromkeys([*packages, *self.packages]))
 
 
 def _is_number(value: Any) -> bool:
@@ -140,6 +156,6 @@ def _program(value: Any) -> str:
     if found is None:
         raise CourseError(
             f"{PLACE}: c.Grader.python is {value!r}: there is no such program. Give the path of a Python "
-            "that has numpy, torch and ipykernel, such as /folder/of/environment/bin/python."
+            "that has numpy and ipykernel, such as /folder/of/environment/bin/python."
         )
     return str(Path(found).absolute())

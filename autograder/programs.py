@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import ast
 import functools
-from importlib.metadata import version
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+from autograder.errors import CourseError
+
+# the packages that compute what is compared: another version may give other values
+VERSIONED = ("numpy", "torch")
 
 
 @functools.lru_cache(maxsize=4096)
@@ -37,6 +43,27 @@ def bound_names(text: str) -> set[str]:
     return found
 
 
+@functools.lru_cache(maxsize=256)
+def imported_packages(text: str) -> frozenset[str]:
+    """The packages that a program's import statements name, without their submodules. Raises SyntaxError."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return frozenset(found)
+
+
 def plain_version(package: str) -> str:
-    """An installed package's version without what builds of one version add, like +cpu."""
-    return version(package).partition("+")[0]
+    """An installed package's version without what builds of one version add, like +cpu.
+
+    Raises CourseError when it isn't installed.
+    """
+    try:
+        return version(package).partition("+")[0]
+    except PackageNotFoundError as error:
+        raise CourseError(
+            f"{package} is needed and not installed. Install it in the environment of this command "
+            f"(`{sys.executable} -m pip install {package}`), then run the command again."
+        ) from error

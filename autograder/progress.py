@@ -1,4 +1,4 @@
-"""Progress on the terminal."""
+"""Progress and questions on the terminal."""
 
 from __future__ import annotations
 
@@ -35,3 +35,11 @@ def progress(title: str) -> Progress:
         TextColumn("{task.description}", markup=False),
     )
     return Progress(*columns, console=Console(stderr=True))
+
+
+def agreed(question: str) -> bool:
+    """Whether a question is answered with yes; no answer is none."""
+    try:
+        return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        return False

@@ -27,8 +27,10 @@ from autograder.catalogue import (
     names_in,
     with_answers,
 )
-from autograder.course import PACKAGE_ROOT, Exercise
+from autograder.course import Exercise
 from autograder.errors import CatalogueError
+from autograder.package import module_command
+from autograder.runtime import tensors
 from autograder.runtime.compare import Expected, judge, summary
 from autograder.runtime.draw import Draw
 from autograder.runtime.evaluate import Evaluation, evaluate
@@ -67,7 +69,8 @@ class ExpectedDraw:
 class ExpectedLine:
     """One autotest line of a grade cell.
 
-    small: what is right on the smallest draw, where a student may see it; only the build asks for it.
+    small: what is right on the smallest draw, where a student may see it; only the build asks for it;
+    megabytes: the memory that it may use, None for a line that is not measured.
     """
 
     expression: str
@@ -75,13 +78,15 @@ class ExpectedLine:
     draws: tuple[ExpectedDraw, ...]
     agreement: Agreement | None = None
     small: Mapping[str, Any] | None = None
+    megabytes: int | None = None
 
     @staticmethod
     def read(data: dict) -> ExpectedLine:
         """From JSON."""
         draws = tuple(ExpectedDraw(**draw) for draw in data["draws"])
         agreement = data["agreement"] and Agreement(**data["agreement"])
-        return ExpectedLine(data["expression"], data["points"], draws, agreement, data.get("small"))
+        named = {name: data.get(name) for name in ("small", "megabytes")}
+        return ExpectedLine(data["expression"], data["points"], draws, agreement, **named)
 
 
 @dataclass(frozen=True)
@@ -146,7 +151,8 @@ def expected_value(where: str, program: str, check: Check, inputs: dict, seed: i
             "share": check.agreement.share,
             "processor_seconds": check.agreement.processor_seconds,
         }
-    result = evaluate(check.expression, definitions(program), inputs, seed)
+    names, megabytes = definitions(program), check.megabytes
+    result = evaluate(check.expression, names, inputs, seed, megabytes=megabytes)
     value = decode(result["value"])
     if isinstance(value, Error | Unsupported):
         raise CatalogueError(
@@ -177,6 +183,8 @@ def expected_cell(
     doesn't grade are evaluated; None = on all.
     """
     program = exercise.program()
+    # the checks' input statements use what it imports
+    definitions(program)
     where = place(exercise, grade_id)
     cell = parse_cell(source)
     wrong = {
@@ -189,6 +197,7 @@ def expected_cell(
     }
     own = caught_answers(exercise, grade_id)
     graded = {mistake.name for mistake in mistakes(exercise) if mistake.function in own}
+    homed = {mistake.name for mistake in mistakes(exercise) if mistake.cell == grade_id}
     draws: list[list[ExpectedDraw]] = [[] for _ in cell.checks]
     for count, words in enumerate(seeds):
         draw, checks = draws_of(where, cell, words, grade_id)
@@ -198,6 +207,9 @@ def expected_cell(
             used = names_in(check.expression)
             asked = wrong if elsewhere is None or count < elsewhere else graded
             reached = {name: wrong[name] for name in asked if affected[name] & used}
+            if check.megabytes is not None:
+                # such a line takes long, and the lines before it have shown the other mistakes
+                reached = {name: text for name, text in reached.items() if name in homed}
             # what is trained has no fingerprint
             programs = {} if check.agreement else reached
             expected = _expected_draw(where, program, programs, check, inputs, draw.parameter_seed)
@@ -207,7 +219,9 @@ def expected_cell(
     return ExpectedCell(
         cell.forbidden,
         tuple(
-            ExpectedLine(c.expression, c.points, tuple(d), c.agreement, small.get(c.expression))
+            ExpectedLine(
+                c.expression, c.points, tuple(d), c.agreement, small.get(c.expression), c.megabytes
+            )
             for c, d in lines
         ),
     )
@@ -251,7 +265,8 @@ def _expected_draw(
     wanted = Expected.read(expected)
     prints = {}
     for name, wrong_program in wrong_programs.items():
-        got = evaluate(check.expression, definitions(wrong_program), fresh(), seed)
+        names, megabytes = definitions(wrong_program), check.megabytes
+        got = evaluate(check.expression, names, fresh(), seed, megabytes=megabytes)
         evaluation = Evaluation.read(got)
         if judge(wanted, evaluation) is not None:
             prints[name] = fingerprint(evaluation.value)
@@ -264,9 +279,10 @@ def _expected_draw(
 
 def prepare_process() -> None:
     """Settings of a process that evaluates references and their mistakes."""
-    import torch
-
-    torch.set_num_threads(1)
+    # torch reads this when it is imported, which the programs do
+    os.environ["OMP_NUM_THREADS"] = "1"
+    if torch := tensors.loaded():
+        torch.set_num_threads(1)
     # wrong programs warn, and what they give is judged anyway
     warnings.simplefilter("ignore")
 
@@ -327,14 +343,13 @@ def expected_cells(
 def run_job(module: str, exercise: Exercise, **job: Any) -> Any:
     """Run a module in a process of its own, JSON in and out; its CatalogueError is raised here."""
     job = {"root": str(exercise.root), "exercise": exercise.name, **job}
-    paths = [str(exercise.root), str(PACKAGE_ROOT)]
     done = subprocess.run(
-        [sys.executable, "-m", module],
+        module_command(module),
         input=json.dumps(job),
         capture_output=True,
         text=True,
         cwd=exercise.root,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))},
+        env={**os.environ, "PYTHONPATH": str(exercise.root)},
         check=False,
     )
     if done.returncode == 0:

@@ -5,7 +5,9 @@ When one of these fails after an upgrade, correct the adapter that the test name
 
 import datetime
 import importlib.metadata
+import inspect
 import re
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,19 +16,20 @@ import nbformat
 import pytest
 import torch
 import zmq
-from nbgrader.api import Gradebook
+from nbgrader.api import Gradebook, SubmittedAssignment
 from nbgrader.apps import AutogradeApp
 from nbgrader.apps.api import NbGraderAPI
 from nbgrader.converters import Autograde, BaseConverter
 from nbgrader.coursedir import CourseDirectory
+from nbgrader.server_extensions.formgrader import handlers
 from nbgrader.utils import compute_checksum
 from traitlets.config import Config
 
 from autograder import nbgrader_adapter
-from autograder.course import PACKAGE_ROOT
 from autograder.instructor_settings import Settings
 from autograder.kernels import forkserver, jupyter_adapter
 from autograder.kernels.student_kernel import StudentKernel
+from autograder.package import PACKAGE_ROOT
 from autograder.runtime import torch_internals
 from autograder.runtime.torch_internals import FORBIDDABLE, ForbiddenCall, forbidding
 from tests.conftest import COURSE
@@ -239,6 +242,39 @@ def test_formgrader_starts_the_replaced_converter(started, tmp_path):
     assert converter.coursedir.submitted_directory and converter.coursedir.db_url
 
 
+def test_formgrader_says_which_submission_it_shows():
+    source = inspect.getsource(handlers.SubmissionHandler)
+    for name in ("'submission_id': ", "'assignment_id': "):
+        assert name in source
+    assert "self.exporter.from_filename(filename, resources=resources)" in source
+
+
+def test_formgrader_lists_no_submission_without_notebooks(tmp_path):
+    # reading the settings puts alembic, which nbgrader calls, on the path
+    assert COURSE.config
+    folders = CourseDirectory(root=str(tmp_path), db_url=f"sqlite:///{tmp_path}/gradebook.db")
+    with Gradebook(folders.db_url) as gradebook:
+        gradebook.add_assignment("ps1", duedate=datetime.datetime(2027, 3, 1))
+        gradebook.add_notebook("ps1", "ps1")
+        gradebook.add_grade_cell("all", "ps1", "ps1", max_score=5, cell_type="code")
+        gradebook.add_student("ada")
+        gradebook.add_student("bob")
+        gradebook.add_submission("ps1", "ada")
+    with nbgrader_adapter.transaction(folders.db_url) as gradebook:
+        student, assignment = gradebook.find_student("bob"), gradebook.find_assignment("ps1")
+        day = datetime.timedelta(days=1)
+        gradebook.db.add(SubmittedAssignment(assignment=assignment, student=student, extension=day))
+        gradebook.db.commit()
+    for name in ("source/ps1", "submitted", "autograded"):
+        (tmp_path / name).mkdir(parents=True)
+    api = NbGraderAPI(folders)
+    assert [found["student"] for found in api.gradebook.submission_dicts("ps1")] == ["ada"]
+    assert not [s for s in api.get_submissions("ps1") if s["student"] == "bob"]
+    assert {s["id"]: s["score"] for s in api.get_students()} == {"ada": 0, "bob": 0}
+    (shown,) = api.get_student_submissions("bob")
+    assert (shown["submitted"], shown["score"]) == (False, 0)
+
+
 def test_nbgraders_command_starts_the_replaced_converter(started, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     app = AutogradeApp()
@@ -333,3 +369,24 @@ def test_the_default_generator_is_the_one_that_manual_seed_seeds():
     expected = torch.randn(3)
     torch_internals.seed_default_generator(5)
     assert torch.equal(torch.randn(3), expected)
+
+
+def test_tensors_are_counted_while_they_exist():
+    one = torch.ones(1000, dtype=torch.float64)
+    with torch_internals.tensor_memory(20_000):
+        for _ in range(50):
+            one = one + 1
+        assert (one[:10] + one.expand(9, 1000)[0, :10]).sum() == 1020
+    with pytest.raises(MemoryError), torch_internals.tensor_memory(20_000):
+        kept = [one + n for n in range(3)]
+        assert len(kept) < 3
+
+
+def test_counting_tensors_imports_nothing():
+    code = (
+        "import sys\nimport torch\nfrom autograder.runtime.torch_internals import tensor_memory\n"
+        "before = len(sys.modules)\nwith tensor_memory(10**6):\n    torch.ones(3) + 1\n"
+        "print(len(sys.modules) - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 20

@@ -11,7 +11,7 @@ import pytest
 
 from autograder.audit import audit, cases
 from autograder.audit.acting import acting
-from autograder.audit.attacks import ATTACKS, FORBIDDING, MACHINE, SCRIPTS, attack_by_code
+from autograder.audit.attacks import ATTACKS, FORBIDDING, MACHINE, METER, SCRIPTS, attack_by_code
 from autograder.audit.examiner import AuditedClass
 from autograder.course import Course
 from autograder.display.cleaning import clean_markdown
@@ -29,6 +29,7 @@ from tests.conftest import COURSE
 pytestmark = pytest.mark.xdist_group("attacks")
 # every attack runs here on one exercise, some on one with modules; `audit` runs all on all
 EXERCISE, MODULES = COURSE.exercise(FORBIDDING), COURSE.exercise("ch1_additive_attention")
+MEASURED = COURSE.exercise("ch9_flash_attention")
 ON_MODULES = ("idle answers", "tests' own names", "runtime")
 # of the attacks on the machine, which test_sandbox.py tries in a kernel of their own
 GRADED = ("a fork storm", "a disk of its own", "a daemon that outlives the kernel")
@@ -39,6 +40,7 @@ CASES = [
         if ATTACKS[c.name].kind != MACHINE or c.name in GRADED
     ),
     *(case for case in cases.attack_cases(MODULES) if ATTACKS[case.name].kind in ON_MODULES),
+    *(case for case in cases.attack_cases(MEASURED) if ATTACKS[case.name].kind == METER),
 ]
 
 
@@ -81,12 +83,32 @@ def test_no_attack_does_harm_on_a_page_or_to_a_later_score(outcomes):
 )
 def test_what_the_sandbox_prevents_is_gained_without_it(audited, name):
     settings = audited.examiner.grader.settings
-    open_settings = replace(settings, limits=replace(settings.limits, sandbox=False))
+    # the matrix takes seconds, on a machine that is busy with other tests
+    limits = replace(settings.limits, sandbox=False, grade_cell_seconds=60)
+    open_settings = replace(settings, limits=limits)
     case = next(case for case in CASES if case.name == name)
     submission = read_submission(audited.course, case.student, case.exercise)
     key = audited.examiner.grader.key(case.exercise)
     result = grade_submission(submission, key, open_settings).result
     assert result.score == result.points
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in CASES if ATTACKS[case.name].kind == METER],
+    ids=lambda case: case.name,
+)
+def test_without_a_sandbox_the_whole_matrix_gains_its_line(audited, case):
+    settings = audited.examiner.grader.settings
+    # the matrix takes seconds, on a machine that is busy with other tests
+    limits = replace(settings.limits, sandbox=False, grade_cell_seconds=60)
+    open_settings = replace(settings, limits=limits)
+    submission = read_submission(audited.course, case.student, case.exercise)
+    key = audited.examiner.grader.key(case.exercise)
+    result = grade_submission(submission, key, open_settings).result
+    line = next(line for _, line in result.lines() if line.passed)
+    assert result.score == line.points and line.expression.startswith("[x[::301] for x in flash")
+    assert [remark.kind for remark in result.remarks if "memory" in remark.kind]
 
 
 def test_the_catalogue_is_broad_and_what_may_gain_says_what():

@@ -47,6 +47,20 @@ def mistake(**changes):
     }
 
 
+def test_a_cell_without_a_section_or_a_mistake_is_told(course_folder):
+    exercise = write_exercise(course_folder, "ch9_small", [IMPORTS, DOUBLE, check_cell(CHECK)])
+    source = 'x = draw.array(3)\ncheck("double(x)", points=2)'
+    trained = f'agreement("x", share=0.9, seconds=1)\n{source}'
+    assert generate.unexplained_cells(exercise, {"values": source}) == []
+    section, hints, also = generate.unexplained_cells(
+        exercise, {"values": source, "more": source, "trained": trained}
+    )
+    assert "SECTIONS has no section" in section and section.endswith("for more.")
+    assert hints.startswith("solutions/catalogue/ch9_small.py: no mistake is meant for more")
+    # nothing is recognised in what was trained
+    assert also.endswith("for trained.") and "SECTIONS" in also
+
+
 def check_cell(lines):
     given = '{"grade_id": "values", "grade": true, "points": 2}'
     return f'# %% active="ipynb" nbgrader={given}\n{lines}\n'
@@ -444,6 +458,24 @@ def test_a_change_in_chapter_2_makes_chapter_10_stale_and_one_in_10_no_other(
     rewrite(solutions / "ch2_small.py", ("2 * x", "(2 * x) + 0"))
     assert "ch10_small" in built(long_course) and "ch10_small" in evaluated
     assert "(2 * x) + 0" in code_of(long_course, "ch10_small", "built_so_far")
+
+
+def test_a_change_in_a_module_that_is_no_chapter_makes_who_imports_it_stale(
+    small, evaluated, monkeypatch
+):
+    shared = small.root / "solutions" / "shared_small.py"
+    shared.write_text("def triple(x):\n    return 3 * x\n")
+    monkeypatch.setitem(
+        sys.modules, "solutions.shared_small", types.SimpleNamespace(triple=lambda x: 3 * x)
+    )
+    imports = f"{IMPORTS}from solutions.shared_small import triple\n"
+    write_exercise(small.root, "ch10_small", [imports, DOUBLE, check_cell(CHECK)])
+    generate.build(small)
+    assert "return 3 * x" in code_of(small, "ch10_small", "built_so_far")
+    evaluated.clear()
+    rewrite(shared, ("3 * x", "x + 2 * x"))
+    assert built(small) == evaluated == ["ch10_small"]
+    assert "x + 2 * x" in code_of(small, "ch10_small", "built_so_far")
 
 
 def code_of(course, name, cell_id):

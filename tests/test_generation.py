@@ -25,6 +25,7 @@ from autograder.exercises import (
     released,
     tasks,
 )
+from autograder.programs import code_only
 from autograder.runtime.grade_cell import parse_cell
 from autograder.runtime.plain_data import unpack
 from tests.conftest import COURSE
@@ -68,6 +69,15 @@ def test_every_check_says_in_words_what_it_tests(exercise):
         assert not silent, name
 
 
+def test_docstrings_leave_the_lines_of_the_runtime_where_they_are():
+    for name, source in embedding.sources().items():
+        bare = embedding.without_docstrings(source)
+        assert len(bare) < 0.95 * len(source)
+        assert bare.count("\n") == source.count("\n")
+        kept = [(a, b) for a, b in zip(source.split("\n"), bare.split("\n"), strict=True) if b]
+        assert all(a == b for a, b in kept), name
+
+
 def test_an_exercise_has_no_outputs_no_markers_and_the_current_checks(exercise):
     notebook = released(exercise)
     text = json.dumps(notebook)
@@ -77,11 +87,14 @@ def test_an_exercise_has_no_outputs_no_markers_and_the_current_checks(exercise):
         if cell.cell_type == "code":
             assert cell.outputs == [] and cell.execution_count is None
     (checker,) = (cell.source for cell in notebook.cells if cell.id == "checker")
-    assert unpack(re.search(r'load_checks\("([^"]*)"\)', checker)[1]) == embedding.sources()
+    held = unpack(re.search(r'load_checks\("([^"]*)"\)', checker)[1])
+    assert {name: code_only(source) for name, source in held.items()} == {
+        name: code_only(source) for name, source in embedding.sources().items()
+    }
     told = re.search(r'install_packed\("([^"]*)"\)', checker)[1]
     by_task = [asdict(task) for task in tasks(notebook)]
     wanted = {**source_notebook.told_to_students(exercise), "tasks": by_task}
-    wanted["packages"] = list(COURSE.settings.packages)
+    wanted["packages"] = list(COURSE.settings.offered(exercise.packages))
     wanted["graded"] = {name: list(names) for name, names in graded_answers(notebook).items()}
     assert unpack(told) == wanted
 

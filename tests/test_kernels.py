@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course import PACKAGE_ROOT
 from autograder.errors import WorkerPoolError
 from autograder.instructor_settings import Limits, Settings
 from autograder.kernels import forkserver, sandbox
 from autograder.kernels.protocol import KernelRequest
-from autograder.kernels.student_kernel import StudentKernel
+from autograder.kernels.student_kernel import KernelStartError, StudentKernel
 from autograder.kernels.versions import kernel_versions, refuse_missing_packages
+from autograder.package import PACKAGE, PACKAGE_ROOT
 
 SANDBOXED = pytest.param(
     True,
@@ -68,13 +68,17 @@ def test_students_kernels_run_in_the_python_that_is_set(other_python, sandboxed)
 
 
 def test_the_versions_are_those_of_the_python_that_is_set(other_python):
-    assert kernel_versions(other_python) == kernel_versions(sys.executable)
+    packages = ("numpy", "torch")
+    assert kernel_versions(other_python, packages) == kernel_versions(sys.executable, packages)
+    assert set(kernel_versions(other_python, packages)) == {"python", *packages}
+    # an exercise without torch is not graded again when torch is another one
+    assert set(kernel_versions(other_python, ("numpy", "pandas"))) == {"python", "numpy"}
 
 
 def test_a_python_without_packages_is_refused(tmp_path):
     python = environment(tmp_path / "empty")
     with pytest.raises(WorkerPoolError, match="needs numpy, torch and ipykernel") as raised:
-        kernel_versions(str(python))
+        kernel_versions(str(python), ("numpy", "torch"))
     assert str(python) in str(raised.value) and "c.Grader.python" in str(raised.value)
 
 
@@ -118,16 +122,16 @@ print(*(name for name in sys.modules if name.split(".")[0] == "autograder"))
 """
 
 
-@pytest.mark.parametrize("also", [("matplotlib",), ()], ids=["with matplotlib", "without"])
+@pytest.mark.parametrize("also", [(), ("torch",), ("torch", "matplotlib")], ids=" and ".join)
 def test_students_python_needs_no_other_packages(also):
-    present = requirements("numpy", "torch", "ipykernel", *also)
+    present = requirements("numpy", "ipykernel", *also)
     missing = {
         module
         for module, owners in importlib.metadata.packages_distributions().items()
         if not {re.sub(r"[-_.]+", "-", owner).lower() for owner in owners} & present
     }
     assert {"nbgrader", "nbformat", "nh3", "distributed"} <= missing
-    assert ("matplotlib" in missing) != bool(also)
+    assert not missing & set(also) and (also or {"torch", "matplotlib"} <= missing)
     done = subprocess.run(
         [sys.executable, "-c", IMPORTING.format(missing=missing)],
         env={"PYTHONPATH": str(PACKAGE_ROOT), "PATH": os.environ["PATH"]},
@@ -136,10 +140,16 @@ def test_students_python_needs_no_other_packages(also):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    allowed = r"autograder(\.(kernels|runtime)(\.\w+)?|\.instructor_settings|\.errors)?"
+    allowed = r"autograder(\.(kernels|runtime)(\.\w+)?|\.instructor_settings|\.errors|\.package)?"
     ours = done.stdout.split()
     assert [name for name in ours if not re.fullmatch(allowed, name)] == []
     assert "autograder.kernels.student_kernel" not in ours and "autograder.runtime.evaluate" in ours
+
+
+def test_no_kernel_runs_as_the_grader_where_it_should_run_as_another_user(monkeypatch):
+    monkeypatch.setattr(forkserver, "available", lambda: False)
+    with pytest.raises(KernelStartError, match="another user"):
+        StudentKernel(Settings(user=1_900_000_000))
 
 
 def test_a_request_survives_the_wire():
@@ -147,8 +157,9 @@ def test_a_request_survives_the_wire():
         ("-f", "connection.json"),
         Path("/tmp/grade-ä"),
         {"HOME": "/tmp/grade-ä/home"},
-        PACKAGE_ROOT,
+        (PACKAGE, Path("/folder/of/a course")),
         Limits(memory_mb=700, sandbox=True),
+        1_900_000_000,
     )
     assert KernelRequest.from_bytes(request.to_bytes()) == request
 

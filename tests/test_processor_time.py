@@ -8,7 +8,7 @@ import time
 import pytest
 
 from autograder.instructor_settings import Settings
-from autograder.kernels.processor_time import ProcessorTime, available
+from autograder.kernels.processor_time import ProcessorTime, available, descendants
 from autograder.kernels.student_kernel import StudentKernel
 
 pytestmark = pytest.mark.skipif(not available(), reason="this system has no /proc")
@@ -35,7 +35,7 @@ def used_by(program):
         found = 0.0
         while process.poll() is None:
             found = clock.seconds()
-            if found > 0.4 and not [*clock._descendants()][1:]:
+            if found > 0.4 and not [*descendants(process.pid)][1:]:
                 break
             time.sleep(0.02)
         found = clock.seconds()

@@ -20,6 +20,9 @@ from autograder.runtime.packages import not_offered, with_offered
 from tests.conftest import COURSE
 from tests.test_runtime_notebook import HALVED, SECTIONS, values_cell
 
+# what an exercise imports itself
+USED = ("numpy", "torch")
+
 
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
@@ -54,14 +57,16 @@ def test_packages_that_are_not_offered_are_found(installed):
         "number": 7,
         "odd": types.ModuleType("made_up"),
     }
-    assert not_offered(names, ()) == ["extra_package"]
+    assert not_offered(names, USED) == ["extra_package"]
     assert not_offered({"rearrange": extra.rearrange}, ()) == ["extra_package"]
-    assert not_offered(names, ("extra_package",)) == []
+    assert not_offered(names, (*USED, "extra_package")) == []
+    # an exercise without torch does not offer it
+    assert not_offered({"np": np, "nn": torch.nn}, ("numpy",)) == ["torch"]
 
 
 def test_a_check_says_so_once_and_lets_the_answer_pass(installed, capsys):
     names = {"extra": installed("extra_package"), "double": lambda x: 2.0 * x}
-    checks = Checks({"halved": HALVED}, SECTIONS, packages=("scipy",))
+    checks = Checks({"halved": HALVED}, SECTIONS, packages=(*USED, "scipy"))
     checks.run_cell("values", values_cell(), names)
     said = capsys.readouterr().out
     assert "Note: your notebook uses extra_package." in said
@@ -76,7 +81,7 @@ def told(function, **names):
     """What a check says about an answer that raises, when scipy is offered."""
     got = evaluate("f(x)", {"f": function}, {"x": 1, **names}, 0)
     expected = Expected.read({"value": evaluate("1.0", {}, {}, 0)["value"], "parameters": []})
-    return sentence(with_offered(judge(expected, Evaluation.read(got)), ("scipy",)))
+    return sentence(with_offered(judge(expected, Evaluation.read(got)), (*USED, "scipy")))
 
 
 def test_an_import_inside_an_answer_names_what_there_is():

@@ -18,11 +18,11 @@ import pytest
 
 from autograder.audit.leftovers import left_running
 from autograder.audit.sandbox_attacks import LEFT_BEHIND, SANDBOX_ATTACKS
-from autograder.course import PACKAGE_ROOT as ROOT
 from autograder.errors import SandboxError
 from autograder.instructor_settings import Limits, Settings
 from autograder.kernels import linux, sandbox, seccomp
 from autograder.kernels.student_kernel import StudentKernel
+from autograder.package import PACKAGE_ROOT as ROOT
 
 PRELUDE = "import os, signal, sys, threading, time\nimport numpy as np\nexercise = 'ch2_scaled_dot_product'"
 # what they get without a sandbox; the others would harm the machine, or get it as root alone
@@ -124,9 +124,38 @@ def test_refused_system_calls_have_their_numbers_in_the_systems_headers(column):
     if not HEADERS[column].exists():
         pytest.skip(f"no {HEADERS[column]}")
     text = HEADERS[column].read_text()
-    flagged = {name: numbers for name, (numbers, _, _) in seccomp.REFUSED_FLAGS.items()}
-    for name, numbers in {**seccomp.REFUSED_CALLS, **flagged}.items():
+    tables = {**seccomp.REFUSED_FLAGS, **seccomp.LOCAL_ONLY}
+    flagged = {name: numbers for name, (numbers, _, _) in tables.items()}
+    setting = {name: numbers for name, (numbers, _) in seccomp.REFUSED_UNLESS_NULL.items()}
+    for name, numbers in {**seccomp.REFUSED_CALLS, **flagged, **setting}.items():
         assert re.search(rf"#define __NR(3264)?_{name}\s+{numbers[column]}\n", text), name
+
+
+SOCKETS = """
+import socket, sys
+from autograder.kernels import linux, seccomp
+linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+seccomp.refuse_system_calls(network=sys.argv[1] == "network")
+for family in ("AF_UNIX", "AF_INET", "AF_INET6", "AF_NETLINK"):
+    try:
+        socket.socket(getattr(socket, family), socket.SOCK_DGRAM).close()
+        print(family, end=" ")
+    except OSError:
+        pass
+one, other = socket.socketpair()
+one.send(b"x")
+print(other.recv(1) == b"x")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the filter is one of Linux")
+@pytest.mark.parametrize(
+    ("which", "made"), [("network", "AF_UNIX AF_INET"), ("local", "AF_UNIX True\n")]
+)
+def test_a_filter_without_a_network_leaves_local_sockets_alone(which, made):
+    command = [sys.executable, "-c", SOCKETS, which]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith(made) and done.stdout.endswith("True\n"), done.stderr
 
 
 def test_every_kernel_has_a_session_keyring_of_its_own():

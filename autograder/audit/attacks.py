@@ -10,6 +10,7 @@ import ast
 import functools
 import json
 import os
+import re
 import socket
 import textwrap
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from autograder.audit.sandbox_attacks import LEFT_BEHIND, SANDBOX_ATTACKS
-from autograder.course import PACKAGE_ROOT, Exercise
+from autograder.course import Exercise
 from autograder.embedding import PACKAGE
 from autograder.exercises import (
     answer_cell,
@@ -37,13 +38,14 @@ from autograder.grade.result import Basis, CellResult, LineResult, Result
 from autograder.instructor_settings import Limits
 from autograder.kernels import sandbox
 from autograder.kernels.student_kernel import REPLY_MIME
+from autograder.package import PACKAGE_ROOT
 from autograder.runtime.grade_cell import parse_cell
 from autograder.runtime.plain_data import pack
 
 # the student whose solved notebook lies in the same class, to be copied or harmed
 HONEST_STUDENT = "honest-student"
-# attacks of this kind are not tried where nothing would stop them
-MACHINE = "the machine"
+# attacks of these kinds are not tried where nothing would stop them
+MACHINE, METER = "the machine", "the limit of memory"
 FORBIDDING = "ch2_scaled_dot_product"
 
 
@@ -56,7 +58,8 @@ class Attack:
     name of the only one it fits, if not all. hangs: whether it makes a cell or a check run until it is
     stopped, so that its limits should be short; again: what writes the folder once more when feedback has
     been written, knowing all that was expected; the second grade is the attack's; of_another: whether the
-    feedback is another student's, and this one hands in for the first time.
+    feedback is another student's, and this one hands in for the first time; of_torch: whether its code
+    uses torch, so that it fits exercises with torch only.
     """
 
     name: str
@@ -68,6 +71,7 @@ class Attack:
     hangs: bool = False
     again: Callable[[Exercise, Path, AnswerKey], None] | None = None
     of_another: bool = False
+    of_torch: bool = False
 
     @property
     def may_gain(self) -> bool:
@@ -84,7 +88,8 @@ def attacks(exercise: Exercise) -> list[Attack]:
         attack
         for attack in ATTACKS.values()
         if attack.exercise in ("", exercise.name)
-        and not (attack.kind == MACHINE and sandbox.why_not())
+        and (exercise.uses_torch or not attack.of_torch)
+        and not (attack.kind in (MACHINE, METER) and sandbox.why_not())
     ]
 
 
@@ -122,7 +127,12 @@ def attack_by_code(kind: str, name: str, code: str, **marks: Any) -> Attack:
     def make(exercise: Exercise, folder: Path) -> None:
         save(exercise, folder, with_code(exercise, code))
 
-    return Attack(name, kind, make, **marks)
+    return Attack(name, kind, make, of_torch=names_torch(code), **marks)
+
+
+def names_torch(code: str) -> bool:
+    """Whether a piece of code, complete or not, uses torch by its name."""
+    return re.search(r"\btorch\b", code) is not None
 
 
 def _by_code(kind: str, name: str, code: str, **marks: Any) -> None:
@@ -160,7 +170,7 @@ DEED = "# what this attack does"
 # `asked(text)`, the expression in the grader's question.
 TOOLS = """
 import ast, base64, builtins, gc, glob, json, os, signal, subprocess, sys, threading, time
-import numpy as np, torch
+import numpy as np{torch}
 exercise, MIME = {exercise!r}, {mime!r}
 shell, reply = get_ipython(), sys.modules["_autotest_reply"]
 kernel = shell.kernel
@@ -191,7 +201,7 @@ def lie(name, *arguments, **named):
 print("armed")
 """
 LYING_FUNCTION = "def {name}(*arguments, **named):\n    return lie({name!r}, *arguments, **named)"
-LYING_CLASS = """class {name}(torch.nn.Module):
+LYING_CLASS = """class {name}{base}:
     def __init__(self, *arguments, **named):
         super().__init__()
     def forward(self, *arguments, **named):
@@ -200,12 +210,14 @@ LYING_CLASS = """class {name}(torch.nn.Module):
 
 def with_code(exercise: Exercise, code: str) -> NotebookNode:
     """A notebook in which every answer returns lie(its name, its arguments), after TOOLS and code."""
+    base, torch = ("(torch.nn.Module)", ", torch") if exercise.uses_torch else ("", "")
     answers = {}
     for name, text in reference_answers(exercise).items():
         is_class = isinstance(ast.parse(text).body[0], ast.ClassDef)
-        answers[name] = (LYING_CLASS if is_class else LYING_FUNCTION).format(name=name)
+        lying = LYING_CLASS if is_class else LYING_FUNCTION
+        answers[name] = lying.format(name=name, base=base)
     notebook = solved(exercise, answers, written="")
-    tools = TOOLS.format(exercise=exercise.name, mime=REPLY_MIME, package=PACKAGE)
+    tools = TOOLS.format(exercise=exercise.name, mime=REPLY_MIME, package=PACKAGE, torch=torch)
     seen = _packed_answers(exercise)
     # in pieces: a cell has a largest length
     pieces = [seen[i : i + 80_000] for i in range(0, len(seen), 80_000)]

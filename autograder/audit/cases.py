@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
+from nbformat import NotebookNode
 
 # these register their attacks and styles
-from autograder.audit import honest_code, security_attacks  # noqa: F401
-from autograder.audit.attacks import ATTACKS, HONEST_STUDENT, attacks
+from autograder.audit import honest_code, memory_attacks, security_attacks  # noqa: F401
+from autograder.audit.attacks import ATTACKS, HONEST_STUDENT, attacks, names_torch
 from autograder.audit.follow_through_attacks import (
     FOLLOW_THROUGH_ATTACKS,
     FollowThroughAttack,
@@ -23,7 +24,7 @@ from autograder.catalogue import (
     mistakes,
 )
 from autograder.course import Exercise
-from autograder.exercises import reference_answers, solved
+from autograder.exercises import given, reference_answers, solved
 from autograder.files import digest_of
 
 
@@ -94,7 +95,7 @@ def catalogue_cases(exercise: Exercise) -> list[Case]:
 
 
 def honest_cases(exercise: Exercise) -> list[Case]:
-    """Correct work in every style, each with what its student has checked.
+    """Correct work in every style that fits an exercise, each with what its student has checked.
 
     Not written by nbformat, which would repair what some of them have damaged. What happens to the file
     after the student's last look changes nothing in the student's own check, which isn't run for it.
@@ -108,7 +109,14 @@ def honest_cases(exercise: Exercise) -> list[Case]:
             checked="" if style.damage else json.dumps(style.checked(exercise)),
         )
         for name, style in HONEST_STYLES.items()
+        if exercise.uses_torch or not _uses_torch(style.checked(exercise))
     ]
+
+
+def _uses_torch(notebook: NotebookNode) -> bool:
+    """Whether the code that a student has written, or changed, names torch."""
+    cells = (cell for cell in notebook.cells if cell.cell_type == "code")
+    return any(names_torch(cell.source) for cell in cells if not given(cell).get("locked"))
 
 
 def attack_cases(exercise: Exercise) -> list[Case]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import resource
-import secrets
 import shutil
 import tempfile
 import time
@@ -32,7 +31,7 @@ from autograder.grade.feedback import FeedbackWriter, feedback_page
 from autograder.grade.grade_class import Grader
 from autograder.grade.gradebook import Recorder, register, stored_result
 from autograder.grade.result import Result
-from autograder.grade.seeds import SEED_INTEGERS
+from autograder.grade.seeds import new_seed
 from autograder.grade.submission import read_submission
 from autograder.nbgrader_adapter import explained
 from autograder.report import pages
@@ -217,7 +216,7 @@ class AuditedClass:
     def __init__(self, root: Path, folder: Path, cases: Sequence[Case]) -> None:
         exercises = sorted({case.exercise for case in cases}, key=lambda e: (e.chapter, e.name))
         # one seed for all exercises: any will do
-        seed = [secrets.randbits(32) for _ in range(SEED_INTEGERS)]
+        seed = new_seed()
         seeds = json.dumps({exercise.name: seed for exercise in exercises})
         Path(folder, "seeds.json").write_text(seeds, encoding="utf-8")
         self.examiner = Examiner(root, folder)

@@ -15,11 +15,13 @@ import nbformat
 
 from autograder.exercises import given, is_grade_cell
 from autograder.grade.result import Result
-from autograder.instructor_settings import Settings
+from autograder.instructor_settings import Limits, Settings
 from autograder.kernels.student_kernel import StudentKernel
 from autograder.runtime.grade_cell import parse_cell
 
 SECONDS_PER_CELL = 60
+# a student sees all that is printed, also what stands behind a megabyte from each call
+CHARACTERS = 50_000_000
 SHOWN_LINE = re.compile(r"^([✓✗]) [\d.]+/[\d.]+ points   .*$", flags=re.MULTILINE)
 SHOWN_NAME = re.compile(
     r"^ *(?:Recognised|This result matches a known mistake): (.*?)\. ", flags=re.MULTILINE
@@ -42,7 +44,7 @@ def own_check(text: str) -> OwnCheck:
     """
     passed: dict[tuple[str, str], bool] = {}
     mistakes: dict[str, str | None] = {}
-    with StudentKernel(Settings()) as kernel:
+    with StudentKernel(Settings(Limits(output_characters=CHARACTERS))) as kernel:
         for cell in nbformat.reads(text, as_version=4).cells:
             if cell.cell_type != "code":
                 continue

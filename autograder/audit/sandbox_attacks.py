@@ -107,6 +107,8 @@ SANDBOX_ATTACKS: dict[str, str] = {
             "keyctl": ((250, 219), 0, -3, 0),
             "add_key": ((248, 217), b"user", b"message", b"x", 1, -3),
             "request_key": ((249, 218), b"user", b"message", None, -3),
+            "setrlimit": ((160, 164), 9, b"\\xff" * 16),
+            "prlimit64": ((302, 261), 0, 9, b"\\xff" * 16, None),
             "io_uring_setup": ((425, 425), 1, None),
             "io_uring_enter": ((426, 426), -1, 0, 0, 0, None, 0),
             "io_uring_register": ((427, 427), -1, 0, None, 0),
@@ -134,11 +136,10 @@ SANDBOX_ATTACKS: dict[str, str] = {
     """,
     "a network": """
         import socket
-        names = [name for _, name in socket.if_nameindex() if name != "lo"]
-        outside = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         try:
+            outside = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             outside.connect(("192.0.2.1", 53))
-            print("GOT a route", names)
+            print("GOT a route", [name for _, name in socket.if_nameindex()])
         except OSError:
             pass
     """,

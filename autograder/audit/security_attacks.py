@@ -522,7 +522,7 @@ _by_code(
     """
     def right(*arguments, **named):
         return "✓ 9/9 points"
-    says = agreement = failing_case = hint = discuss = progress = case = check = draw = forbid = right
+    says = agreement = memory = failing_case = hint = discuss = progress = case = check = draw = forbid = right
     for name in ("autotest", "progress", "load_checks"):
         shell.register_magic_function(lambda line="", cell="": print(right()), "line_cell", name)
     shell.user_ns.update(dict.fromkeys(["says", "hint", "progress", "Checks"], right))

@@ -8,11 +8,13 @@ between builds.
 
 from __future__ import annotations
 
+import ast
 import concurrent.futures
 import os
 import shutil
+import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import nbformat
@@ -32,14 +34,14 @@ from autograder.build.source_notebook import (
     told_to_students,
     unanswered_cells,
 )
-from autograder.catalogue import mistake_answers, mistakes
-from autograder.course import Course, Exercise
+from autograder.catalogue import mistake_answers, mistakes, sections
+from autograder.course import CHAPTER, Course, Exercise
 from autograder.errors import ExerciseError, OutputError
 from autograder.exercises import baked_answers, copied, grade_cells, released
 from autograder.files import digest_of, write_whole
 from autograder.instructor_settings import Settings
 from autograder.nbgrader_adapter import release_steps
-from autograder.programs import code_only, plain_version
+from autograder.programs import VERSIONED, code_only, plain_version
 from autograder.runtime.grade_cell import parse_cell
 
 # the visible draw first, then some for the checks
@@ -54,9 +56,10 @@ def answers_stamp(exercise: Exercise, cells: dict[str, str]) -> str:
     program = exercise.program()
     course = Course(exercise.root)
     earlier = [e for e in course.exercises() if e.chapter < exercise.chapter]
+    used = [*earlier, *_given_modules(exercise), exercise]
     return digest_of(
         {
-            "programs": [code_only(other.program()) for other in [*earlier, exercise]],
+            "programs": [code_only(other.program()) for other in used],
             "cells": {name: repr(parse_cell(text).asks()) for name, text in cells.items()},
             "cases": {
                 name: [check.says is None or check.says.case for check in parse_cell(text).checks]
@@ -67,10 +70,22 @@ def answers_stamp(exercise: Exercise, cells: dict[str, str]) -> str:
                 for m in mistakes(exercise)
             ],
             "runtime": {name: code_only(text) for name, text in embedding.sources().items()},
-            "versions": [plain_version("numpy"), plain_version("torch")],
+            "versions": [
+                plain_version(package) for package in VERSIONED if package in exercise.packages
+            ],
             "seeds": SEEDS,
         }
     )[:16]
+
+
+def _given_modules(exercise: Exercise) -> list[Exercise]:
+    """The modules of solutions/ that an exercise imports from and that are no exercises themselves."""
+    names = [
+        node.module.removeprefix("solutions.")
+        for node in ast.parse(exercise.program()).body
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("solutions.")
+    ]
+    return [Exercise(exercise.root, name) for name in names if not CHAPTER.fullmatch(name)]
 
 
 def content_digest(notebook: NotebookNode) -> str:
@@ -92,7 +107,7 @@ def _source_stamp(exercise: Exercise, source: NotebookNode) -> str:
         for cell in source.cells
     ]
     words = [mistakes_told, told["ways"]]
-    return digest_of([cells, embedding.sources(), words, plain_version("nbgrader")])[:16]
+    return digest_of([cells, embedding.packed_sources(), words, plain_version("nbgrader")])[:16]
 
 
 def stamps(exercise: Exercise, settings: Settings, hold_back: bool = False) -> tuple[str, str]:
@@ -180,6 +195,22 @@ def generate(
     return notebook
 
 
+def unexplained_cells(exercise: Exercise, cells: Mapping[str, str]) -> list[str]:
+    """Sentences about grade cells of which a student who fails them is told too little.
+
+    cells: grade_id -> source. A cell on what was trained has no known mistakes by its nature.
+    """
+    place, known = f"solutions/catalogue/{exercise.name}.py", {m.cell for m in mistakes(exercise)}
+    told = []
+    for name, source in cells.items():
+        if name not in sections(exercise):
+            told.append(f"{place}: SECTIONS has no section to read again for {name}.")
+        trained = all(check.agreement for check in parse_cell(source).checks)
+        if name not in known and not trained:
+            told.append(f"{place}: no mistake is meant for {name}, so it gives no hints.")
+    return told
+
+
 def build(
     course: Course,
     exercises: Sequence[Exercise] | None = None,
@@ -214,6 +245,9 @@ def build(
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
         found = threads.map(lambda job: checked_cells(*job, SEEDS), missing.items())
         evaluated = dict(zip(missing, found, strict=True))
+    for exercise in missing:
+        for sentence in unexplained_cells(exercise, missing[exercise]):
+            print(sentence, file=sys.stderr)
     stale |= {exercise: instantiate.answers(cells) for exercise, cells in evaluated.items()}
     notebooks = {
         exercise: generate(course, exercise, sources[exercise], answers)

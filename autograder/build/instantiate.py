@@ -2,7 +2,7 @@
 
 The build puts answers in place that were evaluated in a process of their own. `nbgrader
 generate_assignment` runs nbgrader's InstantiateTests, whose kernel asks `answer_of` for the text of each
-check (see autotests.yml). Both give the same notebook.
+check (see build/autotests.yml). Both give the same notebook.
 """
 
 from __future__ import annotations
@@ -96,14 +96,14 @@ class _Printed:
 _current: dict[str, str] = {}
 
 
-def begin(exercise: str, grade_id: str, source: str) -> tuple[Draw, Callable, Callable, Callable]:
-    """In nbgrader's kernel: evaluate a grade cell; returns draw, forbid, agreement and says for it."""
+def begin(exercise: str, grade_id: str, source: str) -> tuple[Draw, *tuple[Callable, ...]]:
+    """In nbgrader's kernel: evaluate a grade cell; returns draw, forbid, agreement, memory and says."""
     prepare_process()
     cell = expected_cell(Course.find().exercise(exercise), grade_id, source, VISIBLE_SEEDS, True)
     _current.clear()
     _current.update(answers({grade_id: cell})[grade_id])
     nothing = lambda *arguments, **named: None
-    return Draw(0), nothing, nothing, nothing
+    return Draw(0), nothing, nothing, nothing, nothing
 
 
 def answer_of(expression: str) -> _Printed:

@@ -1,4 +1,4 @@
-"""Steps of generating an exercise that nbgrader_config.py names, beside nbgrader's own."""
+"""Steps of generating an exercise that `nbgrader_settings` names, beside nbgrader's own."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Unicode
 
+from autograder.build.due_date import put_due_date, shown_due_date
 from autograder.build.generate import content_digest, stamps
 from autograder.build.instantiate import collect_answers
 from autograder.build.source_notebook import is_held_back
 from autograder.course import Course
-from autograder.exercises import given, is_grade_cell
+from autograder.exercises import given, is_grade_cell, released
 
 
 class FormatChecks(NbGraderPreprocessor):
@@ -35,7 +36,10 @@ class FormatChecks(NbGraderPreprocessor):
 
 
 class Stamp(NbGraderPreprocessor):
-    """Last step of generation: records in the notebook what it says and what it was made from."""
+    """Last step of generation: records in the notebook what it says and what it was made from.
+
+    The due date that the notebook showed before stays in it.
+    """
 
     root = Unicode(help="The course's folder.").tag(config=True)
 
@@ -44,6 +48,8 @@ class Stamp(NbGraderPreprocessor):
         course = Course(Path(self.root))
         exercise = course.exercise(resources["nbgrader"]["notebook"])
         made_from, answers = stamps(exercise, course.settings, is_held_back(nb))
+        if exercise.notebook.is_file():
+            put_due_date(nb, shown_due_date(released(exercise)))
         nb.metadata.autotest = NotebookNode(
             made_from=made_from, answers=answers, digest=content_digest(nb)
         )

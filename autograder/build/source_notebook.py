@@ -41,7 +41,6 @@ from autograder.instructor_settings import Settings
 from autograder.reference import place
 from autograder.runtime.evaluate import BUILT_SO_FAR
 from autograder.runtime.grade_cell import parse_cell
-from autograder.runtime.packages import ALWAYS
 from autograder.runtime.plain_data import pack
 from autograder.runtime.torch_internals import FORBIDDABLE
 
@@ -299,6 +298,7 @@ def source_notebook(
     autotest, a grade_id used twice.
     """
     notebook = jupytext.read(exercise.solution, fmt="py:percent")
+    packages = settings.offered(exercise.packages)
     cells, answers = [], []
     for cell in notebook.cells:
         cell.metadata.pop("active", None)
@@ -335,7 +335,7 @@ def source_notebook(
             f"solutions/{exercise.name}.py: a locked cell with grade_id imports is missing."
         )
     if cells[0].cell_type == "markdown":
-        named = ", ".join(f"`{name}`" for name in (*ALWAYS, *settings.packages))
+        named = ", ".join(f"`{name}`" for name in packages)
         cells[0].source = f"{cells[0].source}\n\n{PACKAGES.format(named)}\n\n{AFTER_RESTART}"
     fresh = nbformat.v4.new_notebook(cells=cells)
     fresh.metadata = NotebookNode(
@@ -343,7 +343,7 @@ def source_notebook(
         language_info=NotebookNode(name="python"),
     )
     (checker,) = [cell for cell in cells if cell.id == "checker"]
-    checker.source = _checker(exercise, fresh, settings.packages)
+    checker.source = _checker(exercise, fresh, packages)
     return fresh
 
 
@@ -356,7 +356,7 @@ def for_nbgrader(exercise: Exercise, notebook: NotebookNode) -> NotebookNode:
     """A source notebook in which nbgrader's own InstantiateTests finds the answers.
 
     Every grade cell gets a region, which ClearHiddenTests removes again, that defines what
-    autotests.yml calls.
+    build/autotests.yml calls.
     """
     for cell in notebook.cells:
         if is_grade_cell(cell):
@@ -366,7 +366,7 @@ def for_nbgrader(exercise: Exercise, notebook: NotebookNode) -> NotebookNode:
             region = [
                 "### BEGIN HIDDEN TESTS",
                 "from autograder.build.instantiate import answer_of, begin",
-                f"draw, forbid, agreement, says = {begin}",
+                f"draw, forbid, agreement, memory, says = {begin}",
                 "### END HIDDEN TESTS",
             ]
             cell.source = "\n".join([*region, cell.source])

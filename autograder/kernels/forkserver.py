@@ -1,4 +1,4 @@
-"""Fork servers, as the grader sees them: processes that have imported torch and fork for every kernel.
+"""Fork servers, as the grader sees them: processes that have imported much and fork for every kernel.
 
 Starting a kernel takes a second and a half, most of it imports. A fork server (`forkserver_main`)
 imports once. Where the system can't do that, `available` says so, and kernels are started the ordinary
@@ -19,11 +19,21 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from autograder.course import PACKAGE_ROOT
-from autograder.kernels.protocol import ALONE, CLEAN_UP, COPIES, KernelRequest
+from autograder.kernels.protocol import (
+    ALONE,
+    CLEAN_UP,
+    COPIES,
+    LIMITED,
+    KernelRequest,
+    LimitRequest,
+)
+from autograder.package import PACKAGE_ROOT, module_command
 
 START_SECONDS, REPLY_SECONDS = 300, 10
 SINGLE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+# glibc's malloc keeps what it cuts off an aligned block in a cache of the thread, and the block is too small
+# for the next one of its size (glibc's bug 30723): code that makes tiles would need more and more memory.
+NO_THREAD_CACHE = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
 MAX_WAITING = 128
 MAIN = "autograder.kernels.forkserver_main"
 # what a student's kernel may know of our environment; no tokens, no paths of ours
@@ -38,7 +48,7 @@ def kept_environment() -> dict[str, str]:
 def _environment() -> dict[str, str]:
     """The environment of a fork server; threads would not survive its forks."""
     quiet = {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}
-    return {**kept_environment(), **SINGLE_THREAD, **quiet, "PYTHONPATH": str(PACKAGE_ROOT)}
+    return {**kept_environment(), **SINGLE_THREAD, **NO_THREAD_CACHE, **quiet}
 
 
 @contextlib.contextmanager
@@ -46,7 +56,8 @@ def clean_environment() -> Iterator[None]:
     """For its duration, processes started from here get no more than a fork server may know."""
     before = dict(os.environ)
     os.environ.clear()
-    os.environ.update(_environment())
+    # multiprocessing's own server of forks looks for our modules there
+    os.environ.update({**_environment(), "PYTHONPATH": str(PACKAGE_ROOT)})
     try:
         yield
     finally:
@@ -73,7 +84,7 @@ class ForkServer:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             process = subprocess.Popen(
-                [python, "-m", MAIN, ALONE, str(theirs.fileno())],
+                module_command(MAIN, ALONE, str(theirs.fileno()), python=python),
                 pass_fds=[theirs.fileno()],
                 env=_environment(),
                 start_new_session=True,
@@ -109,9 +120,16 @@ class ForkServer:
         reply, descriptors = self._ask(request.to_bytes())
         return ForkedProcess(int(reply), descriptors[0])
 
-    def clean_up(self) -> None:
-        """End everything that kernels have started and that outlived them; raises OSError."""
-        self._ask(CLEAN_UP)
+    def clean_up(self, user: int = 0) -> None:
+        """End everything that kernels have started and that outlived them; raises OSError.
+
+        user: whose processes are ended, too, whoever has started them; 0 for nobody's.
+        """
+        self._ask(CLEAN_UP + (b" %d" % user if user else b""))
+
+    def limit(self, request: LimitRequest) -> bool:
+        """Limit a process; whether that was possible. Raises OSError."""
+        return self._ask(request.to_bytes())[0] == LIMITED
 
     def end(self) -> None:
         """End the fork server, whatever state it is in."""
@@ -141,7 +159,7 @@ class ForkServerSource:
             listener.listen(MAX_WAITING)
             descriptor = listener.fileno()
             self._process = subprocess.Popen(
-                [python, "-m", MAIN, COPIES, str(descriptor)],
+                module_command(MAIN, COPIES, str(descriptor), python=python),
                 stdin=subprocess.PIPE,
                 pass_fds=[descriptor],
                 env=_environment(),
@@ -192,11 +210,21 @@ def start_kernel(python: str, request: KernelRequest) -> ForkedProcess:
         return server(python).start_kernel(request)
 
 
-def clean_up(python: str) -> None:
-    """End everything that kernels have started and that outlived them."""
+def limit(python: str, request: LimitRequest) -> bool:
+    """Limit what a kernel may use from now on; whether that was possible."""
     used = server(python)
     try:
-        used.clean_up()
+        return used.limit(request)
+    except OSError:
+        used.end()
+        return False
+
+
+def clean_up(python: str, user: int = 0) -> None:
+    """End everything that kernels have started and that outlived them; user: as for `ForkServer`."""
+    used = server(python)
+    try:
+        used.clean_up(user)
     except OSError:
         used.end()
 

@@ -1,4 +1,4 @@
-"""The fork server's own process: it imports torch and ipykernel once, then forks for every kernel.
+"""The fork server's own process: imports what kernels need once, then forks for every kernel.
 
 In: requests on a socket (see `protocol`). Out: the id of each kernel's process and a descriptor of it,
 with which a grader that isn't its parent can watch it.
@@ -17,18 +17,23 @@ import time
 import traceback
 from pathlib import Path
 
-from autograder.kernels import linux
+from autograder.kernels import linux, own_user, process_limits
 from autograder.kernels.protocol import (
     ALONE,
     CLEAN_UP,
     CLEANED_UP,
     CONNECTION,
     ERROR,
+    LIMIT,
+    LIMITED,
     MAX_REQUEST,
+    NOT_LIMITED,
     WORK,
     KernelRequest,
+    LimitRequest,
 )
 from autograder.kernels.sandbox import Sandbox
+from autograder.kernels.watcher import Handshake
 
 # descriptors above these are not closed in a kernel; a fork server has few
 MAX_DESCRIPTORS = 1024
@@ -45,9 +50,14 @@ def serve(channel: socket.socket) -> None:
     linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
     kernels: dict[int, int] = {}
     while message := channel.recv(MAX_REQUEST):
-        if message == CLEAN_UP:
+        if message.startswith(CLEAN_UP):
+            if user := int(message.removeprefix(CLEAN_UP) or 0):
+                own_user.end_processes(user)
             _clean_up(kernels)
             channel.send(CLEANED_UP)
+            continue
+        if message.startswith(LIMIT):
+            channel.send(_limit(LimitRequest.from_bytes(message)))
             continue
         _forget_ended(kernels)
         pid = _fork(KernelRequest.from_bytes(message), channel)
@@ -116,22 +126,22 @@ def _become_kernel(request: KernelRequest, parent: int) -> None:
     for number in (0, 1, 2):
         os.dup2(nothing, number)
     os.closerange(3, MAX_DESCRIPTORS)
-    sandboxed = request.limits.sandbox
-    sandbox = Sandbox(request.folder, request.hidden, request.limits)
-    handshake = sandbox.enter() if sandboxed else None
+    handshake = _shut_in(request)
     os.chdir(request.folder / WORK)
-    sys.path[:] = [path for path in sys.path if path not in ("", str(request.hidden))]
+    sys.path[:] = [path for path in sys.path if path]
 
     import random
 
     import numpy as np
-    import torch
     from ipykernel.kernelapp import IPKernelApp
+
+    from autograder.runtime import tensors
 
     # else all kernels would go on from the fork server's state
     random.seed()
     np.random.seed()
-    torch.default_generator.seed()
+    if torch := tensors.loaded():
+        torch.default_generator.seed()
     # a student's code finds nothing of the grader but the runtime
     for name in [name for name in sys.modules if name.split(".")[0] == "autograder"]:
         if not name.startswith("autograder.runtime"):
@@ -143,6 +153,23 @@ def _become_kernel(request: KernelRequest, parent: int) -> None:
     if handshake:
         handshake.finish()
     kernel.start()
+
+
+def _shut_in(request: KernelRequest) -> Handshake | None:
+    """Shut this process in as a request says; None where nothing does."""
+    if request.limits.sandbox:
+        return Sandbox(request.folder, request.hidden, request.limits).enter()
+    if request.user:
+        return own_user.enter(request.folder, request.user, request.limits)
+    return None
+
+
+def _limit(request: LimitRequest) -> bytes:
+    try:
+        process_limits.limit(request)
+    except OSError:
+        return NOT_LIMITED
+    return LIMITED
 
 
 def _children() -> list[int]:

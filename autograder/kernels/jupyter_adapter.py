@@ -24,10 +24,10 @@ from jupyter_client.manager import KernelManager
 from jupyter_client.provisioning import LocalProvisioner
 from jupyter_client.session import Session
 
-from autograder.course import PACKAGE_ROOT
 from autograder.instructor_settings import Limits
 from autograder.kernels import forkserver
 from autograder.kernels.protocol import CONNECTION, KernelRequest
+from autograder.package import PACKAGE
 
 NAME = "student"
 SOCKETS = ("shell", "iopub", "stdin", "control", "hb")
@@ -53,25 +53,32 @@ class OneKernelSpec(KernelSpecManager):
 class ForkServerProvisioner(LocalProvisioner):
     """jupyter_client's local provisioner, with a request to a fork server in place of a start."""
 
-    def __init__(self, python: str, limits: Limits, **traits: Any) -> None:
+    def __init__(
+        self, python: str, limits: Limits, hidden: tuple[Path, ...], user: int, **traits: Any
+    ) -> None:
         super().__init__(**traits)
-        self._python, self._limits = python, limits
+        self._python, self._limits, self._hidden, self._user = python, limits, hidden, user
 
     async def launch_kernel(self, cmd: list[str], **options: Any) -> dict:
         """Fork a kernel with the connection file that cmd names."""
         arguments = tuple(cmd[cmd.index("ipykernel_launcher") + 1 :])
         folder = Path(options["cwd"]).parent
-        request = KernelRequest(arguments, folder, options["env"], PACKAGE_ROOT, self._limits)
+        request = KernelRequest(
+            arguments, folder, options["env"], self._hidden, self._limits, self._user
+        )
         self.process = forkserver.start_kernel(self._python, request)
         self.pid = self.pgid = self.process.pid
         self.cwd = options["cwd"]
         return self.connection_info
 
 
-def kernel_manager(folder: Path, python: str, limits: Limits) -> KernelManager:
+def kernel_manager(
+    folder: Path, python: str, limits: Limits, hidden: tuple[Path, ...] = (PACKAGE,), user: int = 0
+) -> KernelManager:
     """A manager for one kernel, which is not started yet.
 
-    folder: the kernel's private folder, where its connection file and sockets go. End it with `close`.
+    folder: the kernel's private folder, where its connection file and sockets go; hidden: folders that a
+    sandbox shows empty; user: as for `KernelRequest`. End it with `close`.
     """
     argv = [python, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     spec = KernelSpec(argv=argv, display_name="Python 3", language="python")
@@ -89,7 +96,7 @@ def kernel_manager(folder: Path, python: str, limits: Limits) -> KernelManager:
     )
     if forkserver.available():
         manager.provisioner = ForkServerProvisioner(
-            python, limits, kernel_id=NAME, kernel_spec=spec, parent=manager
+            python, limits, hidden, user, kernel_id=NAME, kernel_spec=spec, parent=manager
         )
     return manager
 

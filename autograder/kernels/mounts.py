@@ -36,14 +36,14 @@ class FileSystem:
     """A file system for one kernel.
 
     root: an empty folder that it is built on; folder: the kernel's private folder, which has the same
-    path inside: the files in WORK are copied, CONNECTION is shared with the outside; hidden: a folder
-    that is shown empty wherever it lies; user: who the kernel runs as; disk_bytes: the size of all files
+    path inside: the files in WORK are copied, CONNECTION is shared with the outside; hidden: folders
+    that are shown empty wherever they lie; user: who the kernel runs as; disk_bytes: the size of all files
     that it writes.
     """
 
     root: Path
     folder: Path
-    hidden: Path
+    hidden: tuple[Path, ...]
     user: int
     disk_bytes: int
 
@@ -110,10 +110,10 @@ class FileSystem:
             if path != Path("/usr"):
                 inside(path).mkdir(parents=True, exist_ok=True)
                 _show(path, inside(path))
-        if inside(self.hidden).is_dir() and not any(
-            self.hidden in path.parents for path in folders
-        ):
-            _mount("tmpfs", inside(self.hidden), "tmpfs", MS_NOSUID | MS_NODEV, "size=4k,mode=755")
+        for hidden in self.hidden:
+            # a folder that holds Python's shows nothing else: it was made for Python's alone
+            if inside(hidden).is_dir() and not any(hidden in path.parents for path in folders):
+                _mount("tmpfs", inside(hidden), "tmpfs", MS_NOSUID | MS_NODEV, "size=4k,mode=755")
 
     def _make_writable(self, path: Path) -> None:
         """A folder to write in; all of them are parts of one tmpfs, so its size is for all together."""

@@ -19,6 +19,24 @@ def available() -> bool:
     return Path("/proc/self/stat").exists()
 
 
+def descendants(process: int) -> Iterator[tuple[str, list[bytes]]]:
+    """A process and its descendants that are alive: id and the fields of /proc/PID/stat."""
+    fields: dict[str, list[bytes]] = {}
+    children = collections.defaultdict(list)
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        # it may end at any time
+        with contextlib.suppress(OSError):
+            name = stat.parent.name
+            fields[name] = stat.read_bytes().rpartition(b")")[2].split()
+            children[fields[name][PARENT].decode()].append(name)
+    waiting = [str(process)]
+    while waiting:
+        name = waiting.pop()
+        waiting += children[name]
+        if name in fields:
+            yield name, fields[name]
+
+
 class ProcessorTime:
     """The processor time of a process and of all its descendants.
 
@@ -33,24 +51,7 @@ class ProcessorTime:
     def seconds(self) -> float:
         """What they have used so far."""
         living = 0
-        for name, fields in self._descendants():
+        for name, fields in descendants(self._process):
             living += sum(map(int, fields[WITH_CHILDREN]))
             self._used[name, fields[STARTED]] = sum(map(int, fields[OWN]))
         return max(living, sum(self._used.values())) / TICKS
-
-    def _descendants(self) -> Iterator[tuple[str, list[bytes]]]:
-        """The process and its descendants that are alive: id and the fields of /proc/PID/stat."""
-        fields: dict[str, list[bytes]] = {}
-        children = collections.defaultdict(list)
-        for stat in Path("/proc").glob("[0-9]*/stat"):
-            # it may end at any time
-            with contextlib.suppress(OSError):
-                name = stat.parent.name
-                fields[name] = stat.read_bytes().rpartition(b")")[2].split()
-                children[fields[name][PARENT].decode()].append(name)
-        waiting = [str(self._process)]
-        while waiting:
-            name = waiting.pop()
-            waiting += children[name]
-            if name in fields:
-                yield name, fields[name]

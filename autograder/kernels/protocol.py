@@ -17,8 +17,11 @@ WORK, CONNECTION, ENDED, ERROR = "work", "connection", "ended", "error"
 MAX_REQUEST = 1_000_000
 # what a fork server's program is: one fork server, or the source of copies
 ALONE, COPIES = "alone", "copies"
-# the request to kill what ended kernels have left running, and the reply to it
+# The request to kill what ended kernels have left running, and the reply to it. Behind the request may
+# stand the id of a user all of whose processes are killed, too.
 CLEAN_UP, CLEANED_UP = b"clean up", b"cleaned up"
+# the request to limit a process, before a `LimitRequest`, and the replies to it
+LIMIT, LIMITED, NOT_LIMITED = b"limit ", b"limited", b"not limited"
 
 
 @dataclass(frozen=True)
@@ -26,16 +29,17 @@ class KernelRequest:
     """What a fork server needs to start a kernel.
 
     arguments: of ipykernel; folder: the kernel's private folder, with WORK and CONNECTION in it;
-    environment: all of its environment variables; hidden: the folder of this package, which is neither
-    on the kernel's path nor shown in its sandbox; limits: whether it has a sandbox, and how much it may
-    use there.
+    environment: all of its environment variables; hidden: folders that its sandbox shows
+    empty: this package's, and the course's; limits: whether it has a sandbox, and how much it may
+    use there; user: who it runs as without a sandbox, 0 for the fork server's own user.
     """
 
     arguments: tuple[str, ...]
     folder: Path
     environment: dict[str, str]
-    hidden: Path
+    hidden: tuple[Path, ...]
     limits: Limits
+    user: int = 0
 
     def to_bytes(self) -> bytes:
         """The request as JSON."""
@@ -49,6 +53,28 @@ class KernelRequest:
             tuple(read["arguments"]),
             Path(read["folder"]),
             read["environment"],
-            Path(read["hidden"]),
+            tuple(map(Path, read["hidden"])),
             Limits(**read["limits"]),
+            read["user"],
         )
+
+
+@dataclass(frozen=True)
+class LimitRequest:
+    """What a process may use from now on, until the next request.
+
+    process: its id; memory: what is private and can be written, in bytes, and then it can start no
+    further process or thread. None = as much as it could when it was started.
+    """
+
+    process: int
+    memory: int | None
+
+    def to_bytes(self) -> bytes:
+        """The request, with what tells it from others."""
+        return LIMIT + json.dumps(asdict(self)).encode()
+
+    @staticmethod
+    def from_bytes(message: bytes) -> LimitRequest:
+        """What `to_bytes` wrote."""
+        return LimitRequest(**json.loads(message.removeprefix(LIMIT)))

@@ -30,8 +30,8 @@ from autograder.kernels.mounts import FileSystem
 from autograder.kernels.protocol import CONNECTION, ENDED, WORK
 from autograder.kernels.seccomp import refuse_system_calls
 from autograder.kernels.watcher import Handshake, Watcher, run_first
+from autograder.package import PACKAGE, module_command
 
-PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 MAX_PROCESSES, MAX_DESCRIPTORS = 128, 512
 # address space that ipykernel's eleven threads reserve, for stacks and malloc, and hardly use
 RESERVED_BYTES = 600_000_000
@@ -48,12 +48,12 @@ class Sandbox:
 
     folder: the kernel's private folder. It has the same path inside; the files in WORK are copied,
     CONNECTION is shared with the outside, and a file ENDED says afterwards which limit was reached:
-    "memory" or "time"; hidden: a folder that is shown empty; limits: what the kernel may use, of which
+    "memory" or "time"; hidden: folders that are shown empty; limits: what the kernel may use, of which
     notebook_seconds is, for each process, the time of computing.
     """
 
     folder: Path
-    hidden: Path
+    hidden: tuple[Path, ...]
     limits: Limits
 
     def enter(self) -> Handshake:
@@ -73,7 +73,7 @@ class Sandbox:
         first = os.fork()
         if first:
             theirs.close()
-            with _exiting():
+            with exiting():
                 Watcher(first, ours, self.folder, ended, self.limits.memory_bytes).run()
         ours.close()
         linux.end_with_parent(0)
@@ -85,19 +85,20 @@ class Sandbox:
         kernel = os.fork()
         if kernel:
             theirs.close()
-            with _exiting():
+            with exiting():
                 run_first(kernel, ended, cpu_seconds)
         os.close(ended)
         os.setsid()
-        _drop_privileges(user)
+        drop_privileges(user)
+        # afterwards it can't change its limits any more
+        limit_resources(self.limits, cpu_seconds)
         refuse_system_calls()
-        _limit_resources(self.limits, cpu_seconds)
         os.chdir(self.folder / WORK)
         return Handshake(theirs)
 
 
 @contextlib.contextmanager
-def _exiting() -> Iterator[None]:
+def exiting() -> Iterator[None]:
     """End this process after the block."""
     try:
         yield
@@ -120,7 +121,7 @@ def _unshare(map_user: bool) -> None:
         Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
 
 
-def _drop_privileges(user: int) -> None:
+def drop_privileges(user: int) -> None:
     """Become an ordinary user for good: no capabilities, and none to be had."""
     for number in range(64):
         # not every number is a capability
@@ -139,7 +140,8 @@ def _drop_privileges(user: int) -> None:
     linux.prctl(linux.PR_SET_DUMPABLE, 1)
 
 
-def _limit_resources(limits: Limits, cpu_seconds: int) -> None:
+def limit_resources(limits: Limits, cpu_seconds: int) -> None:
+    """Limit what this process, and each that it starts, may use."""
     # a first barrier, for what is asked for in one piece; the watcher counts what is used
     mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     for what, most in (
@@ -159,8 +161,7 @@ def why_not() -> str:
     if sys.platform != "linux":
         return f"it needs Linux, and this is {sys.platform}"
     done = subprocess.run(
-        [sys.executable, "-m", "autograder.kernels.sandbox"],
-        env={**os.environ, "PYTHONPATH": str(PACKAGE_ROOT)},
+        module_command("autograder.kernels.sandbox"),
         capture_output=True,
         text=True,
         check=False,
@@ -220,7 +221,7 @@ def warn(reason: str, required: bool) -> None:
         f"gradebook included, use the network, and use up memory and disk. {way_out()}"
     )
     if required:
-        raise SandboxError(f"{text} --require-sandbox refuses that.")
+        raise SandboxError(f"{text} --require-sandbox, or c.Grader.require_sandbox, refuses that.")
     print(f"{text} See --require-sandbox.", file=sys.stderr)
 
 
@@ -232,7 +233,7 @@ def _try() -> None:
         tried = os.fork()
         if tried == 0:
             try:
-                Sandbox(Path(folder), PACKAGE_ROOT, Limits()).enter().finish()
+                Sandbox(Path(folder), (PACKAGE,), Limits()).enter().finish()
                 os.write(1, WORKS.encode())
             except OSError as error:
                 os.write(2, f"{error}\n".encode())

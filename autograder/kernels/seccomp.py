@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import socket
 
 from autograder.kernels import linux
 from autograder.kernels.linux import PR_SET_SECCOMP, prctl
@@ -65,6 +66,8 @@ REFUSED_CALLS = {
     "msgget": (68, 186),
     "vmsplice": (278, 75),
     "bpf": (321, 280),
+    # Limits are lowered from outside while a line is evaluated that may use little memory.
+    "setrlimit": (160, 164),
     "io_uring_setup": (425, 425),
     "io_uring_enter": (426, 426),
     "io_uring_register": (427, 427),
@@ -82,6 +85,16 @@ REFUSED_FLAGS = {
     # It stays when the process that filled it has unmapped it, as long as another maps a page of it, so
     # no process's figures show it. PyTorch and multiprocessing share files in /dev/shm instead.
     "mmap": ((9, 222), 3, (MAP_SHARED | MAP_ANONYMOUS,)),
+}
+# System call -> its numbers, an argument, and the one value of it that is allowed (else EINVAL), for a
+# process without a network namespace: sockets other than local ones would lead to the network. libzmq
+# ends the process when it can't list the network's interfaces, but for this error.
+LOCAL_ONLY = {"socket": ((41, 198), 0, socket.AF_UNIX)}
+
+# System calls -> their numbers, and the argument that has to be 0; any other value is refused (EPERM).
+REFUSED_UNLESS_NULL = {
+    # with new limits; without, it reads those that there are
+    "prlimit64": ((302, 261), 2),
 }
 
 
@@ -102,8 +115,10 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.POINTER(_Instruction)))
 
 
-def refuse_system_calls() -> None:
+def refuse_system_calls(network: bool = True) -> None:
     """Install the filter, for this process and all that it starts, for good; raises OSError.
+
+    network: whether sockets of other kinds than local ones may be made.
 
     A limit on user namespaces (/proc/sys/user/max_user_namespaces) would not do: it belongs to the user
     namespace of the grader, and for a root grader that is the whole machine's. A filter is the same for
@@ -134,6 +149,26 @@ def refuse_system_calls() -> None:
                 (RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EPERM),
             ]
         look.append((RETURN, 0, 0, SECCOMP_RET_ALLOW))
+        program += [(EQUAL, 0, len(look), numbers[column]), *look]
+    for numbers, argument, allowed in () if network else LOCAL_ONLY.values():
+        program += [
+            (EQUAL, 0, 4, numbers[column]),
+            (LOAD, 0, 0, ARGUMENTS + 8 * argument),
+            (EQUAL, 0, 1, allowed),
+            (RETURN, 0, 0, SECCOMP_RET_ALLOW),
+            (RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EINVAL),
+        ]
+    for numbers, argument in REFUSED_UNLESS_NULL.values():
+        # an argument has 64 bits and is read in two halves
+        low, high = ARGUMENTS + 8 * argument, ARGUMENTS + 8 * argument + 4
+        look = [
+            (LOAD, 0, 0, low),
+            (EQUAL, 0, 2, 0),
+            (LOAD, 0, 0, high),
+            (EQUAL, 1, 0, 0),
+            (RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EPERM),
+            (RETURN, 0, 0, SECCOMP_RET_ALLOW),
+        ]
         program += [(EQUAL, 0, len(look), numbers[column]), *look]
     program.append((RETURN, 0, 0, SECCOMP_RET_ALLOW))
     instructions = (_Instruction * len(program))(*program)

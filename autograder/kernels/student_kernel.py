@@ -7,7 +7,7 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -18,9 +18,11 @@ from nbformat import NotebookNode
 from autograder import embedding
 from autograder.instructor_settings import Settings
 from autograder.kernels import forkserver, jupyter_adapter
+from autograder.kernels.kernel_memory import KernelMemory
 from autograder.kernels.outputs import MAX_PICTURES, Outputs
 from autograder.kernels.processor_time import LOOK_SECONDS, ProcessorTime, available
 from autograder.kernels.protocol import CONNECTION, ENDED, ERROR, WORK
+from autograder.package import PACKAGE
 
 # A larger message of a kernel is skipped; after so many that can't be read, the kernel is ended.
 MAX_MESSAGE, MAX_UNREADABLE = 40_000_000, 1_000
@@ -35,8 +37,6 @@ BEGIN = """
 {loader}
 def _begin(packed):
     import sys
-    import torch
-    torch.set_num_threads(1)
     serving = sys.modules.get("autograder.runtime.evaluate")
     if serving is None:
         load_checks(packed)
@@ -97,19 +97,27 @@ class StudentKernel:
     """
 
     def __init__(self, settings: Settings, companions: Mapping[str, bytes] | None = None) -> None:
-        self._python, self._limits = settings.python, settings.limits
+        if settings.user and not forkserver.available():
+            raise KernelStartError("this system can't start kernels as another user")
+        self._python, self._limits, self._user = settings.python, settings.limits, settings.user
         self._folder = Path(tempfile.mkdtemp(prefix=FOLDER))
         self.dead = False
         self._clock: ProcessorTime | None = None
+        self._memory: KernelMemory | None = None
         self._pictures = MAX_PICTURES
         for name in (WORK, CONNECTION, "home", "tmp"):
             (self._folder / name).mkdir()
         for name, content in (companions or {}).items():
             (self._folder / WORK / name).write_bytes(content)
-        self._manager = jupyter_adapter.kernel_manager(self._folder, self._python, self._limits)
+        hidden = (PACKAGE, settings.course) if settings.course else (PACKAGE,)
+        self._manager = jupyter_adapter.kernel_manager(
+            self._folder, self._python, self._limits, hidden, self._user
+        )
 
     def _environment(self) -> dict[str, str]:
         home = str(self._folder / "home")
+        # a user of its own has no account that tells its name
+        name = {"LOGNAME": "student"} if self._user else {}
         return forkserver.kept_environment() | {
             "HOME": home,
             "IPYTHONDIR": home,
@@ -119,6 +127,7 @@ class StudentKernel:
             "PYTHONSAFEPATH": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
             "OMP_NUM_THREADS": "1",
+            **name,
         }
 
     @property
@@ -143,6 +152,9 @@ class StudentKernel:
             begun = self.run(_begin_code(), START_SECONDS)
             if begun.status != "ok":
                 self._did_not_start(str(begun))
+            if self._limits.sandbox or self._user:
+                watcher = self._manager.provisioner.pid
+                self._memory = KernelMemory(self._python, watcher)
         except BaseException:
             self.__exit__()
             raise
@@ -156,7 +168,7 @@ class StudentKernel:
         jupyter_adapter.close(self._manager)
         if forkserver.available() and not self._limits.sandbox:
             # a sandbox ends with all its processes
-            forkserver.clean_up(self._python)
+            forkserver.clean_up(self._python, self._user)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _wait_for_sockets(self) -> None:
@@ -199,6 +211,19 @@ class StudentKernel:
         reply = self._converse(timeout, **asked)
         used, self._clock = self._clock.seconds() - begun, None
         return replace(reply, processor_seconds=used)
+
+    @contextlib.contextmanager
+    def limited_memory(self, megabytes: int) -> Iterator[str | None]:
+        """Limit from outside, for its duration, how much more memory the kernel can get.
+
+        Gives why nothing should be asked now, as `KernelMemory.limited` says, and None where there is no
+        such limit.
+        """
+        if self.dead or not (self._memory and self._memory.can_be_limited):
+            yield None
+            return
+        with self._memory.limited(megabytes) as refused:
+            yield refused
 
     def define(self, name: str, expression: str, timeout: float) -> Reply:
         """Bind a name of the notebook to what an expression gives; the history doesn't show it."""

@@ -8,18 +8,16 @@ import json
 import platform
 import subprocess
 import sys
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 from autograder.errors import WorkerPoolError
 from autograder.instructor_settings import Settings
+from autograder.programs import VERSIONED
 
-PACKAGES = ("numpy", "torch")
 ASK = (
-    "import json, platform; from importlib.metadata import version; version('ipykernel'); "
-    f"print(json.dumps({{'python': platform.python_version(), **{{n: version(n) for n in {PACKAGES}}}}}))"
+    "import json, platform, sys; from importlib.metadata import version; version('ipykernel'); "
+    "print(json.dumps({'python': platform.python_version(), **{n: version(n) for n in sys.argv[1:]}}))"
 )
-
-
 FIND = "import importlib.util, sys; print(*[n for n in sys.argv[1:] if not importlib.util.find_spec(n)])"
 
 
@@ -33,7 +31,7 @@ def _missing(python: str, packages: tuple[str, ...]) -> list[str]:
 
 def refuse_missing_packages(settings: Settings) -> None:
     """Raise WorkerPoolError when students' Python lacks a package that they are told is there."""
-    kernel_versions(settings.python)
+    kernel_versions(settings.python, ("numpy",))
     if missing := _missing(settings.python, settings.packages):
         names = ", ".join(missing)
         raise WorkerPoolError(
@@ -44,19 +42,22 @@ def refuse_missing_packages(settings: Settings) -> None:
 
 
 @functools.cache
-def kernel_versions(python: str) -> dict[str, str]:
-    """Versions of Python, NumPy and torch of an interpreter.
+def kernel_versions(python: str, packages: tuple[str, ...]) -> dict[str, str]:
+    """Versions of Python and of those packages of an interpreter that compute what is compared.
 
-    Raises WorkerPoolError when it can't be run or lacks one of them, or ipykernel.
+    packages: what an exercise counts on. Raises WorkerPoolError when the interpreter can't be run or lacks
+    one of them, or ipykernel.
     """
-    if python == sys.executable:
-        return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
+    computing = [name for name in VERSIONED if name in packages]
     try:
-        done = subprocess.run([python, "-c", ASK], capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError) as error:
+        if python == sys.executable:
+            return {"python": platform.python_version(), **{n: version(n) for n in computing}}
+        command = [python, "-c", ASK, *computing]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError, PackageNotFoundError) as error:
         detail = getattr(error, "stderr", "") or str(error)
         raise WorkerPoolError(
-            f"c.Grader.python in nbgrader_config.py is {python}, which can't be used for students' "
-            f"kernels ({detail.strip().rpartition(chr(10))[2]}). It needs numpy, torch and ipykernel."
+            f"Students' kernels run in {python} (c.Grader.python in nbgrader_config.py), which can't be "
+            f"used: {detail.strip().rpartition(chr(10))[2]}. It needs {', '.join(computing)} and ipykernel."
         ) from error
     return json.loads(done.stdout)

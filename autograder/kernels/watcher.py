@@ -117,10 +117,10 @@ def memory_in_use() -> int:
     names = filter(str.isdigit, os.listdir("/proc"))  # noqa: PTH208 - twenty times a second
     written = os.statvfs(SHARED_MEMORY)
     files = (written.f_blocks - written.f_bfree) * written.f_frsize
-    return files + sum(_private_memory(Path("/proc", name)) for name in names if name != FIRST)
+    return files + sum(private_memory(Path("/proc", name)) for name in names if name != FIRST)
 
 
-def _private_memory(process: Path) -> int:
+def private_memory(process: Path) -> int:
     """Bytes that a process has in memory or swap and that no file and no tmpfs holds."""
     # it or any of its threads may end at any time
     with contextlib.suppress(OSError):

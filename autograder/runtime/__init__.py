@@ -5,16 +5,19 @@ Out: plain data (JSON), the first difference, and the known mistake that explain
 
 This package runs in three places: in the student's notebook (its source is embedded in a locked cell,
 see `notebook`), in the student's kernel when a submission is graded, and in the process that evaluates
-the reference. It must import nothing but numpy, torch and the standard library, and its modules
-import one another relatively, because in a notebook there is no package called `autograder`.
+the reference. It must import nothing but numpy and the standard library, torch only through `tensors`,
+and its modules import one another relatively, because in a notebook there is no package called
+`autograder`.
 """
 
 # modules in the order in which a notebook loads them: each imports earlier ones only
 MODULES = (
+    "tensors",
     "draw",
     "torch_internals",
     "plain_data",
     "helpers",
+    "memory",
     "evaluate",
     "compare",
     "relations",

@@ -24,7 +24,7 @@ from .plain_data import (
     decode,
 )
 
-# how the message of an answer that nobody has begun starts; nbgrader_config.py puts it into the stubs
+# how the message of an answer that nobody has begun starts; nbgrader_settings puts it into the stubs
 TO_DO = "To do"
 MAX_SHOWN = 6
 # a line that is given processor time may use so many times as much

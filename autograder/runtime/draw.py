@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
+
+from .tensors import needed
+
+if TYPE_CHECKING:
+    import torch
 
 
 class Draw:
@@ -48,7 +53,7 @@ class Draw:
 
     def tensor(self, *shape: int) -> torch.Tensor:
         """A float64 tensor of about standard normal values."""
-        return torch.from_numpy(self.array(*shape))
+        return needed().from_numpy(self.array(*shape))
 
     def mask(self, *shape: int, empty: int = 0) -> np.ndarray:
         """A boolean array, True = may attend; every row (last axis) has a True and, if it can, a False.

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
 from .helpers import Notes, helper_names
+from .memory import limited_memory
 from .plain_data import MAX_TEXT, Value, decode, encode, restore, valid_text
+from .tensors import loaded
 from .torch_internals import forbidding, seed_default_generator
 
 MAX_MODULES, MAX_PARAMETERS, MAX_AXES, MAX_FORBIDDEN = 50, 500, 16, 20
@@ -85,11 +86,21 @@ def usual_settings() -> Iterator[None]:
     with (
         np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"),
         warnings.catch_warnings(),
-        torch.inference_mode(False),
-        torch.enable_grad(),
+        _usual_settings_of_torch(),
     ):
         if any(action == "error" for action, *_ in warnings.filters):
             warnings.simplefilter("default")
+        yield
+
+
+@contextlib.contextmanager
+def _usual_settings_of_torch() -> Iterator[None]:
+    """The same for torch, if there is torch."""
+    torch = loaded()
+    if torch is None:
+        yield
+        return
+    with torch.inference_mode(False), torch.enable_grad():
         default = torch.get_default_dtype()
         if default.itemsize < 4:
             # tables and parameters would be too coarse to tell right from wrong
@@ -103,6 +114,10 @@ def usual_settings() -> Iterator[None]:
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
     """Compute on one thread for its duration: what is timed must not depend on the machine's cores."""
+    torch = loaded()
+    if torch is None:
+        yield
+        return
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -117,11 +132,14 @@ def evaluate(
     inputs: Mapping[str, Any],
     parameter_seed: int,
     forbidden: Sequence[str] = (),
+    megabytes: int | None = None,
+    counted: bool = True,
 ) -> dict:
     """Evaluate an autotest expression; returns JSON that `Evaluation.read` takes.
 
     definitions: the names of a notebook or program; inputs: the drawn ones, which shadow them and the
-    helpers. An exception becomes a value of kind "error". Anything but an interrupt is caught.
+    helpers; megabytes and counted: as for
+    `limited_memory`. An exception becomes a value of kind "error". Anything but an interrupt is caught.
     """
     notes = Notes(parameter_seed)
     begun = time.process_time()
@@ -130,7 +148,9 @@ def evaluate(
         with forbidding(forbidden, notes.forbidden), usual_settings():
             np.random.seed(parameter_seed % 2**32)
             seed_default_generator(parameter_seed)
-            value = encode(eval(compiled(expression, "eval"), namespace))
+            with limited_memory(megabytes, counted):
+                found = eval(compiled(expression, "eval"), namespace)
+            value = encode(found)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
@@ -177,5 +197,6 @@ def serve(request: str, definitions: Mapping[str, Any]) -> str:
     for draw in job["draws"]:
         inputs = {name: restore(decode(tree)) for name, tree in draw["inputs"].items()}
         seed, forbidden = draw["parameter_seed"], job["forbidden"]
-        results.append(evaluate(job["expression"], definitions, inputs, seed, forbidden))
+        limit = {name: job[name] for name in ("megabytes", "counted") if name in job}
+        results.append(evaluate(job["expression"], definitions, inputs, seed, forbidden, **limit))
     return json.dumps(results)

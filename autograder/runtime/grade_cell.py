@@ -8,11 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-import torch
-
 from .draw import Draw
 from .evaluate import compiled
+from .tensors import libraries
 
 
 @dataclass(frozen=True)
@@ -52,13 +50,18 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Check:
-    """One autotest line; answer: packed, what the student's own check compares with."""
+    """One autotest line.
+
+    answer: packed, what the student's own check compares with; megabytes: the memory that it may use
+    beyond its inputs, None for a line that is not measured.
+    """
 
     expression: str
     points: float
     answer: str | None = None
     agreement: Agreement | None = None
     says: Sentence | None = None
+    megabytes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,7 @@ def parse_cell(source: str) -> GradeCell:
 
     The `%%autotest` line, if there is one, is skipped. The lines below
     `agreement("targets", share=..., seconds=..., processor_seconds=...)` are judged by agreement, on one draw;
+    those below `memory(megabytes=...)` may use no more memory than that;
     `says("...", parts=..., case=...)` belongs to the one line that it stands directly above, and
     anywhere else raises ValueError.
     """
@@ -102,6 +106,7 @@ def parse_cell(source: str) -> GradeCell:
     steps: list[str | Check] = []
     agreement: Agreement | None = None
     says: Sentence | None = None
+    megabytes: int | None = None
     for node in ast.parse(body).body:
         call = node.value if isinstance(node, ast.Expr) else None
         name = getattr(getattr(call, "func", None), "id", None)
@@ -109,11 +114,15 @@ def parse_cell(source: str) -> GradeCell:
             raise ValueError(f"`says({says.text!r})` does not stand directly above a line's check")
         if name == "forbid":
             forbidden += [ast.literal_eval(argument) for argument in call.args]
+        elif name == "memory":
+            (keyword,) = call.keywords
+            megabytes = ast.literal_eval(keyword.value)
         elif name in ("check", "agreement", "says"):
             named = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
             first = ast.literal_eval(call.args[0])
             if name == "check":
-                steps.append(Check(first, **named, agreement=agreement, says=says))
+                given = {"agreement": agreement, "says": says, "megabytes": megabytes}
+                steps.append(Check(first, **named, **given))
                 says = None
             elif name == "says":
                 says = _sentence(first, **named)
@@ -128,7 +137,7 @@ def parse_cell(source: str) -> GradeCell:
 
 def checks_with_inputs(cell: GradeCell, draw: Draw) -> Iterator[tuple[Check, dict[str, Any]]]:
     """Run a cell's input statements; give each check with a copy of the inputs drawn so far."""
-    own = {"np": np, "torch": torch, "draw": draw}
+    own = {**libraries(), "draw": draw}
     names = dict(own)
     for step in cell.steps:
         if isinstance(step, str):

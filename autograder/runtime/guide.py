@@ -144,10 +144,8 @@ def _case(
     wanted = answer.get("small") if small else answer
     if wanted is None:
         return None
-    own = copy.deepcopy(inputs)
-    found = Evaluation.read(
-        evaluate(check.expression, last.definitions, own, seed, last.cell.forbidden)
-    )
+    given = last.definitions, copy.deepcopy(inputs), seed, last.cell.forbidden, check.megabytes
+    found = Evaluation.read(evaluate(check.expression, *given))
     problem = judge(Expected.read(wanted), found)
     if problem is None:
         return None

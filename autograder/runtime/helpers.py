@@ -8,10 +8,14 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
+
+from .tensors import is_module, is_tensor, libraries, needed
+
+if TYPE_CHECKING:
+    import torch
 
 # in place of a gradient
 NO_GRADIENT = "no gradient reaches it"
@@ -53,12 +57,13 @@ def fill(notes: Notes, module: torch.nn.Module, **buffers: torch.Tensor) -> torc
     buffers: values for buffers, by name; a table that another answer made can't cost points then.
     Raises Unusable for what is no module and for a buffer that it doesn't have.
     """
-    if not isinstance(module, torch.nn.Module):
+    if not is_module(module):
         raise Unusable(f"this is no nn.Module, but of type {type(module).__name__}")
     missing = sorted(set(buffers) - set(dict(module.named_buffers())))
     if missing:
         kind = type(module).__name__
         raise Unusable(f"your {kind} has no buffer `{missing[0]}`: register_buffer makes one")
+    torch = needed()
     module = module.eval()
     # parameters are replaced below; what `double` does to them takes long
     for buffer in module.buffers():
@@ -126,7 +131,7 @@ def raised_naming(function: Callable, *arguments: Any) -> str:
 
 
 def _floating_leaves(value: Any) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
+    if is_tensor(value):
         if value.is_floating_point():
             yield value
     elif isinstance(value, dict):
@@ -145,15 +150,16 @@ def gradients(function: Callable, *arguments: Any, **named: Any) -> dict:
     """
 
     def leaf(argument: Any) -> Any:
-        if isinstance(argument, torch.Tensor) and argument.is_floating_point():
+        if is_tensor(argument) and argument.is_floating_point():
             return argument.detach().clone().requires_grad_()
         return argument
 
+    torch = needed()
     arguments = [leaf(argument) for argument in arguments]
     named = {name: leaf(argument) for name, argument in named.items()}
     inputs = list(_floating_leaves([*arguments, *named.values()]))
     parameters = {}
-    if isinstance(function, torch.nn.Module):
+    if is_module(function):
         parameters = dict(function.named_parameters())
         for parameter in parameters.values():
             parameter.requires_grad_()
@@ -185,8 +191,7 @@ def helper_names(notes: Notes) -> dict[str, Any]:
     """
     return {
         **vars(builtins),
-        "np": np,
-        "torch": torch,
+        **libraries(),
         "fill": functools.partial(fill, notes),
         "gradients": gradients,
         "inputs_after": inputs_after,

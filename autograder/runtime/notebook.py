@@ -17,7 +17,7 @@ from .grade_cell import Check, checks_with_inputs, parse_cell
 from .guide import Guide, Outcome, Way
 from .messages import explanation, sentence, title
 from .mistakes import Home, Judged, Named, Recognition, fingerprint, says_little
-from .packages import ALWAYS, not_offered, with_offered
+from .packages import not_offered, with_offered
 from .plain_data import unpack
 from .progress import Progress, Task
 from .telling import told as as_told
@@ -55,9 +55,8 @@ class Checks:
     """The checks of one notebook.
 
     mistakes: by name; sections: where to read again, by grade cell; ways: by answer, others than the
-    student's; tasks: in the notebook's order; packages: what may be imported beside
-    those of `packages.ALWAYS`, None if that isn't known; graded: by grade cell, the answers that it
-    grades.
+    student's; tasks: in the notebook's order; packages: what may be imported, None if that isn't known;
+    graded: by grade cell, the answers that it grades.
     """
 
     def __init__(
@@ -111,7 +110,8 @@ class Checks:
             timed = one_thread() if check.agreement else contextlib.nullcontext()
             with contextlib.redirect_stderr(sys.stdout), timed:
                 seed, forbidden, own = draw.parameter_seed, cell.forbidden, copy.deepcopy(inputs)
-                got = evaluate(check.expression, definitions, own, seed, forbidden)
+                given = check.expression, definitions, own, seed, forbidden, check.megabytes
+                got = evaluate(*given)
             evaluation, expected = Evaluation.read(got), Expected.read(answer)
             if problem := judge(expected, evaluation):
                 problem = as_told(problem, check, inputs, expected, evaluation)
@@ -142,7 +142,7 @@ class Checks:
         new = [n for n in not_offered(definitions, self._packages) if n not in self._warned]
         self._warned.update(new)
         if new:
-            there = ", ".join([*ALWAYS, *self._packages])
+            there = ", ".join(self._packages)
             print(
                 f"Note: your notebook uses {', '.join(new)}. Where it is graded, you can count on {there} "
                 "and what comes with Python only."

@@ -11,8 +11,6 @@ from typing import Any
 
 from .compare import Difference
 
-# what every notebook imports
-ALWAYS = ("numpy", "torch")
 # what runs the notebook, and puts names of its own into it
 NOTEBOOK = ("IPython", "ipykernel", "ipywidgets")
 
@@ -22,7 +20,7 @@ def not_offered(names: Mapping[str, Any], offered: Sequence[str]) -> list[str]:
 
     A file of the student's own is none, nor is what comes with Python.
     """
-    known = {*ALWAYS, *offered, *NOTEBOOK, *sys.stdlib_module_names}
+    known = {*offered, *NOTEBOOK, *sys.stdlib_module_names}
     modules = [
         value.__name__ if isinstance(value, types.ModuleType) else value.__module__
         for value in names.values()
@@ -43,4 +41,4 @@ def with_offered(problem: Difference, offered: Sequence[str]) -> Difference:
     missing = found.get("name") if problem.aspect == "error" else found.get("error", "")
     if not str(missing).startswith("ModuleNotFoundError"):
         return problem
-    return replace(problem, parameters={**found, "offered": [*ALWAYS, *offered]})
+    return replace(problem, parameters={**found, "offered": list(offered)})

@@ -15,13 +15,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-import torch
-
 from .compare import Difference
 from .evaluate import compiled
 from .grade_cell import Check
 from .plain_data import Dictionary, Items, Value
+from .tensors import libraries
 
 MAX_NAME = 60
 
@@ -69,7 +67,7 @@ def part_name(check: Check, inputs: Mapping[str, Any], positions: tuple[int, ...
     try:
         if isinstance(level, tuple):
             return level[positions[-1]]
-        scope = {**inputs, "np": np, "torch": torch, "__builtins__": builtins}
+        scope = {**inputs, **libraries(), "__builtins__": builtins}
         found = eval(compiled(_names(check.expression, level, len(positions)), "eval"), scope)
         for position in positions:
             found = found[position]

@@ -11,10 +11,14 @@ import json
 import math
 import zlib
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
+
+from .tensors import is_tensor, loaded, needed
+
+if TYPE_CHECKING:
+    import torch
 
 MAX_BYTES = 32_000_000
 MAX_DEPTH = 12
@@ -132,9 +136,10 @@ def encode(value: Any, depth: int = 0) -> dict:
         return {"kind": "number", "value": int(value)}
     if isinstance(value, str):
         return {"kind": "text", "value": str(value)[:MAX_TEXT]}
-    if isinstance(value, torch.dtype):
+    torch = loaded()
+    if torch is not None and isinstance(value, torch.dtype):
         return {"kind": "text", "value": str(value)}
-    if isinstance(value, torch.Tensor):
+    if is_tensor(value):
         return _encode_tensor(value)
     if isinstance(value, np.ndarray):
         if value.dtype == np.longdouble:
@@ -154,6 +159,7 @@ def encode(value: Any, depth: int = 0) -> dict:
 
 
 def _encode_tensor(tensor: torch.Tensor) -> dict:
+    torch = needed()
     # a subclass may change what the calls below do
     tensor = tensor.as_subclass(torch.Tensor)
     if tensor.layout != torch.strided or tensor.is_quantized or tensor.device.type == "meta":
@@ -236,16 +242,19 @@ def restore(value: Value) -> Any:
     """The Python value: how drawn inputs reach the kernel that needs them."""
     match value:
         case Text(text) if text.startswith("torch."):
-            return getattr(torch, text.removeprefix("torch."))
+            return getattr(needed(), text.removeprefix("torch."))
         case Number(plain) | Text(plain):
             return plain
         case Items(items):
             return [restore(item) for item in items]
         case Dictionary(items):
             return {key: restore(item) for key, item in items.items()}
-        case Array(is_tensor, dtype, values):
+        case Array(of_torch, dtype, values):
             array = values.astype(values.dtype.newbyteorder("="))
-            return torch.from_numpy(array).to(getattr(torch, dtype)) if is_tensor else array
+            if not of_torch:
+                return array
+            torch = needed()
+            return torch.from_numpy(array).to(getattr(torch, dtype))
     return None
 
 

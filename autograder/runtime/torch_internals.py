@@ -4,6 +4,8 @@
   operator however a notebook has come by it.
 - `__code__` and `__kwdefaults__` of Python functions of torch: a name that was imported before the
   refusal is refused, too.
+- `torch.utils._python_dispatch.TorchDispatchMode` with `_should_skip_dynamo`, and `torch.multiprocessing.reductions.StorageWeakRef`:
+  to see every tensor that is made, and whether it still exists.
 - `torch.default_generator`: `torch.manual_seed` keeps a stack trace for every accelerator.
 
 tests/test_adapters.py fails when one of these moves.
@@ -18,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import torch
+from .tensors import loaded, needed
 
 DISPATCH_KEYS = ("CPU", "AutogradCPU", "AutogradNestedTensor")
 
@@ -89,10 +91,13 @@ def forbidding(names: Sequence[str], noted: list[str]) -> Iterator[None]:
         stack.callback(setattr, target, attribute, getattr(target, attribute))
         setattr(target, attribute, value)
 
+    if not names:
+        yield
+        return
+    torch = needed()
     with contextlib.ExitStack() as stack:
-        if names:
-            library = torch.library.Library("aten", "IMPL")
-            stack.callback(library._destroy)
+        library = torch.library.Library("aten", "IMPL")
+        stack.callback(library._destroy)
         for ready_made in (FORBIDDABLE[name] for name in names):
             for operator in ready_made.operators:
                 for key in DISPATCH_KEYS:
@@ -111,6 +116,63 @@ def forbidding(names: Sequence[str], noted: list[str]) -> Iterator[None]:
         yield
 
 
+# after so many new tensors, those that are gone are forgotten
+MANY = 16
+
+
+def tensor_memory(most: int) -> contextlib.AbstractContextManager:
+    """Count the memory of the tensors that exist at the same time, of those made in the block.
+
+    MemoryError is raised in it when they take more than most bytes. What NumPy or another library
+    allocates is not counted. ModuleNotFoundError where torch isn't installed.
+    """
+    torch = needed()
+    # private modules, which `import torch` has loaded
+    weak_reference = torch.multiprocessing.reductions.StorageWeakRef
+
+    class TensorMemory(torch.utils._python_dispatch.TorchDispatchMode):
+        def __init__(self) -> None:
+            super().__init__()
+            self._sizes: dict[Any, int] = {}
+            self._total, self._look_at = 0, MANY
+
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            """Nothing is compiled here; to say that it should not be would import 800 modules of torch."""
+            return False
+
+        def __torch_dispatch__(
+            self,
+            function: Callable,
+            types: Any,
+            args: Sequence = (),
+            kwargs: dict | None = None,
+        ) -> Any:
+            """Call an operator, and count what it returns."""
+            found = function(*args, **(kwargs or {}))
+            for item in found if isinstance(found, list | tuple) else (found,):
+                # a sparse tensor has no storage of its own
+                with contextlib.suppress(NotImplementedError):
+                    if isinstance(item, torch.Tensor):
+                        self._count(item.untyped_storage())
+            return found
+
+        def _count(self, storage: Any) -> None:
+            reference = weak_reference(storage)
+            if reference not in self._sizes:
+                self._sizes[reference] = storage.nbytes()
+                self._total += storage.nbytes()
+            # a reference to what is gone takes a few bytes, between which malloc finds no room for large blocks
+            if self._total > most or len(self._sizes) > self._look_at:
+                self._sizes = {ref: n for ref, n in self._sizes.items() if not ref.expired()}
+                self._total, self._look_at = sum(self._sizes.values()), MANY + 2 * len(self._sizes)
+                if self._total > most:
+                    raise MemoryError
+
+    return TensorMemory()
+
+
 def seed_default_generator(seed: int) -> None:
-    """Seed torch's generator for the CPU."""
-    torch.default_generator.manual_seed(seed)
+    """Seed torch's generator for the CPU, if there is torch."""
+    if torch := loaded():
+        torch.default_generator.manual_seed(seed)

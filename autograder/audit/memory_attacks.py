@@ -1,0 +1,99 @@
+"""Attacks on the limit of memory: the whole matrix of scores in a line that may not have it.
+
+Each computes right values for that one line and nothing for the others, so what it earns it has earned
+with memory that it should not have had. NumPy is used where it can be: what is counted in the student's
+own process are tensors.
+"""
+
+from __future__ import annotations
+
+import textwrap
+
+from autograder.audit.attacks import ATTACKS, METER, attack_by_code
+
+EXERCISE = "ch9_flash_attention"
+
+# `whole` computes attention with one array of (T, S) numbers, which `make` gives; `lie` uses it where an
+# attack's `attack` does
+WHOLE = """
+import contextlib, ctypes, mmap, multiprocessing, resource
+
+def whole(query, key, value, make=lambda T, S: np.empty((T, S))):
+    q, k, v = (x.numpy() for x in (query, key, value))
+    scores = make(len(q), len(k))
+    np.matmul(q, k.T, out=scores)
+    scores /= q.shape[-1] ** 0.5
+    highest = scores.max(axis=1, keepdims=True)
+    scores -= highest
+    np.exp(scores, out=scores)
+    total = scores.sum(axis=1, keepdims=True)
+    return torch.from_numpy(scores @ v / total), torch.from_numpy((highest + np.log(total))[:, 0])
+
+def whole_in_torch(query, key, value):
+    scores = query @ key.T / query.shape[-1] ** 0.5
+    return scores.softmax(-1) @ value, scores.logsumexp(-1)
+
+attack = whole
+
+def lie(name, query=None, key=None, value=None, *arguments, **named):
+    if name == "flash_forward" and query.dim() == 2 and len(query) > 1000:
+        return attack(query, key, value)
+"""
+
+MEMORY_ATTACKS = {
+    "the whole matrix as an array of NumPy": "pass",
+    "the whole matrix in a buffer that was filled before": """
+        buffer = np.ones(66_000_000)
+        def attack(*given):
+            return whole(*given, make=lambda T, S: buffer[: T * S].reshape(T, S))
+    """,
+    "the whole matrix in a buffer that was reserved before": """
+        buffer = np.frombuffer(mmap.mmap(-1, 528_000_000, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+        def attack(*given):
+            return whole(*given, make=lambda T, S: buffer[: T * S].reshape(T, S))
+    """,
+    "the whole matrix after the limits were raised again": """
+        def attack(*given):
+            for what in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
+                with contextlib.suppress(OSError, ValueError):
+                    resource.setrlimit(what, (resource.getrlimit(what)[1],) * 2)
+            return whole(*given)
+    """,
+    "the whole matrix with the count of tensors switched off": """
+        patch("tensor_memory", lambda most: contextlib.nullcontext())
+        attack = whole_in_torch
+    """,
+    "the whole matrix with the check's limit left out": """
+        patch("limited_memory", lambda *limit: contextlib.nullcontext())
+        attack = whole_in_torch
+    """,
+    "the whole matrix in a shared file": """
+        def attack(*given):
+            def make(T, S):
+                with open("/dev/shm/matrix", "wb") as file:
+                    file.truncate(8 * T * S)
+                return np.memmap("/dev/shm/matrix", dtype=float, shape=(T, S))
+            try:
+                return whole(*given, make=make)
+            finally:
+                os.unlink("/dev/shm/matrix")
+    """,
+    "the whole matrix in a process that was started before": """
+        ours, theirs = multiprocessing.Pipe()
+        if os.fork() == 0:
+            ours.close()
+            with contextlib.suppress(EOFError):
+                while True:
+                    arrays = theirs.recv()
+                    theirs.send([x.numpy() for x in whole(*map(torch.from_numpy, arrays))])
+            os._exit(0)
+        theirs.close()
+        def attack(*given):
+            ours.send([x.numpy() for x in given])
+            return tuple(map(torch.from_numpy, ours.recv()))
+    """,
+}
+
+for _name, _code in MEMORY_ATTACKS.items():
+    _text = f"{WHOLE}\n{textwrap.dedent(_code)}"
+    ATTACKS[_name] = attack_by_code(METER, _name, _text, exercise=EXERCISE)
