@@ -3,8 +3,11 @@
 - `preprocessors.SaveCells`, run alone; it raises RuntimeError when cells were removed.
 - `preprocessors.AssignLatePenalties.init_plugin` and `plugin_inst`, for the configured plugin.
 - `api.Gradebook.db` and `.engine`, to write a submission's grades in one transaction.
+- `api.SubmittedAssignment` made without notebooks, for an extension of a student who has not handed in.
+- `submission_id` and `assignment_id` among the resources of formgrader's page of one submission.
 - `utils.determine_grade` and `utils.compute_checksum`, for written answers.
 - `utils.parse_utc`, which reads timestamp.txt.
+- `utils.notebook_hash`, by which a student's `fetch_feedback` looks for a page.
 - `server_extensions.formgrader`'s bundled bootstrap, which the feedback template includes.
 - `converters.Autograde.start`, replaced by `install` (see there), which uses the attributes `coursedir`,
   `force`, `create_student` and `log`.
@@ -96,6 +99,31 @@ def explained(url: str) -> Iterator[None]:
         ) from error
 
 
+def _database_file(url: str) -> Path | None:
+    """The file of a gradebook that is a file; None for a server's."""
+    import sqlalchemy
+
+    address = sqlalchemy.engine.make_url(url)
+    is_file = address.get_backend_name() == "sqlite" and address.database
+    return Path(address.database) if is_file else None
+
+
+def make_folder_of(url: str) -> None:
+    """Make the folder of a gradebook that is a file: nbgrader's commands open the file without it."""
+    if file := _database_file(url):
+        file.parent.mkdir(parents=True, exist_ok=True)
+
+
+def gradebook_exists(url: str) -> bool:
+    """Whether there is a gradebook at an address: False only for a file that does not exist yet.
+
+    nbgrader would make the file. Raises GradebookError for what is no address.
+    """
+    with explained(url):
+        file = _database_file(url)
+    return file is None or file.exists()
+
+
 class Transactions:
     """Writes to a gradebook, all or nothing each, over one connection that stays open."""
 
@@ -131,6 +159,17 @@ class Transactions:
     def close(self) -> None:
         """Close the connection."""
         self._gradebook.close()
+
+
+@contextlib.contextmanager
+def transaction(url: str) -> Iterator[Gradebook]:
+    """A gradebook whose commits are written at the end, unless something raises."""
+    transactions = Transactions(url)
+    try:
+        with transactions.begin() as gradebook:
+            yield gradebook
+    finally:
+        transactions.close()
 
 
 def save_cells(exercise: str, db_url: str, notebook: NotebookNode) -> None:
@@ -189,6 +228,13 @@ def timestamp(folder: Path) -> datetime.datetime | None:
         raise ValueError(str(error)) from error
 
 
+def exchanged_name(secret: str, exercise: str) -> str:
+    """How the page of a submission is called in the exchange's folder: only who has its secret can tell."""
+    from nbgrader.utils import notebook_hash
+
+    return f"{notebook_hash(secret=secret, notebook_id=exercise)}.html"
+
+
 # The one replacement --------------------------------------------------------------------------
 
 
@@ -197,7 +243,7 @@ def install() -> None:
 
     nbgrader's converter looks for notebooks by their exact names, copies files unseen, and removes what
     it can't grade; it has no hook before that. So its `start` is replaced, once, by one that hands the
-    submissions to `grade.grade_class`. nbgrader_config.py calls this.
+    submissions to `grade.grade_class`. `nbgrader_settings` calls this.
     """
     from nbgrader.converters import Autograde
 

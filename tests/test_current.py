@@ -169,8 +169,10 @@ def test_a_sandbox_that_is_on_or_off_grades_everybody_again(class_of_three, monk
 
 @pytest.mark.parametrize("package", ["python", "numpy", "torch"])
 def test_another_version_grades_everybody_again(class_of_three, monkeypatch, package):
-    versions = examine.kernel_versions(sys.executable)
-    monkeypatch.setattr(examine, "kernel_versions", lambda python: versions | {package: "0.1"})
+    versions = examine.kernel_versions(sys.executable, ("numpy", "torch"))
+    monkeypatch.setattr(
+        examine, "kernel_versions", lambda python, packages: versions | {package: "0.1"}
+    )
     assert to_grade(class_of_three) == EVERYBODY
 
 

@@ -35,7 +35,8 @@ def course(tmp_path, monkeypatch):
         config = load_config(COURSE.root)
         config.CourseDirectory.root = str(tmp_path / "course")
         config.CourseDirectory.submitted_directory = "submitted"
-        config.CourseDirectory.db_url = f"sqlite:///{tmp_path}/gradebook.db"
+        # a new course has no folder for it yet
+        config.CourseDirectory.db_url = f"sqlite:///{tmp_path}/course/course/gradebook.db"
         config.CourseDirectory.assignment_id = EXERCISE.name
         config.Exchange.root = str(tmp_path / "exchange")
         config.Exchange.cache = str(tmp_path / "cache")

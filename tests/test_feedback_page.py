@@ -5,10 +5,12 @@ import re
 
 import nbformat
 import pytest
+from nbformat.v4 import new_markdown_cell
 from nbgrader.api import Gradebook
 
 from autograder.exercises import reference_answers, released, solved, task_names
 from autograder.grade.feedback import feedback_page, write_feedback
+from autograder.grade.feedback_page import Checks, Line, Page, Task, as_text
 from autograder.grade.grade_class import WorkerOptions, grade_class
 from autograder.grade.seeds import is_told
 from autograder.grade.words import Words
@@ -112,3 +114,34 @@ def test_nbgraders_command_writes_the_same_page_and_remembers_it(graded_class):
     without = re.compile(r"\s*<!-- feedback \w+ \w+ -->\s*")
     assert without.sub("", theirs).strip() == without.sub("", before).strip()
     assert is_told(course, EXERCISE.name)
+
+
+# In short, as text --------------------------------------------------------------------------------
+
+
+def test_a_page_in_short_has_what_was_lost_and_what_is_open():
+    right = Line("keeps the type", "f(x)", 2, 2, "")
+    lost = Line("sums to one", "g(x)", 3, 0, "the values differ\n\nRecognised:  none.\n")
+    answer = new_markdown_cell("Because.")
+    answer.metadata.nbgrader = {"grade": True, "comment": "Say why, too."}
+    tasks = (
+        Task("Scores", 5, 2, checks={"a": Checks((right, lost), "")}),
+        Task("Context", 4, 4, checks={"b": Checks((right,), "")}),
+        Task("In words", 0, 0, unread=3, cells=[answer]),
+        Task("Before the first task"),
+    )
+    page = Page("Exercise 1", ("Your file was renamed.",), tasks, ())
+    totals = {"score": 5.5, "max_score": 12, "late_penalty": 0.5}
+    assert as_text(page, totals).split("\n") == [
+        "Exercise 1: 5.5 of 9 points",
+        "3 more are open: a written answer has not been read yet.",
+        "0.5 points were taken off for handing in late.",
+        "Your file was renamed.",
+        "",
+        "Scores: 2 of 5 points",
+        "- sums to one: the values differ",
+        "  Recognised: none.",
+        "",
+        "In words: 3 points are open",
+        "- Comment: Say why, too.",
+    ]

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import shutil
 from dataclasses import replace
 
 import nbformat
@@ -61,8 +62,9 @@ def test_a_right_version_shows_no_other_answer_by_its_name(exercise):
         # parameters, and local names, may be called as an answer is
         bound = {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
         assert uses - bound <= {answer}
+        # a docstring would be longer than the message of an error
         texts = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)]
-        assert not any(isinstance(text, str) and len(text.split()) > 12 for text in texts)
+        assert not any(isinstance(text, str) and len(text.split()) > 14 for text in texts)
         assert "solutions" not in expression
 
 
@@ -186,8 +188,7 @@ CATALOGUE = "MISTAKES, ALTERNATIVES = [], []\nSECTIONS = {}\n"
 def small(tmp_path_factory):
     """A course with one exercise, and its answer key."""
     root = tmp_path_factory.mktemp("small")
-    for name in ("nbgrader_config.py", "autotests.yml"):
-        (root / name).write_text((COURSE.root / name).read_text())
+    shutil.copy(COURSE.root / "nbgrader_config.py", root)
     (root / "solutions" / "catalogue").mkdir(parents=True)
     (root / "solutions" / "ch9_small.py").write_text(SOLUTION)
     (root / "solutions" / "catalogue" / "ch9_small.py").write_text(CATALOGUE)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -17,12 +18,19 @@ from autograder.course import SAMPLE_PREFIX, Course
 from autograder.grade.grade_class import WorkerOptions, grade_class
 from autograder.grade.gradebook import stored_result
 from autograder.grade.words import Words
+from autograder.grade.written_questions import read_questions
 from tests.conftest import COURSE
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("formgrader")]
 EXERCISE = COURSE.exercise("ch2_scaled_dot_product")
 COPIED = ("autograder", "solutions", "exercises", "book")
 STUDENTS = ("ada", "dia")
+KEPT = "See what happens to the variance."
+
+
+def as_read(text):
+    """A text without what a formula turns into."""
+    return " ".join(re.sub(r"\$[^$]*\$", "", text).split())
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +47,10 @@ def graded(tmp_path_factory):
         folder = course.submitted / f"{SAMPLE_PREFIX}{student}" / EXERCISE.name
         folder.mkdir(parents=True)
         nbformat.write(made[student], folder / f"{EXERCISE}.ipynb")
+    comments = root / "solutions" / "comments" / f"{EXERCISE}.csv"
+    comments.parent.mkdir(exist_ok=True)
+    (question,) = read_questions(EXERCISE)
+    comments.write_text(f"question,key,points,comment\n{question},kept,-1,{KEPT}\n")
     # formgrader lists the assignments that have a source
     write_missing_sources(course, [course.exercise(EXERCISE.name)])
     grade_class(course, [course.exercise(EXERCISE.name)], options=WorkerOptions(workers=1))
@@ -119,6 +131,11 @@ def test_a_graded_submission_is_found_and_its_verdicts_read(graded, formgrader, 
             start = shown.index(lines[0])
             assert shown[start : start + len(lines)] == lines
             assert float(page.locator(f"#{cell}").get_attribute("placeholder")) == earned
+        # beside the written answer: its rubric, and the comments kept for it
+        (rubric,) = [line for line in shown if line.startswith("Rubric. ")]
+        wanted = as_read(next(iter(read_questions(EXERCISE).values())).rubric)
+        assert as_read(rubric.removeprefix("Rubric. "))[:60] == wanted[:60]
+        assert [line for line in shown if line.startswith("/kept")] == [f"/kept (-1): {KEPT}"]
         # ready for typing, formulas shown
         assert page.evaluate("document.activeElement.className").count("tabbable") == 1
         assert page.locator("#notebook math").count() > 10

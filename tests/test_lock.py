@@ -11,9 +11,9 @@ import sys
 import pytest
 
 from autograder.__main__ import main
-from autograder.course import PACKAGE_ROOT
 from autograder.errors import GradebookError, OutputError
 from autograder.grade.lock import LOCK_FILE, only_grader
+from autograder.package import PACKAGE_ROOT
 from tests.conftest import COURSE
 
 HOLD = """

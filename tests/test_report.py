@@ -1,6 +1,8 @@
 """The report: numbers with an oracle of their own, text that can't act, pages that load nothing."""
 
 import csv
+import dataclasses
+import datetime
 import html
 import html.parser
 import math
@@ -13,14 +15,17 @@ import nbformat
 import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
+from nbgrader.api import Gradebook
 
 from autograder.book_index import book_sections
-from autograder.catalogue import mistakes, sections
-from autograder.course import Course
+from autograder.catalogue import ideas, mistakes, sections
+from autograder.course import Course, Exercise
+from autograder.errors import CatalogueError
 from autograder.exercises import grade_cells, reference_answers, released
+from autograder.grade.class_grades import recorded_grades
 from autograder.grade.result import Basis, CellResult, LineResult, Remark, Result
 from autograder.instructor_settings import Limits
-from autograder.report import analysis, pages, plots
+from autograder.report import analysis, pages, plots, standing
 from autograder.report.analysis import MIN_CLASS
 from autograder.runtime.compare import Difference
 from autograder.runtime.grade_cell import parse_cell
@@ -190,12 +195,171 @@ def test_mistakes_and_sections_are_counted_by_student():
     assert lost[sections(EXERCISE)["attention_values"]] == ["b"]
 
 
+def test_mistakes_of_one_idea_are_counted_together_and_each_student_once():
+    known = {mistake.name: mistake for mistake in mistakes(EXERCISE)}
+    names = ("nothing to attend to: equal weights", "torch: nothing to attend to: equal weights")
+    assert known[names[0]].means == known[names[1]].means
+    made = lambda *own: {f"cell{i}": [line("a()", 1, WRONG, name)] for i, name in enumerate(own)}
+    results = [
+        result("a", made(*names)),
+        result("b", made(names[1])),
+        result("c", made("no scaling", "torch: no scaling")),
+    ]
+    first, second = analysis.misunderstood(EXERCISE, results)
+    assert (first.name, first.students) == (names[0], ("a", "b"))
+    assert first.variants == ((names[0], ("a",)), (names[1], ("a", "b")))
+    assert (second.name, second.students) == ("no scaling", ("c",))
+    # one place of the reference is changed
+    ((right, wrong),) = known[names[0]].edits
+    assert first.looks_like == (wrong, right)
+
+
+def test_a_wrong_line_is_the_catalogues_and_not_shown_in_the_lecture(tmp_path):
+    (known,) = [m for m in mistakes(EXERCISE) if m.name == "nothing to attend to: equal weights"]
+    odd = dataclasses.replace(known, edits=[("a", "if a < b & c:")])
+    assert analysis._looks_like(odd) == ("if a < b & c:", "a")
+    for edits in ([("a", "")], [("a", "b\nc")], [("a", "b"), ("c", "d")], [("a", "b" * 200)], None):
+        assert analysis._looks_like(dataclasses.replace(known, edits=edits)) is None
+    write([result("ann", {known.cell: [line("a()", 1, WRONG, known.name)]})], tmp_path)
+    report, lecture = (
+        (tmp_path / folder / f"{EXERCISE}.html").read_text(encoding="utf-8")
+        for folder in ("reports", "lecture")
+    )
+    ((right, wrong),) = known.edits
+    shown = f"<code>{wrong}</code> <small>in place of</small> <code>{right}</code>"
+    assert shown in report and f"<code>{wrong}</code>" not in lecture
+
+
+def test_a_catalogue_may_say_which_mistakes_are_one_idea(course_folder):
+    """Two that mean the same are joined already; IDEAS joins them with a third."""
+    means = {"one": "same", "two": "same", "three": "other", "four": "alone"}
+    made = "\n".join(
+        f"    Mistake('{n}', 'f', 'c', '{m}', 'hint', 'label')," for n, m in means.items()
+    )
+    text = f"from autograder.catalogue import Mistake\nMISTAKES = [\n{made}\n]\nIDEAS = [{{}}]\n"
+    path = course_folder / "solutions" / "catalogue" / "ch1_x.py"
+    path.write_text(text.format("('two', 'three')"))
+    own = Exercise(course_folder, "ch1_x")
+    assert ideas(own) == {"one": "one", "two": "one", "three": "one", "four": "four"}
+    path.write_text(text.format("('two', 'five')") + "\n")
+    with pytest.raises(CatalogueError, match="'five', which is no mistake"):
+        ideas(own)
+
+
+def test_lost_points_are_untried_explained_or_neither():
+    name = mistakes(EXERCISE)[0].name
+    to_do = Difference("to_do")
+    by_line = LineResult("b()", 8, WRONG, name, by_line=True)
+    results = [
+        result("a", {"x": [line("a()", 1, WRONG, name), line("b()", 2, WRONG), line("c()", 4)]}),
+        result("b", {"x": [line("a()", 1, to_do), line("b()", 2, to_do)], "y": [line("d()", 16)]}),
+        # explained is that line alone
+        result("c", {"x": [line("a()", 1, WRONG), by_line]}),
+    ]
+    found = analysis.losses(results)
+    assert (found.points, found.untried, found.explained) == (15, 3, 11)
+    assert found.unexplained == 1
+
+
 def test_the_histogram_counts_everybody_once():
     shares = [0, 0.05, 0.1, 0.3, 0.7, 0.99, 1, 1, 0.3]
     title = re.search(r"<title>(.*)</title>", plots.histogram(shares))[1]
     counts = [int(count) for count in re.findall(r"%: (\d+)", title)]
     assert counts == np.histogram(shares, bins=np.arange(11) / 10)[0].tolist()
     assert plots.histogram([]).count('class="fill"') == 0
+
+
+# Who stands where ---------------------------------------------------------------------------------
+
+SECOND = COURSE.exercise("ch3_multi_head")
+
+
+def gradebook(folder):
+    """Three students: ann has handed in both, late and unread; bob the second; cyd nothing."""
+    course = Course(COURSE.root, class_folder=folder)
+    with Gradebook(course.db_url) as book:
+        names = {"ann": ("Ann", "Ö'<b>Neil"), "bob": ("Bob", "Roe"), "cyd": (None, None)}
+        for student, (first, last) in names.items():
+            book.add_student(student, first_name=first, last_name=last)
+        for exercise in (EXERCISE.name, SECOND.name):
+            book.add_assignment(exercise, duedate=datetime.datetime(2026, 3, 1, 18))
+            book.add_notebook(exercise, exercise)
+            book.add_grade_cell("code", exercise, exercise, max_score=8, cell_type="code")
+            book.add_grade_cell("why", exercise, exercise, max_score=2, cell_type="markdown")
+        for student, exercise, score, read, day in (
+            ("ann", EXERCISE.name, 8, None, 2),
+            ("ann", SECOND.name, 3, 2, 1),
+            ("bob", SECOND.name, 6, 1, 1),
+        ):
+            moment = datetime.datetime(2026, 3, day, 12)
+            book.add_submission(exercise, student, timestamp=moment)
+            book.find_grade("code", exercise, exercise, student).auto_score = score
+            grade = book.find_grade("why", exercise, exercise, student)
+            grade.manual_score, grade.needs_manual_grade = read, student == "bob"
+        book.db.commit()
+    return recorded_grades(course, [EXERCISE, SECOND])
+
+
+def test_who_is_missing_late_or_unread_is_read_from_the_gradebook(tmp_path):
+    grades = gradebook(tmp_path)
+    found = standing.handed_in([grade for grade in grades if grade.exercise == EXERCISE.name])
+    assert found == standing.HandedIn(("bob", "cyd"), ("ann",), ("ann",), ())
+    found = standing.handed_in([grade for grade in grades if grade.exercise == SECOND.name])
+    assert found == standing.HandedIn(("cyd",), (), (), ("bob",))
+
+
+def test_the_table_of_students_begins_with_those_who_fall_behind(tmp_path):
+    rows = standing.by_student(gradebook(tmp_path))
+    assert [(row.student, row.missing) for row in rows] == [("cyd", 2), ("bob", 1), ("ann", 0)]
+    cyd, bob, ann = rows
+    assert (cyd.mean, cyd.trend) == (0, None) and (bob.mean, bob.trend) == (0.7, None)
+    # 8 of the 8 points that were read, then 5 of 10
+    assert (ann.mean, ann.trend) == (0.75, -0.5)
+
+
+def test_what_is_not_due_yet_is_not_missing(tmp_path):
+    later = str(datetime.datetime.now() + datetime.timedelta(days=30))
+    grades = [
+        dataclasses.replace(grade, due=later) if grade.exercise == SECOND.name else grade
+        for grade in gradebook(tmp_path)
+    ]
+    missing = {row.student: row.missing for row in standing.by_student(grades)}
+    assert missing == {"ann": 0, "bob": 1, "cyd": 1}
+
+
+def test_the_pages_have_names_and_the_one_for_the_lecture_has_none(tmp_path):
+    gradebook(tmp_path)
+    known = mistakes(EXERCISE)[0]
+    secret = "what a student wrote"
+    failed = line("a()", 1, Difference("not_plain", {"reason": secret}), known.name)
+    own = [
+        result("ann", {known.cell: [failed]}, [Remark("renamed", {"name": secret, "wanted": "x"})]),
+        result("bob", {known.cell: [line("a()")]}, exercise=SECOND),
+    ]
+    text, page = written(own, tmp_path)
+    assert "ann (Ann Ö'<b>Neil)" in page.text and "<b>Neil" not in text
+    assert secret in page.text
+    standing_table = page.text[page.text.index("Nothing handed in") :]
+    assert "bob (Bob Roe), cyd" in standing_table
+    summary = Page((tmp_path / "summary.html").read_text(encoding="utf-8")).text
+    assert "ann (Ann Ö'<b>Neil)" in summary and "bob (Bob Roe)" in summary
+    assert "late" in summary and "unread" in summary and "-50" in summary
+    lecture = Page((tmp_path / "lecture" / f"{EXERCISE}.html").read_text(encoding="utf-8"))
+    assert known.name in lecture.text and known.means in html.unescape(lecture.text)
+    for word in ("ann", "bob", "cyd", "Neil", "Roe", secret):
+        assert not re.search(rf"\b{re.escape(word)}\b", lecture.text)
+    assert not any("feedback" in link or "summary" in link for link in lecture.links)
+    assert all(link[1:] in lecture.ids for link in lecture.links if link.startswith("#"))
+
+
+def test_many_names_are_folded(tmp_path):
+    first = mistakes(EXERCISE)[0]
+    own = [
+        result(f"s{n:03d}", {first.cell: [line("a()", 1, WRONG, first.name)]}) for n in range(300)
+    ]
+    text, _ = written(own, tmp_path)
+    row = text[text.index(f"<strong>{html.escape(first.name)}") :]
+    assert "<details><summary>300 students</summary>s000, s001, " in row
 
 
 # Pages and data -----------------------------------------------------------------------------------
@@ -302,13 +466,14 @@ def test_near_identical_answers_stand_side_by_side_as_a_hint(tmp_path):
     seconds = dict(zip("abcdef", (12.0, 12.0, 30.5, 20.0, 1.0, 1.0), strict=True))
     results = [result(s, {"softmax_values": [line("a()")]}, seconds=seconds[s]) for s in seconds]
     text, page = written(results, tmp_path)
-    assert "A hint to look, not a verdict" in page.text
+    assert "A reason to look, not a verdict" in page.text
     assert "<h3>a, b</h3>" in text and "<h3>e, f</h3>" in text
     assert re.findall("<mark>.*</mark>", text) == [
         "<mark>    return v0</mark>",
         "<mark>    return v0.T</mark>",
     ]
-    assert "the reference" in page.text and "c (attention_numpy); d (attention_numpy)" in page.text
+    found = '<td>the reference</td><td>attention_numpy</td><td class="n">2</td><td>c, d</td>'
+    assert found in " ".join(text.split()).replace("<td> ", "<td>").replace(" </td>", "</td>")
     assert "<h3>c, d</h3>" not in text
     assert "<script" not in text
     assert "12 s at the median" in page.text and "30 s at most (c)" in page.text
@@ -356,6 +521,14 @@ def test_failures_are_told_once_for_all_whom_they_hit(tmp_path):
     assert "softmax_values: no answer within 10 seconds" in page.text
     text, _ = written([result("c", {"softmax_values": [line("a()")]})], tmp_path)
     assert "Nothing had to be stopped" in text
+
+
+def test_a_file_without_code_is_one_failure():
+    nothing = Difference("no_code")
+    cells = {name: [line("a()", 1, nothing)] for name in ("softmax_values", "softmax_edges")}
+    (found,) = analysis.failures([result("a", cells, [Remark("empty", {})])])
+    assert (found.cell, found.kind, found.students) == ("", "empty", ["a"])
+    assert len(analysis.failures([result("a", cells)])) == 2
 
 
 def test_students_stand_in_the_order_of_their_points(tmp_path):

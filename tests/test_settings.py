@@ -1,11 +1,14 @@
 """`c.Grader` in nbgrader_config.py: what is refused, with the way out, and what is understood."""
 
+import dataclasses
 import sys
 from pathlib import Path
 
 import pytest
 
-from autograder.errors import CourseError
+from autograder.course import Course
+from autograder.errors import CourseError, SandboxError
+from autograder.grade.grade_class import WorkerOptions
 from autograder.instructor_settings import Limits, Settings
 
 
@@ -30,6 +33,7 @@ from autograder.instructor_settings import Limits, Settings
         ("packages", ["scikit-learn"]),
         ("packages", [3]),
         ("packages", None),
+        ("require_sandbox", "yes"),
         ("python", str(Path(__file__).parent)),
     ],
 )
@@ -47,7 +51,8 @@ def test_settings_are_read():
     assert settings.limits == Limits(memory_mb=500, cell_seconds=2.5)
     assert settings.limits.memory_bytes == 500_000_000
     assert settings.python == sys.executable
-    assert Settings.read({}) == Settings()
+    assert Settings.read({"require_sandbox": True}).require_sandbox
+    assert Settings.read({}) == Settings() and not Settings().require_sandbox
     assert Settings.read({"packages": ["einops", "einops"]}).packages == ("einops",)
     assert Settings.read({"packages": []}).packages == ()
 
@@ -57,3 +62,23 @@ def test_the_interpreter_of_an_environment_is_not_its_links_target(tmp_path, mon
     assert Settings.read({"python": str(tmp_path / "python")}).python == str(tmp_path / "python")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert Settings.read({"python": "~/python"}).python == str(tmp_path / "python")
+
+
+def test_a_setting_requires_a_sandbox_as_the_option_does():
+    without = dataclasses.replace(Settings(), limits=Limits(sandbox=False))
+    strict = dataclasses.replace(without, require_sandbox=True)
+    with pytest.raises(SandboxError, match=r"c\.Grader\.require_sandbox"):
+        WorkerOptions().pool({}, strict)
+    with pytest.raises(SandboxError):
+        WorkerOptions(require_sandbox=True).pool({}, without)
+
+
+def test_an_exercise_may_be_called_by_its_chapter(tmp_path):
+    (tmp_path / "solutions").mkdir()
+    for name in ("ch1_one", "ch2_two", "ch2_more", "ch11_eleven"):
+        (tmp_path / "solutions" / f"{name}.py").touch()
+    course = Course(tmp_path)
+    assert course.exercise("ch1").name == "ch1_one" and course.exercise("ch11").chapter == 11
+    for name in ("ch2", "ch3", "ch", "1"):
+        with pytest.raises(CourseError, match=f"no exercise '{name}'"):
+            course.exercise(name)

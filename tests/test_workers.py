@@ -24,13 +24,15 @@ from autograder.errors import GradebookError, SandboxError, WorkerPoolError
 from autograder.exercises import reference_answers, solved
 from autograder.grade import grade_class as module
 from autograder.grade import trial
+from autograder.grade.class_grades import grades
+from autograder.grade.examine import Graded
 from autograder.grade.grade_class import Grader, WorkerOptions, grade_class
 from autograder.grade.gradebook import Recorder, autograded_notebook, stored_result
+from autograder.grade.result import Basis, CellResult, LineResult, Result
 from autograder.grade.submission import Submission
 from autograder.grade.verdicts import result_path
 from autograder.grade.worker_pool import Task, examine_all
-from autograder.instructor_settings import Settings
-from autograder.lms.export import grades
+from autograder.instructor_settings import Limits, Settings
 from autograder.lms.import_zip import import_zip
 from autograder.runtime.compare import Difference
 from tests.conftest import COURSE
@@ -88,10 +90,15 @@ def examined_by(pool, names):
     ("kills", "lost"),
     [({}, []), ({"b": 1}, []), ({"b": 2}, ["b"]), ({"b": 9, "e": 9}, ["b", "e"])],
 )
-def test_a_worker_that_ends_costs_nobody_else_anything(kills, lost):
+def test_a_worker_that_ends_costs_nobody_else_anything_and_is_told(kills, lost, capsys):
     names = ["slow1", "a", "b", "slow2", "c", "d", "e", "slow3", "f"]
     pool = FakePool(kills)
     results = examined_by(pool, names)
+    told = capsys.readouterr().err.splitlines()
+    ended = [line for line in told if line.startswith("A worker ended")]
+    assert len(ended) == len(kills) and all(f"{s} {EXERCISE}" in "".join(ended) for s in kills)
+    again = [line.split()[0] for line in told if "the worker ended again" in line]
+    assert sorted(again) == lost and len(told) == len(ended) + len(again)
     assert results == {name: None if name in lost else name for name in names}
     assert all(pool.seen.count(name) <= 2 for name in names)
 
@@ -260,6 +267,48 @@ def test_a_submission_finds_a_folder_for_temporary_files(new_folder):
 # Grading on trial -------------------------------------------------------------------------------
 
 
+def trial_of(student, before, after):
+    """A submission graded on trial: {cell: {expression: points earned}} before and after."""
+
+    def made(cells):
+        lines = {
+            name: tuple(
+                LineResult(expression, 2, None if earned else Difference("to_do"))
+                for expression, earned in own.items()
+            )
+            for name, own in cells.items()
+        }
+        found = tuple(CellResult(name, own) for name, own in lines.items())
+        return Result(student, EXERCISE.name, found, (), Basis("", "", Limits(), {}), 1.0)
+
+    return trial.Change(made(before), Graded(made(after), nbformat.v4.new_notebook()))
+
+
+def test_a_trial_lists_who_gains_and_who_loses_and_counts_the_others(capsys):
+    """A check whose text was corrected is another check, and that alone changes nobody's points."""
+    old, new = "scores - 9", "scores - 8"
+    found = [
+        *(trial_of(f"same{n}", {"x": {old: 2}}, {"x": {new: 2}}) for n in range(300)),
+        trial_of("none", {"x": {old: 0}}, {"x": {new: 0}}),
+        trial_of("gains", {"x": {old: 0}, "y": {"a": 2}}, {"x": {new: 2}, "y": {"a": 2}}),
+        trial_of("loses", {"x": {old: 2}, "y": {"a": 2}}, {"x": {new: 0}, "y": {"a": 2}}),
+        # nothing in sum, and still to be told
+        trial_of("both", {"x": {old: 2}, "y": {"a": 0}}, {"x": {new: 0}, "y": {"a": 2}}),
+    ]
+    assert [change.net for change in found[-3:]] == [2, -2, 0]
+    trial.show(found)
+    printed = capsys.readouterr().out
+    assert printed.count(f"x: {old} (no longer asked)") == printed.count(f"x: {new} (new)") == 1
+    rows = [
+        line.split()[1] for line in printed.split("\n") if "->" in line and EXERCISE.name in line
+    ]
+    assert rows == ["loses", "both", "gains"]
+    assert "x: 2 -> 0" in printed and "same1" not in printed and "none" not in printed
+    assert "304 graded anew: 1 lose points, 1 gain, 301 keep the same points" in " ".join(
+        printed.split()
+    )
+
+
 @pytest.mark.slow
 def test_a_trial_writes_nothing_until_it_is_confirmed(graded, monkeypatch, capsys):
     course, results = graded
@@ -284,7 +333,11 @@ def test_a_trial_writes_nothing_until_it_is_confirmed(graded, monkeypatch, capsy
     options = WorkerOptions(workers=1)
     assert not trial.regrade(course, [EXERCISE], options, confirmed=False)
     told = capsys.readouterr().out
-    assert "s1" in told and f"0 -> {line.points:g}" in told and "s2" not in told
+    assert (
+        "s1" in told
+        and f"{cell.grade_id}: {cell.points - line.points:g} -> {cell.points:g}" in told
+        and "s2" not in told
+    )
     assert (path.read_bytes(), recorded(course)) == before
     assert trial.regrade(course, [EXERCISE], options, confirmed=True)
     assert stored_result(course, "s1", EXERCISE.name).score == full
@@ -359,6 +412,58 @@ def test_a_worker_with_other_versions_is_refused(cluster, new_folder, monkeypatc
         options = WorkerOptions(scheduler=cluster.scheduler_address)
         grade_class(course, [EXERCISE], options=options)
     assert not autograded_notebook(course, "s0", EXERCISE.name).exists()
+
+
+@pytest.mark.slow
+def test_a_cluster_with_certificates_grades_and_refuses_who_has_none(new_folder, tmp_path):
+    import dask.config
+    from distributed import LocalCluster
+    from distributed.security import Security
+
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    key, certificate = tmp_path / "dask.key", tmp_path / "dask.crt"
+    # as the page on running a class says
+    words = f"openssl req -x509 -newkey rsa:3072 -nodes -days 90 -subj /CN=grading -keyout {key} -out {certificate}"
+    subprocess.run(words.split(), check=True, capture_output=True)
+    own = {"key": str(key), "cert": str(certificate)}
+    configured = {
+        "distributed.comm.require-encryption": True,
+        "distributed.comm.tls.ca-file": str(certificate),
+        **{f"distributed.comm.tls.{role}": own for role in ("scheduler", "worker", "client")},
+    }
+    course = hand_in(Course(COURSE.root, class_folder=new_folder), 1)
+    options = {"dashboard_address": None, "processes": True, "threads_per_worker": 1}
+    with dask.config.set(configured):
+        cluster = LocalCluster(
+            n_workers=1, host="127.0.0.1", protocol="tls://", security=Security(), **options
+        )
+    with cluster:
+        address = cluster.scheduler_address
+        assert address.startswith("tls://")
+        pool = WorkerOptions(scheduler=address)
+        with pytest.raises(WorkerPoolError, match="this process needs one as well"):
+            grade_class(course, [EXERCISE], options=pool)
+        with dask.config.set(configured):
+            (result,) = grade_class(course, [EXERCISE], options=pool)
+        assert result.score == result.points
+
+
+@pytest.mark.parametrize(
+    ("address", "open_to_others"),
+    [
+        ("tcp://127.0.0.1:8786", False),
+        ("tcp://[::1]:8786", False),
+        ("localhost:8786", False),
+        ("tls://10.0.0.7:8786", False),
+        ("tcp://10.0.0.7:8786", True),
+        ("grading.example.org:8786", True),
+    ],
+)
+def test_a_scheduler_that_others_can_reach_is_told(address, open_to_others):
+    from autograder.grade import dask_pool
+
+    assert dask_pool.is_open(address) is open_to_others
 
 
 def test_a_scheduler_that_is_not_there_is_named(monkeypatch):

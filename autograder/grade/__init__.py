@@ -11,6 +11,9 @@ the graded notebook, from which gradebook, feedback and reports are made.
 - `worker_pool` and `dask_pool` run it on many processes and machines; `grade_class` and `trial` decide
   which submissions to grade.
 - `gradebook` records results; `words`, `verdicts` and `feedback` say them.
+- `lateness` keeps due dates and extensions, and brings penalties up to date without grading.
+- `groups` decides whose submission counts for a student.
+- `comments` puts the texts of kept comments in place of their keys.
 
 Must not import lms, report, audit or publish.
 """

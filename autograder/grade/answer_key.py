@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import concurrent.futures
 import functools
+import itertools
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TypeVar
 
 import nbformat
 from nbformat import NotebookNode
@@ -44,8 +46,9 @@ from autograder.reference import ExpectedCell, Under, expected_cells
 from autograder.right_versions import right_versions, specified_names
 from autograder.runtime.grade_cell import parse_cell
 
-# importing torch and the programs takes seconds, so a process evaluates several seeds
+# importing the programs, and torch if they use it, takes seconds, so a process evaluates several seeds
 JOBS_IN_A_PROCESS = 8
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,8 @@ class AnswerKey:
     known mistake, the grade cell that is meant to catch it; mistake_functions: the answer that it is a
     version of; answers: by answer cell, the names that it defines; graded: by grade cell, the answers
     that it grades; uses: by answer, those of the answers that the reference uses in it; right_versions:
-    by answer, an expression that gives a right version of it; versions: by locked cell, digests of all
+    by answer, an expression that gives a right version of it; packages: what the exercise counts on
+    beside Python; versions: by locked cell, digests of all
     that were ever released; files: what lies in the folder of a student's kernel, by name, whatever
     the student has handed in under that name; digest: of everything here that a verdict depends on.
     """
@@ -70,6 +74,7 @@ class AnswerKey:
     graded: Mapping[str, tuple[str, ...]]
     uses: Mapping[str, tuple[str, ...]]
     right_versions: Mapping[str, str]
+    packages: tuple[str, ...]
     versions: Mapping[str, list[str]]
     files: Mapping[str, str]
     digest: str
@@ -85,7 +90,8 @@ class AnswerKey:
         data = json.loads(text)
         cells = {name: ExpectedCell.read(cell) for name, cell in data["cells"].items()}
         release = nbformat.from_dict(data["release"])
-        return AnswerKey(**data | {"cells": cells, "release": release})
+        packages = tuple(data["packages"])
+        return AnswerKey(**data | {"cells": cells, "release": release, "packages": packages})
 
 
 @dataclass(frozen=True)
@@ -105,7 +111,7 @@ class _Job:
     path: Path
 
     @staticmethod
-    def of(course: Course, exercise: Exercise) -> _Job:
+    def of(course: Course, exercise: Exercise, seed: Sequence[int]) -> _Job:
         """The job of an exercise in a class; ExerciseError when another release was handed out."""
         source = source_notebook(exercise, course.settings)
         unanswered = unanswered_cells(source)
@@ -115,8 +121,7 @@ class _Job:
         path = course.home.resolve() / "expected" / f"{exercise.name}.json"
         until = [e for e in course.exercises() if e.chapter <= exercise.chapter]
         specified = frozenset(specified_names(map(released, until)))
-        seed = tuple(class_seed(course, exercise.name))
-        return _Job(exercise, unanswered, graded, specified, stamp, seed, path)
+        return _Job(exercise, unanswered, graded, specified, stamp, tuple(seed), path)
 
     def under(self, fresh: FreshSeed) -> _Job:
         """The same under another seed than the class's."""
@@ -145,14 +150,18 @@ class _Job:
         return None
 
 
-def _evaluate(jobs: Sequence[_Job]) -> None:
-    """Evaluate jobs of one exercise in one process, and keep the values where only their owner may read."""
+def _expected(jobs: Sequence[_Job]) -> list[dict[str, ExpectedCell]]:
+    """Evaluate jobs of one exercise in one process."""
     several = [
         Under([[*job.seed, number] for number in range(reference.DRAWS)], job.right_versions)
         for job in jobs
     ]
-    found = expected_cells(jobs[0].exercise, jobs[0].unanswered, several)
-    for job, cells in zip(jobs, found, strict=True):
+    return expected_cells(jobs[0].exercise, jobs[0].unanswered, several)
+
+
+def _evaluate(jobs: Sequence[_Job]) -> None:
+    """Evaluate jobs of one exercise in one process, and keep the values where only their owner may read."""
+    for job, cells in zip(jobs, _expected(jobs), strict=True):
         stored = {name: asdict(cell) for name, cell in cells.items()}
         kept = json.dumps({"made_from": job.made_from, "cells": stored})
         write_whole(job.path, kept, mode=0o600)
@@ -165,15 +174,22 @@ def _evaluate_missing(jobs: Sequence[_Job]) -> None:
     for job in {job.path: job for job in jobs}.values():
         if job.kept() is None:
             missing.setdefault(job.exercise, []).append(job)
+    _side_by_side(_evaluate, missing.values())
+
+
+def _side_by_side(
+    evaluate: Callable[[Sequence[_Job]], Found], several: Iterable[Sequence[_Job]]
+) -> list[Found]:
+    """What an evaluation of a few jobs at a time gives; several: jobs, by exercise."""
     batches = [
-        found[start : start + JOBS_IN_A_PROCESS]
-        for found in missing.values()
-        for start in range(0, len(found), JOBS_IN_A_PROCESS)
+        jobs[start : start + JOBS_IN_A_PROCESS]
+        for jobs in several
+        for start in range(0, len(jobs), JOBS_IN_A_PROCESS)
     ]
     # threads only wait for processes here: ast.parse in several threads can raise SystemError
     # (CPython issue 106905, up to 3.11.8)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
-        list(threads.map(_evaluate, batches))
+        return list(threads.map(evaluate, batches))
 
 
 def _refuse_another_release(
@@ -235,10 +251,14 @@ class AnswerKeys:
 
     def prepare(self, exercises: Sequence[Exercise]) -> None:
         """Make the class's keys of several exercises side by side."""
-        new = {e: _Job.of(self._course, e) for e in exercises if e not in self._keys}
+        new = {
+            exercise: _Job.of(self._course, exercise, class_seed(self._course, exercise.name))
+            for exercise in exercises
+            if exercise not in self._keys
+        }
         _evaluate_missing(list(new.values()))
         self._jobs |= new
-        self._keys |= {exercise: _answer_key(job) for exercise, job in new.items()}
+        self._keys |= {exercise: _answer_key(job, job.kept()) for exercise, job in new.items()}
 
     def of_class(self, exercise: Exercise) -> AnswerKey:
         """An exercise's key for the class, made on first use."""
@@ -273,8 +293,21 @@ class AnswerKeys:
         return replace(self.of_class(exercise), cells=job.kept(), digest=digest)
 
 
-def _answer_key(job: _Job) -> AnswerKey:
-    exercise, cells = job.exercise, job.kept()
+def keys_under(
+    course: Course, exercise: Exercise, seeds: Sequence[Sequence[int]]
+) -> list[AnswerKey]:
+    """An exercise's answer keys under seeds that are not the class's; nothing of them is kept.
+
+    ExerciseError or CatalogueError for an instructor's error.
+    """
+    job = _Job.of(course, exercise, seeds[0])
+    jobs = [replace(job, seed=tuple(seed)) for seed in seeds]
+    found = itertools.chain.from_iterable(_side_by_side(_expected, [jobs]))
+    return [_answer_key(job, cells) for job, cells in zip(jobs, found, strict=True)]
+
+
+def _answer_key(job: _Job, cells: Mapping[str, ExpectedCell]) -> AnswerKey:
+    exercise = job.exercise
     release, files = _complete_release(exercise)
     mistake_cells = {mistake.name: mistake.cell for mistake in mistakes(exercise)}
     mistake_functions = {mistake.name: mistake.function for mistake in mistakes(exercise)}
@@ -309,6 +342,7 @@ def _answer_key(job: _Job) -> AnswerKey:
         graded=job.graded,
         uses=uses,
         right_versions=job.right_versions,
+        packages=exercise.packages,
         versions=released_versions(exercise),
         files=files,
         digest=digest_of(content),

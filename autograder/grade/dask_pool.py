@@ -1,13 +1,17 @@
 """A worker pool on many machines: a dask.distributed cluster.
 
 Its workers need what requirements.txt installs, and nothing else: this package travels to them as a zip
-file. They examine; the coordinating process alone reads submissions and writes results.
+file. They examine; the coordinating process alone reads submissions and writes results. Certificates for TLS
+come from Dask's own configuration.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import ipaddress
 import socket
+import sys
 import tempfile
 import threading
 import zipfile
@@ -17,16 +21,16 @@ from pathlib import Path
 from typing import Any
 
 from distributed import Client
-from distributed.comm import CommClosedError
+from distributed.comm import CommClosedError, parse_address
 from distributed.scheduler import KilledWorker
 
-from autograder.course import PACKAGE_ROOT
 from autograder.errors import WorkerPoolError
 from autograder.grade.answer_key import AnswerKey
 from autograder.grade.examine import Graded, grade_submission
 from autograder.grade.worker_pool import Task
 from autograder.instructor_settings import Settings
 from autograder.kernels import sandbox
+from autograder.package import PACKAGE, PACKAGE_ROOT
 
 CONNECT_SECONDS = 15
 # what the result of an examination depends on
@@ -60,6 +64,26 @@ def _twice(ask: Callable[[], Any]) -> Any:
         return ask()
 
 
+def is_open(address: str) -> bool:
+    """Whether a scheduler at an address may be reached from other machines, without a certificate."""
+    scheme, place = parse_address(address)
+    host = place.rpartition(":")[0].strip("[]")
+    if scheme != "tcp" or host == "localhost":
+        return False
+    with contextlib.suppress(ValueError):
+        return not ipaddress.ip_address(host).is_loopback
+    return True
+
+
+def _warn_if_open(address: str) -> None:
+    if is_open(address):
+        print(
+            f"Whoever reaches {address} over the network can run code there and on the workers, and read the "
+            'answer keys. Use TLS: see "A large class" on the page "Running a class".',
+            file=sys.stderr,
+        )
+
+
 class DaskPool:
     """The workers of a Dask cluster, as a worker pool. A context manager.
 
@@ -87,11 +111,14 @@ class DaskPool:
         self._require_sandbox = require_sandbox
         try:
             self._client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-        except (OSError, ValueError) as error:
+        except (OSError, TypeError, ValueError) as error:
+            # TypeError: tls:// without a certificate in Dask's configuration
             raise WorkerPoolError(
                 f"No Dask scheduler answers at {address} ({error}). Start one with `dask scheduler`, and "
-                "workers with `dask worker ADDRESS --nthreads 1`."
+                "workers with `dask worker ADDRESS --nthreads 1`. One that wants certificates has an address "
+                "that begins with tls://, and this process needs one as well."
             ) from error
+        _warn_if_open(address)
         try:
             _twice(self._prepare)
         except BaseException:
@@ -109,7 +136,7 @@ class DaskPool:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "autograder-package.zip")
             with zipfile.ZipFile(path, "w") as file:
-                for source in sorted((PACKAGE_ROOT / "autograder").rglob("*.py")):
+                for source in sorted(PACKAGE.rglob("*.py")):
                     file.write(source, source.relative_to(PACKAGE_ROOT).as_posix())
             self._refuse_other_versions()
             self._client.run(_forgetting())

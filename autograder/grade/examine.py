@@ -74,9 +74,12 @@ def _graded(submission: Submission, key: AnswerKey, settings: Settings) -> Grade
         kernel = None
         if any(_is_students_code(cell) for cell in notebook.cells):
             kernel = stack.enter_context(_started(settings, submission))
-        examination = _Examination(key, KernelRun(kernel, settings.limits), settings.packages)
+        offered = settings.offered(key.packages)
+        examination = _Examination(key, KernelRun(kernel, settings.limits), offered)
         for cell in notebook.cells:
             examination.run_cell(cell)
+        if examination.unlimited:
+            remarks = [*remarks, Remark("memory_not_limited")]
     cells = tuple(examination.results)
     if kernel is not None:
         # the verdicts so far are final, and the kernel they came from has ended
@@ -117,7 +120,7 @@ def _reason(error: Exception) -> str:
 
 def basis(submission: Submission, key: AnswerKey, settings: Settings) -> Basis:
     """What a grade of a submission would be made from now."""
-    versions = kernel_versions(settings.python)
+    versions = kernel_versions(settings.python, key.packages)
     return Basis(submission.digest, key.digest, settings.limits, versions)
 
 
@@ -137,6 +140,11 @@ class _Examination:
         )
         # by name, the error of the cell that should have defined it
         self._failed: dict[str, str] = {}
+
+    @property
+    def unlimited(self) -> bool:
+        """Whether a line ran whose memory should have been limited from outside, and could not be."""
+        return self._run.unlimited
 
     def run_cell(self, cell: NotebookNode) -> None:
         """Run a cell of the student's, or grade a grade cell."""

@@ -12,16 +12,20 @@ from pathlib import Path
 import nbformat
 from jupyter_core.paths import jupyter_config_dir
 from nbconvert.exporters import HTMLExporter
+from nbformat import NotebookNode
 from traitlets.config import Config
 
 from autograder.book_index import book_sections, book_url
-from autograder.course import PACKAGE_ROOT, Course
+from autograder.course import Course, Exercise
 from autograder.errors import OutputError
 from autograder.files import digest_of, digest_of_files, write_whole
+from autograder.grade.feedback_page import as_text
 from autograder.grade.gradebook import autograded_notebook
+from autograder.grade.groups import told_on_page
 from autograder.grade.result import Result
 from autograder.grade.verdicts import result_path
 from autograder.nbgrader_adapter import CONFIG, bootstrap_folder, explained
+from autograder.package import PACKAGE
 from autograder.progress import progress
 
 # packages whose code puts a page together
@@ -40,6 +44,11 @@ def _stamps_of(page: Path) -> tuple[str, str]:
         return "", ""
     found = STAMP.search(page.read_text(encoding="utf-8")[-200:])
     return (found[1], found[2]) if found else ("", "")
+
+
+def content_of(page: Path) -> str:
+    """A digest of what a feedback page says, which does not change when it is only written again."""
+    return _stamps_of(page)[1] or digest_of_files([page], page.parent)
 
 
 class FeedbackWriter:
@@ -70,10 +79,9 @@ class FeedbackWriter:
     @functools.cached_property
     def _rendering(self) -> str:
         """A digest of what makes a page out of a result: templates, code and settings."""
-        package = PACKAGE_ROOT / "autograder"
-        paths = [path for name in RENDERED_BY for path in (package / name).rglob("*")]
+        paths = [path for name in RENDERED_BY for path in (PACKAGE / name).rglob("*")]
         parts = [
-            digest_of_files(paths, package),
+            digest_of_files(paths, PACKAGE),
             digest_of_files([self._course.root / CONFIG], self._course.root),
         ]
         for folder in self._course.config.HTMLExporter.extra_template_basedirs[:1]:
@@ -104,17 +112,26 @@ class FeedbackWriter:
             comments = [[c.cell_id, c.auto_comment, c.manual_comment] for c in found.comments]
             return [sorted(grades), sorted(comments), found.late_submission_penalty]
 
-    def write(self, student: str, exercise: str) -> bool:
-        """Write one student's page, unless it is current; returns whether it says anything new."""
+    def _made_from(self, student: str, exercise: str) -> str:
+        """A digest of all that one student's page is made from."""
         path = autograded_notebook(self._course, student, exercise)
-        page = feedback_page(self._course, student, exercise)
         with explained(self._course.db_url):
             recorded = self._recorded(student, exercise)
         texts = [digest_of_files([path, result_path(path)], path.parent), self._words[exercise]]
-        made_from = digest_of([texts, recorded, self._rendering])[:16]
-        old_made_from, old_content = _stamps_of(page)
-        if made_from == old_made_from:
-            return False
+        group = told_on_page(self._course, Exercise(self._course.root, exercise), student)
+        return digest_of([texts, recorded, self._rendering, group])[:16]
+
+    def is_written(self, student: str, exercise: str) -> bool:
+        """Whether a student's page, by whichever command it was written, tells of the recorded result."""
+        page = feedback_page(self._course, student, exercise)
+        result = result_path(autograded_notebook(self._course, student, exercise))
+        if page.stat().st_mtime_ns >= result.stat().st_mtime_ns:
+            return True
+        return _stamps_of(page)[0] == self._made_from(student, exercise)
+
+    def _prepared(self, student: str, exercise: str) -> tuple[NotebookNode, dict]:
+        """A graded notebook with points and comments in it, and the resources that its page is made from."""
+        path = autograded_notebook(self._course, student, exercise)
         notebook = nbformat.read(path, as_version=4)
         resources = {
             "metadata": {"name": exercise, "path": str(path.parent)},
@@ -130,6 +147,22 @@ class FeedbackWriter:
         with explained(self._course.db_url):
             for step in self._steps:
                 notebook, resources = step(notebook, resources)
+        return notebook, resources
+
+    def text(self, student: str, exercise: str) -> str:
+        """A student's feedback in short, as plain text; empty without a readable result."""
+        _, resources = self._prepared(student, exercise)
+        page = resources["feedback"]
+        return as_text(page, resources["nbgrader"]) if page else ""
+
+    def write(self, student: str, exercise: str) -> bool:
+        """Write one student's page, unless it is current; returns whether it says anything new."""
+        page = feedback_page(self._course, student, exercise)
+        made_from = self._made_from(student, exercise)
+        old_made_from, old_content = _stamps_of(page)
+        if made_from == old_made_from:
+            return False
+        notebook, resources = self._prepared(student, exercise)
         body, _ = self._exporter.from_notebook_node(notebook, resources)
         content = digest_of(body)[:16]
         write_whole(page, f"{body}\n<!-- feedback {made_from} {content} -->\n")

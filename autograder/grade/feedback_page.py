@@ -7,7 +7,7 @@ and by nbgrader's generate_feedback alike.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from autograder.book_index import book_url
 from autograder.course import Course, Exercise
 from autograder.errors import CourseError
 from autograder.exercises import BEFORE, given, heading, is_grade_cell, released, task_names
+from autograder.grade.groups import told_on_page
 from autograder.grade.result import CellResult, Result
 from autograder.grade.seeds import remember_told
 from autograder.grade.verdicts import REMARKS_CELL, result_path
@@ -160,6 +161,42 @@ def page_of(notebook: NotebookNode, result: Result, exercise: Exercise) -> Page:
     return Page(title or exercise.name, remarks, tuple(tasks.values()), tuple(provided))
 
 
+def as_text(page: Page, totals: Mapping[str, Any]) -> str:
+    """A page in short, for where only plain text can be sent: points, what was lost and why, comments.
+
+    totals: score, max_score and late_penalty of the submission, as `GetGrades` gives them.
+    """
+    points = totals["max_score"] - page.unread
+    lines = [f"{page.title}: {_number(totals['score'])} of {_number(points)} points"]
+    if page.unread:
+        lines.append(
+            f"{_number(page.unread)} more are open: a written answer has not been read yet."
+        )
+    if totals.get("late_penalty"):
+        lines.append(
+            f"{_number(totals['late_penalty'])} points were taken off for handing in late."
+        )
+    lines += page.remarks
+    for task in filter(lambda task: task.is_graded, page.tasks):
+        said = [f"{line.title}: {line.words}" for own in task.checks.values() for line in own.lost]
+        said += [f"Comment: {c}" for cell in task.cells if (c := given(cell).get("comment"))]
+        if said or not task.is_right:
+            earned = f"{_number(task.earned)} of {_number(task.points)} points"
+            is_open = f"{_number(task.unread)} points are open"
+            lines += ["", f"{task.name}: {earned if task.points else is_open}"]
+            lines += [f"- {_indented(text)}" for text in said]
+    return "\n".join(lines)
+
+
+def _indented(text: str) -> str:
+    """The lines of an item of a list, without empty ones: what was found, the mistake, its hint."""
+    return "\n  ".join(" ".join(line.split()) for line in text.splitlines() if line.strip())
+
+
+def _number(points: float) -> str:
+    return f"{round(points, 2):g}"
+
+
 class FeedbackPage(NbGraderPreprocessor):
     """Step of writing feedback: what the page shows, and a record of what was graded by then.
 
@@ -182,7 +219,10 @@ class FeedbackPage(NbGraderPreprocessor):
             return nb, resources
         remember_told(course, result)
         _mark_unread(nb, resources["nbgrader"])
-        resources["feedback"] = page_of(nb, result, exercise)
+        page = page_of(nb, result, exercise)
+        if told := told_on_page(course, exercise, result.student):
+            page = replace(page, remarks=(*page.remarks, told))
+        resources["feedback"] = page
         return nb, resources
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import fnmatch
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -20,7 +19,7 @@ from autograder.grade.gradebook import Recorder, register, stored_result
 from autograder.grade.lock import only_grader
 from autograder.grade.result import Remark, Result
 from autograder.grade.seeds import class_seed, is_told
-from autograder.grade.submission import Submission, read_submission
+from autograder.grade.submission import Submission, read_submission, students
 from autograder.grade.worker_pool import LocalPool, Task, WorkerPool, examine_all
 from autograder.instructor_settings import Settings
 from autograder.kernels import sandbox
@@ -35,7 +34,7 @@ Named = tuple[str, Exercise]
 class WorkerOptions:
     """Who examines: so many processes here (by default one a core), or a Dask cluster's workers.
 
-    require_sandbox: refuse to run submissions that have no sandbox.
+    require_sandbox: refuse to run submissions that have no sandbox, also if the settings do not.
     """
 
     workers: int | None = None
@@ -46,15 +45,16 @@ class WorkerOptions:
         self, keys: Mapping[str, AnswerKey], settings: Settings
     ) -> AbstractContextManager[WorkerPool]:
         """The workers, ready to begin."""
+        required = self.require_sandbox or settings.require_sandbox
         if self.scheduler:
             # takes a second to import, and only this needs it
             from autograder.grade.dask_pool import DaskPool
 
-            return DaskPool(self.scheduler, keys, settings, self.require_sandbox)
+            return DaskPool(self.scheduler, keys, settings, required)
         if settings.limits.sandbox:
             print(sandbox.protections(settings.limits), file=sys.stderr)
         else:
-            sandbox.warn(sandbox.why_not(), self.require_sandbox)
+            sandbox.warn(sandbox.why_not(), required)
         return LocalPool(keys, settings, self.workers)
 
 
@@ -62,17 +62,6 @@ def grading_settings(course: Course) -> Settings:
     """The course's settings, with a sandbox where this machine offers one."""
     limits = dataclasses.replace(course.settings.limits, sandbox=not sandbox.why_not())
     return dataclasses.replace(course.settings, limits=limits)
-
-
-def students(course: Course, exercise: Exercise) -> list[str]:
-    """The students who have a folder for an exercise, in order."""
-    if not course.submitted.is_dir():
-        return []
-    return sorted(
-        entry.name
-        for entry in course.submitted.iterdir()
-        if not entry.name.startswith(".") and os.path.lexists(entry / exercise.name)
-    )
 
 
 def handed_in(course: Course, exercises: Sequence[Exercise]) -> list[Named]:
@@ -184,8 +173,7 @@ class Grader:
                     yield found or refused(
                         task.submission, key, self.settings, Remark("ended_grader")
                     )
-                    words = f"{task.submission.student} {task.exercise}"
-                    bar.update(shown, advance=1, description=words)
+                    bar.update(shown, advance=1, description=str(task))
 
 
 def grade_class(
@@ -200,7 +188,7 @@ def grade_class(
     Args:
         course: where submissions, gradebook and results lie.
         exercises: by default all.
-        rerelease: the exercises have changed; grade everybody by the new ones.
+        rerelease: exercises have changed; grade all submissions to these by the new ones.
         new_seed: draw other inputs and grade everybody again.
         options: who examines.
 
@@ -210,12 +198,19 @@ def grade_class(
     with only_grader(course.home):
         everybody = handed_in(course, exercises or course.exercises())
         used = sorted({exercise for _, exercise in everybody}, key=lambda e: e.chapter)
+        replaced = set()
         for exercise in used:
-            register(course, exercise, rerelease)
+            if register(course, exercise, rerelease):
+                replaced.add(exercise)
             class_seed(course, exercise.name, new_seed)
         grader = Grader(course)
         grader.prepare(used)
-        work = everybody if new_seed or rerelease else grader.stale(everybody)
+        stale = set(grader.stale(everybody))
+        work = [
+            (student, exercise)
+            for student, exercise in everybody
+            if new_seed or exercise in replaced or (student, exercise) in stale
+        ]
         with Recorder(course) as recorder:
             for graded in grader.examine(work, options, "Grading"):
                 recorder.record(graded)
@@ -246,7 +241,7 @@ def grade_named(
             register(course, used)
         grader = Grader(course)
         if not grader.settings.limits.sandbox:
-            sandbox.warn(sandbox.why_not(), required=False)
+            sandbox.warn(sandbox.why_not(), grader.settings.require_sandbox)
         work = named if force else grader.stale(named)
         with Recorder(course) as recorder, _kernels_explained():
             for who, what in work:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from autograder.errors import ExerciseError, GradebookError, writing
 from autograder.exercises import copied, given, is_grade_cell, released
 from autograder.files import write_whole
 from autograder.grade.examine import Graded
+from autograder.grade.lateness import penalty
 from autograder.grade.result import Result
 from autograder.grade.verdicts import result_path, show_verdicts
 from autograder.grade.words import Words
@@ -24,7 +26,7 @@ from autograder.nbgrader_adapter import Transactions, explained
 from autograder.runtime.grade_cell import parse_cell
 
 if TYPE_CHECKING:
-    from nbgrader.api import Gradebook
+    from nbgrader.api import Gradebook, SubmittedAssignment
 
 READ_ONLY = 0o444
 
@@ -34,24 +36,28 @@ def check_release(exercise: Exercise, release: NotebookNode, gradebook: Gradeboo
     stored = gradebook.find_notebook(exercise.name, exercise.name)
     sources = {cell.name: cell.source for cell in stored.source_cells}
     points = {cell.name: cell.max_score for cell in stored.grade_cells}
-    for cell in filter(is_grade_cell, release.cells):
+    for cell in release.cells:
+        if not given(cell).get("grade"):
+            continue
         name = given(cell).grade_id
-        same = (
+        # a question that is answered in words may be worded anew, but not be worth other points
+        same = not is_grade_cell(cell) or (
             name in sources and parse_cell(sources[name]).asks() == parse_cell(cell.source).asks()
         )
         if not same or points.get(name) != given(cell).points:
             raise ExerciseError(
                 f"{exercise.name}, cell {name}, is not the one that the gradebook knows: the exercise "
                 "has changed since it was handed out. Restore the released version under exercises/, or "
-                "run `python -m autograder grade --rerelease` to grade everybody by the new one."
+                "run `python -m autograder grade --rerelease` to grade everybody by the new one; with "
+                "--changed in place of --rerelease you first see who would gain or lose points."
             )
 
 
-def register(course: Course, exercise: Exercise, rerelease: bool = False) -> None:
+def register(course: Course, exercise: Exercise, rerelease: bool = False) -> bool:
     """Make the released exercise known to the gradebook, or check that it is the one it knows.
 
-    rerelease: replace the one that it knows. Raises ExerciseError when the exercise has changed since
-    submissions to it were graded.
+    Returns whether the gradebook knows another one now than before. rerelease: replace the one that it
+    knows. Raises ExerciseError when the exercise has changed since submissions to it were graded.
     """
     from nbgrader.api import Gradebook, MissingEntry
 
@@ -61,16 +67,22 @@ def register(course: Course, exercise: Exercise, rerelease: bool = False) -> Non
     with explained(url), Gradebook(url) as gradebook:
         only_samples = True
         with contextlib.suppress(MissingEntry):
-            submissions = gradebook.find_assignment(name).submissions
-            only_samples = all(s.student.id.startswith(SAMPLE_PREFIX) for s in submissions)
+            assignment = gradebook.find_assignment(name)
+            # one without notebooks is an extension of a student who has not handed in
+            handed_in = [s.student.id for s in assignment.submissions if s.notebooks]
+            only_samples = all(student.startswith(SAMPLE_PREFIX) for student in handed_in)
             try:
                 check_release(exercise, release, gradebook)
-                return
+                return False
             except ExerciseError:
                 if not (rerelease or only_samples):
                     raise
                 if only_samples:
-                    gradebook.remove_assignment(name)
+                    # the due date and extensions stay
+                    for student in handed_in:
+                        gradebook.remove_submission(name, student)
+                    for notebook in list(assignment.notebooks):
+                        gradebook.remove_notebook(notebook.name, name)
         gradebook.update_or_create_assignment(name)
     with explained(url):
         try:
@@ -81,6 +93,7 @@ def register(course: Course, exercise: Exercise, rerelease: bool = False) -> Non
                 "gradebook cannot take. To drop a question, keep its cell and set its points and those "
                 "of its lines to 0."
             ) from error
+    return True
 
 
 class Recorder:
@@ -145,35 +158,73 @@ class Recorder:
                     f"The gradebook knows no student {student}: add them with `nbgrader db student add "
                     f"{student}`, or grade with --create."
                 ) from error
-        times = {"timestamp": handed_in} if handed_in else {}
-        submission = gradebook.update_or_create_submission(exercise, student, **times)
+        submission = _submission(gradebook, exercise, student, handed_in)
         earned = {cell.grade_id: cell.earned for cell in graded.result.cells}
+        read = _ReadByHand(autograded_notebook(self._course, student, exercise))
         for cell in graded.notebook.cells:
             own = given(cell)
             place = (own.get("grade_id"), exercise, exercise, student)
             if own.get("grade"):
                 grade = gradebook.find_grade(*place)
+                before = grade.auto_score
                 if is_grade_cell(cell) and own.grade_id in earned:
                     grade.auto_score = earned[own.grade_id]
                 else:
                     grade.auto_score = nbgrader_adapter.written_score(cell)
-                # points given by hand stay, to be looked at again
-                grade.needs_manual_grade = (
-                    grade.manual_score is not None or grade.auto_score is None
-                )
+                if grade.manual_score is None:
+                    grade.needs_manual_grade = grade.auto_score is None
+                elif grade.auto_score != before or not read.is_same(cell):
+                    # points given by hand stay, to be looked at again
+                    grade.needs_manual_grade = True
             if own.get("solution"):
                 untouched = nbgrader_adapter.is_untouched(cell)
                 comment = gradebook.find_comment(*place)
                 comment.auto_comment = "No response." if untouched else None
         gradebook.db.commit()
         notebook = gradebook.find_submission_notebook(exercise, exercise, student)
-        notebook.late_submission_penalty = None
-        seconds = submission.total_seconds_late
-        if seconds > 0:
-            notebook.late_submission_penalty = nbgrader_adapter.late_penalty(
-                self._course.config, student, notebook.score, seconds
-            )
+        notebook.late_submission_penalty = penalty(self._course, submission, notebook)
         gradebook.db.commit()
+
+
+class _ReadByHand:
+    """What somebody has read who gave points by hand: the graded copy of a submission, if there is one.
+
+    It is opened only if it is asked for: most submissions have no points given by hand.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @functools.cached_property
+    def _cells(self) -> dict[str, NotebookNode]:
+        try:
+            notebook = nbformat.read(self._path, as_version=4)
+        except FileNotFoundError:
+            return {}
+        return {given(cell).grade_id: cell for cell in notebook.cells if given(cell)}
+
+    def is_same(self, cell: NotebookNode) -> bool:
+        """Whether a cell is worth the same points as it was and, if it is a written answer, has its text."""
+        old = self._cells.get(given(cell).grade_id)
+        if old is None or given(old).get("points") != given(cell).points:
+            return False
+        return is_grade_cell(cell) or old.source == cell.source
+
+
+def _submission(
+    gradebook: Gradebook, exercise: str, student: str, handed_in: datetime | None
+) -> SubmittedAssignment:
+    """A student's submission in the gradebook, with all of its cells."""
+    from nbgrader.api import MissingEntry
+
+    kept = {"timestamp": handed_in} if handed_in else {}
+    with contextlib.suppress(MissingEntry):
+        found = gradebook.find_submission(exercise, student)
+        if not found.notebooks:
+            # an extension that was given before the student handed in
+            kept["extension"] = found.extension
+            gradebook.remove_submission(exercise, student)
+    return gradebook.update_or_create_submission(exercise, student, **kept)
 
 
 def autograded_notebook(course: Course, student: str, exercise: str) -> Path:

@@ -14,6 +14,7 @@ from nbformat import NotebookNode
 
 from autograder.exercises import CHECK_CELLS, given, is_grade_cell
 from autograder.instructor_settings import Limits
+from autograder.kernels.kernel_memory import NOTEBOOK_BYTES
 from autograder.kernels.student_kernel import Reply, StudentKernel
 from autograder.reference import ExpectedDraw, ExpectedLine
 from autograder.runtime.compare import Difference, Expected, judge
@@ -66,13 +67,15 @@ class Answer:
 class KernelRun:
     """A run through a notebook; kernel: None for a notebook without code.
 
-    ended: why there is no kernel any more, if there is none.
+    ended: why there is no kernel any more, if there is none; unlimited: whether a line ran whose memory
+    should have been limited from outside, and could not be.
     """
 
     def __init__(self, kernel: StudentKernel | None, limits: Limits) -> None:
         self.kernel = kernel
         self.limits = limits
         self.ended: Difference | None = None
+        self.unlimited = False
         self._deadline = time.monotonic() + limits.notebook_seconds
         if kernel is not None:
             # what the notebook's own checks offer does nothing here
@@ -137,7 +140,18 @@ class KernelRun:
         ]
         request = {"expression": line.expression, "forbidden": list(forbidden), "draws": draws}
         timed = bool(line.agreement and line.agreement.processor_seconds)
-        reply = kernel.ask(request, seconds, timed)
+        if line.megabytes is None:
+            reply = kernel.ask(request, seconds, timed)
+        else:
+            with kernel.limited_memory(line.megabytes) as refused:
+                unlimited = refused is None
+                self.unlimited |= unlimited
+                request |= {"megabytes": line.megabytes, "counted": unlimited}
+                if refused:
+                    return _Evaluations(
+                        Difference(refused, {"megabytes": NOTEBOOK_BYTES // 1_000_000})
+                    )
+                reply = kernel.ask(request, seconds, timed)
         printed = "".join(
             output["text"] for output in reply.outputs if output["output_type"] == "stream"
         )

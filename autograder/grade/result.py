@@ -104,7 +104,8 @@ class Basis:
     """All that a grade was made from; while it is the same, the grade is current.
 
     submission: digest of the notebook and the files beside it; answer_key: digest of the answer key's
-    content; versions: of Python, NumPy and torch in the student's kernel.
+    content; versions: of Python, NumPy and, where the exercise uses it, torch in the
+    student's kernel.
     """
 
     submission: str

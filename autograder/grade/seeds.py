@@ -34,12 +34,17 @@ from autograder.grade.result import Result
 SEED_INTEGERS = 8
 
 
+def new_seed() -> list[int]:
+    """A secret seed that nothing was drawn from yet."""
+    return [secrets.randbits(32) for _ in range(SEED_INTEGERS)]
+
+
 def class_seed(course: Course, exercise: str, new: bool = False) -> list[int]:
     """The secret seed of an exercise in this class, drawn once and kept beside the gradebook."""
     path = course.home / "seeds.json"
     seeds = json.loads(path.read_text()) if path.exists() else {}
     if new or exercise not in seeds:
-        seeds[exercise] = [secrets.randbits(32) for _ in range(SEED_INTEGERS)]
+        seeds[exercise] = new_seed()
         write_whole(path, json.dumps(seeds), mode=0o600)
     return seeds[exercise]
 

@@ -107,6 +107,17 @@ def ordinary_content(path: Path, limit: int, what: str) -> bytes:
     return content
 
 
+def students(course: Course, exercise: Exercise) -> list[str]:
+    """The students who have a folder for an exercise, in order."""
+    if not course.submitted.is_dir():
+        return []
+    return sorted(
+        entry.name
+        for entry in course.submitted.iterdir()
+        if not entry.name.startswith(".") and os.path.lexists(entry / exercise.name)
+    )
+
+
 def find_notebook(path: Path) -> Path:
     """The notebook of a submission: the one of the exercise's name, or the only one there is."""
     others = sorted(path.parent.glob("*.ipynb")) if path.parent.is_dir() else []
@@ -114,21 +125,36 @@ def find_notebook(path: Path) -> Path:
 
 
 def read_submission(course: Course, student: str, exercise: Exercise) -> Submission:
-    """What a student has handed in; its digest covers all of it.
+    """What a student has handed in to a class; see `read_folder`."""
+    folder = course.submitted / student / exercise.name
+    remarks = []
+    try:
+        timestamp(folder)
+    except ValueError:
+        remarks.append(Remark("timestamp"))
+    return read_folder(folder, student, exercise.name, remarks)
 
-    Never raises for anything a student can submit: what can't be read has no cells, and a remark
-    says why.
+
+def read_folder(
+    folder: Path, student: str, exercise: str, also: Sequence[Remark] = ()
+) -> Submission:
+    """What a student has handed in, in a folder; its digest covers all of it.
+
+    also: further remarks on it. Never raises for anything a student can submit: what can't be read has no
+    cells, and a remark says why.
     """
-    wanted = course.submitted / student / exercise.name / f"{exercise.name}.ipynb"
+    wanted = folder / f"{exercise}.ipynb"
     path = find_notebook(wanted)
     cells, remarks, digest = read_notebook(path)
     remarks = list(remarks)
     if path != wanted:
         remarks.append(Remark("renamed", {"name": valid_text(path.name), "wanted": wanted.name}))
-    try:
-        timestamp(path.parent)
-    except ValueError:
-        remarks.append(Remark("timestamp"))
+    elif [remark.kind for remark in remarks] == ["not_submitted"]:
+        others = sorted(valid_text(other.name) for other in folder.glob("*.ipynb"))
+        if others:
+            told = {"wanted": wanted.name, "number": len(others), "names": others[:MAX_NAMED]}
+            remarks = [Remark("several_notebooks", told)]
+    remarks += also
     companions: dict[str, bytes] = {}
     if cells:
         companions, left = read_companions(path.parent, path.name)

@@ -15,6 +15,7 @@ from autograder.grade.grade_class import Grader, WorkerOptions, handed_in
 from autograder.grade.gradebook import Recorder, register, stored_result
 from autograder.grade.lock import only_grader
 from autograder.grade.result import Result
+from autograder.progress import agreed
 
 
 @dataclass(frozen=True)
@@ -25,24 +26,38 @@ class Change:
     after: Graded
 
     @property
-    def lines(self) -> list[str]:
-        """The checks whose points differ, each with the points before and after."""
-        old, new = _earned(self.before), _earned(self.after.result)
+    def net(self) -> float:
+        """The points won, negative if lost."""
+        return self.after.result.score - (self.before.score if self.before else 0)
+
+    @property
+    def cells(self) -> list[str]:
+        """The grade cells whose points differ, each with the points before and after.
+
+        A check whose text has changed is another check, so a cell is what can be compared.
+        """
+        old = {cell.grade_id: cell.earned for cell in self.before.cells} if self.before else {}
+        new = {cell.grade_id: cell.earned for cell in self.after.result.cells}
         return [
-            f"{cell}: {expression}: {old.get((cell, expression), 0):g} -> {points:g}"
-            for (cell, expression), points in new.items()
-            if points != old.get((cell, expression), 0)
-        ] + [
-            f"{cell}: {expression}: gone"
-            for cell, expression in old
-            if (cell, expression) not in new
+            f"{name}: {old.get(name, 0):g} -> {new.get(name, 0):g}"
+            for name in dict.fromkeys([*new, *old])
+            if old.get(name, 0) != new.get(name, 0)
         ]
 
 
-def _earned(result: Result | None) -> dict[tuple[str, str], float]:
-    if result is None:
-        return {}
-    return {(cell, line.expression): line.earned for cell, line in result.lines()}
+def renamed_checks(found: Sequence[Change]) -> list[str]:
+    """The checks that are asked before or after only, each told once however many are graded."""
+    gone: dict[str, None] = {}
+    new: dict[str, None] = {}
+    for change in found:
+        if change.before is None:
+            continue
+        result = change.after.result
+        before = [f"{result.exercise}, {c}: {line.expression}" for c, line in change.before.lines()]
+        after = [f"{result.exercise}, {c}: {line.expression}" for c, line in result.lines()]
+        gone |= dict.fromkeys(words for words in before if words not in after)
+        new |= dict.fromkeys(words for words in after if words not in before)
+    return [f"{words} (no longer asked)" for words in gone] + [f"{words} (new)" for words in new]
 
 
 def changes(course: Course, exercises: Sequence[Exercise], options: WorkerOptions) -> list[Change]:
@@ -65,22 +80,31 @@ def accept(course: Course, found: Sequence[Change]) -> None:
 
 
 def show(found: Sequence[Change]) -> None:
-    """Print who gains or loses, and on which checks."""
-    table = Table(title="What would change")
-    for head in ("student", "exercise", "before", "after", "checks"):
-        table.add_column(head, overflow="fold")
-    for change in sorted(found, key=lambda c: (c.after.result.exercise, c.after.result.student)):
-        if change.lines:
-            before = f"{change.before.score:g}" if change.before else "-"
-            own = change.after.result
-            row = (own.student, own.exercise, before, f"{own.score:g}", "\n".join(change.lines))
-            # names and expressions are no markup
-            table.add_row(*map(Text, row))
+    """Print whose points change and where: who loses most comes first, who keeps theirs is counted."""
     console = Console(width=120)
+    for words in renamed_checks(found):
+        # expressions are no markup
+        console.print(Text(words))
+    changed = [change for change in found if change.cells]
+    table = Table(title="What would change")
+    for head in ("student", "exercise", "before", "after", "change", "answers"):
+        table.add_column(head, overflow="fold")
+    for change in sorted(
+        changed, key=lambda c: (c.net, c.after.result.exercise, c.after.result.student)
+    ):
+        before = f"{change.before.score:g}" if change.before else "-"
+        own = change.after.result
+        points = before, f"{own.score:g}", f"{change.net:+g}"
+        table.add_row(*map(Text, (own.student, own.exercise, *points, "\n".join(change.cells))))
     if table.rows:
         console.print(table)
-    same = sum(not change.lines for change in found)
-    console.print(f"{len(found)} graded anew, {same} of them with the same points on every check.")
+    lose = sum(change.net < 0 for change in changed)
+    gain = sum(change.net > 0 for change in changed)
+    same = len(found) - len(changed)
+    console.print(
+        f"{len(found)} graded anew: {lose} lose points, {gain} gain, {same} keep the same points for every "
+        "answer."
+    )
 
 
 def regrade(
@@ -95,15 +119,8 @@ def regrade(
         show(found)
         if not found:
             return False
-        if not (confirmed or _agreed()):
+        if not (confirmed or agreed("Write these grades?")):
             print("Nothing was written.")
             return False
         accept(course, found)
     return True
-
-
-def _agreed() -> bool:
-    try:
-        return input("Write these grades? [y/N] ").strip().lower() in ("y", "yes")
-    except EOFError:
-        return False

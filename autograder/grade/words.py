@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from autograder import catalogue
@@ -48,6 +49,15 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
     "time_used_up": lambda p: (
         f"not run: the lines above used up this cell's {p['seconds']:g} seconds"
     ),
+    "memory_held": lambda p: (
+        f"not run: it is about memory, and cells of your own have taken more than {p['megabytes']} MB before. "
+        "Delete large arrays with `del`, and leave experiments with them out of what you hand in"
+    ),
+    "memory_processes": lambda p: (
+        "not run: its memory is measured, and another process that your notebook has started is still "
+        "running"
+    ),
+    "memory_ended": lambda p: "not run: the process of your notebook has ended",
     "timeout": lambda p: f"no answer within {p['seconds']:g} seconds: does a loop never end?",
     "unreadable": lambda p: (
         f"your code's result could not be read{': ' + p['reason'] if p['reason'] else ''}"
@@ -64,6 +74,11 @@ FAILURES = frozenset(SENTENCES) - {"cell_failed"}
 
 REMARKS: dict[str, Callable[[Parameters], str]] = {
     "not_submitted": lambda p: f"No {p['what']} named {p['name']} was submitted.",
+    "several_notebooks": lambda p: (
+        f"No notebook named {p['wanted']} was submitted, but {p['number']} with other names "
+        f"({', '.join(p['names'])}{', ...' if p['number'] > len(p['names']) else ''}). Hand in one, "
+        "under that name."
+    ),
     "is_link": lambda p: f"The submitted {p['what']} is a link, which isn't followed.",
     "in_link": lambda p: "The submitted notebook, or its folder, is a link, which isn't followed.",
     "not_a_file": lambda p: f"The submitted {p['what']} is not an ordinary file.",
@@ -100,6 +115,10 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
     "no_follow_through": lambda p: (
         "Answers that use an earlier one which is wrong could not be graded with a right version in its "
         f"place ({p['error']}). Your instructor can have this submission graded again."
+    ),
+    "memory_not_limited": lambda p: (
+        "Without a sandbox, memory can't be limited from outside. A check that asks for little of it has "
+        "counted tensors only."
     ),
     "ended_grader": lambda p: (
         "Grading this submission ended the grader's own process twice, so it was given up. Your "
@@ -180,21 +199,42 @@ class Words:
             book_sections(exercise.root),
         )
 
+    def to_json(self) -> str:
+        """As text, without the code of any mistake."""
+        mistakes = [
+            asdict(replace(mistake, edits=None, source=None)) for mistake in self.mistakes.values()
+        ]
+        sections = [asdict(section) for section in self.sections.values()]
+        titles = [[*place, title] for place, title in self.titles.items()]
+        return json.dumps([mistakes, titles, dict(self.section_of), sections])
+
+    @staticmethod
+    def from_json(text: str) -> Words:
+        """From `to_json`."""
+        mistakes, titles, section_of, sections = json.loads(text)
+        return Words(
+            {mistake["name"]: catalogue.Mistake(**mistake) for mistake in mistakes},
+            {(grade_id, expression): title for grade_id, expression, title in titles},
+            section_of,
+            {section["label"]: Section(**section) for section in sections},
+        )
+
     def title(self, grade_id: str, expression: str) -> str:
         """What a line of a grade cell is called: what it tests in words, or its expression."""
         return self.titles.get((grade_id, expression), expression)
 
     def line(self, line: LineResult) -> str:
         """All that is said about a line: the difference, and the mistake that was recognised."""
-        words = sentence(line)
+        return "\n".join(filter(None, [sentence(line), self.explanation(line)]))
+
+    def explanation(self, line: LineResult) -> str:
+        """What is said about the mistake that was recognised in a line; empty where none was."""
         # a catalogue may have lost a mistake since
         mistake = self.mistakes.get(line.mistake)
         # what is wrong with an answer is told where it costs points
         if mistake is None or mistake.function in line.given:
-            return words
-        return (
-            f"{words}\n{messages.explanation(line.mistake, mistake, line.expression, line.by_line)}"
-        )
+            return ""
+        return messages.explanation(line.mistake, mistake, line.expression, line.by_line)
 
     def section(self, cell: CellResult) -> Section | None:
         """The section to read again after a cell: the mistake's, else the cell's; None if it passed."""

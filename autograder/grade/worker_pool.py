@@ -11,9 +11,10 @@ import multiprocessing
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from autograder.grade.examine import Graded, grade_submission
 from autograder.grade.submission import Submission
 from autograder.instructor_settings import Settings
 from autograder.kernels import forkserver
+from autograder.programs import VERSIONED
 
 FOLDER = "autograder-pool-"
 
@@ -39,6 +41,9 @@ class Task:
     exercise: str
     submission: Submission
     own_key: AnswerKey | None = None
+
+    def __str__(self) -> str:
+        return f"{self.submission.student} {self.exercise}"
 
 
 class WorkerPool(Protocol):
@@ -104,6 +109,9 @@ class LocalPool:
         self, keys: Mapping[str, AnswerKey], settings: Settings, workers: int | None
     ) -> None:
         self._settings = settings
+        # workers restore inputs in order to say how a value is wrong; what that takes is imported once
+        used = {name for key in keys.values() for name in key.packages}
+        self._packages = [name for name in VERSIONED if name in used]
         self._workers = workers or os.cpu_count() or 1
         self.capacity = 2 * self._workers
         if forkserver.available():
@@ -124,7 +132,7 @@ class LocalPool:
         if forkserver.available():
             self._source = forkserver.ForkServerSource(python, socket)
             context = multiprocessing.get_context("forkserver")
-            context.set_forkserver_preload(["autograder.grade.worker_pool"])
+            context.set_forkserver_preload(["autograder.grade.worker_pool", *self._packages])
             with forkserver.clean_environment():
                 process_server.ensure_running()
         # this process may have started others, which are not ours to end
@@ -177,7 +185,8 @@ def examine_all(tasks: Iterator[Task], pool: WorkerPool) -> Iterator[tuple[Task,
     """Every task with its graded submission, as they come.
 
     A submission is taken from tasks when the pool has capacity for it. One whose worker died is
-    examined once more, alone; if that worker dies as well, it comes with None.
+    examined once more, alone; if that worker dies as well, it comes with None. The instructor is told of
+    both.
     """
     pending: dict[Future, Task] = {}
     suspects: list[Task] = []
@@ -188,14 +197,18 @@ def examine_all(tasks: Iterator[Task], pool: WorkerPool) -> Iterator[tuple[Task,
             while len(pending) < pool.capacity and not suspects and (task := next(tasks, None)):
                 pending[pool.submit(task)] = task
             if pending:
+                lost = []
                 for future in wait(pending, return_when=FIRST_COMPLETED).done:
                     task = pending.pop(future)
                     try:
                         graded = future.result()
                     except pool.worker_died:
-                        suspects.append(task)
+                        lost.append(task)
                     else:
                         yield task, graded
+                if lost:
+                    suspects += lost
+                    _tell_of_lost_worker(lost)
             elif suspects:
                 task = suspects.pop()
                 pool.stop()
@@ -204,6 +217,7 @@ def examine_all(tasks: Iterator[Task], pool: WorkerPool) -> Iterator[tuple[Task,
                     graded = pool.submit(task).result()
                 except pool.worker_died:
                     graded = None
+                    print(f"{task}: the worker ended again. It gets 0.", file=sys.stderr)
                     pool.stop()
                     pool.start()
                 yield task, graded
@@ -211,3 +225,12 @@ def examine_all(tasks: Iterator[Task], pool: WorkerPool) -> Iterator[tuple[Task,
                 return
     finally:
         pool.stop()
+
+
+def _tell_of_lost_worker(lost: Sequence[Task]) -> None:
+    names = ", ".join(map(str, lost))
+    print(
+        f"A worker ended before it had examined what it had in hand: {names}. Nothing is lost; each is "
+        "examined once more, by itself.",
+        file=sys.stderr,
+    )

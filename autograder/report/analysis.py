@@ -9,13 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from autograder.catalogue import mistakes, sections
+from autograder.catalogue import Mistake, ideas, mistakes, sections
 from autograder.course import Exercise
 from autograder.grade.result import LineResult, Remark, Result
 from autograder.grade.words import FAILURES
 
 # With fewer students, a single one can turn a statement about a question into its opposite.
 MIN_CLASS = 20
+# a longer piece of code is no example that one reads at a glance
+MAX_EXAMPLE = 100
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,37 @@ class Question:
 
 @dataclass(frozen=True)
 class Misunderstanding:
-    """A known mistake and the students who made it; section: label of what to teach again."""
+    """An idea behind known mistakes, and the students who have it.
+
+    section: label of what to teach again; variants: the mistakes that were recognised, in the catalogue's
+    order, with their students; looks_like: a piece of wrong code and what the reference has in its place, from
+    the catalogue and no student's; None where it has none that short. All but students and variants are those of the first variant.
+    """
 
     name: str
     students: tuple[str, ...]
     means: str = ""
     section: str = ""
+    variants: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    looks_like: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Points that a class has lost on an exercise, and why.
+
+    untried: in checks of answers that were left as they came; explained: in the others, where a known
+    mistake was recognised.
+    """
+
+    points: float
+    untried: float
+    explained: float
+
+    @property
+    def unexplained(self) -> float:
+        """What no known mistake explains."""
+        return self.points - self.untried - self.explained
 
 
 @dataclass(frozen=True)
@@ -118,19 +145,56 @@ def oddities(asked: Sequence[Question]) -> list[tuple[Question, str]]:
 
 
 def misunderstood(exercise: Exercise, results: Sequence[Result]) -> list[Misunderstanding]:
-    """The known mistakes that were recognised, the most frequent first."""
+    """The known mistakes that were recognised, by idea; the most frequent first."""
     made: dict[str, list[str]] = collections.defaultdict(list)
     for result in sorted(results, key=lambda result: result.student):
         for name in {line.mistake for _, line in result.lines() if line.mistake}:
             made[name].append(result.student)
-    found = [
-        Misunderstanding(known.name, tuple(made.pop(known.name)), known.means, known.section)
-        for known in mistakes(exercise)
-        if known.name in made
-    ]
-    # those that the catalogue has lost since the class was graded
-    found += [Misunderstanding(name, tuple(students)) for name, students in made.items()]
-    return sorted(found, key=lambda mistake: -len(mistake.students))
+    known, idea_of = {mistake.name: mistake for mistake in mistakes(exercise)}, ideas(exercise)
+    by_idea: dict[str, list[str]] = collections.defaultdict(list)
+    # those that the catalogue has lost since the class was graded stand for themselves
+    for name in [name for name in known if name in made] + [n for n in made if n not in known]:
+        by_idea[idea_of.get(name, name)].append(name)
+    found = []
+    for names in by_idea.values():
+        students = sorted({student for name in names for student in made[name]})
+        first = known.get(names[0])
+        found.append(
+            Misunderstanding(
+                names[0],
+                tuple(students),
+                first.means if first else "",
+                first.section if first else "",
+                tuple((name, tuple(made[name])) for name in names),
+                _looks_like(first) if first else None,
+            )
+        )
+    return sorted(found, key=lambda idea: -len(idea.students))
+
+
+def _looks_like(mistake: Mistake) -> tuple[str, str] | None:
+    """What a mistake changes in the reference, (wrong, right), if that is one short piece of a line."""
+    if mistake.edits is None or len(mistake.edits) > 1:
+        return None
+    right, wrong = (text.strip() for text in mistake.edits[0])
+    is_short = all(0 < len(text) <= MAX_EXAMPLE and "\n" not in text for text in (wrong, right))
+    return (wrong, right) if is_short else None
+
+
+def losses(results: Sequence[Result]) -> Losses:
+    """What a class has lost on an exercise, and how much of it known mistakes explain."""
+    points = untried = explained = 0.0
+    for result in results:
+        for cell in result.cells:
+            whole_cell = any(line.mistake and not line.by_line for line in cell.lines)
+            for line in cell.lines:
+                lost = line.points - line.earned
+                points += lost
+                if line.verdict == "to_do":
+                    untried += lost
+                elif line.mistake or whole_cell:
+                    explained += lost
+    return Losses(points, untried, explained)
 
 
 def to_teach_again(exercise: Exercise, results: Sequence[Result]) -> list[tuple[str, list[str]]]:
@@ -154,13 +218,16 @@ def to_teach_again(exercise: Exercise, results: Sequence[Result]) -> list[tuple[
 def failures(results: Sequence[Result]) -> list[Failure]:
     """What stopped code or couldn't be read, by cell and kind; the most frequent first.
 
-    An exception that a student's own code raises is no failure of this kind.
+    An exception that a student's own code raises is no failure of this kind. Where there is no code to
+    run and a remark says why, the cells add nothing to that.
     """
     found: dict[tuple[str, str], dict[str, LineResult | Remark]] = collections.defaultdict(dict)
     for result in results:
         for remark in result.remarks:
             found["", remark.kind].setdefault(result.student, remark)
         for cell, line in result.lines():
+            if line.verdict == "no_code" and result.remarks:
+                continue
             if line.verdict in FAILURES:
                 found[cell, line.verdict].setdefault(result.student, line)
     rows = [

@@ -1,6 +1,7 @@
 """The report: a page and a CSV file for each exercise, a summary of all, and a table for the terminal.
 
-A page is one file that loads nothing. All of its text is escaped by its template.
+Each exercise has a second page to show in the lecture, which names nobody and quotes nobody. A page is one
+file that loads nothing. All of its text is escaped by its template.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import json
 import os
 import statistics
 import urllib.parse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,13 @@ from rich.table import Table
 from autograder.book_index import book_sections, book_url
 from autograder.course import Course, Exercise
 from autograder.files import write_whole
+from autograder.grade.class_grades import Grade, recorded_grades
 from autograder.grade.feedback import feedback_page
 from autograder.grade.gradebook import autograded_notebook
+from autograder.grade.groups import read_groups, submission_times
 from autograder.grade.result import Remark, Result
 from autograder.grade.words import Words, remark, sentence
-from autograder.report import analysis, plots, similarity
+from autograder.report import analysis, plots, similarity, standing
 from autograder.tables import write_csv
 
 MAX_GROUPS = 20
@@ -36,6 +39,8 @@ MAX_GROUPS = 20
 MAX_LINES = 500
 MAX_CHARACTERS = 20_000
 MAX_SENTENCES = 3
+# students in a cell of a table before they are folded
+MAX_LISTED = 12
 MAX_TROUBLES = 6
 
 
@@ -65,8 +70,15 @@ def _templates() -> jinja2.Environment:
     )
     found.filters["percent"] = lambda share: f"{share:.0%}"
     found.filters["number"] = lambda number: f"{number:g}"
-    found.globals.update(bar=plots.bar, signed_bar=plots.signed_bar)
+    found.filters["signed"] = lambda share: f"{100 * share:+.0f}"
+    found.globals.update(bar=plots.bar, signed_bar=plots.signed_bar, share=standing.share)
     return found
+
+
+def _names(grades: Sequence[Grade]) -> dict[str, str]:
+    """Students as the report calls them: the id, and the name if the gradebook has one."""
+    full = {g.student.id: f"{g.student.first_name} {g.student.last_name}".strip() for g in grades}
+    return {student: f"{student} ({name})" if name else student for student, name in full.items()}
 
 
 def _chapter(exercise: Exercise) -> str:
@@ -111,9 +123,9 @@ def side_by_side(one: str, other: str) -> tuple[list[Line], list[Line]]:
     return first, second
 
 
-def _sides(group: similarity.Group, answers: dict[str, dict[str, str]]) -> list[Side]:
+def _sides(group: similarity.Group, answers: dict[str, dict[str, str]], stub: str) -> list[Side]:
     raw = [answers[student][group.answers[0]] for student in group.pair]
-    compared = side_by_side(*map(similarity.normalised, raw))
+    compared = side_by_side(*(similarity.own_part(text, stub) for text in raw))
     return [
         Side(student, lines, "\n".join(shortened(text)))
         for student, lines, text in zip(group.pair, compared, raw, strict=True)
@@ -144,16 +156,66 @@ def _troubles(result: Result, words: Words) -> list[str]:
     return [*map(remark, result.remarks), *found[:MAX_TROUBLES]]
 
 
-def _exercise_page(
-    templates: jinja2.Environment, course: Course, exercise: Exercise, results: Sequence[Result]
-) -> str:
-    """One exercise's page."""
-    folder = course.home / "reports"
+def _by_answer(near_public: dict[str, dict[str, list[str]]]) -> list[tuple[str, str, list[str]]]:
+    """Who is near which public solution in which answer: (solution, answer, students)."""
+    found: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
+    for solution, students in near_public.items():
+        for student, answers in students.items():
+            for answer in answers:
+                found[solution, answer].append(student)
+    return [(*place, students) for place, students in found.items()]
+
+
+def _about_the_class(exercise: Exercise, results: Sequence[Result]) -> dict[str, Any]:
+    """What both pages of an exercise say: nothing that names a student, and nothing that one wrote."""
+    words = Words.of(exercise)
     shares = [result.share for result in results]
     questions = analysis.questions(results)
+    return {
+        "title": exercise.name,
+        "chapter": _chapter(exercise),
+        "sections": book_sections(exercise.root),
+        "size": len(results),
+        "points": results[0].points,
+        "mean": statistics.mean(shares),
+        "median": statistics.median(shares),
+        "full_marks": shares.count(1),
+        "histogram": plots.histogram(shares),
+        "misunderstood": analysis.misunderstood(exercise, results),
+        "losses": analysis.losses(results),
+        "to_teach_again": analysis.to_teach_again(exercise, results),
+        "questions": questions,
+        "title_of": lambda question: words.title(question.cell, question.expression),
+        "min_class": analysis.MIN_CLASS,
+        "oddities": analysis.oddities(questions),
+    }
+
+
+def _exercise_page(
+    templates: jinja2.Environment,
+    course: Course,
+    exercise: Exercise,
+    results: Sequence[Result],
+    grades: Sequence[Grade],
+    about: Mapping[str, Any],
+) -> str:
+    """One exercise's page.
+
+    grades: those of the exercise, of all students; none without a gradebook; about: of the class.
+    """
+    folder = course.home / "reports"
     answers = {result.student: _answers(course, result) for result in results}
     words = Words.of(exercise)
-    groups, near_public = similarity.compare(answers, similarity.public_answers(exercise))
+    public = similarity.public_answers(exercise)
+    similar, near_public = similarity.compare(answers, public)
+    groups = read_groups(course, exercise.name)
+    # who hands in together may have the same answers
+    similar = [group for group in similar if not groups.are_together(group.students)]
+    handed_in = submission_times(course, exercise)
+    counts_for: dict[str, list[str]] = collections.defaultdict(list)
+    for member in groups.by_student:
+        if (submitter := groups.submitter(member, handed_in)) not in (None, member):
+            counts_for[submitter].append(member)
 
     def relative(path: Path) -> str:
         return Path(os.path.relpath(path, folder)).as_posix()
@@ -161,67 +223,74 @@ def _exercise_page(
     def feedback(student: str) -> str:
         return urllib.parse.quote(relative(feedback_page(course, student, exercise.name)))
 
+    names = _names(grades)
     return templates.get_template("exercise.html").render(
-        title=exercise.name,
-        chapter=_chapter(exercise),
+        for_lecture=False,
+        max_listed=MAX_LISTED,
+        named=lambda student: names.get(student, student),
         summary=relative(course.home / "summary.html"),
+        lecture=relative(course.home / "lecture" / f"{exercise.name}.html"),
         book=book_url() or relative(course.built_book),
-        sections=book_sections(exercise.root),
-        size=len(results),
-        points=results[0].points,
-        mean=statistics.mean(shares),
-        median=statistics.median(shares),
-        full_marks=shares.count(1),
-        histogram=plots.histogram(shares),
-        misunderstood=analysis.misunderstood(exercise, results),
-        to_teach_again=analysis.to_teach_again(exercise, results),
-        questions=questions,
-        title_of=lambda question: words.title(question.cell, question.expression),
-        min_class=analysis.MIN_CLASS,
-        oddities=analysis.oddities(questions),
+        **about,
+        standing=standing.handed_in(grades) if grades else None,
         min_tokens=similarity.MIN_TOKENS,
         near=similarity.NEAR,
-        near_public=near_public,
+        near_public=_by_answer(near_public),
         groups=[
             {
                 "students": group.students,
                 "answers": group.answers,
                 "similarity": group.similarity,
-                "sides": _sides(group, answers),
+                "near": group.near,
+                "sides": _sides(group, answers, public[group.answers[0]][similarity.STUB]),
             }
-            for group in groups[:MAX_GROUPS]
+            for group in similar[:MAX_GROUPS]
         ],
-        more_groups=len(groups[MAX_GROUPS:]),
+        more_groups=[group.students for group in similar[MAX_GROUPS:]],
         median_seconds=statistics.median(result.seconds for result in results),
         slowest=max(results, key=lambda result: result.seconds),
         failures=[_told(failure) for failure in analysis.failures(results)],
         students=sorted(results, key=lambda result: (-result.score, result.student)),
+        counts_for=counts_for,
         feedback={result.student: feedback(result.student) for result in results},
         troubles={result.student: _troubles(result, words) for result in results},
     )
 
 
-def _summary_page(templates: jinja2.Environment, by_exercise: dict[Exercise, list[Result]]) -> str:
-    """The page that leads to the exercises' pages."""
+def _summary_page(
+    templates: jinja2.Environment,
+    by_exercise: dict[Exercise, list[Result]],
+    grades: Sequence[Grade],
+    about: Mapping[Exercise, Mapping[str, Any]],
+) -> str:
+    """The page that leads to the exercises' pages, and shows every student over the exercises."""
     rows = []
     for exercise, results in by_exercise.items():
-        shares = [result.share for result in results]
-        made = analysis.misunderstood(exercise, results)
+        own = about[exercise]
         rows.append(
             {
                 "exercise": exercise.name,
-                "chapter": _chapter(exercise),
+                "chapter": own["chapter"],
                 "submissions": len(results),
-                "mean": statistics.mean(shares),
-                "full_marks": shares.count(1),
-                "mistake": made[0] if made else None,
+                "mean": own["mean"],
+                "full_marks": own["full_marks"],
+                "mistake": next(iter(own["misunderstood"]), None),
+                "missing": sum(g.exercise == exercise.name and not g.submitter for g in grades),
             }
         )
-    return templates.get_template("summary.html").render(title="Class summary", rows=rows)
+    names = _names(grades)
+    return templates.get_template("summary.html").render(
+        title="Class summary",
+        rows=rows,
+        named=lambda student: names.get(student, student),
+        students=standing.by_student(grades),
+    )
 
 
 def write(course: Course, results: Sequence[Result]) -> Path:
     """Write a report for each exercise into reports/, and summary.html and summary.csv beside it.
+
+    What may be shown in the lecture is in lecture/.
 
     Returns the path of the summary, which leads to the reports. Raises OutputError when one of the
     files can't be written.
@@ -231,10 +300,17 @@ def write(course: Course, results: Sequence[Result]) -> Path:
         found[result.exercise].append(result)
     by_exercise = {e: found[e.name] for e in course.exercises() if e.name in found}
     templates = _templates()
-    reports = course.home / "reports"
+    reports, lecture = course.home / "reports", course.home / "lecture"
+    book = book_url() or Path(os.path.relpath(course.built_book, lecture)).as_posix()
+    grades = recorded_grades(course, list(by_exercise))
+    about = {exercise: _about_the_class(exercise, own) for exercise, own in by_exercise.items()}
+    page = templates.get_template("exercise.html")
     for exercise, own in by_exercise.items():
-        page = _exercise_page(templates, course, exercise, own)
-        write_whole(reports / f"{exercise.name}.html", page)
+        graded = [grade for grade in grades if grade.exercise == exercise.name]
+        text = _exercise_page(templates, course, exercise, own, graded, about[exercise])
+        write_whole(reports / f"{exercise.name}.html", text)
+        text = page.render(for_lecture=True, book=book, **about[exercise])
+        write_whole(lecture / f"{exercise.name}.html", text)
         write_csv(
             reports / f"{exercise.name}.csv",
             ["student", "cell", "expression", "points", "earned", "verdict", "mistake"],
@@ -245,7 +321,7 @@ def write(course: Course, results: Sequence[Result]) -> Path:
             ),
         )
     summary = course.home / "summary.html"
-    write_whole(summary, _summary_page(templates, by_exercise))
+    write_whole(summary, _summary_page(templates, by_exercise, grades, about))
     rows = []
     for result in results:
         named = sorted({line.mistake for _, line in result.lines() if line.mistake})

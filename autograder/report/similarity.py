@@ -1,9 +1,10 @@
 """Near-identical answers of a class: a hint to look, never a verdict.
 
 Answers are compared as their syntax trees say them: without comments, docstrings, annotations and
-spacing, and with local names numbered in the order in which they appear. What remains is compared
-token by token. The solutions are public, so an answer near one of them is reported as that, and not
-as near to another student's.
+spacing, and with local names numbered in the order in which they appear. Lines that the exercise itself
+gives (the signature, `super().__init__()`) are left out, because everybody has them. What remains is
+compared token by token. The solutions are public, so an answer near one of them is reported as that, and
+not as near to another student's.
 """
 
 from __future__ import annotations
@@ -40,23 +41,29 @@ class Group:
     """Students whose answers are near-identical, and near no public solution.
 
     answers: names of the cells, the longest first; similarity: of the two nearest students in that
-    cell; pair: these two.
+    cell; pair: these two; near: the share of all pairs of these students who are near each other there.
+    Each is near at least one other.
     """
 
     students: tuple[str, ...]
     answers: tuple[str, ...]
     similarity: float
     pair: tuple[str, str]
+    near: float
 
 
 class _Normal(ast.NodeTransformer):
-    """Drops docstrings and annotations, and numbers the names that a program binds itself."""
+    """Drops docstrings and annotations, and numbers the names that a program binds itself.
+
+    Each function and method counts anew, so that a helper before a method changes none of its lines.
+    """
 
     def __init__(self, tree: ast.Module) -> None:
         nodes = list(ast.walk(tree))
         stored = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         self.own = stored | {n.arg for n in nodes if isinstance(n, ast.arg)} - {"self"}
         self.numbered: dict[str, str] = {}
+        self.depth = 0
 
     def _name(self, name: str) -> str:
         return (
@@ -83,7 +90,11 @@ class _Normal(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns = None
+        if self.depth == 0:
+            self.numbered = {}
+        self.depth += 1
         self.generic_visit(node)
+        self.depth -= 1
         node.body = node.body or [ast.Pass()]
         return node
 
@@ -94,7 +105,7 @@ class _Normal(ast.NodeTransformer):
 
 
 def normalised(source: str) -> str:
-    """A program as it is compared; one that doesn't parse is compared as it stands."""
+    """A program in its normal form; one that doesn't parse stays as it stands."""
     try:
         tree = ast.parse(source)
         return ast.unparse(_Normal(tree).visit(tree))
@@ -102,9 +113,21 @@ def normalised(source: str) -> str:
         return source
 
 
-def tokens(source: str) -> Tokens:
-    """What is compared of a program: words, numbers and marks of its normal form."""
-    return tuple(re.findall(r"\w+|[^\w\s]", normalised(source))[:MAX_TOKENS])
+def own_part(source: str, stub: str) -> str:
+    """What is compared of a program: its normal form without the lines that the stub gives."""
+    given = collections.Counter(line.strip() for line in normalised(stub).split("\n"))
+    lines = []
+    for line in normalised(source).split("\n"):
+        if given[line.strip()] > 0:
+            given[line.strip()] -= 1
+        else:
+            lines.append(line)
+    return "\n".join(lines)
+
+
+def tokens(text: str) -> Tokens:
+    """The words, numbers and marks of what is compared."""
+    return tuple(re.findall(r"\w+|[^\w\s]", text)[:MAX_TOKENS])
 
 
 def public_answers(exercise: Exercise) -> dict[str, dict[str, str]]:
@@ -141,18 +164,24 @@ def compare(
     known: dict[str, dict[str, list[str]]] = {}
     for answer, solutions in public.items():
         students: dict[Tokens, list[str]] = {}
+        stub = solutions[STUB]
         for student, answers in sorted(submissions.items()):
-            text = tokens(answers.get(answer, ""))
+            # of an untouched stub nothing is left
+            text = tokens(own_part(answers.get(answer, ""), stub))
             if len(text) >= MIN_TOKENS:
                 students.setdefault(text, []).append(student)
-        like = _near(list(students), [tokens(source) for source in solutions.values()])
+        public_texts = {
+            who: tokens(own_part(text, stub)) for who, text in solutions.items() if who != STUB
+        }
+        like = _near(list(students), list(public_texts.values()))
         own = [text for text, row in zip(students, like, strict=True) if not row.any()]
         for text, row in zip(students, like, strict=True):
-            who = list(solutions)[row.argmax()] if row.any() else STUB
-            for student in students[text] if who != STUB else ():
-                known.setdefault(who, {}).setdefault(student, []).append(answer)
-        for members, size, similarity, pair in _linked(own, students):
-            shared[members].append((size, answer, similarity, pair))
+            if row.any():
+                who = list(public_texts)[row.argmax()]
+                for student in students[text]:
+                    known.setdefault(who, {}).setdefault(student, []).append(answer)
+        for members, size, similarity, pair, near in _linked(own, students):
+            shared[members].append((size, answer, similarity, pair, near))
     groups = []
     for members, found in shared.items():
         found.sort(reverse=True)
@@ -162,8 +191,8 @@ def compare(
 
 def _linked(
     texts: Sequence[Tokens], students: Mapping[Tokens, Sequence[str]]
-) -> list[tuple[tuple[str, ...], int, float, tuple[str, str]]]:
-    """Groups of near texts: (students, size, highest similarity, the two students who have it)."""
+) -> list[tuple[tuple[str, ...], int, float, tuple[str, str], float]]:
+    """Groups of near texts: (students, size, highest similarity, who has it, share of near pairs)."""
     near = _near(texts, texts)
     groups, group_of = connected_components(near > 0)
     found = []
@@ -178,5 +207,10 @@ def _linked(
         pair = students[texts[inside[first]]][0], students[texts[inside[second]]][0]
         for text in (texts[i] for i in inside if len(students[texts[i]]) > 1):
             similarity, pair = 1.0, (students[text][0], students[text][1])
-        found.append((tuple(sorted(members)), len(texts[inside[first]]), similarity, pair))
+        sizes = np.array([len(students[texts[i]]) for i in inside])
+        # ordered pairs, those of one and the same text among them, without anybody and themselves
+        pairs = sizes @ (near[np.ix_(inside, inside)] > 0) @ sizes - len(members)
+        share = float(pairs / (len(members) * (len(members) - 1)))
+        size = len(texts[inside[first]])
+        found.append((tuple(sorted(members)), size, similarity, pair, share))
     return found

@@ -1,0 +1,170 @@
+"""The grades of a class, as nbgrader's gradebook has them: for exports, for Canvas and for the report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nbgrader import api
+from nbgrader.api import Assignment, Gradebook, SubmittedAssignment, SubmittedNotebook
+from sqlalchemy.orm import selectinload, undefer
+
+from autograder.course import Course, Exercise
+from autograder.errors import GradebookError
+from autograder.grade.groups import read_groups
+from autograder.grade.lateness import lateness
+from autograder.grade.read_gradebook import opened
+from autograder.nbgrader_adapter import gradebook_exists
+
+# as many decimals as Canvas shows and compares; a late penalty in per cent has many more
+DECIMALS = 2
+
+
+@dataclass(frozen=True)
+class Student:
+    """A student as the gradebook knows them; what it doesn't know is empty.
+
+    lms_user_id: the user's number in the learning management system.
+    """
+
+    id: str
+    first_name: str = ""
+    last_name: str = ""
+    email: str = ""
+    lms_user_id: str = ""
+
+    @property
+    def full_name(self) -> str:
+        """Last name and first name, or the id of a student without a name."""
+        return ", ".join(filter(None, [self.last_name, self.first_name])) or self.id
+
+
+@dataclass(frozen=True)
+class Grade:
+    """A student's grade for one exercise, in points.
+
+    raw_score: before the penalty; due, handed_in: in UTC, as nbgrader writes times, or empty; unread:
+    points of written answers that nobody has read yet, which are in max_score and not in the score;
+    look_again: what points were given for by hand has changed since; late: it was handed in too late;
+    submitter: whose submission it is for, the student's or another member's of a group; empty if nothing
+    is handed in.
+    """
+
+    exercise: str
+    student: Student
+    raw_score: float
+    late_penalty: float
+    max_score: float
+    due: str = ""
+    handed_in: str = ""
+    unread: float = 0.0
+    submitter: str = ""
+    look_again: bool = False
+    late: bool = False
+
+    @property
+    def score(self) -> float:
+        """What counts, in DECIMALS decimals: never less than 0."""
+        return round(max(0.0, self.raw_score - self.late_penalty), DECIMALS)
+
+
+def grades(course: Course, exercises: Sequence[Exercise]) -> list[Grade]:
+    """The grades of all students of the gradebook, by student and then in the order of exercises.
+
+    Raises GradebookError when nothing has been graded.
+    """
+    if not gradebook_exists(course.db_url):
+        raise GradebookError(
+            f"There is no {course.db_url}: run `python -m autograder grade` first."
+        )
+    found = recorded_grades(course, exercises)
+    if not found:
+        raise GradebookError(
+            "The gradebook holds no grades of this: run `python -m autograder grade`."
+        )
+    return found
+
+
+def recorded_grades(course: Course, exercises: Sequence[Exercise]) -> list[Grade]:
+    """The same; none when there is no gradebook, or nothing of this in it."""
+    order = [exercise.name for exercise in exercises]
+    found: list[Grade] = []
+    with opened(course) as gradebook:
+        if gradebook is None:
+            return found
+        students = [
+            Student(
+                student.id,
+                student.first_name or "",
+                student.last_name or "",
+                student.email or "",
+                student.lms_user_id or "",
+            )
+            for student in gradebook.students
+        ]
+        for assignment in gradebook.assignments:
+            if assignment.name not in order:
+                continue
+            max_score, due = assignment.max_score, str(assignment.duedate or "")
+            groups = read_groups(course, assignment.name)
+            # one without notebooks is an extension of a student who has not handed in
+            submissions = {
+                s.student_id: s for s in _submissions(gradebook, assignment) if s.notebooks
+            }
+            handed_in = {student: own.timestamp for student, own in submissions.items()}
+            for student in students:
+                submitter = groups.submitter(student.id, handed_in)
+                if submitter is None:
+                    found.append(Grade(assignment.name, student, 0.0, 0.0, max_score, due))
+                    continue
+                submission = submissions[submitter]
+                found.append(
+                    Grade(
+                        assignment.name,
+                        student,
+                        submission.score,
+                        submission.late_submission_penalty,
+                        max_score,
+                        due,
+                        str(submission.timestamp or ""),
+                        unread_points(submission),
+                        submitter,
+                        _to_look_at_again(submission),
+                        bool(lateness(submission)),
+                    )
+                )
+    return sorted(found, key=lambda grade: (grade.student.id, order.index(grade.exercise)))
+
+
+def _submissions(gradebook: Gradebook, assignment: Assignment) -> list[SubmittedAssignment]:
+    """The submissions of an assignment with their grades: three queries, however many there are.
+
+    nbgrader computes scores in the database, and by default one by one when they are read.
+    """
+    with_grades = (
+        selectinload(SubmittedAssignment.notebooks)
+        .selectinload(SubmittedNotebook.grades)
+        .undefer(api.Grade.max_score)
+    )
+    scores = SubmittedAssignment.score, SubmittedAssignment.late_submission_penalty
+    every = gradebook.db.query(SubmittedAssignment).options(with_grades, *map(undefer, scores))
+    return every.filter(SubmittedAssignment.assignment_id == assignment.id).all()
+
+
+def unread_points(submission: SubmittedAssignment) -> float:
+    """Points of written answers in a submission that nobody has read yet."""
+    return sum(
+        grade.max_score
+        for notebook in submission.notebooks
+        for grade in notebook.grades
+        if grade.auto_score is None and grade.manual_score is None
+    )
+
+
+def _to_look_at_again(submission: SubmittedAssignment) -> bool:
+    """Whether points were given by hand for something that has changed since."""
+    return any(
+        grade.manual_score is not None and grade.needs_manual_grade
+        for notebook in submission.notebooks
+        for grade in notebook.grades
+    )

@@ -1,0 +1,104 @@
+"""A result in words that quote no value, for students who see them at once and hand in again and again.
+
+An expected value that a sentence told could be typed into the next submission, and what a student's code
+puts into a message, a shape or a name could be an input that was drawn. So what is said about a line
+depends on its verdict's identifier alone. It tells less than `words`; the checks in a student's own
+notebook tell the values of their own draw.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Collection
+
+from autograder.grade import words
+from autograder.grade.result import LineResult, Remark
+from autograder.runtime import messages
+from autograder.runtime.compare import Difference
+
+# what is said about these holds nothing but limits, and the names of cells and checks of the release
+WITHOUT_VALUES = frozenset({"no_code", "ended", "time_used_up", "timeout"})
+SENTENCES = {
+    "to_do": "nobody has begun this answer yet",
+    "forbidden": "a function was called that this exercise forbids",
+    "error": "your code raised an error",
+    "kind": "the result is of another kind than what is asked for: is it None, a list or an array?",
+    "keys": "the names in the result are not those that are asked for",
+    "length": "the result has another length than what is asked for",
+    "shape": "the shape is wrong",
+    "dtype": "the data type is wrong",
+    "not_finite": "entries are NaN or infinite that should not be",
+    "not_zero": "entries that must be exactly 0 are not",
+    "rows": "the rows do not sum to one",
+    "scale": "everything is the right result times one and the same number",
+    "entries": "some entries are wrong",
+    "number": "the number is wrong",
+    "text": "the text is wrong, or another error was raised than the one that is asked for",
+    "parameters": (
+        "your module's parameters are not those that are asked for; attribute names are part of the task"
+    ),
+    "agreement": "too few of the results are right",
+    "no_gradient": messages.SENTENCES["no_gradient"]({}),
+    "changed": messages.SENTENCES["changed"]({}),
+    "order": messages.SENTENCES["order"]({}),
+    "processor_time": "it used more processor time than it is given",
+    "negated": "everything has the wrong sign, or True and False are exchanged",
+    "offset": "everything is too large or too small by one and the same number",
+    "digits": (
+        "right to some digits only: is something computed in float32, rounded, or a small number added?"
+    ),
+    "transposed": "the axes are in another order",
+    "flipped": "right, but in reverse order",
+    "shifted": "right, but shifted by one place",
+    "reshaped": "the right numbers in the right order, but of another shape",
+    "axis": "the numbers sum to 1 along another axis than they have to",
+    "masked": "right except for entries that are masked",
+    "slices": "some parts are right, others are wrong",
+    "exchanged": "parts of the result are exchanged",
+    "memory_held": (
+        "not run: it is about memory, and cells of your own have taken too much before; delete large arrays with `del`"
+    ),
+    "memory_processes": words.SENTENCES["memory_processes"]({}),
+    "memory_ended": words.SENTENCES["memory_ended"]({}),
+    "unreadable": "your code's result could not be read",
+    "not_plain": "your code's result is not plain data",
+    "cell_failed": "something that this uses doesn't exist: the cell that should define it failed",
+}
+# of the other remarks, only the submission decides what they say
+REMARKS = {
+    "failed": "This submission could not be graded. Your instructor can see why.",
+    "no_follow_through": (
+        "Answers that use an earlier one which is wrong could not be graded with a right version in its "
+        "place."
+    ),
+}
+
+
+def sentence(line: LineResult, parts: Collection[str] = ()) -> str:
+    """What is said about a line; empty for one that passed with the notebook as it stands.
+
+    parts: the names of its value's parts that the notebook tells; others could hold what was drawn.
+    """
+    if line.difference is None:
+        return words.sentence(line)
+    named = [step[3] for step in line.difference.place if len(step) > 3 and step[3] in parts]
+    return ": ".join([*named, _verdict(line.difference)])
+
+
+def _verdict(found: Difference) -> str:
+    if found.aspect in WITHOUT_VALUES:
+        return words.SENTENCES[found.aspect](found.parameters)
+    if found.aspect == "error" and _is_builtin_error(found.parameters["name"]):
+        return f"your code raised {found.parameters['name']}"
+    return SENTENCES[found.aspect]
+
+
+def _is_builtin_error(name: str) -> bool:
+    """Whether a name is of one of Python's own errors, and not one that a student's code made up."""
+    known = getattr(builtins, name, None)
+    return isinstance(known, type) and issubclass(known, BaseException)
+
+
+def remark(found: Remark) -> str:
+    """A remark as a sentence."""
+    return REMARKS.get(found.kind) or words.remark(found)
