@@ -7,12 +7,14 @@ import re
 from pathlib import Path
 
 import pytest
+import sqlalchemy
 from nbgrader.api import Gradebook
 from nbgrader.plugins import CsvExportPlugin
+from sqlalchemy.engine import Engine
 
 from autograder.__main__ import main
 from autograder.course import Course, Exercise
-from autograder.errors import ExportError, GradebookError, OutputError
+from autograder.errors import ExportError, GradebookError, OutputError, TableError
 from autograder.lms import export, import_zip
 from autograder.tables import safe
 from tests.conftest import COURSE
@@ -187,12 +189,63 @@ def test_points_of_answers_that_nobody_has_read_are_open_and_not_lost(tmp_path):
             book.add_student(student)
             book.add_submission(FIRST, student)
             book.find_grade("code", FIRST, FIRST, student).auto_score = 4
-            book.find_grade("why", FIRST, FIRST, student).manual_score = read
+            grade = book.find_grade("why", FIRST, FIRST, student)
+            # as formgrader leaves it
+            grade.manual_score, grade.needs_manual_grade = read, read is None
         book.db.commit()
     head, body, (told,) = written(made, tmp_path, "csv")
     assert head == ["student", FIRST, f"{FIRST} (open)"]
     assert body == [["maximum", "8", ""], ["ann", "4", "3"], ["bob", "6", "0"]]
     assert FIRST in told and "1 of the students" in told and "3 points" in told
+
+
+def test_points_for_an_earlier_text_count_and_are_told(tmp_path):
+    made = Course(COURSE.root, class_folder=tmp_path)
+    with Gradebook(made.db_url) as book:
+        book.add_assignment(FIRST)
+        book.add_notebook(FIRST, FIRST)
+        book.add_grade_cell("why", FIRST, FIRST, max_score=3, cell_type="markdown")
+        for student in ("ann", "bob"):
+            book.add_student(student)
+            book.add_submission(FIRST, student)
+            grade = book.find_grade("why", FIRST, FIRST, student)
+            # as grading leaves it when there were points by hand before
+            grade.manual_score, grade.needs_manual_grade = 2, student == "bob"
+        book.db.commit()
+    _, body, (told,) = written(made, tmp_path, "csv")
+    assert [row[1] for row in body] == ["3", "2", "2"]
+    assert (
+        told.startswith(f"{FIRST}: after points were given by hand")
+        and "have changed: bob." in told
+    )
+
+
+def test_the_grades_of_a_class_take_as_many_queries_as_those_of_one(tmp_path):
+    """nbgrader would ask the database several times for every student."""
+    queries = []
+    for size in (1, 5):
+        made = Course(COURSE.root, class_folder=tmp_path / str(size))
+        made.home.mkdir()
+        with Gradebook(made.db_url) as book:
+            book.add_assignment(FIRST)
+            book.add_notebook(FIRST, FIRST)
+            book.add_grade_cell("code", FIRST, FIRST, max_score=3, cell_type="code")
+            book.add_grade_cell("why", FIRST, FIRST, max_score=2, cell_type="markdown")
+            for number in range(size):
+                book.add_student(f"s{number}")
+                book.add_submission(FIRST, f"s{number}")
+                book.find_grade("code", FIRST, FIRST, f"s{number}").auto_score = number / 2
+            book.db.commit()
+        asked = []
+        hear = lambda *heard, asked=asked: asked.append(heard[2])
+        sqlalchemy.event.listen(Engine, "before_cursor_execute", hear)
+        try:
+            found = export.grades(made, EXERCISES[:1])
+        finally:
+            sqlalchemy.event.remove(Engine, "before_cursor_execute", hear)
+        assert [(grade.score, grade.unread) for grade in found] == [(n / 2, 2) for n in range(size)]
+        queries.append(sum("SELECT" in text for text in asked))
+    assert queries[0] == queries[1] > 0
 
 
 @pytest.mark.parametrize("form", ["csv", "nbgrader"])
@@ -252,6 +305,61 @@ def test_canvas_gets_its_own_columns_and_people_back(course, tmp_path, options):
     assert [words.split()[0] for words in told if "not in the roster" in words] == ["s4", "s5"]
 
 
+def test_who_is_excused_in_canvas_stays_excused(course, tmp_path):
+    """Any number would take that away; canvas-lms' importer reads EX in small letters, too."""
+    path = roster(
+        tmp_path,
+        EXPORTED,
+        ["    Points Possible", "", "", "", "", "44", "10", "", ""],
+        ["Comma, Jo Ann", "1001", "u1", "login1", "A", "ex", "EX", "", ""],
+        ["Home", "1003", "s1003", "login3", "A", "", "EX", "", ""],
+    )
+    head, (_, *body), _ = written(course, tmp_path, "canvas", roster=path)
+    found = {row[1]: dict(zip(head, row, strict=True)) for row in body}
+    assert found["1001"][f"{SECOND} (78)"] == "EX" and float(found["1001"][FIRST]) == 20.25
+    # of another assignment
+    assert found["1003"][f"{SECOND} (78)"] == "0"
+
+
+def test_canvas_may_split_names_into_two_columns(course, tmp_path):
+    """As lib/gradebook_exporter.rb writes them with the option, and the importer reads them."""
+    head = ["LastName", "FirstName", "ID", "SIS Login ID", "Section", f"{SECOND} (78)"]
+    path = roster(
+        tmp_path,
+        head,
+        ["    Points Possible", "", "", "", "", "44"],
+        ["Comma", "Jo Ann", "1001", "login1", "A", "1"],
+        ["Named", "By", "7", "login7", "A", "1"],
+    )
+    given = export.grades(course, EXERCISES[1:])
+    # as import-zip calls a student of a zip from Canvas
+    by_name = dataclasses.replace(given[1], student=export.Student("namedby_7"))
+    table = export.as_canvas([given[0], by_name], path, told := [])
+    assert table[0] == head and told == []
+    assert [row[:5] for row in table[1][1:]] == [
+        ["Comma", "Jo Ann", "1001", "login1", "A"],
+        ["Named", "By", "7", "login7", "A"],
+    ]
+
+
+@pytest.mark.parametrize("form", ["csv", "canvas", "moodle", "nbgrader"])
+def test_points_have_at_most_two_decimals(course, tmp_path, form):
+    """A late penalty of 10 % makes 16.799999999999997 of 42 points."""
+    with Gradebook(course.db_url) as book:
+        book.add_student("s6")
+        book.add_submission(FIRST, "s6")
+        book.find_grade("all", FIRST, FIRST, "s6").auto_score = 18.9
+        book.find_submission_notebook(FIRST, FIRST, "s6").late_submission_penalty = 18.9 / 9
+        book.db.commit()
+    try:
+        _, body, _ = written(course, tmp_path, form)
+        assert "16.8" in {cell for row in body for cell in row}
+        assert not [cell for row in body for cell in row if re.fullmatch(r"\d+\.\d{3,}", cell)]
+    finally:
+        with Gradebook(course.db_url) as book:
+            book.remove_student("s6")
+
+
 def test_a_zip_from_canvas_and_its_gradebook_fit(course):
     """What intake makes of a file's name, export finds in the gradebook's row."""
     name = "o_neilsmithjosé"
@@ -299,7 +407,12 @@ def test_moodle_gets_identifiers_that_all_have(course, tmp_path):
     found = {row[0]: [float(cell) for cell in row[1:]] for row in body}
     emails = {"s1": 's1"@example.org', "s2": "s2@example.org", "s5": "S5@example.org"}
     assert found == {emails[s]: [score(s, e) for e in (FIRST, SECOND)] for s in emails}
-    assert [words.split()[0] for words in told] == ["s3", "s4"]
+    left_out, maximum = told[:2], told[2:]
+    assert [words.split()[0] for words in left_out] == ["s3", "s4"]
+    for words, exercise in zip(maximum, (FIRST, SECOND), strict=True):
+        assert words.endswith(
+            f"the maximum grade of {exercise} there has to be {POINTS[exercise]}."
+        )
 
 
 def test_moodle_finds_who_came_in_a_zip_by_the_full_name(course, tmp_path):
@@ -310,7 +423,7 @@ def test_moodle_finds_who_came_in_a_zip_by_the_full_name(course, tmp_path):
     ]
     path = roster(tmp_path, MOODLE, *(["Jo", s, "", f"{s}@uni", "-"] for s in STUDENTS))
     head, body = export.as_moodle(renamed, path, told := [])
-    assert told == [] and head == ["Email address", FIRST]
+    assert len(told) == 1 and head == ["Email address", FIRST]
     assert dict(body) == {f"{student}@uni": score(student, FIRST) for student in STUDENTS}
 
 
@@ -321,6 +434,30 @@ def test_two_rows_that_fit_are_no_ones(course, tmp_path):
     with pytest.raises(ExportError, match="No student"):
         export.as_moodle(given, path, told := [])
     assert "fits several rows" in told[0]
+
+
+def test_one_row_that_fits_two_students_is_no_ones(course, tmp_path):
+    grade = export.grades(course, EXERCISES[:1])[0]
+    twins = [export.Student(name, "Wei", "Zhang") for name in ("s8", "s9")]
+    own = [dataclasses.replace(grade, student=who) for who in (*twins, export.Student("s1"))]
+    rows = ["Wei", "Zhang", "77", "wei@uni", "-"], ["Jo", "Doe", "s1", "jo@uni", "-"]
+    _, body = export.as_moodle(own, roster(tmp_path, MOODLE, *rows), told := [])
+    assert [row[0] for row in body] == ["s1"]
+    assert [words.split()[0] for words in told[:-1]] == ["s8", "s9"]
+    assert "others as well" in told[0]
+
+
+def test_the_grading_worksheet_tells_two_of_one_name_apart(course, tmp_path):
+    grade = export.grades(course, EXERCISES[:1])[0]
+    twins = [export.Student(f"Wei_Zhang_{number}") for number in (7022, 7023)]
+    given = [dataclasses.replace(grade, student=who) for who in twins]
+    head = ["Identifier", "Full name", "Email address", "Grade"]
+    rows = [
+        ["Participant 7023", "Wei Zhang", "b@uni", ""],
+        ["Participant 7022", "Wei Zhang", "a@uni", ""],
+    ]
+    _, body = export.as_moodle(given, roster(tmp_path, head, *rows), told := [])
+    assert [row[0] for row in body] == ["a@uni", "b@uni"] and len(told) == 1
 
 
 def test_an_identifier_that_is_a_formula_is_left_out_and_told(course, tmp_path):
@@ -334,9 +471,10 @@ def test_an_identifier_that_is_a_formula_is_left_out_and_told(course, tmp_path):
 
 
 def test_moodle_without_a_roster_has_user_names(course, tmp_path):
-    head, body, _ = written(course, tmp_path, "moodle")
+    head, body, told = written(course, tmp_path, "moodle")
     # not everybody has an e-mail address
     assert head == ["Username", FIRST, SECOND]
+    assert "ends its whole import" in told[0]
     assert [row[0] for row in body] == sorted(STUDENTS)
 
 
@@ -360,12 +498,17 @@ def test_the_command_writes_the_file_and_says_what_is_to_be_said(course, tmp_pat
     [
         ("canvas", {"hide_names": True}, "use --format csv"),
         ("csv", {"roster": Path("x.csv")}, "--roster is for"),
-        ("canvas", {"roster": Path("nowhere.csv")}, "nowhere.csv can't be read"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(course, tmp_path, form, options, words):
     with pytest.raises(ExportError, match=words):
         written(course, tmp_path, form, **options)
+    assert not (tmp_path / "out" / "grades.csv").exists()
+
+
+def test_a_roster_that_cannot_be_read_is_an_error(course, tmp_path):
+    with pytest.raises(TableError, match=r"nowhere\.csv can't be read"):
+        written(course, tmp_path, "canvas", roster=Path("nowhere.csv"))
     assert not (tmp_path / "out" / "grades.csv").exists()
 
 

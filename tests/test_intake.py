@@ -1,5 +1,7 @@
 """A class's zip from Canvas or Moodle: everybody's newest notebook, and nothing that a zip can do."""
 
+import csv
+import datetime
 import io
 import os
 import struct
@@ -11,7 +13,8 @@ from nbgrader.api import Gradebook
 
 from autograder.__main__ import main
 from autograder.course import Course
-from autograder.errors import OutputError, SubmissionFolderError
+from autograder.errors import CourseError, OutputError, SubmissionFolderError
+from autograder.grade import lateness
 from autograder.lms import import_zip as importer
 from tests.conftest import COURSE
 
@@ -26,23 +29,23 @@ def entry(name, date=EARLY):
     return info
 
 
-def import_zip(path, folder):
+def import_zip(path, folder, **options):
     course = Course(COURSE.root, class_folder=folder)
-    return importer.import_zip(course, path, course.exercise(EXERCISE))
+    return importer.import_zip(course, path, course.exercise(EXERCISE), **options)
 
 
 @pytest.fixture
 def unpack(tmp_path):
     """Zip files {name or entry: content} and lay them out; returns the outcome."""
 
-    def run(files, course=tmp_path / "course"):
+    def run(files, course=tmp_path / "course", **options):
         path = tmp_path / "class.zip"
         with warnings.catch_warnings(), zipfile.ZipFile(path, "w") as archive:
             warnings.simplefilter("ignore", UserWarning)
             for name, content in files.items():
                 info = name if isinstance(name, zipfile.ZipInfo) else entry(name)
                 archive.writestr(info, content)
-        return import_zip(path, course)
+        return import_zip(path, course, **options)
 
     run.course = tmp_path / "course"
     return run
@@ -51,7 +54,7 @@ def unpack(tmp_path):
 def laid_out(course):
     found = {}
     for path in sorted((course / "submitted").rglob("*")):
-        if path.is_file():
+        if path.is_file() and path.name != "timestamp.txt":
             student, exercise, name = path.relative_to(course / "submitted").parts
             assert (exercise, name) == (EXERCISE, NAME)
             found[student] = path.read_text(encoding="utf-8")
@@ -81,7 +84,7 @@ def test_canvas(unpack):
         "anon_Zz9zZ": "anonymous and late",
     }
     (late,) = done.told
-    assert "roerichard_1002, anon_Zz9zZ" in late
+    assert "anon_Zz9zZ, roerichard_1002" in late and "has no due date here" in late
 
 
 @pytest.mark.parametrize(
@@ -153,6 +156,124 @@ def test_students_of_the_roster_keep_their_ids(unpack):
     assert laid_out(unpack.course) == {"s1": "1", "s2": "2, again", "Kim_Doe": "which?"}
 
 
+def test_who_is_not_in_the_roster_is_told(unpack):
+    unpack.course.mkdir()
+    files = {f"doejane_1001_1_{NAME}": "1", f"strangeralice_99_2_{NAME}": "2"}
+    with Gradebook(Course(COURSE.root, class_folder=unpack.course).db_url) as book:
+        book.add_student("s1", lms_user_id="1001")
+    (told,) = unpack(files).told
+    assert told.startswith("Not in the roster: strangeralice_99. ")
+
+
+def worksheet(tmp_path, *rows):
+    path = tmp_path / "worksheet.csv"
+    head = ["Identifier", "Full name", "Email address", "Last modified (submission)"]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([head, *rows])
+    return path
+
+
+WEI = {f"Wei Zhang_{n}_assignsubmission_file_/{NAME}": str(n) for n in (7022, 7023)}
+
+
+def test_moodles_worksheet_tells_two_of_one_name_apart(unpack, tmp_path):
+    unpack.course.mkdir()
+    with Gradebook(Course(COURSE.root, class_folder=unpack.course).db_url) as book:
+        for student in ("s8", "s9"):
+            book.add_student(student, first_name="Wei", last_name="Zhang", email=f"{student}@uni")
+    without = unpack(WEI, tmp_path / "without")
+    assert without.new == ["Wei_Zhang_7022", "Wei_Zhang_7023"]
+    rows = (
+        ["Participant 7022", "Wei Zhang", "s9@uni", ""],
+        ["Participant 7023", "Wei Zhang", "s8@uni", "-"],
+    )
+    done = unpack(WEI, worksheet=worksheet(tmp_path, *rows))
+    assert laid_out(unpack.course) == {"s9": "7022", "s8": "7023"} and done.told == []
+
+
+# Times --------------------------------------------------------------------------------------------
+
+
+def stamps(course):
+    return {
+        path.parts[-3]: path.read_text().strip()
+        for path in (course / "submitted").rglob("timestamp.txt")
+    }
+
+
+def test_moodles_worksheet_gives_the_times_of_submission(unpack, tmp_path):
+    rows = (
+        ["Participant 7022", "Wei Zhang", "", "Monday, 1 March 2027, 9:14 PM"],
+        ["Participant 7023", "Wei Zhang", "", "Thursday, 1 July 2027, 00:05"],
+    )
+    unpack(WEI, worksheet=worksheet(tmp_path, *rows), zone="Europe/Berlin")
+    # one hour ahead of UTC in winter, two in summer
+    assert stamps(unpack.course) == {
+        "Wei_Zhang_7022": "2027-03-01 20:14:00 UTC",
+        "Wei_Zhang_7023": "2027-06-30 22:05:00 UTC",
+    }
+    # a time that is there stays: somebody may have corrected it
+    rows[0][3] = "Tuesday, 2 March 2027, 9:14 PM"
+    unpack(WEI, worksheet=worksheet(tmp_path, *rows), zone="Europe/Berlin")
+    assert stamps(unpack.course)["Wei_Zhang_7022"] == "2027-03-01 20:14:00 UTC"
+
+
+@pytest.mark.parametrize(
+    ("row", "zone", "words"),
+    [
+        (["Teilnehmer 1", "Jo", "", ""], "UTC", "worksheet in English"),
+        (["Participant 1", "Jo", "", "Montag, 1. März 2027, 21:14"], "UTC", "no time as Moodle"),
+        (
+            ["Participant 1", "Jo", "", "Monday, 1 March 2027, 9:14 PM"],
+            "Mars",
+            "'Mars' is no time zone",
+        ),
+    ],
+)
+def test_a_worksheet_that_cannot_be_read_changes_nothing(unpack, tmp_path, row, zone, words):
+    with pytest.raises(CourseError, match=words):
+        unpack(WEI, worksheet=worksheet(tmp_path, row), zone=zone)
+    assert not (unpack.course / "submitted").exists()
+
+
+def test_canvas_mark_of_lateness_counts_from_the_due_date(unpack):
+    course = Course(COURSE.root, class_folder=unpack.course)
+    exercise = course.exercise(EXERCISE)
+    lateness.set_due_date(course, exercise, datetime.datetime(2027, 3, 1, 18))
+    with Gradebook(course.db_url) as book:
+        book.add_student("roe", lms_user_id="1002")
+        book.add_student("ann", lms_user_id="1004")
+    lateness.extend(course, [lateness.Extension("ann", EXERCISE, datetime.timedelta(days=1))])
+    files = {
+        f"doejane_1001_2001_{NAME}": "in time",
+        f"roerichard_LATE_1002_2002_{NAME}": "late",
+        f"ann_LATE_1004_2004_{NAME}": "later than her extension",
+    }
+    done = unpack(files)
+    assert stamps(unpack.course) == {
+        "roe": "2027-03-01 18:01:00 UTC",
+        "ann": "2027-03-02 18:01:00 UTC",
+    }
+    (told,) = [words for words in done.told if words.startswith("Late")]
+    assert "ann, roe" in told and "a minute late" in told
+    # a time that somebody has corrected stays, and is not asked for again
+    stamp = unpack.course / "submitted" / "ann" / EXERCISE / "timestamp.txt"
+    stamp.write_text("2027-03-03 12:00:00 UTC\n")
+    assert not [words for words in unpack(files).told if words.startswith("Late")]
+    assert stamps(unpack.course)["ann"] == "2027-03-03 12:00:00 UTC"
+    # handed in again, and late again: the mark is the new submission's
+    done = unpack({f"roerichard_LATE_1002_2003_{NAME}": "again"})
+    assert done.replaced == ["roe"] and stamps(unpack.course)["roe"] == "2027-03-01 18:01:00 UTC"
+
+
+def test_a_time_that_the_newer_submission_lacks_is_told(unpack):
+    unpack({f"ada_1_10_{NAME}": "first"})
+    stamp = unpack.course / "submitted" / "ada_1" / EXERCISE / "timestamp.txt"
+    stamp.write_text("2027-03-01 21:14:00 UTC\n")
+    (told,) = unpack({f"ada_1_11_{NAME}": "second"}).told
+    assert told.startswith("ada_1 has handed in again") and not stamp.exists()
+
+
 # Which file ---------------------------------------------------------------------------------------
 
 
@@ -187,6 +308,45 @@ def test_of_several_notebooks_the_one_of_the_right_name_or_the_newest_is_taken(u
         "eli_5 has handed in no notebook (report.pdf)",
     ):
         assert words in told
+
+
+def zipped(files):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return packed.getvalue()
+
+
+def test_a_notebook_with_a_further_ending_or_in_a_zip_is_taken(unpack):
+    done = unpack(
+        {
+            f"ada_1_10_{NAME}.txt": "windows",
+            f"ben_2_20_{EXERCISE}-1.ipynb.txt": "again",
+            "chi_3_30_work.zip": zipped({f"work/{NAME}": "in a zip", "work/other.ipynb": "no"}),
+            "dia_4_40_all.zip": zipped({"mine.ipynb": "only one", "__MACOSX/._mine.ipynb": "no"}),
+            "eli_5_50_two.zip": zipped({"a.ipynb": "a", "b.ipynb": "b"}),
+            "fay_6_60_bomb.zip": zipped({NAME: b"0" * 5_000_000}),
+            "gus_7_70_broken.zip": b"PK no zip",
+            "hal_8_80_text.html": "typed in",
+            "Ina_9_assignsubmission_onlinetext_/onlinetext.html": "typed in",
+        }
+    )
+    assert laid_out(unpack.course) == {
+        "ada_1": "windows",
+        "ben_2": "again",
+        "chi_3": "in a zip",
+        "dia_4": "only one",
+    }
+    told = "\n".join(done.told)
+    for words in (
+        "holds 2 notebooks",
+        "holds a notebook that unpacks to far more",
+        "gus_7: 'gus_7_70_broken.zip' is damaged",
+        "Typed in as text or as a link in place of a file, and left out: 2",
+    ):
+        assert words in told
+    assert len(done.told) == 4
 
 
 def test_nothing_is_overwritten_without_a_word(unpack):

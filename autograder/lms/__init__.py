@@ -1,6 +1,14 @@
-"""The way from and to learning management systems: a class's zip in, grades out.
+"""The way from and to learning management systems: a class's zip in, grades and feedback out.
 
-In: zip files and rosters of Canvas and Moodle, nbgrader's gradebook. Out: folders of submissions, CSV files.
+In: zip files and rosters of Canvas and Moodle, nbgrader's gradebook, feedback pages. Out: folders of
+submissions, CSV files, a zip of feedback, requests to Canvas.
+
+- `import_zip` lays out a class's zip; `names` makes ids of names and remembers what the system called each
+  student; `moodle_worksheet` reads who is which participant, and when they handed in.
+- `export` writes the grades as files; `return_zip` packs feedback pages.
+- `push` decides what Canvas lacks and sends it, through `canvas_api`.
+- `gradescope` makes the zip of an exercise for Gradescope; `gradescope_run` grades with it in a container
+  there.
 
 Must not import report, audit or publish.
 """

@@ -1,153 +1,55 @@
 """Grades as files: nbgrader's CSV, a plain table, and what Canvas and Moodle import as it is.
 
 The grades are those of nbgrader's own exporter: points given by hand count, late penalties are taken
-off, and a student of the gradebook who has handed in nothing has 0.
+off, and a student of the gradebook who has handed in nothing has 0. Each member of a group has the
+grade of its submission, as `grade/groups.py` says.
 """
 
 from __future__ import annotations
 
-import csv
+import collections
 import hashlib
 import hmac
-import io
 import os
 import re
 import secrets
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
-from nbgrader.api import MissingEntry, SubmittedAssignment
-
 from autograder.course import Course, Exercise
-from autograder.errors import ExportError, GradebookError, writing
-from autograder.lms.import_zip import canvas_id, student_id
-from autograder.lms.read_gradebook import opened
-from autograder.tables import safe, write_csv
+from autograder.errors import ExportError, writing
+from autograder.grade.class_grades import DECIMALS, Grade, Student, grades
+from autograder.lms.moodle_worksheet import IDENTIFIER
+from autograder.lms.names import canvas_id, numbered_id, student_id
+from autograder.tables import read_table, safe, write_csv
 
 KEY_FILE = "pseudonyms.key"
+# what Canvas writes in place of a grade for a student who is excused
+EXCUSED = "EX"
 Table = tuple[list[str], list[list]]
 
 
-@dataclass(frozen=True)
-class Student:
-    """A student as the gradebook knows them; what it doesn't know is empty.
-
-    lms_user_id: the user's number in the learning management system.
-    """
-
-    id: str
-    first_name: str = ""
-    last_name: str = ""
-    email: str = ""
-    lms_user_id: str = ""
-
-    @property
-    def full_name(self) -> str:
-        """Last name and first name, or the id of a student without a name."""
-        return ", ".join(filter(None, [self.last_name, self.first_name])) or self.id
+# What is told, and pseudonyms --------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Grade:
-    """A student's grade for one exercise, in points.
-
-    raw_score: before the penalty; due, handed_in: in UTC, as nbgrader writes times, or empty; unread:
-    points of written answers that nobody has read yet, which are in max_score and not in the score.
-    """
-
-    exercise: str
-    student: Student
-    raw_score: float
-    late_penalty: float
-    max_score: float
-    due: str = ""
-    handed_in: str = ""
-    unread: float = 0.0
-
-    @property
-    def score(self) -> float:
-        """What counts: never less than 0."""
-        return max(0.0, self.raw_score - self.late_penalty)
-
-
-# From the gradebook ---------------------------------------------------------------------------
-
-
-def grades(course: Course, exercises: Sequence[Exercise]) -> list[Grade]:
-    """The grades of all students of the gradebook, by student and then in the order of exercises.
-
-    Raises GradebookError when nothing has been graded.
-    """
-    order = [exercise.name for exercise in exercises]
-    found = []
-    with opened(course) as gradebook:
-        if gradebook is None:
-            raise GradebookError(
-                f"There is no {course.db_url}: run `python -m autograder grade` first."
-            )
-        students = [
-            Student(
-                student.id,
-                student.first_name or "",
-                student.last_name or "",
-                student.email or "",
-                student.lms_user_id or "",
-            )
-            for student in gradebook.students
-        ]
-        for assignment in gradebook.assignments:
-            if assignment.name not in order:
-                continue
-            max_score, due = assignment.max_score, str(assignment.duedate or "")
-            for student in students:
-                try:
-                    submission = gradebook.find_submission(assignment.name, student.id)
-                    earned, penalty = submission.score, submission.late_submission_penalty
-                    handed_in = str(submission.timestamp or "")
-                    unread = unread_points(submission)
-                except MissingEntry:
-                    earned, penalty, handed_in, unread = 0.0, 0.0, "", 0.0
-                found.append(
-                    Grade(
-                        assignment.name,
-                        student,
-                        earned,
-                        penalty,
-                        max_score,
-                        due,
-                        handed_in,
-                        unread,
-                    )
-                )
-    if not found:
-        raise GradebookError(
-            "The gradebook holds no grades of this: run `python -m autograder grade`."
-        )
-    return sorted(found, key=lambda grade: (grade.student.id, order.index(grade.exercise)))
-
-
-def unread_points(submission: SubmittedAssignment) -> float:
-    """Points of written answers in a submission that nobody has read yet."""
-    return sum(
-        grade.max_score
-        for notebook in submission.notebooks
-        for grade in notebook.grades
-        if grade.auto_score is None and grade.manual_score is None
-    )
-
-
-def _told_unread(given: Sequence[Grade]) -> list[str]:
-    """A sentence for every exercise whose grades lack points of answers that nobody has read."""
+def told_unread(given: Sequence[Grade]) -> list[str]:
+    """Sentences about points of written answers that are open, or were given for an earlier text."""
     told = []
     for exercise in dict.fromkeys(grade.exercise for grade in given):
-        waiting = [g for g in given if g.exercise == exercise and g.unread]
-        if waiting:
+        own = [grade for grade in given if grade.exercise == exercise]
+        if waiting := [grade for grade in own if grade.unread]:
             points = max(grade.unread for grade in waiting)
             told.append(
                 f"{exercise}: nobody has read written answers yet, for {len(waiting)} of the students. Up "
                 f"to {points:g} points of each are open, not lost: give points in formgrader and export "
                 "again."
+            )
+        if again := [grade.student.id for grade in own if grade.look_again]:
+            told.append(
+                f"{exercise}: after points were given by hand, the text or the automatic points have "
+                f"changed: {', '.join(again)}. Points given by hand count as they are; look at them in "
+                "formgrader."
             )
     return told
 
@@ -171,7 +73,12 @@ def pseudonym(student: str, course: Course) -> str:
 def without_names(given: Sequence[Grade], course: Course) -> list[Grade]:
     """Grades under pseudonyms, in the order of these; times of submission are left out, too."""
     hidden = [
-        replace(grade, student=Student(pseudonym(grade.student.id, course)), handed_in="")
+        replace(
+            grade,
+            student=Student(pseudonym(grade.student.id, course)),
+            handed_in="",
+            submitter=grade.submitter and pseudonym(grade.submitter, course),
+        )
         for grade in given
     ]
     # stable: each student's exercises stay in their order
@@ -196,8 +103,9 @@ class _ByStudent:
 
 
 def _number(value: float) -> float:
-    """The same number, as an integer if it is one: 32, not 32.0."""
-    return int(value) if float(value).is_integer() else value
+    """A number in DECIMALS decimals, as an integer if it is one: 32, not 32.0."""
+    value = round(float(value), DECIMALS)
+    return int(value) if value.is_integer() else value
 
 
 def as_nbgrader(given: Sequence[Grade]) -> Table:
@@ -233,31 +141,13 @@ def as_table(given: Sequence[Grade]) -> Table:
     return head, [top, *rows]
 
 
-def read_roster(path: Path) -> Table:
-    """Head and rows of a CSV file that Canvas or Moodle has exported, with commas or semicolons.
-
-    Raises ExportError when it can't be read.
-    """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        first = text.partition("\n")[0]
-        mark = ";" if first.count(";") > first.count(",") else ","
-        rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=mark) if row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise ExportError(f"{path} can't be read as a CSV file in UTF-8: {error}.") from error
-    if not rows:
-        raise ExportError(f"{path} is empty.")
-    head = [name.strip() for name in rows[0]]
-    return head, [row + [""] * (len(head) - len(row)) for row in rows[1:]]
-
-
-def _match(
+def match(
     students: Iterable[Student],
     rows: Sequence[list],
     names_of: Callable[[list], Iterable[str]],
     told: list[str],
 ) -> dict[str, list]:
-    """The roster's row of each student, by id; who has none, or more than one, is left out.
+    """The roster's row of each student, by id; who has none, more than one, or another one's is left out.
 
     names_of: what a row may call its student; told: sentences for the instructor are added to it.
     """
@@ -267,13 +157,19 @@ def _match(
             known.setdefault(name, []).append(row)
     found = {}
     for student in students:
-        names = (student.lms_user_id, student.id, student.email)
+        full = f"{student.first_name} {student.last_name}"
+        by_name = student_id(full) if student.first_name and student.last_name else ""
+        names = (student.lms_user_id, student.id, student.email, by_name)
         hits = next((known[name] for name in names if name in known), [])
         if len(hits) == 1:
             found[student.id] = hits[0]
         else:
             why = "is not in the roster" if not hits else "fits several rows of the roster"
             told.append(f"{student.id} {why} and was left out.")
+    taken = collections.Counter(id(row) for row in found.values())
+    for student in [student for student, row in found.items() if taken[id(row)] > 1]:
+        del found[student]
+        told.append(f"{student} has a row of the roster that fits others as well and was left out.")
     if not found:
         raise ExportError("No student of the gradebook is in the roster: is it of this course?")
     return found
@@ -287,7 +183,9 @@ def as_canvas(given: Sequence[Grade], roster: Path | None, told: list[str]) -> T
     Points Possible. It finds a student by ID, then SIS User ID, SIS Login ID, name; and an
     assignment by the id in parentheses, then by title; another title makes a new assignment. An
     empty cell would take a grade away, and other columns would be imported, too, so neither is
-    written. Read from canvas-lms, lib/gradebook_importer.rb and lib/gradebook_exporter.rb.
+    written. Who is excused has EX in place of points, and would lose that by any number. With the option
+    Split student names there are two columns, LastName and FirstName, in place of Student. Read from
+    canvas-lms, lib/gradebook_importer.rb and lib/gradebook_exporter.rb.
     """
     found = _ByStudent(given)
     possible = [found.maximum[exercise] for exercise in found.exercises]
@@ -302,9 +200,11 @@ def as_canvas(given: Sequence[Grade], roster: Path | None, told: list[str]) -> T
             for student in found.students.values()
         }
         titles = found.exercises
+        excused: dict[str, list[str]] = {}
     else:
-        names, listed = read_roster(roster)
-        if "ID" not in names or "Section" not in names or "Student" not in names[0] + names[1]:
+        names, listed = read_table(roster)
+        with_names = "Student" in names[0] or names[:2] == ["LastName", "FirstName"]
+        if "ID" not in names or "Section" not in names or not with_names:
             raise ExportError(
                 f"{roster} is not a gradebook that Canvas has exported: it needs the columns Student, ID "
                 "and Section. In Canvas choose Grades, Export, Export Entire Gradebook."
@@ -317,10 +217,20 @@ def as_canvas(given: Sequence[Grade], roster: Path | None, told: list[str]) -> T
         # a zip from Canvas calls students by name and number
         called = lambda row: canvas_id("".join(row[: names.index("ID")]), row[number])
         keys = lambda row: [row[number], *(row[i] for i in ids), called(row)]
-        matched = _match(found.students.values(), people, keys, told)
+        matched = match(found.students.values(), people, keys, told)
         own = {student: row[: len(head)] for student, row in matched.items()}
+        in_canvas = {t: names.index(t) for t in titles if t in names}
+        excused = {
+            student: [t for t, i in in_canvas.items() if row[i].strip().upper() == EXCUSED]
+            for student, row in matched.items()
+        }
     top = ["    Points Possible", *[""] * (len(head) - 1), *possible]
-    return [*head, *titles], [top, *([*row, *found.of(s)] for s, row in own.items())]
+    body = [top]
+    for student, row in own.items():
+        points = zip(titles, found.of(student), strict=True)
+        kept = excused.get(student, [])
+        body.append([*row, *(EXCUSED if title in kept else score for title, score in points)])
+    return [*head, *titles], body
 
 
 def _canvas_title(
@@ -349,15 +259,20 @@ def as_moodle(given: Sequence[Grade], roster: Path | None, told: list[str]) -> T
     to`: user name, ID number or e-mail address, upper and lower case not being the same), and which
     column goes into which grade item. One row whose student isn't found ends the whole import, and
     a row with an empty identifier is given to the student of the row before, so only columns that
-    tell everybody are written. Read from docs.moodle.org, Grade import, and from moodle,
-    grade/import/csv/classes/load_data.php.
+    tell everybody are written. In place of exported grades the roster may be the grading worksheet of an
+    assignment: it tells two students of one name apart by the numbers that they have in the zip. Read
+    from docs.moodle.org, Grade import, and from moodle, grade/import/csv/classes/load_data.php.
     """
     found = _ByStudent(given)
     if roster is None:
+        told.append(
+            "Without --roster the ids of the gradebook are taken for Moodle's user names. One that Moodle "
+            "does not know ends its whole import."
+        )
         kinds = ["Username", "Email address"]
         own = {student.id: [student.id, student.email] for student in found.students.values()}
     else:
-        names, listed = read_roster(roster)
+        names, listed = read_table(roster)
         kinds = [n for n in names if n.casefold() in ("username", "id number", "email address")]
         if not kinds:
             raise ExportError(
@@ -367,24 +282,35 @@ def as_moodle(given: Sequence[Grade], roster: Path | None, told: list[str]) -> T
         columns = [names.index(kind) for kind in kinds]
         # a zip from Moodle calls students by their full names
         first = [names.index(n) for n in names if n in ("First name", "Last name", "Surname")]
-        called = lambda row: [
-            student_id(" ".join(row[i] for i in order)) for order in (first, first[::-1])
-        ]
-        keys = lambda row: [*(row[i] for i in columns), *called(row)]
-        matched = _match(found.students.values(), listed, keys, told)
+        full = names.index("Full name") if "Full name" in names else None
+        number = names.index("Identifier") if "Identifier" in names else None
+
+        def keys(row: list) -> list[str]:
+            called = [student_id(" ".join(row[i] for i in order)) for order in (first, first[::-1])]
+            if full is not None:
+                called.append(student_id(row[full]))
+                if number is not None:
+                    called.append(numbered_id(row[full], row[number].removeprefix(IDENTIFIER)))
+            return [*(row[i] for i in columns), *called]
+
+        matched = match(found.students.values(), listed, keys, told)
         own = {student: [row[i] for i in columns] for student, row in matched.items()}
     for student, cells in list(own.items()):
         if any(safe(cell) != cell for cell in cells):
             told.append(f"{student} was left out: {cells} would be a formula. Enter it by hand.")
             del own[student]
-    full = [i for i in range(len(kinds)) if all(cells[i].strip() for cells in own.values())]
-    if not full or not own:
+    complete = [i for i in range(len(kinds)) if all(cells[i].strip() for cells in own.values())]
+    if not complete or not own:
         raise ExportError(
             "Moodle needs a user name, ID number or e-mail address of every student: complete the "
             "roster in Moodle, or those of `nbgrader db student list`."
         )
-    head = [*(kinds[i] for i in full), *found.exercises]
-    return head, [[*(cells[i] for i in full), *found.of(s)] for s, cells in own.items()]
+    for exercise, maximum in found.maximum.items():
+        told.append(
+            f"Moodle takes a grade as points: the maximum grade of {exercise} there has to be {maximum:g}."
+        )
+    head = [*(kinds[i] for i in complete), *found.exercises]
+    return head, [[*(cells[i] for i in complete), *found.of(s)] for s, cells in own.items()]
 
 
 def write(
@@ -407,7 +333,8 @@ def write(
 
     Raises:
         GradebookError: nothing is graded.
-        ExportError: the options don't fit the format, or the roster can't be used.
+        ExportError: the options don't fit the format, or the roster is of another course.
+        TableError: the roster can't be read.
         OutputError: the file can't be written.
     """
     to_lms = form in ("canvas", "moodle")
@@ -416,7 +343,7 @@ def write(
     if roster and not to_lms:
         raise ExportError("--roster is for --format canvas and --format moodle.")
     given = grades(course, exercises)
-    told = _told_unread(given)
+    told = told_unread(given)
     if hide_names:
         given = without_names(given, course)
     if form == "canvas":

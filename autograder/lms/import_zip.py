@@ -4,26 +4,35 @@ Nothing in a zip is trusted: no path in it is written to, links are not followed
 unpacked is bounded. Canvas names a file `lastnamefirst_LATE_12345_67890_name-1.ipynb`, with the
 numbers of user and attachment (canvas-lms, lib/content_zipper.rb). Moodle makes a folder
 `Full Name_1234567_assignsubmission_file_` for each student or, without folders, puts that before
-each file's name (moodle, mod/assign/classes/downloader.php). Canvas's number is the user's for good;
-Moodle's is a participant's in one assignment only.
+each file's name (moodle, mod/assign/classes/downloader.php). What a group has handed in carries the
+group's name, in Moodle with the group's number as well. Canvas's number is the user's for good; Moodle's
+is a participant's in one assignment only, and its grading worksheet tells whose.
+
+Canvas's zip says who is late, and not by how much; Moodle's says nothing, and its worksheet the time. What
+is known goes into timestamp.txt beside the notebook.
 """
 
 from __future__ import annotations
 
 import collections
+import datetime
+import io
 import re
 import stat
-import unicodedata
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from autograder.course import SAMPLE_PREFIX, Course, Exercise
 from autograder.errors import SubmissionFolderError, writing
+from autograder.grade.groups import Groups, read_groups
+from autograder.grade.lateness import dates
+from autograder.grade.read_gradebook import opened
 from autograder.grade.submission import MAX_NOTEBOOK
-from autograder.lms.read_gradebook import opened
+from autograder.lms.moodle_worksheet import Participant, handed_in, read_worksheet
+from autograder.lms.names import LmsName, canvas_id, numbered_id, remember_names, student_id
 
 MAX_ENTRIES, MAX_NAME = 20_000, 1_000
 MAX_TOTAL = 2_000_000_000
@@ -40,6 +49,12 @@ CANVAS = (
 MOODLE = re.compile(
     r"(?P<name>[^/]+)_(?P<number>\d+)_assignsubmission_file(?:_?/(?:.*/)?|_)(?P<file>[^/]+)$"
 )
+# what students type into the system in place of handing in a file
+TYPED = re.compile(r"_assignsubmission_onlinetext_|_(?:LATE_)?\d+_(?:text|link)\.html$")
+# Windows and Safari may add .txt to what a browser downloads
+NOTEBOOK = re.compile(r"\.ipynb(?:\.txt)?$", re.IGNORECASE)
+# what Canvas's mark says at least
+LATE_BY = datetime.timedelta(minutes=1)
 
 
 @dataclass
@@ -63,37 +78,18 @@ class Imported:
     told: list[str] = field(default_factory=list)
 
 
-def _kept(name: str, instead: str, also: str) -> str:
-    """A name's letters, marks and digits, and some further characters; others are replaced."""
-    name = unicodedata.normalize("NFC", name)
-    return "".join(
-        c if unicodedata.category(c)[0] in "LM" or c.isdecimal() or c in also else instead
-        for c in name
-    )
-
-
-def student_id(name: str) -> str:
-    """A full name as an id that nbgrader and every file system take: `Full_Name`."""
-    kept = re.sub("_+", "_", _kept(name, "_", "-."))
-    return kept.strip("._-")[:60] or "unnamed"
-
-
-def canvas_id(sortable_name: str, number: str) -> str:
-    """The id of a user of Canvas, from the name as Canvas sorts it: `lastnamefirst_12345`."""
-    return f"{_kept(sortable_name.lower(), '', '_')[:60]}_{number}"
-
-
 def _people(archive: zipfile.ZipFile, told: list[str]) -> list[Person]:
     """Everybody who has a file in the zip, in order of appearance."""
     people: dict[tuple[str, str], Person] = {}
-    strange = []
+    strange, typed = [], []
     for entry in archive.infolist():
         path = PurePosixPath(entry.filename)
         name = entry.filename
         escapes = path.is_absolute() or ".." in path.parts or "\\" in name
-        # what macOS and Jupyter leave behind
-        litter = any(part.startswith(".") or part == "__MACOSX" for part in path.parts)
-        if entry.is_dir() or (litter and not escapes):
+        if entry.is_dir() or (_is_litter(path) and not escapes):
+            continue
+        if not escapes and TYPED.search(name):
+            typed.append(name)
             continue
         found = None
         if not escapes and len(name) <= MAX_NAME:
@@ -109,12 +105,19 @@ def _people(archive: zipfile.ZipFile, told: list[str]) -> list[Person]:
         # the later attachment of Canvas is the newer one
         order = (int(given.get("order", 0)), entry.date_time)
         person.files.append((given["file"], order, entry))
-    if strange:
-        shown = ", ".join(repr(left[:80]) for left in strange[:3])
-        told.append(
-            f"Not named as Canvas or Moodle do, and left out: {len(strange)}, such as {shown}."
-        )
+    for why, left_out in (
+        ("Not named as Canvas or Moodle do, and left out", strange),
+        ("Typed in as text or as a link in place of a file, and left out", typed),
+    ):
+        if left_out:
+            shown = ", ".join(repr(left[:80]) for left in left_out[:3])
+            told.append(f"{why}: {len(left_out)}, such as {shown}.")
     return list(people.values())
+
+
+def _is_litter(path: PurePosixPath) -> bool:
+    """Whether macOS or Jupyter has left a file behind that nobody meant to hand in."""
+    return any(part.startswith(".") or part == "__MACOSX" for part in path.parts)
 
 
 def _rostered(course: Course) -> dict[str, str]:
@@ -123,7 +126,7 @@ def _rostered(course: Course) -> dict[str, str]:
     with opened(course) as gradebook:
         for student in gradebook.students if gradebook else ():
             first, last = student.first_name or "", student.last_name or ""
-            keys = {student.lms_user_id or "", student.id}
+            keys = {student.lms_user_id or "", student.id, student.email or ""}
             if first and last:
                 keys |= {student_id(f"{first} {last}"), student_id(f"{last} {first}")}
                 keys.add(canvas_id(f"{last}, {first}", ""))
@@ -132,8 +135,24 @@ def _rostered(course: Course) -> dict[str, str]:
     return {key: next(iter(ids)) for key, ids in named.items() if len(ids) == 1}
 
 
-def _ids(people: Sequence[Person], rostered: dict[str, str], told: list[str]) -> list[str]:
-    """An id for each: the roster's, or one made of the name; with the number where two are alike."""
+def _ids(
+    people: Sequence[Person],
+    rostered: dict[str, str],
+    groups: Groups,
+    participants: Mapping[str, Participant],
+    told: list[str],
+) -> list[str]:
+    """An id for each: the roster's, or one made of the name; with the number where two are alike.
+
+    What a group has handed in is its first member's: Canvas and Moodle name it after the group. Older
+    versions of Moodle put the name of the group and a hyphen before the name of a member. participants:
+    of Moodle's worksheet, by number; they tell two of one name apart.
+    """
+    first = {group: student for student, group in reversed(groups.by_student.items())}
+    of_groups = {student_id(group).casefold(): student for group, student in first.items()}
+    of_groups |= {canvas_id(group, "").casefold(): student for group, student in first.items()}
+    rostered = of_groups | rostered
+    before = [f"{group}-" for group in set(groups.by_student.values())]
     found = []
     for person in people:
         if person.from_canvas:
@@ -141,15 +160,18 @@ def _ids(people: Sequence[Person], rostered: dict[str, str], told: list[str]) ->
             names = [person.number, canvas_id(person.name, ""), own]
         else:
             own = student_id(person.name)
-            names = [own]
+            cut = [person.name.removeprefix(b) for b in before if person.name.startswith(b)]
+            known = participants.get(person.number)
+            names = [*(known.identifiers if known else ()), own, *map(student_id, cut)]
         found.append(next((rostered[n.casefold()] for n in names if n.casefold() in rostered), own))
     count = collections.Counter(name.casefold() for name in found)
     for i, person in enumerate(people):
         if count[found[i].casefold()] > 1:
-            found[i] = f"{student_id(person.name)}_{person.number}"
+            found[i] = numbered_id(person.name, person.number)
             told.append(
-                f"{person.name!r} occurs twice and became {found[i]}. Rename the folder to the student's "
-                "id: Moodle's number is another one in each assignment."
+                f"{person.name!r} occurs twice and became {found[i]}. Import again with Moodle's grading "
+                "worksheet (--roster), and e-mail addresses in your roster, or rename the folder to the "
+                "student's id: Moodle's number is another one in each assignment."
             )
     return found
 
@@ -161,10 +183,13 @@ def _notebook(
 
     def rank(file: tuple[str, tuple, zipfile.ZipInfo]) -> tuple:
         # Canvas counts what is handed in again: name-1.ipynb; browsers count downloads: name (1).ipynb
-        stem = re.sub(r"(-\d+| ?\(\d+\))*\.ipynb$", "", file[0], flags=re.IGNORECASE)
+        stem = re.sub(r"(-\d+| ?\(\d+\))*$", "", NOTEBOOK.sub("", file[0]))
         return stem == exercise, file[1]
 
-    notebooks = [file for file in person.files if file[0].lower().endswith(".ipynb")]
+    notebooks = [file for file in person.files if NOTEBOOK.search(file[0])]
+    packed = [file for file in person.files if file[0].lower().endswith(".zip")]
+    if not notebooks and packed:
+        return max(packed, key=lambda file: file[1])[2]
     if not notebooks:
         names = ", ".join(file[0][:80] for file in person.files[:3])
         told.append(f"{student} has handed in no notebook ({names}).")
@@ -193,8 +218,32 @@ def _refusal(entry: zipfile.ZipInfo) -> str:
     return ""
 
 
+def _inside(content: bytes, exercise: str) -> tuple[bytes, str]:
+    """The notebook in a zip that a student has handed in, or why there is none.
+
+    Raises what a damaged zip raises.
+    """
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        entries = archive.infolist()[:MAX_ENTRIES]
+        found = [
+            entry
+            for entry in entries
+            if NOTEBOOK.search(entry.filename) and not _is_litter(PurePosixPath(entry.filename))
+        ]
+        named = [e for e in found if PurePosixPath(e.filename).name == f"{exercise}.ipynb"]
+        if len(named or found) != 1:
+            return b"", f"holds {len(named or found)} notebooks"
+        (entry,) = named or found
+        if problem := _refusal(entry):
+            return b"", f"holds a notebook that {problem}"
+        return archive.read(entry), ""
+
+
 def _unpacked(
-    archive: zipfile.ZipFile, chosen: dict[str, zipfile.ZipInfo], told: list[str]
+    archive: zipfile.ZipFile,
+    chosen: dict[str, zipfile.ZipInfo],
+    exercise: str,
+    told: list[str],
 ) -> Iterator[tuple[str, bytes]]:
     """Students and their notebooks' contents; what can't be unpacked is told."""
     for student, entry in chosen.items():
@@ -204,6 +253,8 @@ def _unpacked(
             try:
                 # never more than the size that was checked, whatever is packed
                 content = archive.read(entry)
+                if entry.filename.lower().endswith(".zip"):
+                    content, problem = _inside(content, exercise)
             except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError):
                 problem = "is damaged"
         if problem:
@@ -214,14 +265,47 @@ def _unpacked(
             yield student, content
 
 
-def import_zip(course: Course, path: Path, exercise: Exercise) -> Imported:
+def _names(
+    found: Iterable[tuple[str, Person]], chosen: Mapping[str, zipfile.ZipInfo], groups: Groups
+) -> dict[str, LmsName]:
+    """What the zip called the students whose notebooks were taken."""
+    names = {}
+    for student, person in found:
+        if student not in chosen:
+            continue
+        if person.from_canvas:
+            (file,) = (file for file, _, entry in person.files if entry is chosen[student])
+            name = PurePosixPath(chosen[student].filename).name
+            names[student] = LmsName("canvas", name.removesuffix(file))
+        elif person.name not in groups.by_student.values():
+            # the number of a group is no participant's
+            name = f"{person.name.replace('_', ' ')}_{person.number}"
+            names[student] = LmsName("moodle", f"{name}_assignsubmission_file_/")
+    return names
+
+
+def import_zip(
+    course: Course,
+    path: Path,
+    exercise: Exercise,
+    worksheet: Path | None = None,
+    zone: str = "",
+) -> Imported:
     """Lay out a class's zip as STUDENT/EXERCISE/EXERCISE.ipynb in the course's folder of submissions.
 
     A submission that lies there already and differs is moved to replaced/ in the folder of the class.
 
+    Args:
+        course: whose folder of submissions and roster are used.
+        path: the zip.
+        exercise: what was handed in.
+        worksheet: Moodle's grading worksheet of the assignment, for times and for two of one name.
+        zone: the time zone of the worksheet's times, like Europe/Berlin; empty for this machine's.
+
     Raises:
         SubmissionFolderError: the file is no such zip or would unpack to too much, or the sample class
             lies in the folder; nothing has been changed.
+        ExportError, TableError: the worksheet is none, or can't be read; nothing has been changed.
         GradebookError: the gradebook, which holds the roster, can't be used; nothing has been changed.
         OutputError: a folder can't be written; the zip can be imported again.
     """
@@ -232,6 +316,8 @@ def import_zip(course: Course, path: Path, exercise: Exercise) -> Imported:
         )
     result = Imported()
     told = result.told
+    participants = {one.number: one for one in read_worksheet(worksheet)} if worksheet else {}
+    times = {number: handed_in(one, zone, worksheet) for number, one in participants.items()}
     try:
         archive = zipfile.ZipFile(path)
     except (OSError, zipfile.BadZipFile, ValueError) as error:
@@ -249,7 +335,9 @@ def import_zip(course: Course, path: Path, exercise: Exercise) -> Imported:
                 f"No file in {path} is named as Canvas or Moodle name submissions. In Canvas choose "
                 "Download Submissions; in Moodle, Download all submissions."
             )
-        ids = _ids(people, _rostered(course), told)
+        groups = read_groups(course, exercise.name)
+        rostered = _rostered(course)
+        ids = _ids(people, rostered, groups, participants, told)
         chosen = {}
         for student, person in zip(ids, people, strict=True):
             entry = _notebook(person, student, exercise.name, told)
@@ -260,16 +348,82 @@ def import_zip(course: Course, path: Path, exercise: Exercise) -> Imported:
                 f"{path} would unpack to more than {MAX_TOTAL / 1e9:.0f} GB. Look at what is so large in "
                 "it; nothing was unpacked."
             )
-        for student, content in _unpacked(archive, chosen, told):
+        remember_names(course, exercise, _names(zip(ids, people, strict=True), chosen, groups))
+        for student, content in _unpacked(archive, chosen, exercise.name, told):
             with writing(submitted / student):
                 _put(course, exercise, student, content, result)
-    late = [s for s, p in zip(ids, people, strict=True) if p.late]
-    if late:
+    laid_out = {*result.new, *result.unchanged, *result.replaced}
+    whose = {s: p for s, p in zip(ids, people, strict=True) if s in laid_out}
+    strangers = sorted(laid_out - set(rostered.values()))
+    if rostered and strangers:
         told.append(
-            f"Late, says Canvas: {', '.join(late)}. The zip doesn't say when: for a penalty, write the time "
-            "into timestamp.txt."
+            f"Not in the roster: {', '.join(strangers)}. They are graded under these ids. If they are in it "
+            "under other ids, add the number in Canvas to the roster (lms_user_id) or import with Moodle's "
+            "grading worksheet (--roster)."
         )
+    _record_times(course, exercise, whose, times, result)
     return result
+
+
+def _record_times(
+    course: Course,
+    exercise: Exercise,
+    people: Mapping[str, Person],
+    times: Mapping[str, datetime.datetime | None],
+    result: Imported,
+) -> None:
+    """Write what is known of the times of submission beside the notebooks that have none yet.
+
+    people: whose notebooks were laid out; times: of Moodle's worksheet, by number.
+    """
+    (own,) = dates(course, [exercise])
+    least, unknown = [], []
+    for student, person in sorted(people.items()):
+        stamp = course.submitted / student / exercise.name / "timestamp.txt"
+        if stamp.exists():
+            continue
+        moment = None if person.from_canvas else times.get(person.number)
+        if person.late and own.due:
+            least.append(student)
+            moment = own.due + own.extensions.get(student, datetime.timedelta()) + LATE_BY
+        elif person.late:
+            unknown.append(student)
+        if moment is not None:
+            with writing(stamp):
+                stamp.write_text(f"{moment:%Y-%m-%d %H:%M:%S} UTC\n", encoding="utf-8")
+    if least:
+        result.told.append(
+            f"Late, says Canvas, but not by how much: {', '.join(least)}. They are recorded as a minute late; "
+            "where a penalty depends on more, write the time into timestamp.txt."
+        )
+    if unknown:
+        result.told.append(
+            f"Late, says Canvas: {', '.join(unknown)}. Nothing was recorded, since {exercise} has no due date "
+            f"here. Set it with `python -m autograder due {exercise} TIME` and import again."
+        )
+    for student in result.replaced:
+        before = _set_aside(course, exercise, student) / "timestamp.txt"
+        now = course.submitted / student / exercise.name / "timestamp.txt"
+        if before.exists() and not now.exists():
+            result.told.append(
+                f"{student} has handed in again. The earlier submission had a time in timestamp.txt, this one "
+                "has none and so is in time; write one if it is not."
+            )
+
+
+def _aside(course: Course, exercise: Exercise, student: str) -> Path:
+    return course.home / "replaced" / student / exercise.name
+
+
+def _numbers(folder: Path) -> list[int]:
+    """The numbers of the submissions in a folder of those that were replaced."""
+    return [int(path.name) for path in folder.iterdir() if path.name.isdecimal()]
+
+
+def _set_aside(course: Course, exercise: Exercise, student: str) -> Path:
+    """The submission of a student that was replaced last."""
+    aside = _aside(course, exercise, student)
+    return aside / str(max(_numbers(aside)))
 
 
 def _put(
@@ -280,10 +434,9 @@ def _put(
         result.unchanged.append(student)
         return
     if target.parent.exists():
-        aside = course.home / "replaced" / student / exercise.name
+        aside = _aside(course, exercise, student)
         aside.mkdir(parents=True, exist_ok=True)
-        number = 1 + max((int(p.name) for p in aside.iterdir() if p.name.isdecimal()), default=0)
-        target.parent.rename(aside / str(number))
+        target.parent.rename(aside / str(1 + max(_numbers(aside), default=0)))
         result.replaced.append(student)
     else:
         result.new.append(student)

@@ -1,0 +1,250 @@
+"""The zip with which Gradescope grades an exercise; `gradescope_run` is what runs there.
+
+In: a course, an exercise. Out: a zip with `setup.sh`, `run_autograder`, the grader and the exercise, and what
+is expected on many sets of inputs. It holds no solution, no mistake's code and, without follow-through,
+no right version.
+"""
+
+from __future__ import annotations
+
+import io
+import secrets
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+from autograder.book_index import book_url
+from autograder.build.source_notebook import is_held_back
+from autograder.course import Course, Exercise
+from autograder.errors import ExerciseError, ExportError, writing
+from autograder.exercises import released, tasks
+from autograder.grade.answer_key import AnswerKey, keys_under
+from autograder.grade.seeds import new_seed
+from autograder.grade.words import Words
+from autograder.kernels.versions import refuse_missing_packages
+from autograder.lms.gradescope_run import EXERCISE, EXPECTED, PackedExercise, PackedSet
+from autograder.package import PACKAGE, PACKAGE_ROOT
+from autograder.programs import plain_version
+
+# sets of inputs, one of which is picked for each run
+SETS = 50
+# The specification names no limit. A zip of this course has 10 to 70 MB.
+MAX_MEGABYTES = 100
+# the parts of the grader that run there or are imported by those, and the packages that these import
+PARTS = (
+    *("__init__.py", "book_index.py", "catalogue.py", "course.py", "embedding.py", "errors.py"),
+    *("exercises.py", "files.py", "instructor_settings.py", "nbgrader_adapter.py", "package.py"),
+    *("programs.py", "progress.py", "reference.py", "right_versions.py", "tables.py", "text.py"),
+    *(f"{name}/*.py" for name in ("runtime", "build", "display", "kernels", "grade")),
+    *("lms/__init__.py", "lms/gradescope_run.py"),
+)
+NEEDED = ("nbformat", "jupyter_client", "ipykernel", "jupytext", "nbconvert", "latex2mathml", "nh3")
+# where torch can be had without CUDA
+TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
+# megabytes that the grader itself takes, beside what a submission may use
+OWN_MEGABYTES = 1000
+# what entries of the zip are: a program, a file, a secret, a folder for secrets
+PROGRAM, FILE, SECRET, SECRET_FOLDER = 0o100755, 0o100644, 0o100600, 0o040700
+# the earliest time that a zip can hold
+EARLIEST = (1980, 1, 1, 0, 0, 0)
+
+SETUP = """#!/usr/bin/env bash
+# Runs once, as root, when Gradescope builds the image.
+set -euo pipefail
+source=${1:-/autograder/source}
+environment=${2:-/opt/autograder}
+export DEBIAN_FRONTEND=noninteractive
+apt-get update
+for version in 3.13 3.12 3.11; do
+    if apt-get install -y "python$version" "python$version-venv"; then
+        python=python$version
+        break
+    fi
+done
+if [ -z "${python:-}" ]; then
+    echo "This image has no Python from 3.11 to 3.13. Choose a newer base image of Ubuntu." >&2
+    exit 1
+fi
+"$python" -m venv "$environment"
+"$environment/bin/python" -m pip install --no-cache-dir -r "$source/requirements.txt" \\
+    -c "$source/constraints.txt"
+chown -R root:root "$source"
+chmod -R go= "$source"
+chmod 700 "$source/expected"
+chmod 600 "$source/expected/"*
+"""
+RUN_AUTOGRADER = """#!/usr/bin/env bash
+# Runs as root for every submission.
+cd /autograder/source
+exec env -i PATH=/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 \\
+    /opt/autograder/bin/python -m autograder.lms.gradescope_run /autograder
+"""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Something that code in a submission can get there; attacks: of the audit, those that get it."""
+
+    what: str
+    attacks: tuple[str, ...] = ()
+
+
+# without namespaces; no attack of the audit gets a point by it
+GAINS = (
+    Gain(
+        "see the names of processes and sockets, and files of the system that everybody may read: none of "
+        "them is secret",
+        ("other processes listed", "sockets of the fork server", "passwords"),
+    ),
+    Gain(
+        "fill the container's disk and memory, which are its own and end with it: then its own submission "
+        "may get no grade",
+        (
+            *("a full disk", "a full memory disk", "every disk filled", "very many files"),
+            "memory in shared mappings, mostly unmapped",
+        ),
+    ),
+    Gain(
+        "tell its author one thing for each check in each submission, such as which set of inputs was drawn, or "
+        "whether a guess is right on it. Inputs help nobody who can't compute what is right on them, and a "
+        "guess that was right is worth points only when the same set is picked again: twenty submissions gain "
+        "nothing, hundreds could gain a check whose right values are few"
+    ),
+)
+FOLLOW_THROUGH_GAIN = Gain(
+    "read the right versions of earlier answers when they are put in place, and tell them to its author piece "
+    "by piece, in which checks it passes in many submissions: so with --follow-through a patient author "
+    "gets all points but those of the last answer"
+)
+
+
+@dataclass(frozen=True)
+class Made:
+    """What was made; told: what an instructor sets in Gradescope; gains: what code can get there."""
+
+    path: Path
+    told: tuple[str, ...]
+    gains: tuple[str, ...]
+
+
+def make(
+    course: Course, exercise: Exercise, path: Path | None = None, follow_through: bool = False
+) -> Made:
+    """Write the zip of an exercise, whole or not at all, readable for its owner alone.
+
+    path: by default course/gradescope/EXERCISE.zip. Raises ExerciseError for an exercise that can't be
+    given away, ExportError for a zip that is too large, OutputError.
+    """
+    path = path or course.home / "gradescope" / f"{exercise.name}.zip"
+    if is_held_back(released(exercise)):
+        raise ExerciseError(
+            f"{exercise.name} was built with --hold-back, so the zip would give what earlier exercises built "
+            "to students' code. Give out that file first, and run `python -m autograder build "
+            "--no-hold-back`."
+        )
+    refuse_missing_packages(course.settings)
+    keys = keys_under(course, exercise, [new_seed() for _ in range(SETS)])
+    content = zipped(course, exercise, keys, follow_through)
+    megabytes = len(content) / 1e6
+    if megabytes > MAX_MEGABYTES:
+        raise ExportError(
+            f"The zip for {exercise.name} would have {megabytes:.0f} MB, more than the {MAX_MEGABYTES} MB up "
+            "to which one is made, and Gradescope may refuse it. Draw smaller inputs in "
+            f"solutions/{exercise.name}.py. Nothing was written."
+        )
+    _write(path, content)
+    points = sum(line.points for cell in keys[0].cells.values() for line in cell.lines)
+    memory = (course.settings.limits.memory_mb + OWN_MEGABYTES) / 1000
+    follows = "Follow-through: yes." if follow_through else "There is no follow-through there."
+    return Made(
+        path,
+        (
+            f"{megabytes:.1f} MB, with {SETS} sets of inputs, one of which is picked for each submission.",
+            f"In Gradescope: {points:g} points for the autograder, a container with at least 1 CPU and "
+            f"{memory:g} GB, a timeout of 20 minutes.",
+            follows,
+        ),
+        tuple(gain.what for gain in (*GAINS, *([FOLLOW_THROUGH_GAIN] if follow_through else []))),
+    )
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A file of the zip, or a folder; mode: as in the file system, its kind included."""
+
+    name: str
+    content: str | bytes
+    mode: int = FILE
+
+
+def _entries(
+    course: Course, exercise: Exercise, keys: Sequence[AnswerKey], follow_through: bool
+) -> Iterator[_Entry]:
+    """All that the zip holds."""
+    yield _Entry("setup.sh", SETUP, PROGRAM)
+    yield _Entry("run_autograder", RUN_AUTOGRADER, PROGRAM)
+    yield _Entry(
+        "requirements.txt", "".join(f"{line}\n" for line in requirements(course, exercise))
+    )
+    constraints = course.root / "constraints.txt"
+    yield _Entry("constraints.txt", constraints.read_text() if constraints.is_file() else "")
+    for pattern in PARTS:
+        for file in sorted(PACKAGE.glob(pattern)):
+            name = file.relative_to(PACKAGE_ROOT).as_posix()
+            yield _Entry(name, file.read_text(encoding="utf-8"))
+    packed = PackedExercise(
+        key=replace(keys[0], cells={}, right_versions={}),
+        words=Words.of(exercise),
+        limits=course.settings.limits,
+        packages=course.settings.packages,
+        follow_through=follow_through,
+        book=book_url(),
+        written=sum(task.written for task in tasks(released(exercise))),
+    )
+    yield _Entry(EXERCISE, packed.to_json(), SECRET)
+    yield _Entry(f"{EXPECTED}/", "", SECRET_FOLDER)
+    for number, key in enumerate(keys):
+        expected = PackedSet(dict(key.cells), dict(key.right_versions) if follow_through else {})
+        yield _Entry(f"{EXPECTED}/{number:02}.json.xz", expected.to_bytes(), SECRET)
+
+
+def requirements(course: Course, exercise: Exercise) -> Iterator[str]:
+    """The lines of requirements.txt: what to install, in the versions that are installed here."""
+    offered = course.settings.offered(exercise.packages)
+    if "torch" in offered:
+        yield f"--extra-index-url {TORCH_INDEX}"
+    distributions = packages_distributions()
+    of_students = [distributions.get(name, [name])[0] for name in offered]
+    for name in dict.fromkeys((*NEEDED, *of_students)):
+        yield f"{name}=={plain_version(name)}"
+
+
+def zipped(
+    course: Course, exercise: Exercise, keys: Sequence[AnswerKey], follow_through: bool
+) -> bytes:
+    """The zip's bytes; keys: one for each set of inputs."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
+        for entry in _entries(course, exercise, keys, follow_through):
+            info = zipfile.ZipInfo(entry.name, EARLIEST)
+            # made on Unix, whatever this system is, so that its modes count
+            info.create_system = 3
+            info.external_attr = entry.mode << 16
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, entry.content)
+    return written.getvalue()
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, that only its owner can read."""
+    aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}.new")
+    with writing(path):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            aside.touch(mode=0o600, exist_ok=False)
+            aside.write_bytes(content)
+            aside.replace(path)
+        finally:
+            aside.unlink(missing_ok=True)
