@@ -51,8 +51,8 @@ def copy_missing(course: Course) -> list[Exercise]:
             text = exercise.notebook.read_text(encoding="utf-8")
         except OSError as error:
             raise ExerciseError(
-                f"{exercise.notebook} can't be read: {error.strerror}. Run `python -m autograder build`, or "
-                "take the file from a fresh copy of the course."
+                f"{exercise.notebook} can't be read: {error.strerror}. Run `python -m autograder build "
+                f"--exercise {exercise}`, or take the file from a fresh copy of the course."
             ) from error
         write_whole(_copy_of(course, exercise), text)
     return missing

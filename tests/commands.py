@@ -1,19 +1,23 @@
 """The commands that pages and READMEs print, and how they run in a scratch copy of the project."""
 
+import contextlib
 import csv
+import datetime
 import itertools
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
 
-from autograder.exercises import reference_answers, solved
+from autograder.exercises import given, reference_answers, released, solved
+from tests import canvas_server
 from tests.conftest import COURSE
 from tests.copies import repository
 
@@ -29,10 +33,17 @@ FENCE = re.compile(r"^ *(?P<ticks>`{3,})(?P<info>.*)$")
 
 # What the scratch copy has in place of what is printed, as regular expressions. Nothing else is changed.
 SUBSTITUTIONS = (
-    # make, in the environment that runs the tests, which it must not set up again
-    (r"(?m)^make\b", f"make VENV={sys.prefix} READY="),
-    # an exercise
-    (r"\bEXERCISE\b", EXERCISE.name),
+    # make, in the environment that runs the commands, which it must not set up again
+    (r"(?m)^make\b", 'make VENV="$VIRTUAL_ENV" READY='),
+    # what the grader needs is there, and no network is
+    (
+        r"(?m)^pip install \.$",
+        'pip --python "$VIRTUAL_ENV/bin/python" install --no-deps --no-build-isolation --quiet .',
+    ),
+    # the stand-in for Canvas
+    (r"https://canvas\.example\.org\b", "$CANVAS_ADDRESS"),
+    # a date that lies ahead
+    (r"\b2027-03-01\b", f"{datetime.date.today().year + 1}-03-01"),
     # a folder with a few sentences in place of all of Multi30k
     (r"--data DIR\b", "--data captions"),
     # two steps on few sentences
@@ -60,7 +71,9 @@ SUBSTITUTIONS = (
 # Blocks that don't run here, by how their first command begins, with the reason. At most ten blocks.
 NOT_RUN = {
     "make course": "one of the two runs these tests, and the other takes a quarter of an hour",
-    "pip install": "installation needs a network",
+    "pip install numpy": "installation needs a network",
+    "python -m autograder gradescope": "it evaluates fifty sets of inputs, which takes minutes",
+    "python -m benchmarks.peers": "it installs other graders from the package index",
     "dask scheduler": "servers on several machines",
     "torchrun --nnodes": "needs several machines",
 }
@@ -128,8 +141,17 @@ def substituted(text: str) -> str:
 
 # The scratch copy ---------------------------------------------------------------------------------
 
+# tables that the page on running a class shows, by how they begin, and the names that its commands use
+TABLES = {
+    "id,first_name": "roster.csv",
+    "id,group": "groups.csv",
+    "student,exercise,extension": "extensions.csv",
+    "question,key": f"solutions/comments/{EXERCISE}.csv",
+    "student,question": "marks.csv",
+}
 CANVAS = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
 MOODLE = ["First name", "Last name", "ID number", "Email address"]
+WORKSHEET = ["Identifier", "Full name", "Email address", "Last modified (submission)"]
 
 
 def _write_table(path: Path, *rows: list[str]) -> None:
@@ -154,17 +176,16 @@ def _write_captions(folder: Path) -> None:
 def scratch_copy(folder: Path) -> Path:
     """A copy of the project with the files that the pages suppose an instructor to have."""
     root = repository(folder)
-    for name in ("Makefile", "README.md", "pyproject.toml"):
+    for name in ("LICENSE", "Makefile", "README.md", "pyproject.toml"):
         shutil.copy(COURSE.root / name, root)
     shutil.copytree(
         COURSE.root / "benchmarks", root / "benchmarks", ignore=shutil.ignore_patterns("*.json")
     )
-    rosters = [
-        block
-        for block in fenced_blocks(COURSE.book / "teaching.md")
-        if block.text.startswith("id,")
-    ]
-    (root / "roster.csv").write_text(rosters[0].text + "\n", encoding="utf-8")
+    for block in fenced_blocks(COURSE.book / "teaching.md"):
+        for start, name in TABLES.items():
+            if block.text.startswith(start):
+                (root / name).parent.mkdir(exist_ok=True)
+                (root / name).write_text(block.text + "\n", encoding="utf-8")
     notebook = nbformat.writes(solved(EXERCISE, reference_answers(EXERCISE)))
     with zipfile.ZipFile(root / "submissions.zip", "w") as archive:
         archive.writestr(f"studentfirst_1001_2001_{EXERCISE.name}.ipynb", notebook)
@@ -172,32 +193,54 @@ def scratch_copy(folder: Path) -> Path:
         root / "canvas.csv", CANVAS, ["Student, First", "1001", "s001", "studentfirst", "A"]
     )
     _write_table(root / "moodle.csv", MOODLE, ["First", "Student", "s001", "first@example.org"])
+    modified = "Monday, 1 March 2027, 9:14 PM"
+    row = ["Participant 501", "First Student", "first@example.org", modified]
+    _write_table(root / "worksheet.csv", WORKSHEET, row)
     _write_captions(root / "captions")
+    (root / "canvas.token").write_text(canvas_server.TOKEN, encoding="utf-8")
     return root
 
 
-def run_block(root: Path, block: Block) -> subprocess.CompletedProcess:
-    """Run a block in the scratch copy, as somebody does who types its lines; the first failure ends it.
+def canvas() -> contextlib.AbstractContextManager[canvas_server.State]:
+    """A stand-in for Canvas with the exercise as an assignment, and the student of the zip."""
+    points = sum(given(cell).get("points", 0) for cell in released(EXERCISE).cells)
+    state = canvas_server.class_of(EXERCISE.name, points, 1001)
+    state.users[0]["login_id"] = "s001"
+    return canvas_server.serving(state)
 
-    Questions are answered with yes. Address of a package index: none.
+
+def run_block(
+    folder: Path, block: Block, canvas_address: str, prefix: Path = Path(sys.prefix)
+) -> tuple[subprocess.CompletedProcess, Path]:
+    """Run a block in a folder, as somebody does who types its lines; the first failure ends it.
+
+    Questions are answered with yes. Address of a package index: none. prefix: the virtual environment that is
+    active. Returns how it ended, and the folder that it has changed to.
     """
-    bin_folder = Path(sys.executable).parent
+    # nbgrader's own programs lie beside this Python
+    places = [str(prefix / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
     environment = {
         **os.environ,
-        "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}",
+        "PATH": os.pathsep.join(dict.fromkeys(places)),
+        "VIRTUAL_ENV": str(prefix),
         "OMP_NUM_THREADS": "1",
         "PIP_NO_INDEX": "1",
+        "CANVAS_ADDRESS": canvas_address,
+        "NO_PROXY": "127.0.0.1",
     }
     for name in ("PYTHONPATH", "BOOK_URL", "MAKEFLAGS", "MAKELEVEL"):
         environment.pop(name, None)
-    return subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", substituted(block.text)],
-        cwd=root,
-        env=environment,
-        input="y\n" * 9,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    with tempfile.NamedTemporaryFile("r", encoding="utf-8") as left:
+        ending = f"trap 'pwd > {left.name}' EXIT\n"
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", ending + substituted(block.text)],
+            cwd=folder,
+            env=environment,
+            input="y\n" * 9,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        return done, Path(left.read().strip())

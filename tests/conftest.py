@@ -22,6 +22,8 @@ from autograder.runtime.plain_data import Value, decode, encode
 from benchmarks.pages import CHROMIUM
 
 COURSE = Course.find()
+# the page that shows how an exercise is written, and so the markers of solutions
+SHOWS_MARKERS = "own_course"
 # as many draws as a grade has; the first is the one that students see
 DRAWS = [[], [7, 0], [7, 1]]
 
@@ -91,6 +93,7 @@ SLOW_FILES = (
     "test_diagrams.py",
     "test_follow_through.py",
     "test_forged_replies.py",
+    "test_gradescope.py",
     "test_honest.py",
     "test_kernels.py",
     "test_links.py",
@@ -157,13 +160,12 @@ def expected() -> Callable[[Exercise], dict[str, ExpectedCell]]:
 
 @pytest.fixture
 def course_folder(tmp_path: Path) -> Iterator[Path]:
-    """An empty course: nbgrader_config.py, autotests.yml and empty solutions.
+    """An empty course: nbgrader_config.py and empty solutions.
 
     Reading nbgrader_config.py puts its folder on the paths of this process; they are put back.
     """
     paths, environment = list(sys.path), dict(os.environ)
-    for name in ("nbgrader_config.py", "autotests.yml"):
-        shutil.copy(COURSE.root / name, tmp_path)
+    shutil.copy(COURSE.root / "nbgrader_config.py", tmp_path)
     (tmp_path / "solutions" / "catalogue").mkdir(parents=True)
     yield tmp_path
     sys.path[:] = paths

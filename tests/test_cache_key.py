@@ -8,8 +8,8 @@ import sys
 import jupytext
 import pytest
 
-from autograder.course import PACKAGE_ROOT
 from autograder.errors import BookError
+from autograder.package import PACKAGE_ROOT
 from autograder.publish import cache_key
 from tests.conftest import COURSE
 from tests.small_book import FRONT
@@ -74,11 +74,11 @@ def test_words_styles_and_pins_of_other_tools_execute_nothing(copy, before, chan
     ("file", "executed"),
     [
         ("book/_widgets/clock.js", {"ch5"}),
-        ("book/_widgets/alignment.js", {"ch1", "ch7"}),
+        ("book/_widgets/alignment.js", {"ch1", "ch7", "ch10"}),
         ("book/_widgets/common.js", CHAPTERS),
         ("book/figures.py", CHAPTERS),
         ("solutions/ch2_scaled_dot_product.py", CHAPTERS - {"ch1"}),
-        ("solutions/ch6_transformer.py", {"ch6", "ch7"}),
+        ("solutions/ch6_transformer.py", {"ch6", "ch7", "ch8"}),
         # chapters 6 and 7 import it, and chapter 3 does not
         ("solutions/ch1_additive_attention.py", {"ch1", "ch6", "ch7"}),
     ],
@@ -88,6 +88,20 @@ def test_a_change_reaches_the_pages_that_import_it(copy, before, change, file, e
     after = digests(copy)
     changed = [page for page in before if before[page] != after[page]]
     assert {page.partition("_")[0] for page in changed} == executed
+
+
+def test_a_new_result_reaches_the_page_that_shows_it(tmp_path):
+    for name in ("book", "benchmarks"):
+        (tmp_path / name).mkdir()
+    page = tmp_path / "book" / "page.md"
+    (tmp_path / "book" / "shown.py").write_text('RESULT = "benchmarks/x.json"\n')
+    text = FRONT + "```{code-cell} ipython3\nimport shown\n```\n"
+    other = FRONT + "```{code-cell} ipython3\nimport math\n```\n"
+    found = []
+    for result in ("1", "2"):
+        (tmp_path / "benchmarks" / "x.json").write_text(result)
+        found.append([cache_key.imports_digest(tmp_path, page, given) for given in (text, other)])
+    assert found[0][0] != found[1][0] and found[0][1] == found[1][1]
 
 
 def test_versions_of_what_computes_count(copy, before, monkeypatch):

@@ -19,6 +19,7 @@ from tests.commands import (
     PAGES,
     SHELL,
     SUBSTITUTIONS,
+    canvas,
     fenced_blocks,
     run_block,
     scratch_copy,
@@ -26,8 +27,11 @@ from tests.commands import (
     substituted,
 )
 from tests.conftest import COURSE
+from tests.environments import sharing_environment
 
 RUN = [block for block in shell_blocks() if not block.why_not_run]
+# the page whose commands install the grader, into an environment of its own
+INSTALLING = "book/own_course.md"
 # in the text of a page: make and this project's own programs
 IN_TEXT = re.compile(
     r"(?<!`)`((?:[A-Z_]+=\S+ )*(?:make|python -m (?:autograder|solutions|benchmarks)\S*|torchrun)\b[^`]*)`(?!`)"
@@ -40,6 +44,13 @@ def root(tmp_path_factory):
     return scratch_copy(tmp_path_factory.mktemp("scratch"))
 
 
+@pytest.fixture(scope="module")
+def canvas_address():
+    """Where the stand-in for Canvas is."""
+    with canvas() as state:
+        yield state.address
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
@@ -48,10 +59,13 @@ def root(tmp_path_factory):
         for page in dict.fromkeys(block.page for block in RUN)
     ],
 )
-def test_the_commands_of_a_page_run_in_its_order(root, page):
+def test_the_commands_of_a_page_run_in_its_order(root, canvas_address, page, tmp_path):
+    folder, prefix = root, Path(sys.prefix)
+    if page == INSTALLING:
+        prefix = sharing_environment(tmp_path / "venv").prefix
     for block in RUN:
         if block.page == page:
-            done = run_block(root, block)
+            done, folder = run_block(folder, block, canvas_address, prefix)
             assert done.returncode == 0, f"{page}, line {block.line}:\n{plain_text(done.stdout)}"
 
 
@@ -60,9 +74,9 @@ def test_every_fence_says_what_it_holds():
     for page in PAGES:
         for block in fenced_blocks(page):
             kind = block.language.partition(" ")[0]
-            assert kind in (SHELL, "python", "text", "json", "html") or kind.startswith("{"), (
-                f"{block.page}, line {block.line}: say what this block holds, {SHELL} for commands"
-            )
+            assert kind in (SHELL, "python", "text", "json", "html", "yaml") or kind.startswith(
+                "{"
+            ), f"{block.page}, line {block.line}: say what this block holds, {SHELL} for commands"
             if kind == "text":
                 typed = re.search(r"(?m)^(\$|make|python|pip|nbgrader|torchrun) ", block.text)
                 assert not typed, f"{block.page}, line {block.line}: commands belong into {SHELL}"

@@ -230,6 +230,11 @@ def test_an_exercise_that_changed_since_it_was_graded_is_refused_or_graded_anew(
     done = command(small, "grade", "--rerelease")
     assert done.status == 0, done.stderr
     assert scores(small) == {"zoe": full - 1, "yan": 0}
+    results = list((small / "course" / "autograded").rglob("*.result.json"))
+    written = [path.stat().st_mtime_ns for path in results]
+    assert len(results) == 2 and command(small, "grade", "--rerelease").status == 0
+    # only what an exercise that has changed gave is graded again
+    assert [path.stat().st_mtime_ns for path in results] == written
 
 
 def test_no_sample_class_is_put_beside_a_real_one(copy):

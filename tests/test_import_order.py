@@ -9,7 +9,7 @@ from tests.conftest import COURSE
 
 # from low to high; modules of one layer may import one another, as long as no circle comes of it
 LAYERS = [
-    {"errors", "files", "programs", "tables", "text"},
+    {"errors", "files", "package", "programs", "tables", "text"},
     {"runtime"},
     {"course", "instructor_settings"},
     {
@@ -22,13 +22,14 @@ LAYERS = [
         "nbgrader_adapter",
         "progress",
     },
-    {"lab"},
+    {"lab", "new_course"},
     {"display", "build"},
     {"kernels"},
     {"grade"},
-    {"lms"},
+    {"lms", "nbgrader_settings"},
     {"report"},
     {"audit", "publish"},
+    {"commands"},
     {"__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
@@ -39,7 +40,12 @@ EXCEPTIONS = {
     # the documented hook: nbgrader's `autograde` command and formgrader grade as ours does
     ("autograder.nbgrader_adapter", "autograder.grade.grade_class"),
 }
-FILES = sorted((COURSE.root / "autograder").rglob("*.py"))
+FILES = sorted(
+    path
+    for path in (COURSE.root / "autograder").rglob("*.py")
+    # a course to copy, no part of the package
+    if "template" not in path.parts
+)
 
 
 def module_name(path):

@@ -6,13 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
-from importlib.metadata import version
 from pathlib import Path
 
 from autograder.book_index import book_url, colab_url
 from autograder.course import Course
 from autograder.errors import BookError, writing
 from autograder.files import digest_of, digest_of_files
+from autograder.programs import plain_version
 from autograder.publish.cache_key import imports_digest, is_executed
 from autograder.publish.execute_pages import execute_pages
 
@@ -32,7 +32,7 @@ def everything_digest(course: Course) -> str:
                 page.name: imports_digest(root, page, page.read_text(encoding="utf-8"))
                 for page in sorted(course.book.glob("*.md"))
             },
-            "builders": {package: version(package) for package in BUILDERS},
+            "builders": {package: plain_version(package) for package in BUILDERS},
             # pages name the addresses that they are built for
             "addresses": [book_url(), colab_url("")],
         }

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 from autograder.files import digest_of
@@ -20,6 +22,8 @@ from autograder.publish.seed_base import seed_base
 
 # whose versions can change what a cell gives
 PACKAGES = ("numpy", "torch", "matplotlib", "scipy", "num2words", "sacrebleu", "sentencepiece")
+# the result of a benchmark, as a module names it
+MEASURED = re.compile(r"\"(benchmarks/\w+\.json)\"")
 KERNELSPEC = "\nkernelspec:\n"
 KEY = "imports"
 
@@ -46,23 +50,28 @@ def imports_digest(root: Path, page: Path, text: str) -> str:
     """A digest of what a page's cells import.
 
     It covers the code, without comments and docstrings, of the modules of this course that the cells
-    import, directly or through others; the scripts that the page's interactive figures write into it;
-    the base of its seeds if it uses them; and the versions of Python and of the packages that compute.
+    import, directly or through others; the results of measurements that those modules name; the scripts
+    that the page's interactive figures write into it; the base of its seeds if it uses them; and the
+    versions of Python and of the packages that compute.
     """
     trees = [cell.tree() for cell in read_page(page, text).cells]
     modules = local_modules(root, trees)
     widgets = root / "book" / "widgets.py"
     names = scripts(modules[widgets], trees) if widgets in modules else set()
     paths = [root / "book" / "_widgets" / f"{name}.js" for name in sorted(names)]
+    measured = _measured(root, modules.values())
     return digest_of(
         {
+            **({"measured": measured} if measured else {}),
             "modules": {
                 path.relative_to(root).as_posix(): _module(program)[0]
                 for path, program in modules.items()
             },
             "scripts": {path.name: path.read_text(encoding="utf-8") for path in paths},
             "python": list(sys.version_info[:2]),
-            "packages": {package: plain_version(package) for package in PACKAGES},
+            "packages": {
+                package: plain_version(package) for package in PACKAGES if find_spec(package)
+            },
             "seed_base": seed_base() if root / "solutions" / "seeds.py" in modules else 0,
         }
     )[:16]
@@ -72,6 +81,13 @@ def imports_digest(root: Path, page: Path, text: str) -> str:
 def _module(program: str) -> tuple[str, tuple[str, ...]]:
     """The code of a module without words, and the modules that it imports."""
     return code_only(program), tuple(_imported(ast.parse(program)))
+
+
+def _measured(root: Path, programs: Iterable[str]) -> dict[str, str]:
+    """The JSON files of the course that programs name by their paths: path -> content."""
+    named = {path for program in programs for path in MEASURED.findall(program)}
+    found = {path: root / path for path in sorted(named) if (root / path).is_file()}
+    return {path: place.read_text(encoding="utf-8") for path, place in found.items()}
 
 
 def _imported(tree: ast.Module) -> Iterator[str]:

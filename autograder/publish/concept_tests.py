@@ -76,9 +76,9 @@ def concept_tests(root: Path) -> dict[str, list[Question]]:
 
 
 def with_answers(root: Path) -> str:
-    """Both tests as Markdown, with answers and reasons."""
+    """The tests as Markdown, with answers and reasons."""
     sections = book_sections(root)
-    lines = ["# Two concept tests, with answers", ""]
+    lines = ["# Concept tests, with answers", ""]
     for title, questions in concept_tests(root).items():
         lines += [f"## {title}", ""]
         for one in questions:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from autograder.errors import BookError
+from autograder.package import module_command
 from autograder.progress import progress
 from autograder.publish.cache_key import with_key
 
@@ -29,7 +30,7 @@ def execute_pages(root: Path, pages: Sequence[Path], environment: Mapping[str, s
     cache_folder(root).mkdir(parents=True, exist_ok=True)
 
     def run(page: Path) -> None:
-        command = [sys.executable, "-m", "autograder.publish.execute_pages", str(root), str(page)]
+        command = module_command("autograder.publish.execute_pages", str(root), str(page))
         done = subprocess.run(
             command, env=dict(environment), capture_output=True, text=True, check=False
         )

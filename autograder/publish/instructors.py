@@ -33,7 +33,7 @@ Attention from Scratch: for instructors, {version}
 
 solutions/         for each exercise a page with the ways to solve it side by side,
                    and what each costs: to talk about when the exercise is handed back
-concept_tests.md   the questions of the book's page "Two concept tests", with answers
+concept_tests.md   the questions of the book's page "Concept tests", with answers
 
 Students get the other archive. The same is in the course's public repository, in
 solutions/; whoever grades with public tasks should know that.

@@ -12,6 +12,7 @@ from autograder.build.generate import refuse_to_lose_edits
 from autograder.course import Course
 from autograder.errors import BookError, writing
 from autograder.publish import instructors
+from autograder.publish.concept_tests import ANSWERS, QUESTIONS
 
 NAME = "attention-from-scratch"
 LICENCES = ("LICENSE", "LICENSE-TEXT")
@@ -30,6 +31,17 @@ Licences     Code: BSD-3-Clause (LICENSE). Text and figures: CC BY 4.0
              (LICENSE-TEXT). What the pages load of others, such as MathJax,
              lies in _static/ with its own licence.
 """
+
+
+def refuse_another_course(course: Course) -> None:
+    """Raise BookError for a course that lacks what the archives hold beside the book and the exercises."""
+    needed = (*LICENCES, QUESTIONS.as_posix(), ANSWERS.as_posix())
+    if missing := [name for name in needed if not (course.root / name).is_file()]:
+        raise BookError(
+            f"{course.root} has no {', no '.join(missing)}, which a release holds: this command is for the "
+            "course that the grader comes with. `python -m autograder book` writes the book into "
+            "_build/html; that folder and exercises/ are all that readers need."
+        )
 
 
 def version(course: Course) -> str:

@@ -1,0 +1,93 @@
+"""Commands that make and check exercises: a new course, the build, a sample class, the audit."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from autograder.commands.arguments import (
+    Commands,
+    add_exercise,
+    add_submissions,
+    course_of,
+    exercises_of,
+)
+
+
+def _new(arguments: argparse.Namespace) -> None:
+    from autograder import new_course
+
+    folder = new_course.make(arguments.folder)
+    print(f"A course with one chapter and one exercise: {folder}")
+    print(f"Try it: cd {folder} && make test")
+
+
+def _build(arguments: argparse.Namespace) -> None:
+    from autograder.build.generate import (
+        build,
+        held_back_file,
+        write_missing_sources,
+        write_sources,
+    )
+
+    course = course_of(arguments)
+    exercises = exercises_of(course, arguments)
+    built = build(course, exercises, force=arguments.force, hold_back=arguments.hold_back)
+    # formgrader's Generate takes these
+    write_sources(course, built)
+    write_missing_sources(course, exercises)
+    for exercise in built:
+        print(f"Built {exercise.notebook.relative_to(course.root)}")
+    files = [held_back_file(course, exercise) for exercise in exercises]
+    for path in filter(Path.exists, files if arguments.hold_back else []):
+        print(f"Held back, to give out after the deadline: {path}")
+    if not built:
+        print("The exercises are up to date.")
+
+
+def _sample(arguments: argparse.Namespace) -> None:
+    from autograder.audit import sample_class
+
+    course = course_of(arguments)
+    if sample_class.make(course, exercises_of(course, arguments)):
+        print(f"The sample class lies in {course.submitted}.")
+    else:
+        print(f"No sample class: submissions of a real class lie in {course.submitted}.")
+
+
+def _audit(arguments: argparse.Namespace) -> None:
+    from autograder.audit import audit
+
+    course = course_of(arguments)
+    findings = audit.run(course, exercises_of(course, arguments), arguments.extra)
+    if arguments.json:
+        print(audit.to_json(findings))
+    else:
+        audit.print_table(findings)
+    if not audit.is_clean(findings):
+        sys.exit(1)
+
+
+def add_commands(commands: Commands) -> None:
+    """Add new, build, sample and audit."""
+    text = "Write a new course of your own, with one chapter and one exercise to start from."
+    new = commands.add("new", _new, text)
+    new.add_argument("folder", metavar="FOLDER", type=Path, help="a folder that does not exist yet")
+    build = commands.add(
+        "build", _build, "Generate exercises/ from solutions/, after checking both."
+    )
+    add_exercise(build)
+    build.add_argument("--force", action="store_true", help="even if nothing has changed")
+    text = (
+        "leave what earlier exercises built out of the notebooks; course/built_so_far/EXERCISE/ has it as a "
+        "file, to give out after their deadline (default: as they were built last)"
+    )
+    build.add_argument("--hold-back", action=argparse.BooleanOptionalAction, help=text)
+    add_submissions(commands.add("sample", _sample, "Make the sample class of submissions."))
+    text = "Grade every known mistake, alternative and attack; fail on a surprise."
+    audit = commands.add("audit", _audit, text)
+    add_exercise(audit)
+    text = "folder of further submissions to grade, EXERCISE/NAME.ipynb"
+    audit.add_argument("--extra", metavar="DIR", type=Path, help=text)
+    audit.add_argument("--json", action="store_true", help="print the result as JSON")

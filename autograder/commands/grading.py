@@ -1,0 +1,164 @@
+"""Commands that grade a class, and write feedback and reports of the recorded results."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from autograder.commands.arguments import (
+    Commands,
+    add_gradebook,
+    add_submissions,
+    course_of,
+    exercises_of,
+    positive,
+)
+from autograder.course import Course, Exercise
+from autograder.errors import GradebookError, writing
+from autograder.instructor_settings import Limits
+
+if TYPE_CHECKING:
+    from autograder.grade.result import Result
+
+
+def _grade(arguments: argparse.Namespace) -> None:
+    from autograder.build.generate import write_missing_sources
+    from autograder.grade.grade_class import WorkerOptions, grade_class, recorded_results
+    from autograder.grade.trial import regrade
+
+    course = course_of(arguments)
+    exercises = exercises_of(course, arguments)
+    if arguments.json:
+        # refuse a file that can't be written before hours of grading, not after them
+        with writing(arguments.json), arguments.json.open("a"):
+            pass
+    write_missing_sources(course, exercises)
+    options = WorkerOptions(arguments.workers, arguments.scheduler, arguments.require_sandbox)
+    if arguments.changed:
+        regrade(course, exercises, options, arguments.yes)
+        results = recorded_results(course, exercises)
+    else:
+        results = grade_class(course, exercises, arguments.rerelease, arguments.new_seed, options)
+    if arguments.json:
+        data = [json.loads(result.to_json()) for result in results]
+        with writing(arguments.json):
+            arguments.json.write_text(json.dumps(data, indent=1), encoding="utf-8")
+    if not results:
+        print(
+            f"No submissions: they belong into {course.submitted}/STUDENT/EXERCISE/EXERCISE.ipynb."
+        )
+        return
+    follow_gradebook(course, exercises)
+    if arguments.feedback:
+        write_feedback_pages(course, results)
+    _write_report(course, results)
+
+
+def _feedback(arguments: argparse.Namespace) -> None:
+    course = course_of(arguments)
+    results = recorded(course, arguments)
+    follow_gradebook(course, exercises_of(course, arguments))
+    write_feedback_pages(course, results)
+
+
+def _report(arguments: argparse.Namespace) -> None:
+    course = course_of(arguments)
+    results = recorded(course, arguments)
+    follow_gradebook(course, exercises_of(course, arguments))
+    _write_report(course, results)
+
+
+def write_feedback_pages(course: Course, results: Sequence[Result]) -> None:
+    """Write the feedback pages that are out of date, and say where they are."""
+    from autograder.grade.feedback import write_feedback
+
+    written = write_feedback(course, results)
+    pages = f"{course.feedback}/STUDENT/EXERCISE/EXERCISE.html"
+    print(f"Feedback for students: {pages} ({written} of {len(results)} written, others unchanged)")
+
+
+def _write_report(course: Course, results: Sequence[Result]) -> None:
+    from autograder.report import pages
+
+    summary = pages.write(course, results)
+    pages.print_scores(results)
+    print(f"Class summary: {summary}")
+
+
+def follow_gradebook(course: Course, exercises: Sequence[Exercise]) -> None:
+    """Bring up to date what follows from the gradebook without grading, and say what is to be said.
+
+    Keys of kept comments become their texts; late penalties follow due dates, extensions, times of
+    submission and points; of a group's submissions it is told which counts for whom.
+    """
+    from autograder.grade import comments, groups, lateness
+    from autograder.report import deadlines
+
+    told = comments.replace_typed_keys(course, exercises)
+    deadlines.print_late(lateness.update_penalties(course, exercises))
+    for exercise in exercises:
+        handed_in = groups.submission_times(course, exercise)
+        own = groups.read_groups(course, exercise.name)
+        told += [f"{exercise}: {sentence}" for sentence in own.told(handed_in)]
+    for sentence in told:
+        print(sentence, file=sys.stderr)
+
+
+def recorded(course: Course, arguments: argparse.Namespace) -> list[Result]:
+    """The recorded results of the exercises that were given; raises GradebookError when there are none."""
+    from autograder.grade.grade_class import recorded_results
+
+    results = recorded_results(course, exercises_of(course, arguments))
+    if not results:
+        raise GradebookError("Nothing has been graded yet: run `python -m autograder grade` first.")
+    return results
+
+
+def _limits() -> str:
+    """The limits of a submission and their defaults, for the help text."""
+    shown = [
+        f"{field.name} {field.default:g}"
+        for field in dataclasses.fields(Limits)
+        if field.name != "sandbox"
+    ]
+    return (
+        "What a submission may use is set in nbgrader_config.py as c.Grader.NAME; the defaults are "
+        f"{', '.join(shown)}. c.Grader.python, weights, allowed and packages stand there, too."
+    )
+
+
+def _add_graded_class(command: argparse.ArgumentParser) -> None:
+    add_submissions(command)
+    add_gradebook(command)
+
+
+def add_commands(commands: Commands) -> None:
+    """Add grade, feedback and report."""
+    text = "Grade every submission whose grade is not current; write reports and print the scores."
+    grade = commands.add("grade", _grade, text, _limits())
+    _add_graded_class(grade)
+    text = "also write the feedback pages that are out of date"
+    grade.add_argument("--feedback", action="store_true", help=text)
+    grade.add_argument("--json", metavar="FILE", type=Path, help="also write every line's verdict")
+    text = "draw a new secret seed and grade everybody again"
+    grade.add_argument("--new-seed", action="store_true", help=text)
+    text = "an exercise has changed since it was handed out: grade everybody by the new one"
+    grade.add_argument("--rerelease", action="store_true", help=text)
+    text = "show who would gain or lose what, then ask before anything is written"
+    grade.add_argument("--changed", action="store_true", help=text)
+    grade.add_argument("--yes", action="store_true", help="with --changed: do not ask, write")
+    text = "submissions to examine at a time (default: one a core)"
+    grade.add_argument("--workers", metavar="N", type=positive, help=text)
+    text = "examine on a Dask cluster, like tcp://host:8786, instead of here"
+    grade.add_argument("--scheduler", metavar="ADDRESS", help=text)
+    text = "refuse to run submissions where the system offers no sandbox"
+    grade.add_argument("--require-sandbox", action="store_true", help=text)
+    text = "Write the feedback pages that are out of date."
+    _add_graded_class(commands.add("feedback", _feedback, text))
+    text = "Write the class summary and each exercise's report (HTML and CSV)."
+    _add_graded_class(commands.add("report", _report, text))

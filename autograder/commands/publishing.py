@@ -1,0 +1,128 @@
+"""Commands that build and show the book, pack releases, open JupyterLab, and make a whole course at once."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+
+from autograder.commands.arguments import Commands, course_of, exercises_of
+from autograder.errors import BookError
+
+
+def _book(arguments: argparse.Namespace) -> None:
+    from autograder.publish import book
+
+    print("Building the book: every cell is executed, which takes some minutes the first time.")
+    built = book.build(course_of(arguments), clean=arguments.clean)
+    print("Built _build/html." if built else "The book is up to date.")
+
+
+def _paste_test(arguments: argparse.Namespace) -> None:
+    from autograder.publish.page_source import read_page
+    from autograder.publish.visible_code import run_pasted
+
+    course = course_of(arguments)
+    pages = [page for page in sorted(course.book.glob("*.md")) if read_page(page).cells]
+    if unknown := set(arguments.page) - {page.stem for page in pages}:
+        raise BookError(f"There is no page with code called {', '.join(sorted(unknown))}.")
+    failed = False
+    for page in pages:
+        if not arguments.page or page.stem in arguments.page:
+            stopped = run_pasted(course.root, page)
+            print(f"{page.stem}: {stopped or 'runs'}", flush=True)
+            failed = failed or stopped is not None
+    if failed:
+        sys.exit(1)
+
+
+def _release(arguments: argparse.Namespace) -> None:
+    from autograder.publish import book, release
+
+    course = course_of(arguments)
+    release.refuse_another_course(course)
+    book.build(course)
+    print(f"Release: {release.make(course).relative_to(course.root)}")
+    print(f"For instructors: {release.make_for_instructors(course).relative_to(course.root)}")
+
+
+def _serve(arguments: argparse.Namespace) -> None:
+    pages = course_of(arguments).built_book
+    if not (pages / "index.html").exists():
+        raise BookError("The book has not been built yet: run `make book` first.")
+    print(f"The book: http://127.0.0.1:{arguments.port}/  (stop with Ctrl-C)")
+    command = [sys.executable, "-m", "http.server", str(arguments.port), "--bind", "127.0.0.1"]
+    subprocess.run([*command, "--directory", str(pages)], check=False)
+
+
+def _lab(arguments: argparse.Namespace) -> None:
+    from autograder import lab
+
+    course = course_of(arguments)
+    for exercise in lab.copy_missing(course):
+        print(f"New in work/: {exercise}")
+    page = lab.overview_page(course)
+    if not lab.write_overview(course):
+        print(
+            f"{page} holds something of your own and is left as it is. Rename it to get the page with your "
+            "points again."
+        )
+    if not arguments.copy_only:
+        opened = f"--LabApp.default_url=/lab/tree/{page.name}"
+        command = [sys.executable, "-m", "jupyterlab", str(page.parent), opened]
+        subprocess.run(command, cwd=page.parent, check=False)
+
+
+def _everything(arguments: argparse.Namespace) -> None:
+    from autograder.audit import sample_class
+    from autograder.build.generate import build, write_missing_sources
+    from autograder.grade.feedback import write_feedback
+    from autograder.grade.grade_class import grade_class
+    from autograder.publish import book
+    from autograder.report import pages
+
+    course = course_of(arguments)
+    exercises = exercises_of(course, arguments)
+    print(f"1/4  Exercises from the reference solutions ({len(exercises)})")
+    built = build(course, exercises)
+    write_missing_sources(course, exercises)
+    print("     built: " + (", ".join(map(str, built)) or "nothing new"))
+    print("2/4  A sample class, graded")
+    sample_class.make(course, exercises)
+    results = grade_class(course, exercises)
+    print("3/4  Feedback and summary")
+    write_feedback(course, results)
+    summary = pages.write(course, results)
+    print("4/4  The book, every cell executed (some minutes the first time)")
+    book.build(course)
+    pages.print_scores(results)
+    print("Book        _build/html/index.html   (make serve)")
+    print("Exercises   exercises/               (make lab)")
+    print(f"Feedback    {course.feedback}/STUDENT/EXERCISE/EXERCISE.html")
+    print(f"Summary     {summary}")
+
+
+def add_commands(commands: Commands) -> None:
+    """Add book, paste-test, release, serve, lab and course."""
+    book = commands.add("book", _book, "Build the book into _build/html.")
+    book.add_argument("--clean", action="store_true", help="forget executed cells first")
+    text = (
+        "Run the visible code of pages without their hidden cells, as a reader would who pastes it into a "
+        "fresh notebook."
+    )
+    paste_test = commands.add("paste-test", _paste_test, text)
+    paste_test.add_argument("page", nargs="*", help="such as ch1_name (default: all)")
+    text = (
+        "Pack the built book and the exercises into one zip, to read without a network, and whole solutions "
+        "and answers to the concept tests into another one, for instructors."
+    )
+    commands.add("release", _release, text)
+    serve = commands.add("serve", _serve, "Serve the built book on 127.0.0.1.")
+    serve.add_argument("--port", type=int, default=8000, help="default: 8000")
+    lab = commands.add(
+        "lab",
+        _lab,
+        "Copy missing exercises into work/ and open JupyterLab on a page over all of them.",
+    )
+    lab.add_argument("--copy-only", action="store_true", help="do not open JupyterLab")
+    commands.add("course", _everything, "All of it: exercises, a graded sample class, the book.")
