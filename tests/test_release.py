@@ -3,13 +3,15 @@
 import re
 import shutil
 import zipfile
+from pathlib import Path
 
 import pytest
 
+from autograder import new_course
 from autograder.course import Course
 from autograder.errors import BookError, OutputError
 from autograder.publish import book, release
-from tests.conftest import COURSE
+from tests.conftest import COURSE, SHOWS_MARKERS
 
 pytestmark = pytest.mark.xdist_group("book")
 
@@ -35,7 +37,8 @@ def test_it_holds_the_book_and_the_exercises_and_nothing_else(archive):
     for name, content in found.items():
         assert (COURSE.built_book / name).read_bytes() == content
         assert not re.match(r"(solutions|course|autograder|work)/", name)
-        assert b"### BEGIN SOLUTION" not in content and b"### BEGIN HIDDEN" not in content, name
+        if Path(name).stem != SHOWS_MARKERS:
+            assert b"### BEGIN SOLUTION" not in content and b"### BEGIN HIDDEN" not in content, name
 
 
 def test_the_same_files_make_the_same_bytes(archive, tmp_path):
@@ -53,6 +56,12 @@ def test_without_git_it_is_named_after_the_version(tmp_path):
 def test_a_book_that_is_not_built_is_not_packed(tmp_path):
     with pytest.raises(BookError, match="make book"):
         release.contents(Course(tmp_path), "name")
+
+
+def test_another_course_has_no_release():
+    release.refuse_another_course(COURSE)
+    with pytest.raises(BookError, match=r"has no LICENSE, .*`python -m autograder book`"):
+        release.refuse_another_course(Course(new_course.TEMPLATE))
 
 
 def test_a_folder_that_cannot_be_written_is_an_error_with_a_way_out(tmp_path):

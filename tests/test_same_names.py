@@ -36,7 +36,8 @@ def in_grader(recognition, grade_id, source, answers, names):
         answer = answers[check.expression]
         packed = {name: encode(value) for name, value in inputs.items()}
         expected = ExpectedDraw(packed, draw.parameter_seed, answer, (), answer["mistakes"])
-        got = evaluate(check.expression, names, inputs, draw.parameter_seed, cell.forbidden)
+        seed, limit = draw.parameter_seed, check.megabytes
+        got = evaluate(check.expression, names, inputs, seed, cell.forbidden, limit)
         judged, _ = kernel_run._judged(check, expected, got)
         lines.append([judged])
     return [one.name for one in recognition.cell(grade_id, lines) if one]

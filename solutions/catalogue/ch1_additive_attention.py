@@ -13,6 +13,35 @@ SECTIONS = {
     "decoder_step_values": "ch1-previous-state",
 }
 
+# what is one idea in several answers, beside mistakes that mean the same word for word
+IDEAS = [
+    ("no tanh", "module without tanh"),
+    ("v applied before tanh", "module applies tanh after v"),
+    ("keys not used", "module scores without the keys"),
+    ("query not used", "module scores without the query"),
+    ("query without a source axis", "module's query without a source axis"),
+    ("scores divided by a square root", "module divides by a square root"),
+    ("plain mean of the values", "module averages the keys"),
+    (
+        "softmax over the batch",
+        "module's softmax over the batch",
+        "one softmax for the whole batch",
+    ),
+    ("mask ignored", "mask not passed on", "weights returned without the mask"),
+    ("mask inverted", "step inverts the mask"),
+    ("masked scores set to 0", "module sets masked scores to 0"),
+    (
+        "masked scores set to -10",
+        "module sets masked scores to -10",
+        "masked scores set to -100 or -1000",
+        "masked scores set to -10000",
+        "module's fill of -100",
+    ),
+    ("context keeps an axis of length 1", "module's context keeps an axis of length 1"),
+    ("no maximum subtracted", "module without a maximum"),
+    ("maximum over masked scores as well", "module's maximum over masked scores as well"),
+]
+
 MISTAKES = [
     # additive_scores ----------------------------------------------------------------------------
     Mistake(

@@ -15,6 +15,21 @@ SECTIONS = {
     "attention_jacobian_values": "ch2-saturation",
 }
 
+# what is one idea in several answers, beside mistakes that mean the same word for word
+IDEAS = [
+    ("multiplied by the square root", "torch: multiplied by the square root"),
+    ("square root of the number of keys", "torch: square root of the number of keys"),
+    ("scaled after the softmax", "torch: scaled after the softmax"),
+    ("softmax over the queries", "torch: softmax over the queries"),
+    ("mask inverted", "torch: mask inverted"),
+    (
+        "masked scores set to -10",
+        "masked scores set to -100 or -1000",
+        "masked scores set to -10000",
+    ),
+    ("nothing to attend to: NaN", "torch: nothing to attend to: NaN"),
+]
+
 MISTAKES = [
     # softmax ------------------------------------------------------------------------------------
     Mistake(

@@ -18,6 +18,14 @@ SECTIONS = {
     "grouped_query_groups": "ch3-grouped",
 }
 
+# what is one idea in several answers, beside mistakes that mean the same word for word
+IDEAS = [
+    ("mask inverted", "grouped heads, mask inverted"),
+    ("heads not scaled", "grouped heads not scaled"),
+    ("scaled by the whole width", "grouped heads scaled by the whole width"),
+    ("keys and values swapped", "grouped keys and values exchanged"),
+]
+
 MISTAKES = [
     # split_heads --------------------------------------------------------------------------------
     Mistake(

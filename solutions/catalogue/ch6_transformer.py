@@ -16,6 +16,39 @@ SECTIONS = {
     "shift_values": "ch6-mistake-shift",
 }
 
+# what is one idea in several answers, beside mistakes that mean the same word for word
+IDEAS = [
+    ("mask not passed on", "target mask not passed on", "memory mask not passed on"),
+    ("mask inverted", "both masks inverted"),
+    ("the two orders swapped", "the two orders swapped in the decoder"),
+    ("one norm for both sublayers", "one norm for all three sublayers"),
+    ("no residuals at all", "no residuals in the decoder layer"),
+    ("no residual around the attention", "no residual around the self-attention"),
+    (
+        "no residual around the feed-forward network",
+        "no residual around the decoder's feed-forward network",
+    ),
+    (
+        "residual from the normed input in both sublayers",
+        "residuals from the normed targets in all sublayers",
+    ),
+    ("residual from the normed input around the attention", "residual from the normed targets"),
+    ("norm1 and norm2 exchanged", "norm1 and norm2 of the decoder exchanged"),
+    ("only the query normed", "only the query of the self-attention normed"),
+    (
+        "mask passed on with norm_first only",
+        "target mask passed on with norm_first only",
+        "memory mask passed on with norm_first only",
+    ),
+    ("no mask taken for a causal one", "no target mask taken for a causal one"),
+    (
+        "attention argument ignored in the encoder",
+        "attention argument ignored in the decoder",
+        "attention argument ignored in the cross-attention",
+    ),
+    ("dropout on the sum", "dropout on the sums in the decoder"),
+]
+
 MISTAKES = [
     # FeedForward --------------------------------------------------------------------------------
     Mistake(
