@@ -411,6 +411,74 @@ def cache_timeline(
     return _figure("cache", "Key-value cache, word by word", data, still, caption)
 
 
+def tile_masks(
+    n_queries: int,
+    n_keys: int,
+    blocks: tuple[int, int],
+    tiles: Sequence[tuple[int, int, str]],
+    caption: str,
+) -> HTML:
+    """The tiles of the scores under a causal mask, with block sizes and a corner to choose.
+
+    Args:
+        n_queries: the last positions of the sequence.
+        n_keys: all positions.
+        blocks: queries and keys in a tile, at the start.
+        tiles: with these blocks, (i, j, "full" or "edge") for each tile that has work.
+        caption: what to see in the figure.
+    """
+    title = "pairs that may attend (1), by tiles"
+    kinds = {(i, j): kind for i, j, kind in tiles}
+    share = {"full": 0.8, "edge": 0.35, "none": 0.0}
+    cells = []
+    for i in range(n_queries):
+        cells.append([])
+        for j in range(n_keys):
+            kind = kinds.get((i // blocks[0], j // blocks[1]), "none")
+            sides = ["tile-top"] * (i % blocks[0] == 0) + ["tile-left"] * (j % blocks[1] == 0)
+            cells[-1].append(
+                f'<td class="{" ".join(sides)}" style="--share: {share[kind]:.3f}">'
+                f"{int(j <= i + n_keys - n_queries)}</td>"
+            )
+    rows, columns = ([str(i) for i in range(n)] for n in (n_queries, n_keys))
+    still = _scroll(title, _grid(title, rows, columns, cells, "weights"))
+    data = {"queries": n_queries, "keys": n_keys, "blocks": list(blocks), "title": title}
+    return _figure("tiles", "Tiles under a mask", data, still, caption)
+
+
+def sampler(tokens: Sequence[str], logits: np.ndarray, caption: str) -> HTML:
+    """What temperature, top-k and top-p leave of the probabilities of a few tokens.
+
+    Args:
+        tokens: their names, (V,).
+        logits: (V,).
+        caption: what to see in the figure.
+    """
+    temperatures = [0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 4.0]
+    shares = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
+    start = {"temperature": 5, "k": len(tokens) - 1, "share": 7}
+    title = "probabilities, step by step"
+    columns = ["after the temperature", "after top-k", "after top-p"]
+    p = np.exp(logits - np.max(logits))
+    p = p / p.sum()
+    likely = np.argsort(-p, kind="stable")
+    before = np.empty_like(p)
+    before[likely] = np.cumsum(p[likely]) - p[likely]
+    kept = np.where(before < shares[start["share"]], p, 0)
+    data = {
+        "tokens": list(tokens),
+        "logits": _plain(logits),
+        "temperatures": temperatures,
+        "shares": shares,
+        "start": start,
+        "title": title,
+        "columns": columns,
+    }
+    matrix = np.stack([p, p, kept / kept.sum()], axis=1)
+    still = _scroll(title, _table(title, tokens, columns, matrix, "weights", 3))
+    return _figure("sampler", "From logits to probabilities", data, still, caption)
+
+
 def _plain(numbers: np.ndarray) -> list[Any]:
     """Numbers for JSON, with more digits than anybody will see, and None for NaN."""
     rounded = np.asarray(numbers, dtype=float).round(8)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from autograder.course import PACKAGE_ROOT
+from autograder.package import PACKAGE_ROOT
 
 FRONT = """\
 ---

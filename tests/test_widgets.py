@@ -16,6 +16,9 @@ from solutions.ch3_multi_head import split_heads
 from solutions.ch4_masking import causal_mask, masked_softmax
 from solutions.ch5_positional_encoding import shift_matrix, sinusoidal
 from solutions.ch7_training import beam_search
+from solutions.ch8_language_model import token_probabilities
+from solutions.ch9_flash_attention import tiles
+from tests.conftest import chapter_pages
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-core")
@@ -106,6 +109,10 @@ CACHED = [
 CACHE_DIFFERENCES = np.random.RandomState(10).rand(2, 5)
 
 
+# two are equally likely, and they are not in order
+LOGITS = np.array([0.5, 2.0, -1.0, 2.0, 1.25, 0.0])
+
+
 def load_widgets():
     """book/widgets.py, as a page imports it."""
     sys.path.insert(0, str(ROOT / "book"))
@@ -151,6 +158,8 @@ def examples():
         "decoder": widgets.decoder_steps(["one", "two", "three"], *DECODED.values(), "Read."),
         "beam": widgets.beam_tree(BEAM_WORDS, BEAM_TABLE.numpy(), 0, 1, 4, "Grow."),
         "cache": widgets.cache_timeline(WORDS, CACHED, CACHE_DIFFERENCES, "Keep."),
+        "tiles": widgets.tile_masks(7, 10, (3, 2), tiles(7, 10, 3, 2, True), "Cut."),
+        "sampler": widgets.sampler(list("abcdef"), LOGITS, "Cut."),
     }
 
 
@@ -877,6 +886,87 @@ def test_cache_timeline_by_keyboard(opened):
     check_cache(page, 2, 1)
 
 
+def check_tiles(page, block_q, block_k, causal, top_left):
+    """Against the mask itself and, with the corner at the bottom right, against the exercise's `tiles`."""
+    shift = 0 if top_left else 3
+    mask = np.arange(10) <= np.arange(7)[:, None] + shift if causal else np.ones((7, 10), bool)
+    cells = page.locator(".live tbody td")
+    shown = cells.evaluate_all("cells => cells.map(cell => [cell.textContent, cell.dataset.kind])")
+    assert [text for text, _ in shown] == [str(int(x)) for x in mask.flat]
+    kinds, loaded = {}, 0
+    for i in range(-(-7 // block_q)):
+        for j in range(-(-10 // block_k)):
+            tile = mask[i * block_q : (i + 1) * block_q, j * block_k : (j + 1) * block_k]
+            kinds[i, j] = "full" if tile.all() else "edge" if tile.any() else "none"
+            loaded += tile.shape[1] if tile.any() else 0
+    wanted = [kinds[i // block_q, j // block_k] for i in range(7) for j in range(10)]
+    assert [kind for _, kind in shown] == wanted
+    if not (causal and top_left):
+        found = [(i, j, kind) for (i, j), kind in kinds.items() if kind != "none"]
+        assert found == tiles(7, 10, block_q, block_k, causal)
+    said = page.locator(".says").inner_text()
+    numbers_said = [int(number) for number in re.findall(r"\d+", said)]
+    counted = [list(kinds.values()).count(kind) for kind in ("full", "edge", "none")]
+    assert numbers_said == [*counted, loaded]
+
+
+def test_tiles_are_full_cut_or_left_out(opened):
+    page = opened("tiles")
+    check_tiles(page, 3, 2, True, False)
+    rng = np.random.RandomState(13)
+    for _ in range(SETTINGS):
+        block_q, block_k = rng.randint(1, 9, size=2)
+        causal, top_left = rng.randint(2, size=2)
+        page.get_by_role("slider", name="queries in a tile").fill(str(block_q - 1))
+        page.get_by_role("slider", name="keys in a tile").fill(str(block_k - 1))
+        page.get_by_label("causal mask").set_checked(bool(causal))
+        page.get_by_label("corner").select_option(index=int(top_left))
+        check_tiles(page, block_q, block_k, causal, top_left)
+
+
+def test_tiles_by_keyboard(opened):
+    page = opened("tiles")
+    tab_to(page, "slider", "queries in a tile")
+    page.keyboard.press("ArrowRight")
+    tab_to(page, "slider", "keys in a tile")
+    page.keyboard.press("ArrowLeft")
+    tab_to(page, "checkbox", "causal mask")
+    page.keyboard.press("Space")
+    check_tiles(page, 4, 1, False, False)
+
+
+def check_sampler(page, temperature, k, share):
+    shown = numbers(page, "probabilities").T
+    logits = torch.from_numpy(LOGITS)
+    for column, how in zip(shown, [(None, None), (k, None), (k, share)], strict=True):
+        wanted = token_probabilities(logits, temperature, *how)
+        np.testing.assert_allclose(column, wanted, atol=1e-9)
+    assert page.locator(".says").inner_text().startswith(f"{(shown[2] > 0).sum()} of 6 tokens")
+
+
+def test_sampler_computes_what_the_reference_computes(opened):
+    page = opened("sampler")
+    check_sampler(page, 1.0, 6, 0.8)
+    temperatures = [0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 4.0]
+    rng = np.random.RandomState(3)
+    for _ in range(SETTINGS):
+        at, k, share = rng.randint(9), rng.randint(6), rng.randint(10)
+        for name, place in [("temperature", at), ("top-k", k), ("top-p", share)]:
+            page.get_by_role("slider", name=name).fill(str(place))
+        check_sampler(page, temperatures[at], k + 1, (share + 1) / 10)
+
+
+def test_sampler_by_keyboard(opened):
+    page = opened("sampler")
+    tab_to(page, "slider", "top-k")
+    for _ in range(4):
+        page.keyboard.press("ArrowLeft")
+    tab_to(page, "slider", "temperature")
+    page.keyboard.press("ArrowRight")
+    check_sampler(page, 1.5, 2, 0.8)
+    assert page.get_by_role("slider", name="top-k").get_attribute("aria-valuetext") == "2"
+
+
 @pytest.mark.parametrize("name", examples())
 def test_without_a_script_the_figure_stands_still(opened, name):
     page = opened(name, scripts=False)
@@ -923,7 +1013,7 @@ def test_everyone_can_use_it(opened, name):
 
 def test_map_leads_to_sections_of_every_chapter():
     links = re.findall(r'href="(ch\d\w+)\.html#([\w-]+)"', landing_map())
-    assert {page.partition("_")[0] for page, _ in links} == {f"ch{n}" for n in range(1, 8)}
+    assert {page.partition("_")[0] for page, _ in links} == {f"ch{n}" for n in chapter_pages()}
     for page, label in links:
         text = (ROOT / "book" / f"{page}.md").read_text(encoding="utf-8")
         assert f"\n({label})=\n" in text, f"{page}#{label}"
