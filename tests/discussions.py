@@ -776,4 +776,475 @@ same(averaged.module.weight, torch.stack(seen).mean(0))
 """,
         ),
     },
+    "ch8_language_model": {
+        "token_probabilities": (
+            """
+logits, top_k = torch.randn(4, 9).double(), 3
+p = logits.softmax(-1)
+@
+same(p / p.sum(-1, keepdim=True), token_probabilities(logits, top_k=top_k))
+""",
+            """
+row, temperature = torch.randn(5), 1.3
+logits = row.expand(40000, 5)
+@
+counts = torch.bincount(token, minlength=5) / len(token)
+assert (counts - token_probabilities(row, temperature)).abs().max() < 0.01
+""",
+        ),
+        "window_mask": (
+            """
+def window_mask(T, S, window, sinks=0):
+    if T > S or window < 1 or sinks < 0:
+        raise ValueError(window)
+    @
+    near[:, :sinks] = causal[:, :sinks]
+    return near
+""",
+            """
+def window_mask(T, S, window, sinks=0):
+    if T > S or window < 1 or sinks < 0:
+        raise ValueError(window)
+    @
+    near[:, :sinks] = distance[:, :sinks] >= 0
+    return near
+""",
+        ),
+        "RollingCache": (
+            """
+sinks, window = 2, 5
+cache, text = RollingCache(sinks, window), torch.randn(1, 3, 30, 4)
+ring = torch.zeros(1, 3, sinks + window, 4)
+for p in range(30):
+    positions, key = torch.arange(p, p + 1), text[:, :, p : p + 1]
+    held = cache.update(key, key, positions)[0]
+    if p < sinks:
+        ring[:, :, p : p + 1] = key
+        continue
+    @1
+    @2
+    for s in range(max(sinks, p - window + 1), p + 1):
+        same(ring[:, :, sinks + (s - sinks) % window], text[:, :, s])
+    assert held.shape[2] == min(p + 1, sinks + window)
+""",
+            """
+from solutions.ch5_positional_encoding import rope
+cache, text = RollingCache(2, 3), torch.randn(1, 2, 40, 6)
+for p in range(40):
+    piece = text[:, :, p : p + 1]
+    held_key, _, positions = cache.update(piece, piece, torch.arange(p, p + 1))
+@
+assert slots.max() == 4 and positions.max() == 39
+near = slice(-3, None)
+turned = [rope(text[:, :, :1], where[-1:]) for where in (slots, positions)]
+same(rotated[:, :, near] @ turned[0].mT, rope(held_key, positions)[:, :, near] @ turned[1].mT)
+assert not torch.allclose(rotated, rope(held_key, positions))
+""",
+        ),
+        "cache_bytes": (
+            """
+key, value = torch.zeros(2, 3, 50, 16).half(), torch.zeros(2, 3, 50, 16).half()
+@
+assert 4 * per_layer == cache_bytes(4, 3, 16, 50, batch=2)
+""",
+            """
+n_layers, n_kv_heads, d_head, free_bytes = 4, 3, 16, 100_000
+@
+assert cache_bytes(n_layers, n_kv_heads, d_head, longest) <= free_bytes
+assert cache_bytes(n_layers, n_kv_heads, d_head, longest + 1) > free_bytes
+""",
+        ),
+        "latent_attention": (
+            """
+x, w_q, w_uk = torch.randn(2, 5, 9), torch.randn(3, 4, 9), torch.randn(3, 4, 6)
+query = torch.einsum("btm,hnm->bhtn", x, w_q)
+@
+same(packed, query @ w_uk)
+""",
+            """
+def latent_attention(query, rope_query, latent, rope_key, w_uk, w_uv, mask=None):
+    @
+    shared = rope_key[:, None].expand(-1, key.shape[1], -1, -1)
+    queries, keys = torch.cat([query, rope_query], dim=-1), torch.cat([key, shared], dim=-1)
+    return attention(queries, keys, value, mask)[0]
+""",
+        ),
+        "rope_frequencies": (
+            """
+d, base, factor = 16, 1000.0, 4.0
+theta = base ** (-2 * torch.arange(d // 2).double() / d)
+@
+same(slower, rope_frequencies(d, base, factor, 100, "ntk"))
+""",
+            """
+d, base, factor = 16, 1000.0, 4.0
+theta = base ** (-2 * torch.arange(d // 2).double() / d)
+unchanged = ((500 * theta / (2 * math.pi) - 1) / 31).clamp(0, 1)
+@
+same(mixed, rope_frequencies(d, base, factor, 500, "yarn"))
+""",
+        ),
+        "speculative_step": (
+            """
+def speculative_step(draft, p_draft, p_target, uniforms):
+    @
+    p = p_target[accepted]
+    if accepted < len(draft):
+        p = (p - p_draft[accepted]).clamp(min=0)
+    last = (p.cumsum(dim=0) / p.sum() <= uniforms[2 * accepted + 1]).sum()
+    return torch.cat([draft[:accepted], last[None]])
+""",
+            """
+def speculative_step(draft, p_draft, p_target, uniforms):
+    accepted = 0
+    for i, x in enumerate(draft.tolist()):
+        if uniforms[2 * i] * p_draft[i, x] >= p_target[i, x]:
+            break
+        accepted += 1
+    @
+    last = (p.cumsum(dim=0) / p.sum() <= uniforms[2 * accepted + 1]).sum()
+    return torch.cat([draft[:accepted], last[None]])
+""",
+        ),
+    },
+    "ch9_flash_attention": {
+        "merge": (
+            """
+def merge(a, b):
+    (output_a, lse_a), (output_b, lse_b) = a, b
+    @
+    share_a, share_b = (x.nan_to_num()[..., None] for x in (share_a, (lse_b - lse).exp()))
+    return share_a * output_a + share_b * output_b, lse
+""",
+            """
+def merge(a, b):
+    (output_a, lse_a), (output_b, lse_b) = a, b
+    @
+    return output.nan_to_num(), torch.logaddexp(lse_a, lse_b)
+""",
+        ),
+        "flash_forward": (
+            """
+def flash_forward(query, key, value, block_q, block_k, causal=False):
+    T, S = query.shape[-2], key.shape[-2]
+    dtype = torch.promote_types(query.dtype, torch.float32)
+    results = []
+    for rows in torch.arange(T).split(block_q):
+        q = query[..., rows, :].to(dtype) / query.shape[-1] ** 0.5
+        lse = torch.full(q.shape[:-1], -torch.inf, dtype=dtype)
+        result = torch.zeros(*q.shape[:-1], value.shape[-1], dtype=dtype), lse
+        for columns in torch.arange(S).split(block_k):
+            k, v = (x[..., columns, :].to(dtype) for x in (key, value))
+            scores = q @ k.mT
+            if causal:
+                scores = scores.masked_fill(columns > rows[:, None] + S - T, -torch.inf)
+            @
+        results.append(result)
+    outputs, all_lse = zip(*results)
+    return torch.cat(outputs, dim=-2).to(query.dtype), torch.cat(all_lse, dim=-1)
+""",
+            """
+def flash_forward(query, key, value, block_q, block_k, causal=False):
+    T, S = query.shape[-2], key.shape[-2]
+    dtype = torch.promote_types(query.dtype, torch.float32)
+
+    def tile(rows, columns):
+        q, k = query[..., rows, :].to(dtype), key[..., columns, :].to(dtype)
+        scores = q @ k.mT / query.shape[-1] ** 0.5
+        if causal:
+            scores = scores.masked_fill(columns > rows[:, None] + S - T, -torch.inf)
+        return scores
+
+    outputs, all_lse = [], []
+    for rows in torch.arange(T).split(block_q):
+        tiles_of_keys = torch.arange(S).split(block_k)
+        parts = [tile(rows, columns).logsumexp(-1) for columns in tiles_of_keys]
+        all_lse.append(torch.stack(parts).logsumexp(0))
+        lse, output = all_lse[-1].nan_to_num(neginf=0.0), 0
+        for columns in tiles_of_keys:
+            scores, v = tile(rows, columns), value[..., columns, :].to(dtype)
+            @
+        outputs.append(output.to(query.dtype))
+    return torch.cat(outputs, dim=-2), torch.cat(all_lse, dim=-1)
+""",
+        ),
+        "flash_backward": (
+            """
+def flash_backward(query, key, value, output, lse, grad, block_q, block_k, causal=False):
+    T, S = query.shape[-2], key.shape[-2]
+    scale = query.shape[-1] ** -0.5
+    dq, dk, dv = [], torch.zeros_like(key), torch.zeros_like(value)
+    delta = (grad * output).sum(-1, keepdim=True)
+    for rows in torch.arange(T).split(block_q):
+        q, g, own = query[..., rows, :], grad[..., rows, :], 0
+        for columns in torch.arange(S).split(block_k):
+            k, v = key[..., columns, :], value[..., columns, :]
+            scores = scale * (q @ k.mT) - lse[..., rows, None].nan_to_num(neginf=0.0)
+            if causal:
+                scores = scores.masked_fill(columns > rows[:, None] + S - T, -torch.inf)
+            dscores = scores.exp() * (g @ v.mT - delta[..., rows, :])
+            @
+            dk[..., columns, :] += scale * (dscores.mT @ q)
+            dv[..., columns, :] += scores.exp().mT @ g
+        dq.append(own)
+    return torch.cat(dq, dim=-2), dk, dv
+""",
+            """
+def flash_backward(query, key, value, output, lse, grad, block_q, block_k, causal=False):
+    T, S = query.shape[-2], key.shape[-2]
+    dq, dk, dv = (torch.zeros_like(x) for x in (query, key, value))
+    for rows in torch.arange(T).split(block_q):
+        for columns in torch.arange(S).split(block_k):
+            places = (query, rows), (key, columns), (value, columns)
+            q, k, v = (x[..., place, :].clone().requires_grad_() for x, place in places)
+            g, o = grad[..., rows, :], output[..., rows, :]
+            scores = q @ k.mT / q.shape[-1] ** 0.5 - lse[..., rows, None].nan_to_num(neginf=0.0)
+            if causal:
+                scores = scores.masked_fill(columns > rows[:, None] + S - T, -torch.inf)
+            weights = scores.exp()
+            @
+            dq[..., rows, :] += found[0]
+            dk[..., columns, :] += found[1]
+            dv[..., columns, :] += found[2]
+    return dq, dk, dv
+""",
+        ),
+        "tiles": (
+            """
+def tiles(T, S, block_q, block_k, causal):
+    found = []
+    for i, first in enumerate(range(0, T, block_q)):
+        last = min(first + block_q, T) - 1
+        @
+        for j, start in enumerate(range(0, S, block_k)):
+            if not causal or min(start + block_k, S) <= fewest:
+                found.append((i, j, "full"))
+            elif start < most:
+                found.append((i, j, "edge"))
+    return found
+""",
+            """
+def tiles(T, S, block_q, block_k, causal):
+    mask, found = torch.ones(T, S, dtype=torch.bool), []
+    if causal:
+        mask = mask.tril(S - T)
+    for i, first in enumerate(range(0, T, block_q)):
+        for j, start in enumerate(range(0, S, block_k)):
+            @
+            if part.any():
+                found.append((i, j, kind))
+    return found
+""",
+        ),
+        "traffic": (
+            """
+def traffic(T, S, d, dv, block_q, block_k, tiled):
+    if not tiled:
+        return {"loaded": (T + S) * d + 2 * T * S + S * dv, "stored": 2 * T * S + T * dv}
+    loaded = 0
+    for first in range(0, T, block_q):
+        loaded += min(block_q, T - first) * d
+        for start in range(0, S, block_k):
+            @
+    return {"loaded": loaded, "stored": T * (dv + 1)}
+""",
+            """
+def traffic(T, S, d, dv, block_q, block_k, tiled):
+    import math
+    if not tiled:
+        return {"loaded": (T + S) * d + 2 * T * S + S * dv, "stored": 2 * T * S + T * dv}
+    @
+    return {"loaded": T * d + programs * S * (d + dv), "stored": T * (dv + 1)}
+""",
+        ),
+        "paged_attention": (
+            """
+def paged_attention(query, key_pages, value_pages, table, lengths):
+    page = key_pages.shape[2]
+    seen = torch.arange(int(lengths.max())) < lengths[:, None]
+    # what is padding, or a text without tokens, looks at page 0, and is left out below
+    positions = torch.arange(seen.shape[1]).expand_as(seen) * seen
+    table = table * (lengths > 0)[:, None]
+    @
+    v = value_pages[entries, :, positions % page]
+    scores = torch.einsum("bhd,bshd->bhs", query, k) / query.shape[-1] ** 0.5
+    scores = scores.masked_fill(~seen[:, None], torch.finfo(scores.dtype).min)
+    weights = scores.softmax(-1) * seen[:, None]
+    return torch.einsum("bhs,bshv->bhv", weights, v.masked_fill(~seen[:, :, None, None], 0.0))
+""",
+            """
+def paged_attention(query, key_pages, value_pages, table, lengths):
+    page, outputs = key_pages.shape[2], []
+    for b, left in enumerate(lengths.tolist()):
+        needed = -(-left // page)
+        lse = torch.full((query.shape[1], 1), -torch.inf, dtype=query.dtype)
+        result = torch.zeros(*lse.shape, value_pages.shape[-1], dtype=query.dtype), lse
+        @
+            scores = scores[..., :left] / query.shape[-1] ** 0.5
+            part = scores.softmax(-1) @ value_pages[entry][:, :left], scores.logsumexp(-1)
+            result, left = merge(result, part), left - page
+        outputs.append(result[0][:, 0])
+    return torch.stack(outputs)
+""",
+        ),
+        "linear_attention_chunked": (
+            """
+def linear_attention_chunked(query, key, value, chunk):
+    state, outputs = torch.zeros_like(key[..., 0, :, None] * value[..., 0, None, :]), []
+    for t in range(query.shape[-2]):
+        k, v = key[..., t, :], value[..., t, :]
+        @
+        outputs.append(query[..., t : t + 1, :] @ state)
+    return torch.cat(outputs, dim=-2), state
+""",
+            """
+def linear_attention_chunked(query, key, value, chunk):
+    T = query.shape[-2]
+    padded = (torch.nn.functional.pad(x, (0, 0, 0, -T % chunk)) for x in (query, key, value))
+    q, k, v = (x.unflatten(-2, (-1, chunk)) for x in padded)
+    @
+    output = (q @ before + (q @ k.mT).tril() @ v).flatten(-3, -2)
+    return output[..., :T, :], states[..., -1, :, :]
+""",
+        ),
+    },
+    "ch10_circuits": {
+        "prefix_matching": (
+            """
+def prefix_matching(weights, tokens):
+    equal = tokens[:, None] == tokens
+    if not equal.tril(-1).any():
+        return torch.zeros(len(weights), dtype=weights.dtype)
+    @1
+    @2
+    @3
+    return score
+""",
+            """
+n = 6
+tokens = torch.randperm(20)[:n].repeat(2)
+weights = torch.rand(3, 2 * n, 2 * n)
+@
+same(score, prefix_matching(weights, tokens))
+""",
+        ),
+        "ov_circuit": (
+            """
+def ov_circuit(w_e, w_v, w_o, w_u):
+    @1
+    @2
+    @3
+    return circuit
+""",
+            """
+w_e, w_v, w_o, w_u = torch.randn(7, 5), torch.randn(3, 5), torch.randn(5, 3), torch.randn(7, 5)
+@
+same(circuit, ov_circuit(w_e, w_v, w_o, w_u))
+""",
+        ),
+        "copying": (
+            """
+def copying(ov):
+    @
+    below = torch.linalg.eigvals(ov).abs().sum().item()
+    return above / below if below else 0.0
+""",
+            """
+w_e, w_v, w_o, w_u = torch.randn(9, 5), torch.randn(3, 5), torch.randn(5, 3), torch.randn(9, 5)
+@
+score = (eigenvalues.real.sum() / eigenvalues.abs().sum()).item()
+same(score, copying(ov_circuit(w_e, w_v, w_o, w_u)))
+""",
+        ),
+        "logit_attribution": (
+            """
+def logit_attribution(parts, scale, w_u, targets):
+    @1
+    @2
+    @3
+    return shares
+""",
+            """
+def logit_attribution(parts, scale, w_u, targets):
+    @1
+    @2
+    return shares
+""",
+        ),
+        "patch": (
+            """
+def patch(run, clean, corrupted, layer, head, position):
+    source = run.trace(clean).added[layer, :, head]
+    @1
+    @2
+    return run(corrupted, replace={(layer, head): patched})
+""",
+            """
+def patch(run, clean, corrupted, layer, head, position):
+    source = run.trace(clean).added[layer, :, head, position]
+
+    def hook(module, inputs, output):
+        output[0][:, head, position] = source
+
+    @
+    return logits
+""",
+        ),
+        "restored": (
+            """
+def restored(clean, corrupted, patched, right, wrong):
+    texts, differences = torch.arange(len(right)), []
+    for logits in (clean, corrupted, patched):
+        @1
+        @2
+        differences.append(difference.item())
+    if differences[0] == differences[1]:
+        raise ValueError
+    return (differences[2] - differences[1]) / (differences[0] - differences[1])
+""",
+            """
+def restored(clean, corrupted, patched, right, wrong):
+    @1
+    differences = []
+    for logits in (clean, corrupted, patched):
+        @2
+        differences.append((first - second).item())
+    if differences[0] == differences[1]:
+        raise ValueError
+    return (differences[2] - differences[1]) / (differences[0] - differences[1])
+""",
+        ),
+        "mean_ablated": (
+            """
+run, B, layer, head = AttentionOnly(7, 8, 2, 2), 4, 0, 1
+tokens, reference = torch.randint(7, (B, 5)), torch.randint(7, (1, 5)).expand(3, 5)
+@
+same(logits, mean_ablated(run, tokens, layer, head, reference))
+""",
+            """
+run, layer, head = AttentionOnly(7, 8, 2, 2), 0, 1
+tokens = torch.randint(7, (4, 5))
+@
+weight = run.layers[layer].w_o.weight
+with torch.no_grad():
+    weight[:, 4:] = 0
+same(logits, run(tokens))
+""",
+        ),
+        "composition": (
+            """
+def composition(w_a, w_b):
+    if not w_a.any() or not w_b.any():
+        return 0.0
+    @1
+    @2
+    return score.item()
+""",
+            """
+w_a, w_b = torch.randn(30, 30), torch.randn(30, 30)
+@
+assert abs(chance - 30**-0.5) < 0.02
+""",
+        ),
+    },
 }

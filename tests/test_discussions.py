@@ -98,7 +98,8 @@ def check_answer(exercise, answer, source):
                 **expected_value(name, program, check, inputs, seed),
                 "mistakes": {},
             }
-            got = evaluate(check.expression, names, inputs, seed, cell.forbidden)
+            limit = check.megabytes
+            got = evaluate(check.expression, names, inputs, seed, cell.forbidden, limit)
             problem = judge(Expected.read(expected), Evaluation.read(got))
             assert problem is None, f"{check.expression}: {sentence(problem)}"
             passed += 1
