@@ -23,10 +23,11 @@ import nbformat
 from nbgrader.api import Gradebook
 
 from autograder.audit.leftovers import left_running
-from autograder.course import PACKAGE_ROOT, Course
+from autograder.course import Course
 from autograder.exercises import reference_answers, solved
-from autograder.grade.grade_class import students
 from autograder.grade.gradebook import autograded_notebook, register, stored_result
+from autograder.grade.submission import students
+from autograder.package import PACKAGE_ROOT
 from benchmarks.record import save
 
 EXERCISE = "ch1_additive_attention"

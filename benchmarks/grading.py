@@ -25,8 +25,9 @@ from nbgrader.converters import Autograde
 from nbgrader.coursedir import CourseDirectory
 
 from autograder.course import Course
-from autograder.grade.grade_class import Grader, WorkerOptions, grade_class, students
+from autograder.grade.grade_class import Grader, WorkerOptions, grade_class
 from autograder.grade.gradebook import Recorder, register
+from autograder.grade.submission import students
 from autograder.kernels import sandbox
 from autograder.kernels.student_kernel import StudentKernel
 from benchmarks.record import save

@@ -30,12 +30,22 @@ from solutions.translation.model import build, n_parameters
 from solutions.translation.settings import complete
 from solutions.translation.tokenizer import PAD
 
+# Operations per second in dense bfloat16, from the makers' data sheets, by a part of the name that CUDA
+# gives a card; the first that fits, since cards for a PCIe slot are slower than those of the same name.
 PEAK = {
+    "H100 PCIe": 756e12,
+    "H100 NVL": 835e12,
+    "H200 NVL": 835e12,
     "H100": 989e12,
     "H200": 989e12,
     "A100": 312e12,
-}  # dense bfloat16, from the makers' data sheets
+}
 VOCAB = 10_000
+
+
+def peak_of(card: str) -> float | None:
+    """Operations per second that a card can do at most; None for one that isn't in the table."""
+    return next((value for part, value in PEAK.items() if part in card), None)
 
 
 class Theirs(nn.Module):
@@ -233,8 +243,7 @@ def main() -> None:
         "rounds": arguments.rounds,
     }
     if cuda:
-        name = torch.cuda.get_device_name(eager.device)
-        peak = next((value for card, value in PEAK.items() if card in name), None)
+        peak = peak_of(torch.cuda.get_device_name(eager.device))
         for length, found in long_.items():
             used = found["fused"]["wall"] * flops_per_token(settings, n_parameters(fused), length)
             found["flops_per_second"] = used

@@ -1,11 +1,11 @@
-"""The trainer's benchmarks choose on the validation pairs, never on those of the test."""
+"""The trainer's benchmarks: they choose on the validation pairs, never on those of the test."""
 
 import gzip
 import random
 
 import pytest
 
-from benchmarks import ablation, multi30k
+from benchmarks import ablation, multi30k, throughput
 from solutions.translation import machine
 from solutions.translation.__main__ import main
 from solutions.translation.run_folder import RunFolder
@@ -112,3 +112,14 @@ def test_close_variants_get_a_second_seed_and_the_reference_with_them():
 def test_every_variant_is_a_line_that_the_trainer_takes():
     for words in ablation.VARIANTS.values():
         ablation.settings_of(["train", "--task=multi30k", *words])
+
+
+def test_the_peak_of_a_card_for_a_slot_is_not_that_of_a_server_module():
+    peaks = {
+        "NVIDIA H100 80GB HBM3": 989e12,
+        "NVIDIA H100 PCIe": 756e12,
+        "NVIDIA H200 NVL": 835e12,
+        "NVIDIA A100-SXM4-40GB": 312e12,
+        "Tesla T4": None,
+    }
+    assert {card: throughput.peak_of(card) for card in peaks} == peaks

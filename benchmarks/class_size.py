@@ -1,6 +1,6 @@
 """A large class: does a submission cost at the end what it cost at the beginning, and does memory grow?
 
-python -m benchmarks.scale
+python -m benchmarks.class_size
 """
 
 from __future__ import annotations
