@@ -199,6 +199,14 @@ def test_what_a_line_must_agree_with_stays_with_the_grader(course_folder):
         expected_cell(exercise, "values", other, [[0]])
 
 
+def test_lines_that_take_long_are_asked_on_one_draw(course_folder):
+    lines = f"{CHECK.replace('2p', '1p')}\n# memory(megabytes=60)\n# ### 1p AUTOTEST double(x + 1)"
+    exercise, source = exercise_with(course_folder, lines)
+    usual, long = expected_cell(exercise, "values", source, [[0], [1], [2]]).lines
+    assert (len(usual.draws), usual.megabytes) == (3, None)
+    assert (len(long.draws), long.megabytes) == (1, 60)
+
+
 @pytest.mark.parametrize("expression", ["double(None)", "double", "{double: 1}.keys()"])
 def test_a_reference_that_raises_or_gives_no_plain_data_is_named(course_folder, expression):
     exercise, source = exercise_with(course_folder, f"# ### 2p AUTOTEST {expression}")
