@@ -1,5 +1,6 @@
-"""An exercise whose points have changed: no grade is told while some submissions have the old ones."""
+"""An exercise whose points have changed: dropped questions, and no grades of two versions at once."""
 
+import re
 import shutil
 
 import nbformat
@@ -8,14 +9,17 @@ import pytest
 from autograder.course import Course
 from autograder.exercises import given, grade_cells, released, solved
 from autograder.grade.examine import Graded
-from autograder.grade.gradebook import Recorder, register
+from autograder.grade.gradebook import Recorder, autograded_notebook, register
 from autograder.grade.result import Basis, CellResult, LineResult, Result
 from autograder.instructor_settings import Limits
+from autograder.runtime.compare import Difference
 from autograder.runtime.grade_cell import parse_cell
 from tests.conftest import COURSE
 from tests.copies import command
 
 NAME, CHECK = "ch1_additive_attention", "additive_scores_values"
+QUESTION = "previous_state"
+GONE = Difference("cell_failed", {"answer": "a<b>", "error": "NameError"})
 
 
 @pytest.fixture
@@ -29,16 +33,23 @@ def course(course_folder):
     return made
 
 
-def record(course, student):
-    """Hand in for a student, and record full marks by the exercise as it is released now."""
+def record(course, student, wrong=()):
+    """Hand in for a student, and record a result by the exercise as it is released now.
+
+    wrong: grade cells whose lines all fail.
+    """
     exercise = course.exercise(NAME)
-    notebook = solved(exercise, {})
+    notebook = solved(exercise, {}, written="Because.")
     folder = course.submitted / student / NAME
     folder.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, folder / f"{NAME}.ipynb")
     cells = tuple(
         CellResult(
-            name, tuple(LineResult(one.expression, one.points) for one in parse_cell(text).checks)
+            name,
+            tuple(
+                LineResult(one.expression, one.points, GONE if name in wrong else None)
+                for one in parse_cell(text).checks
+            ),
         )
         for name, text in grade_cells(notebook).items()
     )
@@ -82,3 +93,28 @@ def test_an_interrupted_rerelease_is_finished_before_grades_are_told(course):
     assert done.status == 0, done.stderr
     maximum = {row.split(",")[0]: row.split(",")[1] for row in before.splitlines()}["maximum"]
     assert f"maximum,{float(maximum) + 2:g}" in output.read_text()
+
+
+@pytest.mark.slow
+def test_students_read_that_a_dropped_question_does_not_count(course):
+    exercise = course.exercise(NAME)
+    notebook = released(exercise)
+    for cell in notebook.cells:
+        if given(cell).get("grade_id") == CHECK:
+            cell.source, number = re.subn(r"points=\d+", "points=0", cell.source)
+        if given(cell).get("grade_id") in (CHECK, QUESTION):
+            cell.metadata.nbgrader.points = 0
+    nbformat.write(notebook, exercise.notebook)
+    register(course, exercise)
+    record(course, "ada", wrong=[CHECK])
+    assert command(course.root, "feedback").status == 0
+    page = (course.feedback / "ada" / NAME / f"{NAME}.html").read_text(encoding="utf-8")
+    assert page.count("doesn't count:</strong>") == number > 1
+    assert "<p>This question doesn't count.</p>" in page
+    assert "of 0 points" not in page and "Not read yet" not in page
+    # names of code in a sentence are code
+    assert page.count("<code>a&lt;b&gt;</code> doesn't exist") == number
+    graded = nbformat.read(autograded_notebook(course, "ada", NAME), as_version=4)
+    (cell,) = [cell for cell in graded.cells if given(cell).get("grade_id") == CHECK]
+    for kind in ("text/plain", "text/html"):
+        assert cell.outputs[0].data[kind].count("✗ doesn't count:") == number
