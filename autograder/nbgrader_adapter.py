@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import math
 import stat
 import warnings
 from collections.abc import Callable, Iterator
@@ -184,13 +185,27 @@ def save_cells(exercise: str, db_url: str, notebook: NotebookNode) -> None:
 
 
 def late_penalty(config: Config, student: str, score: float, seconds_late: float) -> float | None:
-    """What the configured plugin takes off, between 0 and the score; None for nothing."""
+    """What the configured plugin takes off, between 0 and the score; None for nothing.
+
+    Raises CourseError when the plugin's settings are wrong, or it fails or returns no number.
+    """
     from nbgrader.preprocessors import AssignLatePenalties
 
-    step = AssignLatePenalties(config=config)
-    step.init_plugin()
-    penalty = step.plugin_inst.late_submission_penalty(student, score, seconds_late)
-    return None if penalty is None else min(max(penalty, 0), score)
+    try:
+        step = AssignLatePenalties(config=config)
+        step.init_plugin()
+        penalty = step.plugin_inst.late_submission_penalty(student, score, seconds_late)
+        if penalty is not None and not math.isfinite(penalty):
+            raise ValueError(f"it returns {penalty}")
+        return None if penalty is None else min(max(penalty, 0), score)
+    # the plugin is code of the instructor's own
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise CourseError(
+            f"The late penalty of {student} can't be computed ({reason}). Correct "
+            "c.LateSubmissionPlugin.penalty_method or c.AssignLatePenalties.plugin_class in "
+            "nbgrader_config.py and run the command again."
+        ) from error
 
 
 def written_score(cell: NotebookNode) -> float | None:

@@ -44,6 +44,7 @@ from autograder.grade.written_questions import ShowQuestions
 from autograder.nbgrader_adapter import install
 from autograder.package import PACKAGE, PACKAGE_ROOT, is_installed
 from autograder.runtime.compare import TO_DO
+from autograder.text import with_code
 
 
 def _prepend(variable: str, *folders: Path) -> None:
@@ -124,7 +125,11 @@ def _set_pages(c: Config, root: Path) -> None:
     c.Verdicts.root = str(root)
     c.ShowKeptComments.root = str(root)
     c.ShowQuestions.root = str(root)
-    c.HTMLExporter.filters = {"markdown2html": markdown2html, "clean_html": clean_html}
+    c.HTMLExporter.filters = {
+        "markdown2html": markdown2html,
+        "clean_html": clean_html,
+        "with_code": with_code,
+    }
     c.HTMLExporter.extra_template_basedirs = [
         str(PACKAGE / "display" / "templates"),
         str(Path(formgrader.__file__).parent / "templates"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from typing import Any
@@ -52,3 +53,8 @@ def as_markdown(text: str) -> str:
     """Markdown that shows a text as it is, on one line: nothing in it is markup, a link or a formula."""
     line = " ".join(text.split())
     return re.sub(r"[!-/:-@\[-`{-~]", lambda found: f"&#{ord(found[0])};", line)
+
+
+def with_code(text: str) -> str:
+    """HTML that shows a text as it is, except that what stands in backticks on one line is code."""
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", html.escape(text))

@@ -18,6 +18,7 @@ from autograder.errors import ExportError, GradebookError, OutputError, TableErr
 from autograder.lms import export, import_zip
 from autograder.tables import safe
 from tests.conftest import COURSE
+from tests.copies import run
 
 FIRST, SECOND = "ch1_additive_attention", "ch2_scaled_dot_product"
 EXERCISES = [COURSE.exercise(FIRST), COURSE.exercise(SECOND)]
@@ -305,6 +306,21 @@ def test_canvas_gets_its_own_columns_and_people_back(course, tmp_path, options):
     assert [words.split()[0] for words in told if "not in the roster" in words] == ["s4", "s5"]
 
 
+@pytest.mark.slow
+def test_a_column_of_sections_in_the_roster_is_passed_over(course_folder):
+    """Canvas's own sections come back from its gradebook, see above."""
+    (course_folder / "course").mkdir()
+    # the course's nbgrader_config.py imports it from its own folder
+    (course_folder / "autograder").symlink_to(COURSE.root / "autograder")
+    path = course_folder / "roster.csv"
+    path.write_text("id,first_name,last_name,section\ns1,Jo,Doe,Tuesday\n", encoding="utf-8")
+    done = run(course_folder, "nbgrader", "db", "student", "import", path)
+    assert done.returncode == 0 and "Unknown keys in csv" in done.stderr, done.stderr
+    with Gradebook(f"sqlite:///{course_folder}/course/gradebook.db") as gradebook:
+        (student,) = gradebook.students
+        assert (student.id, student.first_name, student.last_name) == ("s1", "Jo", "Doe")
+
+
 def test_who_is_excused_in_canvas_stays_excused(course, tmp_path):
     """Any number would take that away; canvas-lms' importer reads EX in small letters, too."""
     path = roster(
@@ -433,7 +449,7 @@ def test_two_rows_that_fit_are_no_ones(course, tmp_path):
     path = roster(tmp_path, MOODLE, *(["Jo", "Doe", n, f"{n}@uni", "-"] for n in "12"))
     with pytest.raises(ExportError, match="No student"):
         export.as_moodle(given, path, told := [])
-    assert "fits several rows" in told[0]
+    assert "fits several students in the roster" in told[0]
 
 
 def test_one_row_that_fits_two_students_is_no_ones(course, tmp_path):
@@ -444,7 +460,7 @@ def test_one_row_that_fits_two_students_is_no_ones(course, tmp_path):
     _, body = export.as_moodle(own, roster(tmp_path, MOODLE, *rows), told := [])
     assert [row[0] for row in body] == ["s1"]
     assert [words.split()[0] for words in told[:-1]] == ["s8", "s9"]
-    assert "others as well" in told[0]
+    assert "fits the same student" in told[0]
 
 
 def test_the_grading_worksheet_tells_two_of_one_name_apart(course, tmp_path):

@@ -122,11 +122,12 @@ def test_nbgraders_command_writes_the_same_page_and_remembers_it(graded_class):
 def test_a_page_in_short_has_what_was_lost_and_what_is_open():
     right = Line("keeps the type", "f(x)", 2, 2, "")
     lost = Line("sums to one", "g(x)", 3, 0, "the values differ\n\nRecognised:  none.\n")
+    dropped = Line("is fast", "h(x)", 0, 0, "too slow")
     answer = new_markdown_cell("Because.")
     answer.metadata.nbgrader = {"grade": True, "comment": "Say why, too."}
     tasks = (
-        Task("Scores", 5, 2, checks={"a": Checks((right, lost), "")}),
-        Task("Context", 4, 4, checks={"b": Checks((right,), "")}),
+        Task("Scores", 5, 2, checks={"a": Checks((right, lost, dropped), "")}),
+        Task("Context", 4, 4, checks={"b": Checks((right, dropped), "")}),
         Task("In words", 0, 0, unread=3, cells=[answer]),
         Task("Before the first task"),
     )

@@ -30,7 +30,7 @@ from autograder.catalogue import definitions, mistake_answers, mistakes
 from autograder.course import Course
 from autograder.errors import ExerciseError, ExportError, SandboxError
 from autograder.exercises import reference_answers, released, solved, task_names
-from autograder.grade import words, words_without_values
+from autograder.grade import answer_key, words, words_without_values
 from autograder.grade.answer_key import keys_under
 from autograder.grade.result import Basis, CellResult, LineResult, Remark, Result
 from autograder.grade.seeds import new_seed
@@ -418,6 +418,12 @@ def test_the_command_says_what_to_set_and_what_can_be_gained(course, keys, monke
     assert undetected
     for gain in (*(one.what for one in gradescope.GAINS), *(one.name for one in undetected)):
         assert gain in ended.stdout
+
+
+def test_evaluating_many_sets_shows_how_far_it_is(course, monkeypatch, capsys):
+    monkeypatch.setattr(answer_key, "_expected", lambda jobs: [{} for _ in jobs])
+    found = keys_under(course, EXERCISE, [new_seed() for _ in range(19)])
+    assert len(found) == 19 and "19/19" in capsys.readouterr().err
 
 
 # Bad input ------------------------------------------------------------------------------------------

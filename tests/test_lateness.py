@@ -1,17 +1,19 @@
 """Due dates and extensions: recorded, shown to students, and followed by penalties without grading."""
 
 import datetime
+import math
 import re
 import shutil
 
 import nbformat
 import pytest
 from nbgrader.api import Gradebook
+from nbgrader.plugins import LateSubmissionPlugin
 
 from autograder.build.due_date import put_due_date, show_due_date, shown_due_date
 from autograder.build.generate import refuse_to_lose_edits
 from autograder.course import Course, Exercise
-from autograder.errors import DateError, ExerciseError, GradebookError, TableError
+from autograder.errors import CourseError, DateError, ExerciseError, GradebookError, TableError
 from autograder.exercises import released
 from autograder.grade import gradebook, lateness
 from autograder.grade.grade_class import grade_class
@@ -152,6 +154,51 @@ def test_a_penalty_follows_points_given_by_hand(course):
         book.db.commit()
     (late,) = lateness.update_penalties(course, course.exercises())
     assert (late.before, late.penalty) == (20, 25) and recorded(course) == 25
+
+
+class Failing(LateSubmissionPlugin):
+    """What a plugin with a slip may do; result: what it returns, or raises."""
+
+    result = None
+
+    def late_submission_penalty(self, student_id, score, total_seconds_late):
+        if isinstance(self.result, Exception):
+            raise self.result
+        return self.result
+
+
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        (ZeroDivisionError("division by zero"), "ZeroDivisionError: division by zero"),
+        ("2", "TypeError"),
+        (math.nan, "it returns nan"),
+    ],
+)
+def test_a_plugin_that_fails_is_named_in_one_sentence(course, result, reason):
+    lateness.set_due_date(course, course.exercise(FIRST), DUE)
+    hand_in_at(course, "s1", "2027-03-02 18:00:00 UTC")
+    course.config.AssignLatePenalties.plugin_class = type("Own", (Failing,), {"result": result})
+    with pytest.raises(CourseError, match=f"late penalty of s1.*{reason}.*nbgrader_config.py"):
+        lateness.update_penalties(course, course.exercises())
+    assert recorded(course) == 0
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "value"),
+    [
+        ("LateSubmissionPlugin", "penalty_method", "half"),
+        ("AssignLatePenalties", "plugin_class", "no_such_module.Plugin"),
+        ("AssignLatePenalties", "plugin_class", dict),
+    ],
+)
+def test_a_setting_of_penalties_that_is_wrong_is_named(course, section, name, value):
+    lateness.set_due_date(course, course.exercise(FIRST), DUE)
+    hand_in_at(course, "s1", "2027-03-02 18:00:00 UTC")
+    course.config[section][name] = value
+    with pytest.raises(CourseError, match="can't be computed") as caught:
+        lateness.update_penalties(course, course.exercises())
+    assert f"c.{section}.{name}" in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_a_time_stamp_that_is_gone_or_damaged_leaves_the_recorded_time(course):

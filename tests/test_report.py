@@ -193,6 +193,9 @@ def test_mistakes_and_sections_are_counted_by_student():
     assert set(lost[first.section]) >= {"a", "c"}
     assert not any("d" in students for students in lost.values())
     assert lost[sections(EXERCISE)["attention_values"]] == ["b"]
+    # a question that was dropped costs nobody points
+    dropped = [result("f", {"attention_values": [line("a()", 0, WRONG)]})]
+    assert analysis.to_teach_again(EXERCISE, dropped) == []
 
 
 def test_mistakes_of_one_idea_are_counted_together_and_each_student_once():
@@ -212,6 +215,16 @@ def test_mistakes_of_one_idea_are_counted_together_and_each_student_once():
     # one place of the reference is changed
     ((right, wrong),) = known[names[0]].edits
     assert first.looks_like == (wrong, right)
+
+
+def test_names_in_sentences_are_code_in_the_report(tmp_path):
+    named = next(mistake for mistake in mistakes(EXERCISE) if "`" in mistake.means)
+    gone = Difference("ended", {"reason": "exit", "expression": "f<b>"})
+    lines = {"attention_values": [line("a()", 1, WRONG, named.name), line("b()", 1, gone)]}
+    page, _ = written([result("a", lines)], tmp_path)
+    assert html.escape(named.means.split("`")[1]) in "".join(re.findall("<code>.*?</code>", page))
+    assert "ended the Python process during <code>f&lt;b&gt;</code>" in page
+    assert "`" not in page
 
 
 def test_a_wrong_line_is_the_catalogues_and_not_shown_in_the_lecture(tmp_path):

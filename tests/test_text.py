@@ -6,7 +6,14 @@ import json
 import pytest
 from nbconvert.filters import markdown2html
 
-from autograder.text import as_markdown, displayed_text, plain_text, valid_json, valid_text
+from autograder.text import (
+    as_markdown,
+    displayed_text,
+    plain_text,
+    valid_json,
+    valid_text,
+    with_code,
+)
 
 HALF = "\ud83d"
 
@@ -43,6 +50,13 @@ def test_a_text_in_markdown_shows_as_it_is(text):
     shown = markdown2html(as_markdown(text))
     assert shown.startswith("<p>") and shown.count("<") == 2
     assert html.unescape(shown.strip()[3:-4]) == " ".join(text.split())
+
+
+def test_what_stands_in_backticks_is_code_and_nothing_acts():
+    assert with_code("Use `a < b` or `f(x)`.") == "Use <code>a &lt; b</code> or <code>f(x)</code>."
+    assert with_code("`<b>`<i>") == "<code>&lt;b&gt;</code>&lt;i&gt;"
+    # neither one alone nor two on different lines
+    assert with_code("a ` b") == "a ` b" and with_code("a `b\nc` d") == "a `b\nc` d"
 
 
 def test_no_control_character_reaches_a_page_or_a_terminal():

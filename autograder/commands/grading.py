@@ -110,12 +110,24 @@ def follow_gradebook(course: Course, exercises: Sequence[Exercise]) -> None:
 
 
 def recorded(course: Course, arguments: argparse.Namespace) -> list[Result]:
-    """The recorded results of the exercises that were given; raises GradebookError when there are none."""
-    from autograder.grade.grade_class import recorded_results
+    """The recorded results of the exercises that were given.
 
-    results = recorded_results(course, exercises_of(course, arguments))
+    Raises GradebookError when there are none, or when those of an exercise are of two versions of it.
+    """
+    results = of_one_version(course, exercises_of(course, arguments))
     if not results:
         raise GradebookError("Nothing has been graded yet: run `python -m autograder grade` first.")
+    return results
+
+
+def of_one_version(course: Course, exercises: Sequence[Exercise]) -> list[Result]:
+    """The recorded results of some exercises; raises GradebookError for one with results of two versions."""
+    from autograder.grade.grade_class import recorded_results
+    from autograder.grade.gradebook import refuse_mixed_versions
+
+    results = recorded_results(course, exercises)
+    for exercise in exercises:
+        refuse_mixed_versions(course, exercise, results)
     return results
 
 

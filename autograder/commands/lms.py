@@ -14,7 +14,12 @@ from autograder.commands.arguments import (
     exercises_of,
     positive,
 )
-from autograder.commands.grading import follow_gradebook, recorded, write_feedback_pages
+from autograder.commands.grading import (
+    follow_gradebook,
+    of_one_version,
+    recorded,
+    write_feedback_pages,
+)
 
 EXPORT_FORMATS = ("nbgrader", "csv", "canvas", "moodle")
 
@@ -24,6 +29,7 @@ def _export(arguments: argparse.Namespace) -> None:
 
     course = course_of(arguments)
     exercises = exercises_of(course, arguments)
+    of_one_version(course, exercises)
     follow_gradebook(course, exercises)
     told = export.write(
         course,

@@ -178,7 +178,8 @@ def as_text(page: Page, totals: Mapping[str, Any]) -> str:
         )
     lines += page.remarks
     for task in filter(lambda task: task.is_graded, page.tasks):
-        said = [f"{line.title}: {line.words}" for own in task.checks.values() for line in own.lost]
+        lost = [line for own in task.checks.values() for line in own.lost if line.points]
+        said = [f"{line.title}: {line.words}" for line in lost]
         said += [f"Comment: {c}" for cell in task.cells if (c := given(cell).get("comment"))]
         if said or not task.is_right:
             earned = f"{_number(task.earned)} of {_number(task.points)} points"

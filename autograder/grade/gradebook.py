@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from autograder.exercises import copied, given, is_grade_cell, released
 from autograder.files import write_whole
 from autograder.grade.examine import Graded
 from autograder.grade.lateness import penalty
+from autograder.grade.read_gradebook import opened
 from autograder.grade.result import Result
 from autograder.grade.verdicts import result_path, show_verdicts
 from autograder.grade.words import Words
@@ -51,6 +53,44 @@ def check_release(exercise: Exercise, release: NotebookNode, gradebook: Gradeboo
                 "run `python -m autograder grade --rerelease` to grade everybody by the new one; with "
                 "--changed in place of --rerelease you first see who would gain or lose points."
             )
+
+
+def refuse_mixed_versions(course: Course, exercise: Exercise, results: Sequence[Result]) -> None:
+    """Refuse to tell grades while some are of an older version: grading by the new one was interrupted.
+
+    results: recorded ones, also of other exercises. Raises GradebookError when those of the exercise don't
+    answer what the gradebook's version of it asks.
+    """
+    from nbgrader.api import MissingEntry
+
+    own = [result for result in results if result.exercise == exercise.name]
+    with opened(course) as gradebook:
+        if gradebook is None:
+            return
+        try:
+            stored = gradebook.find_notebook(exercise.name, exercise.name)
+        except MissingEntry:
+            return
+        checks = {cell.name for cell in stored.grade_cells if cell.cell_type == "code"}
+        sources = {cell.name: cell.source for cell in stored.source_cells if cell.name in checks}
+    asked = {
+        name: [(check.expression, check.points) for check in parse_cell(source).checks]
+        for name, source in sources.items()
+    }
+    before = [
+        result.student
+        for result in own
+        if asked
+        != {
+            cell.grade_id: [(line.expression, line.points) for line in cell.lines]
+            for cell in result.cells
+        }
+    ]
+    if before:
+        raise GradebookError(
+            f"{exercise.name}: {len(before)} of {len(own)} submissions are still graded by an older version "
+            "of the exercise. Run `python -m autograder grade`, which grades them by the new one."
+        )
 
 
 def register(course: Course, exercise: Exercise, rerelease: bool = False) -> bool:

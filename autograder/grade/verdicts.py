@@ -16,7 +16,7 @@ from autograder.errors import CourseError
 from autograder.exercises import given, is_grade_cell
 from autograder.grade.result import CellResult, LineResult, Result
 from autograder.grade.words import Words, remark
-from autograder.text import as_markdown
+from autograder.text import as_markdown, with_code
 
 REMARKS_CELL = "remarks"
 GREEN, RED = "#2e7d32", "#b3261e"
@@ -28,14 +28,16 @@ def result_path(notebook: Path) -> Path:
 
 
 def _points(line: LineResult) -> str:
-    return f"{'✓' if line.passed else '✗'} {line.earned:g}/{line.points:g}"
+    # a question that was dropped after the hand-out keeps its cell, with 0 points
+    counted = f"{line.earned:g}/{line.points:g} points" if line.points else "doesn't count:"
+    return f"{'✓' if line.passed else '✗'} {counted}"
 
 
 def _plain(cell: CellResult, words: Words, section: Section | None) -> str:
     rows = []
     for line in cell.lines:
         title = words.title(cell.grade_id, line.expression)
-        rows.append(f"{_points(line)} points   {title}")
+        rows.append(f"{_points(line)}   {title}")
         if message := words.line(line):
             rows.append("    " + message.replace("\n", "\n    "))
         if title != line.expression and not line.passed:
@@ -49,7 +51,7 @@ def _html(cell: CellResult, words: Words, section: Section | None) -> str:
     rows = []
     for line in cell.lines:
         colour = GREEN if line.passed else RED
-        message = html.escape(words.line(line)).replace("\n", "<br>")
+        message = with_code(words.line(line)).replace("\n", "<br>")
         title = words.title(cell.grade_id, line.expression)
         expression = f"<code>{html.escape(line.expression)}</code>"
         folded = f"<details><summary>What was checked</summary>{expression}</details>"
@@ -57,7 +59,7 @@ def _html(cell: CellResult, words: Words, section: Section | None) -> str:
         rows.append(
             f'<div style="margin:0.4em 0;border-left:4px solid {colour};padding-left:0.6em">'
             f'<strong style="color:{colour}">{_points(line)}</strong> '
-            + (html.escape(title) if in_words else expression)
+            + (with_code(title) if in_words else expression)
             + (f"<div>{message}</div>" if message else "")
             + (folded if in_words else "")
             + "</div>"

@@ -146,10 +146,12 @@ def match(
     rows: Sequence[list],
     names_of: Callable[[list], Iterable[str]],
     told: list[str],
+    where: str = "the roster",
 ) -> dict[str, list]:
     """The roster's row of each student, by id; who has none, more than one, or another one's is left out.
 
-    names_of: what a row may call its student; told: sentences for the instructor are added to it.
+    names_of: what a row may call its student; told: sentences for the instructor are added to it; where:
+    what the rows are of, as the sentences call it.
     """
     known: dict[str, list[list]] = {}
     for row in rows:
@@ -164,14 +166,14 @@ def match(
         if len(hits) == 1:
             found[student.id] = hits[0]
         else:
-            why = "is not in the roster" if not hits else "fits several rows of the roster"
+            why = f"fits several students in {where}" if hits else f"is not in {where}"
             told.append(f"{student.id} {why} and was left out.")
     taken = collections.Counter(id(row) for row in found.values())
     for student in [student for student, row in found.items() if taken[id(row)] > 1]:
         del found[student]
-        told.append(f"{student} has a row of the roster that fits others as well and was left out.")
+        told.append(f"{student} fits the same student in {where} as another one and was left out.")
     if not found:
-        raise ExportError("No student of the gradebook is in the roster: is it of this course?")
+        raise ExportError(f"No student of the gradebook is in {where}: is it that of this class?")
     return found
 
 

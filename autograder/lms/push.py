@@ -158,9 +158,8 @@ def plan(
     users = canvas.get_all("users", **{"enrollment_type[]": "student"})
     rows = [[user] for user in users]
     students = (grade.student for grade in handed_in.values())
-    user_of = {
-        student: row[0]["id"] for student, row in match(students, rows, _names_of, told).items()
-    }
+    matched = match(students, rows, _names_of, told, "the course in Canvas")
+    user_of = {student: user["id"] for student, (user,) in matched.items()}
     place = f"assignments/{assignment['id']}/submissions"
     listed = canvas.get_all(place, **{"include[]": "submission_comments"})
     there = {submission["user_id"]: submission for submission in listed}

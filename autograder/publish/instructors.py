@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from autograder.exercises import heading, reference_answers, released
 from autograder.programs import bound_names
 from autograder.publish.concept_tests import with_answers
 from autograder.runtime.guide import Way
+from autograder.text import with_code
 
 TEMPLATES = [
     Path(__file__).parent / "templates",
@@ -136,17 +136,12 @@ def solved_answers(exercise: Exercise) -> list[SolvedAnswer]:
     ]
 
 
-def _with_code(text: str) -> markupsafe.Markup:
-    """Words in which what stands in backticks is code, as HTML."""
-    return markupsafe.Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(markupsafe.escape(text))))
-
-
 def discussion_page(exercise: Exercise) -> str:
     """The page of an exercise, as HTML that loads nothing."""
     found = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
     )
-    found.filters["words"] = _with_code
+    found.filters["words"] = lambda text: markupsafe.Markup(with_code(text))
     first = next(cell for cell in released(exercise).cells if cell.cell_type == "markdown")
     title = heading(first.source, "# ") or exercise.name
     return found.get_template("discussion.html").render(

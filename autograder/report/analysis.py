@@ -209,7 +209,7 @@ def to_teach_again(exercise: Exercise, results: Sequence[Result]) -> list[tuple[
         for cell in result.cells:
             named = [by_mistake.get(line.mistake) for line in cell.lines]
             label = next(filter(None, named), by_cell.get(cell.grade_id))
-            if label and not cell.passed:
+            if label and cell.earned < cell.points:
                 lost[label].add(result.student)
     found = [(label, sorted(students)) for label, students in lost.items()]
     return sorted(found, key=lambda item: -len(item[1]))

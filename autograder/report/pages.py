@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+from markupsafe import Markup
 from rapidfuzz.distance import Indel
 from rich.console import Console
 from rich.markup import escape
@@ -33,6 +34,7 @@ from autograder.grade.result import Remark, Result
 from autograder.grade.words import Words, remark, sentence
 from autograder.report import analysis, plots, similarity, standing
 from autograder.tables import write_csv
+from autograder.text import with_code
 
 MAX_GROUPS = 20
 # Comparing takes time with the product of the two numbers of lines. No answer of the course has 100.
@@ -68,6 +70,7 @@ def _templates() -> jinja2.Environment:
         trim_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
+    found.filters["with_code"] = lambda text: Markup(with_code(text))
     found.filters["percent"] = lambda share: f"{share:.0%}"
     found.filters["number"] = lambda number: f"{number:g}"
     found.filters["signed"] = lambda share: f"{100 * share:+.0f}"
