@@ -2,13 +2,15 @@
 
 import gzip
 import random
+import shutil
 
 import pytest
 
 from benchmarks import ablation, multi30k, throughput
-from solutions.translation import machine
+from solutions.translation import data, machine
 from solutions.translation.__main__ import main
 from solutions.translation.run_folder import RunFolder
+from solutions.translation.settings import complete
 
 TINY = {
     "vocab_size": 60,
@@ -95,6 +97,21 @@ def test_an_ablation_spends_its_budget_without_the_test_pairs(captions, tmp_path
     assert lines[-1]["step"] == found["steps"]
     again = ablation.train(tmp_path / "one", words, 4000)
     assert again["valid_bleu"] == found["valid_bleu"]  # it was there already
+
+
+def test_a_run_learns_from_the_translations_of_another(run, captions, tmp_path):
+    """As the help says: a copy of the data, with what a larger run translates in the references' place."""
+    distilled = tmp_path / "distilled"
+    shutil.copytree(captions, distilled)
+    written = distilled / "train.lc.norm.tok.de"
+    words = ["evaluate", f"--folder={run}", "--split=train", "--beam=2", f"--output={written}"]
+    assert main([*words, "--device=cpu"]) == 0
+    pairs = list(data.load(complete({"task": "multi30k", "data": str(distilled)}), "train"))
+    assert [source for source, _ in pairs] == [source for source, _ in colours(200, 0)]
+    assert [target for _, target in pairs] == written.read_text(encoding="utf-8").splitlines()
+    assert pairs != colours(200, 0)
+    words = ["train", "--task=multi30k", f"--data={distilled}", "--folder", str(tmp_path / "small")]
+    assert main([*words, "--device=cpu", "--threads=1", "--steps=2", *WORDS]) == 0
 
 
 def results(**bleu):
