@@ -1,5 +1,6 @@
 """What the trainer asks of a device, as far as it can be told without one."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -66,6 +67,8 @@ class Waits(TorchDispatchMode):
         bools = [x for x in indices if isinstance(x, torch.Tensor) and x.dtype is torch.bool]
         device = kwargs.get("device")
         moved = name == "_to_copy" and device and device != args[0].device
+        if name == "copy_":
+            moved = args[0].device != args[1].device and not any(args[2:])
         if name in self.NAMES or bools or (moved and not kwargs.get("non_blocking")):
             self.found.append(name)
         return function(*args, **kwargs)
@@ -81,7 +84,10 @@ def test_the_counter_of_waits_counts():
         logits[logits > 0] = 0
         logits.to("meta")
         logits.to("meta", non_blocking=True)
-    assert waits.found == ["_local_scalar_dense", "index_put_", "_to_copy"]
+        elsewhere = torch.empty_like(logits, device="meta")
+        elsewhere.copy_(logits)
+        elsewhere.copy_(logits, non_blocking=True)
+    assert waits.found == ["_local_scalar_dense", "index_put_", "_to_copy", "copy_"]
 
 
 @pytest.mark.parametrize(
@@ -116,6 +122,29 @@ def test_what_is_meant_for_cuda_never_waits_either(tokenizer, pairs):
     with Waits() as waits:
         objective(batch.source, batch.target).backward()
     assert waits.found == []
+
+
+@pytest.mark.parametrize("rdrop", [0.0, 1.0])
+def test_nothing_goes_to_another_device_but_batches(tokenizer, pairs, monkeypatch, rdrop):
+    """The other device is PyTorch's "meta", which has shapes and no numbers, so that to look at one
+    raises an error. It has no optimizer; a step's other waits are counted above."""
+    monkeypatch.setattr(machine.Machine, "autocast", lambda self: contextlib.nullcontext())
+    monkeypatch.setattr(
+        trainer,
+        "build",
+        lambda settings, size, attention, _: build(settings, size, attention, "cuda"),
+    )
+    settings = complete(SMALL | {"ema": 0.9, "rdrop": rdrop})
+    found = {}
+    for attention in ("fused", "formula"):
+        here = machine.Machine(torch.device("meta"), attention=attention)
+        run = trainer.Trainer(settings, here, tokenizer, pairs, [])
+        run.optimizers = []
+        with Waits() as waits:
+            loss, _, _ = run.train_step()
+        assert loss.device.type == "meta"
+        found[attention] = waits.found
+    assert found == {"fused": [], "formula": ["_to_copy"]}  # its mask is made on the CPU
 
 
 class Attentions(TorchFunctionMode):
