@@ -87,7 +87,8 @@ def speeds(rounds: list[dict[str, float]]) -> dict[str, float]:
 
 
 def milliseconds(rounds: list[dict], steps: int) -> dict[str, float]:
-    """Where the time of a step goes, by the clock on the wall, medians."""
+    """Where the time of a step goes, by the clock on the wall, medians. The loss is with the gradient of
+    the last layer where one function computes both; otherwise that is a part of backward."""
     parts = {
         name: statistics.median(1000 * one["parts"][name] / steps for one in rounds)
         for name in rounds[0]["parts"]
