@@ -335,7 +335,7 @@ def _parser() -> argparse.ArgumentParser:
         group.add_argument(
             "--compile",
             action=argparse.BooleanOptionalAction,
-            help="torch.compile (default: on CUDA alone)",
+            help="torch.compile (default: on CUDA, if the GPU is from 2017 or later)",
         )
         group.add_argument(
             "--attention",
