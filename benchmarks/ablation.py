@@ -38,6 +38,7 @@ VARIANTS: dict[str, list[str]] = {
     "subword dropout": ["--subword-dropout=0.1"],
     "attention dropout": ["--attention-dropout=0.1"],
     "activation dropout": ["--activation-dropout=0.1"],
+    "R-Drop": ["--rdrop=5"],  # two passes over each token, so twice the time
     "muon": ["--optimizer=muon"],
     "clip": ["--clip=1"],
     "weight decay": ["--weight-decay=0.01"],

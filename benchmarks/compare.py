@@ -5,7 +5,8 @@ python -m benchmarks.compare --before COMMIT --data DIR --run RUN            bea
 
 Both sides are processes of their own that take turns, on the same batches, with the same model, and every
 number is the median of the rounds. Processor seconds are those of the process, so that other work on the
-machine counts less; the load is written down. A beam search translates a thousand sentences.
+machine counts less; the load is written down. Steps have the batches of the Multi30k recipe and come with
+where their time goes. A beam search translates a thousand sentences.
 """
 
 from __future__ import annotations
@@ -85,6 +86,17 @@ def speeds(rounds: list[dict[str, float]]) -> dict[str, float]:
     }
 
 
+def milliseconds(rounds: list[dict], steps: int) -> dict[str, float]:
+    """Where the time of a step goes, by the clock on the wall, medians. The loss is with the gradient of
+    the last layer where one function computes both; otherwise that is a part of backward."""
+    parts = {
+        name: statistics.median(1000 * one["parts"][name] / steps for one in rounds)
+        for name in rounds[0]["parts"]
+    }
+    whole = statistics.median(1000 * one["wall"] / steps for one in rounds)
+    return parts | {"rest": whole - sum(parts.values())}
+
+
 def main() -> None:
     """Measure and save."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -94,7 +106,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=4, help="steps of a round (default 4)")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--tokens", type=int, default=2048, help="of a batch (default 2048)")
+    recipe = complete({"task": "multi30k"})["tokens"]
+    parser.add_argument(
+        "--tokens", type=int, default=recipe, help=f"of a batch (default {recipe}, the recipe's)"
+    )
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--alpha", type=float, default=0.6)
     arguments = parser.parse_args()
@@ -172,7 +187,12 @@ def main() -> None:
             "same_translations": same,
         }
     else:
-        measured |= {"tokens_of_a_batch": arguments.tokens}
+        measured |= {
+            "milliseconds_of_a_step": {
+                name: milliseconds(rounds, arguments.steps) for name, rounds in found.items()
+            },
+            "tokens_of_a_batch": arguments.tokens,
+        }
     save(__file__, measured, "_beam" if arguments.run else "")
 
 

@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -21,9 +22,47 @@ from solutions.translation.settings import complete
 from solutions.translation.tokenizer import Tokenizer
 
 
-def measured(work: int, wall: float, processor: float) -> None:
+class Parts:
+    """Adds up the seconds of the parts of a trainer's steps.
+
+    Args:
+        run: of either commit.
+    """
+
+    def __init__(self, run: trainer.Trainer) -> None:
+        self.seconds = dict.fromkeys(("forward", "loss", "backward", "optimizer"), 0.0)
+        names = ("linear_cross_entropy", "smoothed_cross_entropy")
+        loss = next(name for name in names if hasattr(trainer, name))
+        setattr(trainer, loss, self._timed("loss", getattr(trainer, loss)))
+        torch.Tensor.backward = self._timed("backward", torch.Tensor.backward)
+        torch.optim.AdamW.step = self._timed("optimizer", torch.optim.AdamW.step)
+        forward = getattr(run, "objective", run.model)
+        self.nested = forward is not run.model  # whether it computes the loss, too
+        forward.forward = self._timed("forward", forward.forward)
+
+    def _timed(self, name: str, function: Callable) -> Callable:
+        def timed(*arguments, **more):
+            begun = time.perf_counter()
+            try:
+                return function(*arguments, **more)
+            finally:
+                self.seconds[name] += time.perf_counter() - begun
+
+        return timed
+
+    def take(self) -> dict[str, float]:
+        """The seconds since the last time; the loss is no part of forward."""
+        taken = dict(self.seconds)
+        if self.nested:
+            taken["forward"] -= taken["loss"]
+        self.seconds.update(dict.fromkeys(self.seconds, 0.0))
+        return taken
+
+
+def measured(work: int, wall: float, processor: float, parts: dict[str, float]) -> None:
     """Tell what was done in which time."""
-    print(json.dumps({"work": work, "wall": wall, "processor": processor}), flush=True)
+    told = {"work": work, "wall": wall, "processor": processor, "parts": parts}
+    print(json.dumps(told), flush=True)
 
 
 def main() -> None:
@@ -42,6 +81,7 @@ def main() -> None:
         texts = [source for source, _ in pairs][:1000]
     else:
         run = trainer.Trainer(settings, here, tokenizer, list(data.load(settings, "train")), [])
+        parts = Parts(run)
     print("ready", flush=True)
     for line in sys.stdin:
         wall, processor = time.perf_counter(), time.process_time()
@@ -54,7 +94,8 @@ def main() -> None:
         wall, processor = time.perf_counter() - wall, time.process_time() - processor
         if task["beam"]:
             Path(task["output"]).write_text("\n".join(written), encoding="utf-8")
-        measured(work, wall, processor)  # what was translated is there when this is read
+        taken = {} if task["beam"] else parts.take()
+        measured(work, wall, processor, taken)  # what was translated is there when this is read
     os._exit(0)
 
 

@@ -107,8 +107,8 @@ def score(path: Path, place: str, here: Machine) -> dict:
         "training_seconds": max(line["seconds"] for line in lines),
         "training_processor_seconds": max(line["processor_seconds"] for line in lines),
         "curve": curve,
-        # the place of the files belongs to one machine
-        "settings": {name: value for name, value in settings.items() if name != "data"},
+        # places of files belong to one machine
+        "settings": {n: value for n, value in settings.items() if n not in ("data", "init_from")},
     }
 
 

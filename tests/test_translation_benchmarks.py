@@ -2,13 +2,25 @@
 
 import gzip
 import random
+import shutil
+import time
 
 import pytest
 
-from benchmarks import ablation, multi30k, throughput
-from solutions.translation import machine
-from solutions.translation.__main__ import main
+from benchmarks import (
+    ablation,
+    compare,
+    compare_worker,
+    decoding,
+    multi30k,
+    processes,
+    throughput,
+)
+from solutions.translation import data, machine, trainer
+from solutions.translation.__main__ import main, settings_of
 from solutions.translation.run_folder import RunFolder
+from solutions.translation.settings import complete
+from solutions.translation.tokenizer import learn
 
 TINY = {
     "vocab_size": 60,
@@ -97,6 +109,21 @@ def test_an_ablation_spends_its_budget_without_the_test_pairs(captions, tmp_path
     assert again["valid_bleu"] == found["valid_bleu"]  # it was there already
 
 
+def test_a_run_learns_from_the_translations_of_another(run, captions, tmp_path):
+    """As the help says: a copy of the data, with what a larger run translates in the references' place."""
+    distilled = tmp_path / "distilled"
+    shutil.copytree(captions, distilled)
+    written = distilled / "train.lc.norm.tok.de"
+    words = ["evaluate", f"--folder={run}", "--split=train", "--beam=2", f"--output={written}"]
+    assert main([*words, "--device=cpu"]) == 0
+    pairs = list(data.load(complete({"task": "multi30k", "data": str(distilled)}), "train"))
+    assert [source for source, _ in pairs] == [source for source, _ in colours(200, 0)]
+    assert [target for _, target in pairs] == written.read_text(encoding="utf-8").splitlines()
+    assert pairs != colours(200, 0)
+    words = ["train", "--task=multi30k", f"--data={distilled}", "--folder", str(tmp_path / "small")]
+    assert main([*words, "--device=cpu", "--threads=1", "--steps=2", *WORDS]) == 0
+
+
 def results(**bleu):
     """Runs with these scores, with one seed or more."""
     return {name: [{"valid_bleu": one} for one in scores] for name, scores in bleu.items()}
@@ -111,7 +138,51 @@ def test_close_variants_get_a_second_seed_and_the_reference_with_them():
 
 def test_every_variant_is_a_line_that_the_trainer_takes():
     for words in ablation.VARIANTS.values():
-        ablation.settings_of(["train", "--task=multi30k", *words])
+        settings_of(["train", "--task=multi30k", *words])
+
+
+def test_a_beam_in_batches_and_one_sentence_at_a_time_translates_the_same(run):
+    here = machine.Machine(machine.torch.device("cpu"))
+    found = decoding.side_by_side(RunFolder(run), here, "", 3, 1)
+    assert found["same_translations"] and found["sentences"] == 30
+    for clock in ("wall", "processor"):
+        seconds = found[clock]["seconds"]
+        expected = seconds["one at a time"] / seconds["batches of 100"]
+        assert found[clock]["times_as_fast"] == expected > 1
+
+
+def test_the_parts_of_a_step_are_its_whole_time(captions, monkeypatch):
+    """On the trainer of this commit, whose loss is computed within forward."""
+    settings = complete(TINY | {"task": "multi30k", "data": str(captions)})
+    pairs = list(data.load(settings, "train"))
+    tokenizer = learn([text for pair in pairs for text in pair], 60, "bpe")
+    here = machine.Machine(machine.torch.device("cpu"))
+    run = trainer.Trainer(settings, here, tokenizer, pairs, [])
+    for place, name in (
+        (trainer, "linear_cross_entropy"),
+        (machine.torch.Tensor, "backward"),
+        (machine.torch.optim.AdamW, "step"),
+    ):
+        monkeypatch.setattr(place, name, getattr(place, name))  # so that it is put back
+    parts = compare_worker.Parts(run)
+    run.train_step()
+    parts.take()
+    begun = time.perf_counter()
+    for _ in range(2):
+        run.train_step()
+    one = {"wall": time.perf_counter() - begun, "parts": parts.take()}
+    assert all(value > 0 for value in one["parts"].values())
+    found = compare.milliseconds([one, one, one], 2)
+    assert list(found) == ["forward", "loss", "backward", "optimizer", "rest"]
+    assert sum(found.values()) == pytest.approx(500 * one["wall"]) and found["rest"] > 0
+    assert not any(parts.take().values())
+
+
+def test_processes_and_threads_share_the_same_step():
+    recipe = complete({"task": "multi30k"})
+    for launch, words in processes.KINDS.values():
+        settings = settings_of(["train", "--task=multi30k", *words])
+        assert settings["accumulate"] * (2 if launch else 1) == recipe["accumulate"]
 
 
 def test_the_peak_of_a_card_for_a_slot_is_not_that_of_a_server_module():

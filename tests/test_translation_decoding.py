@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 
 import pytest
 import torch
@@ -302,4 +303,11 @@ def test_scores_of_tokenised_files_come_in_both_ways():
     )
     assert found["bleu"] == pytest.approx(plain.score)
     assert "case:lc" in found["signature"] and found["exact_match"] == 0
+    # one translation lacks "im gras" of 17 tokens, and BLEU punishes that
+    assert (found["length_tokenised"], found["reference_length_tokenised"]) == (15, 17)
+    assert found["brevity_penalty_tokenised"] == pytest.approx(math.exp(1 - 17 / 15))
+    product = math.prod(p**0.25 for p in found["precisions_tokenised"])
+    expected = found["brevity_penalty_tokenised"] * product
+    assert found["bleu_tokenised"] == pytest.approx(expected)
+    assert 0 < found["brevity_penalty"] < 1 and len(found["precisions"]) == 4
     assert "bleu" not in scores(["eins"], ["eins"], complete({}))

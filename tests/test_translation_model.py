@@ -6,7 +6,7 @@ import torch
 from solutions.ch6_transformer import Transformer
 from solutions.ch7_training import smoothed_cross_entropy
 from solutions.translation import TranslationError, loss, machine
-from solutions.translation.loss import linear_cross_entropy
+from solutions.translation.loss import divergence, linear_cross_entropy
 from solutions.translation.model import ByteDropout, FusedAttention, build
 from solutions.translation.settings import complete
 from solutions.translation.tokenizer import BOS, PAD
@@ -77,6 +77,32 @@ def test_one_slice_of_logits_is_all_there_ever_is(monkeypatch):
     assert largest.numbers == 1000 * 16  # the hidden states; all logits would be 37,000
 
 
+def divergence_by_hand(logits, other, real):
+    """Both Kullback-Leibler divergences of each token, entry by entry; the sum of their means."""
+    total = 0
+    for a, b, counts in zip(logits, other, real, strict=True):
+        p, q = a.exp() / a.exp().sum(), b.exp() / b.exp().sum()
+        for n in range(len(p) if counts else 0):
+            total = total + (p[n] * (p[n] / q[n]).log() + q[n] * (q[n] / p[n]).log()) / 2
+    return total
+
+
+def test_the_divergence_of_two_passes_is_a_loop_over_all_entries(monkeypatch):
+    monkeypatch.setitem(loss.SLICE, "cpu", 7 * VOCAB)  # two slices of seven rows and one of one
+    inputs, targets = parts(torch.Generator().manual_seed(12), rows=15)
+    (other, _, _), _ = parts(torch.Generator().manual_seed(13), rows=15)
+    (hidden, weight, bias), real = inputs, targets != PAD
+    assert 0 < real.sum() < 15
+    ours = divergence(hidden, other, weight, bias, real)
+    logits = [x @ weight.T + bias for x in (hidden, other)]
+    theirs = divergence_by_hand(*logits, real)
+    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+    wanted = [hidden, other, weight, bias]
+    for a, b in zip(*(torch.autograd.grad(x, wanted) for x in (ours, theirs)), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
+    assert divergence(hidden, hidden, weight, bias, real) == 0
+
+
 @pytest.fixture
 def pair():
     """Sentences of different lengths."""
@@ -125,6 +151,27 @@ def test_model_and_loss_are_those_of_chapters_6_and_7(pair, attention, norm_firs
     torch.testing.assert_close(ours, expected.detach())
     for name, parameter in chapter.named_parameters():
         torch.testing.assert_close(found[name], parameter.grad, rtol=1e-3, atol=1e-5, msg=name)
+
+
+def test_rdrop_adds_what_two_passes_differ_by(pair):
+    settings = complete(SIZES | {"dropout": 0.3})
+    torch.manual_seed(14)
+    model = build(settings, VOCAB, "fused")
+    source, target = pair
+    objective = Objective(model, machine.choose("cpu"), 0.1, rdrop=3.0)
+    torch.manual_seed(15)
+    ours = objective(source, target)
+    torch.manual_seed(15)
+    logits = model(source.repeat(2, 1), target[:, :-1].repeat(2, 1)).flatten(0, 1)
+    wanted, real = target[:, 1:].flatten(), (target[:, 1:] != PAD).flatten()
+    one, other = logits.chunk(2)
+    assert not torch.equal(one, other)
+    entropies = [smoothed_cross_entropy(x[None], wanted[None], 0.1, PAD) for x in (one, other)]
+    apart = divergence_by_hand(one, other, real)
+    torch.testing.assert_close(ours, (sum(entropies) * real.sum() + 3.0 * apart) / 2)
+    objective.eval()
+    plain = Objective(model, machine.choose("cpu"), 0.1).eval()
+    assert torch.equal(objective(source, target), plain(source, target))
 
 
 def test_padding_as_a_feature_works_in_half_precision(pair):

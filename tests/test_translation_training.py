@@ -211,6 +211,31 @@ def test_resuming_gives_the_same_bits(finished, tmp_path):
     assert losses[0] == losses[1]
 
 
+def test_a_run_begins_with_the_weights_of_another(finished, tmp_path, capsys):
+    """Vocabulary, sizes and weights come from there; the text, dropout and the rest are new."""
+    words = ["train", "--folder", str(tmp_path / "run"), "--device=cpu", "--threads=1"]
+    words += [f"--init-from={finished}", "--steps=1", "--examples=120", "--held-out=8", "--ema=0.5"]
+    assert main([*words, "--rate=1e-9", "--warmup=1", "--tokens=250", "--dropout=0.3"]) == 0
+    folder, origin = RunFolder(tmp_path / "run"), RunFolder(finished)
+    assert folder.tokenizer().model == origin.tokenizer().model
+    assert (folder.settings()["d_model"], folder.settings()["dropout"]) == (16, 0.3)
+    for kind in ("model", "average"):
+        for name, value in weights(finished).items():
+            torch.testing.assert_close(folder.read()[kind][name], value, rtol=0, atol=1e-7)
+    words[2] = str(tmp_path / "other")
+    told = failure(capsys, [*words, "--heads=4", "--layers=2"])
+    assert "heads is 2, not 4; layers is 1, not 2. Its dropout may change" in told
+
+
+def test_a_run_older_than_a_setting_goes_on(finished, tmp_path):
+    run = copy_run(finished, tmp_path / "old")
+    folder = RunFolder(run)
+    settings = folder.settings()
+    folder.write_settings({n: v for n, v in settings.items() if n not in ("rdrop", "init_from")})
+    assert main(["train", "--folder", str(run), "--device=cpu", "--resume", "--steps=7"]) == 0
+    assert folder.settings() == settings | {"steps": 7}
+
+
 def test_steps_done_again_are_measured_once(finished, tmp_path):
     assert main(command(tmp_path, steps=5)) == 0
     folder = RunFolder(tmp_path)
@@ -268,6 +293,7 @@ def test_a_loss_that_is_no_number_stops_the_run(tmp_path, capsys, monkeypatch, b
 def test_a_rate_that_is_far_too_high_is_noticed(tmp_path, capsys):
     told = failure(capsys, command(tmp_path, steps=9, rate=1e30, warmup=1, save_every=9))
     assert "of step 2 is not a number" in told
+    assert "lower --rate" in told and "last.pt" not in told  # there is none yet
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
@@ -334,9 +360,18 @@ def test_resume_keeps_the_settings(finished, tmp_path, capsys):
         ({"vocab_size": 5000}, "no vocabulary of 5000 pieces"),
         ({"target_language": "xx"}, "num2words has no language 'xx'"),
         ({"heads": 3}, "n_heads=3 does not divide d_model=16"),
-        ({"steps": 0}, "--steps 0 is too small"),
+        ({"steps": 0}, "--steps 0 is too small: at least 1"),
         ({"dropout": 1.0}, "--dropout 1.0 must be below 1"),
-        ({"rate": -1.0}, "--rate -1.0 must not be negative"),
+        ({"rate": -1.0}, "--rate -1.0 must be a number that is not negative"),
+        ({"rate": math.nan}, "--rate nan must be a number"),
+        ({"rate": math.inf}, "--rate inf must be a number"),
+        ({"vocab_size": 5}, "of another --vocab-size it can: Vocabulary size is smaller than"),
+        ({"below": 10**30}, f"at least 1000, to hold some out, at most {10**18}"),
+        ({"held_out": 2000}, "more than half of the numbers with 3 digits: hold out fewer"),
+        (
+            {"longest": 1},
+            "all 200 are empty or have a sentence of more than 1 pieces, which --longest",
+        ),
         ({"task": "parallel"}, "needs --source FILE and --target FILE"),
     ],
 )
@@ -349,7 +384,7 @@ def test_a_device_that_is_not_there(capsys, tmp_path):
     there = torch.cuda.device_count()
     for device in (["cuda"] if not there else []) + ["cudo"]:
         told = failure(capsys, ["train", "--folder", str(tmp_path), "--device", device])
-        assert f"--device {device}" in told
+        assert f"--device {device}" in told and "--device auto takes" in told
 
 
 def test_help_is_there_for_every_command(capsys):
@@ -480,9 +515,13 @@ def test_training_ends_with_five_translations(tmp_path, capsys):
     [
         (["train", "--task=multi30k"], "needs --data FOLDER .*multi30k/dataset.*--download URL"),
         (["train", "--task=multi30k", "--data=no"], r"no has neither train\.lc\.norm\.tok\.en"),
-        (["train", "--task=multi30k", "--download=file:///no"], "--download needs --data FOLDER"),
+        (["train", "--task=multi30k", "--download=file:///no"], "needs --task multi30k and --data"),
         (["train", "--subword-dropout=0.1", "--pieces=char"], "needs --pieces bpe"),
+        (["train", "--rdrop=1"], "--rdrop needs --dropout"),
+        (["train", "--init-from=none"], "none holds no run"),
         (["train", "--longest=2000"], "--longest 2000 is too large: at most 1000"),
+        (["train", "--download=file:///no", "--data=d"], "--download needs --task multi30k"),
+        (["train", "--threads=0"], "--threads 0: at least 1"),
         (["translate", "--folder=none", "one"], "none holds no run.*train one first"),
         (["translate", "one"], "no run in runs yet: train one first"),
         (["train", "--resume"], "no run in runs yet: train one first"),
@@ -492,6 +531,60 @@ def test_wrong_use_ends_in_a_sentence_with_the_way_out(tmp_path, capsys, monkeyp
     monkeypatch.chdir(tmp_path)
     assert re.search(told, failure(capsys, [*words, "--device=cpu"]))
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (
+            ["evaluate", "--average=30"],
+            "weights of 2 checkpoints, not of 30: --average 2 is the most",
+        ),
+        (["evaluate", "--average=0"], "--average 0: at least 1"),
+        (["evaluate", "--best"], "no best checkpoint, since none was judged .*: leave out --best"),
+        (["evaluate", "--beam=0"], "--beam 0: at least 1"),
+        (["translate", "--beam=2", "--alpha=-1", "one"], "--alpha -1.0: at least 0"),
+        (["train", "--resume", "--steps=5"], "--steps 5: .* has done 6 already"),
+    ],
+)
+def test_a_finished_run_used_wrongly_says_what_is_right(finished, tmp_path, capsys, words, told):
+    run = copy_run(finished, tmp_path / "run")
+    before = RunFolder(run).settings()
+    assert re.search(told, failure(capsys, [*words, "--folder", str(run), "--device=cpu"]))
+    assert RunFolder(run).settings() == before
+
+
+def test_a_run_without_a_checkpoint_says_so(finished, tmp_path, capsys):
+    run = copy_run(finished, tmp_path / "run")
+    for path in run.glob("*.pt"):
+        path.unlink()
+    for words in (["train", "--resume"], ["translate", "one"]):
+        told = failure(capsys, [*words, "--folder", str(run), "--device=cpu"])
+        assert "no checkpoint yet, no last.pt: train it, or name another with --folder" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "required: COMMAND; python -m solutions.translation --help"),
+        (["train", "--step=3"], "unrecognized arguments: --step=3; "),
+        (["train", "--task=poems"], "translation train --help says what there is"),
+    ],
+)
+def test_a_line_that_cannot_be_read_takes_one_line(capsys, words, told):
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    lines = capsys.readouterr().err.splitlines()
+    assert ended.value.code == 2 and len(lines) == 1 and told in lines[0]
+
+
+def test_too_little_memory_for_a_search_says_what_needs_less(finished, capsys, monkeypatch):
+    def full(*arguments):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr("solutions.translation.decoding.search", full)
+    told = failure(capsys, ["translate", "--folder", str(finished), "--device=cpu", "one"])
+    assert re.search("memory with 1 sentences of up to .* beam of 1: a smaller --beam, or", told)
 
 
 def test_a_folder_in_use_names_another(finished, capsys):

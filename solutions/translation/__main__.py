@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from rich.console import Console
 
@@ -34,23 +34,35 @@ EXAMPLES = """examples:
       go on where a run stopped
   torchrun --nproc-per-node 4 -m solutions.translation train --task multi30k --data multi30k
       four GPUs, or four shares of a CPU; on several computers, each needs the text files
+  python -m solutions.translation train --task parallel --source a.en --target a.de --init-from runs/mine
+      go on from the weights of another run, on other text
   python -m solutions.translation translate "forty-two"
   python -m solutions.translation evaluate --beam 5 --average 5
+  cp -r multi30k distilled
+  python -m solutions.translation evaluate --folder runs/large --split train --beam 5 \\
+      --output distilled/train.lc.norm.tok.de
+  python -m solutions.translation train --task multi30k --data distilled
+      learn what a larger run translates instead of the references: sequence-level distillation
 """
 say = Console(stderr=True, highlight=False, soft_wrap=True).print
 
 
-def _resumed(given: dict[str, Any], folder: RunFolder, processes: int) -> dict[str, Any]:
-    """The settings of a run to go on with, whose steps are to be made of the same batches as before."""
-    settings = folder.settings()
-    changed = [
+def _changed(given: dict[str, Any], settings: dict[str, Any], names: Collection[str]) -> str:
+    """What is not given as it is in the settings of a run, in words; "" if nothing is."""
+    return "; ".join(
         f"{name} is {settings.get(name)}, not {value}"
         for name, value in given.items()
-        if name != "steps" and settings.get(name) != value
-    ]
-    if changed:
+        if name in names and settings.get(name) != value
+    )
+
+
+def _resumed(given: dict[str, Any], folder: RunFolder, processes: int) -> dict[str, Any]:
+    """The settings of a run to go on with, whose steps are to be made of the same batches as before."""
+    defaults = {name: setting.default for name, setting in SETTINGS.items()}
+    settings = defaults | folder.settings()  # it may be older than a setting
+    if changed := _changed(given, settings, given.keys() - {"steps"}):
         raise TranslationError(
-            f"--resume goes on with the settings of {folder.path}, where {'; '.join(changed)}. "
+            f"--resume goes on with the settings of {folder.path}, where {changed}. "
             "Only --steps may change"
         )
     batches = settings["accumulate"] * settings["processes"]
@@ -62,20 +74,35 @@ def _resumed(given: dict[str, Any], folder: RunFolder, processes: int) -> dict[s
     return settings | given | {"accumulate": batches // processes, "processes": processes}
 
 
-def _begin(arguments: argparse.Namespace, folder: RunFolder, processes: int) -> tuple[dict, bytes]:
-    """Settings and vocabulary of a run, which process 0 finds out for all."""
+def _begin(
+    arguments: argparse.Namespace, folder: RunFolder, processes: int
+) -> tuple[dict, bytes, dict | None]:
+    """Settings and vocabulary of a run, and weights to begin with, which process 0 finds out for all."""
     given = {name: value for name, value in vars(arguments).items() if name in SETTINGS}
     if arguments.resume:
         settings = _resumed(given, folder, processes)
-        return settings, folder.tokenizer().model
+        return settings, folder.tokenizer().model, None
+    origin = RunFolder(given["init_from"]) if given.get("init_from") else None
+    if origin:
+        before = origin.settings()
+        sizes = [name for name in MODEL if not name.endswith("dropout")]
+        if changed := _changed(given, before, sizes):
+            raise TranslationError(
+                f"--init-from takes the model of {origin.path}, where {changed}. Its dropout may change"
+            )
+        given |= {name: before[name] for name in sizes}
     settings = complete(given) | {"processes": processes}
     if arguments.download:
-        data.download_multi30k(arguments.download, settings["data"], settings["text"])
+        place = settings["data"] if settings["task"] == "multi30k" else ""
+        data.download_multi30k(arguments.download, place, settings["text"])
     folder.check_new()
-    texts = (text for pair in data.load(settings, "train") for text in pair)
-    tokenizer = learn(texts, settings["vocab_size"], settings["pieces"])
+    if origin:
+        tokenizer, (weights, _) = origin.tokenizer(), origin.trained_weights()
+    else:
+        texts = (text for pair in data.load(settings, "train") for text in pair)
+        tokenizer, weights = learn(texts, settings["vocab_size"], settings["pieces"]), None
     folder.create(settings, tokenizer)
-    return settings, tokenizer.model
+    return settings, tokenizer.model, weights
 
 
 def _train(arguments: argparse.Namespace) -> None:
@@ -89,9 +116,11 @@ def _train(arguments: argparse.Namespace) -> None:
     # the others wait in `join`, which lets them wait for longer than a collective operation would
     begun = _begin(arguments, folder, here.world_size) if here.rank == 0 else None
     here.join()
-    settings, vocabulary = here.share(begun)
+    settings, vocabulary, weights = here.share(begun)
     pairs, valid = data.load(settings, "train"), data.load(settings, "valid")
     trainer = Trainer(settings, here, Tokenizer(vocabulary), pairs, valid)
+    if weights:
+        trainer.begin_with(weights, RunFolder(settings["init_from"]))
     if arguments.resume:
         trainer.restore(folder)
         if here.rank == 0:
@@ -184,8 +213,15 @@ def _add_settings(parser: argparse.ArgumentParser, title: str, settings: dict) -
         )
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line, too."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"Error: {message}; {self.prog} --help says what there is\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="python -m solutions.translation",
         description="Train the Transformer of this course to translate, and use it.",
         epilog=EXAMPLES,
@@ -299,7 +335,7 @@ def _parser() -> argparse.ArgumentParser:
         group.add_argument(
             "--compile",
             action=argparse.BooleanOptionalAction,
-            help="torch.compile (default: on CUDA alone)",
+            help="torch.compile (default: on CUDA, if the GPU is from 2017 or later)",
         )
         group.add_argument(
             "--attention",

@@ -16,6 +16,7 @@ from num2words import CONVERTER_CLASSES, num2words
 from solutions.translation import TranslationError
 
 Pair = tuple[str, str]
+MOST = 10**18  # a range of more numbers has no length in Python
 MULTI30K_SPLITS = {
     "train": "train",
     "valid": "val",
@@ -77,7 +78,7 @@ def split_numbers(
     far as there are enough with few digits.
 
     Args:
-        below: all numbers are smaller than this, at least 1,000.
+        below: all numbers are smaller than this; from 1,000 to 10**18.
         examples: how many to train on; fewer if there are not as many.
         held_out: how many to keep.
         seed: of the draw.
@@ -88,8 +89,8 @@ def split_numbers(
     Raises:
         TranslationError: the numbers do not suffice.
     """
-    if below < 1000:
-        raise TranslationError(f"--below {below} leaves nothing to hold out: at least 1000")
+    if not 1000 <= below <= MOST:
+        raise TranslationError(f"--below {below}: at least 1000, to hold some out, at most {MOST}")
     draw = random.Random(seed)
     classes = [range(10 ** (d - 1), min(10**d, below)) for d in range(3, len(str(below - 1)) + 1)]
     kept: list[int] = []
@@ -98,7 +99,8 @@ def split_numbers(
         count = held_out // len(classes) + (place < held_out % len(classes))
         if 2 * count > len(numbers):
             raise TranslationError(
-                f"--held-out {held_out} is more than half of the numbers with {place + 3} digits"
+                f"--held-out {held_out} is more than half of the numbers with {place + 3} digits: "
+                "hold out fewer"
             )
         drawn = draw.sample(numbers, min(len(numbers), examples + count))
         kept += drawn[:count]
@@ -166,7 +168,8 @@ def multi30k_pairs(folder: str, source: str, target: str, text: str, split: str)
     """Pairs of Multi30k (Elliott et al. 2016) in the folder of its original files.
 
     Args:
-        folder: holds `train.en.gz`, `train.lc.norm.tok.en.gz` and so on.
+        folder: holds `train.en.gz`, `train.lc.norm.tok.en.gz` and so on; of a file that is there both
+            plain and gzipped, the plain one is read.
         source: "en" or "de"; target: the other one.
         text: "raw", or "lc.norm.tok" for the lowercased, normalised, tokenised version.
         split: "train", "valid", "test" (2016), "test_2017_flickr" or "test_2017_mscoco".
@@ -208,7 +211,9 @@ def download_multi30k(
         TranslationError: a file is not there, or is another one.
     """
     if not folder:
-        raise TranslationError("--download needs --data FOLDER, where the files are to go")
+        raise TranslationError(
+            "--download needs --task multi30k and --data FOLDER, where the files are to go"
+        )
     middle = "" if text == "raw" else f".{text}"
     for name, checksum in checksums.items():
         if (name.count(".") > 1) != bool(middle):

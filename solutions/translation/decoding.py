@@ -10,7 +10,7 @@ from solutions.ch3_multi_head import MultiHeadAttention, merge_heads, split_head
 from solutions.ch4_masking import from_key_padding
 from solutions.ch6_transformer import DecoderLayer, Transformer
 from solutions.translation import TranslationError
-from solutions.translation.machine import Machine
+from solutions.translation.machine import Machine, out_of_memory
 from solutions.translation.model import build
 from solutions.translation.run_folder import RunFolder, load_weights
 from solutions.translation.tokenizer import BOS, EOS, PAD, Tokenizer
@@ -250,25 +250,36 @@ class Translator:
             One translation each.
 
         Raises:
-            TranslationError: a sentence is too long for the model, or beam is below 1.
+            TranslationError: a sentence is too long for the model or for the memory, beam is below 1, or
+                alpha is negative.
         """
         if beam < 1:
             raise TranslationError(f"--beam {beam}: at least 1")
+        if not alpha >= 0:
+            raise TranslationError(f"--alpha {alpha}: at least 0")
         rows = self.tokenizer.encode(texts)
         room = self.model.positions.encoding.shape[0]
         for number, row in enumerate(rows):
             if len(row) > room:
                 raise TranslationError(
-                    f"sentence {number + 1} has {len(row)} pieces; the model has room for {room}"
+                    f"sentence {number + 1} has {len(row)} pieces; the model has room for {room}: "
+                    "cut it into several"
                 )
         filled = [n for n, row in enumerate(rows) if len(row) > 1]
         order = sorted(filled, key=lambda n: len(rows[n]))
         written: list[list[int]] = [[] for _ in rows]
         for begin in range(0, len(order), self.batch):
             some = order[begin : begin + self.batch]
-            for n, ids in zip(
-                some, self._search([rows[n] for n in some], beam, alpha, refill), strict=True
-            ):
+            try:
+                found = self._search([rows[n] for n in some], beam, alpha, refill)
+            except RuntimeError as error:
+                if not out_of_memory(error):
+                    raise
+                raise TranslationError(
+                    f"out of memory with {len(some)} sentences of up to {len(rows[some[-1]])} pieces and "
+                    f"a beam of {beam}: a smaller --beam, or shorter sentences, need less"
+                ) from error
+            for n, ids in zip(some, found, strict=True):
                 written[n] = ids
         return self.tokenizer.decode(written)
 

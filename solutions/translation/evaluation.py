@@ -29,10 +29,31 @@ def bleu(
     Returns:
         The score, 0 to 100, and the signature.
     """
+    found = bleu_in_full(written, references, tokenize, lowercase)
+    return found["bleu"], found["signature"]
+
+
+def bleu_in_full(
+    written: Sequence[str], references: Sequence[str], tokenize: str, lowercase: bool = False
+) -> dict:
+    """BLEU as in `bleu`, with its parts.
+
+    Returns:
+        "bleu"; "precisions" of 1-grams to 4-grams, in percent; "brevity_penalty", the factor for
+        translations that are too short, 1 if they are not; "length" and "reference_length" of all
+        sentences together, in tokens; "signature".
+    """
     # `force` keeps sacreBLEU from warning that text looks tokenised where it is meant to be
     metric = BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
     score = metric.corpus_score(list(written), [list(references)])
-    return score.score, metric.get_signature().format()
+    return {
+        "bleu": score.score,
+        "precisions": score.precisions,
+        "brevity_penalty": score.bp,
+        "length": score.sys_len,
+        "reference_length": score.ref_len,
+        "signature": metric.get_signature().format(),
+    }
 
 
 def detokenise(text: str) -> str:
@@ -69,16 +90,16 @@ def scores(written: Sequence[str], references: Sequence[str], settings: dict) ->
         settings: those of the run.
 
     Returns:
-        "sentences" and "exact_match"; unless the task is numbers, also "bleu" on plain text and its
-        "signature". Of text that is tokenised in its files, "bleu_tokenised" is the score on the tokens
-        as they are; the plain text is in lower case then.
+        "sentences" and "exact_match"; unless the task is numbers, also "bleu" on plain text with its parts,
+        as in `bleu_in_full`. Of text that is tokenised in its files, "bleu_tokenised" is the score on the
+        tokens as they are, and its parts end in "_tokenised", too; the plain text is in lower case then.
     """
     found: dict = {"sentences": len(references), "exact_match": exact_match(written, references)}
     if settings["task"] == "numbers":
         return found
     tokenised = settings["task"] == "multi30k" and settings["text"] != "raw"
     if tokenised:
-        found["bleu_tokenised"], found["signature_tokenised"] = bleu(written, references, "none")
+        on_tokens = bleu_in_full(written, references, "none")
+        found |= {f"{name}_tokenised": value for name, value in on_tokens.items()}
         written, references = (list(map(detokenise, texts)) for texts in (written, references))
-    found["bleu"], found["signature"] = bleu(written, references, "13a", lowercase=tokenised)
-    return found
+    return found | bleu_in_full(written, references, "13a", lowercase=tokenised)

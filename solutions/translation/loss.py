@@ -9,9 +9,15 @@ from __future__ import annotations
 
 import torch
 import torch.nn.functional as F
+from torch.utils.checkpoint import checkpoint
 
 SLICE = {"cpu": 2**21}  # logits in a slice: 8 MB, which stay in a processor's cache
 LARGE_SLICE = 2**28
+
+
+def _rows(hidden: torch.Tensor, weight: torch.Tensor) -> int:
+    """How many tokens a slice has."""
+    return max(1, SLICE.get(hidden.device.type, LARGE_SLICE) // len(weight))
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
@@ -20,7 +26,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
     @staticmethod
     def forward(ctx, hidden, weight, bias, targets, smoothing, pad, precision):
         wanted = any(ctx.needs_input_grad)
-        size = max(1, SLICE.get(hidden.device.type, LARGE_SLICE) // len(weight))
+        size = _rows(hidden, weight)
         low, low_weight, low_bias = (x.to(precision) for x in (hidden, weight, bias))
         mean_weight, mean_bias = weight.mean(dim=0), bias.mean()
         total = torch.zeros((), device=hidden.device)
@@ -80,3 +86,37 @@ def linear_cross_entropy(
         A tensor with one number, shape ().
     """
     return _LinearCrossEntropy.apply(hidden, weight, bias, targets, smoothing, pad, precision)
+
+
+def divergence(
+    hidden: torch.Tensor,
+    other: torch.Tensor,
+    weight: torch.Tensor,
+    bias: torch.Tensor,
+    real: torch.Tensor,
+    precision: torch.dtype = torch.float32,
+) -> torch.Tensor:
+    """How far two predictions p and q of the same tokens are apart, as in R-Drop (Liang et al. 2021).
+
+    Args:
+        hidden: (N, D), what the decoder's last layer gives in one pass.
+        other: (N, D), what it gives in the other.
+        weight: (V, D) and bias (V,): the model's last layer.
+        real: (N,), whether a token counts.
+        precision: number format of the matrix products.
+
+    Returns:
+        The sum of (KL(p, q) + KL(q, p)) / 2 over all tokens that count, shape ().
+    """
+
+    def of_slice(*parts: torch.Tensor) -> torch.Tensor:
+        *passes, counts = parts
+        last = weight.to(precision), bias.to(precision)
+        p, q = (F.linear(x.to(precision), *last).float().log_softmax(dim=-1) for x in passes)
+        return (((p.exp() - q.exp()) * (p - q)).sum(dim=-1) * counts).sum() / 2
+
+    total = hidden.new_zeros(())
+    for parts in zip(*(x.split(_rows(hidden, weight)) for x in (hidden, other, real)), strict=True):
+        # its logits are computed again in the backward pass instead of kept
+        total = total + checkpoint(of_slice, *parts, use_reentrant=False, preserve_rng_state=False)
+    return total

@@ -92,10 +92,10 @@ def choose_precision(asked: str, device: str, native: bool, tensor_cores: bool) 
     return "float32", ""
 
 
-def _precision(asked: str, device: torch.device) -> tuple[str, str]:
+def _precision(asked: str, device: torch.device, tensor_cores: bool) -> tuple[str, str]:
     if device.type == "cuda":
         native = torch.cuda.is_bf16_supported(including_emulation=False)
-        return choose_precision(asked, "cuda", native, torch.cuda.get_device_capability()[0] >= 7)
+        return choose_precision(asked, "cuda", native, tensor_cores)
     native = device.type == "cpu" and torch.cpu._is_avx512_bf16_supported()
     return choose_precision(asked, device.type, native, False)
 
@@ -106,7 +106,12 @@ def set_threads(asked: int | None) -> int:
 
     Returns:
         The number of threads.
+
+    Raises:
+        TranslationError: fewer than one is asked for.
     """
+    if asked is not None and asked < 1:
+        raise TranslationError(f"--threads {asked}: at least 1")
     if asked is None and "OMP_NUM_THREADS" not in os.environ:
         all_ = torch.get_num_threads()
         asked = all_ if all_ > 1 and _speed(all_) > 1.2 * _speed(1) else 1
@@ -133,14 +138,15 @@ def choose(
     attention: str = "fused",
     deterministic: bool = False,
 ) -> Machine:
-    """Fill in what was left open. On CUDA: half precision and compiled; elsewhere float32, not compiled.
+    """Fill in what was left open. On CUDA: half precision and compiled, unless the GPU is older than
+    either; elsewhere float32, not compiled.
 
     Under torchrun every process takes its own GPU, or a share of the CPU; they are to `join` later.
 
     Args:
         device: "auto" (CUDA, else MPS, else CPU), "cpu", "cuda", "cuda:1", "mps".
         precision: "auto", "float32", "bfloat16" or "float16".
-        compile: None = where the device is CUDA.
+        compile: None = on CUDA, if PyTorch can.
         attention: "formula" or "fused".
         deterministic: only operations that give the same bits each time; slower on CUDA.
 
@@ -157,21 +163,37 @@ def choose(
     try:
         chosen = torch.device(device)
     except RuntimeError as error:
-        raise TranslationError(f"--device {device}: there is no such device") from error
+        raise TranslationError(
+            f"--device {device}: there is no such device; --device auto takes the best that is there"
+        ) from error
     if not available.get(chosen.type, chosen.type == "cpu"):
-        raise TranslationError(f"--device {device}: PyTorch finds no such device here")
+        raise TranslationError(
+            f"--device {device}: PyTorch finds no such device here; --device auto takes what is there"
+        )
+    recent = False
     if chosen.type == "cuda":
         if world_size > 1:
             chosen = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0)))
+        if (chosen.index or 0) >= (there := torch.cuda.device_count()):
+            raise TranslationError(
+                f"{chosen} is not here, PyTorch finds {there} GPUs, numbered from 0: name one of them, "
+                f"or start torchrun with --nproc-per-node {there}"
+            )
+        recent = torch.cuda.get_device_capability(chosen)[0] >= 7
         torch.cuda.set_device(chosen)
         torch.set_float32_matmul_precision("high")  # TF32, where a product is in float32 at all
     if deterministic:
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True)
-    on_cuda = chosen.type == "cuda"
-    kind, reason = _precision(precision, chosen)
-    compiled = on_cuda if compile is None else compile
+    # GPUs since 2017 have tensor cores, and torch.compile makes code for them alone
+    kind, reason = _precision(precision, chosen, tensor_cores=recent)
+    compiled = recent if compile is None else compile
     return Machine(chosen, kind, compiled, attention, rank, world_size, reason)
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory does not suffice, a GPU's or the computer's."""
+    return isinstance(error, torch.OutOfMemoryError) or "allocate memory" in str(error)
 
 
 def leave() -> None:

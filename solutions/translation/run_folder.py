@@ -121,7 +121,9 @@ class RunFolder:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise TranslationError(f"cannot make {self.path}: {error.strerror}") from error
+            raise TranslationError(
+                f"cannot make {self.path}: {error.strerror}; name another folder with --folder"
+            ) from error
         for old in [*self.path.glob("weights-*.pt"), self.path / "metrics.jsonl"]:
             old.unlink(missing_ok=True)
         write(self.path / "tokenizer.model", tokenizer.model)
@@ -192,9 +194,12 @@ class RunFolder:
         try:
             return torch.load(path, map_location="cpu", weights_only=True)
         except FileNotFoundError as error:
-            raise TranslationError(
-                f"{self.path} holds no checkpoint yet: no {path.name}"
-            ) from error
+            reason = (
+                "has no best checkpoint, since none was judged on validation pairs: leave out --best"
+                if path == self.best
+                else f"holds no checkpoint yet, no {path.name}: train it, or name another with --folder"
+            )
+            raise TranslationError(f"{self.path} {reason}") from error
         except (OSError, RuntimeError, EOFError, ValueError, pickle.UnpicklingError) as error:
             raise TranslationError(f"{path} is cut short or no checkpoint") from error
 
@@ -213,6 +218,8 @@ class RunFolder:
         Raises:
             TranslationError: there are not as many.
         """
+        if average < 1:
+            raise TranslationError(f"--average {average}: at least 1")
         if best:
             return self.read(self.best), self.best
         files = self.weights()[-average:]
@@ -220,7 +227,8 @@ class RunFolder:
             return self.read()["average"], self.last
         if len(files) < average:
             raise TranslationError(
-                f"{self.path} has weights of {len(files)} checkpoints, not of {average}"
+                f"{self.path} has weights of {len(files)} checkpoints, not of {average}: "
+                f"--average {len(files)} is the most"
             )
         read = [self.read(path) for path in files]
         mean = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,6 +74,12 @@ TRAINING = {
     "warmup": Setting(1000, "steps until it is reached", value="STEPS"),
     "schedule": Setting("cosine", "how it falls then", ("cosine", "noam")),
     "smoothing": Setting(0.1, "label smoothing: share spread over all pieces", value="SHARE"),
+    "rdrop": Setting(
+        0.0,
+        "R-Drop: two passes with different dropout a batch, and how much their difference weighs in the "
+        "loss; 0 = one pass",
+        value="WEIGHT",
+    ),
     "subword_dropout": Setting(
         0.0, "BPE-dropout: probability of leaving out a merge, in training", value="P"
     ),
@@ -85,6 +92,9 @@ TRAINING = {
         0.0,
         "decay of a moving average of the weights, with which to translate; 0 = none",
         value="DECAY",
+    ),
+    "init_from": Setting(
+        "", "begin with the vocabulary, sizes and weights of this run", value="FOLDER"
     ),
     "seed": Setting(0, "of weights, dropout, batches and held-out numbers", value="SEED"),
     "save_every": Setting(1000, "steps from checkpoint to checkpoint; 0 = an epoch", value="STEPS"),
@@ -142,14 +152,18 @@ def complete(given: dict[str, Any]) -> dict[str, Any]:
     settings = {name: setting.default for name, setting in SETTINGS.items()} | RECIPES[task] | given
     for name, value in settings.items():
         option = "--" + name.replace("_", "-")
-        if type(value) is int and value < (name not in ("seed", "save_every", "patience")):
-            raise TranslationError(f"{option} {value} is too small")
-        if type(value) is float and not value >= 0:
-            raise TranslationError(f"{option} {value} must not be negative")
+        least = int(name not in ("seed", "save_every", "patience"))
+        if type(value) is int and value < least:
+            raise TranslationError(f"{option} {value} is too small: at least {least}")
+        if type(value) is float and not 0 <= value < math.inf:
+            raise TranslationError(f"{option} {value} must be a number that is not negative")
         if (name.endswith("dropout") or name in ("smoothing", "ema")) and value >= 1:
             raise TranslationError(f"{option} {value} must be below 1")
     if settings["longest"] > 1000:
         raise TranslationError(f"--longest {settings['longest']} is too large: at most 1000")
     if settings["subword_dropout"] and settings["pieces"] != "bpe":
         raise TranslationError("--subword-dropout needs --pieces bpe")
+    dropouts = ("dropout", "attention_dropout", "activation_dropout")
+    if settings["rdrop"] and not any(settings[name] for name in dropouts):
+        raise TranslationError("--rdrop needs --dropout: without it, both passes are the same")
     return settings

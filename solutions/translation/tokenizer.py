@@ -250,8 +250,9 @@ def learn(
             minloglevel=2,
         )
     except RuntimeError as error:
-        reason = str(error).split("] ")[-1].strip().splitlines()[-1]
+        reason = str(error).split("] ")[-1].strip().splitlines()[-1].partition(" Increase")[0]
         raise TranslationError(
-            f"no vocabulary of {vocab_size} pieces can be made of these texts: {reason}"
+            f"no vocabulary of {vocab_size} pieces can be made of these texts, of another --vocab-size "
+            f"it can: {reason}"
         ) from error
     return Tokenizer(written.getvalue())

@@ -31,8 +31,8 @@ from solutions.translation.batches import Batch, Batches
 from solutions.translation.data import Pair
 from solutions.translation.decoding import Translator
 from solutions.translation.evaluation import quality
-from solutions.translation.loss import linear_cross_entropy
-from solutions.translation.machine import Machine
+from solutions.translation.loss import divergence, linear_cross_entropy
+from solutions.translation.machine import Machine, out_of_memory
 from solutions.translation.model import FastTransformer, build, n_parameters
 from solutions.translation.optimization import learning_rate, optimizers
 from solutions.translation.run_folder import RunFolder, load_weights
@@ -77,27 +77,35 @@ class Objective(nn.Module):
         model: what is trained or judged.
         machine: what it is on.
         smoothing: label smoothing.
+        rdrop: in training, go through the model twice, with different dropout, and add this weight times
+            the difference of the two (Liang et al. 2021); 0 = go through it once.
     """
 
-    def __init__(self, model: FastTransformer, machine: Machine, smoothing: float) -> None:
+    def __init__(
+        self, model: FastTransformer, machine: Machine, smoothing: float, rdrop: float = 0.0
+    ) -> None:
         super().__init__()
-        self.model, self.machine, self.smoothing = model, machine, smoothing
+        self.model, self.machine = model, machine
+        self.smoothing, self.rdrop = smoothing, rdrop
         self.hidden = torch.compile(model.hidden, dynamic=True) if machine.compile else model.hidden
 
     def forward(self, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-        """Sum of the losses of all real tokens of source (B, S) and target (B, T + 1)."""
+        """Sum of the losses of all real tokens of source (B, S) and target (B, T + 1).
+
+        With R-Drop it is half of the paper's, so that it can be compared with the loss without."""
+        twice = self.training and self.rdrop > 0
+        if twice:
+            source, target = source.repeat(2, 1), target.repeat(2, 1)
         target_in, target_out = shift(target)
         with self.machine.autocast():
             hidden = self.hidden(source, target_in)
-        return linear_cross_entropy(
-            hidden.float().flatten(0, 1),
-            self.model.project.weight,
-            self.model.project.bias,
-            target_out.flatten(),
-            self.smoothing,
-            PAD,
-            self.machine.dtype,
-        )
+        hidden, target_out = hidden.float().flatten(0, 1), target_out.flatten()
+        last, dtype = (self.model.project.weight, self.model.project.bias), self.machine.dtype
+        loss = linear_cross_entropy(hidden, *last, target_out, self.smoothing, PAD, dtype)
+        if not twice:
+            return loss
+        real, _ = (target_out != PAD).chunk(2)
+        return (loss + self.rdrop * divergence(*hidden.chunk(2), *last, real, dtype)) / 2
 
 
 def distribute(objective: nn.Module) -> DistributedDataParallel:
@@ -153,7 +161,9 @@ class Trainer:
         # the weights to translate with: a moving average, or those in training themselves
         self.average = copy.deepcopy(self.model) if settings["ema"] else self.model
         self.optimizers = optimizers(self.model, settings, machine.device.type)
-        self.objective: nn.Module = Objective(self.model, machine, settings["smoothing"])
+        self.objective: nn.Module = Objective(
+            self.model, machine, settings["smoothing"], settings["rdrop"]
+        )
         if machine.world_size > 1:
             self.objective = distribute(self.objective)
         self.remarks: list[str] = []
@@ -172,7 +182,10 @@ class Trainer:
         settings = self.settings
         found = encode_pairs(pairs, self.tokenizer, settings["longest"])
         if not len(found.sources):
-            raise TranslationError(f"there are no pairs {name}: all are empty or too long")
+            raise TranslationError(
+                f"there are no pairs {name}: all {len(found.kept):,} are empty or have a sentence of more "
+                f"than {settings['longest']} pieces, which --longest can raise"
+            )
         if found.empty or found.overlong:
             self.remarks.append(
                 f"left out of the pairs {name}: {found.empty:,} with an empty sentence, "
@@ -278,10 +291,12 @@ class Trainer:
 
     def _out_of_memory(self, error: RuntimeError, batch: Batch) -> RuntimeError:
         """The error, or, if it is one of memory, what to do about it."""
-        if not isinstance(error, torch.OutOfMemoryError) and "allocate memory" not in str(error):
+        if not out_of_memory(error):
             return error
         (rows, source), target = batch.source.shape, batch.target.shape[1]
-        tokens, accumulate = self.settings["tokens"], self.settings["accumulate"]
+        # all pairs together may be smaller than a batch could be
+        tokens = min(self.settings["tokens"], rows * max(source, target - 1))
+        accumulate = self.settings["accumulate"]
         return TranslationError(
             f"out of memory in step {self.step}, with {rows} sentences of {source} and {target} pieces: "
             f"a new run with --tokens {tokens // 2} --accumulate {2 * accumulate} needs half as much "
@@ -318,6 +333,15 @@ class Trainer:
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
         }
 
+    def begin_with(self, weights: dict[str, torch.Tensor], origin: RunFolder) -> None:
+        """Begin with the weights of another run.
+
+        Raises:
+            TranslationError: they are of another model.
+        """
+        for model in (self.model, self.average):
+            load_weights(model, weights, origin.path)
+
     def restore(self, folder: RunFolder) -> None:
         """Go on where the last checkpoint was written, which process 0 reads for all.
 
@@ -337,6 +361,10 @@ class Trainer:
         self.seconds = checkpoint["seconds"]
         self.processor_seconds = checkpoint["processor_seconds"]
         self.best, self.since_best = checkpoint["best"], checkpoint["since_best"]
+        if self.settings["steps"] < self.step:
+            raise TranslationError(
+                f"--steps {self.settings['steps']}: {folder.path} has done {self.step} already"
+            )
 
     def run(self, folder: RunFolder, show: bool = True) -> None:
         """Train to the last step, with metrics and checkpoints.
@@ -385,9 +413,10 @@ class Trainer:
                     if not math.isfinite(loss if self.scaler.is_enabled() else loss + norm):
                         step = self.step - len(losses) + 1 + place
                         what = "loss" if not math.isfinite(loss) else "gradient"
+                        kept = f"; {folder.last} is the last good checkpoint"
                         raise TranslationError(
-                            f"the {what} of step {step} is not a number; {folder.last} is the last "
-                            "good checkpoint, a lower --rate or a longer --warmup may help"
+                            f"the {what} of step {step} is not a number: a lower --rate or a longer "
+                            f"--warmup may help{kept if folder.last.exists() else ''}"
                         )
                 now = time.perf_counter()
                 speed = sum(item[2].tokens for item in pending) / (now - saved)
