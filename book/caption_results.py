@@ -64,12 +64,12 @@ class Sentence:
         return f" There, *{self.left_over}* means \u201c{meaning}\u201d." if meaning else ""
 
     def row(self) -> list[str]:
-        """The sentence, its translation, what it tests, and what isn't as accepted."""
+        """The sentence, its translation, what isn't as accepted, and what the sentence tests."""
         instead = self.left_over
         if meaning := IN_ENGLISH.get(instead):
             instead += f", \u201c{meaning}\u201d"
         different = ", ".join(self.missing) + (f" ({instead})" if instead else "")
-        return [self.english, self.german, self.measured["tests"], different.strip() or "nothing"]
+        return [self.english, self.german, different.strip() or "none", self.measured["tests"]]
 
 
 @dataclass(frozen=True)

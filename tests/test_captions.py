@@ -217,13 +217,13 @@ def test_a_row_says_what_is_not_as_accepted(monkeypatch):
     }
     one = caption_results.Sentence(measured)
     assert not one.right and not one.shows_it
-    assert one.row() == ["a dog barks, loudly.", "ein hund, singt.", "a verb", "barks (singt)"]
+    assert one.row() == ["a dog barks, loudly.", "ein hund, singt.", "barks (singt)", "a verb"]
     assert one.in_english == ""
     monkeypatch.setitem(caption_results.IN_ENGLISH, "singt", "sings")
-    assert one.row()[-1] == "barks (singt, \u201csings\u201d)"
+    assert one.row()[2] == "barks (singt, \u201csings\u201d)"
     assert "\u201csings\u201d" in one.in_english
     right = measured | {"phrases": {"a dog": True, "barks": True}, "left_over": []}
-    assert caption_results.Sentence(right).row()[-1] == "nothing"
+    assert caption_results.Sentence(right).row()[2] == "none"
     assert caption_results.Sentence(right | {"shown_by": ""}).shows_it
 
 
