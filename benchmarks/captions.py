@@ -56,13 +56,15 @@ class DataSet:
     """All sentences of a data set.
 
     looked_through: the splits, with the version of their text; english, german: sentences as words, each
-    with the first of these that has it; counts: how often each English word occurs in the training pairs.
+    with the first of these that has it; counts: how often each English word occurs in the training pairs;
+    german_words: all words of the German sentences.
     """
 
     looked_through: list[str]
     english: dict[Words, str]
     german: dict[Words, str]
     counts: Counter[str]
+    german_words: set[str]
 
     @classmethod
     def read(cls, place: str, text: str) -> DataSet:
@@ -76,7 +78,8 @@ class DataSet:
             TranslationError: a file of the training pairs is missing or broken.
         """
         training = data.multi30k_pairs(place, "en", "de", text, "train")
-        found = cls([], {}, {}, Counter(w for pair in training for w in words_of(pair[0])))
+        counts = Counter(word for english, _ in training for word in words_of(english))
+        found = cls([], {}, {}, counts, set())
         for split in data.MULTI30K_SPLITS:
             for version in TEXTS:
                 try:
@@ -88,6 +91,7 @@ class DataSet:
                 for english, german in pairs:
                     found.english.setdefault(words_of(english), name)
                     found.german.setdefault(words_of(german), name)
+        found.german_words.update(word for sentence in found.german for word in sentence)
         return found
 
     def check_new(self, sentences: Iterable[str]) -> None:
@@ -256,6 +260,9 @@ def measure(path: Path, place: str, here: Machine, draws: int = DRAWS) -> dict:
                 "phrases": phrases,
                 "left_over": left_over,
                 "german_is_in_data": words_of(german) in data_set.german,
+                "words_new_to_data": [
+                    word for word in words_of(german) if word not in data_set.german_words
+                ],
                 "pieces": translator.tokenizer.processor.encode(caption.english, out_type=str),
                 "rarest": data_set.rarest(caption.english),
                 "nearest": data_set.nearest(caption.english),

@@ -95,6 +95,11 @@ class Run:
         ]
         return sum(verdicts), len(verdicts)
 
+    def new_words(self) -> list[str]:
+        """The words that the model writes and no German sentence of the data set has."""
+        found = (word for one in self.sentences for word in one.measured["words_new_to_data"])
+        return list(dict.fromkeys(found))
+
     def nearest(self) -> float:
         """The largest share of a sentence's 4-grams that one sentence of the data set has."""
         found = (one.measured["nearest"] for one in self.sentences)

@@ -16,6 +16,7 @@ from tests.conftest import COURSE
 from tests.test_translation_benchmarks import WORDS, colours, write
 
 HERE = machine.Machine(machine.torch.device("cpu"))
+CHOICE = {"average": 1, "best": False, "beam": 1, "alpha": 0.0, "refill": False}
 DOG = Caption(
     "a dog that barks is chasing a ball .",
     "all",
@@ -177,6 +178,15 @@ def test_a_run_is_measured(own, run, data):
     # it can be written down, without the place of the files and without their text
     text = json.dumps(found)
     assert str(data) not in text and " ".join(words(data)) not in text
+
+
+def test_words_that_no_german_sentence_has_are_named(own, run, data, monkeypatch):
+    monkeypatch.setattr(captions.Translator, "__call__", lambda *_, **__: ["rot Xa rot", "xb blau"])
+    monkeypatch.setattr(captions, "score", lambda *_: {"chosen_on_validation_pairs": CHOICE})
+    monkeypatch.setattr(captions, "translated", lambda *_: (["rot"], ["rot"]))
+    found = captions.measure(run, str(data), HERE, draws=2)["sentences"]
+    assert [one["words_new_to_data"] for one in found] == [["xa"], ["xb"]]
+    assert not any(one["german_is_in_data"] for one in found)
 
 
 def words(data):
