@@ -67,7 +67,7 @@ CAPTIONS = (
                 "(?:jagt|läuft|rennt) ... (?:hinterher|nach)",
                 "jagt|verfolgt",
             ),
-            "a yellow ball": ("(?:einen|einem) gelben ball",),
+            "a yellow ball": ("einen gelben ball", "einem gelben ball ... (?:hinterher|nach)"),
             "across the lawn": (
                 "über (?:den|einen) rasen",
                 "über (?:die|eine) (?:wiese|rasenfläche|grasfläche)",
@@ -120,7 +120,7 @@ CAPTIONS = (
             "is sleeping": ("schläft",),
             "on a bench": ("auf einer (?:bank|parkbank)",),
             "while his dog": (", während sein hund",),
-            "the pigeons": ("(?:die|den) tauben",),
+            "the pigeons": ("die tauben", "den tauben ... zusieht"),
             "watches": (r"(?:beobachtet|ansieht|anschaut|zusieht|betrachtet) \.",),
         },
     ),
