@@ -240,6 +240,16 @@ def test_every_line_has_its_sentence_the_mistake_and_the_hint(packed, keys):
     assert "no follow-through" not in gradescope_run.results_of(result, follows).output
 
 
+def test_a_dropped_question_says_that_it_does_not_count(packed, keys):
+    result = result_of(packed, keys, lambda name: {})
+    first, *others = result.cells
+    lines = tuple(replace(line, points=0) for line in first.lines)
+    dropped = replace(result, cells=(replace(first, lines=lines), *others))
+    found = check_results(gradescope_run.results_of(dropped, packed).to_json())
+    told = [test["output"].startswith("This question doesn't count.") for test in found["tests"]]
+    assert told == [True] * len(lines) + [False] * (len(told) - len(lines))
+
+
 # The zip --------------------------------------------------------------------------------------------
 
 

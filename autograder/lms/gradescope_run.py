@@ -175,6 +175,8 @@ def _tests(number: int, task: str, cell: CellResult, packed: PackedExercise) -> 
     parts = _part_names(grade_cells(packed.key.release)[cell.grade_id])
     for place, line in enumerate(cell.lines, 1):
         told = [
+            # a question that was dropped after the hand-out keeps its cell, with 0 points
+            "" if line.points else "This question doesn't count.",
             words_without_values.sentence(line, parts[line.expression]),
             packed.words.explanation(line),
         ]
