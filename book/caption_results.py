@@ -22,6 +22,8 @@ IN_ENGLISH: dict[str, str] = {
     "mit der zähne zu öffnet": "with the tooth to opens",
     "eine freiem oberkörper auf dem roten stühlen": "a bare upper body on the red chairs",
     "ein plüsch unter einer küche": "a plush under a kitchen",
+    "die kommittetete hat seine postkollege neben einem wahrmarkt abgelegt": "the (no word) has put "
+    "his post colleague down beside a (no word)",
 }
 
 
@@ -66,7 +68,7 @@ class Sentence:
     def in_english(self) -> str:
         """A sentence on what the words that are left over mean, or nothing if nobody has written it down."""
         meaning = IN_ENGLISH.get(self.left_over)
-        return f" There, *{self.left_over}* means \u201c{meaning}\u201d." if meaning else ""
+        return f" What is wrong there says \u201c{meaning}\u201d in English." if meaning else ""
 
     def row(self) -> list[str]:
         """The sentence, its translation, what isn't as accepted, and what the sentence tests."""
