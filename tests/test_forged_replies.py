@@ -99,3 +99,13 @@ def test_honest_replies_are_far_below_the_limits():
     assert len(kernel_run._evaluations(reply, 3)) == 3
     assert len(reply) * 10 < kernel_run.MAX_VALUE
     assert sum(map(reply.count, "[{,")) * 10 < kernel_run.MAX_PARTS
+
+
+def test_no_fingerprint_is_made_of_what_is_larger_than_any_mistakes_value():
+    # it took seconds for a large array of NaN, which a submission may send for every line
+    draw = ExpectedDraw({}, 1, {"value": encode(1.0), "parameters": []}, [], {})
+    for size in (kernel_run.MAX_NUMBERS, kernel_run.MAX_NUMBERS + 1):
+        value = encode([[np.full(size - 1, np.nan, dtype="float16")], {"a": 1.0}])
+        judged, _ = kernel_run._judged(None, draw, {"value": value})
+        none = judged.fingerprint == kernel_run.NO_FINGERPRINT
+        assert none == (size > kernel_run.MAX_NUMBERS) and not judged.passed

@@ -21,13 +21,22 @@ from autograder.runtime.compare import Difference, Expected, judge
 from autograder.runtime.evaluate import Evaluation
 from autograder.runtime.grade_cell import Check
 from autograder.runtime.guide import STUBS
-from autograder.runtime.mistakes import NO_FINGERPRINT, Judged, fingerprint, says_little
-from autograder.runtime.plain_data import decode, restore
+from autograder.runtime.mistakes import (
+    NO_FINGERPRINT,
+    Fingerprint,
+    Judged,
+    fingerprint,
+    says_little,
+)
+from autograder.runtime.plain_data import Array, Dictionary, Items, Value, decode, restore
 from autograder.runtime.telling import told
 from autograder.text import valid_json, valid_text
 
-# a reply's characters, and its lists, objects and commas: what is right has a thirtieth of either
+# a reply's characters, and its lists, objects and commas: what is right has a quarter of either at most
 MAX_VALUE, MAX_PARTS = 4_000_000, 30_000
+# numbers of which a fingerprint is made, which takes microseconds for each: what is right
+# has a third of this at most
+MAX_NUMBERS = 100_000
 
 
 @dataclass(frozen=True)
@@ -224,7 +233,24 @@ def _judged(
             inputs = {name: restore(decode(tree)) for name, tree in draw.inputs.items()}
             problem = told(problem, check, inputs, expected, read)
         little = problem is not None and says_little(read.value)
-        return Judged(problem is None, fingerprint(read.value), draw.mistakes, little), problem
+        return Judged(problem is None, _fingerprint(read.value), draw.mistakes, little), problem
     except Exception as error:
         problem = Difference("not_plain", {"reason": valid_text(str(error))[:100]})
         return Judged(False, NO_FINGERPRINT, draw.mistakes), problem
+
+
+def _fingerprint(value: Value) -> Fingerprint:
+    """A value's fingerprint; of a value that is too large to be a known mistake's, NO_FINGERPRINT."""
+    return fingerprint(value) if _size(value) <= MAX_NUMBERS else NO_FINGERPRINT
+
+
+def _size(value: Value) -> int:
+    """How many numbers, texts and the like a value has."""
+    match value:
+        case Array(values=values):
+            return values.size
+        case Items(items):
+            return sum(map(_size, items))
+        case Dictionary(items):
+            return sum(map(_size, items.values()))
+    return 1
