@@ -191,7 +191,8 @@ def check_results(text):
     for test in found["tests"]:
         check_fields(test, OF_A_TEST)
         assert test["score"] <= test["max_score"]
-        assert (test["status"] == "passed") == (test["score"] == test["max_score"])
+        if test["max_score"]:  # a line of a dropped question has none
+            assert (test["status"] == "passed") == (test["score"] == test["max_score"])
         assert "\r" not in test["output"]
     return found
 
@@ -404,7 +405,7 @@ def test_the_zip_runs_with_what_it_installs(archive, tmp_path):
 def test_the_command_says_what_to_set_and_what_can_be_gained(course, keys, monkeypatch, tmp_path):
     asked = []
 
-    def keys_under(course, exercise, seeds):
+    def keys_under(course, exercise, seeds, advance):
         asked[:] = seeds
         return keys
 
@@ -430,10 +431,11 @@ def test_the_command_says_what_to_set_and_what_can_be_gained(course, keys, monke
         assert gain in ended.stdout
 
 
-def test_evaluating_many_sets_shows_how_far_it_is(course, monkeypatch, capsys):
-    monkeypatch.setattr(answer_key, "_expected", lambda jobs: [{} for _ in jobs])
-    found = keys_under(course, EXERCISE, [new_seed() for _ in range(19)])
-    assert len(found) == 19 and "19/19" in capsys.readouterr().err
+def test_evaluating_many_sets_shows_how_far_it_is(course, keys, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(answer_key, "_expected", lambda jobs: [keys[0].cells for _ in jobs])
+    monkeypatch.setattr(gradescope, "SETS", 19)
+    gradescope.make(course, EXERCISE, tmp_path / "zip.zip")
+    assert "19/19" in capsys.readouterr().err
 
 
 # Bad input ------------------------------------------------------------------------------------------

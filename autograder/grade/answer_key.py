@@ -42,7 +42,6 @@ from autograder.exercises import (
 from autograder.files import digest_of, write_whole
 from autograder.grade.seeds import FreshSeed, class_seed, fresh_seed
 from autograder.grade.submission import Submission
-from autograder.progress import progress
 from autograder.reference import ExpectedCell, Under, expected_cells
 from autograder.right_versions import right_versions, specified_names
 from autograder.runtime.grade_cell import parse_cell
@@ -295,23 +294,26 @@ class AnswerKeys:
 
 
 def keys_under(
-    course: Course, exercise: Exercise, seeds: Sequence[Sequence[int]]
+    course: Course,
+    exercise: Exercise,
+    seeds: Sequence[Sequence[int]],
+    advance: Callable[[int], None] | None = None,
 ) -> list[AnswerKey]:
     """An exercise's answer keys under seeds that are not the class's; nothing of them is kept.
 
-    Shows how many are evaluated, since many take minutes. ExerciseError or CatalogueError for an instructor's error.
+    advance: is told how many more are evaluated, since many take minutes. Raises ExerciseError or
+    CatalogueError for an instructor's error.
     """
     job = _Job.of(course, exercise, seeds[0])
     jobs = [replace(job, seed=tuple(seed)) for seed in seeds]
-    with progress("Evaluating") as bar:
-        shown = bar.add_task("", total=len(jobs))
 
-        def evaluated(few: Sequence[_Job]) -> list[dict[str, ExpectedCell]]:
-            cells = _expected(few)
-            bar.advance(shown, len(few))
-            return cells
+    def evaluated(few: Sequence[_Job]) -> list[dict[str, ExpectedCell]]:
+        cells = _expected(few)
+        if advance:
+            advance(len(few))
+        return cells
 
-        found = itertools.chain.from_iterable(_side_by_side(evaluated, [jobs]))
+    found = itertools.chain.from_iterable(_side_by_side(evaluated, [jobs]))
     return [_answer_key(job, cells) for job, cells in zip(jobs, found, strict=True)]
 
 

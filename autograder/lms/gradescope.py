@@ -27,6 +27,7 @@ from autograder.kernels.versions import refuse_missing_packages
 from autograder.lms.gradescope_run import EXERCISE, EXPECTED, PackedExercise, PackedSet
 from autograder.package import PACKAGE, PACKAGE_ROOT
 from autograder.programs import plain_version
+from autograder.progress import progress
 
 # sets of inputs, one of which is picked for each run
 SETS = 50
@@ -145,7 +146,10 @@ def make(
             "--no-hold-back`."
         )
     refuse_missing_packages(course.settings)
-    keys = keys_under(course, exercise, [new_seed() for _ in range(SETS)])
+    seeds = [new_seed() for _ in range(SETS)]
+    with progress("Evaluating") as bar:
+        shown = bar.add_task("", total=SETS)
+        keys = keys_under(course, exercise, seeds, lambda more: bar.advance(shown, more))
     content = zipped(course, exercise, keys, follow_through)
     megabytes = len(content) / 1e6
     if megabytes > MAX_MEGABYTES:
