@@ -32,13 +32,19 @@ from tests.conftest import COURSE
 
 
 def same_numbers(one, other):
-    """Equal, with numbers compared to 1e-9."""
+    """Equal, with numbers compared to what processors differ by in 32 bits; of mistakes, the names.
+
+    What a mistake gives may hang on the sign of a rounding error.
+    """
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same_numbers(one[k], other[k]) for k in one)
+        return one.keys() == other.keys() and all(
+            one[k].keys() == other[k].keys() if k == "mistakes" else same_numbers(one[k], other[k])
+            for k in one
+        )
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(same_numbers, one, other))
     if isinstance(one, float) and isinstance(other, float):
-        return np.isclose(one, other, rtol=1e-7, atol=1e-9, equal_nan=True)
+        return np.isclose(one, other, rtol=1e-5, atol=1e-5, equal_nan=True)
     return one == other
 
 
