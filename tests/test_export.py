@@ -12,13 +12,12 @@ from nbgrader.api import Gradebook
 from nbgrader.plugins import CsvExportPlugin
 from sqlalchemy.engine import Engine
 
-from autograder.__main__ import main
 from autograder.course import Course, Exercise
 from autograder.errors import ExportError, GradebookError, OutputError, TableError
 from autograder.lms import export, import_zip
 from autograder.tables import safe
 from tests.conftest import COURSE
-from tests.copies import run
+from tests.copies import command, repository, run
 
 FIRST, SECOND = "ch1_additive_attention", "ch2_scaled_dot_product"
 EXERCISES = [COURSE.exercise(FIRST), COURSE.exercise(SECOND)]
@@ -497,16 +496,15 @@ def test_moodle_without_a_roster_has_user_names(course, tmp_path):
 # The command, and errors -------------------------------------------------------------------------------------------
 
 
-def test_the_command_writes_the_file_and_says_what_is_to_be_said(course, tmp_path, capsys):
-    output = tmp_path / "grades.csv"
-    command = ["export", "--db", course.db_url, "--format", "canvas", "--output", str(output)]
-    main(command)
-    printed = capsys.readouterr()
-    assert str(output) in printed.out and "--roster" in printed.err
+def test_the_command_writes_the_file_and_says_what_is_to_be_said(course, tmp_path):
+    # a copy: this repository may have a class of its own
+    root, output = repository(tmp_path), tmp_path / "grades.csv"
+    words = ["export", "--db", course.db_url, "--format", "canvas", "--output", output]
+    ended = command(root, *words)
+    assert ended.status == 0 and str(output) in ended.stdout and "--roster" in ended.stderr
     assert rows(output)[0] == [*CANVAS, FIRST, SECOND]
-    with pytest.raises(SystemExit) as stopped:
-        main([*command, "--without-names"])
-    assert stopped.value.code == 2 and "use --format csv" in capsys.readouterr().err
+    ended = command(root, *words, "--without-names")
+    assert ended.status == 2 and "use --format csv" in ended.stderr
 
 
 @pytest.mark.parametrize(

@@ -95,11 +95,11 @@ def verdicts(course, student):
         lines = []
         for line in cell.lines:
             mark = "✓" if line.passed else "✗"
-            lines.append(
-                f"{mark} {line.earned:g}/{line.points:g} {words.title(cell.grade_id, line.expression)}"
-            )
-            lines += filter(None, words.line(line).split("\n"))
-            if words.title(cell.grade_id, line.expression) != line.expression:
+            title = words.title(cell.grade_id, line.expression)
+            told = f"{mark} {line.earned:g}/{line.points:g} points {title}\n{words.line(line)}"
+            # what stands between backticks is shown as code
+            lines += filter(None, told.replace("`", "").split("\n"))
+            if title != line.expression:
                 lines.append("What was checked")
         found[cell.grade_id] = cell.earned, lines
     return found

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import sysconfig
@@ -465,6 +466,7 @@ from autograder.kernels.student_kernel import StudentKernel
 from tests.test_sandbox import PRELUDE, SANDBOXED, attack, told
 import os
 import socket
+import stat
 print("why not", repr(sandbox.why_not()))
 with socket.create_server(("127.0.0.1", 0)) as listener:
     for name in ("the repository looked through", "a connection to this machine", "a fork storm",
@@ -483,6 +485,8 @@ with StudentKernel(SANDBOXED, {"data.csv": b"1,2"}) as kernel:
 @needs_sandbox
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_an_ordinary_users_kernels_have_a_sandbox_too():
+    if not all(folder.stat().st_mode & stat.S_IXOTH for folder in ROOT.parents):
+        pytest.skip("this repository lies in a folder that others may not open")
     with tempfile.TemporaryDirectory() as home:
         Path(home).chmod(0o777)
         # this Python may be root's alone; the system's, with the same packages, is everybody's
