@@ -2411,11 +2411,20 @@ def tiles(T, S, block_q, block_k, causal):
         source="""
 def flash_forward(query, key, value, block_q, block_k, causal=False):
     T, S = query.shape[-2], key.shape[-2]
+
+    def with_work():
+        for i in range(-(-T // block_q)):
+            fewest = i * block_q + S - T + 1 if causal else S
+            most = min(T, (i + 1) * block_q) + S - T if causal else S
+            for j in range(-(-S // block_k)):
+                if j * block_k < most:
+                    yield i, j, "full" if min(S, (j + 1) * block_k) <= fewest else "edge"
+
     dtype = torch.promote_types(query.dtype, torch.float32)
     m = torch.full((*query.shape[:-1], 1), -torch.inf, dtype=dtype)
     total = torch.zeros_like(m)
     output = torch.zeros(*query.shape[:-1], value.shape[-1], dtype=dtype)
-    for i, j, kind in tiles(T, S, block_q, block_k, causal):
+    for i, j, kind in with_work():
         rows, columns = slice(i * block_q, (i + 1) * block_q), slice(j * block_k, (j + 1) * block_k)
         scores = query[..., rows, :].to(dtype) @ key[..., columns, :].to(dtype).mT
         scores = scores * query.shape[-1] ** -0.5
