@@ -33,7 +33,7 @@ TRAIN = {
     "en": [],
     "de": ["--d-model=256", "--layers=3", "--d-ff=512", "--heads=8", "--rate=2e-3"],
 }
-ALPHAS = (0.6, 1.0, 1.4)
+ALPHAS = (0.6, 1.0, 1.4, 2.0, 3.0)
 
 
 @dataclasses.dataclass(frozen=True)
