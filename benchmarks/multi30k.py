@@ -73,6 +73,44 @@ def choose(folder: RunFolder, here: Machine, settings: dict, beam: int) -> tuple
     return max(found, key=found.get), found
 
 
+def lineage(folder: RunFolder) -> list[RunFolder]:
+    """A run, after those whose weights it began with, the first one first."""
+    # runs made before this setting lack it
+    origin = folder.settings().get("init_from")
+    return [*(lineage(RunFolder(origin)) if origin else []), folder]
+
+
+def training(folders: list[RunFolder]) -> dict:
+    """What several runs, each going on from the last, have cost in all, and the curve of their scores."""
+    steps, seconds, processor_seconds, curve = 0, 0.0, 0.0, []
+    for folder in folders:
+        lines = folder.measured()
+        curve += [
+            {
+                "step": steps + line["step"],
+                "minutes": round((seconds + line["seconds"]) / 60, 2),
+                "processor_minutes": round((processor_seconds + line["processor_seconds"]) / 60, 2),
+                "valid_loss": line["valid_loss"],
+                "greedy_valid_bleu": line["valid_bleu"],
+            }
+            for line in lines
+            if "valid_bleu" in line
+        ]
+        steps += lines[-1]["step"]
+        seconds += max(line["seconds"] for line in lines)
+        processor_seconds += max(line["processor_seconds"] for line in lines)
+    return {
+        "training_seconds": seconds,
+        "training_processor_seconds": processor_seconds,
+        "curve": curve,
+    }
+
+
+def stored_settings(settings: dict) -> dict:
+    """The settings without places of files, which belong to one machine."""
+    return {name: value for name, value in settings.items() if name not in ("data", "init_from")}
+
+
 def score(path: Path, place: str, here: Machine) -> dict:
     """BLEU of a run on the test pairs, with what was chosen on the validation pairs.
 
@@ -86,29 +124,16 @@ def score(path: Path, place: str, here: Machine) -> dict:
     beam = 5 if settings["source_language"] == "en" else 1
     choice, found = choose(folder, here, settings, beam)
     written, references = translated(folder, here, choice, settings, "test")
-    lines = folder.measured()
-    curve = [
-        {
-            "step": line["step"],
-            "minutes": round(line["seconds"] / 60, 2),
-            "processor_minutes": round(line["processor_seconds"] / 60, 2),
-            "valid_loss": line["valid_loss"],
-            "greedy_valid_bleu": line["valid_bleu"],
-        }
-        for line in lines
-        if "valid_bleu" in line
-    ]
+    folders = lineage(folder)
     return {
         "seed": settings["seed"],
         **scores(written, references, settings),
         "parameters": n_parameters(Translator.load(folder, here).model),
         "chosen_on_validation_pairs": dataclasses.asdict(choice),
         "valid_bleu": [dataclasses.asdict(one) | {"bleu": value} for one, value in found.items()],
-        "training_seconds": max(line["seconds"] for line in lines),
-        "training_processor_seconds": max(line["processor_seconds"] for line in lines),
-        "curve": curve,
-        # places of files belong to one machine
-        "settings": {n: value for n, value in settings.items() if n not in ("data", "init_from")},
+        **training(folders),
+        "settings": stored_settings(settings),
+        "settings_of_earlier_runs": [stored_settings(one.settings()) for one in folders[:-1]],
     }
 
 

@@ -116,26 +116,39 @@ class Run:
         """The values of one column of the curve, such as "processor_minutes"."""
         return np.array([point[name] for point in self.measured["run"]["curve"]])
 
-    def command(self) -> str:
-        """How the run was begun: the trainer's command, with every setting that is no default."""
-        run = self.measured["run"]["settings"]
-        usual = complete({"task": run["task"]})
-        words = ["python -m solutions.translation train", f"--task {run['task']}", "--data DIR"]
-        for name, value in run.items():
-            if name in SETTINGS and value != usual[name]:
-                option = name.replace("_", "-")
-                if isinstance(value, bool):
-                    words.append(f"--{option}" if value else f"--no-{option}")
-                else:
-                    words.append(f"--{option} {value}")
-        # a line ends between options, never between an option and its value
-        lines = textwrap.wrap(
-            " ".join(word.replace(" ", "\N{NO-BREAK SPACE}") for word in words),
-            66,
-            break_on_hyphens=False,
-            subsequent_indent="    ",
-        )
-        return " \\\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
+    def commands(self) -> list[str]:
+        """How to train the model: the trainer's command for each run that went on from the one before."""
+        run = self.measured["run"]
+        runs = [*run["settings_of_earlier_runs"], run["settings"]]
+        if len(runs) == 1:
+            return [_command(run["settings"], [])]
+        folders = [f"runs/pair{number}" for number in range(1, len(runs) + 1)]
+        return [
+            _command(settings, [f"--folder {new}", *([f"--init-from {old}"] if old else [])])
+            for settings, new, old in zip(runs, folders, ["", *folders], strict=False)
+        ]
+
+
+def _command(settings: dict[str, Any], more: list[str]) -> str:
+    """The trainer's command with every setting that is no default, and more options."""
+    usual = complete({"task": settings["task"]})
+    words = ["python -m solutions.translation train", f"--task {settings['task']}", "--data DIR"]
+    words += more
+    for name, value in settings.items():
+        if name in SETTINGS and value != usual[name]:
+            option = name.replace("_", "-")
+            if isinstance(value, bool):
+                words.append(f"--{option}" if value else f"--no-{option}")
+            else:
+                words.append(f"--{option} {value}")
+    # a line ends between options, never between an option and its value
+    lines = textwrap.wrap(
+        " ".join(word.replace(" ", "\N{NO-BREAK SPACE}") for word in words),
+        66,
+        break_on_hyphens=False,
+        subsequent_indent="    ",
+    )
+    return " \\\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def measured_run() -> Run:

@@ -237,20 +237,24 @@ def test_a_row_says_what_is_not_as_accepted(monkeypatch):
     assert caption_results.Sentence(right | {"shown_by": ""}).shows_it
 
 
-def test_the_command_gives_the_settings_of_the_run():
+def test_the_commands_give_the_settings_of_the_runs():
     from solutions.translation.__main__ import _parser
     from solutions.translation.settings import SETTINGS, complete
 
-    stored = caption_results.measured_run()
-    line = stored.command()
-    assert max(map(len, line.split("\n"))) <= 72
-    command = line.replace("\\\n", " ").split()
-    given = vars(_parser().parse_args(command[3:]))
-    settings = complete({k: v for k, v in given.items() if k in SETTINGS}) | {"data": ""}
-    of_the_run = stored.measured["run"]["settings"]
-    assert {k: v for k, v in of_the_run.items() if k in SETTINGS} == {
-        k: v for k, v in settings.items() if k in of_the_run and k != "data"
-    }
+    run = caption_results.measured_run().measured["run"]
+    later = run["settings"] | {"seed": 3, "subword_dropout": 0.1}
+    for earlier in ([], [run["settings"]], [run["settings"], run["settings"]]):
+        runs = [*earlier, later]
+        stored = {"settings": later, "settings_of_earlier_runs": earlier}
+        lines = caption_results.Run({"run": stored}).commands()
+        for number, (line, settings) in enumerate(zip(lines, runs, strict=True), 1):
+            assert max(map(len, line.split("\n"))) <= 72
+            given = vars(_parser().parse_args(line.replace("\\\n", " ").split()[3:]))
+            assert given.get("folder") == (f"runs/pair{number}" if earlier else None)
+            assert given.pop("init_from", "") == (f"runs/pair{number - 1}" if number > 1 else "")
+            found = complete({k: v for k, v in given.items() if k in SETTINGS})
+            wanted = {k: v for k, v in settings.items() if k in SETTINGS}
+            assert wanted == {k: found[k] for k in wanted}
 
 
 def test_nothing_of_the_data_set_is_stored():

@@ -98,6 +98,25 @@ def test_other_test_pairs_change_the_score_and_nothing_else(run, captions):
     assert "data" not in one["settings"] and one["parameters"] > 1000
 
 
+def test_a_run_that_goes_on_from_another_counts_what_both_have_cost(run, captions, tmp_path):
+    write(captions, "test_2016_flickr", colours(40, 2))
+    words = ["train", "--task=multi30k", f"--data={captions}", f"--init-from={run}", "--steps=6"]
+    words += ["--save-every=3", "--device=cpu", "--threads=1", "--tokens=200", "--seed=5"]
+    assert main([*words, f"--folder={tmp_path / 'second'}"]) == 0
+    here = machine.Machine(machine.torch.device("cpu"))
+    first = multi30k.score(run, str(captions), here)
+    both = multi30k.score(tmp_path / "second", str(captions), here)
+    assert [point["step"] for point in both["curve"]] == [*range(3, 25, 3), 27, 30]
+    assert both["curve"][: len(first["curve"])] == first["curve"]
+    for name in ("training_seconds", "training_processor_seconds"):
+        assert both[name] > first[name]
+    assert both["curve"][-1]["minutes"] <= both["training_seconds"] / 60 + 0.01
+    assert first["settings_of_earlier_runs"] == []
+    assert both["settings_of_earlier_runs"] == [first["settings"]]
+    assert (both["seed"], both["settings"]["tokens"]) == (5, 200)
+    assert str(tmp_path) not in repr(both)
+
+
 def test_an_ablation_spends_its_budget_without_the_test_pairs(captions, tmp_path):
     words = [f"--data={captions}", "--seed=0", "--device=cpu", "--threads=1", *WORDS]
     found = ablation.train(tmp_path / "one", words, 4000)
