@@ -18,12 +18,17 @@ RESULT = "benchmarks/captions.json"
 # What words of the model say that belong to no accepted phrase, for readers without German. After a new
 # measurement, others may be wanted; words that aren't here are shown as they are.
 IN_ENGLISH: dict[str, str] = {
-    "hält sein kleinen schokoladen mit schokoladen": "holds his small chocolates with chocolates",
+    "auf einem markt": "on a market",
+    "hält sein kleines schwesister mit schokolaterkuchen": "holds his little (no word) with (no word)",
+    "den tauben": "to the pigeons",
     "mit der zähne zu öffnet": "with the tooth to opens",
-    "eine freiem oberkörper auf dem roten stühlen": "a bare upper body on the red chairs",
-    "ein plüsch unter einer küche": "a plush under a kitchen",
-    "die kommittetete hat seine postkollege neben einem wahrmarkt abgelegt": "the (no word) has put "
-    "his post colleague down beside a (no word)",
+    "spielen hinter der alten bar mit roten stiefeln": "play behind the old bar with red boots",
+    "jungen neben der hohen frau lacht in die kamera": "boys beside the high woman laughs at the camera",
+    "eine frau auf roten stühlen": "a woman on red chairs",
+    "ein pflugzeug unter einer küche": "a (no word) under a kitchen",
+    "ein hünd": "a (no word)",
+    "der kommation hat seinen verteidigen absperrungen neben dem work": "the (no word) has his to "
+    "defend barriers beside the (no word)",
 }
 
 
@@ -115,6 +120,12 @@ class Run:
     def curve(self, name: str) -> np.ndarray:
         """The values of one column of the curve, such as "processor_minutes"."""
         return np.array([point[name] for point in self.measured["run"]["curve"]])
+
+    def began(self) -> list[int]:
+        """The points of the curve after which a later run went on, from the weights of the one before."""
+        steps = self.curve("step").tolist()
+        ends = np.cumsum([run["steps"] for run in self.measured["run"]["settings_of_earlier_runs"]])
+        return [steps.index(end) for end in ends]
 
     def commands(self) -> list[str]:
         """How to train the model: the trainer's command for each run that went on from the one before."""
