@@ -74,14 +74,14 @@ def choose(folder: RunFolder, here: Machine, settings: dict, beam: int) -> tuple
 
 
 def lineage(folder: RunFolder) -> list[RunFolder]:
-    """A run, after those whose weights it began with, the first one first."""
+    """The runs whose weights this one continues with, the earliest first, and the run itself."""
     # runs made before this setting lack it
     origin = folder.settings().get("init_from")
     return [*(lineage(RunFolder(origin)) if origin else []), folder]
 
 
 def training(folders: list[RunFolder]) -> dict:
-    """What several runs, each going on from the last, have cost in all, and the curve of their scores."""
+    """What the runs of one model cost in all, and the curve of its scores."""
     steps, seconds, processor_seconds, curve = 0, 0.0, 0.0, []
     for folder in folders:
         lines = folder.measured()

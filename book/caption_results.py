@@ -27,8 +27,8 @@ IN_ENGLISH: dict[str, str] = {
     "eine frau auf roten stühlen": "a woman on red chairs",
     "ein pflugzeug unter einer küche": "a (no word) under a kitchen",
     "ein hünd": "a (no word)",
-    "der kommation hat seinen verteidigen absperrungen neben dem work": "the (no word) has his to "
-    "defend barriers beside the (no word)",
+    "der kommation hat seinen verteidigen absperrungen neben dem work": "the (no word) has "
+    "his defend barriers beside the (no word)",
 }
 
 
@@ -121,14 +121,14 @@ class Run:
         """The values of one column of the curve, such as "processor_minutes"."""
         return np.array([point[name] for point in self.measured["run"]["curve"]])
 
-    def began(self) -> list[int]:
-        """The points of the curve after which a later run went on, from the weights of the one before."""
+    def continued_at(self) -> list[int]:
+        """The points of the curve (indices) at which one run ended and the next took over its weights."""
         steps = self.curve("step").tolist()
         ends = np.cumsum([run["steps"] for run in self.measured["run"]["settings_of_earlier_runs"]])
         return [steps.index(end) for end in ends]
 
     def commands(self) -> list[str]:
-        """How to train the model: the trainer's command for each run that went on from the one before."""
+        """The trainer's command for each run; the second begins with the weights of the first, and so on."""
         run = self.measured["run"]
         runs = [*run["settings_of_earlier_runs"], run["settings"]]
         if len(runs) == 1:
