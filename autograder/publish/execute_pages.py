@@ -27,7 +27,12 @@ def execute_pages(root: Path, pages: Sequence[Path], environment: Mapping[str, s
     root: the course's folder; environment: of these processes, of which as many run as there are
     cores. Raises BookError when one fails before it comes to the cells.
     """
+    from jupyter_cache.cache.db import create_db
+
     cache_folder(root).mkdir(parents=True, exist_ok=True)
+    # its tables are made before the processes start: two that find none would both make them, and
+    # the second would fail
+    create_db(cache_folder(root))
 
     def run(page: Path) -> None:
         command = module_command("autograder.publish.execute_pages", str(root), str(page))
