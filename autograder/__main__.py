@@ -15,22 +15,23 @@ from autograder.errors import CourseError
 from autograder.text import plain_text
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    all_commands = argparse.ArgumentParser(
         prog="python -m autograder",
         description="Turns the course's reference solutions into exercises, and submissions into grades.",
         epilog="Submissions lie in course/submitted/STUDENT/EXERCISE/EXERCISE.ipynb; all that a run "
         "writes lies in course/.",
     )
-    commands = Commands(parser)
+    commands = Commands(all_commands)
     for subject in (building, grading, arrangements, lms, publishing):
         subject.add_commands(commands)
-    return parser
+    return all_commands
 
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run one command, by default the process's; an error ends with its message and exit status 2."""
-    arguments = _parser().parse_args(words)
+    arguments = parser().parse_args(words)
     try:
         arguments.run(arguments)
     except CourseError as error:

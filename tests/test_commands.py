@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from autograder.__main__ import parser
 from autograder.text import plain_text
 from tests.commands import (
     NOT_RUN,
@@ -187,3 +188,19 @@ def test_a_command_that_does_not_exist_is_found():
     for wrong in ("make nothing", "python -m autograder grade --chnaged", "torchrun --nodes 2"):
         with pytest.raises(AssertionError, match=r"no option|has no"):
             check_against_help(wrong)
+
+
+def test_the_examples_of_help_texts_can_be_run(capsys):
+    """The grader's own parser takes each of them."""
+    with_example = set()
+    names = re.findall(r"(?m)^ {4}([a-z][a-z-]+)\b", help_of(sys.executable, "-m", "autograder"))
+    for name in names:
+        with pytest.raises(SystemExit):
+            parser().parse_args([name, "--help"])
+        _, _, example = plain_text(capsys.readouterr().out).partition("Example:\n")
+        if example:
+            python, m, module, *words = shlex.split(example)
+            assert (python, m, module, words[0]) == ("python", "-m", "autograder", name)
+            parser().parse_args(words)
+            with_example.add(name)
+    assert {"due", "extend", "export", "push"} <= with_example

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import shutil
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,13 +25,26 @@ class Commands:
         run: Callable[[argparse.Namespace], None],
         text: str,
         epilog: str = "",
+        example: str = "",
     ) -> argparse.ArgumentParser:
         """Add a command, and return its parser for the options.
 
         run: called with the parsed arguments; text: what the command does, for both help texts;
-        epilog: what the command's own help ends with.
+        epilog: what the command's own help says after the options; example: the words of a call that its
+        help ends with.
         """
-        added = self._added.add_parser(name, help=text, description=text, epilog=epilog)
+        # argparse would break the example at the end of a line, and it could not be pasted
+        width = shutil.get_terminal_size().columns - 2
+        parts = [textwrap.fill(epilog, width)] if epilog else []
+        if example:
+            parts.append(f"Example:\n  %(prog)s {example}")
+        added = self._added.add_parser(
+            name,
+            help=text,
+            description=textwrap.fill(text, width),
+            epilog="\n\n".join(parts),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         added.set_defaults(run=run)
         return added
 

@@ -117,7 +117,9 @@ def add_commands(commands: Commands) -> None:
         "Set the due date of an exercise, or show it. It is recorded in the gradebook, and the first cell of "
         "the notebook that students get shows it. Late penalties follow at once, without grading again."
     )
-    due = commands.add("due", _due, text)
+    due = commands.add(
+        "due", _due, text, example="ch2_scaled_dot_product '2027-03-01 18:00 Europe/Berlin'"
+    )
     due.add_argument("exercise", metavar="EXERCISE", nargs="?", help="default: show all")
     text = (
         'like "2027-03-01 18:00 UTC" or "2027-03-01 18:00 Europe/Berlin"; none takes the date away'
@@ -129,7 +131,7 @@ def add_commands(commands: Commands) -> None:
         "Give a student, and the others of the student's group, more time for an exercise, or show all extensions. A new extension takes the place of "
         "the one before. Late penalties follow at once, without grading again."
     )
-    extend = commands.add("extend", _extend, text)
+    extend = commands.add("extend", _extend, text, example="ada ch2_scaled_dot_product 2d")
     extend.add_argument("student", metavar="STUDENT", nargs="?")
     extend.add_argument("exercise", metavar="EXERCISE", nargs="?")
     text = "like 2d, 36h, 1w or 1d12h; 0 takes the extension back"
@@ -141,7 +143,7 @@ def add_commands(commands: Commands) -> None:
         "Read from a roster who works together: a CSV file with the columns id and group. Each member gets "
         "the grade of the group's submission; one of a member's own counts for that member."
     )
-    groups = commands.add("groups", _groups, text)
+    groups = commands.add("groups", _groups, text, example="roster.csv")
     groups.add_argument("roster", metavar="FILE", type=Path)
     add_exercise(groups)
     add_gradebook(groups)
@@ -150,7 +152,9 @@ def add_commands(commands: Commands) -> None:
         "student, question, points and comment. In a comment, there and in formgrader, /key stands for a kept "
         "one, and gives its points where no others are given."
     )
-    comments = commands.add("comments", _comments, text)
+    comments = commands.add(
+        "comments", _comments, text, example="marks.csv --exercise ch2_scaled_dot_product"
+    )
     comments.add_argument("marks", metavar="FILE", type=Path, nargs="?", help="marks to record")
     comments.add_argument("--exercise", metavar="E", required=True)
     add_gradebook(comments)

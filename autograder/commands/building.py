@@ -72,7 +72,7 @@ def _audit(arguments: argparse.Namespace) -> None:
 def add_commands(commands: Commands) -> None:
     """Add new, build, sample and audit."""
     text = "Write a new course of your own, with one chapter and one exercise to start from."
-    new = commands.add("new", _new, text)
+    new = commands.add("new", _new, text, example="../my-course")
     new.add_argument("folder", metavar="FOLDER", type=Path, help="a folder that does not exist yet")
     build = commands.add(
         "build", _build, "Generate exercises/ from solutions/, after checking both."

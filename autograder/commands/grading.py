@@ -152,7 +152,9 @@ def _add_graded_class(command: argparse.ArgumentParser) -> None:
 def add_commands(commands: Commands) -> None:
     """Add grade, feedback and report."""
     text = "Grade every submission whose grade is not current; write reports and print the scores."
-    grade = commands.add("grade", _grade, text, _limits())
+    grade = commands.add(
+        "grade", _grade, text, _limits(), example="--exercise ch2_scaled_dot_product --feedback"
+    )
     _add_graded_class(grade)
     text = "also write the feedback pages that are out of date"
     grade.add_argument("--feedback", action="store_true", help=text)

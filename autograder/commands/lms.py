@@ -145,7 +145,12 @@ def add_commands(commands: Commands) -> None:
         "export` writes, csv has one row per student. Scores are the gradebook's: with points given by "
         "hand, late penalties taken off, and 0 for who is in it and has handed in nothing."
     )
-    export = commands.add("export", _export, text)
+    export = commands.add(
+        "export",
+        _export,
+        text,
+        example="--format canvas --roster canvas_gradebook.csv --output grades.csv",
+    )
     add_exercise(export)
     add_gradebook(export)
     export.add_argument("--format", choices=EXPORT_FORMATS, default="csv", help="default: csv")
@@ -162,7 +167,9 @@ def add_commands(commands: Commands) -> None:
         "lms_user_id, e-mail address or name; else the id is made of the name. A submission that is there already and "
         "differs is moved to course/replaced/STUDENT/EXERCISE/1, 2, ..., and said to be."
     )
-    import_zip = commands.add("import-zip", _import_zip, text)
+    import_zip = commands.add(
+        "import-zip", _import_zip, text, example="submissions.zip --exercise ch2_scaled_dot_product"
+    )
     import_zip.add_argument("zip", metavar="FILE", type=Path)
     import_zip.add_argument("--exercise", metavar="E", required=True)
     text = "folder to lay out in (default: course/submitted)"
@@ -177,7 +184,12 @@ def add_commands(commands: Commands) -> None:
         "multiple feedback files in a zip) takes: what is new since it was packed last. The names are those "
         "of the zip that import-zip has read."
     )
-    return_zip = commands.add("return-zip", _return_zip, text)
+    return_zip = commands.add(
+        "return-zip",
+        _return_zip,
+        text,
+        example="--lms canvas --exercise ch2_scaled_dot_product --output feedback.zip",
+    )
     return_zip.add_argument("--lms", choices=("canvas", "moodle"), required=True)
     return_zip.add_argument("--exercise", metavar="E", required=True)
     return_zip.add_argument("--output", metavar="FILE", type=Path, required=True)
@@ -192,7 +204,14 @@ def add_commands(commands: Commands) -> None:
     epilog = (
         "The token comes from the environment variable CANVAS_TOKEN or from a file of mode 600."
     )
-    push = commands.add("push", _push, text, epilog)
+    push = commands.add(
+        "push",
+        _push,
+        text,
+        epilog,
+        example="--lms canvas --exercise ch2_scaled_dot_product "
+        "--course https://canvas.example.org/courses/1234",
+    )
     push.add_argument("--lms", choices=("canvas",), required=True)
     push.add_argument("--exercise", metavar="E", required=True)
     text = "the course's address in the browser, like https://canvas.example.org/courses/1234"
@@ -211,7 +230,9 @@ def add_commands(commands: Commands) -> None:
         "on many sets of inputs; no solution. It prints what to set there, and what code in a submission "
         "can gain. Keep the zip to yourself."
     )
-    gradescope = commands.add("gradescope", _gradescope, text)
+    gradescope = commands.add(
+        "gradescope", _gradescope, text, example="--exercise ch2_scaled_dot_product"
+    )
     gradescope.add_argument("--exercise", metavar="E", required=True)
     text = "default: course/gradescope/EXERCISE.zip"
     gradescope.add_argument("--output", metavar="FILE", type=Path, help=text)
