@@ -3,6 +3,7 @@
 python -m benchmarks.multi30k --data DIR                                        English to German
 python -m benchmarks.multi30k --data DIR --source-language de --target-language en      and back
 python -m benchmarks.multi30k --data DIR --runs RUN [RUN ...]            runs that are there already
+python -m benchmarks.multi30k --data DIR --runs RUN --name hour          a result beside the others
 
 English to German has the setting of Transformer-Tiny (Wu et al. 2021, arXiv 2105.14462): at most 2.7 M
 parameters and a beam of 5. German to English has a model of at most 9 M parameters and greedy search.
@@ -157,6 +158,10 @@ def main() -> None:
     parser.add_argument("--target-language", default="de", choices=("en", "de"))
     parser.add_argument("--device", default="auto")
     parser.add_argument("--runs", nargs="+", help="folders of runs that are there already")
+    text = (
+        "ends the name of the result's file, which else replaces the result of the same languages"
+    )
+    parser.add_argument("--name", help=text)
     arguments, more = parser.parse_known_args()
     more += ["--data", arguments.data, "--device", arguments.device]
     more += ["--source-language", arguments.source_language]
@@ -175,7 +180,8 @@ def main() -> None:
             measured[f"mean_{name}"] = statistics.mean(found)
             measured[f"deviation_{name}"] = statistics.stdev(found) if len(found) > 1 else None
     languages = runs[0]["settings"]
-    save(__file__, measured, f"_{languages['source_language']}_{languages['target_language']}")
+    words = [languages["source_language"], languages["target_language"], arguments.name]
+    save(__file__, measured, "".join(f"_{word}" for word in words if word))
 
 
 if __name__ == "__main__":
