@@ -158,9 +158,7 @@ def main() -> None:
     parser.add_argument("--target-language", default="de", choices=("en", "de"))
     parser.add_argument("--device", default="auto")
     parser.add_argument("--runs", nargs="+", help="folders of runs that are there already")
-    text = (
-        "ends the name of the result's file, which else replaces the result of the same languages"
-    )
+    text = "ends the result's file name; without it, the result of these languages is replaced"
     parser.add_argument("--name", help=text)
     arguments, more = parser.parse_known_args()
     more += ["--data", arguments.data, "--device", arguments.device]
