@@ -351,6 +351,7 @@ def attention_jacobian(query: np.ndarray, key: np.ndarray) -> np.ndarray:
 # S, d = draw.sizes(2, low=3)
 # query, key = draw.array(d), draw.array(S, d)
 # equal_query, equal_key = draw.array(S), draw.array(S, S)
+# large_query, large_key = np.append(query[1:], 200), np.column_stack([key[:, 1:], np.full(S, 30)])
 # says("every derivative is right")
 # ### 2p AUTOTEST attention_jacobian(query, key)
 # says("is right for keys that are far from zero")
@@ -358,7 +359,7 @@ def attention_jacobian(query: np.ndarray, key: np.ndarray) -> np.ndarray:
 # says("is right with as many keys as components")
 # ### 1p AUTOTEST attention_jacobian(equal_query, equal_key)
 # says("is right for scores in the thousands")
-# ### 1p AUTOTEST attention_jacobian(2 + 2 * np.abs(query), 300 + key / 2)
+# ### 1p AUTOTEST attention_jacobian(large_query, large_key)
 
 # %% [markdown] nbgrader={"grade_id": "why_the_root", "grade": true, "solution": true, "points": 3}
 # **Written answer.** Let the components of queries and keys be independent, with mean 0 and variance 1.

@@ -9,13 +9,13 @@ import multiprocessing
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from autograder.audit import own_check
+from autograder.audit import many_seeds, own_check
 from autograder.audit.attacks import ATTACKS
 from autograder.audit.cases import Case, cases_of, extra_cases, twin_name
 from autograder.audit.examiner import AuditedClass, Examined, Examiner, Outcome
@@ -311,7 +311,11 @@ def run(course: Course, exercises: Sequence[Exercise], extra: Path | None = None
     cases = [case for exercise in exercises for case in cases_of(exercise)]
     if extra is not None:
         cases += [case for exercise in exercises for case in extra_cases(exercise, extra)]
-    return findings_of(course, cases)
+    rarely = many_seeds.surprises_of(course, exercises)
+    return [
+        replace(found, surprises=(*found.surprises, *rarely[found.exercise]))
+        for found in findings_of(course, cases)
+    ]
 
 
 def is_clean(findings: Sequence[Findings]) -> bool:
