@@ -124,6 +124,7 @@ def score(path: Path, place: str, here: Machine) -> dict:
     settings = folder.settings() | {"data": place}
     beam = 5 if settings["source_language"] == "en" else 1
     choice, found = choose(folder, here, settings, beam)
+    valid = scores(*translated(folder, here, choice, settings, "valid"), settings)
     written, references = translated(folder, here, choice, settings, "test")
     folders = lineage(folder)
     return {
@@ -132,6 +133,7 @@ def score(path: Path, place: str, here: Machine) -> dict:
         "parameters": n_parameters(Translator.load(folder, here).model),
         "chosen_on_validation_pairs": dataclasses.asdict(choice),
         "valid_bleu": [dataclasses.asdict(one) | {"bleu": value} for one, value in found.items()],
+        "valid_scores_of_choice": valid,
         **training(folders),
         "settings": stored_settings(settings),
         "settings_of_earlier_runs": [stored_settings(one.settings()) for one in folders[:-1]],

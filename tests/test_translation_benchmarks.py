@@ -92,8 +92,11 @@ def test_other_test_pairs_change_the_score_and_nothing_else(run, captions):
         results.append(multi30k.score(run, str(captions), here))
     one, other = results
     assert one["bleu_tokenised"] != other["bleu_tokenised"]
-    for name in ("chosen_on_validation_pairs", "valid_bleu", "curve"):
+    for name in ("chosen_on_validation_pairs", "valid_bleu", "valid_scores_of_choice", "curve"):
         assert one[name] == other[name]
+    best = max(choice["bleu"] for choice in one["valid_bleu"])
+    assert one["valid_scores_of_choice"]["bleu_tokenised"] == best
+    assert one["valid_scores_of_choice"]["sentences"] == 30
     assert [point["step"] for point in one["curve"]] == [*range(3, 25, 3)]
     assert "data" not in one["settings"] and one["parameters"] > 1000
 
