@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import textwrap
 from dataclasses import dataclass
@@ -16,21 +17,20 @@ from solutions.translation.settings import SETTINGS, complete
 RESULT = "benchmarks/captions.json"
 # of one run that was stopped after an hour
 HOUR = "benchmarks/multi30k_en_de_hour.json"
+# of a smaller model, trained before
+SMALLER = "benchmarks/multi30k_en_de_4000_pieces.json"
 
 # What words of the model say that belong to no accepted phrase, for readers without German. After a new
 # measurement, others may be wanted; words that aren't here are shown as they are.
 IN_ENGLISH: dict[str, str] = {
-    "auf einem markt": "on a market",
-    "hält sein kleines schwesister mit schokolaterkuchen": "holds his little (no word) with (no word)",
-    "den tauben": "to the pigeons",
-    "mit der zähne zu öffnet": "with the tooth to opens",
-    "spielen hinter der alten bar mit roten stiefeln": "play behind the old bar with red boots",
-    "jungen neben der hohen frau lacht in die kamera": "boys beside the high woman laughs at the camera",
-    "eine frau auf roten stühlen": "a woman on red chairs",
-    "ein pflugzeug unter einer küche": "a (no word) under a kitchen",
-    "ein hünd": "a (no word)",
-    "der kommation hat seinen verteidigen absperrungen neben dem work": "the (no word) has "
-    "his defend barriers beside the (no word)",
+    "hält sein kleines baby an einem schokoladeneis aus": "holds out his little baby by a chocolate ice",
+    "mit roten stiefeln spielen hinter der alten bar": "with red boots play behind the old bar",
+    "neben der hohen frau": "beside the high woman",
+    "eine ohne auf roten stühlen": "one without on red chairs",
+    "ein pflüler unter einem küchenbecken": "a (no word) under a kitchen basin",
+    "ein gefleckter hund": "a spotted dog",
+    'der kommitte hat einen post-bissen der neben dem " rönt " bequot; angebracht ist': "the (no word) "
+    "has a (no word) that is fixed beside the (no word) (no word)",
 }
 
 
@@ -58,7 +58,7 @@ class Sentence:
     @property
     def left_over(self) -> str:
         """The German words that belong to no accepted phrase."""
-        return " ".join(self.measured["left_over"])
+        return html.unescape(" ".join(self.measured["left_over"]))
 
     @property
     def right(self) -> bool:
@@ -119,6 +119,10 @@ class Run:
         found = (one.measured["nearest"] for one in self.sentences)
         return max(one["most_shared"] / one["four_grams"] for one in found)
 
+    def best_valid_bleu(self) -> float:
+        """The highest BLEU on the validation pairs among the settings of the search that were tried."""
+        return max(one["bleu"] for one in self.measured["run"]["valid_bleu"])
+
     def curve(self, name: str) -> np.ndarray:
         """The values of one column of the curve, such as "processor_minutes"."""
         return np.array([point[name] for point in self.measured["run"]["curve"]])
@@ -171,7 +175,17 @@ def measured_run() -> Run:
 
 def hour_run() -> Run:
     """The result of a run that was stopped after an hour, of which there are no captions."""
-    (run,) = _stored(HOUR)["runs"]
+    return _without_captions(HOUR)
+
+
+def smaller_run() -> Run:
+    """The result of a model with 4,000 pieces, of which there are no captions."""
+    return _without_captions(SMALLER)
+
+
+def _without_captions(name: str) -> Run:
+    """The result of one run that `benchmarks/multi30k.py` has written; name: the file's."""
+    (run,) = _stored(name)["runs"]
     return Run({"run": run})
 
 
