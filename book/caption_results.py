@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import textwrap
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ IN_ENGLISH: dict[str, str] = {
     "eine ohne auf roten stühlen": "one without on red chairs",
     "ein pflüler unter einem küchenbecken": "a (no word) under a kitchen basin",
     "ein gefleckter hund": "a spotted dog",
-    'der kommitte hat einen post-bissen der neben dem " rönt " bequot; angebracht ist': "the (no word) "
+    'der kommitte hat einen post-bissen der neben dem "rönt" bequot; angebracht ist': "the (no word) "
     "has a (no word) that is fixed beside the (no word) (no word)",
 }
 
@@ -58,7 +57,7 @@ class Sentence:
     @property
     def left_over(self) -> str:
         """The German words that belong to no accepted phrase."""
-        return html.unescape(" ".join(self.measured["left_over"]))
+        return detokenise(" ".join(self.measured["left_over"]))
 
     @property
     def right(self) -> bool:
