@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import platform
 import subprocess
 import sys
 from dataclasses import replace
@@ -342,6 +343,33 @@ def test_threads_are_those_asked_for_or_set_in_the_environment(monkeypatch):
         assert machine.set_threads(None) in (1, before)
     finally:
         torch.set_num_threads(before)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="a setting of glibc")
+def test_memory_that_tensors_have_freed_is_used_again_without_page_faults():
+    faults = {}
+    for prepare in ("", "machine.keep_freed_memory()"):
+        program = f"""
+import resource
+import torch
+from solutions.translation import machine
+{prepare}
+for step in range(20):
+    if step == 15:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    torch.ones(2**24).sum()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+        environment = {name: os.environ[name] for name in os.environ if "MALLOC" not in name}
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        faults[prepare] = int(done.stdout)
+    assert faults[""] > 10_000 > 100 * faults["machine.keep_freed_memory()"]
 
 
 @pytest.mark.parametrize(

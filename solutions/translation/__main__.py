@@ -151,6 +151,7 @@ def _machine(arguments: argparse.Namespace) -> Machine:
     names = ("device", "precision", "compile", "attention", "deterministic")
     here = machine.choose(**{name: getattr(arguments, name) for name in names})
     if here.device.type == "cpu":
+        machine.keep_freed_memory()
         machine.set_threads(arguments.threads)
     return here
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import datetime
 import os
+import platform
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +15,7 @@ from torch import distributed
 
 from solutions.translation import TranslationError
 
+MALLOC_SETTINGS = {-1: 2**31 - 1, -2: 2**26, -4: 0}  # M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX
 TIMEOUT = datetime.timedelta(hours=2)  # others wait so long while one process works by itself
 
 
@@ -118,6 +121,19 @@ def set_threads(asked: int | None) -> int:
     if asked is not None:
         torch.set_num_threads(asked)
     return torch.get_num_threads()
+
+
+def keep_freed_memory() -> None:
+    """Let the C library keep memory that tensors have freed for the next ones.
+
+    It gives large blocks back to the system otherwise, so that each page of the next tensor costs a page
+    fault, and two threads wait for each other there. Only glibc has these settings (`man mallopt`); with
+    another library nothing changes.
+    """
+    if platform.libc_ver()[0] == "glibc":
+        library = ctypes.CDLL(None)
+        for parameter, value in MALLOC_SETTINGS.items():
+            library.mallopt(parameter, value)
 
 
 def _speed(threads: int) -> float:
