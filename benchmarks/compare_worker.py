@@ -69,6 +69,8 @@ def main() -> None:
     """Read the task, then do it once for each line on standard input."""
     task = json.loads(sys.argv[1])
     torch.set_num_threads(task["threads"])
+    if hasattr(machine, "keep_freed_memory"):  # earlier commits lack it
+        machine.keep_freed_memory()
     here = machine.choose("cpu", precision=task["precision"])
     settings = complete({k: v for k, v in task["settings"].items() if k in complete({})})
     tokenizer = Tokenizer(Path(task["tokenizer"]).read_bytes())
