@@ -79,9 +79,7 @@ def train(path: Path, words: list[str], tokens: float) -> dict:
     """
     folder = RunFolder(path)
     if folder.last.exists():
-        names = ("--device", "--precision", "--threads")
-        machine_words = [word for word in words if word.startswith(names)]
-        status = trainer(["train", "--folder", str(path), "--resume", *machine_words])
+        status = trainer(["train", "--folder", str(path), "--resume", *words])
     else:
         steps = steps_of(words, tokens)
         more = [f"--steps={steps}", f"--save-every={math.ceil(steps / 4)}"]

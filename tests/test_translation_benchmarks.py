@@ -121,7 +121,7 @@ def test_a_run_that_goes_on_from_another_counts_what_both_have_cost(run, caption
 
 
 def test_an_ablation_spends_its_budget_without_the_test_pairs(captions, tmp_path):
-    words = ["--task=multi30k", f"--data={captions}", "--device=cpu", "--threads=1", *WORDS]
+    words = ["--task=multi30k", f"--data={captions}", "--device", "cpu", "--threads", "1", *WORDS]
     found = ablation.train(tmp_path / "one", words, 4000)
     lines = RunFolder(tmp_path / "one").measured()
     tokens = sum(len(pair[1].split()) for pair in colours(200, 0))
