@@ -1,4 +1,4 @@
-"""The result of `benchmarks/captions.py`, for the page about BLEU."""
+"""What benchmarks have stored about training on Multi30k, for the page about BLEU."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ RESULT = "benchmarks/captions.json"
 HOUR = "benchmarks/multi30k_en_de_hour.json"
 # of a smaller model, trained before
 SMALLER = "benchmarks/multi30k_en_de_4000_pieces.json"
+# of short runs that differ from one another in one setting
+ABLATION = "benchmarks/ablation.json"
+# how fast two training processes are beside two threads
+PROCESSES = "benchmarks/processes.json"
 
 # What words of the model say that belong to no accepted phrase, for readers without German. After a new
 # measurement, others may be wanted; words that aren't here are shown as they are.
@@ -145,6 +149,42 @@ class Run:
         ]
 
 
+@dataclass(frozen=True)
+class Variant:
+    """A recipe that differs from the reference in one setting; BLEU and loss are of the validation pairs.
+
+    bleu (with a beam of 5), greedy, loss (nats a piece) and minutes (of processor time) are means over its
+    runs, of which there is one for each seed.
+    """
+
+    name: str
+    changed: str
+    bleu: float
+    greedy: float
+    loss: float
+    minutes: float
+    parameters: float
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """Short runs of as many tokens each: the reference recipe and its variants, the best BLEU first."""
+
+    tokens: float
+    reference: Variant
+    variants: list[Variant]
+
+    def gain(self, variant: Variant) -> float:
+        """By how much its BLEU is above the reference's."""
+        return variant.bleu - self.reference.bleu
+
+    def named(self, name: str) -> Variant:
+        """The variant with this name."""
+        (found,) = [one for one in self.variants if one.name == name]
+        return found
+
+
 def _command(settings: dict[str, Any], more: list[str]) -> str:
     """The trainer's command with every setting that is no default, and more options."""
     usual = complete({"task": settings["task"]})
@@ -180,6 +220,29 @@ def hour_run() -> Run:
 def smaller_run() -> Run:
     """The result of a model with 4,000 pieces, of which there are no captions."""
     return _without_captions(SMALLER)
+
+
+def ablation() -> Ablation:
+    """What each part of the recipe is worth, on a small budget."""
+    stored = _stored(ABLATION)
+    found = []
+    for name, one in stored["variants"].items():
+        means = [
+            float(np.mean([run[column] for run in one["runs"]]))
+            for column in (
+                *("valid_bleu", "greedy_valid_bleu", "valid_loss"),
+                *("processor_minutes", "parameters"),
+            )
+        ]
+        found.append(Variant(name, " ".join(one["changed"]), *means, seeds=len(one["runs"])))
+    reference, *variants = found
+    variants.sort(key=lambda one: one.bleu, reverse=True)
+    return Ablation(stored["tokens_of_a_run"], reference, variants)
+
+
+def processes() -> dict[str, float]:
+    """Target tokens a second of one thread, two threads and two processes with a thread each."""
+    return _stored(PROCESSES)["tokens_per_second"]
 
 
 def _without_captions(name: str) -> Run:
