@@ -39,6 +39,29 @@ def test_the_loss_in_slices_is_that_of_chapter_7(smoothing, monkeypatch):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
 
+def test_the_loss_with_soft_targets_is_a_cross_entropy_with_a_whole_distribution(monkeypatch):
+    """The same as torch's, given the mixture of three distributions over all pieces."""
+    monkeypatch.setitem(loss.SLICE, "cpu", 7 * VOCAB)
+    draw = torch.Generator().manual_seed(5)
+    inputs, targets = parts(draw)
+    few = torch.stack([torch.randperm(VOCAB, generator=draw)[:6] for _ in targets])
+    expected = torch.rand(few.shape, generator=draw).softmax(dim=-1)
+    smoothing, share = 0.1, 0.3
+    ours = linear_cross_entropy(*inputs, targets, smoothing, PAD, soft=(few, expected), share=share)
+    right = torch.nn.functional.one_hot(targets, VOCAB)
+    mixed = (1 - share) * ((1 - smoothing) * right + smoothing / VOCAB)
+    mixed += share * torch.zeros(mixed.shape).scatter(1, few, expected)
+    hidden, weight, bias = inputs
+    losses = torch.nn.functional.cross_entropy(hidden @ weight.T + bias, mixed, reduction="none")
+    theirs = losses[targets != PAD].sum()
+    torch.testing.assert_close(ours, theirs)
+    for a, b in zip(*(torch.autograd.grad(x, inputs) for x in (ours, theirs)), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+    plain = linear_cross_entropy(*inputs, targets, smoothing, PAD)
+    nothing = linear_cross_entropy(*inputs, targets, smoothing, PAD, soft=(few, expected))
+    torch.testing.assert_close(nothing, plain)
+
+
 def test_the_loss_of_extreme_logits_is_finite():
     inputs, targets = parts(torch.Generator().manual_seed(2))
     with torch.no_grad():

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -15,8 +16,8 @@ from solutions.translation import TranslationError, data, machine
 from solutions.translation.decoding import Translator
 from solutions.translation.evaluation import quality, scores
 from solutions.translation.machine import Machine
-from solutions.translation.model import FastTransformer
-from solutions.translation.run_folder import RunFolder, newest, unused, write
+from solutions.translation.model import FastTransformer, build
+from solutions.translation.run_folder import RunFolder, load_weights, newest, unused, write
 from solutions.translation.settings import MODEL, RECIPES, SETTINGS, TASK, TRAINING, complete
 from solutions.translation.tokenizer import Tokenizer, learn
 
@@ -43,6 +44,8 @@ EXAMPLES = """examples:
       --output distilled/train.lc.norm.tok.de
   python -m solutions.translation train --task multi30k --data distilled
       learn what a larger run translates instead of the references: sequence-level distillation
+  python -m solutions.translation train --task multi30k --data multi30k --distill-from runs/a runs/b
+      learn what two runs predict at each place, beside the references: word-level distillation
 """
 say = Console(stderr=True, highlight=False, soft_wrap=True).print
 
@@ -74,14 +77,37 @@ def _resumed(given: dict[str, Any], folder: RunFolder, processes: int) -> dict[s
     return settings | given | {"accumulate": batches // processes, "processes": processes}
 
 
-def _begin(
-    arguments: argparse.Namespace, folder: RunFolder, processes: int
-) -> tuple[dict, bytes, dict | None]:
-    """Settings and vocabulary of a run, and weights to begin with, which process 0 finds out for all."""
+@dataclass(frozen=True)
+class _Start:
+    """What process 0 finds out for all: settings and vocabulary of a run, weights to begin with, and the
+    settings and weights of its teachers."""
+
+    settings: dict
+    vocabulary: bytes
+    weights: dict | None
+    teachers: list[tuple[dict, dict]]
+
+
+def _teachers(settings: dict, vocabulary: bytes) -> list[tuple[dict, dict]]:
+    """The settings and weights of the runs to learn from."""
+    found = []
+    for path in settings["distill_from"]:
+        teacher = RunFolder(path)
+        if teacher.tokenizer().model != vocabulary:
+            raise TranslationError(
+                f"--distill-from {path}: it has another vocabulary, so that its predictions are of other "
+                "pieces; train a teacher with the --vocab-size, --pieces and texts of the new run"
+            )
+        found.append((teacher.settings(), teacher.trained_weights()[0]))
+    return found
+
+
+def _begin(arguments: argparse.Namespace, folder: RunFolder, processes: int) -> _Start:
+    """Find out how a run starts, and make its folder."""
     given = {name: value for name, value in vars(arguments).items() if name in SETTINGS}
     if arguments.resume:
-        settings = _resumed(given, folder, processes)
-        return settings, folder.tokenizer().model, None
+        settings, vocabulary = _resumed(given, folder, processes), folder.tokenizer().model
+        return _Start(settings, vocabulary, None, _teachers(settings, vocabulary))
     origin = RunFolder(given["init_from"]) if given.get("init_from") else None
     if origin:
         before = origin.settings()
@@ -101,8 +127,9 @@ def _begin(
     else:
         texts = (text for pair in data.load(settings, "train") for text in pair)
         tokenizer, weights = learn(texts, settings["vocab_size"], settings["pieces"]), None
+    teachers = _teachers(settings, tokenizer.model)
     folder.create(settings, tokenizer)
-    return settings, tokenizer.model, weights
+    return _Start(settings, tokenizer.model, weights, teachers)
 
 
 def _train(arguments: argparse.Namespace) -> None:
@@ -116,11 +143,17 @@ def _train(arguments: argparse.Namespace) -> None:
     # the others wait in `join`, which lets them wait for longer than a collective operation would
     begun = _begin(arguments, folder, here.world_size) if here.rank == 0 else None
     here.join()
-    settings, vocabulary, weights = here.share(begun)
+    start: _Start = here.share(begun)
+    settings, tokenizer = start.settings, Tokenizer(start.vocabulary)
     pairs, valid = data.load(settings, "train"), data.load(settings, "valid")
-    trainer = Trainer(settings, here, Tokenizer(vocabulary), pairs, valid)
-    if weights:
-        trainer.begin_with(weights, RunFolder(settings["init_from"]))
+    teachers = []
+    for origin, (sizes, weights) in zip(settings["distill_from"], start.teachers, strict=True):
+        teacher = build(sizes, len(tokenizer), here.attention, here.device.type)
+        load_weights(teacher, weights, Path(origin))
+        teachers.append(teacher.to(here.device))
+    trainer = Trainer(settings, here, tokenizer, pairs, valid, teachers)
+    if start.weights:
+        trainer.begin_with(start.weights, RunFolder(settings["init_from"]))
     if arguments.resume:
         trainer.restore(folder)
         if here.rank == 0:

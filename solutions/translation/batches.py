@@ -15,11 +15,13 @@ from solutions.translation.tokenizer import BOS, Rows
 
 @dataclass(frozen=True)
 class Batch:
-    """source (B, S), and target (B, T + 1) from BOS to EOS, both padded; `tokens` are to be predicted."""
+    """source (B, S), and target (B, T + 1) from BOS to EOS, both padded; `tokens` are to be predicted,
+    and `rows` (B,) are the numbers of the sentences."""
 
     source: torch.Tensor
     target: torch.Tensor
     tokens: int
+    rows: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,11 @@ class Batches:
         """Sentences of an epoch."""
         return len(self._epoch(0).sources)
 
+    @property
+    def target_lengths(self) -> np.ndarray:
+        """The length of each target sentence in the first epoch, with EOS."""
+        return self._epoch(0).targets.lengths
+
     def __len__(self) -> int:
         """Batches of the first epoch; others have about as many."""
         return len(self._epoch(0).batches)
@@ -105,6 +112,7 @@ class Batches:
             torch.from_numpy(source),
             torch.from_numpy(np.concatenate([begin, target], axis=1)),
             int(epoch.targets.lengths[rows].sum()),
+            rows,
         )
 
     def predicted(self, n: int) -> int:

@@ -24,7 +24,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
     """Sum of the losses; the gradients are computed in forward, and only scaled in backward."""
 
     @staticmethod
-    def forward(ctx, hidden, weight, bias, targets, smoothing, pad, precision):
+    def forward(ctx, hidden, weight, bias, targets, smoothing, pad, precision, soft, share):
         wanted = any(ctx.needs_input_grad)
         size = _rows(hidden, weight)
         low, low_weight, low_bias = (x.to(precision) for x in (hidden, weight, bias))
@@ -32,21 +32,30 @@ class _LinearCrossEntropy(torch.autograd.Function):
         total = torch.zeros((), device=hidden.device)
         gradients = (torch.empty_like(hidden), torch.zeros_like(weight), torch.zeros_like(bias))
         of_hidden, of_weight, of_bias = gradients
+        evenly = (
+            1 - share
+        ) * smoothing  # what is spread over all pieces, and what the right one gets
+        rest = (1 - share) * (1 - smoothing)
         for begin in range(0, len(hidden), size):
             rows, x = slice(begin, begin + size), low[begin : begin + size]
             real = (targets[rows, None] != pad).float()  # (n, 1)
             right = targets[rows, None]
             logits = F.linear(x, low_weight, low_bias).float()  # (n, V)
-            at_right = logits.gather(1, right)
+            at_right, at_soft = logits.gather(1, right), 0.0
+            if soft is not None:
+                pieces, probabilities = soft[0][rows], share * soft[1][rows]  # (n, K)
+                at_soft = (logits.gather(1, pieces) * probabilities).sum(dim=1, keepdim=True)
             mean = (hidden[rows].float() @ mean_weight + mean_bias)[:, None]
             largest = logits.amax(dim=1, keepdim=True)
             p = logits.sub_(largest).exp_()
             sums = p.sum(dim=1, keepdim=True)
-            loss = largest + sums.log() - (1 - smoothing) * at_right - smoothing * mean
+            loss = largest + sums.log() - rest * at_right - evenly * mean - at_soft
             total += (loss * real).sum()
             if wanted:
-                p.mul_(real / sums).sub_(real * (smoothing / len(weight)))
-                p.scatter_add_(1, right, real * (smoothing - 1))
+                p.mul_(real / sums).sub_(real * (evenly / len(weight)))
+                p.scatter_add_(1, right, real * -rest)
+                if soft is not None:
+                    p.scatter_add_(1, pieces, real * -probabilities)
                 of_bias += p.sum(dim=0)
                 p = p.to(precision)
                 of_hidden[rows] = p @ low_weight
@@ -57,7 +66,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, scale):
-        return *(gradient * scale for gradient in ctx.saved_tensors), None, None, None, None
+        return *(gradient * scale for gradient in ctx.saved_tensors), *(None,) * 6
 
 
 def linear_cross_entropy(
@@ -68,6 +77,8 @@ def linear_cross_entropy(
     smoothing: float,
     pad: int,
     precision: torch.dtype = torch.float32,
+    soft: tuple[torch.Tensor, torch.Tensor] | None = None,
+    share: float = 0.0,
 ) -> torch.Tensor:
     """Sum of the cross-entropies with label smoothing of all real tokens.
 
@@ -81,11 +92,15 @@ def linear_cross_entropy(
         smoothing: the share that is spread over all V tokens.
         pad: the target that marks padding.
         precision: number format of the matrix products; sums and exponentials are in float32.
+        soft: pieces and their probabilities, (N, K) each, that other models expect instead of `targets`.
+        share: how much the cross-entropy with `soft` counts; that with `targets` counts 1 - share.
 
     Returns:
         A tensor with one number, shape ().
     """
-    return _LinearCrossEntropy.apply(hidden, weight, bias, targets, smoothing, pad, precision)
+    return _LinearCrossEntropy.apply(
+        hidden, weight, bias, targets, smoothing, pad, precision, soft, share
+    )
 
 
 def divergence(

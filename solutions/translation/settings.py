@@ -96,6 +96,15 @@ TRAINING = {
     "init_from": Setting(
         "", "begin with the vocabulary, sizes and weights of this run", value="FOLDER"
     ),
+    "distill_from": Setting(
+        [],
+        "distillation: runs of the same vocabulary whose predictions for the training pairs to learn from",
+        nargs="+",
+        value="FOLDER",
+    ),
+    "distill_weight": Setting(
+        0.5, "how much of the loss is about those predictions, not the pairs' own", value="SHARE"
+    ),
     "seed": Setting(0, "of weights, dropout, batches and held-out numbers", value="SEED"),
     "save_every": Setting(1000, "steps from checkpoint to checkpoint; 0 = an epoch", value="STEPS"),
     "patience": Setting(
@@ -159,6 +168,13 @@ def complete(given: dict[str, Any]) -> dict[str, Any]:
             raise TranslationError(f"{option} {value} must be a number that is not negative")
         if (name.endswith("dropout") or name in ("smoothing", "ema")) and value >= 1:
             raise TranslationError(f"{option} {value} must be below 1")
+    if settings["distill_weight"] > 1:
+        raise TranslationError(f"--distill-weight {settings['distill_weight']} must be at most 1")
+    if settings["distill_from"] and settings["subword_dropout"]:
+        raise TranslationError(
+            "--distill-from needs pairs that are cut into the same pieces in each epoch: leave out "
+            "--subword-dropout"
+        )
     if settings["longest"] > 1000:
         raise TranslationError(f"--longest {settings['longest']} is too large: at most 1000")
     if settings["subword_dropout"] and settings["pieces"] != "bpe":

@@ -8,7 +8,7 @@ import math
 import random
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from types import FrameType
@@ -27,9 +27,10 @@ from torch.nn.parallel import DistributedDataParallel
 
 from solutions.ch6_transformer import shift
 from solutions.translation import TranslationError
-from solutions.translation.batches import Batch, Batches
+from solutions.translation.batches import Batches
 from solutions.translation.data import Pair
 from solutions.translation.decoding import Translator
+from solutions.translation.distillation import soft_targets
 from solutions.translation.evaluation import quality
 from solutions.translation.loss import divergence, linear_cross_entropy
 from solutions.translation.machine import Machine, out_of_memory
@@ -79,29 +80,43 @@ class Objective(nn.Module):
         smoothing: label smoothing.
         rdrop: in training, go through the model twice, with different dropout, and add this weight times
             the difference of the two (Liang et al. 2021); 0 = go through it once.
+        distill: how much of the loss is about the teachers' predictions, where there are any.
     """
 
     def __init__(
-        self, model: FastTransformer, machine: Machine, smoothing: float, rdrop: float = 0.0
+        self,
+        model: FastTransformer,
+        machine: Machine,
+        smoothing: float,
+        rdrop: float = 0.0,
+        distill: float = 0.0,
     ) -> None:
         super().__init__()
         self.model, self.machine = model, machine
-        self.smoothing, self.rdrop = smoothing, rdrop
+        self.smoothing, self.rdrop, self.distill = smoothing, rdrop, distill
         self.hidden = torch.compile(model.hidden, dynamic=True) if machine.compile else model.hidden
 
-    def forward(self, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-        """Sum of the losses of all real tokens of source (B, S) and target (B, T + 1).
+    def forward(
+        self, source: torch.Tensor, target: torch.Tensor, *soft: torch.Tensor
+    ) -> torch.Tensor:
+        """Sum of the losses of all real tokens of source (B, S) and target (B, T + 1), and of the pieces
+        and probabilities (B, T, K) that teachers expect, if there are any.
 
         With R-Drop it is half of the paper's, so that it can be compared with the loss without."""
         twice = self.training and self.rdrop > 0
         if twice:
             source, target = source.repeat(2, 1), target.repeat(2, 1)
+            soft = tuple(x.repeat(2, 1, 1) for x in soft)
         target_in, target_out = shift(target)
         with self.machine.autocast():
             hidden = self.hidden(source, target_in)
         hidden, target_out = hidden.float().flatten(0, 1), target_out.flatten()
         last, dtype = (self.model.project.weight, self.model.project.bias), self.machine.dtype
-        loss = linear_cross_entropy(hidden, *last, target_out, self.smoothing, PAD, dtype)
+        expected = tuple(x.flatten(0, 1) for x in soft) or None
+        share = self.distill if soft else 0.0
+        loss = linear_cross_entropy(
+            hidden, *last, target_out, self.smoothing, PAD, dtype, expected, share
+        )
         if not twice:
             return loss
         real, _ = (target_out != PAD).chunk(2)
@@ -116,11 +131,11 @@ def distribute(objective: nn.Module) -> DistributedDataParallel:
 
 @dataclass(frozen=True)
 class Work:
-    """What a step needs: this process's batches, the tokens that all processes predict, and whether an
-    epoch ends with it."""
+    """What a step needs: this process's batches, as the tensors that the objective takes, the tokens that
+    all processes predict, and whether an epoch ends with it."""
 
     begin: int
-    batches: list[Batch]
+    batches: list[tuple[torch.Tensor, ...]]
     tokens: int
     ends_epoch: bool
 
@@ -138,6 +153,7 @@ class Trainer:
         tokenizer: the vocabulary.
         pairs: sentences to train on, which are gone through more than once but never held in memory.
         valid: sentences to measure loss and quality on; may be empty.
+        teachers: models of the same vocabulary, from whose predictions to learn, too.
     """
 
     def __init__(
@@ -147,6 +163,7 @@ class Trainer:
         tokenizer: Tokenizer,
         pairs: Iterable[Pair],
         valid: Iterable[Pair],
+        teachers: Sequence[FastTransformer] = (),
     ) -> None:
         self.settings = settings
         self.machine = machine
@@ -162,12 +179,15 @@ class Trainer:
         self.average = copy.deepcopy(self.model) if settings["ema"] else self.model
         self.optimizers = optimizers(self.model, settings, machine.device.type)
         self.objective: nn.Module = Objective(
-            self.model, machine, settings["smoothing"], settings["rdrop"]
+            self.model,
+            machine,
+            *(settings[name] for name in ("smoothing", "rdrop", "distill_weight")),
         )
         if machine.world_size > 1:
             self.objective = distribute(self.objective)
         self.remarks: list[str] = []
         self.batches = self._batches(pairs, "to train on", settings["subword_dropout"])
+        self.soft = soft_targets(teachers, self.batches, machine) if teachers else None
         self.valid_pairs = list(valid)
         self.valid = (
             self._batches(self.valid_pairs, "to validate", 0.0) if self.valid_pairs else None
@@ -220,12 +240,12 @@ class Trainer:
         """What the step needs whose first batch has the number `begin`."""
         size = self.machine.world_size * self.settings["accumulate"]
         group = range(begin, begin + size)
-        batches = [self.batches[n] for n in group[self.machine.rank :: self.machine.world_size]]
+        own = (self.batches[n] for n in group[self.machine.rank :: self.machine.world_size])
+        batches = [
+            (one.source, one.target, *(self.soft.of(one) if self.soft else ())) for one in own
+        ]
         if self.machine.device.type == "cuda":
-            batches = [
-                replace(one, source=one.source.pin_memory(), target=one.target.pin_memory())
-                for one in batches
-            ]
+            batches = [tuple(x.pin_memory() for x in batch) for batch in batches]
         ends = self.batches.epoch_of(begin + size) > self.batches.epoch_of(begin)
         return Work(begin, batches, sum(self.batches.predicted(n) for n in group), ends)
 
@@ -239,9 +259,8 @@ class Trainer:
         self.batch += size
         return work
 
-    def _on_device(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-        device = self.machine.device
-        return tuple(x.to(device, non_blocking=True) for x in (batch.source, batch.target))
+    def _on_device(self, batch: Iterable[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        return tuple(x.to(self.machine.device, non_blocking=True) for x in batch)
 
     def train_step(self) -> tuple[torch.Tensor, torch.Tensor, Work]:
         """One step of the optimizer on `accumulate` batches in each process.
@@ -289,11 +308,11 @@ class Trainer:
                 )
         return total, norm, work
 
-    def _out_of_memory(self, error: RuntimeError, batch: Batch) -> RuntimeError:
+    def _out_of_memory(self, error: RuntimeError, batch: tuple[torch.Tensor, ...]) -> RuntimeError:
         """The error, or, if it is one of memory, what to do about it."""
         if not out_of_memory(error):
             return error
-        (rows, source), target = batch.source.shape, batch.target.shape[1]
+        (rows, source), target = batch[0].shape, batch[1].shape[1]
         # all pairs together may be smaller than a batch could be
         tokens = min(self.settings["tokens"], rows * max(source, target - 1))
         accumulate = self.settings["accumulate"]
@@ -310,7 +329,8 @@ class Trainer:
         objective = Objective(self.average, replace(self.machine, compile=False), 0.0).eval()
         total = torch.zeros((), device=self.machine.device)
         for n in range(len(self.valid)):
-            total += objective(*self._on_device(self.valid[n]))
+            batch = self.valid[n]
+            total += objective(*self._on_device((batch.source, batch.target)))
         loss = total.item() / sum(self.valid.predicted(n) for n in range(len(self.valid)))
         sources, references = zip(*self.valid_pairs, strict=True)
         written = Translator(self.average, self.tokenizer, self.machine)(sources)

@@ -1,0 +1,82 @@
+"""Knowledge distillation: what trained models predict for the training pairs, as further targets.
+
+A new model learns from the whole distribution over the next piece that its teachers give at each place
+(Hinton et al. 2015, arXiv 1503.02531, section 2; for translation Kim and Rush 2016, arXiv 1606.07947,
+section 3.1), and not from the one piece that the reference happens to have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from solutions.ch6_transformer import shift
+from solutions.translation.batches import Batch, Batches
+from solutions.translation.machine import Machine
+from solutions.translation.model import FastTransformer
+from solutions.translation.tokenizer import PAD
+
+PIECES = 32  # kept at each place; a whole distribution would be a number for each piece
+
+
+@dataclass(frozen=True)
+class SoftTargets:
+    """The likeliest pieces at each place of all target sentences.
+
+    Sentence n is at the places `begins[n]` to `begins[n] + T - 1`, T being its length with EOS.
+
+    Args:
+        begins: (sentences,).
+        pieces: (places, K), token numbers.
+        probabilities: (places, K), of which each row sums to 1.
+    """
+
+    begins: np.ndarray
+    pieces: torch.Tensor
+    probabilities: torch.Tensor
+
+    def of(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
+        """Pieces and probabilities (B, T, K) of a batch; at padding they mean nothing."""
+        offsets = np.arange(batch.target.shape[1] - 1)
+        places = torch.from_numpy(self.begins[batch.rows, None] + offsets)
+        places = places.clamp_(max=len(self.pieces) - 1)
+        return self.pieces[places].long(), self.probabilities[places].float()
+
+
+@torch.inference_mode()
+def soft_targets(
+    teachers: Sequence[FastTransformer], batches: Batches, machine: Machine
+) -> SoftTargets:
+    """What the teachers predict on average, for all pairs of the first epoch.
+
+    Args:
+        teachers: models of the same vocabulary.
+        batches: of the pairs to train on.
+        machine: where the teachers are.
+    """
+    lengths = batches.target_lengths
+    begins = np.cumsum(lengths) - lengths
+    few = min(PIECES, teachers[0].project.out_features)
+    pieces = torch.zeros(int(lengths.sum()), few, dtype=torch.int32)
+    probabilities = torch.zeros(pieces.shape, dtype=torch.float16)
+    for teacher in teachers:
+        teacher.eval()
+    for n in range(len(batches)):
+        batch = batches[n]
+        source, target = (x.to(machine.device) for x in (batch.source, batch.target))
+        target_in, target_out = shift(target)
+        real = target_out != PAD
+        mean = torch.zeros((), device=machine.device)
+        for teacher in teachers:
+            with machine.autocast():
+                logits = teacher.project(teacher.hidden(source, target_in)[real])
+            mean = mean + logits.float().softmax(dim=-1) / len(teachers)
+        likely, which = mean.topk(few)
+        offsets = np.arange(target_out.shape[1])
+        places = torch.from_numpy(begins[batch.rows, None] + offsets)[real.cpu()]
+        pieces[places] = which.cpu().int()
+        probabilities[places] = (likely / likely.sum(dim=-1, keepdim=True)).cpu().half()
+    return SoftTargets(begins, pieces, probabilities)
