@@ -4,6 +4,7 @@ python -m benchmarks.multi30k --data DIR                                        
 python -m benchmarks.multi30k --data DIR --source-language de --target-language en      and back
 python -m benchmarks.multi30k --data DIR --runs RUN [RUN ...]            runs that are there already
 python -m benchmarks.multi30k --data DIR --runs RUN --name hour          a result beside the others
+python -m benchmarks.multi30k --data DIR --runs RUN --alphas 1.4         a length penalty fixed beforehand
 
 English to German has the setting of Transformer-Tiny (Wu et al. 2021, arXiv 2105.14462): at most 2.7 M
 parameters and a beam of 5. German to English has a model of at most 9 M parameters and greedy search.
@@ -19,6 +20,7 @@ import argparse
 import dataclasses
 import statistics
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.record import save
@@ -57,11 +59,17 @@ def translated(
     return translator(sources, choice.beam, choice.alpha, choice.refill), references
 
 
-def choose(folder: RunFolder, here: Machine, settings: dict, beam: int) -> tuple[Choice, dict]:
+def choose(
+    folder: RunFolder,
+    here: Machine,
+    settings: dict,
+    beam: int,
+    alphas: Sequence[float] = ALPHAS,
+) -> tuple[Choice, dict]:
     """The choice with the highest BLEU on the validation pairs, and the BLEU of all."""
     many = min(10, len(folder.weights()))
     kinds = [(1, False), (many, False), (1, True)]
-    searches = [(alpha, True) for alpha in ALPHAS] if beam > 1 else [(0.0, False)]
+    searches = [(alpha, True) for alpha in alphas] if beam > 1 else [(0.0, False)]
     choices = [
         Choice(average, best, beam, alpha, refill)
         for average, best in dict.fromkeys(kinds)
@@ -74,30 +82,47 @@ def choose(folder: RunFolder, here: Machine, settings: dict, beam: int) -> tuple
     return max(found, key=found.get), found
 
 
-def lineage(folder: RunFolder) -> list[RunFolder]:
-    """The runs whose weights this one continues with, the earliest first, and the run itself."""
+def origins(folder: RunFolder) -> list[RunFolder]:
+    """The runs whose weights a run continues with, the earliest first, and the run itself."""
     # runs made before this setting lack it
     origin = folder.settings().get("init_from")
-    return [*(lineage(RunFolder(origin)) if origin else []), folder]
+    return [*(origins(RunFolder(origin)) if origin else []), folder]
 
 
-def training(folders: list[RunFolder]) -> dict:
-    """What the runs of one model cost in all, and the curve of its scores."""
+def ancestry(folder: RunFolder) -> list[RunFolder]:
+    """All runs that a run needed, teachers included, each after those that it needed itself; the run last."""
+    settings, found = folder.settings(), {}
+    for path in [*settings.get("distill_from", []), *filter(None, [settings.get("init_from")])]:
+        found |= {one.path.resolve(): one for one in ancestry(RunFolder(path))}
+    return [*found.values(), folder]
+
+
+def training(folder: RunFolder) -> dict:
+    """What a model has cost, with all runs that it needed, and the curve of its scores.
+
+    Seconds are counted as if one run had followed the other. A point of the curve has the number of its
+    run, from 1, and of the steps that the model's weights have had.
+    """
     steps, seconds, processor_seconds, curve = 0, 0.0, 0.0, []
-    for folder in folders:
-        lines = folder.measured()
-        curve += [
-            {
-                "step": steps + line["step"],
-                "minutes": round((seconds + line["seconds"]) / 60, 2),
-                "processor_minutes": round((processor_seconds + line["processor_seconds"]) / 60, 2),
-                "valid_loss": line["valid_loss"],
-                "greedy_valid_bleu": line["valid_bleu"],
-            }
-            for line in lines
-            if "valid_bleu" in line
-        ]
-        steps += lines[-1]["step"]
+    continued = {one.path.resolve() for one in origins(folder)}
+    for number, one in enumerate(ancestry(folder), 1):
+        lines = one.measured()
+        if one.path.resolve() in continued:
+            curve += [
+                {
+                    "run": number,
+                    "step": steps + line["step"],
+                    "minutes": round((seconds + line["seconds"]) / 60, 2),
+                    "processor_minutes": round(
+                        (processor_seconds + line["processor_seconds"]) / 60, 2
+                    ),
+                    "valid_loss": line["valid_loss"],
+                    "greedy_valid_bleu": line["valid_bleu"],
+                }
+                for line in lines
+                if "valid_bleu" in line
+            ]
+            steps += lines[-1]["step"]
         seconds += max(line["seconds"] for line in lines)
         processor_seconds += max(line["processor_seconds"] for line in lines)
     return {
@@ -107,26 +132,38 @@ def training(folders: list[RunFolder]) -> dict:
     }
 
 
-def stored_settings(settings: dict) -> dict:
-    """The settings without places of files, which belong to one machine."""
-    return {name: value for name, value in settings.items() if name not in ("data", "init_from")}
+def stored_settings(folders: list[RunFolder]) -> list[dict]:
+    """The settings of runs, whose folders are called runs/pair1 and so on in them: places of files belong
+    to one machine."""
+    names = {one.path.resolve(): f"runs/pair{number}" for number, one in enumerate(folders, 1)}
+    found = []
+    for one in folders:
+        settings = {name: value for name, value in one.settings().items() if name != "data"}
+        if settings.get("init_from"):
+            settings["init_from"] = names[Path(settings["init_from"]).resolve()]
+        if settings.get("distill_from"):
+            teachers = settings["distill_from"]
+            settings["distill_from"] = [names[Path(path).resolve()] for path in teachers]
+        found.append(settings)
+    return found
 
 
-def score(path: Path, place: str, here: Machine) -> dict:
+def score(path: Path, place: str, here: Machine, alphas: Sequence[float] = ALPHAS) -> dict:
     """BLEU of a run on the test pairs, with what was chosen on the validation pairs.
 
     Args:
         path: folder of the run.
         place: folder of Multi30k's files.
         here: what to translate on.
+        alphas: the length penalties to choose from.
     """
     folder = RunFolder(path)
     settings = folder.settings() | {"data": place}
     beam = 5 if settings["source_language"] == "en" else 1
-    choice, found = choose(folder, here, settings, beam)
+    choice, found = choose(folder, here, settings, beam, alphas)
     valid = scores(*translated(folder, here, choice, settings, "valid"), settings)
     written, references = translated(folder, here, choice, settings, "test")
-    folders = lineage(folder)
+    *earlier, own = stored_settings(ancestry(folder))
     return {
         "seed": settings["seed"],
         **scores(written, references, settings),
@@ -134,9 +171,9 @@ def score(path: Path, place: str, here: Machine) -> dict:
         "chosen_on_validation_pairs": dataclasses.asdict(choice),
         "valid_bleu": [dataclasses.asdict(one) | {"bleu": value} for one, value in found.items()],
         "valid_scores_of_choice": valid,
-        **training(folders),
-        "settings": stored_settings(settings),
-        "settings_of_earlier_runs": [stored_settings(one.settings()) for one in folders[:-1]],
+        **training(folder),
+        "settings": own,
+        "settings_of_earlier_runs": earlier,
     }
 
 
@@ -160,6 +197,8 @@ def main() -> None:
     parser.add_argument("--target-language", default="de", choices=("en", "de"))
     parser.add_argument("--device", default="auto")
     parser.add_argument("--runs", nargs="+", help="folders of runs that are there already")
+    text = "length penalties to choose from on the validation pairs; one alone is fixed beforehand"
+    parser.add_argument("--alphas", type=float, nargs="+", default=ALPHAS, help=text)
     text = "ends the result's file name; without it, the result of these languages is replaced"
     parser.add_argument("--name", help=text)
     arguments, more = parser.parse_known_args()
@@ -172,7 +211,7 @@ def main() -> None:
             train(seed, Path(folder) / str(seed), arguments.source_language, more)
             for seed in arguments.seeds
         ]
-        runs = [score(path, arguments.data, here) for path in paths]
+        runs = [score(path, arguments.data, here, arguments.alphas) for path in paths]
     measured: dict = {"runs": runs, "test": "test_2016_flickr"}
     for name in ("bleu_tokenised", "bleu", "training_seconds", "training_processor_seconds"):
         found = [run[name] for run in runs if name in run]

@@ -132,20 +132,17 @@ class Run:
 
     def continued_at(self) -> list[int]:
         """The points of the curve (indices) at which one run ended and the next took over its weights."""
-        steps = self.curve("step").tolist()
-        ends = np.cumsum([run["steps"] for run in self.measured["run"]["settings_of_earlier_runs"]])
-        return [steps.index(end) for end in ends]
+        return np.flatnonzero(np.diff(self.curve("run"))).tolist()
 
     def commands(self) -> list[str]:
-        """The trainer's command for each run; the second begins with the weights of the first, and so on."""
+        """The trainer's command for each run that the model needed, and for its own, the last."""
         run = self.measured["run"]
         runs = [*run["settings_of_earlier_runs"], run["settings"]]
         if len(runs) == 1:
             return [_command(run["settings"], [])]
-        folders = [f"runs/pair{number}" for number in range(1, len(runs) + 1)]
         return [
-            _command(settings, [f"--folder {new}", *([f"--init-from {old}"] if old else [])])
-            for settings, new, old in zip(runs, folders, ["", *folders], strict=False)
+            _command(settings, [f"--folder runs/pair{number}"])
+            for number, settings in enumerate(runs, 1)
         ]
 
 
@@ -195,6 +192,8 @@ def _command(settings: dict[str, Any], more: list[str]) -> str:
             option = name.replace("_", "-")
             if isinstance(value, bool):
                 words.append(f"--{option}" if value else f"--no-{option}")
+            elif isinstance(value, list):
+                words.append(" ".join([f"--{option}", *value]))
             else:
                 words.append(f"--{option} {value}")
     # a line ends between options, never between an option and its value

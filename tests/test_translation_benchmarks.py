@@ -110,6 +110,7 @@ def test_a_run_that_goes_on_from_another_counts_what_both_have_cost(run, caption
     first = multi30k.score(run, str(captions), here)
     both = multi30k.score(tmp_path / "second", str(captions), here)
     assert [point["step"] for point in both["curve"]] == [*range(3, 25, 3), 27, 30]
+    assert [point["run"] for point in both["curve"]] == [*[1] * 8, 2, 2]
     assert both["curve"][: len(first["curve"])] == first["curve"]
     for name in ("training_seconds", "training_processor_seconds"):
         assert both[name] > first[name]
@@ -117,7 +118,34 @@ def test_a_run_that_goes_on_from_another_counts_what_both_have_cost(run, caption
     assert first["settings_of_earlier_runs"] == []
     assert both["settings_of_earlier_runs"] == [first["settings"]]
     assert (both["seed"], both["settings"]["tokens"]) == (5, 200)
+    assert both["settings"]["init_from"] == "runs/pair1"
     assert str(tmp_path) not in repr(both)
+
+
+def test_a_run_that_learned_from_others_counts_what_they_have_cost(run, captions, tmp_path):
+    """Teachers come before the runs that they taught, each once; the curve is that of the model's weights."""
+    write(captions, "test_2016_flickr", colours(40, 2))
+    words = ["train", "--task=multi30k", f"--data={captions}", "--steps=6", "--save-every=3"]
+    words += ["--device=cpu", "--threads=1", *WORDS]
+    student, last = tmp_path / "student", tmp_path / "last"
+    assert main([*words, f"--folder={student}", "--seed=1", "--distill-from", str(run)]) == 0
+    teachers = ["--distill-from", str(run), str(student)]
+    words += ["--distill-weight=0.7", f"--init-from={student}", *teachers]
+    assert main([*words, f"--folder={last}"]) == 0
+    assert multi30k.ancestry(RunFolder(last))[-1].path == last
+    found = multi30k.score(last, str(captions), machine.Machine(machine.torch.device("cpu")), [1.4])
+    assert [one["alpha"] for one in found["valid_bleu"]] == [1.4] * 3
+    of_teacher, of_student = found["settings_of_earlier_runs"]
+    assert of_student["distill_from"] == ["runs/pair1"] and not of_teacher["distill_from"]
+    assert found["settings"]["distill_from"] == ["runs/pair1", "runs/pair2"]
+    assert [point["run"] for point in found["curve"]] == [2, 2, 3, 3]
+    assert [point["step"] for point in found["curve"]] == [3, 6, 9, 12]
+    spent = [
+        max(line["seconds"] for line in RunFolder(one).measured()) for one in (run, student, last)
+    ]
+    assert found["training_seconds"] == pytest.approx(sum(spent))
+    assert found["curve"][0]["minutes"] >= spent[0] / 60 - 0.01
+    assert str(tmp_path) not in repr(found)
 
 
 def test_an_ablation_spends_its_budget_without_the_test_pairs(captions, tmp_path):

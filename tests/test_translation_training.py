@@ -15,7 +15,14 @@ import torch.nn.functional as F
 
 from solutions.ch2_scaled_dot_product import attention
 from solutions.ch6_transformer import shift
-from solutions.translation import TranslationError, data, machine, optimization, trainer
+from solutions.translation import (
+    TranslationError,
+    data,
+    distillation,
+    machine,
+    optimization,
+    trainer,
+)
 from solutions.translation.__main__ import main
 from solutions.translation.model import FusedAttention, build, n_parameters
 from solutions.translation.run_folder import RunFolder
@@ -225,6 +232,68 @@ def test_a_run_begins_with_the_weights_of_another(finished, tmp_path, capsys):
     words[2] = str(tmp_path / "other")
     told = failure(capsys, [*words, "--heads=4", "--layers=2"])
     assert "heads is 2, not 4; layers is 1, not 2. Its dropout may change" in told
+
+
+def test_soft_targets_are_what_the_teachers_predict_on_average(tokenizer, pairs, monkeypatch):
+    """Place by place: the same as each teacher alone, one sentence at a time, with all its pieces."""
+    monkeypatch.setattr(distillation, "PIECES", 5)
+    settings = complete(SMALL | {"steps": 1})
+    torch.manual_seed(21)
+    teachers = [build(settings, len(tokenizer), "fused").eval() for _ in range(2)]
+    for teacher in teachers:  # fresh models expect nearly the same of all places
+        torch.nn.init.normal_(teacher.project.weight, std=0.5)
+    learner = trainer.Trainer(settings, CPU, tokenizer, pairs, [], teachers)
+    for n in (0, len(learner.batches) + 1):  # the second one lies in the second epoch
+        batch = learner.batches[n]
+        pieces, probabilities = learner.soft.of(batch)
+        assert pieces.shape == (*batch.target[:, 1:].shape, 5)
+        for row, (source, target) in enumerate(zip(batch.source, batch.target, strict=True)):
+            source, target = source[source != PAD], target[target != PAD]
+            with torch.no_grad():
+                rows = [model(source[None], target[None, :-1])[0].softmax(-1) for model in teachers]
+            likely, which = torch.stack(rows).mean(0).topk(5)
+            length = len(target) - 1
+            assert torch.equal(pieces[row, :length], which)
+            likely = likely / likely.sum(dim=-1, keepdim=True)
+            torch.testing.assert_close(probabilities[row, :length], likely, rtol=0, atol=1e-3)
+
+
+def test_the_loss_of_a_run_with_teachers_is_the_mixture_of_two(tokenizer, pairs):
+    settings = complete(SMALL | {"steps": 1, "dropout": 0.0, "distill_weight": 0.3})
+    torch.manual_seed(22)
+    teacher = build(settings, len(tokenizer), "fused").eval()
+    learner = trainer.Trainer(settings, CPU, tokenizer, pairs, [], [teacher])
+    batch = learner.batches[0]
+    source, target_in, target_out = batch.source, batch.target[:, :-1], batch.target[:, 1:]
+    real = target_out != PAD
+    with torch.no_grad():
+        logits, expected = (model(source, target_in)[real] for model in (learner.model, teacher))
+    # the vocabulary has fewer pieces than are kept, so nothing of the teacher's prediction is lost
+    theirs = F.cross_entropy(logits, expected.softmax(dim=-1))
+    own = F.cross_entropy(logits, target_out[real], label_smoothing=0.1)
+    total, _, _ = learner.train_step()
+    torch.testing.assert_close(total, 0.7 * own + 0.3 * theirs, rtol=1e-3, atol=0)
+
+
+def test_a_run_with_teachers_goes_on_to_the_same_bits(finished, tmp_path):
+    whole, cut, plain = (tmp_path / name for name in ("whole", "cut", "plain"))
+    words = {"schedule": "noam"}  # which does not depend on the number of steps
+    assert main(command(plain, steps=6, **words)) == 0
+    words |= {"distill_from": finished}
+    assert main(command(whole, steps=6, **words)) == 0
+    assert main(command(cut, steps=3, **words)) == 0
+    again = ["train", "--folder", str(cut), "--device=cpu", "--threads=1", "--resume", "--steps=6"]
+    assert main(again) == 0
+    assert same(weights(whole), weights(cut))
+    assert not same(weights(whole), weights(plain))
+
+
+def test_a_teacher_needs_the_same_vocabulary(finished, tmp_path, capsys):
+    words = command(tmp_path / "run", steps=1, distill_from=finished, vocab_size=70)
+    assert re.search(
+        "--distill-from .*six: it has another vocabulary.*train a teacher", failure(capsys, words)
+    )
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_run_older_than_a_setting_goes_on(finished, tmp_path):
@@ -519,6 +588,12 @@ def test_training_ends_with_five_translations(tmp_path, capsys):
         (["train", "--subword-dropout=0.1", "--pieces=char"], "needs --pieces bpe"),
         (["train", "--rdrop=1"], "--rdrop needs --dropout"),
         (["train", "--init-from=none"], "none holds no run"),
+        (["train", "--distill-from=none"], "none has no tokenizer.model"),
+        (["train", "--distill-weight=1.5"], "--distill-weight 1.5 must be at most 1"),
+        (
+            ["train", "--distill-from=none", "--subword-dropout=0.1"],
+            "--distill-from needs .* leave out --subword-dropout",
+        ),
         (["train", "--longest=2000"], "--longest 2000 is too large: at most 1000"),
         (["train", "--download=file:///no", "--data=d"], "--download needs --task multi30k"),
         (["train", "--threads=0"], "--threads 0: at least 1"),

@@ -169,7 +169,7 @@ class Trainer:
         self.machine = machine
         self.tokenizer = tokenizer
         self.step = self.batch = 0  # steps that are done, batches that all processes have had
-        self.seconds = self.processor_seconds = 0.0
+        self.seconds = self.processor_seconds = 0.0  # the latter of all processes together
         self.best = -math.inf
         self.since_best = 0
         self._seed()
@@ -401,7 +401,7 @@ class Trainer:
         pending: list[tuple[torch.Tensor, torch.Tensor, Work]] = []
         begun = saved = time.perf_counter()
         before = self.seconds
-        processor_before = self.processor_seconds - time.process_time()
+        processor_before, processor_begun = self.processor_seconds, time.process_time()
         columns = (
             TextColumn("step"),
             MofNCompleteColumn(),
@@ -422,10 +422,11 @@ class Trainer:
                 """Look at the steps since the last time; True if training is to stop."""
                 nonlocal saved
                 values = torch.stack([torch.stack(item[:2]) for item in pending])
-                losses = torch.cat([values[:, 0], values.new_tensor([float(stop.asked)])])
+                own = values.new_tensor([float(stop.asked), time.process_time() - processor_begun])
+                sums = torch.cat([values[:, 0], own])
                 if not alone:
-                    distributed.all_reduce(losses)
-                *losses, asked = losses.tolist()
+                    distributed.all_reduce(sums)
+                *losses, asked, processor_seconds = sums.tolist()
                 for place, (loss, norm) in enumerate(
                     zip(losses, values[:, 1].tolist(), strict=True)
                 ):
@@ -441,7 +442,7 @@ class Trainer:
                 now = time.perf_counter()
                 speed = sum(item[2].tokens for item in pending) / (now - saved)
                 self.seconds, saved = before + now - begun, now
-                self.processor_seconds = processor_before + time.process_time()
+                self.processor_seconds = processor_before + processor_seconds
                 metrics = {
                     "step": self.step,
                     "loss": sum(losses) / len(losses),
