@@ -86,7 +86,11 @@ def train(path: Path, words: list[str], tokens: float) -> dict:
         status = trainer(["train", "--folder", str(path), *words, *more])
     if status:
         raise SystemExit(status)
-    settings = folder.settings()
+    return outcome(folder, folder.settings())
+
+
+def outcome(folder: RunFolder, settings: dict) -> dict:
+    """What a run has come to on the validation pairs, and what it has cost."""
     sources, references = zip(*data.load(settings, "valid"), strict=True)
     translator = Translator.load(folder, machine.choose("auto", precision="float32"))
     written = translator(sources, beam=5, alpha=1.0, refill=True)

@@ -1,26 +1,31 @@
 """The trainer's benchmarks: they choose on the validation pairs, never on those of the test."""
 
 import gzip
+import math
 import random
 import shutil
 import time
 
 import pytest
+import torch
 
 from benchmarks import (
     ablation,
     compare,
     compare_worker,
     decoding,
+    distillation,
     multi30k,
     processes,
     throughput,
 )
-from solutions.translation import data, machine, trainer
+from solutions.translation import TranslationError, data, machine, trainer
 from solutions.translation.__main__ import main, settings_of
+from solutions.translation.batches import Batches
+from solutions.translation.model import build
 from solutions.translation.run_folder import RunFolder
 from solutions.translation.settings import complete
-from solutions.translation.tokenizer import learn
+from solutions.translation.tokenizer import BOS, EOS, Rows, learn
 
 TINY = {
     "vocab_size": 60,
@@ -173,6 +178,56 @@ def test_a_run_learns_from_the_translations_of_another(run, captions, tmp_path):
     assert pairs != colours(200, 0)
     words = ["train", "--task=multi30k", f"--data={distilled}", "--folder", str(tmp_path / "small")]
     assert main([*words, "--device=cpu", "--threads=1", "--steps=2", *WORDS]) == 0
+
+
+def test_a_student_is_compared_with_a_run_that_differs_in_nothing_else(run, captions, tmp_path):
+    student = tmp_path / "student"
+    words = [
+        "train",
+        "--task=multi30k",
+        f"--data={captions}",
+        "--device=cpu",
+        "--threads=1",
+        *WORDS,
+    ]
+    words += ["--steps=24", "--save-every=3"]
+    assert main([*words, f"--folder={student}", "--distill-from", str(run)]) == 0
+    plain, taught = RunFolder(run), RunFolder(student)
+    found = distillation.measure([plain], [taught], str(captions))
+    (one,) = found["comparisons"]
+    assert one["distill_weight"] == 0.5
+    assert one["plain"]["valid_loss"] != one["student"]["valid_loss"]
+    # a mean of one teacher is that teacher, whose loss the trainer has measured
+    assert found["valid_loss_of_teachers"] == [found["valid_loss_of_their_mean"]]
+    measured = plain.measured()[-1]["valid_loss"]
+    assert found["valid_loss_of_their_mean"] == pytest.approx(measured, rel=1e-4)
+    with pytest.raises(TranslationError, match=r"must have teachers, and .*student none"):
+        distillation.measure([taught], [taught], str(captions))
+    taught.write_settings(taught.settings() | {"dropout": 0.5})
+    with pytest.raises(TranslationError, match=r"differ in dropout, too: 0\.5 and"):
+        distillation.measure([plain], [taught], str(captions))
+    other = RunFolder(tmp_path / "other")
+    shutil.copytree(student, other.path)
+    other.write_settings(other.settings() | {"distill_from": [str(student)]})
+    with pytest.raises(TranslationError, match="the same teachers"):
+        distillation.measure([plain, plain], [taught, other], str(captions))
+
+
+def test_the_loss_of_a_mean_is_that_of_mean_probabilities(run):
+    """Two teachers, place by place."""
+    folder = RunFolder(run)
+    models = [build(folder.settings(), len(folder.tokenizer()), "fused").eval() for _ in range(2)]
+    rows = Rows.of([[5, 6, EOS], [7, EOS], [8, 9, 5, EOS]])
+    found = distillation.loss_of_mean(models, Batches(lambda epoch: (rows, rows), 100, 0))
+    by_hand = []
+    for n in range(3):
+        ids = rows.ids[rows.ends[n] : rows.ends[n + 1]].tolist()
+        for place, wanted in enumerate(ids):
+            inputs = torch.tensor([ids]), torch.tensor([[BOS, *ids[:place]]])
+            with torch.no_grad():
+                chances = [float(model(*inputs)[0, -1].softmax(-1)[wanted]) for model in models]
+            by_hand.append(-math.log(sum(chances) / 2))
+    assert found == pytest.approx(sum(by_hand) / len(by_hand), rel=1e-5)
 
 
 def results(**bleu):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -413,4 +414,11 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    status = main()
+    if "WORLD_SIZE" in os.environ:
+        # a thread of gloo may still hold a tensor and aborts (SIGABRT) if it drops it while Python shuts
+        # down, after all work is done: https://github.com/pytorch/pytorch/pull/179291
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    sys.exit(status)
