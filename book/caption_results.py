@@ -16,8 +16,13 @@ from solutions.translation.settings import SETTINGS, complete
 RESULT = "benchmarks/captions.json"
 # of one run that was stopped after an hour
 HOUR = "benchmarks/multi30k_en_de_hour.json"
-# of a smaller model, trained before
+# of models that were trained before, without teachers: a smaller one, and one of the same size
 SMALLER = "benchmarks/multi30k_en_de_4000_pieces.json"
+WITHOUT_TEACHERS = "benchmarks/multi30k_en_de_without_teachers.json"
+# of the model that the page shows, with a length penalty chosen on the validation pairs
+TUNED = "benchmarks/multi30k_en_de_tuned_penalty.json"
+# of students beside runs without teachers
+DISTILLATION = "benchmarks/distillation.json"
 # of short runs that differ from one another in one setting
 ABLATION = "benchmarks/ablation.json"
 # how fast two training processes are beside two threads
@@ -130,6 +135,11 @@ class Run:
         """The values of one column of the curve, such as "processor_minutes"."""
         return np.array([point[name] for point in self.measured["run"]["curve"]])
 
+    def taught_by(self) -> int:
+        """How many runs it has learned from, directly or through one of them."""
+        runs = [*self.measured["run"]["settings_of_earlier_runs"], self.measured["run"]["settings"]]
+        return len({path for run in runs for path in run.get("distill_from", [])})
+
     def continued_at(self) -> list[int]:
         """The points of the curve (indices) at which one run ended and the next took over its weights."""
         return np.flatnonzero(np.diff(self.curve("run"))).tolist()
@@ -182,10 +192,35 @@ class Ablation:
         return found
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """A run without teachers and one that differs from it in nothing else; scores of the validation pairs.
+
+    plain, student: BLEU with a beam of 5, greedy BLEU, and loss in nats a piece, of each.
+    """
+
+    dropout: float
+    weight: float
+    plain: tuple[float, float, float]
+    student: tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Distillation:
+    """Students beside runs without teachers; the losses (nats a piece) are of the validation pairs."""
+
+    comparisons: list[Comparison]
+    teachers: list[float]
+    mean_of_teachers: float
+
+
 def _command(settings: dict[str, Any], more: list[str]) -> str:
     """The trainer's command with every setting that is no default, and more options."""
     usual = complete({"task": settings["task"]})
-    words = ["python -m solutions.translation train", f"--task {settings['task']}", "--data DIR"]
+    many = settings["processes"]
+    program = f"torchrun --nproc-per-node {many}" if many > 1 else "python"
+    words = [f"{program} -m solutions.translation train"]
+    words += [f"--task {settings['task']}", "--data DIR"]
     words += more
     for name, value in settings.items():
         if name in SETTINGS and value != usual[name]:
@@ -216,9 +251,14 @@ def hour_run() -> Run:
     return _without_captions(HOUR)
 
 
-def smaller_run() -> Run:
-    """The result of a model with 4,000 pieces, of which there are no captions."""
-    return _without_captions(SMALLER)
+def earlier_runs() -> list[Run]:
+    """The results of models without teachers, the smaller one first, of which there are no captions."""
+    return [_without_captions(name) for name in (SMALLER, WITHOUT_TEACHERS)]
+
+
+def tuned_run() -> Run:
+    """The shown model's result with a length penalty chosen on the validation pairs."""
+    return _without_captions(TUNED)
 
 
 def ablation() -> Ablation:
@@ -237,6 +277,23 @@ def ablation() -> Ablation:
     reference, *variants = found
     variants.sort(key=lambda one: one.bleu, reverse=True)
     return Ablation(stored["tokens_of_a_run"], reference, variants)
+
+
+def distillation() -> Distillation:
+    """What teachers are worth."""
+    stored = _stored(DISTILLATION)
+    columns = ("valid_bleu", "greedy_valid_bleu", "valid_loss")
+    comparisons = [
+        Comparison(
+            one["dropout"],
+            one["distill_weight"],
+            *(tuple(one[kind][column] for column in columns) for kind in ("plain", "student")),
+        )
+        for one in stored["comparisons"]
+    ]
+    return Distillation(
+        comparisons, stored["valid_loss_of_teachers"], stored["valid_loss_of_their_mean"]
+    )
 
 
 def processes() -> dict[str, float]:

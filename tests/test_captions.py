@@ -244,14 +244,17 @@ def test_the_commands_give_the_settings_of_the_runs():
     run = caption_results.measured_run().measured["run"]
     first = {k: v for k, v in run["settings"].items() if k not in ("init_from", "distill_from")}
     second = first | {"init_from": "runs/pair1"}
-    later = first | {"seed": 3, "distill_from": ["runs/pair1", "runs/pair2"]}
+    later = first | {"seed": 3, "distill_from": ["runs/pair1", "runs/pair2"], "processes": 2}
     for runs in ([first], [first, second], [first, second, later]):
         *earlier, later = runs
         stored = {"settings": later, "settings_of_earlier_runs": earlier}
         lines = caption_results.Run({"run": stored}).commands()
         for number, (line, settings) in enumerate(zip(lines, runs, strict=True), 1):
             assert max(map(len, line.split("\n"))) <= 72
-            given = vars(_parser().parse_args(line.replace("\\\n", " ").split()[3:]))
+            program = "torchrun --nproc-per-node 2" if settings["processes"] == 2 else "python"
+            before, _, words = line.replace("\\\n", " ").partition(" -m solutions.translation ")
+            assert before == program
+            given = vars(_parser().parse_args(words.split()))
             assert given.get("folder") == (f"runs/pair{number}" if earlier else None)
             found = complete({k: v for k, v in given.items() if k in SETTINGS})
             wanted = {k: v for k, v in settings.items() if k in SETTINGS}
