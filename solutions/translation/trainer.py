@@ -165,6 +165,7 @@ class Trainer:
         valid: Iterable[Pair],
         teachers: Sequence[FastTransformer] = (),
     ) -> None:
+        self._begun = time.perf_counter(), time.process_time()
         self.settings = settings
         self.machine = machine
         self.tokenizer = tokenizer
@@ -399,9 +400,9 @@ class Trainer:
         """
         settings, first = self.settings, self.machine.rank == 0
         pending: list[tuple[torch.Tensor, torch.Tensor, Work]] = []
-        begun = saved = time.perf_counter()
-        before = self.seconds
-        processor_before, processor_begun = self.processor_seconds, time.process_time()
+        begun, processor_begun = self._begun  # what teachers predict has been computed since then
+        saved = time.perf_counter()
+        before, processor_before = self.seconds, self.processor_seconds
         columns = (
             TextColumn("step"),
             MofNCompleteColumn(),
