@@ -16,11 +16,11 @@ from solutions.translation.settings import SETTINGS, complete
 RESULT = "benchmarks/captions.json"
 # of one run that was stopped after an hour
 HOUR = "benchmarks/multi30k_en_de_hour.json"
-# of models that were trained before, without teachers: a smaller one, and one of the same size
+# of a smaller model, trained before
 SMALLER = "benchmarks/multi30k_en_de_4000_pieces.json"
-WITHOUT_TEACHERS = "benchmarks/multi30k_en_de_without_teachers.json"
-# of the model that the page shows, with a length penalty chosen on the validation pairs
-TUNED = "benchmarks/multi30k_en_de_tuned_penalty.json"
+# of a model with teachers, with a length penalty fixed beforehand and one chosen on the validation pairs
+TEACHERS = "benchmarks/multi30k_en_de_teachers.json"
+TEACHERS_TUNED = "benchmarks/multi30k_en_de_teachers_tuned_penalty.json"
 # of students beside runs without teachers
 DISTILLATION = "benchmarks/distillation.json"
 # of short runs that differ from one another in one setting
@@ -251,14 +251,15 @@ def hour_run() -> Run:
     return _without_captions(HOUR)
 
 
-def earlier_runs() -> list[Run]:
-    """The results of models without teachers, the smaller one first, of which there are no captions."""
-    return [_without_captions(name) for name in (SMALLER, WITHOUT_TEACHERS)]
+def smaller_run() -> Run:
+    """The result of a model with 4,000 pieces, of which there are no captions."""
+    return _without_captions(SMALLER)
 
 
-def tuned_run() -> Run:
-    """The shown model's result with a length penalty chosen on the validation pairs."""
-    return _without_captions(TUNED)
+def taught_runs() -> list[Run]:
+    """The results of one model with teachers: with a length penalty fixed beforehand, and with one chosen
+    on the validation pairs."""
+    return [_without_captions(name) for name in (TEACHERS, TEACHERS_TUNED)]
 
 
 def ablation() -> Ablation:
