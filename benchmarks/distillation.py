@@ -11,15 +11,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-import torch
-
 from benchmarks.ablation import outcome
 from benchmarks.record import save
-from solutions.ch6_transformer import shift
 from solutions.translation import TranslationError, data, machine
 from solutions.translation.batches import Batches
 from solutions.translation.decoding import Translator
-from solutions.translation.model import Transformer
+from solutions.translation.distillation import mean_prediction
+from solutions.translation.machine import Machine
+from solutions.translation.model import FastTransformer
 from solutions.translation.run_folder import RunFolder
 from solutions.translation.tokenizer import PAD, encode_pairs
 
@@ -43,18 +42,14 @@ def check_alike(plain: RunFolder, student: RunFolder) -> None:
             )
 
 
-@torch.inference_mode()
-def loss_of_mean(models: Sequence[Transformer], batches: Batches) -> float:
+def loss_of_mean(models: Sequence[FastTransformer], batches: Batches, here: Machine) -> float:
     """Cross-entropy, in nats a piece, of the mean of what the models predict."""
     total = 0.0
     for n in range(len(batches)):
         batch = batches[n]
-        target_in, target_out = shift(batch.target)
-        real = target_out != PAD
-        mean = sum(model(batch.source, target_in)[real].softmax(dim=-1) for model in models) / len(
-            models
-        )
-        total -= float(mean.gather(1, target_out[real][:, None]).log().sum())
+        target = batch.target[:, 1:]
+        right = target[target != PAD].to(here.device)[:, None]
+        total -= float(mean_prediction(models, batch, here).gather(1, right).log().sum())
     return total / sum(batches.predicted(n) for n in range(len(batches)))
 
 
@@ -86,8 +81,8 @@ def measure(plain: list[RunFolder], students: list[RunFolder], place: str) -> di
     batches = Batches(lambda epoch: (found.sources, found.targets), settings["tokens"], 0)
     return {
         "comparisons": comparisons,
-        "valid_loss_of_teachers": [loss_of_mean([teacher], batches) for teacher in teachers],
-        "valid_loss_of_their_mean": loss_of_mean(teachers, batches),
+        "valid_loss_of_teachers": [loss_of_mean([teacher], batches, here) for teacher in teachers],
+        "valid_loss_of_their_mean": loss_of_mean(teachers, batches, here),
     }
 
 

@@ -38,9 +38,6 @@ TRAIN = {
     "de": ["--d-model=256", "--layers=3", "--d-ff=512", "--heads=8", "--rate=2e-3"],
 }
 ALPHAS = (0.6, 1.0, 1.4, 2.0, 3.0)
-ALPHAS_HELP = (
-    "length penalties to choose from on the validation pairs; one alone is fixed beforehand"
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -201,7 +198,8 @@ def main() -> None:
     parser.add_argument("--target-language", default="de", choices=("en", "de"))
     parser.add_argument("--device", default="auto")
     parser.add_argument("--runs", nargs="+", help="folders of runs that are there already")
-    parser.add_argument("--alphas", type=float, nargs="+", default=ALPHAS, help=ALPHAS_HELP)
+    text = "length penalties to choose from on the validation pairs; one alone is fixed beforehand"
+    parser.add_argument("--alphas", type=float, nargs="+", default=ALPHAS, help=text)
     text = "ends the result's file name; without it, the result of these languages is replaced"
     parser.add_argument("--name", help=text)
     arguments, more = parser.parse_known_args()

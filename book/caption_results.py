@@ -135,11 +135,6 @@ class Run:
         """The values of one column of the curve, such as "processor_minutes"."""
         return np.array([point[name] for point in self.measured["run"]["curve"]])
 
-    def taught_by(self) -> int:
-        """How many runs it has learned from, directly or through one of them."""
-        runs = [*self.measured["run"]["settings_of_earlier_runs"], self.measured["run"]["settings"]]
-        return len({path for run in runs for path in run.get("distill_from", [])})
-
     def continued_at(self) -> list[int]:
         """The points of the curve (indices) at which one run ended and the next took over its weights."""
         return np.flatnonzero(np.diff(self.curve("run"))).tolist()

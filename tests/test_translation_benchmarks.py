@@ -218,7 +218,9 @@ def test_the_loss_of_a_mean_is_that_of_mean_probabilities(run):
     folder = RunFolder(run)
     models = [build(folder.settings(), len(folder.tokenizer()), "fused").eval() for _ in range(2)]
     rows = Rows.of([[5, 6, EOS], [7, EOS], [8, 9, 5, EOS]])
-    found = distillation.loss_of_mean(models, Batches(lambda epoch: (rows, rows), 100, 0))
+    found = distillation.loss_of_mean(
+        models, Batches(lambda epoch: (rows, rows), 100, 0), machine.choose("cpu")
+    )
     by_hand = []
     for n in range(3):
         ids = rows.ids[rows.ends[n] : rows.ends[n + 1]].tolist()

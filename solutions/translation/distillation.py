@@ -40,10 +40,31 @@ class SoftTargets:
 
     def of(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
         """Pieces and probabilities (B, T, K) of a batch; at padding they mean nothing."""
-        offsets = np.arange(batch.target.shape[1] - 1)
-        places = torch.from_numpy(self.begins[batch.rows, None] + offsets)
-        places = places.clamp_(max=len(self.pieces) - 1)
+        # the padding of the last sentence lies behind the last place
+        places = _places(self.begins, batch).clamp_(max=len(self.pieces) - 1)
         return self.pieces[places].long(), self.probabilities[places].float()
+
+
+def _places(begins: np.ndarray, batch: Batch) -> torch.Tensor:
+    """The places (B, T) of a batch's target pieces among those of all sentences."""
+    offsets = np.arange(batch.target.shape[1] - 1)
+    return torch.from_numpy(begins[batch.rows, None] + offsets)
+
+
+@torch.inference_mode()
+def mean_prediction(
+    models: Sequence[FastTransformer], batch: Batch, machine: Machine
+) -> torch.Tensor:
+    """The mean of the models' probabilities (N, V) at the N target pieces of a batch, padding left out."""
+    source, target = (x.to(machine.device) for x in (batch.source, batch.target))
+    target_in, target_out = shift(target)
+    real = target_out != PAD
+    mean = torch.zeros((), device=machine.device)
+    for model in models:
+        with machine.autocast():
+            logits = model.project(model.hidden(source, target_in)[real])
+        mean = mean + logits.float().softmax(dim=-1) / len(models)
+    return mean
 
 
 @torch.inference_mode()
@@ -66,17 +87,8 @@ def soft_targets(
         teacher.eval()
     for n in range(len(batches)):
         batch = batches[n]
-        source, target = (x.to(machine.device) for x in (batch.source, batch.target))
-        target_in, target_out = shift(target)
-        real = target_out != PAD
-        mean = torch.zeros((), device=machine.device)
-        for teacher in teachers:
-            with machine.autocast():
-                logits = teacher.project(teacher.hidden(source, target_in)[real])
-            mean = mean + logits.float().softmax(dim=-1) / len(teachers)
-        likely, which = mean.topk(few)
-        offsets = np.arange(target_out.shape[1])
-        places = torch.from_numpy(begins[batch.rows, None] + offsets)[real.cpu()]
+        likely, which = mean_prediction(teachers, batch, machine).topk(few)
+        places = _places(begins, batch)[batch.target[:, 1:] != PAD]
         pieces[places] = which.cpu().int()
         probabilities[places] = (likely / likely.sum(dim=-1, keepdim=True)).cpu().half()
     return SoftTargets(begins, pieces, probabilities)
