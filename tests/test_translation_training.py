@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -286,6 +287,29 @@ def test_a_run_with_teachers_goes_on_to_the_same_bits(finished, tmp_path):
     assert main(again) == 0
     assert same(weights(whole), weights(cut))
     assert not same(weights(whole), weights(plain))
+
+
+@pytest.mark.parametrize(("taught", "cut"), [(False, (True, True)), (True, (True, False))])
+def test_with_teachers_bpe_dropout_cuts_the_source_alone(pairs, taught, cut):
+    """What teachers predict belongs to the places of the target, and is that of whole sentences."""
+    tokenizer = learn([text for pair in pairs for text in pair], 28, "bpe")
+    settings = complete(SMALL | {"steps": 1})
+    torch.manual_seed(23)
+    teachers = [build(settings, len(tokenizer), "fused").eval()] if taught else []
+    plain, dropped = (
+        trainer.Trainer(settings | {"subword_dropout": p}, CPU, tokenizer, pairs, [], teachers)
+        for p in (0.0, 0.5)
+    )
+    texts = [list(side) for side in zip(*pairs, strict=True)]
+    for epoch in (0, 1):
+        wholes, droppeds = (learner.batches.encoded(epoch) for learner in (plain, dropped))
+        for whole, rows, written, changes in zip(wholes, droppeds, texts, cut, strict=True):
+            assert (not np.array_equal(whole.ids, rows.ids)) == changes
+            ids = [rows.ids[rows.ends[n] : rows.ends[n + 1]].tolist() for n in range(len(rows))]
+            assert tokenizer.decode(ids) == written
+    if taught:
+        assert torch.equal(plain.soft.pieces, dropped.soft.pieces)
+        assert torch.equal(plain.soft.probabilities, dropped.soft.probabilities)
 
 
 def test_a_teacher_needs_the_same_vocabulary(finished, tmp_path, capsys):
@@ -590,10 +614,6 @@ def test_training_ends_with_five_translations(tmp_path, capsys):
         (["train", "--init-from=none"], "none holds no run"),
         (["train", "--distill-from=none"], "none has no tokenizer.model"),
         (["train", "--distill-weight=1.5"], "--distill-weight 1.5 must be at most 1"),
-        (
-            ["train", "--distill-from=none", "--subword-dropout=0.1"],
-            "--distill-from needs .* leave out --subword-dropout",
-        ),
         (["train", "--longest=2000"], "--longest 2000 is too large: at most 1000"),
         (["train", "--download=file:///no", "--data=d"], "--download needs --task multi30k"),
         (["train", "--threads=0"], "--threads 0: at least 1"),

@@ -81,7 +81,10 @@ TRAINING = {
         value="WEIGHT",
     ),
     "subword_dropout": Setting(
-        0.0, "BPE-dropout: probability of leaving out a merge, in training", value="P"
+        0.0,
+        "BPE-dropout: probability of leaving out a merge, in training; with --distill-from, of source "
+        "sentences only",
+        value="P",
     ),
     "weight_decay": Setting(
         0.0, "decay of the weights (AdamW), times the rate in each step", value="DECAY"
@@ -170,11 +173,6 @@ def complete(given: dict[str, Any]) -> dict[str, Any]:
             raise TranslationError(f"{option} {value} must be below 1")
     if settings["distill_weight"] > 1:
         raise TranslationError(f"--distill-weight {settings['distill_weight']} must be at most 1")
-    if settings["distill_from"] and settings["subword_dropout"]:
-        raise TranslationError(
-            "--distill-from needs pairs that are cut into the same pieces in each epoch: leave out "
-            "--subword-dropout"
-        )
     if settings["longest"] > 1000:
         raise TranslationError(f"--longest {settings['longest']} is too large: at most 1000")
     if settings["subword_dropout"] and settings["pieces"] != "bpe":

@@ -8,7 +8,7 @@ import math
 import random
 import signal
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from types import FrameType
@@ -37,7 +37,14 @@ from solutions.translation.machine import Machine, out_of_memory
 from solutions.translation.model import FastTransformer, build, n_parameters
 from solutions.translation.optimization import learning_rate, optimizers
 from solutions.translation.run_folder import RunFolder, load_weights
-from solutions.translation.tokenizer import PAD, Rows, SubwordSampler, Tokenizer, encode_pairs
+from solutions.translation.tokenizer import (
+    PAD,
+    Encoded,
+    Rows,
+    SubwordSampler,
+    Tokenizer,
+    encode_pairs,
+)
 
 SAVE_SECONDS = 300  # a run that is killed loses no more than this and a step
 
@@ -187,19 +194,23 @@ class Trainer:
         if machine.world_size > 1:
             self.objective = distribute(self.objective)
         self.remarks: list[str] = []
-        self.batches = self._batches(pairs, "to train on", settings["subword_dropout"])
+        encoded = self._encode(pairs, "to train on")
+        self.batches = self._batches(lambda epoch: (encoded.sources, encoded.targets))
         self.soft = soft_targets(teachers, self.batches, machine) if teachers else None
+        if settings["subword_dropout"]:
+            self.batches = self._batches(self._cut_anew(pairs, encoded))
         self.valid_pairs = list(valid)
-        self.valid = (
-            self._batches(self.valid_pairs, "to validate", 0.0) if self.valid_pairs else None
-        )
+        self.valid = None
+        if self.valid_pairs:
+            held = self._encode(self.valid_pairs, "to validate")
+            self.valid = self._batches(lambda epoch: (held.sources, held.targets))
         self.scaler = torch.amp.GradScaler(
             machine.device.type, enabled=machine.precision == "float16"
         )
         self._preparing = ThreadPoolExecutor(1)  # the one thread that looks at self.batches
         self._ahead: Future[Work] | None = None
 
-    def _batches(self, pairs: Iterable[Pair], name: str, dropout: float) -> Batches:
+    def _encode(self, pairs: Iterable[Pair], name: str) -> Encoded:
         settings = self.settings
         found = encode_pairs(pairs, self.tokenizer, settings["longest"])
         if not len(found.sources):
@@ -212,24 +223,31 @@ class Trainer:
                 f"left out of the pairs {name}: {found.empty:,} with an empty sentence, "
                 f"{found.overlong:,} with a sentence of more than {settings['longest']} pieces"
             )
+        return found
 
-        def encoded(epoch: int) -> tuple[Rows, Rows]:
-            return found.sources, found.targets
-
-        if dropout:
-            source, target = (
-                SubwordSampler(
-                    self.tokenizer,
-                    (pair[side] for pair, kept in zip(pairs, found.kept, strict=True) if kept),
-                    dropout,
-                    settings["seed"],
-                )
-                for side in (0, 1)
+    def _cut_anew(
+        self, pairs: Iterable[Pair], encoded: Encoded
+    ) -> Callable[[int], tuple[Rows, Rows]]:
+        """The sentences of an epoch with BPE-dropout. What teachers predict belongs to the places of the
+        target's pieces, so that with teachers only the source is cut anew."""
+        samplers = [
+            SubwordSampler(
+                self.tokenizer,
+                (pair[side] for pair, kept in zip(pairs, encoded.kept, strict=True) if kept),
+                self.settings["subword_dropout"],
+                self.settings["seed"],
             )
+            for side in range(1 if self.soft else 2)
+        ]
 
-            def encoded(epoch: int) -> tuple[Rows, Rows]:
-                return source.epoch(epoch), target.epoch(epoch)
+        def sentences(epoch: int) -> tuple[Rows, Rows]:
+            source, *target = (sampler.epoch(epoch) for sampler in samplers)
+            return source, target[0] if target else encoded.targets
 
+        return sentences
+
+    def _batches(self, encoded: Callable[[int], tuple[Rows, Rows]]) -> Batches:
+        settings = self.settings
         return Batches(encoded, settings["tokens"], settings["seed"], self.machine.multiple)
 
     def _seed(self) -> None:
