@@ -1,4 +1,4 @@
-"""What benchmarks have stored about training on Multi30k, for the page about BLEU."""
+"""What benchmarks have stored about training on Multi30k, for the page about it."""
 
 from __future__ import annotations
 
