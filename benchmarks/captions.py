@@ -1,7 +1,7 @@
-"""What a trained English-German model makes of captions of our own, for the book's page on BLEU.
+"""What a trained English-German model makes of captions of our own, for the book's page on Multi30k.
 
 python -m benchmarks.captions --data DIR                  the run in runs/ that was begun last
-python -m benchmarks.captions --data DIR --run RUN
+python -m benchmarks.captions --data DIR --run RUN --alphas 1.4      with a length penalty fixed beforehand
 
 First each of our sentences is looked up in all splits of Multi30k: one that occurs there is an error. Then
 the run is scored as `benchmarks.multi30k` does it, and translates the sentences with the settings that
@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from benchmarks.multi30k import Choice, score, translated
+from benchmarks.multi30k import ALPHAS, Choice, add_alphas, score, translated
 from benchmarks.own_captions import CAPTIONS, COUNTERPARTS, MAPPED, verdicts
 from benchmarks.record import save
 from solutions.translation import TranslationError, data, machine
@@ -219,7 +219,13 @@ def half_width(written: Sequence[str], references: Sequence[str], draws: int) ->
     return float(high - low) / 2
 
 
-def measure(path: Path, place: str, here: Machine, draws: int = DRAWS) -> dict:
+def measure(
+    path: Path,
+    place: str,
+    here: Machine,
+    draws: int = DRAWS,
+    alphas: Sequence[float] = ALPHAS,
+) -> dict:
     """Everything that the page shows of a run.
 
     Args:
@@ -227,6 +233,7 @@ def measure(path: Path, place: str, here: Machine, draws: int = DRAWS) -> dict:
         place: folder of Multi30k's files.
         here: what to translate on.
         draws: test sets drawn, to see how far the score depends on chance.
+        alphas: the length penalties to choose from.
 
     Raises:
         TranslationError: it is a run of something else, one of our sentences is in the data set, or a
@@ -242,7 +249,7 @@ def measure(path: Path, place: str, here: Machine, draws: int = DRAWS) -> dict:
         )
     data_set = DataSet.read(place, settings["text"])
     data_set.check_new(caption.english for caption in CAPTIONS)
-    run = score(path, place, here)
+    run = score(path, place, here, alphas)
     choice = Choice(**run["chosen_on_validation_pairs"])
     on_test = translated(folder, here, choice, settings, "test")
     translator = Translator.load(folder, here, choice.average, choice.best)
@@ -286,11 +293,12 @@ def main() -> None:
     )
     parser.add_argument("--run", help="folder of a finished run (default: the newest in runs/)")
     parser.add_argument("--device", default="auto")
+    add_alphas(parser)
     arguments = parser.parse_args()
     try:
         here = machine.choose(arguments.device, precision="float32", compile=False)
         path = Path(arguments.run) if arguments.run else newest(RUNS)
-        save(__file__, measure(path, arguments.data, here))
+        save(__file__, measure(path, arguments.data, here, alphas=arguments.alphas))
     except TranslationError as error:
         raise SystemExit(f"error: {error}") from error
 

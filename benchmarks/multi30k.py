@@ -187,6 +187,12 @@ def train(seed: int, path: Path, language: str, more: list[str]) -> Path:
     return path
 
 
+def add_alphas(parser: argparse.ArgumentParser) -> None:
+    """The option for the length penalties of `score`."""
+    text = "length penalties to choose from on the validation pairs; one alone is fixed beforehand"
+    parser.add_argument("--alphas", type=float, nargs="+", default=ALPHAS, help=text)
+
+
 def main() -> None:
     """Train with each seed, or take runs that are there; report mean and spread."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
@@ -198,8 +204,7 @@ def main() -> None:
     parser.add_argument("--target-language", default="de", choices=("en", "de"))
     parser.add_argument("--device", default="auto")
     parser.add_argument("--runs", nargs="+", help="folders of runs that are there already")
-    text = "length penalties to choose from on the validation pairs; one alone is fixed beforehand"
-    parser.add_argument("--alphas", type=float, nargs="+", default=ALPHAS, help=text)
+    add_alphas(parser)
     text = "ends the result's file name; without it, the result of these languages is replaced"
     parser.add_argument("--name", help=text)
     arguments, more = parser.parse_known_args()

@@ -170,6 +170,7 @@ def test_a_run_is_measured(own, run, data):
     found = captions.measure(run, str(data), HERE, draws=5)
     assert [one["english"] for one in found["sentences"]] == [caption.english for caption in own]
     assert {point["step"] for point in found["run"]["curve"]} == {3, 6}
+    assert {one["alpha"] for one in found["run"]["valid_bleu"]} == set(captions.ALPHAS)
     assert 0 <= found["half_width_of_19_in_20_draws"] <= 100
     drawn = found["map"]
     assert drawn["english"] == [*own[0].english.split(), captions.END]
@@ -178,6 +179,12 @@ def test_a_run_is_measured(own, run, data):
     # it can be written down, without the place of the files and without their text
     text = json.dumps(found)
     assert str(data) not in text and " ".join(words(data)) not in text
+
+
+def test_a_length_penalty_can_be_fixed_beforehand(own, run, data):
+    found = captions.measure(run, str(data), HERE, 2, [1.4])["run"]
+    assert {one["alpha"] for one in found["valid_bleu"]} == {1.4}
+    assert found["chosen_on_validation_pairs"]["alpha"] == 1.4
 
 
 def test_words_that_no_german_sentence_has_are_named(own, run, data, monkeypatch):
