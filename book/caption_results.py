@@ -223,10 +223,10 @@ def _command(settings: dict[str, Any], more: list[str]) -> str:
             if isinstance(value, bool):
                 words.append(f"--{option}" if value else f"--no-{option}")
             elif isinstance(value, list):
-                words.append(" ".join([f"--{option}", *value]))
+                words += [f"--{option} {value[0]}", *value[1:]]
             else:
                 words.append(f"--{option} {value}")
-    # a line ends between options, never between an option and its value
+    # a line may end between the values of an option, but not before the first one
     lines = textwrap.wrap(
         " ".join(word.replace(" ", "\N{NO-BREAK SPACE}") for word in words),
         66,

@@ -252,7 +252,8 @@ def test_the_commands_give_the_settings_of_the_runs():
     first = {k: v for k, v in run["settings"].items() if k not in ("init_from", "distill_from")}
     second = first | {"init_from": "runs/pair1"}
     later = first | {"seed": 3, "distill_from": ["runs/pair1", "runs/pair2"], "processes": 2}
-    for runs in ([first], [first, second], [first, second, later]):
+    many = later | {"distill_from": [f"runs/pair{n}" for n in range(1, 9)]}  # longer than a line
+    for runs in ([first], [first, second], [first, second, later], [first, second, many]):
         *earlier, later = runs
         stored = {"settings": later, "settings_of_earlier_runs": earlier}
         lines = caption_results.Run({"run": stored}).commands()
