@@ -16,9 +16,10 @@ from solutions.translation.settings import SETTINGS, complete
 RESULT = "benchmarks/captions.json"
 # of one run that was stopped after an hour
 HOUR = "benchmarks/multi30k_en_de_hour.json"
-# of a smaller model, trained before
+# of a model of the same size, trained before without teachers, and of a smaller one
+ALONE = "benchmarks/multi30k_en_de_without_teachers.json"
 SMALLER = "benchmarks/multi30k_en_de_4000_pieces.json"
-# of a model with teachers, with a length penalty fixed beforehand and one chosen on the validation pairs
+# of an earlier student, with a length penalty fixed beforehand and one chosen on the validation pairs
 TEACHERS = "benchmarks/multi30k_en_de_teachers.json"
 TEACHERS_TUNED = "benchmarks/multi30k_en_de_teachers_tuned_penalty.json"
 # of students beside runs without teachers
@@ -31,14 +32,14 @@ PROCESSES = "benchmarks/processes.json"
 # What words of the model say that belong to no accepted phrase, for readers without German. After a new
 # measurement, others may be wanted; words that aren't here are shown as they are.
 IN_ENGLISH: dict[str, str] = {
-    "hält sein kleines baby an einem schokoladeneis aus": "holds out his little baby by a chocolate ice",
-    "mit roten stiefeln spielen hinter der alten bar": "with red boots play behind the old bar",
+    "hält sein kleines stück schokoladeneis": "holds his little piece of chocolate ice",
+    "hinter der alten bar spielen rote stiefeln": "behind the old bar play red boots",
     "neben der hohen frau": "beside the high woman",
     "eine ohne auf roten stühlen": "one without on red chairs",
-    "ein pflüler unter einem küchenbecken": "a (no word) under a kitchen basin",
-    "ein gefleckter hund": "a spotted dog",
-    'der kommitte hat einen post-bissen der neben dem "rönt" bequot; angebracht ist': "the (no word) "
-    "has a (no word) that is fixed beside the (no word) (no word)",
+    "ein flieger unter einem waschbecken": "an airman under a washbasin",
+    "ein gescheckter hund": "a piebald dog",
+    "die punktion hat seine punktion an dass er neben wirkelt ist": "the puncture has on his puncture "
+    "that he beside (no word) is",
 }
 
 
@@ -139,12 +140,16 @@ class Run:
         """The points of the curve (indices) at which one run ended and the next took over its weights."""
         return np.flatnonzero(np.diff(self.curve("run"))).tolist()
 
-    def commands(self) -> list[str]:
-        """The trainer's command for each run that the model needed, and for its own, the last."""
+    def settings(self) -> list[dict[str, Any]]:
+        """The settings of each run that the model needed, and of its own, the last."""
         run = self.measured["run"]
-        runs = [*run["settings_of_earlier_runs"], run["settings"]]
+        return [*run["settings_of_earlier_runs"], run["settings"]]
+
+    def commands(self) -> list[str]:
+        """The trainer's command for each of these runs."""
+        runs = self.settings()
         if len(runs) == 1:
-            return [_command(run["settings"], [])]
+            return [_command(runs[0], [])]
         return [
             _command(settings, [f"--folder runs/pair{number}"])
             for number, settings in enumerate(runs, 1)
@@ -246,13 +251,18 @@ def hour_run() -> Run:
     return _without_captions(HOUR)
 
 
+def alone_run() -> Run:
+    """The result of a model of the same size without teachers, of which the page shows no captions."""
+    return _without_captions(ALONE)
+
+
 def smaller_run() -> Run:
     """The result of a model with 4,000 pieces, of which there are no captions."""
     return _without_captions(SMALLER)
 
 
 def taught_runs() -> list[Run]:
-    """The results of one model with teachers: with a length penalty fixed beforehand, and with one chosen
+    """The results of an earlier student: with a length penalty fixed beforehand, and with one chosen
     on the validation pairs."""
     return [_without_captions(name) for name in (TEACHERS, TEACHERS_TUNED)]
 
