@@ -4,7 +4,9 @@ import gzip
 import math
 import random
 import shutil
+import sys
 import time
+from concurrent.futures import Future
 
 import pytest
 import torch
@@ -232,16 +234,56 @@ def test_the_loss_of_a_mean_is_that_of_mean_probabilities(run):
     assert found == pytest.approx(sum(by_hand) / len(by_hand), rel=1e-5)
 
 
-def results(**bleu):
-    """Runs with these scores, with one seed or more."""
-    return {name: [{"valid_bleu": one} for one in scores] for name, scores in bleu.items()}
+class InThisProcess:
+    """Stands for a pool of processes, so that a test can say what its runs come to."""
+
+    def __init__(self, *arguments, **more):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+    def submit(self, function, *arguments):
+        done = Future()
+        done.set_result(function(*arguments))
+        return done
 
 
-def test_close_variants_need_a_second_seed():
-    assert ablation.undecided(results(reference=[40.0], a=[40.6], b=[39.0])) == []
-    assert ablation.undecided(results(reference=[40.0], a=[40.4], b=[39.0], c=[39.6])) == ["a", "c"]
-    found = results(reference=[40.0, 40.2], a=[40.4], b=[40.1, 40.0])
-    assert ablation.undecided(found) == ["a"]
+@pytest.mark.parametrize(
+    ("bleu", "twice"),
+    [
+        ({"reference": 40.0, "AdamW": 40.6, "6 layers": 39.0}, []),
+        ({"reference": 40.0, "AdamW": 40.4, "6 layers": 39.0}, ["reference", "AdamW"]),
+        ({"reference": 40.0, "AdamW": 39.0, "6 layers": 39.6}, ["reference", "6 layers"]),
+        ({"reference": 40.0}, []),
+    ],
+)
+def test_close_variants_and_the_reference_get_a_second_seed(tmp_path, monkeypatch, bleu, twice):
+    trained, saves = [], []
+
+    def train(path, words, tokens):
+        name, seed = path.name.rsplit("-", 1)
+        assert f"--seed={seed}" in words and tokens == 8e6
+        name = name.replace("-", " ")
+        trained.append((name, seed))
+        return {"valid_bleu": bleu[name] + int(seed)}
+
+    monkeypatch.setattr(ablation, "train", train)
+    monkeypatch.setattr(ablation, "ProcessPoolExecutor", InThisProcess)
+    monkeypatch.setattr(ablation, "save", lambda script, measured: saves.append(measured))
+    words = ["ablation", "--data=texts", f"--folder={tmp_path}", "--only", *bleu]
+    monkeypatch.setattr(sys, "argv", words)
+    ablation.main()
+    assert trained == [(name, "0") for name in bleu] + [(name, "1") for name in twice]
+    found = [
+        {name: one["mean_valid_bleu"] for name, one in saved["variants"].items()} for saved in saves
+    ]
+    after = {name: score + 0.5 * (name in twice) for name, score in bleu.items()}
+    assert found == ([bleu, after] if twice else [bleu])
+    assert [saved["need_a_second_seed"] for saved in saves] == ([twice, []] if twice else [[]])
 
 
 def test_every_variant_changes_a_setting_of_the_reference():
