@@ -575,6 +575,32 @@ def test_resuming_keeps_average_and_subword_dropout(tmp_path):
     assert losses[0][0]["loss"] == losses[1][0]["loss"]
 
 
+def test_a_run_goes_on_where_its_text_lies_now(tmp_path, capsys):
+    """The same files in another folder are as good; other texts are refused, since the place in the data
+    would mean nothing."""
+    whole, moved = tmp_path / "whole", tmp_path / "moved"
+    for folder in (whole, moved):
+        folder.mkdir()
+    words = {"schedule": "noam", "ema": 0.9, "tokens": 60}
+    assert main(parallel(whole, steps=6, **words)) == 0
+    assert main(parallel(moved, steps=3, **words)) == 0
+    now = tmp_path / "here"
+    moved.rename(now)
+    resume = ["train", f"--folder={now / 'run'}", "--device=cpu", "--threads=1", "--resume"]
+    resume += ["--steps=6", f"--source={now / 'en'}", f"--target={now / 'de'}"]
+    assert "moved/" in failure(capsys, resume)  # that is where the validation pairs were
+    resume += [f"--valid-source={now / 'en'}", f"--valid-target={now / 'de'}"]
+    text = (now / "de").read_text(encoding="utf-8")
+    (now / "de").write_text(text.replace("rot", "gelb"), encoding="utf-8")
+    told = failure(capsys, resume)
+    assert "not the pairs that" in told and f"--init-from {now / 'run'}" in told
+    (now / "de").write_text(text, encoding="utf-8")
+    assert main(resume) == 0
+    one, other = (RunFolder(folder / "run") for folder in (whole, now))
+    assert same(one.read()["average"], other.read()["average"])
+    assert other.settings()["source"] == [str(now / "en")]
+
+
 def test_a_run_without_a_folder_gets_one_and_the_newest_is_used(tmp_path, capsys, monkeypatch):
     """The same commands work twice."""
     monkeypatch.chdir(tmp_path)

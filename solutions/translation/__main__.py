@@ -19,7 +19,7 @@ from solutions.translation.evaluation import quality, scores
 from solutions.translation.machine import Machine
 from solutions.translation.model import FastTransformer, build
 from solutions.translation.run_folder import RunFolder, load_weights, newest, unused, write
-from solutions.translation.settings import MODEL, RECIPES, SETTINGS, TASK, TRAINING, complete
+from solutions.translation.settings import FILES, MODEL, RECIPES, SETTINGS, TASK, TRAINING, complete
 from solutions.translation.tokenizer import Tokenizer, learn
 
 RUNS = Path("runs")
@@ -64,10 +64,10 @@ def _resumed(given: dict[str, Any], folder: RunFolder, processes: int) -> dict[s
     """The settings of a run to go on with, whose steps are to be made of the same batches as before."""
     defaults = {name: setting.default for name, setting in SETTINGS.items()}
     settings = defaults | folder.settings()  # it may be older than a setting
-    if changed := _changed(given, settings, given.keys() - {"steps"}):
+    if changed := _changed(given, settings, given.keys() - {"steps", *FILES}):
         raise TranslationError(
             f"--resume goes on with the settings of {folder.path}, where {changed}. "
-            "Only --steps may change"
+            "Only --steps may change, and where the text lies (--data, --source, ...)"
         )
     batches = settings["accumulate"] * settings["processes"]
     if batches % processes:

@@ -117,6 +117,7 @@ TRAINING = {
     "keep": Setting(10, "checkpoints whose weights are kept, to average", value="CHECKPOINTS"),
 }
 SETTINGS = TASK | MODEL | TRAINING
+FILES = ("data", "source", "target", "valid_source", "valid_target")  # where the text lies
 RECIPES: dict[str, dict[str, Any]] = {
     "numbers": {
         "vocab_size": 160,

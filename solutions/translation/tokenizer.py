@@ -6,6 +6,7 @@ import io
 import itertools
 import random
 import tempfile
+import zlib
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -108,13 +109,15 @@ class RowsWriter:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Pairs of sentences as pieces, which of all pairs they are, and how many were left out."""
+    """Pairs of sentences as pieces, which of all pairs they are, how many were left out, and a checksum
+    of all pieces (CRC-32), by which a resumed run knows its pairs."""
 
     sources: Rows
     targets: Rows
     kept: np.ndarray
     empty: int
     overlong: int
+    checksum: int
 
 
 def encode_pairs(pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, longest: int) -> Encoded:
@@ -126,7 +129,7 @@ def encode_pairs(pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, longest
         longest: a pair with a sentence of more pieces, EOS included, is left out, as is an empty one.
     """
     sources, targets = RowsWriter(), RowsWriter()
-    kept, empty, overlong = array("b"), 0, 0
+    kept, empty, overlong, checksum = array("b"), 0, 0, 0
     stream = iter(pairs)
     while some := list(itertools.islice(stream, 10_000)):
         encoded = (tokenizer.encode(texts) for texts in zip(*some, strict=True))
@@ -140,7 +143,9 @@ def encode_pairs(pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, longest
             if fits:
                 sources.add(source)
                 targets.add(target)
-    return Encoded(sources.rows(), targets.rows(), np.array(kept, dtype=bool), empty, overlong)
+                checksum = zlib.crc32(array("i", [*source, *target]).tobytes(), checksum)
+    used = np.array(kept, dtype=bool)
+    return Encoded(sources.rows(), targets.rows(), used, empty, overlong, checksum)
 
 
 class SubwordSampler:

@@ -195,6 +195,7 @@ class Trainer:
             self.objective = distribute(self.objective)
         self.remarks: list[str] = []
         encoded = self._encode(pairs, "to train on")
+        self.checksum = encoded.checksum
         self.batches = self._batches(lambda epoch: (encoded.sources, encoded.targets))
         self.soft = soft_targets(teachers, self.batches, machine) if teachers else None
         if settings["subword_dropout"]:
@@ -361,6 +362,7 @@ class Trainer:
         return {
             "step": self.step,
             "batch": self.batch,
+            "checksum": self.checksum,
             "begins": list(self.batches.begins),
             "seconds": self.seconds,
             "processor_seconds": self.processor_seconds,
@@ -385,11 +387,16 @@ class Trainer:
         """Go on where the last checkpoint was written, which process 0 reads for all.
 
         Raises:
-            TranslationError: the checkpoint is broken or of another model.
+            TranslationError: the checkpoint is broken, of another model or of other pairs.
         """
         checkpoint = self.machine.share(folder.read() if self.machine.rank == 0 else None)
         if not isinstance(checkpoint, dict) or not self.state().keys() <= checkpoint.keys():
             raise TranslationError(f"{folder.last} is no checkpoint of this trainer")
+        if checkpoint["checksum"] != self.checksum:
+            raise TranslationError(
+                f"these are not the pairs that {folder.path} was trained on, so its place among them means "
+                f"nothing; a new run can begin with its weights: --init-from {folder.path}"
+            )
         load_weights(self.model, checkpoint["model"], folder.last)
         for optimizer, state in zip(self.optimizers, checkpoint["optimizers"], strict=True):
             optimizer.load_state_dict(state)
