@@ -372,6 +372,32 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
     assert faults[""] > 10_000 > 100 * faults["machine.keep_freed_memory()"]
 
 
+@pytest.mark.skipif(
+    not torch.ops.mkldnn._is_mkldnn_bf16_supported(), reason="oneDNN has no bfloat16 on this CPU"
+)
+@pytest.mark.parametrize(("kept", "compiled"), [(None, 39), ("1024", 38)])
+def test_kernels_of_shapes_that_do_not_come_back_are_forgotten(kept, compiled):
+    """Of 38 shapes, the first comes back at the end: it is compiled again, unless the user keeps more."""
+    program = """
+import torch
+from solutions.translation import machine
+machine.keep_few_kernels()
+for rows in (*range(2, 40), 2):
+    torch.ones(rows, 64, dtype=torch.bfloat16) @ torch.ones(64, 64, dtype=torch.bfloat16)
+"""
+    environment = {name: os.environ[name] for name in os.environ if "ONEDNN" not in name}
+    environment |= {"ONEDNN_VERBOSE": "profile_create"}
+    environment |= {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": kept} if kept else {}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.count("create:cache_miss") == compiled
+
+
 @pytest.mark.parametrize(
     "error", [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("can't allocate memory")]
 )

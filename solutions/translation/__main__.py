@@ -186,6 +186,7 @@ def _machine(arguments: argparse.Namespace) -> Machine:
     here = machine.choose(**{name: getattr(arguments, name) for name in names})
     if here.device.type == "cpu":
         machine.keep_freed_memory()
+        machine.keep_few_kernels()
         machine.set_threads(arguments.threads)
     return here
 

@@ -16,6 +16,7 @@ from torch import distributed
 from solutions.translation import TranslationError
 
 MALLOC_SETTINGS = {-1: 2**31 - 1, -2: 2**26, -4: 0}  # M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX
+KERNELS = 16
 TIMEOUT = datetime.timedelta(hours=2)  # others wait so long while one process works by itself
 
 
@@ -134,6 +135,16 @@ def keep_freed_memory() -> None:
         library = ctypes.CDLL(None)
         for parameter, value in MALLOC_SETTINGS.items():
             library.mallopt(parameter, value)
+
+
+def keep_few_kernels() -> None:
+    """Let oneDNN, which multiplies bfloat16 matrices on a CPU, forget kernels that were not used lately.
+
+    It compiles a kernel for each shape and keeps 1,024 of them, but nearly every batch has another shape:
+    within 200 steps they fill 0.6 GB. It reads this before its first product, and what the user has set
+    stays (oneDNN's documentation, *Primitive Cache*).
+    """
+    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", str(KERNELS))
 
 
 def _speed(threads: int) -> float:
