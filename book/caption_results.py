@@ -171,14 +171,19 @@ class Variant:
     loss: float
     minutes: float
     parameters: float
+    steps: float
     seeds: int
 
 
 @dataclass(frozen=True)
 class Ablation:
-    """Short runs of as many tokens each: the reference recipe and its variants, the best BLEU first."""
+    """Short runs of as many tokens each: the reference recipe and its variants, the best BLEU first.
+
+    rate: the reference's highest learning rate.
+    """
 
     tokens: float
+    rate: float
     reference: Variant
     variants: list[Variant]
 
@@ -276,13 +281,15 @@ def ablation() -> Ablation:
             float(np.mean([run[column] for run in one["runs"]]))
             for column in (
                 *("valid_bleu", "greedy_valid_bleu", "valid_loss"),
-                *("processor_minutes", "parameters"),
+                *("processor_minutes", "parameters", "steps"),
             )
         ]
         found.append(Variant(name, " ".join(one["changed"]), *means, seeds=len(one["runs"])))
     reference, *variants = found
     variants.sort(key=lambda one: one.bleu, reverse=True)
-    return Ablation(stored["tokens_of_a_run"], reference, variants)
+    settings = dict(word.split("=") for word in stored["settings_of_reference"] if "=" in word)
+    rate = float(settings["--rate"])
+    return Ablation(stored["tokens_of_a_run"], rate, reference, variants)
 
 
 def distillation() -> Distillation:
