@@ -345,6 +345,20 @@ def test_threads_are_those_asked_for_or_set_in_the_environment(monkeypatch):
         torch.set_num_threads(before)
 
 
+def printed_by(program, without, **more):
+    """What a program prints in a process of its own, without the environment variables that have this in
+    their name, and with these."""
+    environment = {name: os.environ[name] for name in os.environ if without not in name} | more
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="a setting of glibc")
 def test_memory_that_tensors_have_freed_is_used_again_without_page_faults():
     faults = {}
@@ -360,15 +374,7 @@ for step in range(20):
     torch.ones(2**24).sum()
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
-        environment = {name: os.environ[name] for name in os.environ if "MALLOC" not in name}
-        done = subprocess.run(
-            [sys.executable, "-c", program],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        faults[prepare] = int(done.stdout)
+        faults[prepare] = int(printed_by(program, without="MALLOC"))
     assert faults[""] > 10_000 > 100 * faults["machine.keep_freed_memory()"]
 
 
@@ -385,17 +391,9 @@ machine.keep_few_kernels()
 for rows in (*range(2, 40), 2):
     torch.ones(rows, 64, dtype=torch.bfloat16) @ torch.ones(64, 64, dtype=torch.bfloat16)
 """
-    environment = {name: os.environ[name] for name in os.environ if "ONEDNN" not in name}
-    environment |= {"ONEDNN_VERBOSE": "profile_create"}
-    environment |= {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": kept} if kept else {}
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.count("create:cache_miss") == compiled
+    more = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": kept} if kept else {}
+    printed = printed_by(program, without="ONEDNN", ONEDNN_VERBOSE="profile_create", **more)
+    assert printed.count("create:cache_miss") == compiled
 
 
 @pytest.mark.parametrize(
