@@ -7,20 +7,21 @@ python -m benchmarks.ablation --data DIR --folder ablations --only AdamW "6 laye
 Each variant differs from the reference in what its name says, and learns from as many tokens, 8 million
 unless told otherwise, at the reference's learning rate, which was not tuned for each. Variants whose BLEU
 differs from the reference's by less than 0.5 get a second seed, and so does the reference then. Runs that
-are there already are not trained again, and one that was interrupted is resumed. The test pairs are never
+the table has already are not trained again, and one that was interrupted is resumed. The test pairs are never
 read. Everything else on the line goes to the trainer.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import multiprocessing
 import statistics
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from benchmarks.record import save
+from benchmarks.record import provenance, save
 from solutions.translation import data, machine
 from solutions.translation.__main__ import main as trainer
 from solutions.translation.__main__ import settings_of
@@ -56,6 +57,7 @@ VARIANTS: dict[str, list[str]] = {
     "weight decay 0.01": ["--weight-decay=0.01"],
 }
 CLOSE = 0.5
+TABLE = Path(__file__).with_suffix(".json")
 
 
 def steps_of(words: list[str], tokens: float) -> int:
@@ -103,6 +105,22 @@ def outcome(folder: RunFolder, settings: dict) -> dict:
         "steps": settings["steps"],
         "processor_minutes": round(last["processor_seconds"] / 60, 1),
         "parameters": n_parameters(translator.model),
+    } | provenance()
+
+
+def stored(budget: float, settings: list[str]) -> dict[tuple[str, int], dict]:
+    """The runs of the saved table by variant and seed, if they are of this budget and of these settings of
+    the reference."""
+    if not TABLE.exists():
+        return {}
+    table = json.loads(TABLE.read_text(encoding="utf-8"))
+    if (table["tokens_of_a_run"], table["settings_of_reference"]) != (budget, settings):
+        return {}
+    return {
+        (name, run["seed"]): run
+        for name, one in table["variants"].items()
+        if one["changed"] == VARIANTS.get(name)
+        for run in one["runs"]
     }
 
 
@@ -123,7 +141,9 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--jobs", type=int, default=1, help="runs side by side (default 1)")
     arguments, more = parser.parse_known_args()
-    names = list(dict.fromkeys([REFERENCE, *arguments.only]))
+    settings = [*BASE, *more]
+    known = stored(arguments.budget, settings)
+    wanted = {REFERENCE, *arguments.only, *(name for name, _ in known)}
     # a process for each run, since the trainer sets threads, seeds and signals for its whole process
     fresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(arguments.jobs, fresh, max_tasks_per_child=1) as pool:
@@ -133,21 +153,31 @@ def main() -> None:
                 name: pool.submit(
                     train,
                     Path(arguments.folder) / f"{name.replace(' ', '-').replace(',', '')}-{seed}",
-                    [*BASE, *VARIANTS[name], f"--data={arguments.data}", f"--seed={seed}", *more],
+                    [*settings, *VARIANTS[name], f"--data={arguments.data}", f"--seed={seed}"],
                     arguments.budget,
                 )
                 for name in names
+                if (name, seed) not in known
             }
-            return {name: future.result() for name, future in running.items()}
+            found = {name: future.result() for name, future in running.items()}
+            return {name: found.get(name) or known[name, seed] for name in names}
 
-        first = outcomes(names, 0)
+        first = outcomes([name for name in VARIANTS if name in wanted], 0)
         close = undecided(first)
-        _save(arguments.budget, first, {}, close)  # a second seed takes hours more
-        if close:
-            _save(arguments.budget, first, outcomes(close, 1), [])
+        second = {name: known[name, 1] for name in close if (name, 1) in known}
+        missing = [name for name in close if name not in second]
+        _save(arguments.budget, settings, first, second, missing)  # a second seed takes hours more
+        if missing:
+            _save(arguments.budget, settings, first, outcomes(close, 1), [])
 
 
-def _save(budget: float, first: dict[str, dict], second: dict[str, dict], close: list[str]) -> None:
+def _save(
+    budget: float,
+    settings: list[str],
+    first: dict[str, dict],
+    second: dict[str, dict],
+    close: list[str],
+) -> None:
     """Save what the seeds have come to, and which variants need a second one still."""
     table = {}
     for name, one in first.items():
@@ -159,7 +189,7 @@ def _save(budget: float, first: dict[str, dict], second: dict[str, dict], close:
         }
     measured = {
         "tokens_of_a_run": budget,
-        "settings_of_reference": BASE,
+        "settings_of_reference": settings,
         "need_a_second_seed": close,
         "variants": table,
     }

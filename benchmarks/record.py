@@ -17,6 +17,17 @@ import torch
 PACKAGES = ("nbgrader", "torch", "numpy", "ipykernel", "sentencepiece", "sacrebleu")
 
 
+def provenance() -> dict[str, str]:
+    """When something was measured, and with which commit."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    )
+    return {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "commit": commit.stdout.strip(),
+    }
+
+
 def save(script: str, measured: dict, suffix: str = "") -> None:
     """Print a result and write it beside its script, with device, versions, date and commit.
 
@@ -25,9 +36,6 @@ def save(script: str, measured: dict, suffix: str = "") -> None:
         measured: the result.
         suffix: of the file's name, for a script with several results.
     """
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-    )
     device = f"{platform.machine()}, {os.cpu_count()} cores"
     if torch.cuda.is_available():
         device += f", {torch.cuda.get_device_name()}"
@@ -36,8 +44,7 @@ def save(script: str, measured: dict, suffix: str = "") -> None:
         "device": device,
         "python": platform.python_version(),
         "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "commit": commit.stdout.strip(),
+        **provenance(),
         "command": shlex.join(["python", "-m", program, *sys.argv[1:]]),
     }
     text = json.dumps(result, indent=1)

@@ -1,6 +1,7 @@
 """The trainer's benchmarks: they choose on the validation pairs, never on those of the test."""
 
 import gzip
+import json
 import math
 import random
 import shutil
@@ -252,6 +253,35 @@ class InThisProcess:
         return done
 
 
+@pytest.fixture
+def ablate(tmp_path, monkeypatch):
+    """Run the ablation with scores instead of training; the runs that it trained, and the tables it saved."""
+    trained, saves = [], []
+
+    def run(bleu, *more):
+        def train(path, words, tokens):
+            name, seed = path.name.rsplit("-", 1)
+            assert f"--seed={seed}" in words
+            name = name.replace("-", " ")
+            trained.append((name, int(seed)))
+            return {"seed": int(seed), "valid_bleu": bleu[name] + int(seed)}
+
+        monkeypatch.setattr(ablation, "train", train)
+        words = ["ablation", "--data=texts", f"--folder={tmp_path}", "--only", *bleu, *more]
+        monkeypatch.setattr(sys, "argv", words)
+        ablation.main()
+        return trained, saves
+
+    def save(script, measured):
+        saves.append(measured)
+        ablation.TABLE.write_text(json.dumps(measured), encoding="utf-8")
+
+    monkeypatch.setattr(ablation, "ProcessPoolExecutor", InThisProcess)
+    monkeypatch.setattr(ablation, "save", save)
+    monkeypatch.setattr(ablation, "TABLE", tmp_path / "ablation.json")
+    return run
+
+
 @pytest.mark.parametrize(
     ("bleu", "twice"),
     [
@@ -261,29 +291,38 @@ class InThisProcess:
         ({"reference": 40.0}, []),
     ],
 )
-def test_close_variants_and_the_reference_get_a_second_seed(tmp_path, monkeypatch, bleu, twice):
-    trained, saves = [], []
-
-    def train(path, words, tokens):
-        name, seed = path.name.rsplit("-", 1)
-        assert f"--seed={seed}" in words and tokens == 8e6
-        name = name.replace("-", " ")
-        trained.append((name, seed))
-        return {"valid_bleu": bleu[name] + int(seed)}
-
-    monkeypatch.setattr(ablation, "train", train)
-    monkeypatch.setattr(ablation, "ProcessPoolExecutor", InThisProcess)
-    monkeypatch.setattr(ablation, "save", lambda script, measured: saves.append(measured))
-    words = ["ablation", "--data=texts", f"--folder={tmp_path}", "--only", *bleu]
-    monkeypatch.setattr(sys, "argv", words)
-    ablation.main()
-    assert trained == [(name, "0") for name in bleu] + [(name, "1") for name in twice]
+def test_close_variants_and_the_reference_get_a_second_seed(ablate, bleu, twice):
+    trained, saves = ablate(bleu)
+    assert trained == [(name, 0) for name in bleu] + [(name, 1) for name in twice]
     found = [
         {name: one["mean_valid_bleu"] for name, one in saved["variants"].items()} for saved in saves
     ]
     after = {name: score + 0.5 * (name in twice) for name, score in bleu.items()}
     assert found == ([bleu, after] if twice else [bleu])
     assert [saved["need_a_second_seed"] for saved in saves] == ([twice, []] if twice else [[]])
+
+
+def test_an_ablation_trains_nothing_that_its_table_has(ablate):
+    trained, saves = ablate({"reference": 40.0, "AdamW": 40.4})
+    del trained[:]
+    ablate({"reference": 0.0, "6 layers": 40.3})
+    assert trained == [("6 layers", 0), ("6 layers", 1)]
+    runs = {
+        name: [run["valid_bleu"] for run in one["runs"]]
+        for name, one in saves[-1]["variants"].items()
+    }
+    assert runs == {"reference": [40.0, 41.0], "AdamW": [40.4, 41.4], "6 layers": [40.3, 41.3]}
+    interrupted = saves[-2]  # before the last seed, no run of the table may be lost
+    assert len(interrupted["variants"]["AdamW"]["runs"]) == 2
+    assert interrupted["need_a_second_seed"] == ["6 layers"]
+
+
+@pytest.mark.parametrize("more", ["--budget=4e6", "--heads=2"])
+def test_an_ablation_of_other_settings_begins_anew(ablate, more):
+    trained, _ = ablate({"reference": 40.0, "AdamW": 41.0})
+    del trained[:]
+    ablate({"reference": 40.0}, more)
+    assert trained == [("reference", 0)]
 
 
 def test_every_variant_changes_a_setting_of_the_reference():
