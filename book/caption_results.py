@@ -160,8 +160,8 @@ class Run:
 class Variant:
     """A recipe that differs from the reference in one setting; BLEU and loss are of the validation pairs.
 
-    bleu (with a beam of 5), greedy, loss (nats a piece) and minutes (of processor time) are means over its
-    runs, of which there is one for each seed.
+    bleu (with a beam of 5), greedy and loss (nats a piece) are means over its runs, of which there is one
+    for each seed; each_bleu and each_greedy are those of each run. minutes (of processor time) are those of the first run.
     """
 
     name: str
@@ -169,10 +169,11 @@ class Variant:
     bleu: float
     greedy: float
     loss: float
+    each_bleu: tuple[float, ...]
+    each_greedy: tuple[float, ...]
     minutes: float
-    parameters: float
-    steps: float
-    seeds: int
+    parameters: int
+    steps: int
 
 
 @dataclass(frozen=True)
@@ -206,6 +207,7 @@ class Comparison:
 
     dropout: float
     weight: float
+    steps: int
     plain: tuple[float, float, float]
     student: tuple[float, float, float]
 
@@ -277,14 +279,14 @@ def ablation() -> Ablation:
     stored = _stored(ABLATION)
     found = []
     for name, one in stored["variants"].items():
-        means = [
-            float(np.mean([run[column] for run in one["runs"]]))
-            for column in (
-                *("valid_bleu", "greedy_valid_bleu", "valid_loss"),
-                *("processor_minutes", "parameters", "steps"),
-            )
+        runs = one["runs"]
+        columns = [
+            tuple(run[column] for run in runs)
+            for column in ("valid_bleu", "greedy_valid_bleu", "valid_loss")
         ]
-        found.append(Variant(name, " ".join(one["changed"]), *means, seeds=len(one["runs"])))
+        means = [float(np.mean(column)) for column in columns]
+        first = [runs[0][column] for column in ("processor_minutes", "parameters", "steps")]
+        found.append(Variant(name, " ".join(one["changed"]), *means, *columns[:2], *first))
     reference, *variants = found
     variants.sort(key=lambda one: one.bleu, reverse=True)
     settings = dict(word.split("=") for word in stored["settings_of_reference"] if "=" in word)
@@ -300,6 +302,7 @@ def distillation() -> Distillation:
         Comparison(
             one["dropout"],
             one["distill_weight"],
+            one["plain"]["steps"],
             *(tuple(one[kind][column] for column in columns) for kind in ("plain", "student")),
         )
         for one in stored["comparisons"]
