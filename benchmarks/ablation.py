@@ -7,8 +7,9 @@ python -m benchmarks.ablation --data DIR --folder ablations --only AdamW "6 laye
 Each variant differs from the reference in what its name says, and learns from as many tokens, 8 million
 unless told otherwise, at the reference's learning rate, which was not tuned for each. Variants whose BLEU
 differs from the reference's by less than 0.5 get a second seed, and so does the reference then. Runs that
-the table has already are not trained again, and one that was interrupted is resumed. The test pairs are never
-read. Everything else on the line goes to the trainer.
+the table has already are not trained again, and one that was interrupted is resumed. A table of another
+budget or of other settings is replaced. The test pairs are never read. Everything else on the line goes to
+the trainer.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def train(path: Path, words: list[str], tokens: float) -> dict:
         status = trainer(["train", "--folder", str(path), *words, *more])
     if status:
         raise SystemExit(status)
-    return outcome(folder, folder.settings())
+    return outcome(folder, folder.settings()) | provenance()
 
 
 def outcome(folder: RunFolder, settings: dict) -> dict:
@@ -105,7 +106,7 @@ def outcome(folder: RunFolder, settings: dict) -> dict:
         "steps": settings["steps"],
         "processor_minutes": round(last["processor_seconds"] / 60, 1),
         "parameters": n_parameters(translator.model),
-    } | provenance()
+    }
 
 
 def stored(budget: float, settings: list[str]) -> dict[tuple[str, int], dict]:
@@ -142,13 +143,14 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="runs side by side (default 1)")
     arguments, more = parser.parse_known_args()
     settings = [*BASE, *more]
-    known = stored(arguments.budget, settings)
-    wanted = {REFERENCE, *arguments.only, *(name for name, _ in known)}
+    runs = stored(arguments.budget, settings)
+    wanted = {REFERENCE, *arguments.only, *(name for name, _ in runs)}
+    names = [name for name in VARIANTS if name in wanted]
     # a process for each run, since the trainer sets threads, seeds and signals for its whole process
     fresh = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(arguments.jobs, fresh, max_tasks_per_child=1) as pool:
 
-        def outcomes(names: list[str], seed: int) -> dict[str, dict]:
+        def train_all(names: list[str], seed: int) -> None:
             running = {
                 name: pool.submit(
                     train,
@@ -157,40 +159,34 @@ def main() -> None:
                     arguments.budget,
                 )
                 for name in names
-                if (name, seed) not in known
             }
-            found = {name: future.result() for name, future in running.items()}
-            return {name: found.get(name) or known[name, seed] for name in names}
+            runs.update({(name, seed): future.result() for name, future in running.items()})
 
-        first = outcomes([name for name in VARIANTS if name in wanted], 0)
-        close = undecided(first)
-        second = {name: known[name, 1] for name in close if (name, 1) in known}
-        missing = [name for name in close if name not in second]
-        _save(arguments.budget, settings, first, second, missing)  # a second seed takes hours more
+        train_all([name for name in names if (name, 0) not in runs], 0)
+        close = undecided({name: runs[name, 0] for name in names})
+        missing = [name for name in close if (name, 1) not in runs]
+        _save(arguments.budget, settings, runs, missing)  # a second seed takes hours more
         if missing:
-            _save(arguments.budget, settings, first, outcomes(close, 1), [])
+            train_all(missing, 1)
+            _save(arguments.budget, settings, runs, [])
 
 
 def _save(
-    budget: float,
-    settings: list[str],
-    first: dict[str, dict],
-    second: dict[str, dict],
-    close: list[str],
+    budget: float, settings: list[str], runs: dict[tuple[str, int], dict], missing: list[str]
 ) -> None:
-    """Save what the seeds have come to, and which variants need a second one still."""
+    """Save what the runs, by variant and seed, have come to, and which variants need a second seed still."""
     table = {}
-    for name, one in first.items():
-        runs = [one, second[name]] if name in second else [one]
-        table[name] = {
-            "changed": VARIANTS[name],
-            "mean_valid_bleu": statistics.mean(run["valid_bleu"] for run in runs),
-            "runs": runs,
-        }
+    for name, changed in VARIANTS.items():
+        if own := [runs[name, seed] for seed in (0, 1) if (name, seed) in runs]:
+            table[name] = {
+                "changed": changed,
+                "mean_valid_bleu": statistics.mean(run["valid_bleu"] for run in own),
+                "runs": own,
+            }
     measured = {
         "tokens_of_a_run": budget,
         "settings_of_reference": settings,
-        "need_a_second_seed": close,
+        "need_a_second_seed": missing,
         "variants": table,
     }
     save(__file__, measured)

@@ -161,7 +161,8 @@ class Variant:
     """A recipe that differs from the reference in one setting; BLEU and loss are of the validation pairs.
 
     bleu (with a beam of 5), greedy and loss (nats a piece) are means over its runs, of which there is one
-    for each seed; each_bleu and each_greedy are those of each run. minutes (of processor time) are those of the first run.
+    for each seed; each_bleu and each_greedy are those of each run. minutes (of processor time) are those of
+    the first run, since a later one may come from another machine.
     """
 
     name: str
