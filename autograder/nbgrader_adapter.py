@@ -13,7 +13,7 @@
   `force`, `create_student` and `log`.
 - `converters.GenerateAssignment`'s setting `preprocessors`, whose steps are run one by one.
 
-tests/test_adapters.py fails when one of these moves. nbgrader is imported where it is needed: it takes
+tests/autograder/test_adapters.py fails when one of these moves. nbgrader is imported where it is needed: it takes
 two seconds.
 """
 

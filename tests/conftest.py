@@ -1,51 +1,21 @@
 """What several test files need."""
 
-import json
 import os
-import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 # tests run on all cores already; two threads a process would wait for each other
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from autograder.catalogue import Alternative, alternative_answers, with_answers
 from autograder.course import Course, Exercise
 from autograder.exercises import grade_cells, released
-from autograder.reference import ExpectedCell, definitions, expected_cell, prepare_process
-from autograder.runtime.plain_data import Value, decode, encode
-from benchmarks.pages import CHROMIUM
-
-COURSE = Course.find()
-# the page that shows how an exercise is written, and so the markers of solutions
-SHOWS_MARKERS = "own_course"
-# as many draws as a grade has; the first is the one that students see
-DRAWS = [[], [7, 0], [7, 1]]
-
-
-def chapter_pages() -> dict[int, list[str]]:
-    """The pages of each chapter in the order of the contents, as names of files without endings."""
-    contents = (COURSE.root / "_toc.yml").read_text(encoding="utf-8")
-    found: dict[int, list[str]] = {}
-    for page, chapter in re.findall(r"file: book/(ch(\d+)_\w+)$", contents, re.MULTILINE):
-        found.setdefault(int(chapter), []).append(page)
-    return found
-
-
-def plain(value: Any) -> Value:
-    """A Python value as the grader sees it, after the journey as JSON."""
-    return decode(json.loads(json.dumps(encode(value))))
-
-
-def names_with(exercise: Exercise, alternative: Alternative) -> dict[str, Any]:
-    """The names that the reference program defines with an alternative's answers in place of its own."""
-    program = exercise.program()
-    return definitions(with_answers(program, alternative_answers(program, alternative)))
+from autograder.reference import ExpectedCell, expected_cell, prepare_process
+from tests.support.browser import CHROMIUM
+from tests.support.course import COURSE, DRAWS
 
 
 @pytest.fixture(scope="module")
@@ -82,37 +52,38 @@ def open_tab(browser):
 
 
 # Every test of these files needs a kernel, a browser or a training run: seconds each, minutes together.
+TESTS = Path(__file__).parent
 SLOW_FILES = (
-    "test_attacks.py",
-    "test_audit.py",
-    "test_bad_input.py",
-    "test_cache_key.py",
-    "test_cards.py",
-    "test_course.py",
-    "test_current.py",
-    "test_diagrams.py",
-    "test_follow_through.py",
-    "test_forged_replies.py",
-    "test_gradescope.py",
-    "test_honest.py",
-    "test_kernels.py",
-    "test_links.py",
-    "test_pages.py",
-    "test_print.py",
-    "test_sandbox.py",
-    "test_teaching.py",
+    "autograder/audit/test_attacks.py",
+    "autograder/audit/test_audit.py",
+    "autograder/grade/test_bad_input.py",
+    "autograder/publish/test_cache_key.py",
+    "book/test_cards.py",
+    "autograder/test_course.py",
+    "autograder/grade/test_current.py",
+    "book/test_diagrams.py",
+    "autograder/grade/test_follow_through.py",
+    "autograder/grade/test_forged_replies.py",
+    "autograder/lms/test_gradescope.py",
+    "autograder/audit/test_honest.py",
+    "autograder/kernels/test_kernels.py",
+    "book/test_links.py",
+    "book/test_pages.py",
+    "book/test_print.py",
+    "autograder/kernels/test_sandbox.py",
+    "book/test_teaching.py",
     "test_translation_machine.py",
     "test_translation_training.py",
-    "test_two_doors.py",
-    "test_widgets.py",
-    "test_workers.py",
+    "autograder/grade/test_two_doors.py",
+    "book/test_widgets.py",
+    "autograder/grade/test_workers.py",
 )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave whole files out of `make test-fast`."""
     for item in items:
-        if item.path.name in SLOW_FILES:
+        if item.path.relative_to(TESTS).as_posix() in SLOW_FILES:
             item.add_marker(pytest.mark.slow)
 
 
@@ -181,8 +152,8 @@ def course_folder(tmp_path: Path) -> Iterator[Path]:
 def short_course(tmp_path_factory):
     """A copy of the repository whose submissions have only a few seconds, with one answer key made."""
     from autograder.grade.answer_key import answer_key
-    from tests.copies import repository, with_short_limits
-    from tests.submissions import EXERCISE
+    from tests.support.copies import repository, with_short_limits
+    from tests.support.submissions import EXERCISE
 
     course = Course(with_short_limits(repository(tmp_path_factory.mktemp("short"))))
     course.home.mkdir()
@@ -208,7 +179,7 @@ def graded_class(short_course):
     """Every kind of submission, graded in one run, with feedback: the course, results by student."""
     from autograder.grade.feedback import write_feedback
     from autograder.grade.grade_class import grade_class
-    from tests.submissions import EXERCISE, SUBMISSIONS, hand_in
+    from tests.support.submissions import EXERCISE, SUBMISSIONS, hand_in
 
     hand_in(short_course, *SUBMISSIONS)
     results = grade_class(short_course, [short_course.exercise(EXERCISE.name)])

@@ -15,7 +15,7 @@ import pytest
 
 from autograder.__main__ import parser
 from autograder.text import plain_text
-from tests.commands import (
+from tests.support.commands import (
     NOT_RUN,
     PAGES,
     SHELL,
@@ -27,8 +27,8 @@ from tests.commands import (
     shell_blocks,
     substituted,
 )
-from tests.conftest import COURSE
-from tests.environments import sharing_environment
+from tests.support.course import COURSE
+from tests.support.environments import sharing_environment
 
 RUN = [block for block in shell_blocks() if not block.why_not_run]
 # the page whose commands install the grader, into an environment of its own

@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from tests.conftest import COURSE
+from tests.support.course import COURSE
 
 
 def pins():

@@ -1,0 +1,84 @@
+"""Imports inside autograder/ run one way: from higher layers to lower ones."""
+
+import ast
+
+import pytest
+
+from tests.support.imports import MODULES, imported
+
+# from low to high; modules of one layer may import one another, as long as no circle comes of it
+LAYERS = [
+    {"errors", "files", "package", "programs", "tables", "text"},
+    {"runtime"},
+    {"course", "instructor_settings"},
+    {
+        "catalogue",
+        "book_index",
+        "embedding",
+        "exercises",
+        "reference",
+        "right_versions",
+        "nbgrader_adapter",
+        "progress",
+    },
+    {"lab", "new_course"},
+    {"display", "build"},
+    {"kernels"},
+    {"grade"},
+    {"lms", "nbgrader_settings"},
+    {"report"},
+    {"audit", "publish"},
+    {"commands"},
+    {"__main__"},
+]
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+# each of these is imported inside a function, when it is needed
+EXCEPTIONS = {
+    # `Course.config` reads nbgrader_config.py; nbgrader takes seconds to import
+    ("autograder.course", "autograder.nbgrader_adapter"),
+    # the documented hook: nbgrader's `autograde` command and formgrader grade as ours does
+    ("autograder.nbgrader_adapter", "autograder.grade.grade_class"),
+}
+
+
+def layer(module):
+    return module.split(".")[1]
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name != "autograder"])
+def test_no_module_imports_from_a_higher_layer(name):
+    assert layer(name) in LEVEL, f"{name}: give it a layer"
+    upwards = {
+        f"{name}, line {line}: {other}"
+        for other, line in imported(name).items()
+        if LEVEL[layer(other)] > LEVEL[layer(name)] and (name, other) not in EXCEPTIONS
+    }
+    assert not upwards
+
+
+def test_no_modules_import_one_another_in_a_circle():
+    arrows = {
+        name: {other for other in imported(name) if (name, other) not in EXCEPTIONS}
+        for name in MODULES
+    }
+    done = set()
+    while ready := {name for name, others in arrows.items() if others <= done} - done:
+        done |= ready
+    assert not arrows.keys() - done
+
+
+def test_exceptions_are_needed_and_stand_inside_functions():
+    for name, other in EXCEPTIONS:
+        assert other in imported(name)
+        for node in ast.parse(MODULES[name].read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                assert other not in ast.unparse(node)
+
+
+def test_the_runtime_imports_none_of_the_other_packages():
+    for name in MODULES:
+        if layer(f"{name}.") == "runtime":
+            assert {layer(other) for other in imported(name)} <= {"runtime"}
+            text = MODULES[name].read_text(encoding="utf-8")
+            # in a notebook there is no package of that name
+            assert "import autograder" not in text and "from autograder" not in text
