@@ -12,8 +12,8 @@ from book import caption_results
 from solutions.translation import TranslationError, machine
 from solutions.translation.__main__ import main
 from solutions.translation.run_folder import RunFolder
+from tests.support.colour_captions import WORDS, colours, write
 from tests.support.course import COURSE
-from tests.test_translation_benchmarks import WORDS, colours, write
 
 HERE = machine.Machine(machine.torch.device("cpu"))
 CHOICE = {"average": 1, "best": False, "beam": 1, "alpha": 0.0, "refill": False}
