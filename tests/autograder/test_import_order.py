@@ -1,6 +1,7 @@
 """Imports inside autograder/ run one way: from higher layers to lower ones."""
 
 import ast
+import re
 
 import pytest
 
@@ -8,9 +9,9 @@ from tests.support.imports import MODULES, imported
 
 # from low to high; modules of one layer may import one another, as long as no circle comes of it
 LAYERS = [
-    {"errors", "files", "package", "programs", "tables", "text"},
+    {"errors", "files", "package", "programs", "tables"},
     {"runtime"},
-    {"course", "instructor_settings"},
+    {"course", "instructor_settings", "text"},
     {
         "catalogue",
         "book_index",
@@ -82,3 +83,9 @@ def test_the_runtime_imports_none_of_the_other_packages():
             text = MODULES[name].read_text(encoding="utf-8")
             # in a notebook there is no package of that name
             assert "import autograder" not in text and "from autograder" not in text
+
+
+def test_the_readme_lists_the_layers_in_their_order():
+    text = (COURSE.root / "autograder" / "README.md").read_text(encoding="utf-8")
+    listed = re.search(r"from the bottom of this list to its top: (.+?)\. ", text)[1]
+    assert [set(re.findall(r"\w+", names)) for names in listed.split(";")] == LAYERS

@@ -6,12 +6,12 @@ import json
 import pytest
 from nbconvert.filters import markdown2html
 
+from autograder.runtime.plain_data import valid_text
 from autograder.text import (
     as_markdown,
     displayed_text,
     plain_text,
     valid_json,
-    valid_text,
     with_code,
 )
 
