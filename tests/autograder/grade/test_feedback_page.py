@@ -132,11 +132,11 @@ def test_a_page_in_short_has_what_was_lost_and_what_is_open():
         Task("Before the first task"),
     )
     page = Page("Exercise 1", ("Your file was renamed.",), tasks, ())
-    totals = {"score": 5.5, "max_score": 12, "late_penalty": 0.5}
+    totals = {"score": 16 / 3, "max_score": 12, "late_penalty": 2 / 3}
     assert as_text(page, totals).split("\n") == [
-        "Exercise 1: 5.5 of 9 points",
+        "Exercise 1: 5.33 of 9 points",
         "3 more are open: a written answer has not been read yet.",
-        "0.5 points were taken off for handing in late.",
+        "0.67 points were taken off for handing in late.",
         "Your file was renamed.",
         "",
         "Scores: 2 of 5 points",
