@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autograder.errors import CourseError, GradebookError
+from autograder.instructor_settings import CONFIG
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from nbgrader.converters import Autograde
     from traitlets.config import Config
 
-CONFIG = "nbgrader_config.py"
 ANALYZE_AFTER = 100
 
 
@@ -204,7 +204,7 @@ def late_penalty(config: Config, student: str, score: float, seconds_late: float
         raise CourseError(
             f"The late penalty of {student} can't be computed ({reason}). Correct "
             "c.LateSubmissionPlugin.penalty_method or c.AssignLatePenalties.plugin_class in "
-            "nbgrader_config.py and run the command again."
+            f"{CONFIG} and run the command again."
         ) from error
 
 

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from tests.support.course import COURSE
 from tests.support.imports import MODULES, imported
 
 # from low to high; modules of one layer may import one another, as long as no circle comes of it

@@ -1,5 +1,6 @@
 """`c.Grader` in nbgrader_config.py: what is refused, with the way out, and what is understood."""
 
+import ast
 import dataclasses
 import sys
 from pathlib import Path
@@ -9,7 +10,8 @@ import pytest
 from autograder.course import Course
 from autograder.errors import CourseError, SandboxError
 from autograder.grade.grade_class import WorkerOptions
-from autograder.instructor_settings import Limits, Settings
+from autograder.instructor_settings import CONFIG, Limits, Settings
+from tests.conftest import COURSE
 
 
 @pytest.mark.parametrize(
@@ -82,3 +84,20 @@ def test_an_exercise_may_be_called_by_its_chapter(tmp_path):
     for name in ("ch2", "ch3", "ch", "1"):
         with pytest.raises(CourseError, match=f"no exercise '{name}'"):
             course.exercise(name)
+
+
+def test_the_name_of_the_file_is_written_once():
+    """Docstrings and the course to copy aside."""
+    found = []
+    for path in sorted((COURSE.root / "autograder").rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        words = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        found += [
+            path.name
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant)
+            and node not in words
+            and CONFIG in str(node.value)
+            and "template" not in path.parts
+        ]
+    assert found == ["instructor_settings.py"]
