@@ -11,6 +11,7 @@ import pytest
 # tests run on all cores already; two threads a process would wait for each other
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+from autograder import nbgrader_adapter
 from autograder.course import Course, Exercise
 from autograder.exercises import grade_cells, released
 from autograder.reference import ExpectedCell, expected_cell, prepare_process
@@ -124,6 +125,12 @@ def expected() -> Callable[[Exercise], dict[str, ExpectedCell]]:
         return held[exercise]
 
     return of
+
+
+@pytest.fixture(scope="session", autouse=True)
+def fast_gradebooks() -> None:
+    """Tests that make a gradebook by nbgrader itself make it as the grader does."""
+    nbgrader_adapter.make_gradebooks_fast()
 
 
 # Courses of their own -----------------------------------------------------------------------------
