@@ -81,9 +81,23 @@ SLOW_FILES = (
 )
 
 
+# every worker sends all ids, and a failure prints one
+MAX_ID = 120
+
+
+def callspec_id(item: pytest.Item) -> str:
+    """What tells a test from the others of its function; empty without parameters."""
+    return item.callspec.id if hasattr(item, "callspec") else ""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave whole files out of `make test-fast`."""
+    """Leave whole files out of `make test-fast`; refuse ids that fill a screen."""
     for item in items:
+        if len(callspec_id(item)) > MAX_ID:
+            raise pytest.UsageError(
+                f"{item.path}: a case of {item.name[:60]}... has an id of {len(callspec_id(item))} "
+                f"characters. Give it one of at most {MAX_ID}: `ids=` or `pytest.param(..., id=...)`."
+            )
         if item.path.relative_to(TESTS).as_posix() in SLOW_FILES:
             item.add_marker(pytest.mark.slow)
 
