@@ -1,8 +1,8 @@
 """What several test files need."""
 
+import functools
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,10 +13,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from autograder import nbgrader_adapter
 from autograder.course import Course, Exercise
-from autograder.exercises import grade_cells, released
-from autograder.reference import ExpectedCell, expected_cell, prepare_process
+from autograder.reference import ExpectedCell
 from tests.support.browser import CHROMIUM
-from tests.support.course import COURSE, DRAWS
+from tests.support.course import COURSE
+from tests.support.kept_expected import expected_cells
+from tests.support.small_course import built_exercise, settings_of_a_course
 
 
 @pytest.fixture(scope="module")
@@ -123,22 +124,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def expected() -> Callable[[Exercise], dict[str, ExpectedCell]]:
-    """A function that gives what an exercise's grade cells expect on DRAWS, evaluated once.
+    """A function that gives what an exercise's grade cells expect on DRAWS, read or evaluated once.
 
     Tests with the argument `exercise` run on one worker per exercise, so that no other evaluates it.
     """
-    held: dict[Exercise, dict[str, ExpectedCell]] = {}
-
-    def of(exercise: Exercise) -> dict[str, ExpectedCell]:
-        if exercise not in held:
-            prepare_process()
-            held[exercise] = {
-                name: expected_cell(exercise, name, source, DRAWS, with_small=True)
-                for name, source in grade_cells(released(exercise)).items()
-            }
-        return held[exercise]
-
-    return of
+    return functools.cache(expected_cells)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -152,18 +142,16 @@ def fast_gradebooks() -> None:
 
 @pytest.fixture
 def course_folder(tmp_path: Path) -> Iterator[Path]:
-    """An empty course: nbgrader_config.py and empty solutions.
+    """An empty course: nbgrader_config.py and empty solutions."""
+    with settings_of_a_course(tmp_path) as root:
+        yield root
 
-    Reading nbgrader_config.py puts its folder on the paths of this process; they are put back.
-    """
-    paths, environment = list(sys.path), dict(os.environ)
-    shutil.copy(COURSE.root / "nbgrader_config.py", tmp_path)
-    (tmp_path / "solutions" / "catalogue").mkdir(parents=True)
-    yield tmp_path
-    sys.path[:] = paths
-    for name in ("PATH", "PYTHONPATH"):
-        os.environ.pop(name, None)
-        os.environ.update({key: value for key, value in environment.items() if key == name})
+
+@pytest.fixture(scope="module")
+def small_exercise(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exercise]:
+    """An exercise of one answer, which needs NumPy alone, built in a course of its own."""
+    with settings_of_a_course(tmp_path_factory.mktemp("small")) as root:
+        yield built_exercise(root)
 
 
 # Classes ------------------------------------------------------------------------------------------
