@@ -19,6 +19,8 @@ from tests.support.course import COURSE
 from tests.support.kept_expected import expected_cells
 from tests.support.small_course import built_exercise, settings_of_a_course
 
+pytest_plugins = ["tests.support.processor_budget"]
+
 
 @pytest.fixture(scope="module")
 def browser():
