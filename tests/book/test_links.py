@@ -1,4 +1,4 @@
-"""Finding things in the built book: links, names of figures, symbols, exercises, search, the way on."""
+"""Finding things in the built book: links, names of figures, symbols, exercises, the way on."""
 
 import re
 import urllib.parse
@@ -8,7 +8,6 @@ import pytest
 
 from autograder.book_index import book_sections, colab_url
 from autograder.publish import book
-from tests.support.browser import served
 from tests.support.course import COURSE, chapter_pages
 
 pytestmark = pytest.mark.xdist_group("book")
@@ -127,34 +126,3 @@ def test_previous_and_next_walk_through_the_book(pages):
             assert found["href"] == f"{order[other].removeprefix('book/')}.html"
             title = neighbour.find("h1").get_text().rstrip("#")
             assert found.find(class_="prev-next-title").get_text().strip().endswith(title)
-
-
-@pytest.fixture(scope="module")
-def site():
-    """The built book at an address, as `make serve` gives it."""
-    book.build(COURSE)
-    with served(COURSE.built_book) as address:
-        yield address
-
-
-@pytest.mark.parametrize(
-    ("words", "page"),
-    [
-        ("masked_softmax", "ch4_masking"),
-        ("padding", "ch4_masking"),
-        ("Bahdanau", "ch1_additive_attention"),
-        ("saturation", "glossary"),
-        ("label smoothing", "ch7_loss"),
-        ("late penalty", "teaching"),
-    ],
-)
-def test_search_finds_terms_and_code(site, open_tab, words, page):
-    tab = open_tab(site)
-    tab.goto(f"{site}search.html?{urllib.parse.urlencode({'q': words})}")
-    tab.wait_for_function(
-        "document.querySelector('.search-summary')?.textContent.match(/finished|found/)"
-    )
-    found = [link.get_attribute("href") for link in tab.locator("ul.search li a").all()]
-    pages = [urllib.parse.urlsplit(address).path.rpartition("/")[2] for address in found]
-    top = list(dict.fromkeys(pages))[:3]
-    assert f"{page}.html" in top, found
