@@ -299,7 +299,8 @@ def test_no_line_runs_through_a_text_and_no_text_through_a_frame(page):
                 point
                 for line in drawing["lines"]
                 for point in line
-                if box["left"] < point[0] < box["right"] and box["top"] + 3 < point[1]
+                if box["left"] < point[0] < box["right"]
+                and box["top"] + 3 < point[1]
                 # the line of a text is higher than its letters
                 and point[1] < box["bottom"] - 3
             ]

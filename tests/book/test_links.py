@@ -15,13 +15,17 @@ pytestmark = pytest.mark.xdist_group("book")
 
 @pytest.fixture(scope="module")
 def pages():
-    """Every page of the built book, parsed: path -> tree."""
+    """Every page of the built book, parsed, without what stands there for want of a script: path -> tree."""
     book.build(COURSE)
-    return {
+    found = {
         path: bs4.BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
         for path in sorted(COURSE.built_book.rglob("*.html"))
         if "_static" not in path.parts
     }
+    for page in found.values():
+        for instead in page.find_all("noscript"):
+            instead.decompose()
+    return found
 
 
 def targets(page):
