@@ -24,13 +24,16 @@ logger = logging.getLogger(__name__)
 
 def without_script(node: nodes.math | nodes.math_block) -> str:
     """A formula as MathML in a <noscript>; a warning for TeX that can't be converted."""
-    display = "block" if isinstance(node, nodes.math_block) else "inline"
+    block = isinstance(node, nodes.math_block)
     try:
-        made = convert(node.astext(), display=display)
+        made = convert(node.astext(), display="block" if block else "inline")
     except Exception as error:
         # a dozen kinds of errors, all of them about the TeX
         logger.warning("no MathML for %r: %r", node.astext(), error, location=node)
         return ""
+    if block:
+        # a box of its own can be scrolled where the formula is wider than the screen
+        made = f'<div class="formula">{made}</div>'
     return f"<noscript>{made}</noscript>"
 
 

@@ -39,7 +39,7 @@ FORMULAS = """() => ({
 MATHML = """() => ({
     written: [...document.querySelectorAll("article .math")].filter(
         node => !node.closest("details:not([open]), .chapter-pages")).length,
-    seen: [...document.querySelectorAll("article noscript > math")].filter(
+    seen: [...document.querySelectorAll("article noscript math")].filter(
         node => node.checkVisibility() && node.getBoundingClientRect().width > 2
             && node.textContent.trim() && !node.textContent.includes("\\\\")).length,
     tex: [...document.querySelectorAll(".math")].filter(node => node.checkVisibility()).length,
@@ -237,6 +237,8 @@ def test_page_without_a_script(browser, site, name):
         assert page.locator("main p:visible").count() > 0
         formulas = page.evaluate(MATHML)
         assert formulas["seen"] == formulas["written"] and not formulas["tex"]
+        page.set_viewport_size({"width": 390, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
         # every word of the text is there to read, or one click on a <details> away
         hidden = page.evaluate(
             """() => [...document.querySelectorAll("article :is(p, li, pre, td)")].filter(node =>
