@@ -296,6 +296,7 @@ def test_an_address_from_before_a_move_shows_the_link_to_its_section(browser, si
         section = page.locator(".chapter-pages ul a:visible")
         assert section.inner_text() == "Why the scores are divided by the square root"
         assert section.get_attribute("href").startswith("ch2_scaling.html#")
+        settle(page)
         assert section.bounding_box()["y"] < page.viewport_size["height"]
 
 
