@@ -85,7 +85,8 @@ def steps(output: str) -> Iterator[tuple[str, int]]:
         f'<pre>%%autotest {CHECK}\n<span class="folded">… the check\'s lines, as in the notebook</span></pre>'
     )
     for end in [*range(0, len(ANSWER), KEYSTROKES), len(ANSWER)]:
-        yield cell_html(highlight(ANSWER[:end] + "▏", PythonLexer(), colours), True) + check, 70
+        typed = highlight(ANSWER[:end], PythonLexer(), colours).replace("\n</pre>", "▏\n</pre>")
+        yield cell_html(typed, active=True) + check, 70
     code = cell_html(highlight(ANSWER, PythonLexer(), colours))
     running = check.replace('"cell"', '"cell active"')
     yield code + running, 700
