@@ -7,7 +7,7 @@ from PIL import Image
 
 from autograder.catalogue import mistakes
 from book import pictures
-from tests.conftest import COURSE
+from tests.support.course import COURSE
 
 README = (COURSE.root / "README.md").read_text(encoding="utf-8")
 ALTERNATIVE, PICTURE = re.search(r"!\[([^\]]*)\]\(([^)]+)\)", README).groups()

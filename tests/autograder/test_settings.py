@@ -11,7 +11,7 @@ from autograder.course import Course
 from autograder.errors import CourseError, SandboxError
 from autograder.grade.grade_class import WorkerOptions
 from autograder.instructor_settings import CONFIG, Limits, Settings
-from tests.conftest import COURSE
+from tests.support.course import COURSE
 
 
 @pytest.mark.parametrize(
