@@ -25,7 +25,7 @@ from autograder.exercises import (
     released,
     tasks,
 )
-from autograder.programs import code_only
+from autograder.programs import code_only, without_docstrings
 from autograder.runtime.grade_cell import parse_cell
 from autograder.runtime.plain_data import unpack
 from tests.conftest import COURSE
@@ -136,11 +136,9 @@ def test_the_data_of_the_checks_lies_in_one_locked_cell_and_no_notebook_is_large
 def normalised(program):
     """Every function of a program as a syntax tree without docstrings, annotations and names of its own."""
     trees = {}
-    for node in ast.walk(ast.parse(program)):
+    for node in ast.walk(without_docstrings(ast.parse(program))):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             for inner in ast.walk(node):
-                if isinstance(inner, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(inner):
-                    inner.body = inner.body[1:]
                 if isinstance(inner, ast.FunctionDef):
                     inner.returns = None
                     for argument in inner.args.args:

@@ -9,7 +9,7 @@ from tests.conftest import COURSE
 
 # from low to high; modules of one layer may import one another, as long as no circle comes of it
 LAYERS = [
-    {"errors", "files", "package", "programs", "tables", "text"},
+    {"dependencies", "errors", "files", "package", "programs", "tables", "text"},
     {"runtime"},
     {"course", "instructor_settings"},
     {
