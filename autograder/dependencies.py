@@ -365,12 +365,12 @@ class Module:
 class Dependencies:
     """What code depends on, of the modules in a course's folder.
 
-    root: the course's folder; folders: where modules are looked for, from there; executed: whether
-    statements that do more than bind names count as soon as their module is loaded.
+    root: the course's folder; folders: where modules are looked for, from there; in_doubt: whether,
+    beside what is used by its name, all counts that may be used or may act when a module is loaded.
     """
 
-    def __init__(self, root: Path, folders: Sequence[str] = ("",), executed: bool = True) -> None:
-        self._root, self._folders, self._executed = root, folders, executed
+    def __init__(self, root: Path, folders: Sequence[str] = ("",), in_doubt: bool = True) -> None:
+        self._root, self._folders, self._in_doubt = root, folders, in_doubt
         self._modules: dict[str, Module | None] = {}
         # in the order in which Python ends their execution
         self._loaded: list[Module] = []
@@ -477,7 +477,7 @@ class Dependencies:
             if loaded and name and name not in loaded.binders:
                 self._load(f"{source}.{name}")
         self._loaded.append(module)
-        if self._executed:
+        if self._in_doubt:
             acting = (n for n, one in enumerate(module.statements) if self._acts(module, one))
             self._count(module, acting)
 
@@ -521,9 +521,9 @@ class Dependencies:
                 self._count(module, module.binders.get(name, ()))
             for source, name in statement.imports:
                 self._need(source, name)
-            if statement.words:
+            if self._in_doubt and statement.words:
                 self._count(module, range(len(module.statements)))
-            if statement.words & ANY_NAMESPACE:
+            if self._in_doubt and statement.words & ANY_NAMESPACE:
                 self._count_beside(module)
             if not self._waiting:
                 self._count_objects()

@@ -70,7 +70,7 @@ def right_versions(
     own = list(definitions(program))
     found = {}
     for number, name in enumerate(own[:-1]):
-        used = Dependencies(exercise.root, executed=False)
+        used = Dependencies(exercise.root, in_doubt=False)
         used.add(f"solutions.{exercise.name}", name)
         needed = [one for module in used.modules for one in module.used if not one.imports]
         later = sorted(set().union(*(one.binds for one in needed)) & set(own[number + 1 :]))

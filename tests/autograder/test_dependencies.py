@@ -314,12 +314,14 @@ def test_the_content_of_a_file_that_is_named_counts(tmp_path, text):
 # The course ---------------------------------------------------------------------------------------
 
 WATCH = """
-import json, sys
+import inspect, json, sys
 sys.path.insert(0, {root!r})
 seen = set()
 def watch(frame, event, argument):
     name = frame.f_code.co_filename
-    if event == "call" and {root!r} in name:
+    # of functions: to execute a class's body is to define it
+    function = frame.f_code.co_flags & inspect.CO_OPTIMIZED
+    if event == "call" and function and {root!r} in name:
         seen.add((name, frame.f_code.co_qualname.partition(".")[0]))
 from autograder.course import Course
 from autograder.reference import expected_cell
@@ -328,7 +330,6 @@ course = Course.find()
 exercise = course.exercise({exercise!r})
 cells = unanswered_cells(source_notebook(exercise, course.settings))
 sys.setprofile(watch)
-from autograder.catalogue import mistakes
 for name, source in cells.items():
     if "memory(" not in source and "agreement(" not in source:
         expected_cell(exercise, name, source, [[7]], elsewhere=0)
@@ -357,7 +358,7 @@ def test_what_the_evaluation_of_a_reference_executes_counts(name, tmp_path):
         for path, definition in map(tuple, json.loads(done.stdout.splitlines()[-1]))
         if path.startswith(solutions) and "catalogue" not in path and definition[0] != "<"
     }
-    assert len(executed) >= 2
+    assert executed
     ignored = shutil.ignore_patterns("__pycache__", "translation", "released", "catalogue")
     shutil.copytree(solutions, tmp_path / "solutions", ignore=ignored)
     before = key(tmp_path, exercise.program())
