@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autograder.errors import CourseError
-from autograder.instructor_settings import Settings
+from autograder.instructor_settings import CONFIG, Settings
 from autograder.programs import imported_packages
 
 if TYPE_CHECKING:
     from traitlets.config import Config
 
-CONFIG = "nbgrader_config.py"
 # students of the sample class; a real class replaces them
 SAMPLE_PREFIX = "sample-"
 CHAPTER = re.compile(r"ch(\d+)_\w+")

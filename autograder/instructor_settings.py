@@ -12,7 +12,8 @@ from typing import Any
 
 from autograder.errors import CourseError
 
-PLACE = "nbgrader_config.py"
+# the file with all settings of a course
+CONFIG = "nbgrader_config.py"
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Settings:
         for name, value in given.items():
             if name not in known:
                 raise CourseError(
-                    f"{PLACE}: there is no setting c.Grader.{name}. Known: {', '.join(known)}."
+                    f"{CONFIG}: there is no setting c.Grader.{name}. Known: {', '.join(known)}."
                 )
             if name in LIMITS:
                 _check_limit(name, value)
@@ -90,18 +91,18 @@ class Settings:
         for name, weight in weights.items():
             if not _is_number(weight) or weight < 0:
                 raise CourseError(
-                    f"{PLACE}: c.Grader.weights[{name!r}] is {weight!r}: a number of 0 or more is needed."
+                    f"{CONFIG}: c.Grader.weights[{name!r}] is {weight!r}: a number of 0 or more is needed."
                 )
         for name, functions in allowed.items():
             if not isinstance(functions, list | tuple):
                 raise CourseError(
-                    f"{PLACE}: c.Grader.allowed[{name!r}] is {functions!r}: a list of functions' names is "
+                    f"{CONFIG}: c.Grader.allowed[{name!r}] is {functions!r}: a list of functions' names is "
                     "needed."
                 )
         required = given.get("require_sandbox", False)
         if not isinstance(required, bool):
             raise CourseError(
-                f"{PLACE}: c.Grader.require_sandbox is {required!r}: True or False is needed."
+                f"{CONFIG}: c.Grader.require_sandbox is {required!r}: True or False is needed."
             )
         limits = Limits(**{name: given[name] for name in LIMITS if name in given})
         python = _program(given["python"]) if "python" in given else sys.executable
@@ -125,7 +126,7 @@ def _is_number(value: Any) -> bool:
 def _mapping(name: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise CourseError(
-            f"{PLACE}: c.Grader.{name} is {value!r}: a dictionary with exercises' names as keys is needed."
+            f"{CONFIG}: c.Grader.{name} is {value!r}: a dictionary with exercises' names as keys is needed."
         )
     return value
 
@@ -134,7 +135,7 @@ def _packages(value: Any) -> tuple[str, ...]:
     is_list = isinstance(value, list | tuple)
     if not is_list or not all(isinstance(name, str) and name.isidentifier() for name in value):
         raise CourseError(
-            f"{PLACE}: c.Grader.packages is {value!r}: a list of names is needed, as they are imported: "
+            f"{CONFIG}: c.Grader.packages is {value!r}: a list of names is needed, as they are imported: "
             '["scipy", "sklearn"].'
         )
     return tuple(dict.fromkeys(value))
@@ -145,7 +146,7 @@ def _check_limit(name: str, value: Any) -> None:
     least = LEAST_MEMORY_MB if name == "memory_mb" else 0
     if not _is_number(value) or not least < value < 1e9 or (whole and not isinstance(value, int)):
         raise CourseError(
-            f"{PLACE}: c.Grader.{name} is {value!r}: a {'whole ' if whole else ''}number above {least} "
+            f"{CONFIG}: c.Grader.{name} is {value!r}: a {'whole ' if whole else ''}number above {least} "
             "and below a thousand million is needed."
         )
 
@@ -155,7 +156,7 @@ def _program(value: Any) -> str:
     found = shutil.which(Path(value).expanduser()) if isinstance(value, str) else None
     if found is None:
         raise CourseError(
-            f"{PLACE}: c.Grader.python is {value!r}: there is no such program. Give the path of a Python "
+            f"{CONFIG}: c.Grader.python is {value!r}: there is no such program. Give the path of a Python "
             "that has numpy and ipykernel, such as /folder/of/environment/bin/python."
         )
     return str(Path(found).absolute())

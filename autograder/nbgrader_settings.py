@@ -30,6 +30,7 @@ from traitlets.config import Config
 from autograder.build.nbgrader_steps import FormatChecks, Stamp
 from autograder.display.cleaning import clean_html, markdown2html
 from autograder.display.mathml import Formulas
+from autograder.grade.class_grades import rounded
 from autograder.grade.comments import ShowKeptComments
 from autograder.grade.exchange import (
     Collect,
@@ -129,6 +130,7 @@ def _set_pages(c: Config, root: Path) -> None:
         "markdown2html": markdown2html,
         "clean_html": clean_html,
         "with_code": with_code,
+        "points": rounded,
     }
     c.HTMLExporter.extra_template_basedirs = [
         str(PACKAGE / "display" / "templates"),

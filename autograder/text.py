@@ -1,4 +1,4 @@
-"""Text from submissions and kernels: valid Unicode where it comes in, plain where people read it."""
+"""Text from submissions and kernels: JSON that is valid Unicode, and text as people read it."""
 
 from __future__ import annotations
 
@@ -18,23 +18,19 @@ NOT_DISPLAYED = re.compile(
 )
 
 
-def valid_text(text: str) -> str:
-    """A text that UTF-8 can encode: every lone surrogate becomes a question mark.
-
-    Lone surrogates come from JSON escapes and from file names that are not UTF-8.
-    """
-    return text.encode("utf-8", "replace").decode()
-
-
 def valid_json(text: str) -> Any:
     """The data in a JSON text, all of whose keys and texts are valid Unicode.
 
     Raises ValueError or RecursionError like json.loads.
     """
-    data = json.loads(valid_text(text))
+    # the command line uses this module, too, and numpy would delay its help
+    from autograder.runtime.plain_data import valid_text
+
+    data = json.loads(valid_text(text, len(text)))
     if "\\ud" in text.lower():
         # an escape may stand for half of a surrogate pair
-        data = json.loads(valid_text(json.dumps(data, ensure_ascii=False)))
+        again = json.dumps(data, ensure_ascii=False)
+        data = json.loads(valid_text(again, len(again)))
     return data
 
 

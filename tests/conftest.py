@@ -1,59 +1,25 @@
 """What several test files need."""
 
-import json
+import functools
 import os
-import re
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 # tests run on all cores already; two threads a process would wait for each other
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from autograder.catalogue import Alternative, alternative_answers, with_answers
+from autograder import nbgrader_adapter
 from autograder.course import Course, Exercise
-from autograder.exercises import grade_cells, released
-from autograder.reference import ExpectedCell, definitions, expected_cell, prepare_process
-from autograder.runtime.plain_data import Value, decode, encode
-from benchmarks.pages import CHROMIUM
+from autograder.reference import ExpectedCell
+from tests.support.browser import CHROMIUM
+from tests.support.course import COURSE
+from tests.support.kept_expected import expected_cells
+from tests.support.small_course import built_exercise, settings_of_a_course
 
-COURSE = Course.find()
-# the page that shows how an exercise is written, and so the markers of solutions
-SHOWS_MARKERS = "own_course"
-# as many draws as a grade has; the first is the one that students see
-DRAWS = [[], [7, 0], [7, 1]]
-
-
-def chapter_pages() -> dict[int, list[str]]:
-    """The pages of each chapter in the order of the contents, as names of files without endings."""
-    contents = (COURSE.root / "_toc.yml").read_text(encoding="utf-8")
-    found: dict[int, list[str]] = {}
-    for page, chapter in re.findall(r"file: book/(ch(\d+)_\w+)$", contents, re.MULTILINE):
-        found.setdefault(int(chapter), []).append(page)
-    return found
-
-
-def chapter_exercises() -> dict[int, list[Exercise]]:
-    """The exercises of each chapter."""
-    found: dict[int, list[Exercise]] = {}
-    for exercise in COURSE.exercises():
-        found.setdefault(exercise.chapter, []).append(exercise)
-    return found
-
-
-def plain(value: Any) -> Value:
-    """A Python value as the grader sees it, after the journey as JSON."""
-    return decode(json.loads(json.dumps(encode(value))))
-
-
-def names_with(exercise: Exercise, alternative: Alternative) -> dict[str, Any]:
-    """The names that the reference program defines with an alternative's answers in place of its own."""
-    program = exercise.program()
-    return definitions(with_answers(program, alternative_answers(program, alternative)))
+pytest_plugins = ["tests.support.processor_budget"]
 
 
 @pytest.fixture(scope="module")
@@ -90,37 +56,52 @@ def open_tab(browser):
 
 
 # Every test of these files needs a kernel, a browser or a training run: seconds each, minutes together.
+TESTS = Path(__file__).parent
 SLOW_FILES = (
-    "test_attacks.py",
-    "test_audit.py",
-    "test_bad_input.py",
-    "test_cache_key.py",
-    "test_cards.py",
-    "test_course.py",
-    "test_current.py",
-    "test_diagrams.py",
-    "test_follow_through.py",
-    "test_forged_replies.py",
-    "test_gradescope.py",
-    "test_honest.py",
-    "test_kernels.py",
-    "test_links.py",
-    "test_pages.py",
-    "test_print.py",
-    "test_sandbox.py",
-    "test_teaching.py",
+    "autograder/audit/test_attacks.py",
+    "autograder/audit/test_audit.py",
+    "autograder/grade/test_bad_input.py",
+    "autograder/publish/test_cache_key.py",
+    "book/test_cards.py",
+    "autograder/test_course.py",
+    "autograder/grade/test_current.py",
+    "book/test_diagrams.py",
+    "autograder/grade/test_follow_through.py",
+    "autograder/grade/test_forged_replies.py",
+    "autograder/lms/test_gradescope.py",
+    "autograder/audit/test_honest.py",
+    "autograder/kernels/test_kernels.py",
+    "book/test_links.py",
+    "book/test_pages.py",
+    "book/test_print.py",
+    "autograder/kernels/test_sandbox.py",
+    "book/test_teaching.py",
     "test_translation_machine.py",
     "test_translation_training.py",
-    "test_two_doors.py",
-    "test_widgets.py",
-    "test_workers.py",
+    "autograder/grade/test_two_doors.py",
+    "book/test_widgets.py",
+    "autograder/grade/test_workers.py",
 )
 
 
+# every worker sends all ids, and a failure prints one
+MAX_ID = 120
+
+
+def callspec_id(item: pytest.Item) -> str:
+    """What tells a test from the others of its function; empty without parameters."""
+    return item.callspec.id if hasattr(item, "callspec") else ""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave whole files out of `make test-fast`."""
+    """Leave whole files out of `make test-fast`; refuse ids that fill a screen."""
     for item in items:
-        if item.path.name in SLOW_FILES:
+        if len(callspec_id(item)) > MAX_ID:
+            raise pytest.UsageError(
+                f"{item.path}: a case of {item.name[:60]}... has an id of {len(callspec_id(item))} "
+                f"characters. Give it one of at most {MAX_ID}: `ids=` or `pytest.param(..., id=...)`."
+            )
+        if item.path.relative_to(TESTS).as_posix() in SLOW_FILES:
             item.add_marker(pytest.mark.slow)
 
 
@@ -145,22 +126,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def expected() -> Callable[[Exercise], dict[str, ExpectedCell]]:
-    """A function that gives what an exercise's grade cells expect on DRAWS, evaluated once.
+    """A function that gives what an exercise's grade cells expect on DRAWS, read or evaluated once.
 
     Tests with the argument `exercise` run on one worker per exercise, so that no other evaluates it.
     """
-    held: dict[Exercise, dict[str, ExpectedCell]] = {}
+    return functools.cache(expected_cells)
 
-    def of(exercise: Exercise) -> dict[str, ExpectedCell]:
-        if exercise not in held:
-            prepare_process()
-            held[exercise] = {
-                name: expected_cell(exercise, name, source, DRAWS, with_small=True)
-                for name, source in grade_cells(released(exercise)).items()
-            }
-        return held[exercise]
 
-    return of
+@pytest.fixture(scope="session", autouse=True)
+def fast_gradebooks() -> None:
+    """Tests that make a gradebook by nbgrader itself make it as the grader does."""
+    nbgrader_adapter.make_gradebooks_fast()
 
 
 # Courses of their own -----------------------------------------------------------------------------
@@ -168,18 +144,16 @@ def expected() -> Callable[[Exercise], dict[str, ExpectedCell]]:
 
 @pytest.fixture
 def course_folder(tmp_path: Path) -> Iterator[Path]:
-    """An empty course: nbgrader_config.py and empty solutions.
+    """An empty course: nbgrader_config.py and empty solutions."""
+    with settings_of_a_course(tmp_path) as root:
+        yield root
 
-    Reading nbgrader_config.py puts its folder on the paths of this process; they are put back.
-    """
-    paths, environment = list(sys.path), dict(os.environ)
-    shutil.copy(COURSE.root / "nbgrader_config.py", tmp_path)
-    (tmp_path / "solutions" / "catalogue").mkdir(parents=True)
-    yield tmp_path
-    sys.path[:] = paths
-    for name in ("PATH", "PYTHONPATH"):
-        os.environ.pop(name, None)
-        os.environ.update({key: value for key, value in environment.items() if key == name})
+
+@pytest.fixture(scope="module")
+def small_exercise(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exercise]:
+    """An exercise of one answer, which needs NumPy alone, built in a course of its own."""
+    with settings_of_a_course(tmp_path_factory.mktemp("small")) as root:
+        yield built_exercise(root)
 
 
 # Classes ------------------------------------------------------------------------------------------
@@ -189,8 +163,8 @@ def course_folder(tmp_path: Path) -> Iterator[Path]:
 def short_course(tmp_path_factory):
     """A copy of the repository whose submissions have only a few seconds, with one answer key made."""
     from autograder.grade.answer_key import answer_key
-    from tests.copies import repository, with_short_limits
-    from tests.submissions import EXERCISE
+    from tests.support.copies import repository, with_short_limits
+    from tests.support.submissions import EXERCISE
 
     course = Course(with_short_limits(repository(tmp_path_factory.mktemp("short"))))
     course.home.mkdir()
@@ -216,7 +190,7 @@ def graded_class(short_course):
     """Every kind of submission, graded in one run, with feedback: the course, results by student."""
     from autograder.grade.feedback import write_feedback
     from autograder.grade.grade_class import grade_class
-    from tests.submissions import EXERCISE, SUBMISSIONS, hand_in
+    from tests.support.submissions import EXERCISE, SUBMISSIONS, hand_in
 
     hand_in(short_course, *SUBMISSIONS)
     results = grade_class(short_course, [short_course.exercise(EXERCISE.name)])

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from autograder.course import Course, Exercise
 from autograder.errors import CourseError
+from autograder.instructor_settings import CONFIG
 
 
 class Commands:
@@ -65,7 +66,7 @@ def add_gradebook(command: argparse.ArgumentParser) -> None:
     """Let a command take the gradebook's database."""
     text = (
         "the gradebook's database, like postgresql://user@host/name (default: c.CourseDirectory.db_url "
-        "of nbgrader_config.py, which is course/gradebook.db unless you change it)"
+        f"of {CONFIG}, which is course/gradebook.db unless you change it)"
     )
     command.add_argument("--db", metavar="URL", help=text)
 

@@ -20,7 +20,7 @@ from autograder.commands.arguments import (
 )
 from autograder.course import Course, Exercise
 from autograder.errors import GradebookError, writing
-from autograder.instructor_settings import Limits
+from autograder.instructor_settings import CONFIG, Limits
 
 if TYPE_CHECKING:
     from autograder.grade.result import Result
@@ -139,7 +139,7 @@ def _limits() -> str:
         if field.name != "sandbox"
     ]
     return (
-        "What a submission may use is set in nbgrader_config.py as c.Grader.NAME; the defaults are "
+        f"What a submission may use is set in {CONFIG} as c.Grader.NAME; the defaults are "
         f"{', '.join(shown)}. c.Grader.python, weights, allowed and packages stand there, too."
     )
 

@@ -43,6 +43,7 @@ from autograder.exercises import (
 from autograder.files import digest_of, write_whole
 from autograder.grade.seeds import FreshSeed, class_seed, fresh_seed
 from autograder.grade.submission import Submission
+from autograder.instructor_settings import CONFIG
 from autograder.reference import ExpectedCell, Under, expected_cells
 from autograder.right_versions import right_versions, specified_names
 from autograder.runtime.grade_cell import parse_cell
@@ -221,7 +222,7 @@ def _refuse_another_release(
         if None in pair or parse_cell(pair[0]).asks() != parse_cell(pair[1]).asks():
             raise ExerciseError(
                 f"{exercise.name}, cell {name}: solutions/{exercise.name}.py, or a setting in "
-                "nbgrader_config.py, has changed since exercises/ was built. Run `python -m autograder "
+                f"{CONFIG}, has changed since exercises/ was built. Run `python -m autograder "
                 "build`, or restore it."
             )
 

@@ -16,8 +16,15 @@ from autograder.grade.lateness import lateness
 from autograder.grade.read_gradebook import opened
 from autograder.nbgrader_adapter import gradebook_exists
 
-# as many decimals as Canvas shows and compares; a late penalty in per cent has many more
+# of points, wherever they are told; as many as Canvas shows and compares: a late penalty in per cent has
+# many more
 DECIMALS = 2
+
+
+def rounded(points: float) -> float:
+    """Points in DECIMALS decimals, as an integer if they are one: 32, not 32.0."""
+    found = round(float(points), DECIMALS)
+    return int(found) if found.is_integer() else found
 
 
 @dataclass(frozen=True)

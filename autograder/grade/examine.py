@@ -29,7 +29,8 @@ from autograder.runtime.compare import Difference
 from autograder.runtime.grade_cell import parse_cell
 from autograder.runtime.mistakes import Home, Recognition
 from autograder.runtime.packages import with_offered
-from autograder.text import plain_text, valid_text
+from autograder.runtime.plain_data import valid_text
+from autograder.text import plain_text
 
 MAX_SHOWN, MAX_SHOWN_LINE = 20_000, 1_000
 MAX_PRINTED, MAX_PRINTED_LINES = 2_000, 40
@@ -167,7 +168,7 @@ class _Examination:
         errors = [out for out in reply.outputs if out["output_type"] == "error"]
         if errors:
             text = f"{errors[0]['ename']}: {errors[0]['evalue']}"
-            self._failed |= dict.fromkeys(defined, valid_text(text)[:300])
+            self._failed |= dict.fromkeys(defined, valid_text(text, 300))
         if reply.status == "timeout":
             seconds = self._run.limits.cell_seconds
             text = f"Stopped: this cell ran for more than {seconds:g} seconds."

@@ -24,7 +24,8 @@ from autograder.grade.gradebook import autograded_notebook
 from autograder.grade.groups import told_on_page
 from autograder.grade.result import Result
 from autograder.grade.verdicts import result_path
-from autograder.nbgrader_adapter import CONFIG, bootstrap_folder, explained
+from autograder.instructor_settings import CONFIG
+from autograder.nbgrader_adapter import bootstrap_folder, explained
 from autograder.package import PACKAGE
 from autograder.progress import progress
 

@@ -19,6 +19,7 @@ from autograder.book_index import book_url
 from autograder.course import Course, Exercise
 from autograder.errors import CourseError
 from autograder.exercises import BEFORE, given, heading, is_grade_cell, released, task_names
+from autograder.grade.class_grades import rounded
 from autograder.grade.groups import told_on_page
 from autograder.grade.result import CellResult, Result
 from autograder.grade.seeds import remember_told
@@ -167,14 +168,14 @@ def as_text(page: Page, totals: Mapping[str, Any]) -> str:
     totals: score, max_score and late_penalty of the submission, as `GetGrades` gives them.
     """
     points = totals["max_score"] - page.unread
-    lines = [f"{page.title}: {_number(totals['score'])} of {_number(points)} points"]
+    lines = [f"{page.title}: {rounded(totals['score'])} of {rounded(points)} points"]
     if page.unread:
         lines.append(
-            f"{_number(page.unread)} more are open: a written answer has not been read yet."
+            f"{rounded(page.unread)} more are open: a written answer has not been read yet."
         )
     if totals.get("late_penalty"):
         lines.append(
-            f"{_number(totals['late_penalty'])} points were taken off for handing in late."
+            f"{rounded(totals['late_penalty'])} points were taken off for handing in late."
         )
     lines += page.remarks
     for task in filter(lambda task: task.is_graded, page.tasks):
@@ -182,8 +183,8 @@ def as_text(page: Page, totals: Mapping[str, Any]) -> str:
         said = [f"{line.title}: {line.words}" for line in lost]
         said += [f"Comment: {c}" for cell in task.cells if (c := given(cell).get("comment"))]
         if said or not task.is_right:
-            earned = f"{_number(task.earned)} of {_number(task.points)} points"
-            is_open = f"{_number(task.unread)} points are open"
+            earned = f"{rounded(task.earned)} of {rounded(task.points)} points"
+            is_open = f"{rounded(task.unread)} points are open"
             lines += ["", f"{task.name}: {earned if task.points else is_open}"]
             lines += [f"- {_indented(text)}" for text in said]
     return "\n".join(lines)
@@ -192,10 +193,6 @@ def as_text(page: Page, totals: Mapping[str, Any]) -> str:
 def _indented(text: str) -> str:
     """The lines of an item of a list, without empty ones: what was found, the mistake, its hint."""
     return "\n  ".join(" ".join(line.split()) for line in text.splitlines() if line.strip())
-
-
-def _number(points: float) -> str:
-    return f"{round(points, 2):g}"
 
 
 class FeedbackPage(NbGraderPreprocessor):

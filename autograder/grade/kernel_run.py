@@ -28,9 +28,17 @@ from autograder.runtime.mistakes import (
     fingerprint,
     says_little,
 )
-from autograder.runtime.plain_data import Array, Dictionary, Items, Value, decode, restore
+from autograder.runtime.plain_data import (
+    Array,
+    Dictionary,
+    Items,
+    Value,
+    decode,
+    restore,
+    valid_text,
+)
 from autograder.runtime.telling import told
-from autograder.text import valid_json, valid_text
+from autograder.text import valid_json
 
 # a reply's characters, and its lists, objects and commas: what is right has a quarter of either at most
 MAX_VALUE, MAX_PARTS = 4_000_000, 30_000
@@ -173,7 +181,7 @@ class KernelRun:
         try:
             evaluations = _evaluations(reply.value, len(draws))
         except (ValueError, RecursionError, MemoryError) as error:
-            reason = {"reason": valid_text(str(error))[:200]}
+            reason = {"reason": valid_text(error, 200)}
             return _Evaluations(Difference("unreadable", reason), printed)
         if reply.processor_seconds is not None:
             # what was measured from outside, whatever the kernel says
@@ -235,7 +243,7 @@ def _judged(
         little = problem is not None and says_little(read.value)
         return Judged(problem is None, _fingerprint(read.value), draw.mistakes, little), problem
     except Exception as error:
-        problem = Difference("not_plain", {"reason": valid_text(str(error))[:100]})
+        problem = Difference("not_plain", {"reason": valid_text(error, 100)})
         return Judged(False, NO_FINGERPRINT, draw.mistakes), problem
 
 

@@ -21,7 +21,7 @@ from typing import Any
 from autograder.course import Course, Exercise
 from autograder.grade.result import Remark
 from autograder.nbgrader_adapter import timestamp
-from autograder.text import valid_text
+from autograder.runtime.plain_data import valid_text
 
 MAX_NOTEBOOK = 20_000_000
 MAX_SOURCE = 100_000
@@ -184,7 +184,7 @@ def read_notebook(path: Path) -> tuple[Cells, tuple[Remark, ...], str]:
     try:
         return *_cells(json.loads(content)), digest
     except (ValueError, TypeError, RecursionError) as error:
-        reason = valid_text(str(error))[:200] or type(error).__name__
+        reason = valid_text(error, 200) or type(error).__name__
         return (), (Remark("not_a_notebook", {"reason": reason}),), digest
 
 
@@ -258,7 +258,7 @@ def _pictures(attachments: Any, characters_left: int) -> dict[str, dict[str, str
             if picture.startswith(beginning):
                 # encoded anew, so that nothing but base64 reaches a page
                 encoded = base64.b64encode(picture).decode()
-                found[valid_text(name)[:200]] = {kind: encoded}
+                found[valid_text(name, 200)] = {kind: encoded}
                 characters_left -= len(encoded)
                 break
     return found
@@ -295,7 +295,7 @@ def _cells(notebook: Any) -> tuple[Cells, tuple[Remark, ...]]:
         if kind == "markdown":
             text, pasted = _pasted_as_attachments(text)
             attachments = {**(attachments if isinstance(attachments, dict) else {}), **pasted}
-        source = valid_text(text[:MAX_SOURCE])
+        source = valid_text(text, MAX_SOURCE)
         characters_left -= len(source)
         pictures = _pictures(attachments, picture_characters_left)
         picture_characters_left -= sum(

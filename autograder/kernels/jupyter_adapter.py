@@ -9,7 +9,7 @@
 - `IPKernelApp.instance`, `initialize` and `start` work in a process that was forked after ipykernel was
   imported, and all five sockets are bound when `initialize` returns (`forkserver_main` calls them).
 
-tests/test_adapters.py fails when one of these moves.
+tests/autograder/test_adapters.py fails when one of these moves.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.display.cleaning import clean_html
-from autograder.text import displayed_text, valid_text
+from autograder.runtime.plain_data import valid_text
+from autograder.text import displayed_text
 
 # one picture, all pictures of a kernel, and the outputs of one cell
 MAX_PICTURE, MAX_PICTURES, MAX_OUTPUTS = 2_000_000, 20_000_000, 50
@@ -44,7 +45,7 @@ class Outputs:
         piece = text[: self._characters_left]
         self._characters_left -= len(piece)
         self._text_cut |= len(piece) < len(text)
-        return displayed_text(valid_text(piece))
+        return displayed_text(valid_text(piece, len(piece)))
 
     def cut(self) -> None:
         """Say, once, that something is missing."""

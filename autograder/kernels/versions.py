@@ -11,7 +11,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, version
 
 from autograder.errors import WorkerPoolError
-from autograder.instructor_settings import Settings
+from autograder.instructor_settings import CONFIG, Settings
 from autograder.programs import VERSIONED
 
 ASK = (
@@ -35,7 +35,7 @@ def refuse_missing_packages(settings: Settings) -> None:
     if missing := _missing(settings.python, settings.packages):
         names = ", ".join(missing)
         raise WorkerPoolError(
-            f"Students may import {names}, says c.Grader.packages in nbgrader_config.py, but "
+            f"Students may import {names}, says c.Grader.packages in {CONFIG}, but "
             f"{settings.python} does not have it. Install it there (`{settings.python} -m pip install "
             f"{' '.join(missing)}`), or set c.Grader.packages without it and build the exercises again."
         )
@@ -57,7 +57,7 @@ def kernel_versions(python: str, packages: tuple[str, ...]) -> dict[str, str]:
     except (OSError, subprocess.CalledProcessError, PackageNotFoundError) as error:
         detail = getattr(error, "stderr", "") or str(error)
         raise WorkerPoolError(
-            f"Students' kernels run in {python} (c.Grader.python in nbgrader_config.py), which can't be "
+            f"Students' kernels run in {python} (c.Grader.python in {CONFIG}), which can't be "
             f"used: {detail.strip().rpartition(chr(10))[2]}. It needs {', '.join(computing)} and ipykernel."
         ) from error
     return json.loads(done.stdout)

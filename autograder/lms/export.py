@@ -19,7 +19,7 @@ from pathlib import Path
 
 from autograder.course import Course, Exercise
 from autograder.errors import ExportError, writing
-from autograder.grade.class_grades import DECIMALS, Grade, Student, grades
+from autograder.grade.class_grades import Grade, Student, grades, rounded
 from autograder.lms.moodle_worksheet import IDENTIFIER
 from autograder.lms.names import canvas_id, numbered_id, student_id
 from autograder.tables import read_table, safe, write_csv
@@ -92,20 +92,14 @@ class _ByStudent:
     """Grades by student and exercise."""
 
     def __init__(self, given: Sequence[Grade]) -> None:
-        self.maximum = {grade.exercise: _number(grade.max_score) for grade in given}
+        self.maximum = {grade.exercise: rounded(grade.max_score) for grade in given}
         self.exercises = list(self.maximum)
         self.students = {grade.student.id: grade.student for grade in given}
         self._scores = {(grade.student.id, grade.exercise): grade.score for grade in given}
 
     def of(self, student: str) -> list[float]:
         """A student's scores in the order of the exercises."""
-        return [_number(self._scores[student, exercise]) for exercise in self.exercises]
-
-
-def _number(value: float) -> float:
-    """A number in DECIMALS decimals, as an integer if it is one: 32, not 32.0."""
-    value = round(float(value), DECIMALS)
-    return int(value) if value.is_integer() else value
+        return [rounded(self._scores[student, exercise]) for exercise in self.exercises]
 
 
 def as_nbgrader(given: Sequence[Grade]) -> Table:
@@ -119,7 +113,7 @@ def as_nbgrader(given: Sequence[Grade]) -> Table:
         who = grade.student
         points = grade.raw_score, grade.late_penalty, grade.score, grade.max_score
         names = who.id, who.last_name, who.first_name, who.email
-        rows.append([grade.exercise, grade.due, grade.handed_in, *names, *map(_number, points)])
+        rows.append([grade.exercise, grade.due, grade.handed_in, *names, *map(rounded, points)])
     return head, rows
 
 
@@ -135,7 +129,7 @@ def as_table(given: Sequence[Grade]) -> Table:
     head = ["student", *found.exercises, *(f"{exercise} (open)" for exercise in waiting)]
     top = ["maximum", *found.maximum.values(), *("" for _ in waiting)]
     rows = [
-        [student, *found.of(student), *(_number(unread[student, e]) for e in waiting)]
+        [student, *found.of(student), *(rounded(unread[student, e]) for e in waiting)]
         for student in found.students
     ]
     return head, [top, *rows]

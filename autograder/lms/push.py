@@ -18,7 +18,7 @@ from rich.text import Text
 
 from autograder.course import Exercise
 from autograder.errors import LmsError
-from autograder.grade.class_grades import DECIMALS, Grade
+from autograder.grade.class_grades import DECIMALS, Grade, rounded
 from autograder.lms.canvas_api import Canvas, UnansweredError
 from autograder.lms.export import match
 from autograder.lms.names import canvas_id
@@ -85,7 +85,7 @@ def _has_comment(submission: Mapping[str, Any], comment: str) -> bool:
 def _points(submission: Mapping[str, Any]) -> float | None:
     """The points in Canvas, before what Canvas itself takes off late work."""
     score = submission.get("entered_score", submission.get("score"))
-    return None if score is None else round(float(score), DECIMALS)
+    return None if score is None else rounded(score)
 
 
 def find_assignment(
@@ -174,7 +174,7 @@ def plan(
                 f"{student}: Canvas takes off {own['points_deducted']:g} points for lateness by a policy of its "
                 "own, beside what the grade here has lost. Switch one of the two off."
             )
-        points = round(handed_in[student].score, DECIMALS)
+        points = rounded(handed_in[student].score)
         comment = marked(comments[student]) if comments.get(student) else ""
         change = Change(
             student,

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from autograder.grade.class_grades import rounded
 from autograder.grade.lateness import Dates, Late, duration_in_words
 
 
@@ -42,7 +43,8 @@ def print_late(late: Sequence[Late]) -> None:
     for head in ("exercise", "student", "late by", "penalty"):
         table.add_column(head, overflow="fold")
     for one in late:
-        changed = f" (was {one.before:g})" if one.before != one.penalty else ""
-        row = one.exercise, one.student, duration_in_words(one.by), f"{one.penalty:g}{changed}"
+        changed = f" (was {rounded(one.before)})" if one.before != one.penalty else ""
+        penalty = f"{rounded(one.penalty)}{changed}"
+        row = one.exercise, one.student, duration_in_words(one.by), penalty
         table.add_row(*map(Text, row))
     Console(width=120).print(table)

@@ -25,7 +25,7 @@ from autograder.course import Exercise
 from autograder.exercises import given, is_answer_cell, reference_answers, released
 
 # Among the course's own correct answers of this size no two are nearer than 0.8, while changing a
-# line or two of one leaves 0.9 (tests/test_similarity.py); shorter ones are alike by nature.
+# line or two of one leaves 0.9 (tests/autograder/report/test_similarity.py); shorter ones are alike by nature.
 MIN_TOKENS = 60
 NEAR = 0.9
 STUB = "the stub"

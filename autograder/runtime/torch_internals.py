@@ -8,7 +8,7 @@
   to see every tensor that is made, and whether it still exists.
 - `torch.default_generator`: `torch.manual_seed` keeps a stack trace for every accelerator.
 
-tests/test_adapters.py fails when one of these moves.
+tests/autograder/test_adapters.py fails when one of these moves.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import pytest
 from autograder.dependencies import Dependencies, depends_on, reached
 from autograder.files import digest_of
 from autograder.programs import code_only, without_docstrings
-from tests.conftest import COURSE
+from tests.support.course import COURSE
 
 PROGRAM = "from solutions.a import f\n\n\ndef answer(x):\n    return f(x)\n"
 

@@ -27,7 +27,7 @@ from autograder.course import Course
 from autograder.exercises import answer_cell, reference_answers, released, solved
 from autograder.grade.grade_class import Grader
 from autograder.grade.result import GRADER_VERSION, Result
-from tests.submissions import EXERCISE, folder_of, save
+from tests.support.submissions import EXERCISE, folder_of, save
 
 FOLDER = Path(__file__).parent
 SEED = [1, 2, 3, 4, 5, 6, 7, 8]

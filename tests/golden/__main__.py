@@ -4,9 +4,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.conftest import COURSE
-from tests.copies import repository, with_short_limits
 from tests.golden import golden_file, golden_results, write
+from tests.support.copies import repository, with_short_limits
+from tests.support.course import COURSE
 
 if __name__ == "__main__":
     path = golden_file()

@@ -1,0 +1,360 @@
+"""The catalogue of attacks against the grader, and what a student's process must not reach."""
+
+import os
+import signal
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from autograder.audit import audit, cases
+from autograder.audit.acting import acting
+from autograder.audit.attacks import ATTACKS, FORBIDDING, MACHINE, METER, SCRIPTS, attack_by_code
+from autograder.audit.examiner import AuditedClass
+from autograder.course import Course
+from autograder.display.cleaning import clean_markdown
+from autograder.exercises import reference_answers, solved
+from autograder.grade.examine import grade_submission
+from autograder.grade.feedback import FeedbackWriter, feedback_page
+from autograder.grade.grade_class import Grader
+from autograder.grade.gradebook import Recorder, register
+from autograder.grade.submission import read_submission
+from autograder.instructor_settings import Settings
+from autograder.kernels import forkserver
+from autograder.kernels.student_kernel import StudentKernel
+from tests.support.course import COURSE
+
+pytestmark = pytest.mark.xdist_group("attacks")
+# Every attack runs here once: on an exercise of one answer; where it needs torch or forbids something, on
+# chapter 2's; where modules make a difference, on one with modules, too. `audit` runs all on all.
+EXERCISE, MODULES = COURSE.exercise(FORBIDDING), COURSE.exercise("ch1_additive_attention")
+MEASURED = COURSE.exercise("ch9_flash_attention")
+ON_MODULES = ("idle answers", "tests' own names", "runtime")
+# of the attacks on the machine, which test_sandbox.py tries in a kernel of their own
+GRADED = ("a fork storm", "a disk of its own", "a daemon that outlives the kernel")
+ON_ONE_ANSWER = [name for name, one in ATTACKS.items() if not one.exercise and not one.of_torch]
+CASES = [
+    *(
+        c
+        for c in cases.attack_cases(EXERCISE)
+        if c.name not in ON_ONE_ANSWER and (ATTACKS[c.name].kind != MACHINE or c.name in GRADED)
+    ),
+    *(case for case in cases.attack_cases(MODULES) if ATTACKS[case.name].kind in ON_MODULES),
+    *(case for case in cases.attack_cases(MEASURED) if ATTACKS[case.name].kind == METER),
+]
+
+
+def asked_for(request, name):
+    """The values of a parameter in the tests that run."""
+    items = [item for item in request.session.items if hasattr(item, "callspec")]
+    return [item.callspec.params[name] for item in items if name in item.callspec.params]
+
+
+def outcomes_of(audited, chosen):
+    """What came of some attacks, graded side by side, and what showed afterwards."""
+    found = {
+        case: audited.record(case, examined)
+        for case, examined in audit.examined(audited, chosen, workers=2)
+    }
+    return found, audited.later_harm()
+
+
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory):
+    """A class to which every attack on these exercises and an honest student have handed in."""
+    with AuditedClass(COURSE.root, tmp_path_factory.mktemp("attacks"), CASES) as audited:
+        yield audited
+
+
+@pytest.fixture(scope="module")
+def outcomes(request, audited):
+    """What came of the attacks whose tests run, and what showed afterwards."""
+    asked = asked_for(request, "case")
+    return outcomes_of(audited, [case for case in CASES if case in asked])
+
+
+@pytest.fixture(scope="module")
+def outcomes_on_one_answer(request, small_exercise, tmp_path_factory):
+    """The same on the exercise of one answer, by attack."""
+    chosen = [
+        cases.Case(small_exercise, "attack", name)
+        for name in dict.fromkeys(asked_for(request, "attack"))
+    ]
+    folder = tmp_path_factory.mktemp("small")
+    with AuditedClass(small_exercise.root, folder, chosen) as audited:
+        found, later = outcomes_of(audited, chosen)
+    return {case.name: outcome for case, outcome in found.items()}, later
+
+
+def check(found, attack):
+    """Assert that an attack has earned nothing and done no harm."""
+    assert found.harm == ()
+    assert found.result.score == 0 or attack.may_gain
+    assert found.result.points > 0
+
+
+@pytest.mark.parametrize("attack", ON_ONE_ANSWER)
+def test_no_attack_on_one_answer_earns_a_point_or_does_harm(outcomes_on_one_answer, attack):
+    check(outcomes_on_one_answer[0][attack], ATTACKS[attack])
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.exercise} {case.name}")
+def test_no_attack_earns_a_point_or_does_harm(outcomes, case):
+    found, attack = outcomes[0][case], ATTACKS[case.name]
+    check(found, attack)
+    if attack.kind == "forbidden functions":
+        seen = any(line.verdict == "forbidden" for _, line in found.result.lines())
+        assert seen != bool(attack.undetected), "ready-made attention is seen, or listed as unseen"
+
+
+def test_no_attack_does_harm_on_a_page_or_to_a_later_score(outcomes, outcomes_on_one_answer):
+    later = [*outcomes[1], *outcomes_on_one_answer[1]]
+    assert [(found.case.name, found.harm) for found in later] == []
+
+
+@pytest.mark.parametrize(
+    "name", [a.name for a in ATTACKS.values() if a.without_sandbox.startswith("all points")]
+)
+def test_what_the_sandbox_prevents_is_gained_without_it(audited, name):
+    settings = audited.examiner.grader.settings
+    # the matrix takes seconds, on a machine that is busy with other tests
+    limits = replace(settings.limits, sandbox=False, grade_cell_seconds=60)
+    open_settings = replace(settings, limits=limits)
+    case = next(case for case in CASES if case.name == name)
+    submission = read_submission(audited.course, case.student, case.exercise)
+    key = audited.examiner.grader.key(case.exercise)
+    result = grade_submission(submission, key, open_settings).result
+    assert result.score == result.points
+
+
+@pytest.mark.parametrize(
+    "case",
+    [case for case in CASES if ATTACKS[case.name].kind == METER],
+    ids=lambda case: case.name,
+)
+def test_without_a_sandbox_the_whole_matrix_gains_its_line(audited, case):
+    settings = audited.examiner.grader.settings
+    # the matrix takes seconds, on a machine that is busy with other tests
+    limits = replace(settings.limits, sandbox=False, grade_cell_seconds=60)
+    open_settings = replace(settings, limits=limits)
+    submission = read_submission(audited.course, case.student, case.exercise)
+    key = audited.examiner.grader.key(case.exercise)
+    result = grade_submission(submission, key, open_settings).result
+    line = next(line for _, line in result.lines() if line.passed)
+    assert result.score == line.points and line.expression.startswith("[x[::301] for x in flash")
+    assert [remark.kind for remark in result.remarks if "memory" in remark.kind]
+
+
+def test_the_catalogue_is_broad_and_what_may_gain_says_what():
+    kinds = [attack.kind for attack in ATTACKS.values()]
+    assert len(kinds) >= 150
+    assert kinds.count("forbidden functions") >= 12
+    assert sum(bool(attack.without_sandbox) for attack in ATTACKS.values()) <= 3
+    assert sum(bool(attack.undetected) for attack in ATTACKS.values()) <= 4
+
+
+def test_an_attack_whose_code_raises_is_not_taken_for_a_proof(monkeypatch, tmp_path):
+    made = {
+        "in its cell": "undefined_name.serve = None",
+        "in its answers": "def lie(*_, **__):\n    return undefined_name",
+    }
+    for name, code in made.items():
+        monkeypatch.setitem(ATTACKS, name, attack_by_code("broken", name, code))
+    broken = [cases.Case(EXERCISE, "attack", name) for name in made]
+    with AuditedClass(COURSE.root, tmp_path, broken) as audited:
+        for case in broken:
+            (harm,) = audited.grade(case).harm
+            assert "was not tried" in harm and "undefined_name" in harm
+
+
+# What readers of the feedback get ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<script>alert(1)</script>",
+        "<img src=x onerror='alert(1)'>",
+        "<a href='java\tscript:alert(1)'>x</a>",
+        "<iframe></iframe>",
+        "<img src='data:image/svg+xml;base64,PHN2Zy8+'>",
+        "<p>\x1b[31m</p>",
+        "<p>\u202e</p>",
+    ],
+)
+def test_what_could_act_on_a_page_is_seen(text):
+    assert acting(f"<p>right</p>{text}<p>left</p>")
+    assert acting("<p onion>right</p>") == [("onion", "")]
+    assert acting("<p>right</p><a href='https://example.org'>left</a>") == []
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    course = Course(COURSE.root, class_folder=tmp_path_factory.mktemp("course"))
+    register(course, EXERCISE)
+    return course
+
+
+def submission_folder(course, student):
+    folder = course.submitted / student / EXERCISE.name
+    folder.mkdir(parents=True)
+    return folder
+
+
+def page_of(course, student):
+    """A student's feedback page, and the processor time of this process that it has taken."""
+    start = time.process_time()
+    with Recorder(course) as recorder:
+        recorder.record(Grader(course).grade(student, EXERCISE))
+    FeedbackWriter(course).write(student, EXERCISE.name)
+    page = feedback_page(course, student, EXERCISE.name)
+    return page.read_text(encoding="utf-8"), time.process_time() - start
+
+
+def attacked(course, name):
+    student = "".join(c for c in name if c.isalnum())
+    ATTACKS[name].make(EXERCISE, submission_folder(course, student))
+    return page_of(course, student)
+
+
+@pytest.fixture(scope="module")
+def plain_page(course):
+    notebook = solved(EXERCISE, reference_answers(EXERCISE))
+    nbformat.write(notebook, submission_folder(course, "plain") / f"{EXERCISE.name}.ipynb")
+    return page_of(course, "plain")[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["scripts in Markdown, code and outputs", "a file name with a script in it"]
+)
+def test_nothing_that_a_student_writes_acts_on_the_feedback_page(course, plain_page, name):
+    page, _ = attacked(course, name)
+    assert "alert(1)" in page
+    assert acting(page) == acting(plain_page)
+
+
+def test_a_feedback_page_shows_under_its_policy_and_what_would_act_does_not(
+    plain_page, open_tab, tmp_path
+):
+    told, path = [], tmp_path / "page.html"
+
+    def note(message):
+        # the style sheet names a font of icons that no page has
+        if "glyphicons" not in message.text:
+            told.append(message.text)
+
+    acts = (
+        "<script>document.title = 'acted'</script><img src='https://example.org/x.png' "
+        "onerror=\"document.title = 'acted'\"><iframe src='https://example.org'></iframe>"
+    )
+    page = open_tab(path.as_uri())
+    page.on("console", note)
+    path.write_text(plain_page, encoding="utf-8")
+    page.goto(path.as_uri())
+    assert told == []
+    assert page.locator("math").count() > 10
+    assert page.evaluate("getComputedStyle(document.body).fontSize") == "16px"
+    path.write_text(plain_page.replace("</body>", acts + "</body>"), encoding="utf-8")
+    page.goto(path.as_uri())
+    assert page.title() == EXERCISE.name
+    assert len(told) >= 3 and all("Content Security Policy" in text for text in told)
+
+
+@pytest.mark.parametrize(
+    "name", ["a hundred pictures in every cell", "lines that take for ever to colour"]
+)
+def test_a_feedback_page_stays_small_and_soon_written(course, name):
+    page, seconds = attacked(course, name)
+    assert len(page) < 25_000_000
+    assert seconds < 60
+
+
+@pytest.mark.parametrize("text", SCRIPTS)
+def test_markdown_keeps_no_tag_that_acts(text):
+    cleaned = clean_markdown(text).lower()
+    for never in (
+        "<script",
+        "<img src=x o",
+        "<svg",
+        "<iframe",
+        "<style",
+        "javascript:",
+        "href='data:",
+    ):
+        assert never not in cleaned
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "if p_i <q_i then the score is < 1, and a<b",
+        "> a quote\n\n`x <y` and **bold** & $a<b$",
+        "\u00e4 <- b --> c",
+    ],
+)
+def test_markdown_loses_no_words(text):
+    assert clean_markdown(text).replace("< ", "<").split() == text.replace("< ", "<").split()
+
+
+# What a student's process can reach -------------------------------------------------------------
+
+
+def printed(kernel, code):
+    reply = kernel.run(code, 30)
+    return "".join(output.get("text", "") for output in reply.outputs)
+
+
+@pytest.fixture
+def fresh_server():
+    forkserver.server().end()
+    yield
+    forkserver.server().end()
+
+
+@pytest.mark.skipif(not forkserver.available(), reason="kernels are forked on Linux alone")
+def test_the_instructors_environment_is_not_there(monkeypatch, fresh_server):
+    monkeypatch.setenv("SOME_TOKEN", "do-not-tell")
+    code = (
+        "import os\nfor p in ('self', os.getppid()):\n    print(open(f'/proc/{p}/environ').read())"
+    )
+    with StudentKernel(Settings()) as kernel:
+        text = printed(kernel, code + "\nprint(os.environ)")
+    assert "PATH=" in text
+    assert "do-not-tell" not in text
+
+
+def gone(pid):
+    """Whether a process has ended, given a moment."""
+    for _ in range(50):
+        if not Path(f"/proc/{pid}").exists():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+@pytest.mark.skipif(not forkserver.available(), reason="kernels are forked on Linux alone")
+def test_what_a_kernel_has_started_ends_with_it():
+    code = (
+        "import subprocess, sys\nprocess = subprocess.Popen("
+        "[sys.executable, '-c', 'import time; time.sleep(600)'], start_new_session=True)\n"
+        "print(process.pid)"
+    )
+    with StudentKernel(Settings()) as kernel:
+        pid = int(printed(kernel, code))
+        assert Path(f"/proc/{pid}").exists()
+    assert gone(pid)
+
+
+@pytest.mark.skipif(not forkserver.available(), reason="kernels are forked on Linux alone")
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_fork_server_that_was_killed_or_stopped_is_replaced(monkeypatch, number):
+    monkeypatch.setattr(forkserver, "REPLY_SECONDS", 2)
+    with StudentKernel(Settings()) as kernel:
+        pid = int(printed(kernel, "import os\nprint(os.getppid())"))
+        kernel.run(f"os.kill({pid}, {int(number)})", 5)
+    with StudentKernel(Settings()) as kernel:
+        assert printed(kernel, "print(1 + 1)") == "2\n"
+    assert gone(pid)
+    assert os.getpid() != pid

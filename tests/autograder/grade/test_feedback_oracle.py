@@ -1,0 +1,201 @@
+"""Feedback is no oracle: what a page tells earns nothing when its reader hands in again."""
+
+import shutil
+from dataclasses import replace
+
+import nbformat
+import pytest
+
+from autograder.audit import cases
+from autograder.audit.examiner import AuditedClass
+from autograder.audit.security_attacks import hand_in_table
+from autograder.course import Course
+from autograder.exercises import reference_answers, solved
+from autograder.grade.answer_key import AnswerKeys
+from autograder.grade.feedback import feedback_page, write_feedback
+from autograder.grade.grade_class import Grader, WorkerOptions, grade_class, recorded_results
+from autograder.grade.result import Basis, LineResult, Result
+from autograder.grade.seeds import (
+    class_seed,
+    fresh_seed,
+    is_told,
+    remember_told,
+)
+from autograder.grade.words import sentence
+from autograder.instructor_settings import Limits
+from autograder.runtime.compare import Difference
+from autograder.runtime.plain_data import Array, decode
+from tests.support.course import COURSE
+
+pytestmark = pytest.mark.xdist_group("submissions")
+EXERCISE = COURSE.exercise("ch2_scaled_dot_product")
+ATTACKS = (
+    "handed in again with a table of all that was expected",
+    "handed in late with a table of all that was expected of another student",
+)
+
+
+def graded(course, student, digest):
+    """Record a result as grading does."""
+    result = Result(student, "ch1_x", (), (), Basis(digest, "key", Limits(), {}), 0.0)
+    folder = course.autograded / student / "ch1_x"
+    folder.mkdir(parents=True, exist_ok=True)
+    result.write(folder / "ch1_x.result.json")
+    return result
+
+
+@pytest.fixture
+def course(tmp_path):
+    return Course(COURSE.root, class_folder=tmp_path)
+
+
+def seed(course, student, digest):
+    secret = class_seed(course, "ch1_x")
+    return fresh_seed(course, student, "ch1_x", digest, secret)
+
+
+def test_who_is_graded_after_feedback_was_written_is_graded_on_inputs_of_a_later_round(course):
+    first = graded(course, "a", "one")
+    graded(course, "b", "other")
+    assert seed(course, "a", "one") is seed(course, "c", "late") is None
+    remember_told(course, first)
+    assert seed(course, "a", "one") is seed(course, "b", "other") is None
+    # whoever hands in now may have read a page, their own or somebody else's
+    late = seed(course, "c", "late")
+    assert late == seed(course, "d", "late too") and late.round == 1 and len(late.integers) == 8
+    again = [seed(course, "a", "two"), seed(course, "b", "two"), seed(course, "a", "three")]
+    assert [fresh.student for fresh in again] == ["a", "b", "a"]
+    assert len({fresh.integers for fresh in (late, *again)}) == 4
+    # feedback about a seed of one's own tells nothing that holds for others
+    remember_told(course, graded(course, "a", "two"))
+    assert seed(course, "c", "late") == late and seed(course, "a", "two") == again[0]
+    assert seed(course, "a", "one") is None
+    # and feedback on the second round ends that one
+    result = graded(course, "c", "late")
+    graded(course, "d", "late too")
+    remember_told(course, result)
+    assert seed(course, "c", "late") == seed(course, "d", "late too") == late
+    assert seed(course, "e", "later").round == 2 and seed(course, "c", "again").student == "c"
+    assert seed(course, "e", "later").integers != late.integers
+    record = course.home / "told" / "ch1_x.json"
+    assert record.stat().st_mode & 0o077 == 0
+
+
+def test_about_the_inputs_of_a_new_seed_nobody_has_been_told_anything(course):
+    result = graded(course, "a", "one")
+    old = class_seed(course, "ch1_x")
+    remember_told(course, result)
+    late = seed(course, "c", "late")
+    assert is_told(course, "ch1_x")
+    assert class_seed(course, "ch1_x", new=True) != old
+    assert not is_told(course, "ch1_x")
+    assert seed(course, "c", "late") is seed(course, "a", "two") is None
+    remember_told(course, result)
+    assert seed(course, "c", "late").integers != late.integers
+
+
+def test_a_result_that_cannot_be_read_counts_as_not_graded(course):
+    graded(course, "a", "one")
+    (course.autograded / "a" / "ch1_x" / "ch1_x.result.json").write_text("{", encoding="utf-8")
+    remember_told(course, graded(course, "b", "two"))
+    assert seed(course, "b", "two") is None and seed(course, "a", "one").round == 1
+
+
+@pytest.mark.slow
+def test_a_table_of_all_that_was_expected_earns_nothing_once_feedback_is_written(tmp_path):
+    known = [cases.Case(EXERCISE, "attack", name) for name in ATTACKS]
+    with AuditedClass(COURSE.root, tmp_path, known) as audited:
+        for case in known:
+            found = audited.grade(case)
+            assert found.harm == ()
+            assert found.result.score == 0 and found.result.points > 0
+        # the table is right: without a fresh seed it would have earned everything
+        folder = audited.course.submitted / "first" / EXERCISE.name
+        folder.mkdir(parents=True)
+        grader = Grader(audited.course)
+        hand_in_table(EXERCISE, folder, grader.key(EXERCISE))
+        result = grader.grade("first", EXERCISE).result
+        assert result.score == result.points
+
+
+def hand_in(course, student, notebook):
+    folder = course.submitted / student / EXERCISE.name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    nbformat.write(notebook, folder / f"{EXERCISE.name}.ipynb")
+
+
+@pytest.mark.slow
+def test_an_honest_student_who_hands_in_again_keeps_full_marks_and_stays_current(new_class):
+    course = new_class()
+    wrong = reference_answers(EXERCISE)
+    wrong.popitem()
+    right = solved(EXERCISE, reference_answers(EXERCISE))
+    for student in ("again", "patient"):
+        hand_in(course, student, solved(EXERCISE, wrong))
+    exercise = course.exercise(EXERCISE.name)
+    options = WorkerOptions(workers=1)
+    write_feedback(course, grade_class(course, [exercise], options=options))
+    hand_in(course, "again", right)
+    second = {r.student: r for r in grade_class(course, [exercise], options=options)}
+    assert second["again"].score == second["again"].points
+    keys = AnswerKeys(course)
+    assert second["patient"].basis.answer_key == keys.of_class(exercise).digest
+    assert second["again"].basis.answer_key != keys.of_class(exercise).digest
+    # nothing is stale: neither now, nor after more feedback, nor for a grader that starts anew
+    write_feedback(course, recorded_results(course, [exercise]))
+    work = [("again", exercise), ("patient", exercise)]
+    assert Grader(course).stale(work) == []
+    # and graded again from nothing, it is graded on the same inputs
+    shutil.rmtree(course.home / "expected")
+    again = Grader(course).grade("again", exercise).result
+    assert replace(again, seconds=0) == replace(second["again"], seconds=0)
+
+
+def test_feedback_tells_six_digits_and_few_numbers_of_an_error():
+    def told(aspect, **parameters):
+        return sentence(LineResult("f(x)", 1, Difference(aspect, parameters)))
+
+    assert told("number", expected=0.123456789, got=2.0) == "expected 0.123457, got 2"
+    close = told("number", expected=0.123456789, got=0.12345671)
+    assert close == "expected 0.123457, got 0.123457, which differ by 8e-08"
+    inputs = [round(i + 0.123456, 6) for i in range(12)]
+    error = told("error", name="ValueError", message=f"{inputs} {'x' * 300}", line="")
+    assert str(inputs[1]) in error and str(inputs[2]) not in error
+    assert len(error) < 250
+    shapes = "mat1 and mat2 shapes cannot be multiplied (3x4 and 5x6)"
+    assert shapes in told("error", name="RuntimeError", message=shapes, line="")
+
+
+TELLING = """
+seen = []
+def {name}(*arguments, **named):
+    print("PRINTED", arguments)
+    display(arguments)
+    raise ValueError(repr([getattr(a, "tolist", lambda: a)() for a in arguments]).replace(" ", ""))
+"""
+
+
+@pytest.mark.slow
+def test_feedback_shows_no_drawn_input_in_full_and_nothing_printed_meanwhile(new_class):
+    course, exercise = new_class(), EXERCISE
+    answers = {name: TELLING.format(name=name) for name in reference_answers(EXERCISE)}
+    hand_in(course, "teller", solved(EXERCISE, answers))
+    options = WorkerOptions(workers=1)
+    exercise = course.exercise(EXERCISE.name)
+    (result,) = grade_class(course, [exercise], options=options)
+    # else this proves nothing
+    assert any("PRINTED" in cell.printed for cell in result.cells)
+    write_feedback(course, [result])
+    page = feedback_page(course, "teller", EXERCISE.name).read_text(encoding="utf-8")
+    assert "ValueError" in page
+    assert "PRINTED [" not in page and "PRINTED (" not in page
+    for cell in AnswerKeys(course).of_class(exercise).cells.values():
+        for line in cell.lines:
+            for tree in line.draws[0].inputs.values():
+                values = decode(tree)
+                if isinstance(values, Array) and values.values.size > 8:
+                    shown = repr(values.values.tolist()).replace(" ", "")
+                    assert shown not in page
+                    numbers = [repr(n) for n in values.values.reshape(-1).tolist() if n % 1]
+                    assert not numbers or not all(number in page for number in numbers)

@@ -1,0 +1,148 @@
+"""The feedback page: a table of tasks, what was lost in view, the rest folded."""
+
+import html
+import re
+
+import nbformat
+import pytest
+from nbformat.v4 import new_markdown_cell
+from nbgrader.api import Gradebook
+
+from autograder.exercises import reference_answers, released, solved, task_names
+from autograder.grade.feedback import feedback_page, write_feedback
+from autograder.grade.feedback_page import Checks, Line, Page, Task, as_text
+from autograder.grade.grade_class import WorkerOptions, grade_class
+from autograder.grade.seeds import is_told
+from autograder.grade.words import Words
+from tests.support.copies import run
+from tests.support.course import COURSE
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("submissions")]
+EXERCISE = COURSE.exercise("ch2_scaled_dot_product")
+
+
+def test_every_named_cell_belongs_to_a_task():
+    for exercise in COURSE.exercises():
+        title, places = task_names(released(exercise))
+        assert title
+        for cell in released(exercise).cells:
+            own = cell.metadata.get("nbgrader", {})
+            if own.get("grade"):
+                assert re.match(r"\d+\. ", places[own.grade_id]), (exercise, own.grade_id)
+
+
+@pytest.fixture(scope="module")
+def pages(new_class):
+    """The class, and its page before and after somebody has read the written answer."""
+    course = new_class()
+    exercise = course.exercise(EXERCISE.name)
+    answers = reference_answers(EXERCISE)
+    last = list(answers)[-1]
+    del answers[last]
+    folder = course.submitted / "ann" / EXERCISE.name
+    folder.mkdir(parents=True)
+    nbformat.write(solved(EXERCISE, answers), folder / f"{EXERCISE.name}.ipynb")
+    results = grade_class(course, [exercise], options=WorkerOptions(workers=1))
+    write_feedback(course, results)
+    path = feedback_page(course, "ann", EXERCISE.name)
+    before = path.read_text(encoding="utf-8")
+    with Gradebook(course.db_url) as gradebook:
+        place = ("why_the_root", EXERCISE.name, EXERCISE.name, "ann")
+        gradebook.find_grade(*place).manual_score = 2
+        gradebook.find_comment(*place).manual_comment = "Almost."
+        gradebook.db.commit()
+    assert write_feedback(course, results) == 1
+    return course, results[0], before, path.read_text(encoding="utf-8")
+
+
+def rows(page):
+    found = re.findall(r"<tr class=.*?</tr>", page, flags=re.DOTALL)
+    return [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in found]
+
+
+def test_an_unread_answer_is_open_and_no_zero(pages):
+    _, result, before, after = pages
+    assert (
+        f"<strong>{result.score:g} of {result.points:g} points</strong>; 3 more are open" in before
+    )
+    assert "Not read yet: 3 points are open." in before
+    assert "has not been read yet" not in after
+    assert f"<strong>{result.score + 2:g} of {result.points + 3:g} points</strong>" in after
+    assert "Almost." in after and "2 of 3 points." in after
+    assert "3 open" in rows(before)[-1] and "open" not in rows(after)[-1]
+
+
+def test_what_is_lost_is_in_view_and_the_rest_folded(pages):
+    _, _, page, _ = pages
+    task = r'<section( class="right")? id="task-\d+">(<details>)?'
+    found = [bool(right) for right, _ in re.findall(task, page)]
+    assert [bool(d) for _, d in re.findall(task, page)] == found
+    assert found.count(False) == 1
+    assert all(f'href="#task-{n}"' in page and f'id="task-{n}"' in page for n in range(1, 6))
+    assert len(rows(page)) == len(found) == 5
+    assert "<details open" not in page
+    assert "What was given" in page
+    assert "load_checks" not in page
+
+
+def test_a_check_is_shown_by_what_it_tests_and_its_expression_folded(pages):
+    _, result, page, _ = pages
+    words, page = Words.of(EXERCISE), " ".join(html.unescape(page).split()).replace(" <", "<")
+    for cell, line in result.lines():
+        title = words.title(cell, line.expression)
+        assert title != line.expression and f"</strong> {title}<" in page
+        assert f"<summary>What was checked</summary><code>{line.expression}</code>" in page
+        assert f"</strong><code>{line.expression}" not in page
+
+
+def test_nothing_outside_is_asked_for(pages):
+    _, _, page, _ = pages
+    assert "Content-Security-Policy" in page and "<script" not in page
+    assert not re.search(r'(src|href)="(?!data:image|#)', page)
+
+
+def test_nbgraders_command_writes_the_same_page_and_remembers_it(graded_class):
+    course, results = graded_class
+    student = next(name for name, result in results.items() if result.score == result.points)
+    path = feedback_page(course, student, EXERCISE.name)
+    before = path.read_text(encoding="utf-8")
+    (course.home / "told" / f"{EXERCISE.name}.json").unlink()
+    options = ["--student", student, "--force"]
+    done = run(course.root, "nbgrader", "generate_feedback", EXERCISE.name, *options)
+    assert done.returncode == 0, done.stderr
+    theirs = path.read_text(encoding="utf-8")
+    without = re.compile(r"\s*<!-- feedback \w+ \w+ -->\s*")
+    assert without.sub("", theirs).strip() == without.sub("", before).strip()
+    assert is_told(course, EXERCISE.name)
+
+
+# In short, as text --------------------------------------------------------------------------------
+
+
+def test_a_page_in_short_has_what_was_lost_and_what_is_open():
+    right = Line("keeps the type", "f(x)", 2, 2, "")
+    lost = Line("sums to one", "g(x)", 3, 0, "the values differ\n\nRecognised:  none.\n")
+    dropped = Line("is fast", "h(x)", 0, 0, "too slow")
+    answer = new_markdown_cell("Because.")
+    answer.metadata.nbgrader = {"grade": True, "comment": "Say why, too."}
+    tasks = (
+        Task("Scores", 5, 2, checks={"a": Checks((right, lost, dropped), "")}),
+        Task("Context", 4, 4, checks={"b": Checks((right, dropped), "")}),
+        Task("In words", 0, 0, unread=3, cells=[answer]),
+        Task("Before the first task"),
+    )
+    page = Page("Exercise 1", ("Your file was renamed.",), tasks, ())
+    totals = {"score": 16 / 3, "max_score": 12, "late_penalty": 2 / 3}
+    assert as_text(page, totals).split("\n") == [
+        "Exercise 1: 5.33 of 9 points",
+        "3 more are open: a written answer has not been read yet.",
+        "0.67 points were taken off for handing in late.",
+        "Your file was renamed.",
+        "",
+        "Scores: 2 of 5 points",
+        "- sums to one: the values differ",
+        "  Recognised: none.",
+        "",
+        "In words: 3 points are open",
+        "- Comment: Say why, too.",
+    ]

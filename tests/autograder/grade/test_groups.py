@@ -1,0 +1,221 @@
+"""Groups: one submission, one report, a grade for each member; a member's own submission is the member's."""
+
+import datetime
+import re
+import shutil
+import zipfile
+from dataclasses import replace
+
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder.course import Course
+from autograder.errors import GradebookError, GroupError, TableError
+from autograder.grade import groups
+from autograder.grade.groups import Groups
+from autograder.grade.lateness import Extension
+from autograder.lms import export
+from autograder.lms.import_zip import import_zip
+from autograder.report import pages
+from tests.support.course import COURSE
+from tests.support.random_class import EXERCISE, autograded, random_class
+
+FIRST = COURSE.exercise("ch1_additive_attention")
+TEAM = Groups({"s2": "A", "s1": "A", "s3": "A", "s4": "B"})
+EARLY, LATE = datetime.datetime(2027, 3, 1), datetime.datetime(2027, 3, 2)
+DAY = datetime.timedelta(days=1)
+
+
+# The rule -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("handed_in", "wanted"),
+    [
+        ({}, {"s1": None, "s2": None, "s3": None, "s4": None, "s5": None}),
+        ({"s1": EARLY}, {"s1": "s1", "s2": "s1", "s3": "s1", "s4": None, "s5": None}),
+        ({"s1": EARLY, "s3": LATE}, {"s1": "s1", "s2": "s3", "s3": "s3", "s4": None}),
+        # a time is later than none; without any, the first in the roster counts
+        ({"s1": None, "s3": EARLY}, {"s2": "s3"}),
+        ({"s1": None, "s2": None}, {"s3": "s2", "s1": "s1"}),
+        ({"s4": None, "s5": None}, {"s4": "s4", "s5": "s5", "s1": None}),
+    ],
+)
+def test_whose_submission_counts(handed_in, wanted):
+    assert {student: TEAM.submitter(student, handed_in) for student in wanted} == wanted
+
+
+def test_several_submissions_in_a_group_are_told():
+    assert TEAM.told({"s1": EARLY, "s4": None}) == []
+    (told,) = TEAM.told({"s1": EARLY, "s2": LATE})
+    assert told.startswith("Group A: s2, s1 have handed in") and told.endswith(
+        "for s3 counts s2's."
+    )
+    (told,) = TEAM.told({"s1": EARLY, "s2": LATE, "s3": None})
+    assert "for them." in told
+
+
+def test_members():
+    assert TEAM.members("s1") == ("s2", "s1", "s3") and TEAM.members("s9") == ("s9",)
+    assert TEAM.are_together(["s1", "s3"]) and not TEAM.are_together(["s1", "s4"])
+    assert not TEAM.are_together(["s8", "s9"])
+
+
+# The roster ---------------------------------------------------------------------------------------
+
+
+def roster(tmp_path, text):
+    path = tmp_path / "roster.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_roster_has_a_column_for_groups(tmp_path):
+    text = "id,first_name,group\ns2,Second,A\ns1,First,A\ns5,Fifth,\n"
+    assert groups.read_roster(roster(tmp_path, text)).by_student == {"s2": "A", "s1": "A"}
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "words"),
+    [
+        ("id,group\ns1,A\ns2,A\ns1,A\n", GroupError, "line 4: s1 is in line 2 already"),
+        ("id,group\ns1,A\ns1,B\n", GroupError, "line 3: s1 is in line 2 already"),
+        ("id,group\n,A\n", GroupError, "line 2: there is no id"),
+        ("id,team\ns1,A\n", TableError, "no column group"),
+        ("", TableError, "is empty"),
+    ],
+)
+def test_a_roster_that_contradicts_itself_is_an_error(tmp_path, text, kind, words):
+    with pytest.raises(kind, match=words):
+        groups.read_roster(roster(tmp_path, text))
+
+
+# In a class ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def gradebook(tmp_path_factory):
+    """A gradebook's file, of five students; s1 has 20 of 30 points and s5 has 7, the others nothing."""
+    made = Course(COURSE.root, class_folder=tmp_path_factory.mktemp("made"))
+    with Gradebook(made.db_url) as book:
+        book.add_assignment(FIRST.name)
+        book.add_notebook(FIRST.name, FIRST.name)
+        book.add_grade_cell("all", FIRST.name, FIRST.name, max_score=30, cell_type="code")
+        for number in range(1, 6):
+            book.add_student(f"s{number}", first_name="Jo", last_name=f"Doe {number}")
+        for student, points in {"s1": 20, "s5": 7}.items():
+            book.add_submission(FIRST.name, student)
+            book.find_grade("all", FIRST.name, FIRST.name, student).auto_score = points
+        book.db.commit()
+    return made.home / "gradebook.db"
+
+
+@pytest.fixture
+def course(tmp_path, gradebook):
+    """A class with that gradebook."""
+    made = Course(COURSE.root, class_folder=tmp_path / "class")
+    made.home.mkdir()
+    shutil.copy(gradebook, made.home)
+    return made
+
+
+def test_each_member_has_the_grade_of_the_group(course):
+    groups.set_groups(course, [FIRST], TEAM)
+    found = {g.student.id: (g.score, g.submitter) for g in export.grades(course, [FIRST])}
+    assert found == {
+        **dict.fromkeys(("s1", "s2", "s3"), (20, "s1")),
+        "s4": (0, ""),
+        "s5": (7, "s5"),
+    }
+    # also points that are given by hand later
+    with Gradebook(course.db_url) as book:
+        book.find_grade("all", FIRST.name, FIRST.name, "s1").manual_score = 25
+        book.db.commit()
+    found = {g.student.id: g.score for g in export.grades(course, [FIRST])}
+    assert [found[s] for s in ("s1", "s2", "s3", "s4")] == [25, 25, 25, 0]
+    hidden = export.without_names(export.grades(course, [FIRST]), course)
+    names = {grade.student.id for grade in hidden}
+    assert {grade.submitter for grade in hidden} <= names | {""}
+
+
+def test_groups_of_one_exercise_leave_the_others_alone(course):
+    second = COURSE.exercise("ch2_scaled_dot_product")
+    groups.set_groups(course, [FIRST, second], TEAM)
+    groups.set_groups(course, [second], Groups({"s1": "Ü", "s4": "Ü"}))
+    assert groups.read_groups(course, FIRST.name) == TEAM
+    assert groups.read_groups(course, second.name).members("s4") == ("s1", "s4")
+    assert groups.read_groups(course, "ch3_multi_head") == Groups()
+
+
+def test_a_members_page_says_for_whom_it_counts(course):
+    page = lambda student: groups.told_on_page(course, FIRST, student)
+    assert page("s1") == ""
+    groups.set_groups(course, [FIRST], TEAM)
+    (course.submitted / "s1" / FIRST.name).mkdir(parents=True)
+    assert page("s1") == "This one counts for s2, s1, s3." and page("s5") == ""
+    (course.submitted / "s2" / FIRST.name).mkdir(parents=True)
+    assert page("s1") == "Group A has handed in several submissions. This one counts for s1."
+    assert page("s2").endswith("This one counts for s2, s3.")
+
+
+def test_an_unknown_student_is_refused_and_nothing_is_written(course, tmp_path):
+    with pytest.raises(GradebookError, match="no student 's9'"):
+        groups.set_groups(course, [FIRST], Groups({"s1": "A", "s9": "A"}))
+    assert groups.read_groups(course, FIRST.name) == Groups()
+    with pytest.raises(GradebookError, match="no student 's2'"):
+        groups.set_groups(Course(COURSE.root, class_folder=tmp_path / "new"), [FIRST], TEAM)
+
+
+def test_an_extension_holds_for_the_whole_group(course):
+    groups.set_groups(course, [FIRST], TEAM)
+    own = groups.for_all_members(course, [Extension("s1", FIRST.name, DAY)])
+    assert {e.student for e in own} == {"s1", "s2", "s3"} and {e.time for e in own} == {DAY}
+    alone = [Extension("s5", FIRST.name, DAY), Extension("s1", "ch2_scaled_dot_product", DAY)]
+    assert groups.for_all_members(course, alone) == alone
+    # an exercise may be called by its chapter
+    (named, _) = groups.for_all_members(course, [replace(alone[0], exercise="ch1"), alone[1]])
+    assert named == alone[0]
+    with pytest.raises(GroupError, match="different extensions"):
+        groups.for_all_members(
+            course, [Extension("s1", FIRST.name, DAY), Extension("s2", FIRST.name, 2 * DAY)]
+        )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Team Ä_77_assignsubmission_file/x.ipynb",
+        "Team Ä-Jo Doe 2_1234567_assignsubmission_file_/x.ipynb",
+        "teamä_1001_2001_x.ipynb",
+    ],
+)
+def test_what_a_group_hands_in_is_found(course, tmp_path, name):
+    groups.set_groups(course, [FIRST], Groups({"s2": "Team Ä", "s1": "Team Ä"}))
+    with zipfile.ZipFile(tmp_path / "class.zip", "w") as archive:
+        archive.writestr(name, "{}")
+    assert import_zip(course, tmp_path / "class.zip", FIRST).new == ["s2"]
+
+
+def test_the_report_has_one_line_for_a_group_and_lets_it_have_the_same_answers(tmp_path):
+    lines = "\n".join(f"    x = np.exp(x - {i}) @ x.T + {i} * x" for i in range(8))
+    course = Course(COURSE.root, class_folder=tmp_path)
+    results = random_class(4)
+    names = [result.student for result in results]
+    for name in names[:2]:
+        program = f"def softmax(x, axis=-1):\n{lines}\n    return x"
+        autograded(tmp_path, name, {"softmax": program})
+        (course.submitted / name / EXERCISE.name).mkdir(parents=True)
+    with Gradebook(course.db_url) as book:
+        for student in (*names, "absent"):
+            book.add_student(student)
+    report = tmp_path / "reports" / f"{EXERCISE}.html"
+    near = f"<h3>{names[0]}, {names[1]}</h3>"
+    pages.write(course, results)
+    text = report.read_text(encoding="utf-8")
+    assert near in text and "too</small>" not in text
+    groups.set_groups(course, [EXERCISE], Groups(dict.fromkeys((*names[:2], "absent"), "A")))
+    pages.write(course, results)
+    text = report.read_text(encoding="utf-8")
+    assert near not in text and "No other near-identical answers" in text
+    assert re.search(rf">{names[0]}</a><br><small>for absent, too</small>", text)
+    assert text.count("too</small>") == 1

@@ -1,0 +1,125 @@
+"""Points given by hand stay when a submission is graded again; what they were given for may have changed."""
+
+import shutil
+
+import nbformat
+import pytest
+from nbgrader.api import Gradebook
+
+from autograder.course import Course
+from autograder.errors import ExerciseError
+from autograder.exercises import given, grade_cells, solved
+from autograder.grade.examine import Graded
+from autograder.grade.gradebook import Recorder, register
+from autograder.grade.result import Basis, CellResult, Limits, LineResult, Result
+from autograder.runtime.compare import Difference
+from tests.support.course import COURSE
+
+EXERCISE = COURSE.exercise("ch1_additive_attention")
+NAME, QUESTION, CHECK = EXERCISE.name, "previous_state", "attend_values"
+POINTS = 4
+
+
+@pytest.fixture(scope="module")
+def gradebook(tmp_path_factory):
+    """A gradebook's file that knows the exercise."""
+    made = Course(COURSE.root, class_folder=tmp_path_factory.mktemp("made"))
+    register(made, EXERCISE)
+    return made.home / "gradebook.db"
+
+
+@pytest.fixture
+def course(gradebook, tmp_path):
+    """A class in a folder of its own."""
+    shutil.copy(gradebook, tmp_path)
+    return Course(COURSE.root, class_folder=tmp_path)
+
+
+def grade(course, text, earned=0, points=3):
+    """Record a submission: an answer in words, what one check has earned, and the question's points."""
+    notebook = solved(EXERCISE, {}, written=text)
+    for cell in notebook.cells:
+        if given(cell).get("grade_id") == QUESTION:
+            cell.metadata.nbgrader.points = points
+    difference = None if earned else Difference("no_code")
+    cells = tuple(
+        CellResult(name, (LineResult("f(x)", POINTS, difference, None),))
+        for name in grade_cells(notebook)
+    )
+    result = Result("s1", NAME, cells, (), Basis("", "", Limits(), {}), 1.0)
+    with Recorder(course) as recorder:
+        recorder.record(Graded(result, notebook))
+
+
+def by_hand(course, name, points):
+    """Give points as formgrader does."""
+    with Gradebook(course.db_url) as book:
+        own = book.find_grade(name, NAME, NAME, "s1")
+        own.manual_score, own.needs_manual_grade = points, False
+        book.db.commit()
+
+
+def recorded(course, name):
+    with Gradebook(course.db_url) as book:
+        own = book.find_grade(name, NAME, NAME, "s1")
+        return own.manual_score, own.needs_manual_grade
+
+
+def test_the_same_answer_needs_no_second_look(course):
+    grade(course, "Because.")
+    assert recorded(course, QUESTION) == (None, True)
+    by_hand(course, QUESTION, 2)
+    by_hand(course, CHECK, 1)
+    grade(course, "Because.")
+    assert recorded(course, QUESTION) == (2, False)
+    assert recorded(course, CHECK) == (1, False)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options"),
+    [
+        (QUESTION, "Because the context comes first.", {}),
+        (QUESTION, "Because.", {"points": 5}),
+        (CHECK, "Because.", {"earned": POINTS}),
+    ],
+    ids=["another text", "another maximum", "other automatic points"],
+)
+def test_what_has_changed_needs_one_until_it_was_given(course, name, text, options):
+    grade(course, "Because.")
+    by_hand(course, QUESTION, 2)
+    by_hand(course, CHECK, 1)
+    for _ in range(2):
+        grade(course, text, **options)
+        others = {QUESTION: 2, CHECK: 1}
+        assert recorded(course, name) == (others.pop(name), True)
+        assert [recorded(course, other) for other in others] == [
+            (p, False) for p in others.values()
+        ]
+    by_hand(course, name, 3)
+    grade(course, text, **options)
+    assert recorded(course, name) == (3, False)
+
+
+def test_other_points_for_an_answer_in_words_are_another_release(course_folder):
+    shutil.copytree(EXERCISE.notebook.parent, course_folder / "exercises" / NAME)
+    (course_folder / "solutions" / f"{NAME}.py").touch()
+    made = Course(course_folder)
+    exercise = made.exercise(NAME)
+    made.home.mkdir()
+    assert register(made, exercise)
+    with Gradebook(made.db_url) as book:
+        book.add_student("s1")
+        book.add_submission(NAME, "s1")
+    assert not register(made, exercise, rerelease=True)
+    notebook = nbformat.read(exercise.notebook, as_version=4)
+    (cell,) = [cell for cell in notebook.cells if given(cell).get("grade_id") == QUESTION]
+    cell.source = cell.source.replace("two to five", "a few")
+    nbformat.write(notebook, exercise.notebook)
+    assert not register(made, exercise)
+    cell.metadata.nbgrader.points = 5
+    nbformat.write(notebook, exercise.notebook)
+    with pytest.raises(ExerciseError, match=f"cell {QUESTION}, is not the one"):
+        register(made, exercise)
+    assert register(made, exercise, rerelease=True)
+    with Gradebook(made.db_url) as book:
+        assert book.find_grade(QUESTION, NAME, NAME, "s1").max_score == 5

@@ -1,0 +1,219 @@
+"""Pages of the book are executed again when what their cells import has changed, and only then."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import jupytext
+import pytest
+
+from autograder.errors import BookError
+from autograder.package import PACKAGE_ROOT
+from autograder.publish import cache_key
+from tests.support.course import COURSE
+from tests.support.small_book import FRONT
+
+CHAPTERS = {path.stem.partition("_")[0] for path in (COURSE.root / "book").glob("ch*.md")}
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory):
+    """What the pages' cells import, and the pages, in a folder of their own."""
+    root = tmp_path_factory.mktemp("course")
+    ignored = shutil.ignore_patterns("__pycache__", "_vendor", "released", "translation")
+    for name in ("book", "solutions"):
+        shutil.copytree(COURSE.root / name, root / name, ignore=ignored)
+    for name in ("requirements.txt", "constraints.txt"):
+        shutil.copy(COURSE.root / name, root)
+    return root
+
+
+def digests(root):
+    return {
+        page.stem: cache_key.imports_digest(root, page, page.read_text(encoding="utf-8"))
+        for page in sorted((root / "book").glob("ch*.md"))
+    }
+
+
+@pytest.fixture(scope="module")
+def before(copy):
+    """The digests of the pages as they are."""
+    return digests(copy)
+
+
+@pytest.fixture
+def change(copy):
+    """A function that replaces the first occurrence of a text in a file; undone afterwards."""
+    kept = {}
+
+    def change(file, old, new):
+        path = copy / file
+        text = path.read_text(encoding="utf-8")
+        kept.setdefault(path, text)
+        assert old in text
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+    yield change
+    for path, text in kept.items():
+        path.write_text(text, encoding="utf-8")
+
+
+def test_words_styles_and_pins_of_other_tools_execute_nothing(copy, before, change):
+    change("solutions/catalogue/ch2_scaled_dot_product.py", 'hint="', 'hint="In other words: ')
+    change("requirements.txt", "ruff==", "ruff==99.")
+    change("constraints.txt", "==", "==99.")
+    change("solutions/ch2_scaled_dot_product.py", "import numpy", "# a comment\nimport numpy")
+    change("book/widgets.py", '"""Figures to touch', '"""In other words: figures')
+    change("book/_static/book.css", "}", "} /* other */")
+    change("book/ch3_multi_head.md", "```{code-cell}", "In other words.\n\n```{code-cell}")
+    assert digests(copy) == before
+
+
+@pytest.mark.parametrize(
+    ("file", "executed"),
+    [
+        ("book/_widgets/clock.js", {"ch5"}),
+        ("book/_widgets/alignment.js", {"ch1", "ch7", "ch10"}),
+        ("book/_widgets/common.js", CHAPTERS),
+    ],
+)
+def test_a_change_of_a_script_reaches_the_pages_with_its_figures(
+    copy, before, change, file, executed
+):
+    change(file, "\n", "\nOTHER = 1;\n")
+    assert changed_chapters(copy, before) == executed
+
+
+@pytest.mark.parametrize(
+    ("file", "definition", "executed"),
+    [
+        ("book/figures.py", "def show(", CHAPTERS),
+        ("solutions/ch2_scaled_dot_product.py", "def attention(", CHAPTERS - {"ch1"}),
+        ("solutions/ch6_transformer.py", "class EncoderLayer(", {"ch6", "ch7", "ch8"}),
+        # chapters 6 and 7 use it, and chapter 3 does not
+        ("solutions/ch1_additive_attention.py", "class AdditiveAttention(", {"ch1", "ch6", "ch7"}),
+        ("solutions/ch8_language_model.py", "def token_probabilities(", {"ch8"}),
+    ],
+)
+def test_a_change_reaches_the_pages_that_use_it(copy, before, change, file, definition, executed):
+    change(file, f"\n{definition}", f"\nOTHER = 1\n\n\n{definition}")
+    assert not changed_chapters(copy, before)
+    change(file, f"\n{definition}", f"\n@type\n{definition}")
+    assert changed_chapters(copy, before) == executed
+
+
+def changed_chapters(copy, before):
+    after = digests(copy)
+    return {page.partition("_")[0] for page in before if before[page] != after[page]}
+
+
+def test_a_new_result_reaches_the_page_that_shows_it(tmp_path):
+    for name in ("book", "benchmarks"):
+        (tmp_path / name).mkdir()
+    page = tmp_path / "book" / "page.md"
+    (tmp_path / "book" / "shown.py").write_text('RESULT = "benchmarks/x.json"\n')
+    text = FRONT + "```{code-cell} ipython3\nimport shown\n```\n"
+    other = FRONT + "```{code-cell} ipython3\nimport math\n```\n"
+    found = []
+    for result in ("1", "2"):
+        (tmp_path / "benchmarks" / "x.json").write_text(result)
+        found.append([cache_key.imports_digest(tmp_path, page, given) for given in (text, other)])
+    assert found[0][0] != found[1][0] and found[0][1] == found[1][1]
+
+
+def test_versions_of_what_computes_count(copy, before, monkeypatch):
+    monkeypatch.setattr(cache_key, "plain_version", lambda package: f"99 of {package}")
+    assert not set(before.values()) & set(digests(copy).values())
+
+
+def test_every_script_belongs_to_a_figure():
+    """The rule that finds the scripts knows every figure that there is."""
+    folder = COURSE.root / "book"
+    program = (folder / "widgets.py").read_text(encoding="utf-8")
+    import_all = "from widgets import " + ", ".join(
+        line.removeprefix("def ").partition("(")[0]
+        for line in program.split("\n")
+        if line.startswith("def ") and not line.startswith("def _")
+    )
+    every = {path.stem for path in (folder / "_widgets").glob("*.js")}
+    assert cache_key.scripts(program, [cache_key.ast.parse(import_all)]) == every
+
+
+def test_the_key_stands_in_the_front_matter_and_nowhere_else(copy, before):
+    page = copy / "book" / "ch4_masking.md"
+    text = page.read_text(encoding="utf-8")
+    keyed = cache_key.with_key(copy, page, text)
+    added = set(keyed.split("\n")) - set(text.split("\n"))
+    assert added == {f"  imports: {before['ch4_masking']}"}
+    spec = jupytext.reads(keyed, fmt="md:myst").metadata["kernelspec"]
+    assert (spec["name"], spec["imports"]) == ("python3", before["ch4_masking"])
+    for other in ("# No front matter\n\n---\n\nkernelspec:\n", "---\ntitle: x\n---\n# No kernel\n"):
+        assert cache_key.with_key(copy, page, other) == other
+
+
+def test_a_cell_that_is_no_python_is_an_error_that_names_it(copy):
+    text = FRONT + "```{code-cell}\nx = (\n```\n"
+    with pytest.raises(BookError, match=r"odd\.md: the cell that begins with 'x = \('"):
+        cache_key.imports_digest(copy, copy / "odd.md", text)
+    fine = text.replace("x = (", "%matplotlib inline\nx = 1")
+    assert cache_key.imports_digest(copy, copy / "odd.md", fine)
+    with pytest.raises(BookError, match=r"front matter of .*odd\.md is incomplete: 'display_name'"):
+        cache_key.imports_digest(
+            copy, copy / "odd.md", text.replace("  display_name: Python 3\n", "")
+        )
+
+
+PAGE = (
+    FRONT
+    + """\
+# {name}
+
+```{{code-cell}} ipython3
+from pathlib import Path
+from solutions.{module} import x
+with Path("{root}/executed").open("a") as file:
+    file.write("{name} ")
+print("the value of x is", x)
+```
+"""
+)
+
+
+@pytest.mark.slow
+def test_the_books_builder_executes_what_has_changed(tmp_path):
+    source = tmp_path / "source"
+    solutions = source / "solutions"
+    (source / "book").mkdir(parents=True)
+    solutions.mkdir()
+    for name, module in (("one", "ch1"), ("two", "ch2"), ("both", "ch3")):
+        text = PAGE.format(name=name, module=module, root=tmp_path)
+        (source / "book" / f"{name}.md").write_text(text)
+    (solutions / "__init__.py").touch()
+    (solutions / "ch1.py").write_text("x = 1\n")
+    (solutions / "ch2.py").write_text("x = 2\n")
+    (solutions / "ch3.py").write_text("from solutions.ch1 import x\n")
+    toc = "# Start\n\n```{toctree}\nbook/one\nbook/two\nbook/both\n```\n"
+    (source / "index.md").write_text(toc)
+    (source / "conf.py").write_text(
+        "extensions = ['myst_nb', 'execution']\nnb_execution_mode = 'cache'\nhtml_theme = 'basic'\n"
+    )
+
+    def executed():
+        """Build anew from nothing but the cache; which pages ran, and what they show."""
+        (tmp_path / "executed").write_text("")
+        shutil.rmtree(tmp_path / "build" / "html", ignore_errors=True)
+        paths = [str(source), str(PACKAGE_ROOT), str(PACKAGE_ROOT / "book" / "_extensions")]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+        command = [sys.executable, "-m", "sphinx", "-qWE", "source", "build/html"]
+        subprocess.run(command, cwd=tmp_path, env=environment, check=True)
+        shown = (tmp_path / "build" / "html" / "book" / "both.html").read_text(encoding="utf-8")
+        assert "imports:" not in shown
+        value = shown.partition("the value of x is ")[2][:1]
+        return set((tmp_path / "executed").read_text().split()), value
+
+    assert executed() == ({"one", "two", "both"}, "1")
+    (solutions / "ch1.py").write_text('"""In words."""\nx = 1  # of course\n')
+    assert executed() == (set(), "1")
+    (solutions / "ch1.py").write_text("x = 3\n")
+    assert executed() == ({"one", "both"}, "3")

@@ -1,0 +1,175 @@
+"""Fingerprints, and which known mistake explains a cell."""
+
+import numpy as np
+import pytest
+
+from autograder.runtime.mistakes import (
+    Home,
+    Judged,
+    Recognition,
+    fingerprint,
+    fitting,
+    same_fingerprint,
+    says_little,
+)
+from autograder.runtime.plain_data import Error
+from tests.support.course import plain
+
+
+def printed(value):
+    return fingerprint(plain(value))
+
+
+def test_fingerprints_tell_values_apart_and_forgive_rounding():
+    values = np.random.RandomState(0).standard_normal((4, 5))
+    one = printed(values)
+    assert same_fingerprint(one, printed(values * (1 + 1e-9)))
+    for other in (values[::-1], values.T, -values, values * (1 + 1e-4), values.tolist()):
+        assert not same_fingerprint(one, printed(other))
+
+
+def test_values_that_are_no_floating_numbers_have_exact_fingerprints():
+    for one, other in [
+        (3, 4),
+        (True, False),
+        (True, 1),
+        ("a", "b"),
+        (None, 0),
+        ([1, 2], [2, 1]),
+        ({"a": 1}, {"b": 1}),
+        (np.arange(3), np.arange(3)[::-1]),
+        (np.array([True, False]), np.array([False, True])),
+    ]:
+        assert same_fingerprint(printed(one), printed(one))
+        assert not same_fingerprint(printed(one), printed(other)), (one, other)
+
+
+@pytest.mark.parametrize("options", [{"threshold": 5}, {"linewidth": 20}, {"legacy": "1.13"}])
+def test_a_fingerprint_does_not_depend_on_print_options(options):
+    one = np.where(np.arange(1500) % 3 == 0, np.nan, 1.0)
+    one[3], other = np.inf, one.copy()
+    other[[750, 751]] = other[[751, 750]]
+    before = printed(one), printed([1.25, np.arange(3000) / 7])
+    with np.printoptions(**options):
+        assert (printed(one), printed([1.25, np.arange(3000) / 7])) == before
+    assert printed(other)[0] != before[0][0]
+
+
+def test_an_infinity_is_told_from_nan_and_from_its_negative():
+    prints = [printed(np.array([1.0, x])) for x in (np.inf, -np.inf, np.nan)]
+    assert len({one[0] for one in prints}) == 3
+
+
+def line(passed, value, **mistakes):
+    prints = {name: printed(wrong) for name, wrong in mistakes.items()}
+    return Judged(passed, printed(value), prints, not passed and says_little(plain(value)))
+
+
+def told(recognition, grade_id, *lines):
+    """What is told at each line, of one draw each: a name, a name with a question mark, or None."""
+    named = recognition.cell(grade_id, [[one] for one in lines])
+    return [one and one.name + ("?" if one.by_line else "") for one in named]
+
+
+@pytest.fixture
+def recognition():
+    """Two cells of `first`, two known mistakes each, and one of `second`, which uses `first`."""
+    homes = {name: Home("first", "one") for name in "ab"}
+    homes |= {name: Home("first", "two") for name in "cd"}
+    return Recognition(homes | {"z": Home("second", "three")})
+
+
+def test_a_mistake_is_named_if_it_alone_explains_every_line(recognition):
+    both = [line(False, 2.1, a=2.1, b=2.1), line(False, 3.1, a=3.1, b=4.1)]
+    assert fitting(both) == ["a"] and fitting(both[:1]) == ["a", "b"]
+    assert told(recognition, "one", *both) == ["a", None]
+    assert told(recognition, "one", *both[:1]) == [None]
+    assert told(recognition, "one", line(True, 1.0, a=2.0)) == [None]
+
+
+def test_a_mistake_that_gives_the_right_value_on_a_line_fits_a_line_that_passed():
+    lines = [line(False, 2.1, a=2.1), line(True, 1.0)]
+    assert fitting(lines) == ["a"]
+    assert fitting([lines[0], line(True, 1.0, a=5.0)]) == []
+
+
+def test_two_mistakes_that_show_on_different_lines_are_both_told(recognition):
+    lines = [
+        line(True, 1.0),
+        line(False, 2.1, a=2.1, b=2.2),
+        line(False, 3.1, a=3.1, b=3.2),
+        line(False, 4.1, a=4.2, b=4.1),
+        line(False, 5.1, a=5.2, b=5.3),
+    ]
+    assert told(recognition, "one", *lines) == [None, "a?", None, "b?", None]
+
+
+def test_a_line_on_which_several_known_mistakes_agree_names_none(recognition):
+    lines = [line(False, 2.1, a=2.1, b=2.1), line(False, 9.9)]
+    assert told(recognition, "one", *lines) == [None, None]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        Error("ValueError", "no"),
+        np.zeros(5),
+        np.full((2, 3), np.nan),
+        ["nothing"] * 8,
+        None,
+        0,
+        True,
+        [1, 2],
+        [2.0, {"a": 0.0}],
+    ],
+)
+def test_what_may_come_of_many_mistakes_names_none_by_its_line_alone(recognition, value):
+    value = value if isinstance(value, Error) else plain(value)
+    assert says_little(value)
+    one = Judged(False, fingerprint(value), {"a": fingerprint(value)}, says_little=True)
+    assert told(recognition, "one", one, line(False, 9.9)) == [None, None]
+    # where it explains all of the cell it is named
+    assert told(recognition, "one", one) == ["a"]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [0.3, np.arange(4) / 3, np.tri(3) > 0, ["a", "b"] * 4, {"a": [0.25]}, np.arange(6)],
+)
+def test_what_hardly_comes_of_another_mistake_says_much(value):
+    assert not says_little(plain(value))
+
+
+def test_a_mistake_of_another_cell_is_told_by_line_until_it_was_named_there(recognition):
+    lines = [line(False, 2.1, a=2.1)]
+    assert told(recognition, "two", *lines) == ["a?"]
+    assert told(recognition, "one", line(False, 7.1, a=7.1)) == ["a"]
+    assert told(recognition, "two", *lines) == ["a"]
+    # what is wrong there is another thing now
+    assert told(recognition, "one", line(False, 7.2, a=7.1)) == [None]
+    assert told(recognition, "two", *lines) == ["a?"]
+
+
+def test_what_was_named_before_wins_where_others_fit_as_well(recognition):
+    both = line(False, 2.1, a=2.1, c=2.1)
+    assert told(recognition, "two", both) == [None]
+    assert told(recognition, "one", line(False, 7.1, a=7.1)) == ["a"]
+    assert told(recognition, "two", both) == ["a"]
+
+
+def test_a_mistake_whose_own_cell_has_passed_is_none(recognition):
+    both = line(False, 2.1, a=2.1, c=2.1)
+    assert told(recognition, "one", line(True, 7.1, a=7.2)) == [None]
+    assert told(recognition, "two", both) == ["c"]
+
+
+def test_what_follows_from_an_unexplained_fault_is_not_named_after_another_answer(recognition):
+    """Of two faults with the same values the earlier one is no fault of the later answer."""
+    uses_both = line(False, 2.1, z=2.1, a=3.1)
+    assert told(recognition, "three", uses_both) == ["z"]
+    told(recognition, "one", line(False, 9.9, a=7.1))
+    assert recognition.suspects("three", [[uses_both]]) == ["first"]
+    assert told(recognition, "three", uses_both) == [None]
+    told(recognition, "one", line(False, 7.1, a=7.1))
+    assert recognition.suspects("three", [[uses_both]]) == []
+    assert told(recognition, "three", uses_both) == ["z"]

@@ -1,0 +1,127 @@
+"""Differences as they are told: with named parts, without the constants that a line adds."""
+
+import numpy as np
+import pytest
+
+from autograder.runtime.compare import Expected, judge
+from autograder.runtime.evaluate import Evaluation
+from autograder.runtime.grade_cell import parse_cell
+from autograder.runtime.helpers import NO_GRADIENT, NOTHING
+from autograder.runtime.messages import sentence
+from autograder.runtime.telling import added_constant, told
+from tests.support.course import plain
+
+A = np.random.default_rng(1).standard_normal((2, 3))
+
+
+def said(expression, expected, got, parts=(), inputs=None):
+    """What is said about a line."""
+    (check,) = parse_cell(f"says('x', parts={parts!r})\ncheck({expression!r}, points=1)").checks
+    wanted, found = Expected(plain(expected)), Evaluation(plain(got))
+    problem = judge(wanted, found)
+    return sentence(told(problem, check, inputs or {}, wanted, found))
+
+
+@pytest.mark.parametrize(
+    ("expression", "place", "constant"),
+    [
+        ("100 + f(x)", (), 100),
+        ("f(x) + 2", (("part", 1, 2),), 2),
+        ("[2 + f(n) for n in ns]", (("part", 3, 4),), 2),
+        ("[f(n), 3 + f(n)]", (("part", 2, 2),), 3),
+        ("[f(n), 3 + f(n)]", (("part", 1, 2),), 0),
+        ("{k: 100 + g for k, g in h()}", (("key", "w"),), 100),
+        ("[[dtype_of(t), 100 + t] for t in ts]", (("part", 1, 2), ("part", 2, 2)), 100),
+        ("f(100 + x)", (), 0),
+        ("x + f(x)", (), 0),
+        ("[*f(x), 2 + x]", (("part", 2, 2),), 0),
+    ],
+)
+def test_the_constant_of_an_expression_is_found(expression, place, constant):
+    assert added_constant(expression, place) == constant
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected", "got", "place"),
+    [
+        ("gradients(f, x)", {"inputs": [A], "parameters": {}}, [0 * A], "'inputs', part 1 of 1"),
+        ("gradients(f, x)", {"inputs": [A], "parameters": {}}, [NO_GRADIENT], "'inputs', part 1"),
+    ],
+)
+def test_a_gradient_that_does_not_arrive_is_told(expression, expected, got, place):
+    words = said(expression, expected, {"inputs": got, "parameters": {}})
+    assert place in words and "no gradient arrives here" in words and "copy.deepcopy" in words
+
+
+def test_zeros_are_a_missing_gradient_only_where_one_is_asked_for():
+    added = "[100 + g for g in gradients(f, x)['inputs']]"
+    assert "no gradient arrives" in said(added, [100 + A], [100 + 0 * A])
+    assert "no gradient arrives" not in said("f(x)", A, 0 * A)
+    assert "no gradient arrives" not in said("gradients(f, x)", [A], [2 * A])
+    assert "no gradient arrives" not in said("gradients(f, x)", [A], [0 * A[0]])
+
+
+def test_added_constants_are_never_shown():
+    changed = A.copy()
+    changed[0, 1] = 7
+    words = said("100 + f(x)", 100 + A, 100 + changed)
+    assert words == f"1 of 6 entries differs, first at index [0, 1]: expected {A[0, 1]:.6g}, got 7"
+    assert said("[2 + f(n) for n in ns]", [2.5], [2.75]) == "in part 1 of 1: expected 0.5, got 0.75"
+    assert said("100 + f(x)", 100 + A, 100 - A).startswith("every entry has the wrong sign")
+
+
+def test_parts_go_by_their_names():
+    words = said("[f(n) for n in ns]", [1, 2], [1, 5], "step {n}", {"ns": [4, 9]})
+    assert words == "in step 9: expected 2, got 5"
+    words = said("f(x)", [A, A + 1], [A, True], ["output", "weights"])
+    assert words == "in weights: expected a NumPy array of shape (2, 3), got True; output is right"
+
+
+def test_named_parts_beside_a_wrong_one_are_told_where_all_of_them_are_right():
+    names = ["output", "weights", "cache"]
+    words = said("f(x)", [0.5, 2, 3], [0.7, 2, 3], names)
+    assert words == "in output: expected 0.5, got 0.7; weights and cache are right"
+    assert said("f(x)", [0.5, 2, 3], [0.7, 2, 4], names).endswith("got 0.7")
+    inner = ("step {n}", ["output", "weights"])
+    words = said("[f(n) for n in ns]", [[1, 2], [3, 4]], [[1, 2], [3, 5]], inner, {"ns": [4, 9]})
+    assert words == "in step 9, weights: expected 4, got 5; output is right"
+
+
+def test_numbers_in_place_of_booleans_are_judged_as_booleans_too():
+    mask = np.array([True, False, True])
+    words = "dtype: expected bool, got float64; as True and False, "
+    assert said("f(x)", mask, mask.astype(float)) == words + "every entry would be right"
+    assert said("f(x)", mask, np.array([1.0, 1, 1])) == words + "1 of 3 entries would be wrong, too"
+    assert said("f(x)", mask, np.array([0, -np.inf, 0])) == "dtype: expected bool, got float64"
+
+
+def test_only_a_whole_result_asks_for_a_return():
+    assert said("f(x)", A, None).endswith("got None: is a `return` missing?")
+    assert said("f(x)", [A, A], [A, None]).endswith("got None")
+
+
+def test_booleans_are_true_and_false():
+    assert said("f(x)", np.array([True, False, True]), np.array([True, True, True])) == (
+        "1 of 3 entries differs, first at index [1]: expected False, got True"
+    )
+
+
+def test_a_changed_argument_is_told_as_such_and_a_wrong_result_is_not():
+    names = ["x", "result"]
+    words = said("inputs_after(f, x)", [A, A + 1], [A + 1, A + 1], parts=names)
+    assert words.startswith("in x: your code changes this argument")
+    words = said("inputs_after(f, x)", [A, A + 1], [A, A + 2], parts=names)
+    assert words.startswith("in result: ") and "argument" not in words
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [("in training mode", "in training mode: "), ("n=3", "for n=3: "), ("weights", "in weights: ")],
+)
+def test_a_place_reads_as_a_phrase(name, begins):
+    assert said("f(x)", [1, 2], [5, 2], parts=[name, "other"]).startswith(begins)
+
+
+def test_an_exception_that_is_missing_or_too_much_is_told_in_words():
+    assert said("raised(f, 0)", "ValueError", NOTHING) == "no ValueError was raised"
+    assert said("raised(f, 1)", NOTHING, "ValueError").startswith("ValueError was raised")

@@ -1,0 +1,101 @@
+"""Imports inside autograder/ run one way: from higher layers to lower ones."""
+
+import ast
+import re
+
+from tests.support.course import COURSE
+from tests.support.imports import MODULES, imported
+
+# from low to high; modules of one layer may import one another, as long as no circle comes of it
+LAYERS = [
+    {"dependencies", "errors", "files", "package", "programs", "tables"},
+    {"runtime"},
+    {"course", "instructor_settings", "text"},
+    {
+        "catalogue",
+        "book_index",
+        "embedding",
+        "exercises",
+        "reference",
+        "right_versions",
+        "nbgrader_adapter",
+        "progress",
+    },
+    {"lab", "new_course"},
+    {"display", "build"},
+    {"kernels"},
+    {"grade"},
+    {"lms", "nbgrader_settings"},
+    {"report"},
+    {"audit", "publish"},
+    {"commands"},
+    {"__main__"},
+]
+LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+# each of these is imported inside a function, when it is needed
+EXCEPTIONS = {
+    # `Course.config` reads nbgrader_config.py; nbgrader takes seconds to import
+    ("autograder.course", "autograder.nbgrader_adapter"),
+    # the documented hook: nbgrader's `autograde` command and formgrader grade as ours does
+    ("autograder.nbgrader_adapter", "autograder.grade.grade_class"),
+}
+
+
+def layer(module):
+    return module.split(".")[1]
+
+
+def test_no_module_imports_from_a_higher_layer():
+    modules = [name for name in MODULES if name != "autograder"]
+    assert len(modules) > 100 and {layer(name) for name in modules} == LEVEL.keys()
+    upwards = {
+        f"{name}, line {line}: {other}"
+        for name in modules
+        for other, line in imported(name).items()
+        if LEVEL[layer(other)] > LEVEL[layer(name)] and (name, other) not in EXCEPTIONS
+    }
+    assert not upwards
+
+
+def test_no_modules_import_one_another_in_a_circle():
+    arrows = {
+        name: {other for other in imported(name) if (name, other) not in EXCEPTIONS}
+        for name in MODULES
+    }
+    done = set()
+    while ready := {name for name, others in arrows.items() if others <= done} - done:
+        done |= ready
+    assert not arrows.keys() - done
+
+
+def test_exceptions_are_needed_and_stand_inside_functions():
+    for name, other in EXCEPTIONS:
+        assert other in imported(name)
+        for node in ast.parse(MODULES[name].read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                assert other not in ast.unparse(node)
+
+
+def test_the_runtime_imports_none_of_the_other_packages():
+    for name in MODULES:
+        if layer(f"{name}.") == "runtime":
+            assert {layer(other) for other in imported(name)} <= {"runtime"}
+            text = MODULES[name].read_text(encoding="utf-8")
+            # in a notebook there is no package of that name
+            assert "import autograder" not in text and "from autograder" not in text
+
+
+def test_the_readme_lists_the_layers_in_their_order():
+    text = (COURSE.root / "autograder" / "README.md").read_text(encoding="utf-8")
+    listed = re.search(r"from the bottom of this list to its top: (.+?)\. ", text)[1]
+    assert [set(re.findall(r"\w+", names)) for names in listed.split(";")] == LAYERS
+
+
+def test_no_test_module_imports_another():
+    """What several need is in tests/support."""
+    for path in (COURSE.root / "tests").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                names = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
+                modules = [part for name in names for part in name.split(".")]
+                assert not any(module.startswith("test_") for module in modules), path

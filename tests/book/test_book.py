@@ -1,0 +1,182 @@
+"""The built book: clean, whole, without solutions, without a word to another host."""
+
+import ast
+import html
+import html.parser
+import json
+import re
+
+import pytest
+
+from autograder.catalogue import mistakes
+from autograder.exercises import reference_answers
+from autograder.publish import book
+from tests.support.course import COURSE, SHOWS_MARKERS, chapter_pages
+from tests.support.exercise_programs import normalised, whole_answers
+
+pytestmark = pytest.mark.xdist_group("book")
+
+
+class Page(html.parser.HTMLParser):
+    """What the tests look at in a page: code, ids, links, and what it loads."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.code, self.ids, self.links, self.loads = [], set(), [], []
+        self._in_pre = 0
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        if given.get("id"):
+            self.ids.add(given["id"])
+        if tag == "a" and given.get("href"):
+            self.links.append(given["href"])
+        if tag in ("script", "img", "iframe", "source") and given.get("src"):
+            self.loads.append(given["src"])
+        if tag == "link" and given.get("rel") in ("stylesheet", "preload", "icon"):
+            self.loads.append(given["href"])
+        if tag == "pre":
+            self._in_pre += 1
+            self.code.append("")
+
+    def handle_endtag(self, tag):
+        if tag == "pre":
+            self._in_pre -= 1
+
+    def handle_data(self, data):
+        if self._in_pre:
+            self.code[-1] += data
+
+
+@pytest.fixture(scope="module")
+def pages():
+    """Every page of the book, built if it is not up to date."""
+    book.build(COURSE)
+    return {path: Page(path) for path in sorted(COURSE.built_book.glob("book/*.html"))}
+
+
+def chapters():
+    return sorted(path.stem for path in COURSE.book.glob("ch*.md"))
+
+
+def code_cells(source):
+    return re.findall(r"```\{code-cell\}[^\n]*\n(.*?)```", source, flags=re.DOTALL)
+
+
+def test_every_chapter_is_built(pages):
+    built = {path.stem for path in pages}
+    assert {"intro", "notation", "glossary", "bibliography", *chapters()} <= built
+
+
+def test_the_book_holds_no_solution_and_no_marker(pages):
+    answers = {}
+    for exercise in COURSE.exercises():
+        answers |= whole_answers(exercise)
+    programs = [(path.name, text) for path, page in pages.items() for text in page.code]
+    for path in COURSE.built_book.glob("_sources/**/*.ipynb"):
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            programs.append((path.name, "".join(cell["source"])))
+    for path in COURSE.book.glob("*.md"):
+        cells = code_cells(path.read_text(encoding="utf-8"))
+        programs += [(path.name, cell) for cell in cells]
+    parsed = 0
+    for place, program in programs:
+        lines = [line for line in program.split("\n") if not line.startswith((":", "%"))]
+        try:
+            found = normalised("\n".join(lines))
+        except (SyntaxError, ValueError):
+            continue
+        parsed += 1
+        for tree in found:
+            assert tree not in answers, f"{place} holds {answers[tree]}"
+    assert parsed > 20
+    for path in COURSE.built_book.rglob("*"):
+        if path.suffix in (".html", ".md", ".ipynb", ".js", ".txt", ".py"):
+            text = path.read_text(encoding="utf-8", errors="ignore")
+            if path.stem != SHOWS_MARKERS:
+                assert "### BEGIN SOLUTION" not in text and "### BEGIN HIDDEN" not in text, path
+
+
+def test_pages_load_nothing_from_elsewhere(pages):
+    for path, page in pages.items():
+        for address in page.loads:
+            assert not re.match(r"(https?:)?//", address), f"{path.name} loads {address}"
+
+
+def test_figures_have_a_caption(pages):
+    figures = {}
+    for path in pages:
+        text = path.read_text(encoding="utf-8")
+        figures[path.stem] = text.count("<figure")
+        assert figures[path.stem] == text.count("<figcaption")
+    assert all(figures[page] >= 1 for page in chapters())
+    for names in chapter_pages().values():
+        assert sum(figures[name] for name in names) >= 2
+
+
+def test_every_page_says_what_a_reader_can_do_after_it(pages):
+    seen = set()
+    for path in pages:
+        text = path.read_text(encoding="utf-8")
+        (found,) = re.findall(r'<meta content="([^"]*)" name="description" */>', text)
+        assert 50 <= len(html.unescape(found)) <= 160, path.name
+        (card,) = re.findall(r'<meta property="og:description" content="([^"]*)">', text)
+        assert html.unescape(card) == html.unescape(found)
+        assert found not in seen
+        seen.add(found)
+
+
+def test_figures_weigh_little(pages):
+    for path in pages:
+        figures = re.findall(r"<figure.*?</figure>", path.read_text(encoding="utf-8"), re.DOTALL)
+        assert sum(len(figure.encode()) for figure in figures) <= 300_000, path.name
+
+
+def test_no_page_shows_an_error_or_a_warning(pages):
+    for path in pages:
+        text = path.read_text(encoding="utf-8")
+        assert "Traceback (most recent call last)" not in text
+        assert 'class="output stderr' not in text
+
+
+def test_pages_are_executed(pages):
+    for path in COURSE.book.glob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        if "{code-cell}" in text:
+            assert "file_format: mystnb" in text, path.name
+
+
+def test_every_section_that_a_hint_names_exists(pages):
+    labels = set()
+    for path in COURSE.book.glob("*.md"):
+        labels |= set(re.findall(r"^\(([\w-]+)\)=", path.read_text(encoding="utf-8"), re.MULTILINE))
+    for exercise in COURSE.exercises():
+        for mistake in mistakes(exercise):
+            assert mistake.section in labels, (exercise, mistake.name)
+
+
+def test_each_chapter_has_its_parts():
+    for pages in chapter_pages().values():
+        texts = {page: (COURSE.book / f"{page}.md").read_text(encoding="utf-8") for page in pages}
+        for page, text in texts.items():
+            for part in ("Takeaways", "Predict", "description:"):
+                assert part in text, f"{page} lacks {part}"
+        for part in ("Further reading", f"{pages[0]}.ipynb"):
+            assert any(part in text for text in texts.values()), f"{pages[0]} lacks {part}"
+
+
+def test_a_book_for_another_address_is_built_anew(monkeypatch):
+    monkeypatch.delenv("BOOK_URL", raising=False)
+    before = book.everything_digest(COURSE)
+    monkeypatch.setenv("BOOK_URL", "https://example.org/course")
+    assert book.everything_digest(COURSE) != before
+
+
+def test_reference_answers_would_be_recognised():
+    """The comparison of syntax trees can fail: renaming and comments don't hide a copy."""
+    exercise = COURSE.exercises()[0]
+    name = next(iter(whole_answers(exercise).values())).split(":")[0]
+    copy = "# a remark\n" + reference_answers(exercise)[name].replace("Args", "Arguments")
+    assert normalised(copy).keys() & whole_answers(exercise).keys()
+    assert ast.parse(copy)

@@ -1,0 +1,174 @@
+"""Terms of the glossary explain themselves on the page; time and difficulty stand under the title."""
+
+import re
+import sys
+
+import pytest
+from docutils import nodes
+from sphinx import addnodes
+
+from autograder.publish.page_source import read_page
+from tests.support.course import COURSE
+from tests.support.small_book import build_book
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-core")
+
+pytestmark = pytest.mark.slow
+
+GLOSSARY = """# Glossary
+
+```{glossary}
+query
+  The vector that asks, of width $d_k$. It is compared with every {term}`key`.
+
+key
+  What a "position" offers to be found by & with.
+```
+"""
+CHAPTER = """---
+difficulty: intermediate
+---
+# Looking things up
+
+A {term}`query` is compared with a {term}`key`; another {term}`query` follows. [Elsewhere](glossary.md).
+
+WORDS
+""".replace("WORDS", "word " * 800)
+SETTINGS = """
+html_theme = "sphinx_book_theme"
+myst_enable_extensions = ["dollarmath"]
+html_static_path = [STATIC]
+html_css_files = ["book.css"]
+"""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("terms")
+    pages = {"book/ch1_terms": CHAPTER, "book/glossary": GLOSSARY}
+    pages["book/other"] = "# Other\n\nNo terms here, and {reading-minutes}`1` minutes.\n"
+    settings = SETTINGS.replace("STATIC", repr(str(COURSE.book / "_static")))
+    done = build_book(folder, pages, ["reading_time", "definitions"], settings)
+    assert done.returncode == 0, done.stderr
+    return folder / "html" / "book"
+
+
+@pytest.fixture
+def opened(browser, built):
+    """Open the chapter from disk with the network closed; nothing may go wrong on it."""
+    contexts, troubles = [], []
+
+    def open_page(**options):
+        context = browser.new_context(**options)
+        context.set_offline(True)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.goto((built / "ch1_terms.html").as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not troubles
+
+
+def test_first_sentences_stand_in_the_page_once(built):
+    text = (built / "ch1_terms.html").read_text(encoding="utf-8")
+    (meanings,) = re.findall(r'<div id="meanings" hidden>(.*?)</div>', text)
+    assert re.findall(r'id="meaning-term-(\w+)"', meanings) == ["query", "key"]
+    assert "<math" in meanings and "It is compared" not in meanings
+    assert "What a \u201cposition\u201d offers to be found by &amp; with." in meanings
+    assert "meanings" not in (built / "other.html").read_text(encoding="utf-8")
+
+
+def test_sources_are_left_out_and_may_begin_a_sentence():
+    extensions = str(COURSE.book / "_extensions")
+    sys.path.insert(0, extensions)
+    try:
+        from definitions import first_sentence
+    finally:
+        sys.path.remove(extensions)
+    cited = [addnodes.pending_xref("", nodes.Text("x"), refdomain="cite") for _ in range(2)]
+    words = [
+        nodes.Text("A debate "),
+        cited[0],
+        nodes.Text(". "),
+        cited[1],
+        nodes.Text(" doubt it."),
+    ]
+    definition = nodes.definition("", nodes.paragraph("", "", *words))
+    assert first_sentence(definition) == "A debate."
+
+
+def test_time_and_difficulty_stand_under_the_title(built):
+    text = (built / "ch1_terms.html").read_text(encoding="utf-8")
+    (line,) = re.findall(r'</h1>\s*<p class="reading-time">(.*?)</p>', text)
+    assert line == "Reading time: about 6 minutes. Difficulty: intermediate."
+    other = (built / "other.html").read_text(encoding="utf-8")
+    assert 'class="reading-time"' not in other
+    # a role on any page: the time of a chapter's pages together
+    assert "and 6 minutes." in other
+
+
+def test_a_term_explains_itself_to_a_mouse_and_to_the_keyboard(opened):
+    page = opened()
+    link, box = page.locator("a.term").first, page.locator("div.meaning")
+    assert box.is_hidden()
+    link.hover()
+    assert box.inner_text().startswith("The vector that asks")
+    box.hover()  # a reader can move the pointer onto it
+    page.wait_for_timeout(400)
+    assert box.is_visible()
+    page.mouse.move(5, 600)
+    box.wait_for(state="hidden")
+    page.keyboard.press("Tab")
+    while not link.evaluate("node => node === document.activeElement"):
+        page.keyboard.press("Tab")
+    assert box.is_visible()
+    described = page.locator("#" + link.get_attribute("aria-describedby"))
+    assert described.text_content().startswith("The vector that asks")
+    page.keyboard.press("Escape")
+    assert box.is_hidden()
+    link.click()
+    assert page.url.endswith("glossary.html#term-query")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_tap_explains_and_a_second_one_follows(opened, theme):
+    page = opened(
+        viewport={"width": 390, "height": 800}, has_touch=True, is_mobile=True, color_scheme=theme
+    )
+    link, box = page.locator("a.term").nth(1), page.locator("div.meaning")
+    link.tap()
+    assert box.is_visible() and box.inner_text().startswith("What a")
+    edges = box.bounding_box()
+    assert edges["x"] >= 0 and edges["x"] + edges["width"] <= 390
+    page.locator(f"html[data-theme={theme}]").wait_for()
+    found = axe.Axe().run(page, options={"preload": False}).response
+    assert "color-contrast" in {item["id"] for item in found["passes"]}
+    # the theme's own parts are looked at in tests/test_pages.py
+    ours = re.compile(r'class="[^"]*\b(term|meaning|reading-time)\b|id="meaning')
+    assert not [
+        n["html"] for v in found["violations"] for n in v["nodes"] if ours.search(n["html"])
+    ]
+    link.tap()
+    page.wait_for_url("**/glossary.html#term-key")
+
+
+def test_without_a_script_a_term_is_a_link(opened):
+    page = opened(java_script_enabled=False)
+    assert page.locator("#meanings").is_hidden()
+    page.locator("a.term").first.click()
+    assert page.url.endswith("glossary.html#term-query")
+
+
+def test_every_chapter_says_how_difficult_it_is():
+    lacking = [
+        path.stem
+        for path in sorted(COURSE.book.glob("ch*.md"))
+        if not re.search(r"^difficulty: \w+$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert lacking == []
+    assert all(read_page(COURSE.book / f"{name}.md").minutes() for name in lacking)

@@ -1,0 +1,166 @@
+"""Finding things in the built book: links, names of figures, symbols, exercises, search, the way on."""
+
+import re
+import urllib.parse
+
+import bs4
+import pytest
+
+from autograder.book_index import colab_url
+from autograder.publish import book
+from tests.support.browser import served
+from tests.support.course import COURSE, chapter_pages
+
+pytestmark = pytest.mark.xdist_group("book")
+
+
+@pytest.fixture(scope="module")
+def pages():
+    """Every page of the built book, parsed: path -> tree."""
+    book.build(COURSE)
+    return {
+        path: bs4.BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
+        for path in sorted(COURSE.built_book.rglob("*.html"))
+        if "_static" not in path.parts
+    }
+
+
+def targets(page):
+    """All that a page links to or loads."""
+    for attribute in ("href", "src", "xlink:href", "poster", "data", "action"):
+        for element in page.find_all(attrs={attribute: True}):
+            yield element[attribute]
+
+
+def test_every_internal_link_and_anchor_holds(pages):
+    ids = {path: {e["id"] for e in page.find_all(id=True)} for path, page in pages.items()}
+    broken, followed = [], 0
+    for path, page in pages.items():
+        for target in targets(page):
+            parts = urllib.parse.urlsplit(target)
+            if parts.scheme or parts.netloc:
+                continue
+            followed += 1
+            where = (path.parent / urllib.parse.unquote(parts.path)).resolve()
+            where = where if parts.path else path
+            anchor = urllib.parse.unquote(parts.fragment)
+            if not where.is_file() or (anchor and anchor not in ids.get(where, {anchor})):
+                broken.append(f"{path.name}: {target}")
+    assert not broken
+    assert followed > 1000
+
+
+def test_every_id_of_a_page_is_given_once(pages):
+    for path, page in pages.items():
+        given = [element["id"] for element in page.find_all(id=True)]
+        assert sorted(given) == sorted(set(given)), path.name
+
+
+def test_every_image_says_what_it_shows(pages):
+    shown = 0
+    for path, page in pages.items():
+        for image in page.find_all("img"):
+            shown += 1
+            assert image.get("alt", "").strip(), f"{path.name}: {image.get('src')}"
+        for drawing in page.find_all("svg"):
+            if drawing.get("aria-hidden") == "true" or drawing.find_parent(
+                attrs={"aria-hidden": "true"}
+            ):
+                continue
+            shown += 1
+            named = (
+                drawing.get("aria-label") or drawing.get("aria-labelledby") or drawing.find("title")
+            )
+            assert named and drawing.get("role"), f"{path.name}: {str(drawing)[:200]}"
+    assert shown > 20
+
+
+def test_every_chapter_leads_to_its_exercise(pages, exercise):
+    rows = [
+        (path, row)
+        for page in chapter_pages()[exercise.chapter]
+        for path in [COURSE.built_book / "book" / f"{page}.html"]
+        for row in pages[path].find_all(class_="exercise-links")
+        if row.find("a", class_="download")["href"].endswith(f"/{exercise.name}.ipynb")
+    ]
+    ((path, row),) = rows
+    labels = [part["id"] for part in row.find_parent("section").find_all("span", id=True)]
+    assert any(re.fullmatch(rf"ch{exercise.chapter}-exercise(-\w+)?", name) for name in labels)
+    download = path.parent / row.find("a", class_="download")["href"]
+    assert download.read_bytes() == exercise.notebook.read_bytes()
+    opened = [a["href"] for a in row.find_all("a", class_="external")]
+    assert opened == [address for address in [colab_url(exercise.name)] if address]
+
+
+def test_symbols_lead_to_their_rows_on_the_notation_page(pages):
+    notation = pages[COURSE.built_book / "book" / "notation.html"]
+    linked = {}
+    for exercise in COURSE.exercises():
+        paths = [f"{page}.html" for page in chapter_pages()[exercise.chapter]]
+        chapter = [pages[COURSE.built_book / "book" / path] for path in paths]
+        for link in [link for page in chapter for link in page.select("a.symbol")]:
+            row = notation.find(id=link["href"].partition("#")[2]).find_parent("tr")
+            # the row's meaning is the link's title, and its first cells show the same letter or name
+            assert link["title"] == row.find_all("td")[-1].get_text().replace("\\(", "").replace(
+                "\\)", ""
+            )
+            if link.code:
+                names = [code.get_text() for code in row.find_all("td")[1].find_all("code")]
+                assert link.get_text() in names
+            else:
+                letter = re.match(r"\\\((\\?\w+?)(_|\\\))", link.get_text())[1]
+                assert re.search(rf"\\\({re.escape(letter)}(_|\\\))", row.find("td").get_text())
+            assert not link.find_parent(["h1", "h2", "h3"])
+            linked.setdefault(exercise.name, []).append(link.get_text())
+    # chapter 4 has words and positions, no symbols
+    assert linked.keys() >= {exercise.name for exercise in COURSE.exercises()} - {"ch4_masking"}
+    assert r"\(s_{t-1}\)" in linked["ch1_additive_attention"]
+    assert r"\(d_k\)" in linked["ch2_scaled_dot_product"]
+    assert "d_model" in {name for names in linked.values() for name in names}
+
+
+def test_previous_and_next_walk_through_the_book(pages):
+    contents = (COURSE.root / "_toc.yml").read_text(encoding="utf-8")
+    order = ["book/intro", *re.findall(r"file: (\S+)", contents)]
+    for number, name in enumerate(order):
+        page = pages[COURSE.built_book / f"{name}.html"]
+        for way, other in (("prev", number - 1), ("next", number + 1)):
+            found = page.select_one(f"a.{'left' if way == 'prev' else 'right'}-{way}")
+            if not 0 <= other < len(order):
+                assert found is None
+                continue
+            neighbour = pages[COURSE.built_book / f"{order[other]}.html"]
+            assert found["href"] == f"{order[other].removeprefix('book/')}.html"
+            title = neighbour.find("h1").get_text().rstrip("#")
+            assert found.find(class_="prev-next-title").get_text().strip().endswith(title)
+
+
+@pytest.fixture(scope="module")
+def site():
+    """The built book at an address, as `make serve` gives it."""
+    book.build(COURSE)
+    with served(COURSE.built_book) as address:
+        yield address
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("masked_softmax", "ch4_masking"),
+        ("padding", "ch4_masking"),
+        ("Bahdanau", "ch1_additive_attention"),
+        ("saturation", "glossary"),
+        ("label smoothing", "ch7_loss"),
+        ("late penalty", "teaching"),
+    ],
+)
+def test_search_finds_terms_and_code(site, open_tab, words, page):
+    tab = open_tab(site)
+    tab.goto(f"{site}search.html?{urllib.parse.urlencode({'q': words})}")
+    tab.wait_for_function(
+        "document.querySelector('.search-summary')?.textContent.match(/finished|found/)"
+    )
+    found = [link.get_attribute("href") for link in tab.locator("ul.search li a").all()]
+    pages = [urllib.parse.urlsplit(address).path.rpartition("/")[2] for address in found]
+    top = list(dict.fromkeys(pages))[:3]
+    assert f"{page}.html" in top, found

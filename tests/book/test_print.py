@@ -1,0 +1,84 @@
+"""A printed chapter: its text and figures in black on white, without controls."""
+
+import pytest
+
+from autograder.publish import book
+from tests.support.course import COURSE
+
+# A4 without margins of 1 cm, in pixels
+WIDTH, HEIGHT = 718, 1047
+
+pytestmark = pytest.mark.xdist_group("book")
+
+
+@pytest.fixture(scope="module", params=["light", "dark"])
+def page(request, browser):
+    """The page with the most kinds of figures, as a printer gets it."""
+    book.build(COURSE)
+    context = browser.new_context(
+        viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=request.param
+    )
+    context.set_offline(True)
+    page = context.new_page()
+    page.goto((COURSE.built_book / "book" / "ch3_splitting.html").as_uri())
+    assert page.locator("html").get_attribute("data-theme") == request.param
+    page.emulate_media(media="print", color_scheme=request.param)
+    yield page
+    context.close()
+
+
+def test_nothing_to_press_is_printed(page):
+    page.locator("figure.widget.alive").first.wait_for(state="attached")
+    for what in ("nav", "button", "input", "select", "summary", "dialog", ".bd-sidebar-primary"):
+        assert page.locator(f"{what}:visible").count() == 0, what
+    assert page.locator("h1:visible").inner_text().endswith("memory layout and cost")
+
+
+def test_figures_to_touch_stand_still(page):
+    figures = page.locator("figure.widget")
+    assert figures.count()
+    for figure in figures.all():
+        assert figure.locator(".still").is_visible() and not figure.locator(".live").is_visible()
+        assert figure.locator(".still td:visible").count()
+
+
+def test_everything_is_dark_on_white(page):
+    """Words in figures, too; only on cells full of colour they may be white. No plates elsewhere."""
+    pale = page.evaluate(
+        """() => {
+        const light = (colour) => {
+            const [r, g, b] = colour.match(/[\\d.]+/g).map(Number).map(c => c / 255)
+                .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+        };
+        const walker = document.createTreeWalker(document.querySelector("article"), NodeFilter.SHOW_TEXT);
+        const pale = [];
+        while (walker.nextNode()) {
+            const node = walker.currentNode.parentElement;
+            if (!walker.currentNode.textContent.trim() || !node.checkVisibility()) continue;
+            if (node.closest("script, mjx-assistive-mml, noscript")) continue;
+            const style = getComputedStyle(node);
+            const colour = node.closest("svg") ? style.fill : style.color;
+            if (colour === "rgb(255, 255, 255)" && node.closest("figure.plot")) continue;
+            if (1.05 / (light(colour) + 0.05) < 4.5) pale.push([colour, node.outerHTML.slice(0, 80)]);
+        }
+        for (const node of document.querySelectorAll("article, article :not(figure, figure *)")) {
+            const plate = getComputedStyle(node).backgroundColor;
+            if (plate !== "rgba(0, 0, 0, 0)" && node.checkVisibility()) pale.push([plate, node.outerHTML.slice(0, 80)]);
+        }
+        return pale;
+    }"""
+    )
+    assert not pale
+    for what in ("html", "body"):
+        colour = page.locator(what).evaluate("node => getComputedStyle(node).backgroundColor")
+        assert colour == "rgb(255, 255, 255)"
+
+
+def test_code_wraps_and_no_figure_is_split(page):
+    for wide in page.locator("article pre:visible, article .scroll:visible").all():
+        assert wide.evaluate("node => node.scrollWidth <= node.clientWidth + 1")
+    assert page.evaluate("document.documentElement.scrollWidth") <= WIDTH
+    for figure in page.locator("article figure").all():
+        assert figure.evaluate("node => getComputedStyle(node).breakInside") == "avoid"
+        assert figure.bounding_box()["height"] < HEIGHT

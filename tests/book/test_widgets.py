@@ -1,0 +1,1033 @@
+"""The figures to touch, in a real browser: right, by keyboard, without a network, without a script."""
+
+import functools
+import importlib.util
+import itertools
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from solutions.ch2_scaled_dot_product import attention
+from solutions.ch3_multi_head import split_heads
+from solutions.ch4_masking import causal_mask, masked_softmax
+from solutions.ch5_positional_encoding import shift_matrix, sinusoidal
+from solutions.ch7_training import beam_search
+from solutions.ch8_language_model import token_probabilities
+from solutions.ch9_flash_attention import tiles
+from tests.support.browser import CHROMIUM
+from tests.support.course import COURSE, chapter_pages
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-core")
+
+ROOT = COURSE.root
+SETTINGS = 20
+
+pytestmark = [
+    pytest.mark.xdist_group("widgets"),
+    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser: {CHROMIUM} is missing"),
+]
+
+
+WORDS = ["birds", "sing", "at", "dawn", "again"]
+EXPONENTIALS = np.random.RandomState(2).randint(1, 9, size=(5, 5))
+OTHERS = 9 - EXPONENTIALS
+VALUES, OTHER_VALUES = np.random.RandomState(2).randn(2, 5, 3)
+
+
+def mask_reference(mask, exponentials=EXPONENTIALS, afterwards=False):
+    scores = torch.from_numpy(exponentials).double().log()
+    weights = scores.softmax(dim=-1) * mask if afterwards else masked_softmax(scores, mask)
+    return weights.numpy()
+
+
+def leak_reference(mask, afterwards=False):
+    """How far each output moves when the key and the value of one word are exchanged."""
+    columns = []
+    for j in range(5):
+        keys, values = EXPONENTIALS.copy(), VALUES.copy()
+        keys[:, j], values[j] = OTHERS[:, j], OTHER_VALUES[j]
+        after = mask_reference(mask, keys, afterwards) @ values
+        before = mask_reference(mask, EXPONENTIALS, afterwards) @ VALUES
+        columns.append(np.abs(after - before).max(axis=1))
+    return np.stack(columns, axis=1)
+
+
+SCALES = {"none": [1, 1, 1], "1/sqrt(d)": [0.5, 0.125, 1 / 32], "1/d": [1 / 4, 1 / 64, 1 / 1024]}
+MEASURED = {name: np.random.RandomState(i).rand(3, 4) for i, name in enumerate(SCALES)}
+SCORES = [d**0.5 * np.random.RandomState(d).randn(200, 32) for d in (4, 64, 1024)]
+
+
+ALIGNMENTS = [
+    (f"number {n}", [f"s{j}" for j in range(3 + n)], [f"t{i}" for i in range(5)], weights)
+    for n in range(2)
+    for weights in [np.random.RandomState(n).dirichlet(np.ones(3 + n), size=(3, 5))]
+]
+EFFECTS = [np.random.RandomState(20 + n).uniform(-1, 1, size=(3, 5, 3 + n)) for n in range(2)]
+for effect in EFFECTS:
+    effect[:, :, 1] = np.nan  # the second source word is never replaced
+
+
+def splits(length, heads, width=4):
+    """Places of memory (heads, length, width of a head), split as it should be and as it should not."""
+    places = torch.arange(length * width)
+    right = split_heads(places.view(1, length, width).double(), heads)[0].long()
+    return right, places.view(heads, length, width // heads)
+
+
+STEPS = ["begin", "a", "dog", "barks"], ["a", "dog", "barks", "end"]
+STEP_WEIGHTS = {
+    name: masked_softmax(torch.from_numpy(np.random.RandomState(T).randn(T, S)), mask).numpy()
+    for name, T, S, mask in [
+        ("encoder", 3, 3, None),
+        ("own", 4, 4, causal_mask(4)),
+        ("cross", 4, 3, None),
+    ]
+}
+
+
+DECODED = {
+    "target": ["eins", "zwei"],
+    "state": np.random.RandomState(3).randn(2, 4),
+    "scores": (decoder_scores := np.random.RandomState(4).randn(2, 3)),
+    "weights": torch.from_numpy(decoder_scores).softmax(dim=-1).numpy(),
+    "context": np.random.RandomState(5).randn(2, 5),
+    "likely": [[("eins", 0.75), ("zwei", 0.25)], [("zwei", 0.5), ("eins", 0.5)]],
+}
+
+
+BEAM_WORDS = ["<bos>", "<eos>", "a", "the", "cat"]
+BEAM_TABLE = torch.from_numpy(2 * np.random.RandomState(9).randn(5, 5)).log_softmax(dim=-1)
+CACHED = [
+    masked_softmax(torch.from_numpy(np.random.RandomState(n).randn(5, 5)), causal_mask(5)).numpy()
+    for n in range(2)
+]
+CACHE_DIFFERENCES = np.random.RandomState(10).rand(2, 5)
+
+
+# two are equally likely, and they are not in order
+LOGITS = np.array([0.5, 2.0, -1.0, 2.0, 1.25, 0.0])
+
+
+def load_widgets():
+    """book/widgets.py, as a page imports it."""
+    sys.path.insert(0, str(ROOT / "book"))
+    try:
+        spec = importlib.util.spec_from_file_location("widgets", ROOT / "book" / "widgets.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(ROOT / "book"))
+    return module
+
+
+@functools.cache
+def examples():
+    """One figure of each kind, with numbers that are easy to confuse."""
+    widgets = load_widgets()
+    rng = np.random.RandomState(0)
+    words = ["cold", "rain", "</b>", "falls"]
+    start = causal_mask(5) & (torch.arange(5) < 4)
+    return {
+        "calculator": widgets.calculator(
+            words, *(rng.randint(-2, 4, size=(4, n)).astype(float) for n in (3, 3, 2)), "Edit."
+        ),
+        "mask": widgets.mask_painter(
+            WORDS,
+            EXPONENTIALS,
+            VALUES,
+            (OTHERS, OTHER_VALUES),
+            4,
+            mask_reference(start),
+            leak_reference(start),
+            "Paint.",
+        ),
+        "root": widgets.square_root([4, 64, 1024], MEASURED, SCALES, SCORES, "Slide."),
+        "clock": widgets.position_clock(16, [100, 10000], 12, 5, "Turn."),
+        "alignment": widgets.alignment_viewer(
+            ALIGNMENTS, ["mean", "head 1", "head 2"], "Point.", effects=EFFECTS
+        ),
+        "split": widgets.head_split("abcde", *(split.numpy() for split in splits(3, 2)), "Look."),
+        "steps": widgets.encoder_decoder(
+            ["ein", "Hund", "bellt"], *STEPS, *(STEP_WEIGHTS[name] for name in STEP_WEIGHTS), "Go."
+        ),
+        "decoder": widgets.decoder_steps(["one", "two", "three"], *DECODED.values(), "Read."),
+        "beam": widgets.beam_tree(BEAM_WORDS, BEAM_TABLE.numpy(), 0, 1, 4, "Grow."),
+        "cache": widgets.cache_timeline(WORDS, CACHED, CACHE_DIFFERENCES, "Keep."),
+        "tiles": widgets.tile_masks(7, 10, (3, 2), tiles(7, 10, 3, 2, True), "Cut."),
+        "sampler": widgets.sampler(list("abcdef"), LOGITS, "Cut."),
+    }
+
+
+def landing_map():
+    intro = (ROOT / "book" / "intro.md").read_text(encoding="utf-8")
+    return re.search(r"<figure.*?</figure>", intro, re.DOTALL)[0]
+
+
+def document(figure):
+    """A page as small as possible, with the theme's style and the book's."""
+    import pydata_sphinx_theme
+
+    theme = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static/styles"
+    styles = (theme / "pydata-sphinx-theme.css").read_text(encoding="utf-8")
+    styles = re.sub(r"@font-face\{[^}]*\}", "", styles)
+    styles += (ROOT / "book" / "_static" / "book.css").read_text(encoding="utf-8")
+    return (
+        '<!DOCTYPE html><html lang="en" data-theme="light"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Test</title>'
+        f'<link rel="icon" href="data:,"><style>{styles}</style></head>'
+        '<body><main class="bd-content" style="display: block; width: 100%; '
+        'max-width: 46rem; margin: auto; padding: 0 1rem"><h1>Test</h1><div class="cell_output"><div class="output text_html">'
+        f"{figure}</div></div></main></body></html>"
+    )
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("widgets")
+    paths = {}
+    for name, figure in examples().items():
+        paths[name] = folder / f"{name}.html"
+        paths[name].write_text(document(figure.data), encoding="utf-8")
+    paths["map"] = folder / "map.html"
+    paths["map"].write_text(document(landing_map()), encoding="utf-8")
+    return paths
+
+
+@pytest.fixture
+def opened(browser, files):
+    """Open the page of a figure from disk, with the network closed; nothing may go wrong on it."""
+    contexts, troubles = [], []
+
+    def open_page(name, width=1280, scripts=True, **options):
+        context = browser.new_context(
+            viewport={"width": width, "height": 800}, java_script_enabled=scripts, **options
+        )
+        context.set_offline(True)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: troubles.append(message.text))
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        address = files[name].as_uri()
+
+        def watch(request):
+            if request.url != address and not request.url.startswith("data:"):
+                troubles.append(request.url)
+
+        page.on("request", watch)
+        page.goto(address)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not troubles
+
+
+def numbers(page, title):
+    """The full numbers of the table with this caption; what is shown must be their rounding."""
+    found = page.evaluate(
+        """title => [...document.querySelectorAll(".live table")]
+            .filter(table => table.caption.textContent.startsWith(title))
+            .map(table => [...table.tBodies[0].rows].map(row =>
+                [...row.querySelectorAll("[data-value]")].map(cell =>
+                    [cell.dataset.value, cell.textContent])))""",
+        title,
+    )
+    assert len(found) == 1, f"{len(found)} tables named {title}"
+    for value, shown in (cell for row in found[0] for cell in row):
+        digits = len(shown.partition(".")[2])
+        assert abs(float(shown.replace("−", "-")) - float(value)) <= 0.5001 * 10**-digits
+    return np.array([[float(value) for value, _ in row] for row in found[0]])
+
+
+def tab_to(page, role, name):
+    """Press Tab until the control has the focus, as a reader without a mouse does."""
+    target = page.get_by_role(role, name=name, exact=True)
+    for _ in range(80):
+        if target.evaluate("node => node === document.activeElement"):
+            return target
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab never reaches the {role} {name}")
+
+
+def calculator_reference(now, temperature):
+    query, key, value = (torch.tensor(now[name]) for name in ("query", "key", "value"))
+    # `attention` divides by the root of the width
+    output, weights = attention(query * query.shape[1] ** 0.5 / temperature, key, value)
+    return (query @ key.T).numpy(), weights.numpy(), output.numpy()
+
+
+def calculator_shown(page):
+    return [numbers(page, title) for title in ("scores", "weights", "output")]
+
+
+def test_calculator_computes_what_attention_computes(opened):
+    page = opened("calculator")
+    rng = np.random.RandomState(1)
+    words = ["cold", "rain", "</b>", "falls"]
+    slider = page.get_by_role("slider", name="temperature")
+    taus = sorted([*np.geomspace(0.1, 100, 61), 3**0.5])
+    now = {
+        name: page.evaluate(
+            f"""[...document.querySelectorAll('.live table[data-tint="{name}"] tr:has(input)')].map(
+            row => [...row.querySelectorAll("input")].map(input => input.valueAsNumber))"""
+        )
+        for name in ("query", "key", "value")
+    }
+    now = {name: np.array(matrix, dtype=float) for name, matrix in now.items()}
+    for wanted, shown in zip(
+        calculator_reference(now, 3**0.5), calculator_shown(page), strict=True
+    ):
+        np.testing.assert_allclose(shown, wanted, atol=1e-6)
+    for _ in range(SETTINGS):
+        for name in rng.permutation(["query", "key", "value"] * 2):
+            i, j = rng.randint(4), rng.randint(now[name].shape[1])
+            now[name][i, j] = round(3 * rng.randn(), 2)
+            page.get_by_label(f"{name} of {words[i]}, entry {j + 1}").fill(str(now[name][i, j]))
+        place = rng.randint(len(taus))
+        slider.fill(str(place))
+        reference = calculator_reference(now, taus[place])
+        for wanted, shown in zip(reference, calculator_shown(page), strict=True):
+            np.testing.assert_allclose(shown, wanted, atol=1e-6)
+
+
+def outlined(page, mark):
+    """The cells with a mark, as (table, row, column)."""
+    return {
+        tuple(found)
+        for found in page.locator(f".live td.{mark}").evaluate_all(
+            """cells => cells.map(cell => [
+                cell.closest("table").caption.textContent,
+                cell.parentNode.rowIndex - 1, cell.cellIndex - 1])"""
+        )
+    }
+
+
+def test_calculator_shows_which_row_meets_which_column(opened):
+    page = opened("calculator")
+    now = dict(zip(("scores", "weights", "output"), calculator_shown(page), strict=True))
+    for name in ("query", "key", "value"):
+        now[name] = np.array(
+            page.evaluate(
+                f"""[...document.querySelectorAll('.live table[data-tint="{name}"] tr:has(input)')].map(
+                row => [...row.querySelectorAll("input")].map(input => input.valueAsNumber))"""
+            )
+        )
+    said = page.locator(".says").first
+    assert outlined(page, "chosen") == set() and said.inner_text().startswith("Point at")
+
+    def products(left, right):
+        """The value of the sum of products that the figure writes out."""
+        text = said.inner_text().replace("−", "-")
+        (terms,) = re.findall(r", ((?:[-\d.]+ × [-\d.]+(?: \+ )?)+) =", text)
+        factors = np.array([term.split(" × ") for term in terms.split(" + ")], dtype=float)
+        np.testing.assert_allclose(factors, np.transpose([left, right]), atol=0.0051)
+
+    for i, j in [(0, 2), (3, 1), (2, 0)]:
+        cells = {
+            name: page.locator(".live table", has=page.get_by_text(name, exact=True))
+            .locator("tbody tr")
+            .nth(i)
+            .locator("td")
+            for name in ("scores", "weights", "output")
+        }
+        cells["scores"].nth(j).hover()
+        rows = {("queries", i, c) for c in range(3)} | {("keys", j, c) for c in range(3)}
+        assert outlined(page, "chosen") == rows
+        assert outlined(page, "asked") == {("scores", i, j)}
+        products(now["query"][i], now["key"][j])
+        cells["weights"].nth(j).hover()
+        assert outlined(page, "chosen") == {("scores", i, c) for c in range(4)}
+        assert f"is {now['weights'][i, j]:.3f}." in said.inner_text()
+        cells["output"].nth(j % 2).hover()
+        rows = {("weights", i, c) for c in range(4)} | {("values", k, j % 2) for k in range(4)}
+        assert outlined(page, "chosen") == rows
+        products(now["weights"][i], now["value"][:, j % 2])
+        result = f"{now['output'][i, j % 2]:.3f}".replace("-", "−")
+        assert said.inner_text().endswith(f"= {result}.")
+
+
+def test_calculator_moves_between_results_with_the_arrow_keys(opened):
+    page = opened("calculator")
+    tab_to(page, "button", "Start again")
+    page.keyboard.press("Tab")
+    assert outlined(page, "asked") == {("scores", 0, 0)}
+    for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowUp", "ArrowUp"):
+        page.keyboard.press(key)
+    assert outlined(page, "asked") == {("scores", 0, 2)}
+    page.keyboard.press("Tab")
+    assert outlined(page, "asked") == {("weights", 0, 0)}
+    # the arithmetic follows what is edited
+    page.get_by_label("query of cold, entry 1").fill("7")
+    assert "for cold: exp(" in page.locator(".says").first.inner_text()
+
+
+def test_calculator_by_keyboard(opened):
+    page = opened("calculator")
+    before = calculator_shown(page)
+    tab_to(page, "spinbutton", "key of rain, entry 2")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("2.5")
+    scores, weights, _ = calculator_shown(page)
+    assert not np.allclose(scores[:, 1], before[0][:, 1])
+    slider = tab_to(page, "slider", "temperature")
+    page.keyboard.press("End")
+    assert slider.get_attribute("aria-valuetext") == "100.00"
+    assert np.ptp(numbers(page, "weights")) < np.ptp(weights)
+    tab_to(page, "button", "Start again")
+    page.keyboard.press("Enter")
+    for one, other in zip(calculator_shown(page), before, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_calculator_waits_for_a_number(opened):
+    page = opened("calculator")
+    before = calculator_shown(page)
+    box = page.get_by_label("value of cold, entry 1")
+    box.fill("")
+    assert box.get_attribute("aria-invalid") == "true"
+    np.testing.assert_array_equal(calculator_shown(page)[2], before[2])
+
+
+def test_mask_painter_shows_weights_and_leaks(opened):
+    page = opened("mask")
+    rng = np.random.RandomState(3)
+    mask = causal_mask(5) & (torch.arange(5) < 4)
+    np.testing.assert_allclose(numbers(page, "weights")[:, :5], mask_reference(mask), atol=1e-6)
+    np.testing.assert_allclose(numbers(page, "leak matrix"), leak_reference(mask), atol=1e-6)
+    length, padding, future, hidden = 4, True, True, False
+    for setting in range(SETTINGS):
+        if setting % 4 == 0:
+            length, padding, future = rng.randint(6), bool(rng.randint(2)), bool(rng.randint(2))
+            page.get_by_role("slider", name="real words").fill(str(length))
+            page.get_by_label("hide the padding").set_checked(padding)
+            page.get_by_label("hide the future").set_checked(future)
+            may = torch.ones(5, 5, dtype=torch.bool)
+            may = may & (torch.arange(5) < length) if padding else may
+            mask = (may & causal_mask(5) if future else may) != hidden
+        for _ in range(4):
+            i, j = rng.randint(5, size=2)
+            page.locator("table[role=grid] tbody tr").nth(i).locator("button").nth(j).click()
+            mask[i, j] = ~mask[i, j]
+        hidden, afterwards = bool(rng.randint(2)), bool(rng.randint(2))
+        page.get_by_label("read 1 as").select_option(index=int(hidden))
+        page.get_by_label("mask", exact=True).select_option(index=int(afterwards))
+        may = mask != hidden
+        shown, moved = numbers(page, "weights"), numbers(page, "leak matrix")
+        wanted = mask_reference(may, afterwards=afterwards)
+        np.testing.assert_allclose(shown[:, :5], wanted, atol=1e-6)
+        np.testing.assert_allclose(shown[:, 5], wanted.sum(axis=1), atol=1e-6)
+        np.testing.assert_allclose(moved, leak_reference(may, afterwards), atol=1e-6)
+        # before the softmax an output depends on what it may see; after it, on everything
+        depends = may.any(dim=1, keepdim=True).expand(5, 5) if afterwards else may
+        np.testing.assert_array_equal(moved > 1e-9, depends.numpy())
+        framed = page.locator('table[data-tint="output"] td.leak')
+        on_padding = int(depends[:, length:].sum())
+        on_future = int(depends.triu(1)[:, :length].sum())
+        assert framed.count() == on_padding + on_future
+        empty = int((~may.any(dim=1)).sum())
+        assert page.locator(".says").inner_text() == (
+            f"Leaks from padding: {on_padding}. From the future: {on_future}. "
+            f"Rows with nothing to attend to, all zeros: {empty}."
+        )
+
+
+def test_mask_painter_by_keyboard(opened):
+    page = opened("mask")
+    cell = tab_to(page, "button", "query birds, key birds")
+    page.keyboard.press("Space")
+    assert cell.get_attribute("aria-pressed") == "false"
+    assert (numbers(page, "weights")[0] == 0).all()
+    for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowUp", "ArrowUp"):
+        page.keyboard.press(key)
+    page.keyboard.press("Enter")
+    may = causal_mask(5) & (torch.arange(5) < 4)
+    may[0, 0], may[0, 3] = False, True
+    np.testing.assert_allclose(numbers(page, "weights")[:, :5], mask_reference(may), atol=1e-6)
+    tab_to(page, "combobox", "read 1 as")
+    page.keyboard.press("ArrowDown")
+    np.testing.assert_allclose(numbers(page, "weights")[:, :5], mask_reference(~may), atol=1e-6)
+    tab_to(page, "button", "Turn 0 and 1 around")
+    page.keyboard.press("Enter")
+    np.testing.assert_allclose(numbers(page, "weights")[:, :5], mask_reference(may), atol=1e-6)
+    assert not (numbers(page, "leak matrix") > 0)[~may.numpy()].any()
+    tab_to(page, "combobox", "mask")
+    page.keyboard.press("ArrowDown")
+    np.testing.assert_allclose(numbers(page, "leak matrix"), leak_reference(may, True), atol=1e-6)
+    tab_to(page, "slider", "real words")
+    page.keyboard.press("Home")
+    assert not numbers(page, "weights").any()  # all is padding
+
+
+def test_mask_painter_paints_where_the_mouse_is_drawn(opened):
+    page = opened("mask")
+    rows = page.locator("table[role=grid] tbody tr")
+    places = [rows.nth(4).locator("button").nth(j).bounding_box() for j in range(3)]
+    page.mouse.move(places[0]["x"] + 9, places[0]["y"] + 9)
+    page.mouse.down()
+    page.mouse.move(places[2]["x"] + 9, places[2]["y"] + 9, steps=9)
+    page.mouse.up()
+    np.testing.assert_array_equal(numbers(page, "weights")[4, :4], [0, 0, 0, 1])
+
+
+def bars(page, label):
+    """The heights of the bars in a chart, and that they are drawn as high as they should be."""
+    found = (
+        page.get_by_role("img", name=label, exact=True)
+        .locator("rect")
+        .evaluate_all(
+            "bars => bars.map(bar => [bar.dataset.value, bar.getAttribute('height'), bar.getAttribute('y')])"
+        )
+    )
+    values, heights, tops = np.array(found, dtype=float).T
+    np.testing.assert_allclose(heights, 60 * values, atol=1e-9)
+    np.testing.assert_allclose(tops + heights, 60, atol=1e-9)
+    return values
+
+
+def test_square_root_shows_what_was_measured(opened):
+    page = opened("root")
+    rng = np.random.RandomState(4)
+    for setting in range(SETTINGS):
+        at = rng.randint(3) if setting else 1
+        if setting:
+            page.get_by_role("slider", name="width d").fill(str(at))
+        shown = numbers(page, "measured")
+        for k, name in enumerate(SCALES):
+            np.testing.assert_allclose(shown[k], MEASURED[name][at], atol=1e-6)
+            scaled = torch.from_numpy(SCALES[name][at] * SCORES[at])
+            weights = torch.softmax(scaled[0], dim=0).sort(descending=True).values
+            np.testing.assert_allclose(
+                bars(page, f"weights of one query, {name}"), weights, atol=1e-6
+            )
+            places = scaled.clamp(-12, 12).round().flatten()
+            wanted = [(places == place).double().mean().item() for place in range(-12, 13)]
+            shares = bars(page, f"histogram of the scores, {name}")
+            np.testing.assert_allclose(shares, wanted, atol=1e-6)
+
+
+def test_square_root_by_keyboard(opened):
+    page = opened("root")
+    tab_to(page, "slider", "width d")
+    page.keyboard.press("ArrowRight")
+    np.testing.assert_allclose(numbers(page, "measured")[1], MEASURED["1/sqrt(d)"][2])
+    assert page.locator(".says").inner_text().startswith("At width 1024 the gradient")
+
+
+def check_clock(page, p, offset, base):
+    # the table has 32 bits, the rotations have 64: turn the first row, which is exact
+    first = sinusoidal(1, 16, base=base).double()[0].numpy()
+    here = shift_matrix(p, 16, base=base).double().numpy() @ first
+    there = shift_matrix(offset, 16, base=base).double().numpy() @ here
+    shown = numbers(page, "hands")
+    np.testing.assert_allclose(shown[:, 1:3].ravel(), here, atol=1e-6)
+    np.testing.assert_allclose(shown[:, 4:6].ravel(), there, atol=1e-6)
+    np.testing.assert_allclose(shown[:, 3], offset * shown[:, 0], atol=1e-6)
+    said = page.locator(".says").get_attribute("data-value")
+    np.testing.assert_allclose(float(said), here @ there, atol=1e-6)
+    points = page.locator("polyline").get_attribute("points").split()
+    at, height = np.array([point.split(",") for point in points], dtype=float).T
+    np.testing.assert_array_equal(at, np.arange(-60, 61))
+    wanted = [here @ shift_matrix(int(k), 16, base=base).double().numpy() @ here for k in at]
+    np.testing.assert_allclose(-height, wanted, atol=1e-6)
+    # the end of each hand is where sine and cosine say
+    ends = page.locator(".hand").evaluate_all(
+        """hands => hands.map(hand => {
+            const turn = parseFloat(hand.style.transform.slice(7));
+            return [Math.sin(turn), Math.cos(turn)];
+        })"""
+    )
+    drawn = np.array(ends).reshape(8, 2, 2)  # the later one lies behind; a style has six digits
+    np.testing.assert_allclose(drawn[:, 1].ravel(), here, atol=1e-4)
+    np.testing.assert_allclose(drawn[:, 0].ravel(), there, atol=1e-4)
+
+
+def test_position_clock_shows_the_encoding_and_its_rotation(opened):
+    page = opened("clock", reduced_motion="reduce")
+    rng = np.random.RandomState(5)
+    check_clock(page, 12, 5, 100.0)
+    for _ in range(SETTINGS):
+        p, offset, which = rng.randint(61), rng.randint(-60, 61), rng.randint(2)
+        page.get_by_role("slider", name="position p").fill(str(p))
+        page.get_by_role("slider", name="offset").fill(str(offset + 60))
+        page.get_by_label("base").select_option(index=int(which))
+        check_clock(page, p, offset, [100.0, 10000.0][which])
+
+
+def test_position_clock_by_keyboard(opened):
+    page = opened("clock", reduced_motion="reduce")
+    tab_to(page, "slider", "position p")
+    page.keyboard.press("ArrowRight")
+    tab_to(page, "slider", "offset")
+    page.keyboard.press("Home")
+    tab_to(page, "combobox", "base")
+    page.keyboard.press("ArrowDown")
+    check_clock(page, 13, -60, 10000.0)
+
+
+def word_weights(page):
+    found = page.locator(".words small[data-value]")
+    return found.evaluate_all("nodes => nodes.map(node => Number(node.dataset.value))")
+
+
+def drawn_lines(page):
+    """What each line shows, (T, S), and how wide it is; the end of each must be at its two words."""
+    source, target = (page.locator(f".alignment .words >> nth={k}") for k in range(2))
+    found = page.locator(".alignment path").evaluate_all(
+        """paths => paths.map(path => [
+            path.dataset.value === "null" ? NaN : Number(path.dataset.value),
+            parseFloat(path.style.strokeWidth),
+            ...path.getAttribute("d").match(/[\\d.]+/g).map(Number)])"""
+    )
+    picture = page.locator(".alignment svg").bounding_box()
+    middles = []
+    for words in (source, target):
+        boxes = [one.bounding_box() for one in words.locator("button").all()]
+        middles.append([box["y"] + box["height"] / 2 - picture["y"] for box in boxes])
+    shape = len(middles[1]), len(middles[0])
+    value, width, *ends = np.array(found, dtype=float).T
+    np.testing.assert_allclose(
+        ends[1] * picture["height"] / 100, np.tile(middles[0], shape[0]), atol=1
+    )
+    np.testing.assert_allclose(
+        ends[7] * picture["height"] / 100, np.repeat(middles[1], shape[1]), atol=1
+    )
+    return value.reshape(shape), width.reshape(shape)
+
+
+def test_alignment_viewer_shows_rows_and_columns(opened):
+    page = opened("alignment")
+    rng = np.random.RandomState(6)
+    for _ in range(SETTINGS):
+        example, kind, head = rng.randint(2), rng.randint(2), rng.randint(3)
+        _, source, target, weights = ALIGNMENTS[example]
+        shown = [weights, EFFECTS[example]][kind][head]
+        page.get_by_label("number").select_option(index=int(example))
+        page.get_by_label("lines").select_option(index=int(kind))
+        page.get_by_label("head").select_option(index=int(head))
+        side = "st"[rng.randint(2)]
+        at = rng.randint(len(source if side == "s" else target))
+        page.get_by_role("button", name=f"{side}{at}", exact=True).hover()
+        wanted = shown[at] if side == "t" else shown[:, at]
+        measured = wanted[np.isfinite(wanted)]
+        np.testing.assert_allclose(word_weights(page), measured, atol=1e-6)
+        table = numbers(page, ["weights", "effects"][kind])
+        np.testing.assert_allclose(table, shown[:, np.isfinite(shown[0])], atol=1e-6)
+        said = page.locator(".says").inner_text()
+        if len(measured):
+            best = (source if side == "t" else target)[np.nanargmax(wanted)]
+            assert f": {best} {measured.max():.2f},".replace("-", "−") in said
+        else:
+            assert said == "s1 is never replaced, so it has no effect to show."
+        value, width = drawn_lines(page)
+        np.testing.assert_allclose(value, shown, atol=1e-6)
+        size = np.nan_to_num(np.abs(shown))
+        np.testing.assert_allclose(width, np.where(size < 0.02, 0, 10 * size), atol=1e-3)
+        faint = page.locator(".alignment path").evaluate_all(
+            "paths => paths.map(path => path.classList.contains('faint'))"
+        )
+        places = np.arange(len(target))[:, None], np.arange(len(source))[None]
+        of_others = np.broadcast_to(places[side == "s"] != at, shown.shape)
+        np.testing.assert_array_equal(np.reshape(faint, shown.shape), of_others)
+
+
+def test_alignment_viewer_by_keyboard(opened):
+    page = opened("alignment")
+    tab_to(page, "combobox", "lines")
+    page.keyboard.press("ArrowDown")
+    tab_to(page, "combobox", "head")
+    page.keyboard.press("ArrowDown")
+    tab_to(page, "button", "t3")
+    wanted = EFFECTS[0][1][3]
+    np.testing.assert_allclose(word_weights(page), wanted[np.isfinite(wanted)], atol=1e-6)
+
+
+def test_alignment_viewer_without_effects_offers_no_switch(opened, files, tmp_path):
+    figure = load_widgets().alignment_viewer(
+        ALIGNMENTS, ["1", "2", "3"], "Point.", series="network"
+    )
+    files["weights alone"] = tmp_path / "weights.html"
+    files["weights alone"].write_text(document(figure.data), encoding="utf-8")
+    page = opened("weights alone")
+    assert page.get_by_role("combobox", name="lines").count() == 0
+    page.get_by_label("network").select_option(index=2)
+    np.testing.assert_allclose(word_weights(page), ALIGNMENTS[0][3][2][0], atol=1e-6)
+
+
+def check_split(page, length, heads, place):
+    tables = page.locator(".live table").evaluate_all(
+        """tables => tables.map(table => [...table.tBodies[0].rows].map(row =>
+            [...row.querySelectorAll("td")].map(cell => Number(cell.dataset.place))))"""
+    )
+    wanted = torch.cat(splits(length, heads))
+    np.testing.assert_array_equal(np.array(tables), wanted.numpy())
+    told = re.findall(r"head (\d), row (\d)", page.locator(".says").inner_text())
+    for split, where in zip(splits(length, heads), told, strict=True):
+        h, t, _ = (split == place).nonzero()[0].tolist()
+        assert where == (str(h + 1), str(t + 1))
+    chosen = page.locator(".live .chosen").evaluate_all(
+        "nodes => nodes.map(node => node.textContent)"
+    )
+    assert chosen == ["abcde"[place // 4] + str(place % 4 + 1)] * 3
+
+
+def test_head_split_follows_memory(opened):
+    page = opened("split")
+    rng = np.random.RandomState(7)
+    check_split(page, 3, 2, 6)
+    for _ in range(SETTINGS):
+        length, heads = rng.randint(2, 6), [1, 2, 4][rng.randint(3)]
+        page.get_by_label("words").select_option(str(length))
+        page.get_by_label("heads").select_option(str(heads))
+        place = rng.randint(4 * length)
+        page.get_by_role("slider", name="place in memory").fill(str(place))
+        check_split(page, length, heads, place)
+
+
+def test_head_split_moves_memory_into_both_splits(opened):
+    page = opened("split")
+    page.get_by_role("button", name="Move memory into the heads").click()
+    # at the start of its way each entry lies on its place in memory
+    starts = page.evaluate(
+        """() => {
+            const box = node => [node.getBoundingClientRect().x, node.getBoundingClientRect().y];
+            const memory = [...document.querySelectorAll(".memory span")].map(box);
+            return document.getAnimations().map(moving => {
+                moving.pause();
+                moving.currentTime = 0;
+                const node = moving.effect.target;
+                return [Number(node.dataset.place), box(node), memory[node.dataset.place]];
+            });
+        }"""
+    )
+    assert sorted(place for place, *_ in starts) == sorted([*range(12)] * 2)
+    for _, begin, memory in starts:
+        np.testing.assert_allclose(begin, memory, atol=1)
+    page.evaluate("document.getAnimations().forEach(moving => moving.finish())")
+    check_split(page, 3, 2, 6)
+
+
+def test_head_split_stands_still_for_readers_who_want_no_motion(opened):
+    page = opened("split", reduced_motion="reduce")
+    assert page.get_by_role("button").count() == 0
+    check_split(page, 3, 2, 6)
+
+
+def test_head_split_by_keyboard(opened):
+    page = opened("split")
+    tab_to(page, "combobox", "words")
+    page.keyboard.press("ArrowDown")
+    tab_to(page, "combobox", "heads")
+    page.keyboard.press("ArrowDown")
+    tab_to(page, "slider", "place in memory")
+    page.keyboard.press("End")
+    check_split(page, 4, 4, 15)
+
+
+def check_step(page, step):
+    looks = page.locator(".look").evaluate_all("nodes => nodes.map(node => node.dataset.value)")
+    t, kind = divmod(step - 2, 3)
+    wanted = np.zeros(0)
+    if step == 1:
+        wanted = STEP_WEIGHTS["encoder"].ravel()
+    elif step > 1 and kind < 2:
+        row = STEP_WEIGHTS[["own", "cross"][kind]][t]
+        wanted = row[row > 0]
+    np.testing.assert_allclose(np.array(looks, dtype=float), wanted, atol=1e-6)
+    # what is not written yet cannot be read
+    waiting = page.locator(".box.waits text").evaluate_all("nodes => nodes.map(n => n.textContent)")
+    written = STEPS[1][: max(0, t + (kind == 2))]
+    assert [word for word in waiting if word in STEPS[1]].count("end") == ("end" not in written)
+
+
+def test_encoder_decoder_shows_each_step(opened):
+    page = opened("steps")
+    rng = np.random.RandomState(8)
+    check_step(page, 0)
+    for step in rng.randint(14, size=SETTINGS):
+        page.get_by_role("slider", name="step").fill(str(step))
+        check_step(page, step)
+
+
+def test_encoder_decoder_by_keyboard(opened):
+    page = opened("steps")
+    assert page.get_by_role("button", name="Back").is_disabled()
+    tab_to(page, "button", "Next")
+    for step in range(1, 14):
+        page.keyboard.press("Enter")
+        check_step(page, step)
+    assert page.get_by_role("button", name="Next").is_disabled()
+    page.keyboard.press("Tab")
+    tab_to(page, "button", "Back")
+    page.keyboard.press("Enter")
+    check_step(page, 12)
+
+
+def check_decoder(page, step):
+    """What is shown at a step: the numbers of its word, as far as they have been computed."""
+    t, last = divmod(step, 5)
+    rows, strips = page.locator(".live > .scroll"), page.locator(".live svg.strip")
+    places = {
+        "state": strips.nth(0),
+        "scores": rows.nth(0),
+        "weights": rows.nth(1),
+        "context": strips.nth(1),
+    }
+    for k, (name, place) in enumerate(places.items()):
+        cells = place.locator("[data-value]")
+        shown = [float(c.get_attribute("data-value")) for c in cells.all()]
+        np.testing.assert_allclose(shown, DECODED[name][t], atol=1e-6)
+        assert (place.evaluate("n => getComputedStyle(n).visibility") == "visible") == (k <= last)
+    waiting = page.locator(".words .waits").all_inner_texts()
+    assert waiting == DECODED["target"][t + (last == 4) :]
+    said = page.locator(".says").inner_text()
+    if last == 2:
+        best = int(DECODED["weights"][t].argmax())
+        assert f"{['one', 'two', 'three'][best]} {DECODED['weights'][t].max():.2f}" in said
+    if last == 4:
+        word, p = DECODED["likely"][t][0]
+        assert f"{word} {p:.2f}" in said
+
+
+def test_decoder_step_by_step(opened):
+    page = opened("decoder")
+    for step in [0, 7, 2, 9, 4, 5, 1, 8, 3, 6]:
+        page.get_by_role("slider", name="step").fill(str(step))
+        check_decoder(page, step)
+
+
+def test_decoder_by_keyboard(opened):
+    page = opened("decoder")
+    tab_to(page, "button", "Next")
+    for step in range(1, 10):
+        page.keyboard.press("Enter")
+        check_decoder(page, step)
+    assert page.get_by_role("button", name="Next").is_disabled()
+
+
+def check_tree(page, beam, alpha, to_the_end):
+    nodes = page.locator(".node small").evaluate_all(
+        "nodes => nodes.map(node => [node.dataset.prefix, node.dataset.value])"
+    )
+    for prefix, value in nodes:
+        tokens = [int(token) for token in prefix.split()]
+        log_p = sum(BEAM_TABLE[one, next_].item() for one, next_ in itertools.pairwise(tokens))
+        assert abs(np.exp(log_p) - float(value)) < 1e-6
+    said = page.locator(".says")
+    if to_the_end:
+        ids, score = beam_search(lambda p: BEAM_TABLE[p[:, -1]], 0, 1, beam, 4, alpha)
+        assert abs(float(said.get_attribute("data-value")) - score) < 1e-6
+        found = " ".join(BEAM_WORDS[i] for i in ids.tolist())
+        assert f"Found: {found}, score" in said.inner_text()
+        assert page.locator(".node.best").count() == 1
+
+
+def test_beam_tree_finds_what_beam_search_finds(opened):
+    page = opened("beam")
+    rng = np.random.RandomState(11)
+    slider = page.get_by_role("slider", name="round")
+    for _ in range(SETTINGS):
+        which, power = rng.randint(3), rng.randint(3)
+        page.get_by_label("kept in each round").select_option(index=int(which))
+        page.get_by_label("α").select_option(index=int(power))
+        last = int(slider.get_attribute("max"))
+        at = last if rng.randint(2) else rng.randint(last)
+        slider.fill(str(at))
+        check_tree(page, which + 1, [0, 0.6, 1][power], at == last)
+        assert page.locator(".node.dropped:visible").count() >= (at > 0)
+
+
+def test_beam_tree_by_keyboard(opened):
+    page = opened("beam")
+    tab_to(page, "combobox", "kept in each round")
+    page.keyboard.press("ArrowDown")
+    tab_to(page, "button", "Next")
+    while page.get_by_role("button", name="Next").is_enabled():
+        page.keyboard.press("Enter")
+    check_tree(page, 3, 0, True)
+
+
+def check_cache(page, step, kind):
+    np.testing.assert_allclose(chip_weights(page), CACHED[kind][step, : step + 1], atol=1e-6)
+    said = page.locator(".says")
+    assert abs(float(said.get_attribute("data-value")) - CACHE_DIFFERENCES[kind][step]) < 1e-6
+    assert f"{step + 1} now and {sum(range(step + 2))} so far" in said.inner_text()
+    positions = page.locator(".chip small:last-child").all_inner_texts()
+    assert positions[: step + 1] == [f"pos. {0 if kind else i}" for i in range(step + 1)]
+
+
+def chip_weights(page):
+    found = page.locator(".chip small[data-value]")
+    return found.evaluate_all("nodes => nodes.map(node => Number(node.dataset.value))")
+
+
+def test_cache_timeline_shows_each_word(opened):
+    page = opened("cache")
+    rng = np.random.RandomState(12)
+    for _ in range(SETTINGS):
+        step, kind = rng.randint(5), rng.randint(2)
+        page.get_by_role("slider", name="word").fill(str(step))
+        page.get_by_label("every new word gets position 0").set_checked(bool(kind))
+        check_cache(page, step, kind)
+
+
+def test_cache_timeline_by_keyboard(opened):
+    page = opened("cache")
+    tab_to(page, "button", "Next")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    tab_to(page, "checkbox", "every new word gets position 0")
+    page.keyboard.press("Space")
+    check_cache(page, 2, 1)
+
+
+def check_tiles(page, block_q, block_k, causal, top_left):
+    """Against the mask itself and, with the corner at the bottom right, against the exercise's `tiles`."""
+    shift = 0 if top_left else 3
+    mask = np.arange(10) <= np.arange(7)[:, None] + shift if causal else np.ones((7, 10), bool)
+    cells = page.locator(".live tbody td")
+    shown = cells.evaluate_all("cells => cells.map(cell => [cell.textContent, cell.dataset.kind])")
+    assert [text for text, _ in shown] == [str(int(x)) for x in mask.flat]
+    kinds, loaded = {}, 0
+    for i in range(-(-7 // block_q)):
+        for j in range(-(-10 // block_k)):
+            tile = mask[i * block_q : (i + 1) * block_q, j * block_k : (j + 1) * block_k]
+            kinds[i, j] = "full" if tile.all() else "edge" if tile.any() else "none"
+            loaded += tile.shape[1] if tile.any() else 0
+    wanted = [kinds[i // block_q, j // block_k] for i in range(7) for j in range(10)]
+    assert [kind for _, kind in shown] == wanted
+    if not (causal and top_left):
+        found = [(i, j, kind) for (i, j), kind in kinds.items() if kind != "none"]
+        assert found == tiles(7, 10, block_q, block_k, causal)
+    said = page.locator(".says").inner_text()
+    numbers_said = [int(number) for number in re.findall(r"\d+", said)]
+    counted = [list(kinds.values()).count(kind) for kind in ("full", "edge", "none")]
+    assert numbers_said == [*counted, loaded]
+
+
+def test_tiles_are_full_cut_or_left_out(opened):
+    page = opened("tiles")
+    check_tiles(page, 3, 2, True, False)
+    rng = np.random.RandomState(13)
+    for _ in range(SETTINGS):
+        block_q, block_k = rng.randint(1, 9, size=2)
+        causal, top_left = rng.randint(2, size=2)
+        page.get_by_role("slider", name="queries in a tile").fill(str(block_q - 1))
+        page.get_by_role("slider", name="keys in a tile").fill(str(block_k - 1))
+        page.get_by_label("causal mask").set_checked(bool(causal))
+        page.get_by_label("corner").select_option(index=int(top_left))
+        check_tiles(page, block_q, block_k, causal, top_left)
+
+
+def test_tiles_by_keyboard(opened):
+    page = opened("tiles")
+    tab_to(page, "slider", "queries in a tile")
+    page.keyboard.press("ArrowRight")
+    tab_to(page, "slider", "keys in a tile")
+    page.keyboard.press("ArrowLeft")
+    tab_to(page, "checkbox", "causal mask")
+    page.keyboard.press("Space")
+    check_tiles(page, 4, 1, False, False)
+
+
+def check_sampler(page, temperature, k, share):
+    shown = numbers(page, "probabilities").T
+    logits = torch.from_numpy(LOGITS)
+    for column, how in zip(shown, [(None, None), (k, None), (k, share)], strict=True):
+        wanted = token_probabilities(logits, temperature, *how)
+        np.testing.assert_allclose(column, wanted, atol=1e-9)
+    assert page.locator(".says").inner_text().startswith(f"{(shown[2] > 0).sum()} of 6 tokens")
+
+
+def test_sampler_computes_what_the_reference_computes(opened):
+    page = opened("sampler")
+    check_sampler(page, 1.0, 6, 0.8)
+    temperatures = [0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 4.0]
+    rng = np.random.RandomState(3)
+    for _ in range(SETTINGS):
+        at, k, share = rng.randint(9), rng.randint(6), rng.randint(10)
+        for name, place in [("temperature", at), ("top-k", k), ("top-p", share)]:
+            page.get_by_role("slider", name=name).fill(str(place))
+        check_sampler(page, temperatures[at], k + 1, (share + 1) / 10)
+
+
+def test_sampler_by_keyboard(opened):
+    page = opened("sampler")
+    tab_to(page, "slider", "top-k")
+    for _ in range(4):
+        page.keyboard.press("ArrowLeft")
+    tab_to(page, "slider", "temperature")
+    page.keyboard.press("ArrowRight")
+    check_sampler(page, 1.5, 2, 0.8)
+    assert page.get_by_role("slider", name="top-k").get_attribute("aria-valuetext") == "2"
+
+
+@pytest.mark.parametrize("name", examples())
+def test_without_a_script_the_figure_stands_still(opened, name):
+    page = opened(name, scripts=False)
+    figure = page.locator("figure")
+    assert figure.locator(".still").is_visible() and not figure.locator(".live").count()
+    assert figure.locator("table td:visible, svg:visible").count() > 0
+    assert figure.locator("input, button, select").count() == 0
+    assert figure.locator("figcaption").inner_text()
+
+
+@pytest.mark.parametrize("name", examples())
+def test_the_still_figure_shows_the_same_numbers(opened, name):
+    read = """part => [...document.querySelectorAll(`${part} table`)].map(table => [
+        table.caption.textContent,
+        [...table.rows].map(row => [...row.cells].map(
+            cell => cell.querySelector("input") ? cell.querySelector("input").value.replace("-", "−")
+            : cell.textContent))])"""
+    still = dict(opened(name, scripts=False).evaluate(read, ".still"))
+    alive = dict(opened(name).evaluate(read, ".live"))
+    for title in still.keys() & alive.keys():
+        assert still[title] == alive[title]
+
+
+@pytest.mark.parametrize("name", [*examples(), "map"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_page_never_scrolls_sideways(opened, name, width):
+    for scripts in (True, False):
+        page = opened(name, width, scripts)
+        box = page.locator("figure").bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= width
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("name", [*examples(), "map"])
+def test_everyone_can_use_it(opened, name):
+    page = opened(name, reduced_motion="reduce")
+    for theme in ("light", "dark"):
+        page.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
+        for found in axe.Axe().run(page).response["violations"]:
+            raise AssertionError(f"{theme}: {found['help']}: {found['nodes'][0]['html']}")
+    moving = page.evaluate("document.getAnimations().length")
+    assert moving == 0
+
+
+def test_map_leads_to_sections_of_every_chapter():
+    links = re.findall(r'href="(ch\d\w+)\.html#([\w-]+)"', landing_map())
+    assert {page.partition("_")[0] for page, _ in links} == {f"ch{n}" for n in chapter_pages()}
+    for page, label in links:
+        text = (ROOT / "book" / f"{page}.md").read_text(encoding="utf-8")
+        assert f"\n({label})=\n" in text, f"{page}#{label}"
+
+
+def test_colours_are_those_of_the_other_figures():
+    from figures import COLOURS
+
+    css = (ROOT / "book" / "_static" / "book.css").read_text(encoding="utf-8")
+    assert dict(re.findall(r"--figure-(\w+): (#\w{6});", css)) == COLOURS
+
+
+def test_scripts_are_small_and_ask_nobody():
+    for path in (ROOT / "book" / "_widgets").glob("*.js"):
+        text = path.read_text(encoding="utf-8")
+        assert len(text.encode()) < 7168, path.name
+        assert not re.search(r"\bfetch\b|\bimport\b|XMLHttp|https?://(?!www\.w3\.org)", text)

@@ -1,0 +1,136 @@
+"""What is said after a task is passed: two other ways for every task, and their fragments are true."""
+
+import ast
+import re
+import textwrap
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+from autograder.build.source_notebook import source_notebook, told_to_students
+from autograder.catalogue import (
+    MAX_FRAGMENT,
+    alternative_answers,
+    alternatives,
+    definitions,
+    discussions,
+    without_markers,
+)
+from autograder.exercises import graded_answers, reference_answers
+from autograder.instructor_settings import Settings
+from autograder.reference import definitions as names_of
+from tests.support.answers import check_answer, same
+from tests.support.course import COURSE
+from tests.support.discussions import PROGRAMS
+from tests.support.readability import grade, sentences, words
+
+WAYS = [
+    pytest.param(
+        exercise, answer, number, id=f"ch{exercise.chapter}-{answer}-{number + 1}", marks=marks
+    )
+    for exercise in COURSE.exercises()
+    for marks in [pytest.mark.xdist_group(exercise.name)]
+    for answer in definitions(exercise.program())
+    for number in range(2)
+]
+
+
+def test_every_task_has_two_other_ways(exercise):
+    found = discussions(exercise)
+    assert [discussion.function for discussion in found] == list(definitions(exercise.program()))
+    assert all(len(discussion.ways) == 2 for discussion in found)
+    # a notebook knows by its grade cells that a task is passed
+    graded = graded_answers(source_notebook(exercise, Settings())).values()
+    assert {discussion.function for discussion in found} == {n for names in graded for n in names}
+    assert list(told_to_students(exercise)["ways"]) == [d.function for d in found]
+
+
+def fragment_of(exercise, answer, number):
+    (found,) = [d for d in discussions(exercise) if d.function == answer]
+    return found.ways[number].fragment
+
+
+def composed(program, fragment):
+    """A program with a fragment in place of `@`, and its lines in place of `@1` to `@3`."""
+    lines = fragment.split("\n")
+    done = []
+    for line in program.strip("\n").split("\n"):
+        if line.strip() == "@":
+            indent = line[: -len(line.lstrip())]
+            done.append(textwrap.indent(fragment, indent))
+        else:
+            # "@ " is a matrix product, and "@property" a decorator
+            part = lambda m: lines[int(m[1]) - 1].strip() if m[1] else fragment
+            done.append(re.sub(r"@(\d)?(?!\w| )", part, line))
+    return "\n".join(done)
+
+
+@pytest.mark.parametrize(("of_exercise", "answer", "number"), WAYS)
+def test_a_fragment_is_right_in_a_program(of_exercise, answer, number):
+    fragment = fragment_of(of_exercise, answer, number)
+    program = PROGRAMS[of_exercise.name][answer][number]
+    source = composed(program, fragment)
+    torch.manual_seed(0)
+    np.random.seed(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if answer in definitions(source):
+            check_answer(of_exercise, answer, source)
+        else:
+            assert "same(" in program or "assert" in program
+            names = {**names_of(of_exercise.program()), "same": same}
+            exec(compile(source, f"<{answer}>", "exec"), names)
+
+
+def test_the_programs_hold_nothing_else(exercise):
+    assert list(PROGRAMS[exercise.name]) == list(definitions(exercise.program()))
+
+
+def shapes(statements):
+    """Statements without the names of results: what is returned or assigned, as syntax trees."""
+    return [
+        ast.dump(node.value)
+        if isinstance(node, ast.Return | ast.Assign) and node.value is not None
+        else ast.dump(node)
+        for node in statements
+    ]
+
+
+def bodies(source):
+    """What every function of a program does, without docstrings: (name, statements)."""
+    for node in ast.walk(ast.parse(without_markers(source))):
+        if isinstance(node, ast.FunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            yield node.name, shapes(body)
+
+
+def test_no_fragment_holds_all_that_an_answer_does(exercise):
+    """The fragments are packed in the notebook, where a curious student can unpack them."""
+    program = exercise.program()
+    answers = [*reference_answers(exercise).values()]
+    for alternative in alternatives(exercise):
+        answers += alternative_answers(program, alternative).values()
+    fragments = {
+        (discussion.function, number): shapes(ast.parse(way.fragment).body)
+        for discussion in discussions(exercise)
+        for number, way in enumerate(discussion.ways)
+    }
+    for answer in answers:
+        for name, body in bodies(answer):
+            for place, fragment in fragments.items():
+                assert body != fragment, f"the discussion {place} shows all of {name}"
+
+
+def test_the_discussions_can_be_read_by_a_beginner(exercise):
+    texts = [t for d in discussions(exercise) for way in d.ways for t in (way.words, way.cost)]
+    for text in texts:
+        assert max(len(words(part)) for part in sentences(text)) <= 25, text
+        assert text.endswith(".") or text.endswith(":"), text
+    assert grade(texts) <= 9
+    fragments = [way.fragment for d in discussions(exercise) for way in d.ways]
+    for fragment in fragments:
+        ast.parse(fragment)
+        lines = fragment.split("\n")
+        assert len(lines) <= MAX_FRAGMENT and max(map(len, lines)) <= 92

@@ -1,0 +1,97 @@
+"""Chapter 7's number translator: its training, its losses, and what is kept of a training."""
+
+import json
+import sys
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from solutions.encoder_decoder import END, PAD, START
+from solutions.number_transformer import (
+    exact_match,
+    held_out_losses,
+    new_model,
+    number_data,
+    tensors,
+    train,
+    write,
+)
+from tests.support.course import COURSE
+
+FEW = {"n_steps": 4, "n_pairs": 40}
+
+
+@pytest.fixture(scope="module")
+def run():
+    return train(0, **FEW, save_last=2, clip=1e-3)
+
+
+def test_tensors_begin_and_end():
+    source, target = tensors([27, 381])
+    assert (target[:, 0] == START).all()
+    assert [row[row != PAD][-1].item() for row in target] == [END, END]
+    words = number_data().target_words
+    assert [words[i] for i in target[0, 1:4]] == ["sieben", "und", "zwanzig"]
+    assert len(source) == 2
+
+
+def test_training_is_a_function_of_its_seed_and_changes_with_each_setting(run):
+    again = train(0, **FEW, save_last=2, clip=1e-3)
+    assert again.losses == run.losses
+    others = [{"smoothing": 0.0}, {"dropout": 0.3}, {"norm_first": False}, {"warmup": 0}]
+    for change in [*others, {"rate": 0.1}, {"decay": False}, {"clip": 1e9}]:
+        other = train(0, **FEW, **({"clip": 1e-3} | change))
+        weights = zip(other.model.parameters(), run.model.parameters(), strict=True)
+        assert any(not torch.equal(one, two) for one, two in weights), change
+
+
+def test_norms_are_those_before_clipping_and_the_last_weights_are_saved(run):
+    assert len(run.losses) == len(run.norms) == 4
+    assert min(run.norms) > 0.1
+    (last,) = run.saved  # ten steps before the end there was no step
+    for name, value in run.model.named_parameters():
+        assert torch.equal(last[name], value)
+
+
+def test_losses_are_torchs(run):
+    numbers = number_data().held_out[:9]
+    source, target = tensors(numbers)
+    with torch.no_grad():
+        logits = run.model(source, target[:, :-1]).flatten(0, 1)
+    answer = target[:, 1:].flatten()
+    smooth, plain, p = held_out_losses(run.model, numbers, 0.2)
+    expected = [
+        F.cross_entropy(logits, answer, ignore_index=PAD, label_smoothing=share).item()
+        for share in (0.2, 0.0)
+    ]
+    assert [smooth, plain] == pytest.approx(expected, rel=1e-5)
+    right = logits.softmax(-1)[torch.arange(len(answer)), answer][answer != PAD]
+    assert p == pytest.approx(right.mean().item(), rel=1e-5)
+
+
+def test_what_is_written_is_judged_word_by_word():
+    model = new_model()
+    with torch.no_grad():
+        for parameter in model.project.parameters():
+            parameter.zero_()
+        words = number_data().target_words
+        model.project.bias[words.index("vier")] = 9
+    assert set(write(model, [4])[0]) == {"vier"}  # and it never ends
+    assert exact_match(model, [4]) == 0
+
+
+def test_a_kept_training_is_the_training(monkeypatch):
+    monkeypatch.syspath_prepend(COURSE.book)
+    from number_transformers import as_run, trained, without_defaults
+
+    recipe = FEW | {"norm_first": False, "save_last": 1}
+    fresh = train(1, **recipe)
+    run = as_run(json.loads(json.dumps(trained(1, recipe))), recipe)
+    assert (run.losses, run.norms) == (fresh.losses, fresh.norms)
+    for one, two in zip(run.model.parameters(), fresh.model.parameters(), strict=True):
+        assert torch.equal(one, two)
+    assert all(torch.equal(run.saved[0][name], x) for name, x in fresh.saved[0].items())
+    assert without_defaults({"smoothing": 0.1, "dropout": 0.2}) == {"dropout": 0.2}
+    for name in ("kept", "number_transformers"):
+        sys.modules.pop(name, None)

@@ -1,0 +1,100 @@
+"""Environments with the grader installed, as `pip install .` leaves it."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.course import COURSE
+
+# What makes torch absent for every process of an environment that shares the packages of another one.
+WITHOUT_TORCH = """
+from importlib.machinery import PathFinder
+
+find = PathFinder.find_spec
+
+def find_spec(cls, name, path=None, target=None):
+    return None if name.partition(".")[0] == "torch" else find(name, path, target)
+
+PathFinder.find_spec = classmethod(find_spec)
+"""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment: its folder."""
+
+    prefix: Path
+
+    @property
+    def python(self) -> Path:
+        """Its interpreter."""
+        return self.prefix / "bin" / "python"
+
+    @property
+    def packages(self) -> Path:
+        """Where its own packages lie."""
+        own = {"base": str(self.prefix), "platbase": str(self.prefix)}
+        return Path(sysconfig.get_path("purelib", vars=own))
+
+    def run(self, folder: Path, *words: object) -> subprocess.CompletedProcess:
+        """Run a program in a folder, as somebody does who has activated this environment."""
+        # nbgrader's own programs lie in the other environment
+        places = [self.prefix / "bin", Path(sys.prefix, "bin"), os.environ["PATH"]]
+        environment = {
+            **os.environ,
+            "PATH": os.pathsep.join(map(str, places)),
+            "OMP_NUM_THREADS": "1",
+        }
+        for name in ("PYTHONPATH", "MAKEFLAGS", "MAKELEVEL"):
+            environment.pop(name, None)
+        return subprocess.run(
+            list(map(str, words)),
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+
+
+def build_wheel(folder: Path) -> Path:
+    """The grader as a wheel, built as pip does from a copy of this repository, with no network."""
+    source, wheels = folder / "source", folder / "wheels"
+    source.mkdir()
+    left_out = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(COURSE.root / "autograder", source / "autograder", ignore=left_out)
+    for name in ("pyproject.toml", "LICENSE"):
+        shutil.copy(COURSE.root / name, source)
+    words = ("--no-deps", "--no-index", "--no-build-isolation", "--quiet", "--wheel-dir")
+    command = [sys.executable, "-m", "pip", "wheel", *words, str(wheels), str(source)]
+    subprocess.run(command, check=True)
+    (wheel,) = wheels.iterdir()
+    return wheel
+
+
+def sharing_environment(prefix: Path) -> Environment:
+    """A new environment with the packages of this one but torch."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(prefix)], check=True)
+    made = Environment(prefix)
+    (made.packages / "without_torch.py").write_text(WITHOUT_TORCH)
+    shared = f"{sysconfig.get_path('purelib')}\nimport without_torch\n"
+    (made.packages / "shared.pth").write_text(shared)
+    # the templates of nbconvert and nbgrader
+    (prefix / "share").mkdir(exist_ok=True)
+    (prefix / "share" / "jupyter").symlink_to(Path(sys.prefix, "share", "jupyter"))
+    return made
+
+
+def install(wheel: Path, prefix: Path) -> Environment:
+    """A new environment with the grader from a wheel, and the packages of this one but torch."""
+    made = sharing_environment(prefix)
+    words = ("--no-deps", "--no-index", "--quiet", "--no-warn-script-location")
+    pip = [sys.executable, "-m", "pip", "--python", str(made.python)]
+    subprocess.run([*pip, "install", *words, str(wheel)], check=True)
+    return made
