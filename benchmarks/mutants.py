@@ -29,6 +29,7 @@ from autograder.catalogue import alternative_answers, alternatives, with_answers
 from autograder.course import Course, Exercise
 from autograder.exercises import reference_answers
 from autograder.grade.answer_key import AnswerKeys
+from autograder.programs import without_docstrings
 from autograder.reference import ExpectedCell, definitions, prepare_process
 from autograder.runtime.compare import Expected, judge
 from autograder.runtime.evaluate import Evaluation, evaluate
@@ -73,7 +74,7 @@ class Change:
 
 def changed(source: str) -> Iterator[str]:
     """Every program that differs from a source in one place; docstrings are left out of all."""
-    tree = _without_docstrings(ast.parse(source))
+    tree = without_docstrings(ast.parse(source))
     seen = {ast.unparse(tree)}
     for steps, node in _nodes(tree, ()):
         for other in _others(node):
@@ -89,13 +90,6 @@ def _is_program(text: str) -> bool:
     except SyntaxError:
         return False
     return True
-
-
-def _without_docstrings(tree: ast.Module) -> ast.Module:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:] or [ast.Pass()]
-    return tree
 
 
 def _nodes(node: ast.AST, steps: tuple) -> Iterator[tuple[tuple, ast.AST]]:
@@ -233,7 +227,7 @@ def unseen(exercise: Exercise, cells: Mapping[str, list[ExpectedCell]]) -> tuple
     versions |= {one.name: alternative_answers(program, one) for one in alternatives(exercise)}
     for version, answers in versions.items():
         for answer in answers.keys() & cells.keys():
-            right = ast.unparse(_without_docstrings(ast.parse(answers[answer]))).splitlines()
+            right = ast.unparse(without_docstrings(ast.parse(answers[answer]))).splitlines()
             for text in changed(answers[answer]):
                 tried += 1
                 if passes(with_answers(program, answers | {answer: text}), cells[answer]):

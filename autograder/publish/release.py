@@ -22,7 +22,7 @@ README = """\
 Attention from Scratch: the book and its exercises, {version}
 
 The book     Open index.html in a browser. No network is needed.
-Exercises    exercises/ has one notebook per chapter. Each needs Python with
+Exercises    exercises/ has the notebooks. Each needs Python with
              numpy, torch, matplotlib and jupyterlab, and no other file.
 Licences     Code: BSD-3-Clause (LICENSE). Text and figures: CC BY 4.0
              (LICENSE-TEXT). What the pages load of others, such as MathJax
