@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -30,6 +30,8 @@ MAX_SHOWN = 6
 # a line that is given processor time may use so many times as much
 TIME_TOLERANCE = 1.25
 FAMILIES = {"b": "boolean", "i": "integer", "u": "integer", "f": "floating", "c": "complex"}
+# ("part", number from 1, of how many), with a name behind it where the part has one, or ("key", name)
+Step = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,12 @@ class Difference:
     """The first way in which a value is not the expected one.
 
     aspect: an identifier, one of ASPECTS; parameters: what a sentence about it needs, as JSON; place:
-    the way into a nested value, each step ["part", number from 1, of how many], with a name behind it
-    where the part has one, or ["key", name].
+    the way into a nested value.
     """
 
     aspect: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    place: tuple[tuple[str | int, ...], ...] = ()
+    place: tuple[Step, ...] = ()
 
     def inside(self, *step: str | int) -> Difference:
         """The same difference, seen from one level further out."""
@@ -140,27 +141,25 @@ def difference(expected: Value, got: Value) -> Difference | None:
     unlike = {"expected": summary(expected), "got": summary(got)}
     if unlike["expected"]["kind"] != unlike["got"]["kind"]:
         return Difference("kind", unlike)
-    match expected:
-        case Array():
+    match expected, got:
+        case Array(), Array():
             return _array_difference(expected, got)
-        case Number(number):
-            return _number_difference(number, got.value)
-        case Text() if expected != got:
+        case Number(wanted), Number(found):
+            return _number_difference(wanted, found)
+        case Text(wanted), Text(found) if wanted != found:
             return Difference("text", unlike)
-        case Items() if len(expected.items) != len(got.items):
+        case Items(parts), Items(others) if len(parts) != len(others):
             return Difference("length", unlike)
-        case Items():
-            total = len(expected.items)
-            for number, pair in enumerate(zip(expected.items, got.items, strict=True), start=1):
+        case Items(parts), Items(others):
+            for number, pair in enumerate(zip(parts, others, strict=True), start=1):
                 if problem := difference(*pair):
-                    return problem.inside("part", number, total)
-        case Dictionary():
-            missing = sorted(set(expected.items) - set(got.items))
-            extra = sorted(set(got.items) - set(expected.items))
+                    return problem.inside("part", number, len(parts))
+        case Dictionary(named), Dictionary(others):
+            missing, extra = sorted(set(named) - set(others)), sorted(set(others) - set(named))
             if missing or extra:
                 return Difference("keys", {"missing": missing, "extra": extra})
-            for key, wanted in expected.items.items():
-                if problem := difference(wanted, got.items[key]):
+            for key, value in named.items():
+                if problem := difference(value, others[key]):
                     return problem.inside("key", key)
     return None
 
@@ -199,7 +198,7 @@ def _array_difference(expected: Array, got: Array) -> Difference | None:
     a, b = expected.values, got.values
     shown = bool if a.dtype.kind == "b" else float
     if FAMILIES[a.dtype.kind] != FAMILIES[b.dtype.kind]:
-        dtypes = {"expected": expected.dtype, "got": got.dtype}
+        dtypes: dict[str, Any] = {"expected": expected.dtype, "got": got.dtype}
         if a.dtype.kind == "b" and np.isin(b, (0, 1)).all():
             dtypes |= {"wrong_as_booleans": int((a != b).sum()), "size": int(a.size)}
         return Difference("dtype", dtypes)
@@ -260,24 +259,33 @@ def _violated_property(
 
 def _disagreement(expected: Value, got: Value, share: float) -> Difference | None:
     """Why fewer than this share of a list's items are the expected ones, or None."""
-    fits = isinstance(got, Items) and isinstance(expected, Items)
-    if not fits or len(got.items) != len(expected.items):
+    if not isinstance(got, Items) or not isinstance(expected, Items):
+        return difference(expected, got)
+    if len(got.items) != len(expected.items):
         return difference(expected, got)
     pairs = zip(expected.items, got.items, strict=True)
-    problems = [difference(*pair) for pair in pairs]
-    wrong = [number for number, problem in enumerate(problems, start=1) if problem]
-    total = len(problems)
+    total = len(expected.items)
+    wrong = [
+        problem.inside("part", number, total)
+        for number, pair in enumerate(pairs, start=1)
+        if (problem := difference(*pair))
+    ]
     if 1 - len(wrong) / total >= share:
         return None
-    first = problems[wrong[0] - 1].inside("part", wrong[0], total)
-    found = {"right": total - len(wrong), "total": total, "share": share, "number": wrong[0]}
+    first = wrong[0]
+    found = {
+        "right": total - len(wrong),
+        "total": total,
+        "share": share,
+        "number": first.place[0][1],
+    }
     return Difference(
         "agreement",
         {**found, "first": [first.aspect, dict(first.parameters), [list(s) for s in first.place]]},
     )
 
 
-def is_to_do(value: Value) -> bool:
+def is_to_do(value: Value) -> TypeGuard[Error]:
     """Whether a value is the error of an answer that nobody has begun."""
     return (
         isinstance(value, Error)
@@ -338,7 +346,10 @@ def _repeated(missing: set[str], extra: set[str], found: Mapping[str, list[int]]
     PyTorch names a parameter that several modules share once, so this is what `[layer] * n` gives.
     Empty when the names differ in another way.
     """
-    layers = [re.match(r"(.*?)\.(\d+)\.(.*)", name) for name in sorted(missing)]
-    if extra or not all(layer and f"{layer[1]}.0.{layer[3]}" in found for layer in layers):
-        return ""
-    return f"{layers[0][1]}.{layers[0][2]}" if layers else ""
+    layers = []
+    for name in sorted(missing):
+        layer = re.match(r"(.*?)\.(\d+)\.(.*)", name)
+        if extra or layer is None or f"{layer[1]}.0.{layer[3]}" not in found:
+            return ""
+        layers.append(f"{layer[1]}.{layer[2]}")
+    return layers[0] if layers else ""

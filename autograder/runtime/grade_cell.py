@@ -92,6 +92,13 @@ def _sentence(text: str, parts: object = (), case: bool = True) -> Sentence:
     return Sentence(text, named, case)
 
 
+def _call(node: ast.expr | None) -> tuple[str | None, list[ast.expr], list[ast.keyword]]:
+    """What a statement `name(...)` calls, and with which arguments; None for any other."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id, node.args, node.keywords
+    return None, [], []
+
+
 def parse_cell(source: str) -> GradeCell:
     """Read a grade cell.
 
@@ -108,21 +115,20 @@ def parse_cell(source: str) -> GradeCell:
     says: Sentence | None = None
     megabytes: int | None = None
     for node in ast.parse(body).body:
-        call = node.value if isinstance(node, ast.Expr) else None
-        name = getattr(getattr(call, "func", None), "id", None)
+        name, arguments, keywords = _call(node.value if isinstance(node, ast.Expr) else None)
         if says and name != "check":
             raise ValueError(f"`says({says.text!r})` does not stand directly above a line's check")
         if name == "forbid":
-            forbidden += [ast.literal_eval(argument) for argument in call.args]
+            forbidden += [ast.literal_eval(argument) for argument in arguments]
         elif name == "memory":
-            (keyword,) = call.keywords
+            (keyword,) = keywords
             megabytes = ast.literal_eval(keyword.value)
         elif name in ("check", "agreement", "says"):
-            named = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
-            first = ast.literal_eval(call.args[0])
+            named = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in keywords}
+            first = ast.literal_eval(arguments[0])
             if name == "check":
-                given = {"agreement": agreement, "says": says, "megabytes": megabytes}
-                steps.append(Check(first, **named, **given))
+                check = Check(first, agreement=agreement, says=says, megabytes=megabytes, **named)
+                steps.append(check)
                 says = None
             elif name == "says":
                 says = _sentence(first, **named)

@@ -8,7 +8,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -74,8 +74,8 @@ def fill(notes: Notes, module: torch.nn.Module, **buffers: torch.Tensor) -> torc
         values = _parameter(notes.parameter_seed, name, tuple(parameter.shape))
         parameter.data = torch.tensor(values, dtype=torch.float64)
         shapes[name] = list(parameter.shape)
-    for name, values in buffers.items():
-        module.get_buffer(name).copy_(values)
+    for name, buffer in buffers.items():
+        module.get_buffer(name).copy_(buffer)
     notes.parameters.append(shapes)
     return module
 
@@ -155,12 +155,12 @@ def gradients(function: Callable, *arguments: Any, **named: Any) -> dict:
         return argument
 
     torch = needed()
-    arguments = [leaf(argument) for argument in arguments]
+    arguments = tuple(leaf(argument) for argument in arguments)
     named = {name: leaf(argument) for name, argument in named.items()}
     inputs = list(_floating_leaves([*arguments, *named.values()]))
     parameters = {}
     if is_module(function):
-        parameters = dict(function.named_parameters())
+        parameters = dict(cast(Any, function).named_parameters())
         for parameter in parameters.values():
             parameter.requires_grad_()
     total = torch.zeros((), dtype=torch.float64)

@@ -251,9 +251,9 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
     "masked": lambda p: (
         f"right except for {p['wrong']} of {p['size']} entries, all of them masked: they should be "
         # results that were stored before know nothing of it
-        + {True: "exactly 0", False: "minus infinity"}.get(
-            p.get("zero"), "exactly 0 or minus infinity"
-        )
+        + {True: "exactly 0", False: "minus infinity", None: "exactly 0 or minus infinity"}[
+            p.get("zero")
+        ]
     ),
     "slices": _slices,
     "changed": lambda p: (
@@ -292,8 +292,7 @@ def _step(step: Sequence[str | int]) -> str:
             return str(name)
         case "part", number, total:
             return f"part {number} of {total}"
-        case _, key:
-            return repr(key)
+    return repr(step[1])
 
 
 def title(check: Check) -> str:
@@ -304,9 +303,14 @@ def title(check: Check) -> str:
 class Mistake(Protocol):
     """What is told about a known mistake."""
 
-    function: str
-    means: str
-    hint: str
+    @property
+    def function(self) -> str: ...
+
+    @property
+    def means(self) -> str: ...
+
+    @property
+    def hint(self) -> str: ...
 
 
 def explanation(name: str, mistake: Mistake, expression: str, by_line: bool = False) -> str:

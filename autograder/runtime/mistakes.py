@@ -13,7 +13,7 @@ import numpy as np
 from .plain_data import Array, Dictionary, Error, Items, Nothing, Number, Text, Unsupported, Value
 
 # a digest of the structure, then a projection and a norm of every floating number or array
-Fingerprint = Sequence[str | float]
+Fingerprint = Sequence[Any]
 NO_FINGERPRINT: Fingerprint = ("nothing",)
 
 
@@ -78,8 +78,9 @@ def _walk_array(array: np.ndarray, structure: list[str], numbers: list[float]) -
     if array.dtype.kind in "biu":
         structure.append(",".join(str(int(number)) for number in array.reshape(-1)))
         return
-    flat = array.reshape(-1).astype(np.complex128)
-    flat = np.concatenate([flat.real, flat.imag]) if array.dtype.kind == "c" else flat.real
+    entries = array.reshape(-1).astype(np.complex128)
+    is_complex = array.dtype.kind == "c"
+    flat = np.concatenate([entries.real, entries.imag]) if is_complex else entries.real
     finite = np.isfinite(flat)
     # not str() of an array: it depends on NumPy's print options, which a notebook may set
     places = np.flatnonzero(~finite).tolist()

@@ -123,7 +123,8 @@ class Checks:
             judged.append([Judged(problem is None, *prints, little)])
         self.progress.record(grade_id, sum(c.points for c, problem in found if problem is None))
         problems = [problem for _, problem in found]
-        if all(problem and problem.aspect == "to_do" for problem in problems):
+        begun = [problem for problem in problems if problem is None or problem.aspect != "to_do"]
+        if not begun and problems[0]:
             outcome = Outcome(cell, seed_of(grade_id), definitions, problems, answers, [])
             self.guide.record(grade_id, outcome)
             raise AutotestFailure(sentence(problems[0]))
@@ -157,7 +158,7 @@ class Checks:
     ) -> list[str]:
         """What is tested, which mistake it may be, where to look, what to read: as far as it is known."""
         lines = zip(found, named, strict=True)
-        failed = [(*one, name) for one, name in lines if one[1] is not None]
+        failed = [(check, problem, name) for (check, problem), name in lines if problem]
         if not failed:
             return []
         # a check and what explains it, and no explanation of another check

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from .compare import Difference
+from .compare import Difference, Step
 from .evaluate import compiled
 from .grade_cell import Check
 from .plain_data import Dictionary, Items, Value
@@ -82,7 +82,8 @@ def with_names(problem: Difference, check: Check, inputs: Mapping[str, Any]) -> 
     """A difference whose place says what the parts are called: ["part", number, of how many, name]."""
     if check.says is None or not check.says.parts:
         return problem
-    steps, positions = [], ()
+    steps: list[Step] = []
+    positions: tuple[int, ...] = ()
     for step in problem.place:
         if step[0] == "part":
             positions = (*positions, step[1] - 1)

@@ -203,8 +203,8 @@ def decode(tree: Any, depth: int = 0) -> Value:
         return Unsupported(valid_text(tree.get("type"), 100))
     if kind == "error":
         name, message = valid_text(tree.get("name"), 100), valid_text(tree.get("message"))
-        places = (valid_text(tree.get(key, ""), 300) for key in ("at", "inside"))
-        return Error(name, message, *places, by_check=tree.get("by_check") is True)
+        at, inside = (valid_text(tree.get(key, ""), 300) for key in ("at", "inside"))
+        return Error(name, message, at, inside, by_check=tree.get("by_check") is True)
     items = tree.get("items")
     if kind == "list" and isinstance(items, list) and len(items) <= MAX_ITEMS:
         return Items(tuple(decode(item, depth + 1) for item in items))
@@ -219,12 +219,13 @@ def decode(tree: Any, depth: int = 0) -> Value:
 
 def _decode_array(kind: str, tree: dict) -> Array:
     dtype, shape, data = tree.get("dtype"), tree.get("shape"), tree.get("data")
-    sizes_fit = (
-        isinstance(shape, list)
-        and len(shape) <= 16
-        and all(type(size) is int and 0 <= size <= MAX_BYTES for size in shape)
-    )
-    if dtype not in ARRAY_DTYPES or not sizes_fit or math.prod(shape) > MAX_BYTES:
+    if (
+        dtype not in ARRAY_DTYPES
+        or not isinstance(shape, list)
+        or len(shape) > 16
+        or not all(type(size) is int and 0 <= size <= MAX_BYTES for size in shape)
+        or math.prod(shape) > MAX_BYTES
+    ):
         raise PlainDataError("an array with an impossible dtype or shape")
     stored = np.dtype("float32" if dtype == "bfloat16" else dtype).newbyteorder("<")
     try:
@@ -270,7 +271,7 @@ def bake(tree: dict) -> dict:
     if tree["kind"] == "number":
         return {**tree, "value": short(tree["value"])}
     if tree["kind"] in ("array", "tensor"):
-        array = decode(tree).values
+        array = _decode_array(tree["kind"], tree).values
         if array.dtype.kind == "c":
             raise PlainDataError("complex values can't be baked")
         return {**tree, "data": [short(number) for number in array.reshape(-1).tolist()]}

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .compare import Difference, difference
+from .compare import Difference, Step, difference
 from .plain_data import Array, Dictionary, Items, Number, Value
 
 # differences that a relation may say more about
@@ -39,10 +39,14 @@ MAX_EXCHANGED, MAX_AXES, MAX_SIZE = 8, 5, 100_000
 FACTORS = (0.001, 0.01, 0.1, 0.5, 2, 10, 100, 1000)
 
 
-def value_at(value: Value, place: tuple[tuple[str | int, ...], ...]) -> Value:
+def value_at(value: Value, place: tuple[Step, ...]) -> Value:
     """The part of a nested value at a place of it."""
     for step in place:
-        value = value.items[step[1] - 1 if step[0] == "part" else step[1]]
+        match value:
+            case Items(parts):
+                value = parts[step[1] - 1]
+            case Dictionary(named):
+                value = named[step[1]]
     return value
 
 
@@ -110,9 +114,10 @@ def _exchanged(expected: tuple[Value, ...], got: tuple[Value, ...]) -> Differenc
 
 def _exchanged_shapes(expected: tuple[Value, ...], got: tuple[Value, ...]) -> Difference | None:
     """Whether the parts are arrays that have one another's shape."""
-    if not all(isinstance(value, Array) for value in (*expected, *got)):
+    shapes = [value.shape for value in expected if isinstance(value, Array)]
+    found = [value.shape for value in got if isinstance(value, Array)]
+    if len(shapes) < len(expected) or len(found) < len(got):
         return None
-    shapes, found = [value.shape for value in expected], [value.shape for value in got]
     different = all(one != other for one, other in itertools.combinations(shapes, 2))
     if not different or shapes == found or sorted(shapes) != sorted(found):
         return None

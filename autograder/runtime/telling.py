@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from .compare import Difference, Expected, difference, summary
+from .compare import Difference, Expected, Step, difference, summary
 from .evaluate import Evaluation
 from .grade_cell import Check
 from .helpers import NO_GRADIENT
 from .messages import describe
 from .parts import with_names
-from .plain_data import Array, Items, Number, Text, Value
+from .plain_data import Array, Dictionary, Items, Number, Text, Value
 from .relations import OPEN, related, value_at
 
 # differences that only this module tells
@@ -41,12 +41,17 @@ def told(
         problem = Difference("no_gradient", {}, problem.place)
     elif expected.share is None:
         problem = related(problem, expected.value, got.value, offset)
-    elif problem.aspect == "agreement" and check.agreement and check.agreement.sources in inputs:
-        number = problem.parameters["number"] - 1
+    elif (
+        problem.aspect == "agreement"
+        and check.agreement
+        and (sources := check.agreement.sources)
+        and sources in inputs
+    ):
+        step = ("part", problem.parameters["number"])
         example = {
-            "source": inputs[check.agreement.sources][number],
-            "expected": plain_list(expected.value.items[number]),
-            "got": plain_list(got.value.items[number]),
+            "source": inputs[sources][step[1] - 1],
+            "expected": plain_list(value_at(expected.value, (step,))),
+            "got": plain_list(value_at(got.value, (step,))),
         }
         problem = replace(problem, parameters={**problem.parameters, "example": example})
     if right := _right_beside(problem, check, expected.value, got.value):
@@ -79,41 +84,46 @@ def _right_beside(problem: Difference, check: Check, expected: Value, got: Value
     levels, depth = check.says.parts if check.says else (), 0
     beside: list[str] = []
     for step in problem.place:
-        if step[0] != "part":
-            expected, got, beside = expected.items[step[1]], got.items[step[1]], []
-            continue
-        names = levels[depth] if depth < len(levels) else None
-        pairs = list(zip(expected.items, got.items, strict=True))
-        expected, got = pairs.pop(step[1] - 1)
-        depth, beside = depth + 1, []
-        few = isinstance(names, tuple) and len(pairs) < MAX_BESIDE
-        if few and all(difference(*pair) is None for pair in pairs):
-            beside = [name for n, name in enumerate(names, start=1) if n != step[1]]
+        beside = []
+        match expected, got:
+            case Dictionary(wanted), Dictionary(found):
+                expected, got = wanted[step[1]], found[step[1]]
+            case Items(wanted), Items(found):
+                names = levels[depth] if depth < len(levels) else None
+                pairs = list(zip(wanted, found, strict=True))
+                expected, got = pairs.pop(step[1] - 1)
+                depth += 1
+                if not isinstance(names, tuple) or len(pairs) >= MAX_BESIDE:
+                    continue
+                if all(difference(*pair) is None for pair in pairs):
+                    beside = [name for n, name in enumerate(names, start=1) if n != step[1]]
     return beside
 
 
 def plain_list(value: Value) -> list | str:
     """A list of plain numbers and texts as JSON; of anything else what it is."""
     items = value.items[:MAX_SHOWN] if isinstance(value, Items) else ()
-    if items and all(isinstance(item, Number | Text) for item in items):
-        return [item.value for item in items]
+    plain = [item.value for item in items if isinstance(item, Number | Text)]
+    if items and len(plain) == len(items):
+        return plain
     return [] if isinstance(value, Items) and not value.items else describe(summary(value))
 
 
-def added_constant(expression: str, place: tuple[tuple[str | int, ...], ...] = ()) -> float:
+def added_constant(expression: str, place: tuple[Step, ...] = ()) -> float:
     """The constant of an expression `100 + f(x)`: a line adds one so that zeros are no right answer.
 
     place: the part of the value that is meant; in `[100 + f(x) for x in xs]` every part has the
     constant.
     """
-    node: ast.expr | None = ast.parse(expression, mode="eval").body
+    node = ast.parse(expression, mode="eval").body
     for step in place:
         constant, node = _split(node)
         if constant:
             return constant
-        node = _part(node, step)
-        if node is None:
+        part = _part(node, step)
+        if part is None:
             return 0
+        node = part
     return _split(node)[0]
 
 
@@ -126,7 +136,7 @@ def _split(node: ast.expr) -> tuple[float, ast.expr]:
     return 0, node
 
 
-def _part(node: ast.expr, step: tuple[str | int, ...]) -> ast.expr | None:
+def _part(node: ast.expr, step: Step) -> ast.expr | None:
     match node:
         case ast.ListComp(elt=item) if step[0] == "part":
             return item

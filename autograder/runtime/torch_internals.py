@@ -130,7 +130,7 @@ def tensor_memory(most: int) -> contextlib.AbstractContextManager:
     # private modules, which `import torch` has loaded
     weak_reference = torch.multiprocessing.reductions.StorageWeakRef
 
-    class TensorMemory(torch.utils._python_dispatch.TorchDispatchMode):
+    class TensorMemory(torch.utils._python_dispatch.TorchDispatchMode):  # type: ignore[name-defined]
         def __init__(self) -> None:
             super().__init__()
             self._sizes: dict[Any, int] = {}
