@@ -38,7 +38,10 @@ class Exercise:
     @property
     def chapter(self) -> int:
         """The number of its chapter."""
-        return int(CHAPTER.fullmatch(self.name)[1])
+        numbered = CHAPTER.fullmatch(self.name)
+        if numbered is None:
+            raise CourseError(f"{self.name} is no name of an exercise: one is like ch2_attention.")
+        return int(numbered[1])
 
     @property
     def order(self) -> tuple[int, str]:

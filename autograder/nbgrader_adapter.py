@@ -130,8 +130,9 @@ def _database_file(url: str) -> Path | None:
     import sqlalchemy
 
     address = sqlalchemy.engine.make_url(url)
-    is_file = address.get_backend_name() == "sqlite" and address.database
-    return Path(address.database) if is_file else None
+    if address.get_backend_name() != "sqlite" or not address.database:
+        return None
+    return Path(address.database)
 
 
 def make_folder_of(url: str) -> None:

@@ -55,7 +55,7 @@ def make(folder: Path) -> Path:
 def _installed() -> importlib.metadata.Distribution:
     """The installed distribution that this package belongs to."""
     for found in importlib.metadata.distributions(name=DISTRIBUTION):
-        if Path(found.locate_file(PACKAGE.name)).resolve() == PACKAGE:
+        if Path(str(found.locate_file(PACKAGE.name))).resolve() == PACKAGE:
             return found
     raise CourseError(
         f"A new course takes the installed grader along, and {PACKAGE} is not installed. Install it with "

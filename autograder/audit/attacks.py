@@ -47,6 +47,8 @@ HONEST_STUDENT = "honest-student"
 # attacks of these kinds are not tried where nothing would stop them
 MACHINE, METER = "the machine", "the limit of memory"
 FORBIDDING = "ch2_scaled_dot_product"
+# writes a submission into a folder, knowing all that was expected
+HandIn = Callable[[Exercise, Path, "AnswerKey"], None]
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Attack:
     undetected: str = ""
     exercise: str = ""
     hangs: bool = False
-    again: Callable[[Exercise, Path, AnswerKey], None] | None = None
+    again: HandIn | None = None
     of_another: bool = False
     of_torch: bool = False
 

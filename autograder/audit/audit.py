@@ -154,11 +154,11 @@ def _failed(result: Result) -> list[tuple[str, str]]:
 
 
 def _is_caught(outcome: Outcome, mistake: Mistake) -> bool:
-    return not outcome.result.cell(mistake.cell).passed
+    return not outcome.graded_result.cell(mistake.cell).passed
 
 
 def _is_named(outcome: Outcome, mistake: Mistake) -> bool:
-    return outcome.result.cell(mistake.cell).mistake == mistake.name
+    return outcome.graded_result.cell(mistake.cell).mistake == mistake.name
 
 
 def _mistake_surprises(outcome: Outcome, mistake: Mistake, graded: Graded) -> Iterator[str]:
@@ -167,7 +167,7 @@ def _mistake_surprises(outcome: Outcome, mistake: Mistake, graded: Graded) -> It
         yield f"mistake {mistake.name!r} keeps all points of {mistake.cell}"
     if not _is_named(outcome, mistake):
         yield f"mistake {mistake.name!r} is not named in {mistake.cell}"
-    for cell, expression in _failed(outcome.result):
+    for cell, expression in _failed(outcome.graded_result):
         if mistake.function not in graded[cell]:
             yield f"mistake {mistake.name!r} also costs {cell}: {expression}"
 
@@ -178,8 +178,10 @@ def _charged(wrong: Sequence[tuple[Outcome, Mistake]], graded: Graded) -> Iterat
         own, lost = 0.0, []
         for outcome, mistake in wrong:
             if mistake.function == function:
-                theirs = [c for c in outcome.result.cells if function in graded[c.grade_id]]
-                others = [c for c in outcome.result.cells if function not in graded[c.grade_id]]
+                theirs = [c for c in outcome.graded_result.cells if function in graded[c.grade_id]]
+                others = [
+                    c for c in outcome.graded_result.cells if function not in graded[c.grade_id]
+                ]
                 own = sum(cell.points for cell in theirs)
                 lost.append((sum(c.points - c.earned for c in others), mistake.name))
         elsewhere, name = max(lost)
@@ -190,7 +192,7 @@ def _gains_by_follow_through(
     kinds: Mapping[str, Sequence[Outcome]], graded: Graded
 ) -> Iterator[str]:
     """Attacks on follow-through may pass no line that their honest twins don't, nor what they left out."""
-    twins = {outcome.case.name: outcome.result for outcome in kinds.get("twin", [])}
+    twins = {outcome.case.name: outcome.graded_result for outcome in kinds.get("twin", [])}
     for outcome in kinds.get("follow-through", []):
         name, attack = outcome.case.name, FOLLOW_THROUGH_ATTACKS[outcome.case.name]
         missing, twin = set(attack.missing), twins[twin_name(attack, outcome.case.exercise)]
@@ -249,25 +251,27 @@ def _judged(
         honest=len(kinds.get("honest", [])),
         honest_full_marks=sum(outcome.full_marks for outcome in kinds.get("honest", [])),
         attacks=len(kinds.get("attack", [])) + len(kinds.get("follow-through", [])),
-        undeserved_points=sum(o.result.score for o in attacked if o not in gaining),
+        undeserved_points=sum(o.graded_result.score for o in attacked if o not in gaining),
         gained=tuple(_gain(outcome) for outcome in gaining),
         charged=tuple(_charged(wrong, graded)),
         surprises=tuple(surprises),
         disagreements=tuple(text for outcome in outcomes for text in disagreements(outcome)),
-        extra=tuple(Extra(o.case.name, o.result) for o in kinds.get("extra", [])),
+        extra=tuple(Extra(o.case.name, o.graded_result) for o in kinds.get("extra", [])),
     )
 
 
 def _gain(outcome: Outcome) -> Gain:
     attack = ATTACKS[outcome.case.name]
-    return Gain(attack.name, outcome.result.score, attack.undetected or attack.without_sandbox)
+    return Gain(
+        attack.name, outcome.graded_result.score, attack.undetected or attack.without_sandbox
+    )
 
 
 def disagreements(outcome: Outcome) -> list[str]:
     """Where a case's own check, if it was run, does not say what its grade says."""
     if outcome.own_check is None:
         return []
-    found = own_check.disagreements(outcome.own_check, outcome.result)
+    found = own_check.disagreements(outcome.own_check, outcome.graded_result)
     return [f"{outcome.case.name}: {text}" for text in found]
 
 

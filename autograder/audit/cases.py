@@ -54,8 +54,12 @@ class Case:
     @property
     def hangs(self) -> bool:
         """Whether it runs until it is stopped, so that its limits should be short."""
-        known = {"attack": ATTACKS, "follow-through": FOLLOW_THROUGH_ATTACKS}
-        return self.kind in known and known[self.kind][self.name].hangs
+        match self.kind:
+            case "attack":
+                return ATTACKS[self.name].hangs
+            case "follow-through":
+                return FOLLOW_THROUGH_ATTACKS[self.name].hangs
+        return False
 
     def hand_in(self, folder: Path) -> None:
         """Write the submission into its folder, which is created."""

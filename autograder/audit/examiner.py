@@ -14,12 +14,21 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
 
 from autograder.audit.acting import acting
-from autograder.audit.attacks import ATTACKS, DEED, HONEST_STUDENT, MACHINE, SETUP, Attack
+from autograder.audit.attacks import (
+    ATTACKS,
+    DEED,
+    HONEST_STUDENT,
+    MACHINE,
+    SETUP,
+    Attack,
+    HandIn,
+)
 from autograder.audit.cases import Case
 from autograder.audit.leftovers import left_running
 from autograder.audit.own_check import OwnCheck, own_check
@@ -43,7 +52,11 @@ READ_KINDS = ("harm to readers", "forged values", "outputs and metadata", "files
 # memory by which the grader may grow while it examines one attack
 MAX_MEMORY = 1_000_000_000
 # limits for attacks that hang; the others have the usual ones, as honest work has
-HANGING_SECONDS = {"cell_seconds": 2, "grade_cell_seconds": 1, "notebook_seconds": 6}
+HANGING_SECONDS: dict[str, Any] = {
+    "cell_seconds": 2,
+    "grade_cell_seconds": 1,
+    "notebook_seconds": 6,
+}
 # what the grader, and the interrupt that it sends, write into a cell that was stopped
 DIED, STOPPED = "The kernel died", {"Timeout", "KeyboardInterrupt"}
 # exceptions of code that does not fit the interpreter or the modules that it finds there
@@ -72,6 +85,12 @@ class Outcome:
     harm: tuple[str, ...] = ()
 
     @property
+    def graded_result(self) -> Result:
+        """Its result; only of an attack grading may have raised."""
+        assert self.result is not None, self.harm
+        return self.result
+
+    @property
     def full_marks(self) -> bool:
         """Whether it got every automatic point."""
         return self.result is not None and self.result.score == self.result.points
@@ -94,7 +113,7 @@ class Examiner:
         begun, memory = time.process_time(), _memory()
         try:
             if attack and attack.again:
-                graded = self._examine_again(case, attack)
+                graded = self._examine_again(case, attack, attack.again)
             else:
                 submission = read_submission(self.course, case.student, case.exercise)
                 graded = grade_submission(submission, key, settings)
@@ -109,7 +128,7 @@ class Examiner:
             harm += ("makes the grader use much memory",)
         return Examined(graded, own_check(case.checked) if case.checked else None, harm)
 
-    def _examine_again(self, case: Case, attack: Attack) -> Graded:
+    def _examine_again(self, case: Case, attack: Attack, again: HandIn) -> Graded:
         """What an attack gets that is handed in when feedback, its own or another's, has been written.
 
         It has a class of its own, with the seeds of this one.
@@ -129,7 +148,7 @@ class Examiner:
             place = course.submitted / case.student / exercise.name
             shutil.rmtree(place, ignore_errors=True)
             place.mkdir(parents=True)
-            attack.again(exercise, place, grader.key(exercise))
+            again(exercise, place, grader.key(exercise))
             return grader.grade(case.student, exercise)
 
 
@@ -200,8 +219,9 @@ def _not_tried(graded: Graded, attack: Attack) -> str:
     for grade_id, line in graded.result.lines():
         found = line.difference
         # without a line of the notebook, it is the check that raised: an answer is not there
-        raised = found and found.aspect == "error" and found.parameters["line"]
-        if raised and found.parameters["name"] in MISFITS:
+        if found is None or found.aspect != "error" or not found.parameters["line"]:
+            continue
+        if found.parameters["name"] in MISFITS:
             told = f"{found.parameters['name']}: {found.parameters['message'][:200]}"
             return f"its answer raised {told} in {grade_id}"
     return ""

@@ -84,6 +84,9 @@ def _each_body(change: Callable[[list[ast.stmt]], list[ast.stmt]]) -> Callable[[
     return change_all
 
 
+NO_ARGUMENTS = ast.arguments([], [], None, [], [], None, [])
+
+
 def _parsed(text: str) -> list[ast.stmt]:
     return ast.parse(textwrap.dedent(text).strip()).body
 
@@ -93,7 +96,7 @@ def _around(text: str) -> Callable[[list[ast.stmt]], list[ast.stmt]]:
 
     def put(body: list[ast.stmt]) -> list[ast.stmt]:
         (outer,) = _parsed(text)
-        outer.body = body
+        setattr(outer, "body", body)  # noqa: B010  any statement that has a block
         return [outer]
 
     return put
@@ -244,7 +247,7 @@ def _inner(tree: ast.Module) -> None:
         # super() needs the method's own frame; what is bound inside is no argument there
         fits = "super()" not in ast.unparse(function)
         if fits and not _assigned(function) & _arguments(function):
-            inner = ast.FunctionDef("inner", ast.parse("lambda: 0").body[0].value.args, body, [])
+            inner = ast.FunctionDef("inner", NO_ARGUMENTS, body, [])
             function.body = [*words, inner, *_parsed("return inner()")]
 
 
@@ -252,8 +255,8 @@ _rewrite("the work done in a function inside", _inner)
 
 
 def _old_super(tree: ast.Module) -> None:
-    for node in tree.body:
-        for call in ast.walk(node) if isinstance(node, ast.ClassDef) else ():
+    for node in (node for node in tree.body if isinstance(node, ast.ClassDef)):
+        for call in ast.walk(node):
             if isinstance(call, ast.Call) and ast.unparse(call) == "super()":
                 call.args = [ast.Name(node.name, ast.Load()), ast.Name("self", ast.Load())]
 

@@ -75,7 +75,7 @@ def collect_answers(notebook: NotebookNode) -> None:
                 if line.startswith("check("):
                     (check,) = parse_cell(line).checks
                     own = answers.setdefault(given(cell).grade_id, {})
-                    own[check.expression] = unpack(check.answer)
+                    own[check.expression] = unpack(check.answer or "")
                     lines[number] = f"check({check.expression!r}, points={check.points:g})"
             cell.source = "\n".join(lines)
         elif given(cell).get("grade_id") == "check_data":

@@ -257,7 +257,8 @@ def _apply_settings(exercise: Exercise, cell: NotebookNode, settings: Settings) 
 
 def _inline_imports(exercise: Exercise, program: str) -> tuple[str, str]:
     """Split an imports cell into its own imports and the code that `from solutions...` names."""
-    kept, inlined = [], []
+    kept: list[str] = []
+    inlined: list[str] = []
     for node in ast.parse(program).body:
         module = getattr(node, "module", "") or ""
         if isinstance(node, ast.ImportFrom) and module.startswith("solutions."):
@@ -265,7 +266,7 @@ def _inline_imports(exercise: Exercise, program: str) -> tuple[str, str]:
             for alias in node.names:
                 inlined.append(without_markers(definition_source(earlier, alias.name)))
         else:
-            kept.append(ast.get_source_segment(program, node))
+            kept.append(ast.get_source_segment(program, node) or "")
     return "\n".join(kept), "\n\n\n".join(inlined)
 
 

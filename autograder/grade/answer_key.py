@@ -172,6 +172,13 @@ class _Job:
         kept = {"made_from": self.made_from, "earlier": earlier, "cells": stored}
         write_whole(self.path, json.dumps(kept), mode=0o600)
 
+    def evaluated(self) -> dict[str, ExpectedCell]:
+        """What the file holds, after `_evaluate_missing`."""
+        cells = self.kept()
+        if cells is None:
+            raise ExerciseError(f"{self.path} was changed meanwhile. Run the command again.")
+        return cells
+
 
 def _expected(jobs: Sequence[_Job]) -> list[dict[str, ExpectedCell]]:
     """Evaluate jobs of one exercise in one process."""
@@ -218,8 +225,8 @@ def _refuse_another_release(
 ) -> None:
     """Raise ExerciseError when the released exercise isn't the one in solutions/."""
     for name in sorted(set(current) | set(handed_out)):
-        pair = (current.get(name), handed_out.get(name))
-        if None in pair or parse_cell(pair[0]).asks() != parse_cell(pair[1]).asks():
+        now, then = current.get(name), handed_out.get(name)
+        if now is None or then is None or parse_cell(now).asks() != parse_cell(then).asks():
             raise ExerciseError(
                 f"{exercise.name}, cell {name}: solutions/{exercise.name}.py, or a setting in "
                 f"{CONFIG}, has changed since exercises/ was built. Run `python -m autograder "
@@ -279,7 +286,7 @@ class AnswerKeys:
         }
         _evaluate_missing(list(new.values()))
         self._jobs |= new
-        self._keys |= {exercise: _answer_key(job, job.kept()) for exercise, job in new.items()}
+        self._keys |= {exercise: _answer_key(job, job.evaluated()) for exercise, job in new.items()}
 
     def of_class(self, exercise: Exercise) -> AnswerKey:
         """An exercise's key for the class, made on first use."""
@@ -316,7 +323,7 @@ class AnswerKeys:
             return None
         _evaluate_missing([job])
         digest = self.digest(exercise, submission)
-        return replace(self.of_class(exercise), cells=job.kept(), digest=digest)
+        return replace(self.of_class(exercise), cells=job.evaluated(), digest=digest)
 
 
 def keys_under(

@@ -111,9 +111,9 @@ def kept_comments(exercise: Exercise) -> list[KeptComment]:
             raise TableError(f"{place}: {question} has a comment {key} above. Give it another key.")
         if not row["comment"]:
             raise TableError(f"{place}: there is no comment.")
-        if TYPED.search(row["comment"]):
+        if typed := TYPED.search(row["comment"]):
             raise TableError(
-                f"{place}: {TYPED.search(row['comment'])[0]} would be taken for a key. Write it without the "
+                f"{place}: {typed[0]} would be taken for a key. Write it without the "
                 "slash, or without the space before it."
             )
         found[question, key] = KeptComment(
@@ -149,9 +149,10 @@ def written(text: str, kept: Sequence[KeptComment]) -> Written:
             if alike := difflib.get_close_matches(key, by_key, 1):
                 slips[key] = alike[0]
             return found[0]
-        if by_key[key].points is not None:
-            points.append(by_key[key].points)
-        return by_key[key].text
+        comment = by_key[key]
+        if comment.points is not None:
+            points.append(comment.points)
+        return comment.text
 
     shown = TYPED.sub(replaced, text)
     return Written(shown, sum(points) if points else None, slips)

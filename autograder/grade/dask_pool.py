@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import ipaddress
 import socket
 import sys
@@ -18,7 +19,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from distributed import Client
 from distributed.comm import CommClosedError, parse_address
@@ -147,7 +148,7 @@ class DaskPool:
 
     def _refuse_other_versions(self) -> None:
         """A worker with another torch would give other numbers."""
-        found = self._client.get_versions(check=False, packages=list(SAME_VERSION))
+        found: Any = self._client.get_versions(check=False, packages=list(SAME_VERSION))
         own = _plain(found["client"]["packages"])
         for worker, other in found["workers"].items():
             theirs = _plain(other["packages"])
@@ -165,7 +166,7 @@ class DaskPool:
         self._executor = self._client.get_executor()
         self._scattered = {
             name: _twice(
-                lambda key=key: self._client.scatter(key.to_json(), broadcast=True, hash=False)
+                functools.partial(self._client.scatter, key.to_json(), broadcast=True, hash=False)
             )
             for name, key in self._keys.items()
         }
@@ -189,7 +190,7 @@ class DaskPool:
 
         return self._client.run_on_scheduler(exchange)
 
-    def __enter__(self) -> DaskPool:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

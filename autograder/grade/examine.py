@@ -174,7 +174,7 @@ class _Examination:
             text = f"Stopped: this cell ran for more than {seconds:g} seconds."
             cell.outputs.append(_error_output("Timeout", text))
         ended = self._run.ended
-        if ended is not ended_before and "cell" in ended.parameters:
+        if ended and ended is not ended_before and "cell" in ended.parameters:
             cell.outputs.append(_error_output("The kernel died", "The Python process ended here."))
 
     def _grade_cell(self, cell: NotebookNode) -> None:

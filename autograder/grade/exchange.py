@@ -10,7 +10,9 @@ from __future__ import annotations
 import fnmatch
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nbgrader.exchange import ExchangeError, default
 
@@ -25,6 +27,9 @@ from autograder.grade.submission import (
     read_submission,
 )
 from autograder.nbgrader_adapter import exchanged_name, make_folder_of
+
+if TYPE_CHECKING:
+    from nbgrader.coursedir import CourseDirectory
 
 SECRET, MAX_SECRET = "submission_secret.txt", 1_000
 MAX_FILES = 1_000
@@ -79,7 +84,11 @@ def _matches(name: str, patterns: tuple[str, ...]) -> bool:
 class _WholeFolders:
     """Copies with `copy_folder`, in place of what looks at `CourseDirectory.ignore`."""
 
-    left_out = LEFT_BEHIND
+    left_out: tuple[str, ...] = LEFT_BEHIND
+    # of the exchange's class that this stands before
+    log: logging.Logger
+    coursedir: CourseDirectory
+    set_perms: Callable[..., None]
 
     def do_copy(self, src: str, dest: str, log: logging.Logger | None = None) -> None:
         """Copy a folder of one assignment."""

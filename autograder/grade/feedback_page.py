@@ -153,7 +153,7 @@ def page_of(notebook: NotebookNode, result: Result, exercise: Exercise) -> Page:
             else:
                 task.points += points
                 task.earned += own.get("score", 0)
-        found = graded.get(own.get("grade_id")) if is_grade_cell(cell) else None
+        found = graded.get(own.get("grade_id", "")) if is_grade_cell(cell) else None
         if found:
             task.checks[found.grade_id] = _checks(found, words)
             if found.mistake and found.mistake not in task.recognised:

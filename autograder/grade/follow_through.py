@@ -97,9 +97,10 @@ class SecondRun:
         if set(self._key.graded[cell]) & set(self._replaced):
             return
         for place in self._places:
-            line = self.lines[cell][place.number] if place.cell == cell else None
-            given = line and tuple(n for n in self._replaced if self._depends(line, n))
-            if given:
+            if place.cell != cell:
+                continue
+            line = self.lines[cell][place.number]
+            if given := tuple(n for n in self._replaced if self._depends(line, n)):
                 answer = run.ask(expected.lines[place.number], expected.forbidden, deadline)
                 if answer.problem is None:
                     better = replace(line, difference=None, given=given)

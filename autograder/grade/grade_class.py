@@ -7,7 +7,6 @@ import dataclasses
 import fnmatch
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from autograder.course import Course, Exercise
@@ -41,9 +40,7 @@ class WorkerOptions:
     scheduler: str | None = None
     require_sandbox: bool = False
 
-    def pool(
-        self, keys: Mapping[str, AnswerKey], settings: Settings
-    ) -> AbstractContextManager[WorkerPool]:
+    def pool(self, keys: Mapping[str, AnswerKey], settings: Settings) -> WorkerPool:
         """The workers, ready to begin."""
         required = self.require_sandbox or settings.require_sandbox
         if self.scheduler:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from nbformat import NotebookNode
 
@@ -98,9 +99,14 @@ class KernelRun:
             # what the notebook's own checks offer does nothing here
             kernel.run(STUBS, limits.cell_seconds)
 
+    @property
+    def _started(self) -> StudentKernel:
+        assert self.kernel is not None, "a notebook without code has nothing to run"
+        return self.kernel
+
     def run_cell(self, source: str, name: str) -> Reply:
         """Run a cell that isn't graded; name: how a reason for the kernel's end calls it."""
-        limits, kernel = self.limits, self.kernel
+        limits, kernel = self.limits, self._started
         if time.monotonic() > self._deadline and not kernel.dead:
             kernel.kill()
             self.ended = _ended("notebook_time", seconds=limits.notebook_seconds)
@@ -110,7 +116,7 @@ class KernelRun:
 
     def define(self, name: str, expression: str) -> None:
         """Bind a name of the notebook to what an expression gives."""
-        self._note_end(self.kernel.define(name, expression, self.limits.cell_seconds))
+        self._note_end(self._started.define(name, expression, self.limits.cell_seconds))
 
     def seconds(self, line: ExpectedLine) -> float:
         """How long a line may take."""
@@ -130,7 +136,7 @@ class KernelRun:
         """
         found = self._answer(line, forbidden, deadline)
         if isinstance(found.evaluations, Difference):
-            judged = [
+            judged: list[tuple[Judged, Difference | None]] = [
                 (Judged(False, NO_FINGERPRINT, draw.mistakes), found.evaluations)
                 for draw in line.draws
             ]
@@ -155,7 +161,11 @@ class KernelRun:
         draws = [
             {"inputs": draw.inputs, "parameter_seed": draw.parameter_seed} for draw in line.draws
         ]
-        request = {"expression": line.expression, "forbidden": list(forbidden), "draws": draws}
+        request: dict[str, Any] = {
+            "expression": line.expression,
+            "forbidden": list(forbidden),
+            "draws": draws,
+        }
         timed = bool(line.agreement and line.agreement.processor_seconds)
         if line.megabytes is None:
             reply = kernel.ask(request, seconds, timed)
@@ -190,10 +200,10 @@ class KernelRun:
 
     def _note_end(self, reply: Reply, **where: str) -> None:
         """Keep why the kernel ended, if it did so just now."""
-        if self.kernel.dead and not self.ended:
+        if self._started.dead and not self.ended:
             # after a timeout a kernel is only ended when interrupting it was to no avail
             status = "not_interrupted" if reply.status == "timeout" else "exit"
-            reason = self.kernel.limit or status
+            reason = self._started.limit or status
             self.ended = _ended(reason, memory_gb=self.limits.memory_bytes / 1e9, **where)
 
 
@@ -225,8 +235,9 @@ def _evaluations(value: str, draws: int) -> list[object]:
 
 def _with_time(evaluation: object, seconds: float) -> object:
     """A kernel's evaluation with another processor time."""
-    known = isinstance(evaluation, dict)
-    return {**evaluation, "processor_seconds": seconds} if known else evaluation
+    if isinstance(evaluation, dict):
+        return {**evaluation, "processor_seconds": seconds}
+    return evaluation
 
 
 def _judged(

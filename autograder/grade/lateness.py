@@ -253,11 +253,10 @@ def dates(course: Course, exercises: Sequence[Exercise]) -> list[Dates]:
 def already_over(recorded: Sequence[Dates], extensions: Sequence[Extension]) -> list[str]:
     """A sentence for each of some recorded extensions that has ended before now."""
     due = {own.exercise: own.due for own in recorded}
-    ends = [(one, due[one.exercise] + one.time) for one in extensions if one.time]
     return [
         f"{one.student}, {one.exercise}: the extended due date, {in_words(end)}, is in the past."
-        for one, end in ends
-        if end < now()
+        for one in extensions
+        if one.time and (own := due[one.exercise]) is not None and (end := own + one.time) < now()
     ]
 
 
@@ -294,7 +293,7 @@ def update_penalties(course: Course, exercises: Sequence[Exercise]) -> list[Late
     They depend on timestamp.txt, the due date, extensions, the score (points given by hand included)
     and the plugin. Nobody is graded again.
     """
-    found = []
+    found: list[Late] = []
     if not gradebook_exists(course.db_url):
         return found
     names = {exercise.name for exercise in exercises}

@@ -145,8 +145,8 @@ def read_folder(
     """
     wanted = folder / f"{exercise}.ipynb"
     path = find_notebook(wanted)
-    cells, remarks, digest = read_notebook(path)
-    remarks = list(remarks)
+    cells, of_notebook, digest = read_notebook(path)
+    remarks = list(of_notebook)
     if path != wanted:
         remarks.append(Remark("renamed", {"name": valid_text(path.name), "wanted": wanted.name}))
     elif [remark.kind for remark in remarks] == ["not_submitted"]:

@@ -230,16 +230,17 @@ class Words:
     def explanation(self, line: LineResult) -> str:
         """What is said about the mistake that was recognised in a line; empty where none was."""
         # a catalogue may have lost a mistake since
-        mistake = self.mistakes.get(line.mistake)
+        name = line.mistake or ""
+        mistake = self.mistakes.get(name)
         # what is wrong with an answer is told where it costs points
         if mistake is None or mistake.function in line.given:
             return ""
-        return messages.explanation(line.mistake, mistake, line.expression, line.by_line)
+        return messages.explanation(name, mistake, line.expression, line.by_line)
 
     def section(self, cell: CellResult) -> Section | None:
         """The section to read again after a cell: the mistake's, else the cell's; None if it passed."""
         if cell.passed:
             return None
-        mistake = self.mistakes.get(cell.mistake)
+        mistake = self.mistakes.get(cell.mistake or "")
         label = mistake.section if mistake else self.section_of.get(cell.grade_id)
-        return self.sections.get(label)
+        return self.sections.get(label or "")

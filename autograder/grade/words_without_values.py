@@ -81,7 +81,7 @@ def sentence(line: LineResult, parts: Collection[str] = ()) -> str:
     """
     if line.difference is None:
         return words.sentence(line)
-    named = [step[3] for step in line.difference.place if len(step) > 3 and step[3] in parts]
+    named = [str(step[3]) for step in line.difference.place if len(step) > 3 and step[3] in parts]
     return ": ".join([*named, _verdict(line.difference)])
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from multiprocessing import connection
 from multiprocessing import forkserver as process_server
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 from autograder.errors import WorkerPoolError
 from autograder.grade.answer_key import AnswerKey
@@ -54,7 +54,9 @@ class WorkerPool(Protocol):
     """
 
     capacity: int
-    worker_died: tuple[type[BaseException], ...]
+
+    @property
+    def worker_died(self) -> tuple[type[BaseException], ...]: ...
 
     def start(self) -> None:
         """Begin, also after `stop`."""
@@ -64,6 +66,10 @@ class WorkerPool(Protocol):
 
     def stop(self) -> None:
         """End what runs."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *failure: object) -> None: ...
 
 
 @functools.lru_cache(maxsize=32)
@@ -90,7 +96,8 @@ def _begin(folder: str, python: str, source: Path) -> None:
 
 def _end_with_coordinator() -> None:
     """In a worker: end when the coordinator ends, because a pool's workers would wait for ever."""
-    connection.wait([multiprocessing.parent_process().sentinel])
+    if coordinator := multiprocessing.parent_process():
+        connection.wait([coordinator.sentinel])
     os._exit(1)
 
 
@@ -164,7 +171,7 @@ class LocalPool:
         if forkserver.available():
             self._source.end()
 
-    def __enter__(self) -> LocalPool:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -70,7 +70,7 @@ class ShowQuestions(Preprocessor):
         questions = read_questions(exercise)
         cells = []
         for cell in nb.cells:
-            question = questions.get(given(cell).get("grade_id"))
+            question = questions.get(given(cell).get("grade_id", ""))
             if question and cell.cell_type == "markdown":
                 cells.append(nbformat.v4.new_markdown_cell(beside(question, cell.source)))
             cells.append(cell)

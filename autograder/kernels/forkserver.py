@@ -171,7 +171,8 @@ class ForkServerSource:
         """End it and all its copies."""
         self._process.kill()
         self._process.wait()
-        self._process.stdin.close()
+        if self._process.stdin:
+            self._process.stdin.close()
         self._path.unlink(missing_ok=True)
 
 

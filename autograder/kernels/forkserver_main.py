@@ -74,7 +74,7 @@ def serve_copies(listener: socket.socket, lifeline: int) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     source = os.getpid()
     while True:
-        if lifeline in select.select([listener, lifeline], [], [])[0]:
+        if lifeline in select.select([listener.fileno(), lifeline], [], [])[0]:
             return
         channel, _ = listener.accept()
         if os.fork() == 0:

@@ -14,11 +14,14 @@ tests/autograder/test_adapters.py fails when one of these moves.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from subprocess import Popen
+from typing import Any, cast
 
 import zmq
 from jupyter_client.blocking import BlockingKernelClient
+from jupyter_client.connect import KernelConnectionInfo
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
 from jupyter_client.manager import KernelManager
 from jupyter_client.provisioning import LocalProvisioner
@@ -59,17 +62,25 @@ class ForkServerProvisioner(LocalProvisioner):
         super().__init__(**traits)
         self._python, self._limits, self._hidden, self._user = python, limits, hidden, user
 
-    async def launch_kernel(self, cmd: list[str], **options: Any) -> dict:
+    async def launch_kernel(self, cmd: list[str], **options: Any) -> KernelConnectionInfo:
         """Fork a kernel with the connection file that cmd names."""
         arguments = tuple(cmd[cmd.index("ipykernel_launcher") + 1 :])
         folder = Path(options["cwd"]).parent
         request = KernelRequest(
             arguments, folder, options["env"], self._hidden, self._limits, self._user
         )
-        self.process = forkserver.start_kernel(self._python, request)
-        self.pid = self.pgid = self.process.pid
+        kernel = forkserver.start_kernel(self._python, request)
+        # it has what the other methods of the local provisioner use of a Popen
+        self.process = cast(Popen, kernel)
+        self.pid = self.pgid = kernel.pid
         self.cwd = options["cwd"]
         return self.connection_info
+
+    def end(self) -> None:
+        """End the kernel; returns when its process has ended."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
 
 
 def kernel_manager(
@@ -101,6 +112,13 @@ def kernel_manager(
     return manager
 
 
+def process_of(manager: KernelManager) -> int:
+    """The process id of a started kernel: in a sandbox, of the process that watches it."""
+    assert isinstance(manager.provisioner, LocalProvisioner)
+    assert manager.provisioner.pid is not None
+    return manager.provisioner.pid
+
+
 def open_client(manager: KernelManager) -> BlockingKernelClient:
     """A client of a listening kernel, with the channels for requests (shell) and outputs (iopub)."""
     client = manager.client(context=manager.context)
@@ -110,7 +128,7 @@ def open_client(manager: KernelManager) -> BlockingKernelClient:
 
 def is_listening(manager: KernelManager) -> bool:
     """Whether a started kernel has bound all its sockets."""
-    info = manager.get_connection_info()
+    info: Mapping[str, Any] = manager.get_connection_info()
     return all(Path(f"{info['ip']}-{info[f'{name}_port']}").exists() for name in SOCKETS)
 
 
@@ -123,8 +141,7 @@ def end_kernel(manager: KernelManager) -> None:
     """End a kernel at once; returns when its process has ended."""
     if isinstance(manager.provisioner, ForkServerProvisioner):
         # else jupyter_client looks only ten times a second whether it has ended
-        manager.provisioner.process.kill()
-        manager.provisioner.process.wait()
+        manager.provisioner.end()
     manager.shutdown_kernel(now=True)
 
 

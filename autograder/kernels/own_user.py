@@ -85,7 +85,8 @@ def _processes() -> list[Path]:
 def _users_of(process: Path) -> set[int]:
     """The users of a process; none when it has gone. Read from a file that belongs to root always."""
     with contextlib.suppress(OSError):
-        return set(map(int, IDS.search((process / "status").read_text()).groups()))
+        if ids := IDS.search((process / "status").read_text()):
+            return set(map(int, ids.groups()))
     return set()
 
 

@@ -22,7 +22,7 @@ def limit(request: LimitRequest) -> None:
     with _ids_of(request.process):
         for what, most in ((resource.RLIMIT_DATA, request.memory), (resource.RLIMIT_NPROC, 0)):
             _, hard = resource.prlimit(request.process, what)
-            soft = hard if request.memory is None else most
+            soft = hard if request.memory is None or most is None else most
             resource.prlimit(request.process, what, (soft, hard))
 
 

@@ -171,6 +171,6 @@ def refuse_system_calls(network: bool = True) -> None:
         ]
         program += [(EQUAL, 0, len(look), numbers[column]), *look]
     program.append((RETURN, 0, 0, SECCOMP_RET_ALLOW))
-    instructions = (_Instruction * len(program))(*program)
+    instructions = (_Instruction * len(program))(*(_Instruction(*line) for line in program))
     own = _Program(len(program), instructions)
     prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(own))

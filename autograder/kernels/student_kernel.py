@@ -153,8 +153,7 @@ class StudentKernel:
             if begun.status != "ok":
                 self._did_not_start(str(begun))
             if self._limits.sandbox or self._user:
-                watcher = self._manager.provisioner.pid
-                self._memory = KernelMemory(self._python, watcher)
+                self._memory = KernelMemory(self._python, jupyter_adapter.process_of(self._manager))
         except BaseException:
             self.__exit__()
             raise
@@ -206,7 +205,7 @@ class StudentKernel:
         asked = {"code": "", "store_history": False, "user_expressions": {"value": expression}}
         if not timed or not available():
             return self._converse(timeout, **asked)
-        self._clock = ProcessorTime(self._manager.provisioner.pid)
+        self._clock = ProcessorTime(jupyter_adapter.process_of(self._manager))
         begun = self._clock.seconds()
         reply = self._converse(timeout, **asked)
         used, self._clock = self._clock.seconds() - begun, None
@@ -272,7 +271,7 @@ class StudentKernel:
                 deadline = min(deadline, now + 1.0)
             if now >= deadline:
                 break
-            ready = dict(self._poller.poll(min(0.2, deadline - now) * 1000))
+            ready = dict(self._poller.poll(int(min(0.2, deadline - now) * 1000)))
             if not ready and not self._manager.is_alive():
                 self.dead = True
                 break

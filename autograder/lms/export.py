@@ -163,9 +163,9 @@ def match(
             why = f"fits several students in {where}" if hits else f"is not in {where}"
             told.append(f"{student.id} {why} and was left out.")
     taken = collections.Counter(id(row) for row in found.values())
-    for student in [student for student, row in found.items() if taken[id(row)] > 1]:
-        del found[student]
-        told.append(f"{student} fits the same student in {where} as another one and was left out.")
+    for name in [name for name, row in found.items() if taken[id(row)] > 1]:
+        del found[name]
+        told.append(f"{name} fits the same student in {where} as another one and was left out.")
     if not found:
         raise ExportError(f"No student of the gradebook is in {where}: is it that of this class?")
     return found
@@ -223,9 +223,9 @@ def as_canvas(given: Sequence[Grade], roster: Path | None, told: list[str]) -> T
     top = ["    Points Possible", *[""] * (len(head) - 1), *possible]
     body = [top]
     for student, row in own.items():
-        points = zip(titles, found.of(student), strict=True)
+        scores = zip(titles, found.of(student), strict=True)
         kept = excused.get(student, [])
-        body.append([*row, *(EXCUSED if title in kept else score for title, score in points)])
+        body.append([*row, *(EXCUSED if title in kept else score for title, score in scores)])
     return [*head, *titles], body
 
 
@@ -239,7 +239,7 @@ def _canvas_title(
             in_canvas = points[number].replace(",", ".") if points else ""
             if re.fullmatch(r"\d+(\.\d+)?", in_canvas) and float(in_canvas) != maximum:
                 raise ExportError(
-                    f"Canvas gives {points[number]} points for {exercise}, the exercise has {maximum:g}. "
+                    f"Canvas gives {in_canvas} points for {exercise}, the exercise has {maximum:g}. "
                     f"Set the points of the assignment in Canvas to {maximum:g}, and export its "
                     "gradebook again."
                 )

@@ -148,7 +148,7 @@ def _ids(
     versions of Moodle put the name of the group and a hyphen before the name of a member. participants:
     of Moodle's worksheet, by number; they tell two of one name apart.
     """
-    first = {group: student for student, group in reversed(groups.by_student.items())}
+    first = {group: student for student, group in reversed(list(groups.by_student.items()))}
     of_groups = {student_id(group).casefold(): student for group, student in first.items()}
     of_groups |= {canvas_id(group, "").casefold(): student for group, student in first.items()}
     rostered = of_groups | rostered
@@ -317,7 +317,11 @@ def import_zip(
     result = Imported()
     told = result.told
     participants = {one.number: one for one in read_worksheet(worksheet)} if worksheet else {}
-    times = {number: handed_in(one, zone, worksheet) for number, one in participants.items()}
+    times = (
+        {number: handed_in(one, zone, worksheet) for number, one in participants.items()}
+        if worksheet
+        else {}
+    )
     try:
         archive = zipfile.ZipFile(path)
     except (OSError, zipfile.BadZipFile, ValueError) as error:

@@ -58,7 +58,7 @@ class Version:
     def lines(self) -> int:
         """Its lines with code, without docstrings."""
         docstrings = filter(None, map(docstring_of, ast.walk(ast.parse(self.source))))
-        words = {n for one in docstrings for n in range(one.lineno, one.end_lineno + 1)}
+        words = {n for one in docstrings for n in range(one.lineno, (one.end_lineno or 0) + 1)}
         lines = enumerate(self.source.split("\n"), 1)
         return sum(bool(line.strip()) and number not in words for number, line in lines)
 
@@ -92,8 +92,8 @@ def _whole_answers(program: str, alternative: Alternative) -> dict[str, str]:
     for node in ast.parse(source).body:
         first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
         text = "\n".join(lines[first - 1 : node.end_lineno])
-        if getattr(node, "name", None) in own:
-            answers[node.name] = text
+        if (name := getattr(node, "name", None)) in own:
+            answers[name] = text
         else:
             helpers.append((text, set(bound_names(text))))
     return {name: _with_helpers(text, helpers) for name, text in answers.items()}

@@ -29,7 +29,9 @@ GIVEN = {*dir(builtins), "get_ipython", "__name__", "__file__"}
 
 def names_of_hidden_cells(page: PageSource) -> set[str]:
     """Names that visible cells use and that only cells without visible code define."""
-    used, shown, hidden = set(), set(), set()
+    used: set[str] = set()
+    shown: set[str] = set()
+    hidden: set[str] = set()
     for cell in page.cells:
         table = symtable.symtable(cell.program(), f"{cell.page}, cell {cell.number}", "exec")
         (shown if cell.visible else hidden).update(_defined(table))

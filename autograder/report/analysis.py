@@ -207,7 +207,7 @@ def to_teach_again(exercise: Exercise, results: Sequence[Result]) -> list[tuple[
     lost: dict[str, set[str]] = collections.defaultdict(set)
     for result in results:
         for cell in result.cells:
-            named = [by_mistake.get(line.mistake) for line in cell.lines]
+            named = [by_mistake.get(line.mistake or "") for line in cell.lines]
             label = next(filter(None, named), by_cell.get(cell.grade_id))
             if label and cell.earned < cell.points:
                 lost[label].add(result.student)

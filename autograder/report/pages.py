@@ -120,11 +120,11 @@ def shortened(text: str) -> list[str]:
 def side_by_side(one: str, other: str) -> tuple[list[Line], list[Line]]:
     """The lines of two texts, each with whether the other text lacks it; long texts are shortened."""
     texts = shortened(one), shortened(other)
-    differing = set(), set()
-    for tag, start, end, other_start, other_end in Indel.opcodes(*texts):
-        if tag != "equal":
-            differing[0].update(range(start, end))
-            differing[1].update(range(other_start, other_end))
+    differing: tuple[set[int], set[int]] = set(), set()
+    for step in Indel.opcodes(*texts):
+        if step.tag != "equal":
+            differing[0].update(range(step.src_start, step.src_end))
+            differing[1].update(range(step.dest_start, step.dest_end))
     first, second = (
         [Line(line, number in found) for number, line in enumerate(lines)]
         for lines, found in zip(texts, differing, strict=True)
@@ -334,8 +334,8 @@ def write(course: Course, results: Sequence[Result]) -> Path:
     rows = []
     for result in results:
         named = sorted({line.mistake for _, line in result.lines() if line.mistake})
-        own = [result.exercise, result.student, result.score, result.points]
-        rows.append([*own, "; ".join(named)])
+        who = [result.exercise, result.student]
+        rows.append([*who, result.score, result.points, "; ".join(named)])
     head = ["exercise", "student", "score", "points", "mistakes"]
     write_csv(course.home / "summary.csv", head, rows)
     return summary

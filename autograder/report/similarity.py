@@ -197,7 +197,7 @@ def _linked(
     groups, group_of = connected_components(near > 0)
     found = []
     for group in range(groups):
-        inside = np.flatnonzero(group_of == group)
+        inside = np.flatnonzero(group_of == group).tolist()
         members = [student for i in inside for student in students[texts[i]]]
         if len(members) < 2:
             continue
