@@ -79,6 +79,20 @@ class Exercise:
         return "torch" in self.packages
 
 
+def _config_in(root: Path) -> Config:
+    """The settings in a course's nbgrader_config.py; CourseError when it can't be run."""
+    # the file imports nbgrader, which takes seconds
+    from traitlets.config import PyFileConfigLoader
+
+    try:
+        return PyFileConfigLoader(CONFIG, path=str(root)).load_config()
+    except Exception as error:
+        raise CourseError(
+            f"{root / CONFIG} can't be read: {type(error).__name__}: {error}. Correct it, or restore it "
+            "from the repository."
+        ) from error
+
+
 @dataclass(frozen=True)
 class Course:
     """A course's folder, and the class that is graded in it.
@@ -164,10 +178,7 @@ class Course:
 
         Raises CourseError when that file can't be run.
         """
-        # reading it imports nbgrader, which takes seconds
-        from autograder.nbgrader_adapter import load_config
-
-        config = load_config(self.root)
+        config = _config_in(self.root)
         own = config.CourseDirectory
         if self.class_folder:
             own.submitted_directory = str(self.class_folder / "submitted")

@@ -10,8 +10,8 @@
 - `utils.parse_utc`, which reads timestamp.txt.
 - `utils.notebook_hash`, by which a student's `fetch_feedback` looks for a page.
 - `server_extensions.formgrader`'s bundled bootstrap, which the feedback template includes.
-- `converters.Autograde.start`, replaced by `install` (see there), which uses the attributes `coursedir`,
-  `force`, `create_student` and `log`.
+- `converters.Autograde.start`, replaced by `grade.nbgrader_autograde`, with the attributes `coursedir`, `force`,
+  `create_student` and `log`.
 - `converters.GenerateAssignment`'s setting `preprocessors`, whose steps are run one by one.
 
 tests/autograder/test_adapters.py fails when one of these moves. nbgrader is imported where it is needed: it takes
@@ -36,26 +36,12 @@ from autograder.instructor_settings import CONFIG
 if TYPE_CHECKING:
     from nbformat import NotebookNode
     from nbgrader.api import Gradebook
-    from nbgrader.converters import Autograde
     from traitlets.config import Config
 
 ANALYZE_AFTER = 100
 
 
 # Settings -------------------------------------------------------------------------------------
-
-
-def load_config(root: Path) -> Config:
-    """The settings in a course's nbgrader_config.py; CourseError when it can't be run."""
-    from traitlets.config import PyFileConfigLoader
-
-    try:
-        return PyFileConfigLoader(CONFIG, path=str(root)).load_config()
-    except Exception as error:
-        raise CourseError(
-            f"{root / CONFIG} can't be read: {type(error).__name__}: {error}. Correct it, or restore it "
-            "from the repository."
-        ) from error
 
 
 def release_steps(config: Config) -> list[Callable[[NotebookNode, dict], tuple]]:
@@ -274,48 +260,3 @@ def exchanged_name(secret: str, exercise: str) -> str:
     from nbgrader.utils import notebook_hash
 
     return f"{notebook_hash(secret=secret, notebook_id=exercise)}.html"
-
-
-# The one replacement --------------------------------------------------------------------------
-
-
-def install() -> None:
-    """Let `nbgrader autograde` and formgrader's Autograde grade as `python -m autograder grade` does.
-
-    nbgrader's converter looks for notebooks by their exact names, copies files unseen, and removes what
-    it can't grade; it has no hook before that. So its `start` is replaced, once, by one that hands the
-    submissions to `grade.grade_class`. `nbgrader_settings` calls this.
-    """
-    from nbgrader.converters import Autograde
-
-    Autograde.start = _start
-
-
-def _start(converter: Autograde) -> None:
-    """Grade the submissions that an Autograde converter names, and record them."""
-    from nbgrader.converters.base import NbGraderException
-
-    from autograder.course import Course
-    from autograder.grade.grade_class import grade_named
-
-    folders = converter.coursedir
-    root = Path(folders.root)
-    course = Course(
-        root,
-        submissions=root / folders.submitted_directory,
-        database=folders.db_url,
-    )
-    try:
-        done = grade_named(
-            course,
-            folders.assignment_id,
-            folders.student_id,
-            force=converter.force,
-            create_student=converter.create_student,
-        )
-    except CourseError as error:
-        converter.log.error(str(error))
-        raise NbGraderException(str(error)) from error
-    for result in done:
-        score = f"{result.score:g} of {result.points:g} points"
-        converter.log.info("Graded %s, %s: %s", result.student, result.exercise, score)

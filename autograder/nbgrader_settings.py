@@ -40,9 +40,9 @@ from autograder.grade.exchange import (
     Submit,
 )
 from autograder.grade.feedback_page import FeedbackPage
+from autograder.grade.nbgrader_autograde import install
 from autograder.grade.verdicts import Verdicts
 from autograder.grade.written_questions import ShowQuestions
-from autograder.nbgrader_adapter import install
 from autograder.package import PACKAGE, PACKAGE_ROOT, is_installed
 from autograder.runtime.compare import TO_DO
 from autograder.text import with_code

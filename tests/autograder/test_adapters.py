@@ -27,6 +27,7 @@ from sqlalchemy import text
 from traitlets.config import Config
 
 from autograder import nbgrader_adapter
+from autograder.grade import nbgrader_autograde
 from autograder.instructor_settings import Settings
 from autograder.kernels import forkserver, jupyter_adapter
 from autograder.kernels.student_kernel import StudentKernel
@@ -235,8 +236,8 @@ def started(monkeypatch):
     """The converters that were started by `Autograde.start`; the class is restored afterwards."""
     # nbgrader_config.py may have replaced it already
     monkeypatch.setattr(Autograde, "start", BaseConverter.start)
-    nbgrader_adapter.install()
-    assert Autograde.start is nbgrader_adapter._start
+    nbgrader_autograde.install()
+    assert Autograde.start is nbgrader_autograde._start
     converters = []
     monkeypatch.setattr(Autograde, "start", lambda converter: converters.append(converter))
     return converters

@@ -1,6 +1,5 @@
 """Imports inside autograder/ run one way: from higher layers to lower ones."""
 
-import ast
 import re
 
 from tests.support.course import COURSE
@@ -32,13 +31,6 @@ LAYERS = [
     {"__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-# each of these is imported inside a function, when it is needed
-EXCEPTIONS = {
-    # `Course.config` reads nbgrader_config.py; nbgrader takes seconds to import
-    ("autograder.course", "autograder.nbgrader_adapter"),
-    # the documented hook: nbgrader's `autograde` command and formgrader grade as ours does
-    ("autograder.nbgrader_adapter", "autograder.grade.grade_class"),
-}
 
 
 def layer(module):
@@ -52,28 +44,17 @@ def test_no_module_imports_from_a_higher_layer():
         f"{name}, line {line}: {other}"
         for name in modules
         for other, line in imported(name).items()
-        if LEVEL[layer(other)] > LEVEL[layer(name)] and (name, other) not in EXCEPTIONS
+        if LEVEL[layer(other)] > LEVEL[layer(name)]
     }
     assert not upwards
 
 
 def test_no_modules_import_one_another_in_a_circle():
-    arrows = {
-        name: {other for other in imported(name) if (name, other) not in EXCEPTIONS}
-        for name in MODULES
-    }
+    arrows = {name: set(imported(name)) for name in MODULES}
     done = set()
     while ready := {name for name, others in arrows.items() if others <= done} - done:
         done |= ready
     assert not arrows.keys() - done
-
-
-def test_exceptions_are_needed_and_stand_inside_functions():
-    for name, other in EXCEPTIONS:
-        assert other in imported(name)
-        for node in ast.parse(MODULES[name].read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                assert other not in ast.unparse(node)
 
 
 def test_the_runtime_imports_none_of_the_other_packages():

@@ -10,10 +10,10 @@ from nbgrader.auth import Authenticator
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.exchange import ExchangeError, ExchangeFactory
 
+from autograder.course import Course
 from autograder.exercises import reference_answers, solved
 from autograder.grade import exchange
 from autograder.grade.submission import read_companions
-from autograder.nbgrader_adapter import load_config
 from tests.support.course import COURSE
 
 EXERCISE = COURSE.exercise("ch1_additive_attention")
@@ -32,7 +32,7 @@ def course(tmp_path, monkeypatch):
         (release / name).write_text("not for students")
 
     def step(name):
-        config = load_config(COURSE.root)
+        config = Course(COURSE.root).config
         config.CourseDirectory.root = str(tmp_path / "course")
         config.CourseDirectory.submitted_directory = "submitted"
         # a new course has no folder for it yet

@@ -212,11 +212,11 @@ BUTTONS = """
 import json, sys
 from nbgrader.apps import NbGraderAPI
 from nbgrader.coursedir import CourseDirectory
-from autograder.nbgrader_adapter import load_config
+from autograder.course import Course
 from pathlib import Path
 
 exercise, student = sys.argv[1:]
-config = load_config(Path.cwd())
+config = Course(Path.cwd()).config
 api = NbGraderAPI(CourseDirectory(config=config), config=config)
 done = {
     "assign": api.assign(exercise),
