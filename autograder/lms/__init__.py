@@ -3,9 +3,11 @@
 In: zip files and rosters of Canvas and Moodle, nbgrader's gradebook, feedback pages. Out: folders of
 submissions, CSV files, a zip of feedback, requests to Canvas.
 
+- `system` says what each system has in a way of its own: how its zip names files, which table of grades it
+  imports, how feedback finds its way back. `canvas_files` and `moodle_files` are two, `systems` lists them.
 - `import_zip` lays out a class's zip; `names` makes ids of names and remembers what the system called each
   student; `moodle_worksheet` reads who is which participant, and when they handed in.
-- `export` writes the grades as files; `return_zip` packs feedback pages.
+- `export` writes the grades as files, with `grade_table`; `return_zip` packs feedback pages.
 - `push` decides what Canvas lacks and sends it, through `canvas_api`.
 - `gradescope` makes the zip of an exercise for Gradescope; `gradescope_run` grades with it in a container
   there.

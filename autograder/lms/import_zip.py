@@ -1,12 +1,8 @@
 """A class's submissions from the zip that Canvas or Moodle gives, laid out for nbgrader.
 
 Nothing in a zip is trusted: no path in it is written to, links are not followed, and what is
-unpacked is bounded. Canvas names a file `lastnamefirst_LATE_12345_67890_name-1.ipynb`, with the
-numbers of user and attachment (canvas-lms, lib/content_zipper.rb). Moodle makes a folder
-`Full Name_1234567_assignsubmission_file_` for each student or, without folders, puts that before
-each file's name (moodle, mod/assign/classes/downloader.php). What a group has handed in carries the
-group's name, in Moodle with the group's number as well. Canvas's number is the user's for good; Moodle's
-is a participant's in one assignment only, and its grading worksheet tells whose.
+unpacked is bounded. How each system names files is said in `canvas_files` and `moodle_files`. What a
+group has handed in carries the group's name, in Moodle with the group's number as well.
 
 Canvas's zip says who is late, and not by how much; Moodle's says nothing, and its worksheet the time. What
 is known goes into timestamp.txt beside the notebook.
@@ -32,40 +28,19 @@ from autograder.grade.lateness import dates
 from autograder.grade.read_gradebook import opened
 from autograder.grade.submission import MAX_NOTEBOOK
 from autograder.lms.moodle_worksheet import Participant, handed_in, read_worksheet
-from autograder.lms.names import LmsName, canvas_id, numbered_id, remember_names, student_id
+from autograder.lms.names import LmsName, numbered_id, remember_names
+from autograder.lms.system import FileName, Person, System
+from autograder.lms.systems import SYSTEMS, TITLES
 
 MAX_ENTRIES, MAX_NAME = 20_000, 1_000
 MAX_TOTAL = 2_000_000_000
 # Deflate makes a notebook about five times smaller, and a megabyte of zeros a thousand times.
 MAX_RATIO, RATIO_FROM = 200, 1_000_000
 
-# In an assignment that is graded anonymously, Canvas puts a random word in place of the user's number.
-CANVAS = (
-    re.compile(
-        r"(?P<late>LATE_)?(?P<name>anon)_(?P<number>[^\W_]+)_(?P<order>\d+)_(?P<file>[^/]+)"
-    ),
-    re.compile(r"(?P<name>[^/]+?)_(?P<late>LATE_)?(?P<number>\d+)_(?P<order>\d+)_(?P<file>[^/]+)"),
-)
-MOODLE = re.compile(
-    r"(?P<name>[^/]+)_(?P<number>\d+)_assignsubmission_file(?:_?/(?:.*/)?|_)(?P<file>[^/]+)$"
-)
-# what students type into the system in place of handing in a file
-TYPED = re.compile(r"_assignsubmission_onlinetext_|_(?:LATE_)?\d+_(?:text|link)\.html$")
 # Windows and Safari may add .txt to what a browser downloads
 NOTEBOOK = re.compile(r"\.ipynb(?:\.txt)?$", re.IGNORECASE)
 # what Canvas's mark says at least
 LATE_BY = datetime.timedelta(minutes=1)
-
-
-@dataclass
-class Person:
-    """Who handed in: the name and number that the zip gives, and the files, (name, order, entry)."""
-
-    name: str
-    number: str
-    from_canvas: bool
-    late: bool = False
-    files: list[tuple[str, tuple, zipfile.ZipInfo]] = field(default_factory=list)
 
 
 @dataclass
@@ -88,31 +63,36 @@ def _people(archive: zipfile.ZipFile, told: list[str]) -> list[Person]:
         escapes = path.is_absolute() or ".." in path.parts or "\\" in name
         if entry.is_dir() or (_is_litter(path) and not escapes):
             continue
-        if not escapes and TYPED.search(name):
+        if not escapes and any(system.is_typed(path) for system in SYSTEMS.values()):
             typed.append(name)
             continue
-        found = None
+        known = None
         if not escapes and len(name) <= MAX_NAME:
-            matches = (pattern.fullmatch(path.name) for pattern in CANVAS)
-            found = MOODLE.search(name) or next(filter(None, matches), None)
-        if found is None:
+            known = _read_name(path)
+        if known is None:
             strange.append(name)
             continue
-        given = found.groupdict()
-        key = given["name"], given["number"]
-        person = people.setdefault(key, Person(*key, from_canvas="order" in given))
-        person.late |= bool(given.get("late"))
-        # the later attachment of Canvas is the newer one
-        order = (int(given.get("order", 0)), entry.date_time)
-        person.files.append((given["file"], order, entry))
+        found, system = known
+        key = found.person, found.number
+        person = people.setdefault(key, Person(*key, system))
+        person.late |= found.late
+        person.files.append((found.file, (found.order, entry.date_time), entry))
     for why, left_out in (
-        ("Not named as Canvas or Moodle do, and left out", strange),
+        (f"Not named as {TITLES} do, and left out", strange),
         ("Typed in as text or as a link in place of a file, and left out", typed),
     ):
         if left_out:
             shown = ", ".join(repr(left[:80]) for left in left_out[:3])
             told.append(f"{why}: {len(left_out)}, such as {shown}.")
     return list(people.values())
+
+
+def _read_name(path: PurePosixPath) -> tuple[FileName, System] | None:
+    """What the path of a file says, and which system makes such paths."""
+    for system in SYSTEMS.values():
+        if found := system.read_name(path):
+            return found, system
+    return None
 
 
 def _is_litter(path: PurePosixPath) -> bool:
@@ -128,8 +108,8 @@ def _rostered(course: Course) -> dict[str, str]:
             first, last = student.first_name or "", student.last_name or ""
             keys = {student.lms_user_id or "", student.id, student.email or ""}
             if first and last:
-                keys |= {student_id(f"{first} {last}"), student_id(f"{last} {first}")}
-                keys.add(canvas_id(f"{last}, {first}", ""))
+                for system in SYSTEMS.values():
+                    keys |= set(system.ids_of_names(first, last))
             for key in keys - {""}:
                 named[key.casefold()].add(student.id)
     return {key: next(iter(ids)) for key, ids in named.items() if len(ids) == 1}
@@ -144,26 +124,22 @@ def _ids(
 ) -> list[str]:
     """An id for each: the roster's, or one made of the name; with the number where two are alike.
 
-    What a group has handed in is its first member's: Canvas and Moodle name it after the group. Older
-    versions of Moodle put the name of the group and a hyphen before the name of a member. participants:
-    of Moodle's worksheet, by number; they tell two of one name apart.
+    What a group has handed in is its first member's: the systems name it after the group. participants: of
+    the grading worksheet, by number; they tell two of one name apart.
     """
     first = {group: student for student, group in reversed(list(groups.by_student.items()))}
-    of_groups = {student_id(group).casefold(): student for group, student in first.items()}
-    of_groups |= {canvas_id(group, "").casefold(): student for group, student in first.items()}
+    of_groups = {
+        system.own_id(group, "").casefold(): student
+        for system in SYSTEMS.values()
+        for group, student in first.items()
+    }
     rostered = of_groups | rostered
-    before = [f"{group}-" for group in set(groups.by_student.values())]
+    known = list(dict.fromkeys(groups.by_student.values()))
     found = []
     for person in people:
-        if person.from_canvas:
-            own = canvas_id(person.name, person.number)
-            names = [person.number, canvas_id(person.name, ""), own]
-        else:
-            own = student_id(person.name)
-            cut = [person.name.removeprefix(b) for b in before if person.name.startswith(b)]
-            known = participants.get(person.number)
-            names = [*(known.identifiers if known else ()), own, *map(student_id, cut)]
-        found.append(next((rostered[n.casefold()] for n in names if n.casefold() in rostered), own))
+        own = person.system.own_id(person.name, person.number)
+        names = [n.casefold() for n in person.system.names_of(person, participants, known)]
+        found.append(next((rostered[name] for name in names if name in rostered), own))
     count = collections.Counter(name.casefold() for name in found)
     for i, person in enumerate(people):
         if count[found[i].casefold()] > 1:
@@ -269,19 +245,12 @@ def _names(
     found: Iterable[tuple[str, Person]], chosen: Mapping[str, zipfile.ZipInfo], groups: Groups
 ) -> dict[str, LmsName]:
     """What the zip called the students whose notebooks were taken."""
-    names = {}
-    for student, person in found:
-        if student not in chosen:
-            continue
-        if person.from_canvas:
-            (file,) = (file for file, _, entry in person.files if entry is chosen[student])
-            name = PurePosixPath(chosen[student].filename).name
-            names[student] = LmsName("canvas", name.removesuffix(file))
-        elif person.name not in groups.by_student.values():
-            # the number of a group is no participant's
-            name = f"{person.name.replace('_', ' ')}_{person.number}"
-            names[student] = LmsName("moodle", f"{name}_assignsubmission_file_/")
-    return names
+    names = {
+        student: person.system.name_for_feedback(person, chosen[student], groups)
+        for student, person in found
+        if student in chosen
+    }
+    return {student: name for student, name in names.items() if name}
 
 
 def import_zip(
@@ -336,7 +305,7 @@ def import_zip(
         people = _people(archive, told)
         if not people:
             raise SubmissionFolderError(
-                f"No file in {path} is named as Canvas or Moodle name submissions. In Canvas choose "
+                f"No file in {path} is named as {TITLES} name submissions. In Canvas choose "
                 "Download Submissions; in Moodle, Download all submissions."
             )
         groups = read_groups(course, exercise.name)
@@ -386,7 +355,7 @@ def _record_times(
         stamp = course.submitted / student / exercise.name / "timestamp.txt"
         if stamp.exists():
             continue
-        moment = None if person.from_canvas else times.get(person.number)
+        moment = times.get(person.number) if person.system.has_worksheet else None
         if person.late and own.due:
             least.append(student)
             moment = own.due + own.extensions.get(student, datetime.timedelta()) + LATE_BY

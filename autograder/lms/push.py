@@ -20,7 +20,7 @@ from autograder.course import Exercise
 from autograder.errors import LmsError
 from autograder.grade.class_grades import DECIMALS, Grade, rounded
 from autograder.lms.canvas_api import Canvas, UnansweredError
-from autograder.lms.export import match
+from autograder.lms.grade_table import match
 from autograder.lms.names import canvas_id
 from autograder.progress import progress
 

@@ -23,9 +23,12 @@ from autograder.files import write_whole
 from autograder.grade.class_grades import Grade, Student, grades
 from autograder.grade.feedback import content_of, feedback_page
 from autograder.grade.groups import read_groups
-from autograder.lms.export import match
+from autograder.lms.grade_table import match
+from autograder.lms.moodle_files import folder
 from autograder.lms.moodle_worksheet import Participant, read_worksheet
 from autograder.lms.names import LmsName, numbered_id, remembered_names, student_id
+from autograder.lms.system import System
+from autograder.lms.systems import SYSTEMS
 
 # the same zip from the same pages
 DATE = (1980, 1, 1, 0, 0, 0)
@@ -48,7 +51,7 @@ def _record(course: Course, exercise: Exercise) -> Path:
 
 
 def _from_worksheet(
-    path: Path, students: Mapping[str, Student], told: list[str]
+    path: Path, system: System, students: Mapping[str, Student], told: list[str]
 ) -> dict[str, LmsName]:
     """Folders for Moodle by student, from the worksheet of an assignment."""
     participants = read_worksheet(path)
@@ -62,28 +65,30 @@ def _from_worksheet(
     for student, (one,) in match(
         students.values(), [[one] for one in participants], names_of, told
     ).items():
-        name = student_id(one.full_name).replace("_", " ") if one.full_name else "Participant"
-        found[student] = LmsName("moodle", f"{name}_{one.number}_assignsubmission_file_/")
+        name = student_id(one.full_name) if one.full_name else "Participant"
+        found[student] = LmsName(system.name, folder(name, one.number))
     return found
 
 
 def _names(
     course: Course,
     exercise: Exercise,
-    lms: str,
+    system: System,
     worksheet: Path | None,
     students: Mapping[str, Student],
     told: list[str],
 ) -> dict[str, LmsName]:
-    if worksheet and lms != "moodle":
-        raise ExportError("--roster is for --lms moodle: Canvas needs the names of its own zip.")
-    if worksheet:
-        return _from_worksheet(worksheet, students, told)
-    found = {s: n for s, n in remembered_names(course, exercise).items() if n.lms == lms}
-    if not found:
-        also = " or give its grading worksheet with --roster" if lms == "moodle" else ""
+    if worksheet and not system.has_worksheet:
         raise ExportError(
-            f"{lms.capitalize()} tells whose a page is by the names in its own zip of submissions, and none "
+            f"--roster is for --lms moodle: {system.title} needs the names of its own zip."
+        )
+    if worksheet:
+        return _from_worksheet(worksheet, system, students, told)
+    found = {s: n for s, n in remembered_names(course, exercise).items() if n.lms == system.name}
+    if not found:
+        also = " or give its grading worksheet with --roster" if system.has_worksheet else ""
+        raise ExportError(
+            f"{system.title} tells whose a page is by the names in its own zip of submissions, and none "
             f"of {exercise} has been imported. Download the submissions and run `python -m autograder "
             f"import-zip FILE --exercise {exercise}`{also}."
         )
@@ -93,7 +98,7 @@ def _names(
 def _tell_missing(
     course: Course,
     exercise: Exercise,
-    lms: str,
+    system: System,
     unnamed: list[Grade],
     names: Mapping[str, LmsName],
     told: list[str],
@@ -103,23 +108,18 @@ def _tell_missing(
     through_group = [
         grade.student.id
         for grade in unnamed
-        if lms == "canvas" and any(m in names for m in groups.members(grade.student.id))
+        if system.group_page and any(m in names for m in groups.members(grade.student.id))
     ]
     others = [grade.student.id for grade in unnamed if grade.student.id not in through_group]
     if through_group:
         told.append(
-            f"{', '.join(through_group)}: Canvas shows them the page of their group, if the assignment is a "
+            f"{', '.join(through_group)}: {system.title} shows them the page of their group, if the assignment is a "
             "group assignment there."
         )
     if others:
-        way = (
-            "Give the grading worksheet with --roster."
-            if lms == "moodle"
-            else "Send their feedback with `python -m autograder push --comments`, or by hand."
-        )
         told.append(
-            f"{', '.join(others)}: there is feedback, but {lms.capitalize()}'s zip had no file of theirs. "
-            f"{way}"
+            f"{', '.join(others)}: there is feedback, but {system.title}'s zip had no file of theirs. "
+            f"{system.way_back}"
         )
 
 
@@ -133,7 +133,7 @@ def write(
 ) -> Returned:
     """Pack the feedback pages of an exercise that say something new since they were packed last.
 
-    lms: "canvas" or "moodle"; worksheet: Moodle's grading worksheet, in place of the names of its zip;
+    lms: a name in SYSTEMS; worksheet: Moodle's grading worksheet, in place of the names of its zip;
     everything: also the pages that were packed before. Without new pages no zip is written. Each member
     of a group gets the group's page.
 
@@ -151,7 +151,8 @@ def write(
         if grade.submitter and feedback_page(course, grade.submitter, exercise.name).is_file()
     }
     students = {student: grade.student for student, grade in has_page.items()}
-    names = _names(course, exercise, lms, worksheet, students, told)
+    system = SYSTEMS[lms]
+    names = _names(course, exercise, system, worksheet, students, told)
     record = _record(course, exercise)
     returned = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
     pages, unchanged, now = {}, [], {}
@@ -164,7 +165,7 @@ def write(
             pages[f"{names[student].prefix}{exercise}.html"] = student, page
     unnamed = [grade for student, grade in has_page.items() if student not in names]
     if not worksheet:
-        _tell_missing(course, exercise, lms, unnamed, names, told)
+        _tell_missing(course, exercise, system, unnamed, names, told)
     if pages:
         _pack({name: page for name, (_, page) in pages.items()}, output)
         write_whole(record, json.dumps(returned | now, indent=1, ensure_ascii=False))

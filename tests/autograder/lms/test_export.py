@@ -14,7 +14,7 @@ from sqlalchemy.engine import Engine
 
 from autograder.course import Course, Exercise
 from autograder.errors import ExportError, GradebookError, OutputError, TableError
-from autograder.lms import export, import_zip
+from autograder.lms import canvas_files, export, moodle_files, names
 from autograder.tables import safe
 from tests.support.copies import command, repository, run
 from tests.support.course import COURSE
@@ -361,7 +361,7 @@ def test_canvas_may_split_names_into_two_columns(course, tmp_path):
     given = export.grades(course, EXERCISES[1:])
     # as import-zip calls a student of a zip from Canvas
     by_name = dataclasses.replace(given[1], student=export.Student("namedby_7"))
-    table = export.as_canvas([given[0], by_name], path, told := [])
+    table = canvas_files.as_canvas([given[0], by_name], path, told := [])
     assert table[0] == head and told == []
     assert [row[:5] for row in table[1][1:]] == [
         ["Comma", "Jo Ann", "1001", "login1", "A"],
@@ -390,11 +390,11 @@ def test_points_have_at_most_two_decimals(course, tmp_path, form):
 def test_a_zip_from_canvas_and_its_gradebook_fit(course):
     """What intake makes of a file's name, export finds in the gradebook's row."""
     name = "o_neilsmithjosé"
-    assert import_zip.canvas_id("O_Neil-Smith, José", "12") == f"{name}_12"
+    assert names.canvas_id("O_Neil-Smith, José", "12") == f"{name}_12"
     match = next(
-        filter(None, (p.fullmatch(f"{name}_12_9_{FIRST}.ipynb") for p in import_zip.CANVAS))
+        filter(None, (p.fullmatch(f"{name}_12_9_{FIRST}.ipynb") for p in canvas_files.FILES))
     )
-    assert import_zip.canvas_id(match["name"], match["number"]) == f"{name}_12"
+    assert names.canvas_id(match["name"], match["number"]) == f"{name}_12"
 
 
 def test_canvas_without_a_roster_has_its_columns(course, tmp_path):
@@ -444,12 +444,12 @@ def test_moodle_gets_identifiers_that_all_have(course, tmp_path):
 
 def test_moodle_finds_who_came_in_a_zip_by_the_full_name(course, tmp_path):
     renamed = [
-        dataclasses.replace(grade, student=export.Student(import_zip.student_id(f"Jo {name}")))
+        dataclasses.replace(grade, student=export.Student(names.student_id(f"Jo {name}")))
         for grade in export.grades(course, EXERCISES[:1])
         for name in [grade.student.id]
     ]
     path = roster(tmp_path, MOODLE, *(["Jo", s, "", f"{s}@uni", "-"] for s in STUDENTS))
-    head, body = export.as_moodle(renamed, path, told := [])
+    head, body = moodle_files.as_moodle(renamed, path, told := [])
     assert len(told) == 1 and head == ["Email address", FIRST]
     assert dict(body) == {f"{student}@uni": score(student, FIRST) for student in STUDENTS}
 
@@ -459,7 +459,7 @@ def test_two_rows_that_fit_are_no_ones(course, tmp_path):
     given = [dataclasses.replace(grade, student=export.Student("Jo_Doe"))]
     path = roster(tmp_path, MOODLE, *(["Jo", "Doe", n, f"{n}@uni", "-"] for n in "12"))
     with pytest.raises(ExportError, match="No student"):
-        export.as_moodle(given, path, told := [])
+        moodle_files.as_moodle(given, path, told := [])
     assert "fits several students in the roster" in told[0]
 
 
@@ -468,7 +468,7 @@ def test_one_row_that_fits_two_students_is_no_ones(course, tmp_path):
     twins = [export.Student(name, "Wei", "Zhang") for name in ("s8", "s9")]
     own = [dataclasses.replace(grade, student=who) for who in (*twins, export.Student("s1"))]
     rows = ["Wei", "Zhang", "77", "wei@uni", "-"], ["Jo", "Doe", "s1", "jo@uni", "-"]
-    _, body = export.as_moodle(own, roster(tmp_path, MOODLE, *rows), told := [])
+    _, body = moodle_files.as_moodle(own, roster(tmp_path, MOODLE, *rows), told := [])
     assert [row[0] for row in body] == ["s1"]
     assert [words.split()[0] for words in told[:-1]] == ["s8", "s9"]
     assert "fits the same student" in told[0]
@@ -483,7 +483,7 @@ def test_the_grading_worksheet_tells_two_of_one_name_apart(course, tmp_path):
         ["Participant 7023", "Wei Zhang", "b@uni", ""],
         ["Participant 7022", "Wei Zhang", "a@uni", ""],
     ]
-    _, body = export.as_moodle(given, roster(tmp_path, head, *rows), told := [])
+    _, body = moodle_files.as_moodle(given, roster(tmp_path, head, *rows), told := [])
     assert [row[0] for row in body] == ["a@uni", "b@uni"] and len(told) == 1
 
 
@@ -492,7 +492,7 @@ def test_an_identifier_that_is_a_formula_is_left_out_and_told(course, tmp_path):
     path = roster(
         tmp_path, MOODLE, *(["", s, s, f"={s}" if s == "s1" else s, "-"] for s in STUDENTS)
     )
-    _, body = export.as_moodle(given, path, told := [])
+    _, body = moodle_files.as_moodle(given, path, told := [])
     assert len(body) == len(STUDENTS) - 1
     assert told[0].startswith("s1 was left out")
 

@@ -16,6 +16,7 @@ from autograder.course import Course
 from autograder.errors import CourseError, OutputError, SubmissionFolderError
 from autograder.grade import lateness
 from autograder.lms import import_zip as importer
+from autograder.lms import names
 from tests.support.course import COURSE
 
 EXERCISE = "ch1_additive_attention"
@@ -124,7 +125,7 @@ def test_moodle(unpack, name):
     ],
 )
 def test_a_name_becomes_an_id_that_a_folder_can_have(name, student):
-    assert importer.student_id(name) == student
+    assert names.student_id(name) == student
 
 
 def test_two_of_one_name_are_told_apart(unpack):

@@ -1,0 +1,63 @@
+"""Grades by student as a table, and the rows of a roster that belong to the students of a gradebook."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable, Iterable, Sequence
+
+from autograder.errors import ExportError
+from autograder.grade.class_grades import Grade, Student, rounded
+from autograder.lms.names import student_id
+
+# a head and rows
+Table = tuple[list[str], list[list]]
+
+
+class GradesByStudent:
+    """Grades by student and exercise."""
+
+    def __init__(self, given: Sequence[Grade]) -> None:
+        self.maximum = {grade.exercise: rounded(grade.max_score) for grade in given}
+        self.exercises = list(self.maximum)
+        self.students = {grade.student.id: grade.student for grade in given}
+        self._scores = {(grade.student.id, grade.exercise): grade.score for grade in given}
+
+    def of(self, student: str) -> list[float]:
+        """A student's scores in the order of the exercises."""
+        return [rounded(self._scores[student, exercise]) for exercise in self.exercises]
+
+
+def match(
+    students: Iterable[Student],
+    rows: Sequence[list],
+    names_of: Callable[[list], Iterable[str]],
+    told: list[str],
+    where: str = "the roster",
+) -> dict[str, list]:
+    """The roster's row of each student, by id; who has none, more than one, or another one's is left out.
+
+    names_of: what a row may call its student; told: sentences for the instructor are added to it; where:
+    what the rows are of, as the sentences call it.
+    """
+    known: dict[str, list[list]] = {}
+    for row in rows:
+        for name in {name.strip() for name in names_of(row)} - {""}:
+            known.setdefault(name, []).append(row)
+    found = {}
+    for student in students:
+        full = f"{student.first_name} {student.last_name}"
+        by_name = student_id(full) if student.first_name and student.last_name else ""
+        names = (student.lms_user_id, student.id, student.email, by_name)
+        hits = next((known[name] for name in names if name in known), [])
+        if len(hits) == 1:
+            found[student.id] = hits[0]
+        else:
+            why = f"fits several students in {where}" if hits else f"is not in {where}"
+            told.append(f"{student.id} {why} and was left out.")
+    taken = collections.Counter(id(row) for row in found.values())
+    for name in [name for name, row in found.items() if taken[id(row)] > 1]:
+        del found[name]
+        told.append(f"{name} fits the same student in {where} as another one and was left out.")
+    if not found:
+        raise ExportError(f"No student of the gradebook is in {where}: is it that of this class?")
+    return found
