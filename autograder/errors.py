@@ -13,6 +13,10 @@ class CourseError(Exception):
     """An error for the instructor; `main` prints its message and ends with exit status 2."""
 
 
+class MissingPackageError(CourseError):
+    """Something was asked for that needs a package which isn't installed with the grader itself."""
+
+
 class CatalogueError(CourseError):
     """A reference solution, its checks or its catalogue of mistakes is wrong."""
 
@@ -77,4 +81,22 @@ def writing(path: Path) -> Iterator[None]:
     except OSError as error:
         raise OutputError(
             f"{path} can't be written: {error.strerror or error}. Make it writable, or write elsewhere."
+        ) from error
+
+
+@contextlib.contextmanager
+def needing(package: str, extra: str, what: str) -> Iterator[None]:
+    """Say how to install a package that the block imports, where it is missing.
+
+    package: how its name begins; extra: the grader's extra that brings it; what: what needs it. Raises
+    MissingPackageError.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith(package):
+            raise
+        raise MissingPackageError(
+            f"{what} needs the package {error.name}, which isn't installed. Install it with `python -m pip "
+            f"install 'course-autograder[{extra}]'`."
         ) from error

@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograder.errors import CourseError, GradebookError
+from autograder.errors import CourseError, GradebookError, needing
 from autograder.instructor_settings import CONFIG
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ def explained(url: str) -> Iterator[None]:
 
     make_gradebooks_fast()
     try:
-        yield
+        with needing("psycopg", "postgres", "A gradebook on a server"):
+            yield
     except (sqlalchemy.exc.SQLAlchemyError, InvalidEntry) as error:
         reason = str(getattr(error, "orig", None) or error).strip().split("\n")[0]
         try:

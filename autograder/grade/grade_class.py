@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from autograder.course import Course, Exercise
-from autograder.errors import ResultError, SubmissionFolderError, WorkerPoolError
+from autograder.errors import ResultError, SubmissionFolderError, WorkerPoolError, needing
 from autograder.grade import gradebook
 from autograder.grade.answer_key import AnswerKey, AnswerKeys
 from autograder.grade.examine import Graded, basis, grade_submission, refused
@@ -45,7 +45,8 @@ class WorkerOptions:
         required = self.require_sandbox or settings.require_sandbox
         if self.scheduler:
             # takes a second to import, and only this needs it
-            from autograder.grade.dask_pool import DaskPool
+            with needing("distributed", "dask", "--scheduler"):
+                from autograder.grade.dask_pool import DaskPool
 
             return DaskPool(self.scheduler, keys, settings, required)
         if settings.limits.sandbox:

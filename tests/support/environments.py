@@ -10,14 +10,16 @@ from pathlib import Path
 
 from tests.support.course import COURSE
 
-# What makes torch absent for every process of an environment that shares the packages of another one.
-WITHOUT_TORCH = """
+# What only extras of the grader bring, absent for every process of an environment that shares the packages
+# of another one.
+EXTRAS = ("torch", "distributed", "dask", "psycopg", "psycopg2")
+WITHOUT_EXTRAS = f"""
 from importlib.machinery import PathFinder
 
 find = PathFinder.find_spec
 
 def find_spec(cls, name, path=None, target=None):
-    return None if name.partition(".")[0] == "torch" else find(name, path, target)
+    return None if name.partition(".")[0] in {EXTRAS} else find(name, path, target)
 
 PathFinder.find_spec = classmethod(find_spec)
 """
@@ -79,11 +81,11 @@ def build_wheel(folder: Path) -> Path:
 
 
 def sharing_environment(prefix: Path) -> Environment:
-    """A new environment with the packages of this one but torch."""
+    """A new environment with the packages of this one but those of extras."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(prefix)], check=True)
     made = Environment(prefix)
-    (made.packages / "without_torch.py").write_text(WITHOUT_TORCH)
-    shared = f"{sysconfig.get_path('purelib')}\nimport without_torch\n"
+    (made.packages / "without_extras.py").write_text(WITHOUT_EXTRAS)
+    shared = f"{sysconfig.get_path('purelib')}\nimport without_extras\n"
     (made.packages / "shared.pth").write_text(shared)
     # the templates of nbconvert and nbgrader
     (prefix / "share").mkdir(exist_ok=True)
@@ -92,7 +94,7 @@ def sharing_environment(prefix: Path) -> Environment:
 
 
 def install(wheel: Path, prefix: Path) -> Environment:
-    """A new environment with the grader from a wheel, and the packages of this one but torch."""
+    """A new environment with the grader from a wheel, and the packages of this one but those of extras."""
     made = sharing_environment(prefix)
     words = ("--no-deps", "--no-index", "--quiet", "--no-warn-script-location")
     pip = [sys.executable, "-m", "pip", "--python", str(made.python)]
