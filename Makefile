@@ -38,10 +38,11 @@ release: $(READY)     ## the built book and the exercises as one zip, in _build/
 lab: $(READY)         ## your own copies of the exercises in work/, in JupyterLab
 	@$(PYTHON) -m autograder lab
 
-check: $(READY)       ## format, lint and spelling
+check: $(READY)       ## format, lint, spelling and types
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/codespell
+	@$(VENV)/bin/mypy
 
 lock: $(READY)        ## write constraints.txt from what is installed
 	@echo "# Everything that the pins in requirements.txt bring along, pinned; \`make lock\` writes this file." > constraints.txt

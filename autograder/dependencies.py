@@ -18,11 +18,12 @@ import symtable
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from autograder.files import digest_of_files
 from autograder.programs import DEFINITIONS, code_of, without_docstrings
 
+Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 # decorators of other packages that do nothing but change what a name stands for
 INERT = {"cache", "cached_property", "contextmanager", "dataclass", "inference_mode", "lru_cache"}
 INERT |= {"no_grad", "total_ordering", "wraps"}
@@ -34,7 +35,7 @@ PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*")
 # characters; a name of a file has no more
 MAX_PATH = 200
 # the nodes that can bind a name
-BINDING = (ast.Name, *DEFINITIONS, ast.alias, ast.ExceptHandler)
+BINDING: tuple[type[ast.AST], ...] = (ast.Name, *DEFINITIONS, ast.alias, ast.ExceptHandler)
 BINDING += (ast.MatchAs, ast.MatchStar, ast.MatchMapping)
 
 # a module's name, and the name imported from it: None for the module itself, "*" for all
@@ -104,7 +105,7 @@ class Statement:
         return code_of(self.node)
 
 
-def _is_definition(node: ast.AST) -> bool:
+def _is_definition(node: ast.AST) -> TypeGuard[Definition]:
     return isinstance(node, DEFINITIONS)
 
 
@@ -117,7 +118,7 @@ def statements_of(program: str, package: str = "") -> tuple[Statement, ...]:
         decorators = getattr(node, "decorator_list", [])
         first = min([node.lineno, *(one.lineno for one in decorators)])
         text = "\n".join(lines[first - 1 : node.end_lineno])
-        inner = [table for table in tables if first <= table.get_lineno() <= node.end_lineno]
+        inner = [one for one in tables if first <= one.get_lineno() <= (node.end_lineno or first)]
         found += [_statement(part, text, inner, package) for part in _parts(node)]
     return tuple(found)
 
@@ -192,7 +193,7 @@ def _executed(node: ast.AST) -> Iterator[ast.AST]:
                 yield from _executed(child)
 
 
-def _headers(node: ast.stmt) -> Iterator[ast.expr]:
+def _headers(node: Definition) -> Iterator[ast.expr]:
     """What a definition evaluates when it is made, beside its decorators and a class's body."""
     if isinstance(node, ast.ClassDef):
         yield from [*node.bases, *(one.value for one in node.keywords)]
@@ -273,7 +274,8 @@ def _is_plain(node: ast.expr) -> bool:
         case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
             return all(map(_is_plain, parts))
         case ast.Dict(keys=keys, values=values):
-            return None not in keys and all(map(_is_plain, [*keys, *values]))
+            named = [key for key in keys if key is not None]
+            return len(named) == len(keys) and all(map(_is_plain, [*named, *values]))
         case ast.Lambda(args=arguments):
             return all(map(_is_plain, [*arguments.defaults, *filter(None, arguments.kw_defaults)]))
         case ast.UnaryOp() | ast.BinOp():
@@ -304,7 +306,8 @@ def _foreign(node: ast.stmt) -> set[str]:
     if not _is_definition(node):
         return set()
     bases = getattr(node, "bases", [])
-    inner = [_foreign(part) for part in node.body if isinstance(node, ast.ClassDef)]
+    parts = node.body if isinstance(node, ast.ClassDef) else []
+    inner = [_foreign(part) for part in parts]
     return set().union(*map(_names, [*node.decorator_list, *bases]), *inner)
 
 
@@ -519,8 +522,8 @@ class Dependencies:
             module.met |= statement.uses & module.left_out
             for name in statement.uses - module.left_out:
                 self._count(module, module.binders.get(name, ()))
-            for source, name in statement.imports:
-                self._need(source, name)
+            for source, part in statement.imports:
+                self._need(source, part)
             if self._in_doubt and statement.words:
                 self._count(module, range(len(module.statements)))
             if self._in_doubt and statement.words & ANY_NAMESPACE:

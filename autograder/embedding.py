@@ -40,10 +40,9 @@ def without_docstrings(source: str) -> str:
     """A module with empty lines where its docstrings are, so that the numbers of its lines stay."""
     lines = source.split("\n")
     for node in ast.walk(ast.parse(source)):
-        if (words := docstring_of(node)) and len(node.body) > 1:
-            lines[words.lineno - 1 : words.end_lineno] = [""] * (
-                words.end_lineno - words.lineno + 1
-            )
+        if (words := docstring_of(node)) and len(getattr(node, "body", [])) > 1:
+            for number in range(words.lineno - 1, words.end_lineno or words.lineno):
+                lines[number] = ""
     return "\n".join(lines)
 
 

@@ -75,7 +75,7 @@ def _version_of_tables() -> str:
 
     settings = Config()
     settings.set_main_option("script_location", ALEMBIC_DIR)
-    return ScriptDirectory.from_config(settings).get_current_head()
+    return str(ScriptDirectory.from_config(settings).get_current_head())
 
 
 def make_gradebooks_fast() -> None:

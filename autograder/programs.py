@@ -26,7 +26,10 @@ def docstring_of(node: ast.AST) -> ast.stmt | None:
 def without_docstrings(tree: ast.Module) -> ast.Module:
     """The same tree, in which `pass` stands in a body that was nothing but a docstring."""
     for node in ast.walk(tree):
-        if words := docstring_of(node):
+        words = docstring_of(node)
+        if words and isinstance(
+            node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+        ):
             node.body = node.body[1:] or [ast.copy_location(ast.Pass(), words)]
     return tree
 

@@ -95,7 +95,8 @@ def right_versions(
 
 def _library_imports(programs: Iterable[str], used: set[str]) -> list[ast.stmt]:
     """The imports of the names in use in some programs, without those of other solutions."""
-    found, missing = [], set(used)
+    found: list[ast.stmt] = []
+    missing = set(used)
     for node in (node for program in programs for node in ast.parse(program).body):
         module = getattr(node, "module", "") or ""
         if isinstance(node, ast.Import | ast.ImportFrom) and not module.startswith("solutions"):
@@ -127,16 +128,18 @@ def _renamed(tree: ast.Module, answer: str, specified: frozenset[str], secret: s
     # how a function is called is part of its statement, here or in an earlier exercise
     local -= specified | parameters | keywords | set(dir(builtins))
     renamer = _Renamer(
-        {one.name: other(one.name) for one in tree.body if _is_other(one, answer)},
+        {name: other(name) for one in tree.body if (name := _other_name(one, answer))},
         {name: other(f"local {name}") for name in local},
         {name: other(f"self.{name}") for name in _own_attributes(tree) - specified},
     )
     return ast.fix_missing_locations(renamer.visit(tree))
 
 
-def _is_other(node: ast.stmt, answer: str) -> bool:
-    """Whether a statement of a program defines another answer, or a helper."""
-    return isinstance(node, (*_FUNCTIONS, ast.ClassDef)) and node.name != answer
+def _other_name(node: ast.stmt, answer: str) -> str:
+    """The name of the other answer, or helper, that a statement of a program defines; else empty."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return "" if node.name == answer else node.name
+    return ""
 
 
 def _local_names(tree: ast.Module) -> tuple[set[str], set[str]]:
@@ -212,7 +215,8 @@ class _Renamer(ast.NodeTransformer):
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.ExceptHandler:
         node.name = node.name and self._name(node.name)
-        return self.generic_visit(node)
+        self.generic_visit(node)
+        return node
 
     def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.Nonlocal:
         node.names = [self._name(name) for name in node.names]
@@ -221,11 +225,13 @@ class _Renamer(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.Attribute:
         if isinstance(node.value, ast.Name) and node.value.id == "self":
             node.attr = self._attributes.get(node.attr, node.attr)
-        return self.generic_visit(node)
+        self.generic_visit(node)
+        return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
         node.name = self._name(node.name)
-        return self.generic_visit(node)
+        self.generic_visit(node)
+        return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         # a method keeps its name: in a class there is no scope, and no definition of that name

@@ -281,13 +281,14 @@ def ablation() -> Ablation:
     found = []
     for name, one in stored["variants"].items():
         runs = one["runs"]
-        columns = [
+        bleu, greedy, loss = (
             tuple(run[column] for run in runs)
             for column in ("valid_bleu", "greedy_valid_bleu", "valid_loss")
-        ]
-        means = [float(np.mean(column)) for column in columns]
+        )
+        means = [float(np.mean(column)) for column in (bleu, greedy, loss)]
         first = [runs[0][column] for column in ("processor_minutes", "parameters", "steps")]
-        found.append(Variant(name, " ".join(one["changed"]), *means, *columns[:2], *first))
+        values: list[Any] = [*means, bleu, greedy, *first]
+        found.append(Variant(name, " ".join(one["changed"]), *values))
     reference, *variants = found
     variants.sort(key=lambda one: one.bleu, reverse=True)
     settings = dict(word.split("=") for word in stored["settings_of_reference"] if "=" in word)

@@ -8,8 +8,9 @@ Where a word may change with the numbers, the text takes it from here, too (`com
 `share`), through `glue`.
 """
 
-import inspect
 import math
+import sys
+from typing import cast
 
 import numpy as np
 import torch
@@ -38,7 +39,7 @@ def claim(condition: bool | np.bool_ | torch.Tensor, sentence: str) -> None:
     if not sentence.strip():
         raise ValueError("a claim needs the sentence that it stands for")
     if isinstance(condition, torch.Tensor | np.ndarray) and condition.ndim == 0:
-        condition = condition.item()
+        condition = cast(bool, condition.item())
     if not isinstance(condition, bool | np.bool_):
         raise TypeError(f"a claim needs True or False, not {type(condition).__name__}: {sentence}")
     if not condition:
@@ -50,7 +51,7 @@ def _place() -> str:
     # the page, whose cells IPython counts
     import __main__
 
-    caller = inspect.currentframe().f_back.f_back
+    caller = sys._getframe(2)
     cells = vars(__main__).get("In")
     cell = f"The claim in executed cell {len(cells) - 1}" if cells else "The claim"
     return f"{cell}, line {caller.f_lineno},"

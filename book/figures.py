@@ -6,10 +6,12 @@ import io
 import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+from cycler import cycler
 from IPython.display import HTML, display
 from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
@@ -38,12 +40,12 @@ INK_ON_CELL = "#010204"  # black on a light page, white on a dark one
 SMALLEST = 0.65
 PHONE = 358  # pixels
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "axes.edgecolor": INK,
     "axes.facecolor": "none",
     "axes.grid": False,
     "axes.labelcolor": INK,
-    "axes.prop_cycle": mpl.cycler(
+    "axes.prop_cycle": cycler(
         # never those of query, key and value, which mean nothing else
         color=[COLOURS[name] for name in ("output", "accent", "weights", "muted")]
     ),
@@ -149,12 +151,12 @@ def heatmap(
         limit = float(np.abs(size).max()) if size.count() else 1.0
     limit = limit or 1.0
     low = -limit if (size < 0).any() else 0.0
-    colours = [to_rgba(COLOURS["weights"], 0), COLOURS["weights"]]
+    colours = [to_rgba(COLOURS["weights"], 0), to_rgba(COLOURS["weights"])]
     if low:
-        colours = [COLOURS["accent"], to_rgba(COLOURS["accent"], 0), *colours]
-        stops = [0, 0.5, 0.5, 1]
+        colours = [to_rgba(COLOURS["accent"]), to_rgba(COLOURS["accent"], 0), *colours]
+        stops = [0.0, 0.5, 0.5, 1.0]
     else:
-        stops = [0, 1]
+        stops = [0.0, 1.0]
     mesh = ax.pcolormesh(
         size,
         cmap=LinearSegmentedColormap.from_list("cells", list(zip(stops, colours, strict=True))),
@@ -216,8 +218,8 @@ def _figure(fig: Figure, alt: str, caption: str) -> str:
     # matplotlib's style sheet would apply to the whole page, its fonts are not on the page
     svg = re.sub(r"<style.*?</style>", "", svg, flags=re.DOTALL)
     svg = re.sub(r"font-family: [^;\"]*;? ?", "", svg)
-    opening = re.search(r"<svg\b[^>]*>", svg)[0]
-    view_box = re.search(r'viewBox="([^"]*)"', opening)[1]
+    opening = svg[: svg.index(">") + 1]
+    view_box = opening.split('viewBox="')[1].split('"')[0]
     width = float(view_box.split()[2]) * 4 / 3  # from points to pixels
     least = SMALLEST * width
     svg = svg.replace(

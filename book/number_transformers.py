@@ -10,18 +10,18 @@ from solutions.number_transformer import Run, new_model
 from solutions.number_transformer import train as train_anew
 
 
-def train(training_seed: int, **recipe: float | bool) -> Run:
+def train(training_seed: int, **recipe: Any) -> Run:
     """What `solutions.number_transformer.train` returns, trained only once."""
     return as_run(kept(trained, training_seed, without_defaults(recipe)), recipe)
 
 
-def without_defaults(recipe: dict[str, float | bool]) -> dict[str, float | bool]:
+def without_defaults(recipe: dict[str, Any]) -> dict[str, Any]:
     """The part of a recipe that isn't the default, so that a training is kept under one name only."""
     known = inspect.signature(train_anew).parameters
     return {name: value for name, value in recipe.items() if value != known[name].default}
 
 
-def trained(training_seed: int, recipe: dict[str, float | bool]) -> dict[str, Any]:
+def trained(training_seed: int, recipe: dict[str, Any]) -> dict[str, Any]:
     """A training as JSON can hold it."""
     run = train_anew(training_seed, **recipe)
     return {
@@ -32,7 +32,7 @@ def trained(training_seed: int, recipe: dict[str, float | bool]) -> dict[str, An
     }
 
 
-def as_run(found: dict[str, Any], recipe: dict[str, float | bool]) -> Run:
+def as_run(found: dict[str, Any], recipe: dict[str, Any]) -> Run:
     """The training that `trained` wrote down."""
     model = new_model(recipe.get("norm_first", True), recipe.get("dropout", 0.0))
     # the table of positions is no parameter

@@ -38,7 +38,9 @@ def decoder_trace(model: EncoderDecoder, data: NumberWords, n: int) -> dict[str,
     memory, mask, state = model.encode(source)
     word = torch.tensor([START])
     layers = model.step.attention
-    trace = {name: [] for name in ("state", "scores", "weights", "context", "likely")}
+    trace: dict[str, list] = {
+        name: [] for name in ("state", "scores", "weights", "context", "likely")
+    }
     for _ in range(target.shape[1]):
         hidden = torch.tanh(layers.w_q(state)[:, None] + layers.w_k(memory))  # (1, S, A)
         trace["state"].append(state[0].tolist())

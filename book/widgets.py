@@ -430,7 +430,7 @@ def tile_masks(
     title = "pairs that may attend (1), by tiles"
     kinds = {(i, j): kind for i, j, kind in tiles}
     share = {"full": 0.8, "edge": 0.35, "none": 0.0}
-    cells = []
+    cells: list[list[str]] = []
     for i in range(n_queries):
         cells.append([])
         for j in range(n_keys):
@@ -482,7 +482,9 @@ def sampler(tokens: Sequence[str], logits: np.ndarray, caption: str) -> HTML:
 def _plain(numbers: np.ndarray) -> list[Any]:
     """Numbers for JSON, with more digits than anybody will see, and None for NaN."""
     rounded = np.asarray(numbers, dtype=float).round(8)
-    return np.where(np.isnan(rounded), None, rounded).tolist()
+    plain = rounded.astype(object)
+    plain[np.isnan(rounded)] = None
+    return plain.tolist()
 
 
 def _table(

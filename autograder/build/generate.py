@@ -223,22 +223,26 @@ def build(
         record = _record(present)
         if not force and record.get("made_from") == made_from and record.get("answers") == answers:
             continue
-        same_answers = not force and record.get("answers") == answers
-        stale[exercise] = _present_answers(present) if same_answers else None
+        same_answers = present and not force and record.get("answers") == answers
+        stale[exercise] = _present_answers(present) if present and same_answers else None
 
     sources = {e: source_notebook(e, course.settings, held[e]) for e in stale}
     missing = {e: unanswered_cells(sources[e]) for e, answers in stale.items() if answers is None}
     # threads only wait for processes here: ast.parse in several threads can raise SystemError
     # (CPython issue 106905, up to 3.11.8)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
-        found = threads.map(lambda job: checked_cells(*job, SEEDS), missing.items())
+        found = threads.map(lambda e: checked_cells(e, missing[e], SEEDS), missing)
         evaluated = dict(zip(missing, found, strict=True))
     for exercise in missing:
         for sentence in unexplained_cells(exercise, missing[exercise]):
             print(sentence, file=sys.stderr)
-    stale |= {exercise: instantiate.answers(cells) for exercise, cells in evaluated.items()}
     notebooks = {
-        exercise: generate(course, exercise, sources[exercise], answers)
+        exercise: generate(
+            course,
+            exercise,
+            sources[exercise],
+            instantiate.answers(evaluated[exercise]) if answers is None else answers,
+        )
         for exercise, answers in stale.items()
     }
     _swap_in(course, notebooks)

@@ -188,8 +188,8 @@ def _definitions(source: str) -> Iterator[tuple[set[str], set[str]]]:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         # a magic or a slip: what the cell names may depend on what it names
-        names = set(NAME.findall(source))
-        yield names, names
+        words = set(NAME.findall(source))
+        yield words, words
         return
     for node in tree.body:
         names = [part for part in ast.walk(node) if isinstance(part, ast.Name)]

@@ -149,7 +149,8 @@ class Grader:
         """Whether the key of a recorded result has the values of the present one, made by other code."""
         result = stored_result(self.course, student, exercise.name)
         submission = read_submission(self.course, student, exercise)
-        return result.basis.answer_key in self._keys.earlier_digests(exercise, submission)
+        earlier = self._keys.earlier_digests(exercise, submission)
+        return result is not None and result.basis.answer_key in earlier
 
     def stale(self, work: Sequence[Named]) -> list[Named]:
         """Those of some submissions whose recorded results are not current."""

@@ -1,5 +1,6 @@
 """Imports inside autograder/ run one way: from higher layers to lower ones."""
 
+import ast
 import re
 
 from tests.support.course import COURSE
