@@ -108,11 +108,26 @@ def test_a_solution_without_imports_or_with_a_name_used_twice_is_refused(course_
         source_notebook(exercise, Settings())
 
 
-def test_an_autotest_that_a_constant_would_pass_is_refused(course_folder):
-    lines = "# x = draw.integer(0, 3)\n# ### 2p AUTOTEST double(x) >= 0"
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("double(x) >= 0", "100% of 200 seeds"),
+        # one of two, one of ten
+        ("double(x) % 4", "5.% of 200 seeds"),
+        ("double(x) % 20", "1.% of 200 seeds"),
+    ],
+)
+def test_an_autotest_that_a_constant_would_often_pass_is_refused(course_folder, line, complaint):
+    lines = f"# x = draw.integer(0, 999)\n# ### 2p AUTOTEST {line}"
     exercise, source = exercise_with(course_folder, lines)
-    with pytest.raises(CatalogueError, match="100% of 200 seeds"):
+    with pytest.raises(CatalogueError, match=complaint):
         check_variety(exercise, "values", source)
+
+
+def test_an_autotest_of_a_hundred_values_is_built(course_folder):
+    lines = "# x = draw.integer(0, 99)\n# ### 2p AUTOTEST double(x)"
+    exercise, source = exercise_with(course_folder, lines)
+    check_variety(exercise, "values", source)
 
 
 def test_a_line_that_shows_a_mistake_only_now_and_then_is_refused(course_folder):
