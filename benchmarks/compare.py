@@ -12,6 +12,7 @@ where their time goes. A beam search translates a thousand sentences.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import statistics
@@ -106,7 +107,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=4, help="steps of a round (default 4)")
     parser.add_argument("--threads", type=int, default=2)
-    recipe = complete({"task": "multi30k"})["tokens"]
+    recipe = complete({"task": "multi30k"}).tokens
     parser.add_argument(
         "--tokens", type=int, default=recipe, help=f"of a batch (default {recipe}, the recipe's)"
     )
@@ -126,7 +127,7 @@ def main() -> None:
                 "alpha": arguments.alpha,
                 "run": str(run.path.resolve()),
             }
-            task["settings"] = run.settings() | {"data": place}
+            task["settings"] = run.settings().to_json() | {"data": place}
             # numbers have no validation pairs, and nothing is chosen here
             task["split"] = "test" if task["settings"]["task"] == "numbers" else "valid"
             task["tokenizer"] = str(run.path.resolve() / "tokenizer.model")
@@ -135,10 +136,10 @@ def main() -> None:
             given = {"task": "multi30k", "data": place, "tokens": arguments.tokens}
             # the other commit drops inside the feed-forward networks, too
             given |= {"accumulate": 1, "save_every": 1000}
-            settings = complete(given) | {"activation_dropout": 0.3}
-            task["settings"] = settings
+            settings = dataclasses.replace(complete(given), activation_dropout=0.3)
+            task["settings"] = settings.to_json()
             texts = (text for pair in data.load(settings, "train") for text in pair)
-            tokenizer = learn(texts, settings["vocab_size"], settings["pieces"])
+            tokenizer = learn(texts, settings.vocab_size, settings.pieces)
             (folder / "tokenizer").write_bytes(tokenizer.model)
             task["tokenizer"] = str(folder / "tokenizer")
             kinds = {

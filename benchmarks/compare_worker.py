@@ -5,6 +5,7 @@ It is a script and imports nothing that only one of the two commits has.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import sys
@@ -72,14 +73,16 @@ def main() -> None:
     if hasattr(machine, "keep_freed_memory"):  # earlier commits lack it
         machine.keep_freed_memory()
     here = machine.choose("cpu", precision=task["precision"])
-    settings = complete({k: v for k, v in task["settings"].items() if k in complete({})})
+    usual = complete({})
+    known = usual if isinstance(usual, dict) else dataclasses.asdict(usual)  # a dict earlier
+    settings = complete({k: v for k, v in task["settings"].items() if k in known})
     tokenizer = Tokenizer(Path(task["tokenizer"]).read_bytes())
     if task["beam"]:
-        model = build(task["settings"], len(tokenizer), "fused")
+        model = build(settings, len(tokenizer), "fused")
         weights, _ = RunFolder(task["run"]).trained_weights()
         model.load_state_dict(model.state_dict() | weights)
         translator = Translator(model, tokenizer, here)
-        pairs = data.load(task["settings"], task["split"])
+        pairs = data.load(settings, task["split"])
         texts = [source for source, _ in pairs][:1000]
     else:
         run = trainer.Trainer(settings, here, tokenizer, list(data.load(settings, "train")), [])

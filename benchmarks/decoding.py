@@ -11,6 +11,7 @@ time: held-out number words with the default run, which is trained for it, or va
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import statistics
 import tempfile
@@ -63,8 +64,10 @@ def side_by_side(
     folder: RunFolder, here: machine.Machine, place: str, beam: int, rounds: int
 ) -> dict:
     """Seconds of a beam search for a thousand sentences, in batches and one at a time, medians."""
-    settings = folder.settings() | ({"data": place} if place else {})
-    split = "test" if settings["task"] == "numbers" else "valid"
+    settings = folder.settings()
+    if place:
+        settings = dataclasses.replace(settings, data=place)
+    split = "test" if settings.task == "numbers" else "valid"
     texts = [source for source, _ in data.load(settings, split)][:1000]
     translator = Translator.load(folder, here)
     sizes = {"batches of 100": 100, "one at a time": 1}
@@ -83,7 +86,7 @@ def side_by_side(
         times = medians["one at a time"] / medians["batches of 100"]
         found[clock] = {"seconds": medians, "times_as_fast": times}
     same = written["batches of 100"] == written["one at a time"]
-    about = {"task": settings["task"], "sentences": len(texts), "beam": beam, "rounds": rounds}
+    about = {"task": settings.task, "sentences": len(texts), "beam": beam, "rounds": rounds}
     return found | about | {"same_translations": same}
 
 
@@ -144,7 +147,7 @@ def main() -> None:
             "tokens_per_second_cached": BATCH * arguments.length / medians["cached"],
             "same_tokens": torch.equal(tokens["cached"], tokens["uncached"]),
             "milliseconds_per_token_at_prefix": per_token,
-            "settings": {"batch": BATCH, "d_model": settings["d_model"], "layers": 4},
+            "settings": {"batch": BATCH, "d_model": settings.d_model, "layers": 4},
             "tokens": arguments.length,
             "threads": arguments.threads,
             "rounds": arguments.rounds,

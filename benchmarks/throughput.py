@@ -27,7 +27,7 @@ from solutions.ch6_transformer import shift
 from solutions.translation import machine
 from solutions.translation.loss import linear_cross_entropy
 from solutions.translation.model import build, n_parameters
-from solutions.translation.settings import complete
+from solutions.translation.settings import ModelSettings, complete
 from solutions.translation.tokenizer import PAD
 
 # Operations per second in dense bfloat16, from the makers' data sheets, by a part of the name that CUDA
@@ -51,28 +51,28 @@ def peak_of(card: str) -> float | None:
 class Theirs(nn.Module):
     """torch.nn.Transformer between the same embeddings, positions and last layer as ours."""
 
-    def __init__(self, settings: dict) -> None:
+    def __init__(self, settings: ModelSettings) -> None:
         super().__init__()
-        width = settings["d_model"]
+        width = settings.d_model
         self.embedding = nn.Embedding(VOCAB, width)
-        self.positions = PositionalEncoding(width, settings["dropout"])
+        self.positions = PositionalEncoding(width, settings.dropout)
         self.transformer = nn.Transformer(
             width,
-            settings["heads"],
-            settings["layers"],
-            settings["layers"],
-            settings["d_ff"],
-            settings["dropout"],
+            settings.heads,
+            settings.layers,
+            settings.layers,
+            settings.d_ff,
+            settings.dropout,
             batch_first=True,
-            norm_first=settings["norm_first"],
+            norm_first=settings.norm_first,
         )
-        if not settings["norm_first"]:  # it would normalise twice at the end
+        if not settings.norm_first:  # it would normalise twice at the end
             self.transformer.encoder.norm = self.transformer.decoder.norm = None
         for layer in [*self.transformer.encoder.layers, *self.transformer.decoder.layers]:
-            layer.dropout.p = settings["activation_dropout"]
-            layer.self_attn.dropout = settings["attention_dropout"]
+            layer.dropout.p = settings.activation_dropout
+            layer.self_attn.dropout = settings.attention_dropout
         for layer in self.transformer.decoder.layers:
-            layer.multihead_attn.dropout = settings["attention_dropout"]
+            layer.multihead_attn.dropout = settings.attention_dropout
         self.project = nn.Linear(width, VOCAB)
         self.project.weight = self.embedding.weight
         self.scale = width**0.5
@@ -164,7 +164,7 @@ def ratios(found: dict[str, dict[str, float]], one: str, other: str) -> dict[str
     return {clock: found[one][clock] / found[other][clock] for clock in found[one]}
 
 
-def flops_per_token(settings: dict, parameters: int, length: int) -> float:
+def flops_per_token(settings: ModelSettings, parameters: int, length: int) -> float:
     """Floating-point operations of a training step for one target token, source of the same length.
 
     Twice the multiplications of a forward pass, and twice as many again for the backward pass
@@ -172,7 +172,7 @@ def flops_per_token(settings: dict, parameters: int, length: int) -> float:
     and 12 T D for each attention, of which a layer of encoder and decoder together has three. A causal
     one is counted in full.
     """
-    return 6 * parameters + 3 * settings["layers"] * 12 * length * settings["d_model"]
+    return 6 * parameters + 3 * settings.layers * 12 * length * settings.d_model
 
 
 def main() -> None:
@@ -230,8 +230,8 @@ def main() -> None:
         long_[length] = found | {"fused_to_formula": ratios(found, "fused", "formula")}
     measured |= {
         "by_length": long_,
-        "d_model": settings["d_model"],
-        "layers": settings["layers"],
+        "d_model": settings.d_model,
+        "layers": settings.layers,
         "parameters": {
             "ours": n_parameters(fused),
             "torch.nn.Transformer": n_parameters(Theirs(settings)),

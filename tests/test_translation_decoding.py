@@ -41,9 +41,9 @@ def any_model(request, model):
     """The Transformer of chapter 6, or the trainer's with the same weights, as for a CPU or a GPU."""
     if request.param == "reference":
         return model
-    settings = complete({"d_model": 12, "heads": 3, "layers": 2, "d_ff": 20})
-    settings["norm_first"] = model.decoder[0].norm_first
-    made = build(settings | {"tie": False}, VOCAB, "fused", request.param).double().eval()
+    given = {"d_model": 12, "heads": 3, "layers": 2, "d_ff": 20, "tie": False}
+    settings = complete(given | {"norm_first": model.decoder[0].norm_first})
+    made = build(settings, VOCAB, "fused", request.param).double().eval()
     weights = model.state_dict()
     del weights["positions.encoding"]
     made.load_state_dict(weights)

@@ -480,7 +480,7 @@ def test_computers_share_no_folder_and_a_run_goes_on_with_fewer_of_them(tmp_path
     resume = ["train", "--device=cpu", "--threads=1", f"--folder={run}", "--resume", "--steps=5"]
     assert main(resume) == 0
     settings = RunFolder(run).settings()
-    assert (settings["processes"], settings["accumulate"]) == (1, 4)
+    assert (settings.processes, settings.accumulate) == (1, 4)
     losses = [[line["loss"] for line in RunFolder(one).measured()] for one in (run, alone)]
     assert len(losses[0]) == 5
     torch.testing.assert_close(*losses, rtol=1e-4, atol=0)  # the same batches, step for step
@@ -490,8 +490,8 @@ def test_a_number_of_processes_that_cannot_share_the_batches_is_refused(tmp_path
     from solutions.translation.__main__ import _resumed
 
     folder = RunFolder(tmp_path)
-    folder.write_settings(complete({"accumulate": 2}) | {"processes": 2})
-    assert _resumed({}, folder, 4)["accumulate"] == 1
+    folder.write_settings(replace(complete({"accumulate": 2}), processes=2))
+    assert _resumed({}, folder, 4).accumulate == 1
     with pytest.raises(TranslationError, match="made of 4 batches, which 3 processes cannot share"):
         _resumed({}, folder, 3)
     with pytest.raises(TranslationError, match=r"rate is 0\.002, not 0\.1; seed is 0, not 7"):

@@ -146,11 +146,11 @@ def gradients(objective, pair):
 
 def reference(model, settings):
     """The Transformer of chapter 6 with the weights of a model."""
-    sizes = [settings[name] for name in ("d_model", "heads", "layers", "d_ff")]
-    made = Transformer(VOCAB, VOCAB, *sizes, 0.0, PAD, settings["norm_first"])
+    sizes = settings.d_model, settings.heads, settings.layers, settings.d_ff
+    made = Transformer(VOCAB, VOCAB, *sizes, 0.0, PAD, settings.norm_first)
     weights = model.state_dict() | {"positions.encoding": made.positions.encoding}
     made.load_state_dict(weights)
-    if settings["tie"]:
+    if settings.tie:
         made.source_embedding.weight = made.project.weight = made.target_embedding.weight
     return made
 

@@ -7,10 +7,11 @@ import json
 import os
 import sys
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
+import torch
 from rich.console import Console
 
 from solutions.translation import TranslationError, data, machine
@@ -19,7 +20,16 @@ from solutions.translation.evaluation import quality, scores
 from solutions.translation.machine import Machine
 from solutions.translation.model import FastTransformer, build
 from solutions.translation.run_folder import RunFolder, load_weights, newest, unused, write
-from solutions.translation.settings import FILES, MODEL, RECIPES, SETTINGS, TASK, TRAINING, complete
+from solutions.translation.settings import (
+    FILES,
+    OPTIONS,
+    RECIPES,
+    ModelSettings,
+    Settings,
+    TaskSettings,
+    TrainingSettings,
+    complete,
+)
 from solutions.translation.tokenizer import Tokenizer, learn
 
 RUNS = Path("runs")
@@ -51,31 +61,37 @@ EXAMPLES = """examples:
 say = Console(stderr=True, highlight=False, soft_wrap=True).print
 
 
-def _changed(given: dict[str, Any], settings: dict[str, Any], names: Collection[str]) -> str:
+def _given(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The settings that a command line has, by name."""
+    found = {name: value for name, value in vars(arguments).items() if name in OPTIONS}
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in found.items()}
+
+
+def _changed(given: dict[str, Any], settings: Settings, names: Collection[str]) -> str:
     """What is not given as it is in the settings of a run, in words; "" if nothing is."""
     return "; ".join(
-        f"{name} is {settings.get(name)}, not {value}"
+        f"{name} is {getattr(settings, name)}, not {value}"
         for name, value in given.items()
-        if name in names and settings.get(name) != value
+        if name in names and getattr(settings, name) != value
     )
 
 
-def _resumed(given: dict[str, Any], folder: RunFolder, processes: int) -> dict[str, Any]:
+def _resumed(given: dict[str, Any], folder: RunFolder, processes: int) -> Settings:
     """The settings of a run to go on with, whose steps are to be made of the same batches as before."""
-    defaults = {name: setting.default for name, setting in SETTINGS.items()}
-    settings = defaults | folder.settings()  # it may be older than a setting
+    settings = folder.settings()
     if changed := _changed(given, settings, given.keys() - {"steps", *FILES}):
         raise TranslationError(
             f"--resume goes on with the settings of {folder.path}, where {changed}. "
             "Only --steps may change, and where the text lies (--data, --source, ...)"
         )
-    batches = settings["accumulate"] * settings["processes"]
+    batches = settings.accumulate * settings.processes
     if batches % processes:
         raise TranslationError(
             f"each step of {folder.path} is made of {batches} batches, which {processes} processes "
-            f"cannot share evenly: go on with {settings['processes']}"
+            f"cannot share evenly: go on with {settings.processes}"
         )
-    return settings | given | {"accumulate": batches // processes, "processes": processes}
+    shared = {"accumulate": batches // processes, "processes": processes}
+    return replace(settings, **(given | shared))
 
 
 @dataclass(frozen=True)
@@ -83,16 +99,18 @@ class _Start:
     """What process 0 finds out for all: settings and vocabulary of a run, weights to begin with, and the
     settings and weights of its teachers."""
 
-    settings: dict
+    settings: Settings
     vocabulary: bytes
-    weights: dict | None
-    teachers: list[tuple[dict, dict]]
+    weights: dict[str, torch.Tensor] | None
+    teachers: list[tuple[Settings, dict[str, torch.Tensor]]]
 
 
-def _teachers(settings: dict, vocabulary: bytes) -> list[tuple[dict, dict]]:
+def _teachers(
+    settings: Settings, vocabulary: bytes
+) -> list[tuple[Settings, dict[str, torch.Tensor]]]:
     """The settings and weights of the runs to learn from."""
     found = []
-    for path in settings["distill_from"]:
+    for path in settings.distill_from:
         teacher = RunFolder(path)
         if teacher.tokenizer().model != vocabulary:
             raise TranslationError(
@@ -105,29 +123,31 @@ def _teachers(settings: dict, vocabulary: bytes) -> list[tuple[dict, dict]]:
 
 def _begin(arguments: argparse.Namespace, folder: RunFolder, processes: int) -> _Start:
     """Find out how a run starts, and make its folder."""
-    given = {name: value for name, value in vars(arguments).items() if name in SETTINGS}
+    given = _given(arguments)
     if arguments.resume:
         settings, vocabulary = _resumed(given, folder, processes), folder.tokenizer().model
         return _Start(settings, vocabulary, None, _teachers(settings, vocabulary))
     origin = RunFolder(given["init_from"]) if given.get("init_from") else None
     if origin:
         before = origin.settings()
-        sizes = [name for name in MODEL if not name.endswith("dropout")]
+        sizes = [
+            field.name for field in fields(ModelSettings) if not field.name.endswith("dropout")
+        ]
         if changed := _changed(given, before, sizes):
             raise TranslationError(
                 f"--init-from takes the model of {origin.path}, where {changed}. Its dropout may change"
             )
-        given |= {name: before[name] for name in sizes}
-    settings = complete(given) | {"processes": processes}
+        given |= {name: getattr(before, name) for name in sizes}
+    settings = replace(complete(given), processes=processes)
     if arguments.download:
-        place = settings["data"] if settings["task"] == "multi30k" else ""
-        data.download_multi30k(arguments.download, place, settings["text"])
+        place = settings.data if settings.task == "multi30k" else ""
+        data.download_multi30k(arguments.download, place, settings.text)
     folder.check_new()
     if origin:
         tokenizer, (weights, _) = origin.tokenizer(), origin.trained_weights()
     else:
         texts = (text for pair in data.load(settings, "train") for text in pair)
-        tokenizer, weights = learn(texts, settings["vocab_size"], settings["pieces"]), None
+        tokenizer, weights = learn(texts, settings.vocab_size, settings.pieces), None
     teachers = _teachers(settings, tokenizer.model)
     folder.create(settings, tokenizer)
     return _Start(settings, tokenizer.model, weights, teachers)
@@ -148,13 +168,13 @@ def _train(arguments: argparse.Namespace) -> None:
     settings, tokenizer = start.settings, Tokenizer(start.vocabulary)
     pairs, valid = data.load(settings, "train"), data.load(settings, "valid")
     teachers = []
-    for origin, (sizes, weights) in zip(settings["distill_from"], start.teachers, strict=True):
+    for origin, (sizes, weights) in zip(settings.distill_from, start.teachers, strict=True):
         teacher = build(sizes, len(tokenizer), here.attention, here.device.type)
         load_weights(teacher, weights, Path(origin))
         teachers.append(teacher.to(here.device))
     trainer = Trainer(settings, here, tokenizer, pairs, valid, teachers)
     if start.weights:
-        trainer.begin_with(start.weights, RunFolder(settings["init_from"]))
+        trainer.begin_with(start.weights, RunFolder(settings.init_from))
     if arguments.resume:
         trainer.restore(folder)
         if here.rank == 0:
@@ -168,9 +188,9 @@ def _train(arguments: argparse.Namespace) -> None:
         _show(trainer.average, trainer.tokenizer, here, settings)
 
 
-def _show(model: FastTransformer, tokenizer: Tokenizer, here: Machine, settings: dict) -> None:
+def _show(model: FastTransformer, tokenizer: Tokenizer, here: Machine, settings: Settings) -> None:
     """How good a new model is on sentences that it was not trained on, and what it makes of five."""
-    pairs = list(data.load(settings, "test" if settings["task"] == "numbers" else "valid"))
+    pairs = list(data.load(settings, "test" if settings.task == "numbers" else "valid"))
     if not pairs:
         return
     sources, references = zip(*pairs, strict=True)
@@ -191,7 +211,7 @@ def _machine(arguments: argparse.Namespace) -> Machine:
     return here
 
 
-def _translator(arguments: argparse.Namespace) -> tuple[Translator, dict]:
+def _translator(arguments: argparse.Namespace) -> tuple[Translator, Settings]:
     """The function from texts to translations of a trained run, and its settings."""
     folder = RunFolder(arguments.folder or newest(RUNS))
     here = _machine(arguments)
@@ -218,7 +238,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     pairs = list(pairs)
     if not pairs:
         raise TranslationError(
-            f"the task {settings['task']} has no split {arguments.split!r}: give --source and --target"
+            f"the task {settings.task} has no split {arguments.split!r}: give --source and --target"
         )
     sources, references = map(list, zip(*pairs, strict=True))
     written = translator(sources, arguments.beam, arguments.alpha, arguments.refill)
@@ -227,24 +247,30 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     print(json.dumps(scores(written, references, settings), indent=1, ensure_ascii=False))
 
 
-def _add_settings(parser: argparse.ArgumentParser, title: str, settings: dict) -> None:
+def _add_settings(parser: argparse.ArgumentParser, title: str, settings: type) -> None:
+    """Add the fields of a dataclass of settings as options."""
     group = parser.add_argument_group(title)
-    for name, setting in settings.items():
+    for field in fields(settings):
         exceptions = [
-            f"{recipe[name]} for {task}" for task, recipe in RECIPES.items() if name in recipe
+            f"{recipe[field.name]} for {task}"
+            for task, recipe in RECIPES.items()
+            if field.name in recipe
         ]
-        shown = "" if setting.default in ("", []) else f"{setting.default}"
+        shown = "" if field.default in ("", ()) else f"{field.default}"
         default = f" (default {', '.join([shown, *exceptions])})" if shown else ""
-        kind: dict[str, Any] = {"choices": setting.choices, "nargs": setting.nargs}
-        kind |= {"type": type(setting.default) if setting.default != [] else str}
-        if not setting.choices:
-            kind["metavar"] = setting.value
-        if isinstance(setting.default, bool):
+        kind: dict[str, Any]
+        if isinstance(field.default, bool):
             kind = {"action": argparse.BooleanOptionalAction}
+        elif field.default == ():
+            kind = {"nargs": "+", "metavar": field.metadata["value"]}
+        elif field.metadata["choices"]:
+            kind = {"choices": field.metadata["choices"]}
+        else:
+            kind = {"type": type(field.default), "metavar": field.metadata["value"]}
         group.add_argument(
-            "--" + name.replace("_", "-"),
+            "--" + field.name.replace("_", "-"),
             default=argparse.SUPPRESS,
-            help=setting.help + default,
+            help=field.metadata["help"] + default,
             **kind,
         )
 
@@ -292,9 +318,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="URL",
         help="multi30k: get the files that --data FOLDER lacks from this address, and check them",
     )
-    _add_settings(train, "task", TASK)
-    _add_settings(train, "model", MODEL)
-    _add_settings(train, "training", TRAINING)
+    _add_settings(train, "task", TaskSettings)
+    _add_settings(train, "model", ModelSettings)
+    _add_settings(train, "training", TrainingSettings)
     translate = command(
         "translate", _translate, "Translate with a trained model.", "the newest in runs/"
     )
@@ -387,10 +413,9 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def settings_of(argv: list[str]) -> dict[str, Any]:
+def settings_of(argv: list[str]) -> Settings:
     """All settings of a new run that this command line of `train` begins."""
-    arguments = vars(_parser().parse_args(argv))
-    return complete({name: value for name, value in arguments.items() if name in SETTINGS})
+    return complete(_given(_parser().parse_args(argv)))
 
 
 def main(argv: list[str] | None = None) -> int:

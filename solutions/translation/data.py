@@ -14,6 +14,7 @@ from pathlib import Path
 from num2words import CONVERTER_CLASSES, num2words
 
 from solutions.translation import TranslationError
+from solutions.translation.settings import Settings
 
 Pair = tuple[str, str]
 MOST = 10**18  # a range of more numbers has no length in Python
@@ -244,31 +245,31 @@ def _fetch(url: str, name: str) -> bytes:
     raise TranslationError(f"--download {url} has neither {name}.gz nor {name}: {reason}")
 
 
-def load(settings: dict, split: str) -> Iterable[Pair]:
+def load(settings: Settings, split: str) -> Iterable[Pair]:
     """The pairs of one split of a run's task.
 
     Args:
-        settings: those of the run; see `__main__`.
+        settings: those of the run.
         split: "train", "valid", "test", or another that the task has.
 
     Returns:
         Pairs (source, target), which can be gone through as often as wanted; an empty list where the task
         has no such split.
     """
-    if settings["task"] == "numbers":
+    if settings.task == "numbers":
         trained, kept = split_numbers(
-            *(settings[k] for k in ("below", "examples", "held_out", "seed"))
+            settings.below, settings.examples, settings.held_out, settings.seed
         )
         numbers = {"train": trained, "test": kept}.get(split, [])
-        languages = settings["source_language"], settings["target_language"]
+        languages = settings.source_language, settings.target_language
         return [tuple(in_words(n, language) for language in languages) for n in numbers]
-    if settings["task"] == "multi30k":
-        names = ("data", "source_language", "target_language", "text")
-        return multi30k_pairs(*(settings[name] for name in names), split)
+    if settings.task == "multi30k":
+        languages = settings.source_language, settings.target_language
+        return multi30k_pairs(settings.data, *languages, settings.text, split)
     files = {
-        "train": (settings["source"], settings["target"]),
-        "valid": (settings["valid_source"], settings["valid_target"]),
-    }.get(split, ([], []))
+        "train": (settings.source, settings.target),
+        "valid": (settings.valid_source, settings.valid_target),
+    }.get(split, ((), ()))
     if split == "train" and not (files[0] or files[1]):
         raise TranslationError("--task parallel needs --source FILE and --target FILE")
-    return FilePairs(*map(tuple, files)) if files[0] or files[1] else []
+    return FilePairs(*files) if files[0] or files[1] else []

@@ -13,6 +13,7 @@ from solutions.ch3_multi_head import MultiHeadAttention, merge_heads, split_head
 from solutions.ch4_masking import causal_mask, from_key_padding
 from solutions.ch6_transformer import Transformer
 from solutions.translation import TranslationError
+from solutions.translation.settings import ModelSettings
 from solutions.translation.tokenizer import PAD
 
 
@@ -156,29 +157,41 @@ class FastTransformer(Transformer):
         device: the type of device that it is to run on, "cpu", "cuda" or "mps".
     """
 
-    def __init__(self, vocab_size: int, settings: dict, attention: str, device: str) -> None:
-        sizes = (settings[name] for name in ("d_model", "heads", "layers", "d_ff", "dropout"))
-        super().__init__(vocab_size, vocab_size, *sizes, PAD, settings["norm_first"], formula)
+    def __init__(
+        self, vocab_size: int, settings: ModelSettings, attention: str, device: str
+    ) -> None:
+        super().__init__(
+            vocab_size,
+            vocab_size,
+            settings.d_model,
+            settings.heads,
+            settings.layers,
+            settings.d_ff,
+            settings.dropout,
+            PAD,
+            settings.norm_first,
+            formula,
+        )
         self.fused = attention == "fused"
         # made anew from the model's sizes, so neither saved nor sent to other processes
         encoding = self.positions.encoding
         del self.positions.encoding
         self.positions.register_buffer("encoding", encoding, persistent=False)
         for layer in [*self.encoder, *self.decoder]:
-            layer.feed_forward.dropout.p = settings["activation_dropout"]
+            layer.feed_forward.dropout.p = settings.activation_dropout
         for layer in [*self.encoder, *self.decoder]:
             for name, child in layer.named_children():
                 if isinstance(child, MultiHeadAttention):
-                    packed = PackedAttention(settings["d_model"], child.n_heads, formula)
+                    packed = PackedAttention(settings.d_model, child.n_heads, formula)
                     setattr(layer, name, packed)
         if self.fused:
-            dropout, flash = settings["attention_dropout"], device == "cuda"
+            dropout, flash = settings.attention_dropout, device == "cuda"
             for layer in self.encoder:
                 layer.self_attention.attention = FusedAttention(False, dropout, flash)
             for layer in self.decoder:
                 layer.self_attention.attention = FusedAttention(True, dropout, flash)
                 layer.cross_attention.attention = FusedAttention(False, dropout, flash)
-        elif settings["attention_dropout"]:
+        elif settings.attention_dropout:
             raise TranslationError("--attention formula has no --attention-dropout")
         if device == "cpu":
             for module in list(self.modules()):
@@ -216,7 +229,9 @@ class FastTransformer(Transformer):
         return self.decoder_norm(y)
 
 
-def build(settings: dict, vocab_size: int, attention: str, device: str = "cpu") -> FastTransformer:
+def build(
+    settings: ModelSettings, vocab_size: int, attention: str, device: str = "cpu"
+) -> FastTransformer:
     """The model of a run, with fresh weights.
 
     Args:
@@ -237,7 +252,7 @@ def build(settings: dict, vocab_size: int, attention: str, device: str = "cpu") 
         raise
     except ValueError as error:
         raise TranslationError(f"there is no such model: {error}") from error
-    if settings["tie"]:  # Press and Wolf (2017); Vaswani et al. (2017), section 3.4
+    if settings.tie:  # Press and Wolf (2017); Vaswani et al. (2017), section 3.4
         model.source_embedding.weight = model.target_embedding.weight
         model.project.weight = model.target_embedding.weight
     for parameter in [*model.encoder.parameters(), *model.decoder.parameters()]:

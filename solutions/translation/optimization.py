@@ -8,42 +8,45 @@ import torch
 
 from solutions.ch7_training import noam_rate
 from solutions.translation.model import FastTransformer
+from solutions.translation.settings import Settings
 
 
-def learning_rate(step: int, settings: dict) -> float:
+def learning_rate(step: int, settings: Settings) -> float:
     """The rate of a step: it rises to `rate` in `warmup` steps, then falls.
 
     It falls with the inverse square root of the step (Vaswani et al. 2017, equation 3) if `schedule`
     is "noam", or with a half cosine that ends at zero after the last step (Loshchilov and Hutter 2017)
     if it is "cosine".
     """
-    warmup = settings["warmup"]
-    if settings["schedule"] == "noam":
-        width = settings["d_model"]
-        return settings["rate"] * noam_rate(step, width, warmup) / noam_rate(warmup, width, warmup)
+    warmup = settings.warmup
+    if settings.schedule == "noam":
+        width = settings.d_model
+        return settings.rate * noam_rate(step, width, warmup) / noam_rate(warmup, width, warmup)
     if step < warmup:
-        return settings["rate"] * step / warmup
-    done = (step - warmup) / max(1, settings["steps"] - warmup)
-    return settings["rate"] * 0.5 * (1 + math.cos(math.pi * done))
+        return settings.rate * step / warmup
+    done = (step - warmup) / max(1, settings.steps - warmup)
+    return settings.rate * 0.5 * (1 + math.cos(math.pi * done))
 
 
-def optimizers(model: FastTransformer, settings: dict, device: str) -> list[torch.optim.Optimizer]:
+def optimizers(
+    model: FastTransformer, settings: Settings, device: str
+) -> list[torch.optim.Optimizer]:
     """AdamW for all parameters, or Muon (Jordan et al. 2024) for the matrices in the layers and AdamW for
     the others. Muon's steps are scaled so that both take the same rate (Liu et al. 2025)."""
     layers = [*model.encoder.parameters(), *model.decoder.parameters()]
-    muon = settings["optimizer"] == "muon"
+    muon = settings.optimizer == "muon"
     matrices = [parameter for parameter in layers if parameter.dim() == 2] if muon else []
     chosen = {id(parameter) for parameter in matrices}
     made: list[torch.optim.Optimizer] = [
         torch.optim.AdamW(
             [parameter for parameter in model.parameters() if id(parameter) not in chosen],
             betas=(0.9, 0.98),
-            eps=settings["epsilon"],
-            weight_decay=settings["weight_decay"],
+            eps=settings.epsilon,
+            weight_decay=settings.weight_decay,
             fused=device != "mps",
         )
     ]
     if muon:
-        decay = settings["weight_decay"]
+        decay = settings.weight_decay
         made.append(torch.optim.Muon(matrices, weight_decay=decay, adjust_lr_fn="match_rms_adamw"))
     return made

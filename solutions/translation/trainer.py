@@ -37,6 +37,7 @@ from solutions.translation.machine import Machine, out_of_memory
 from solutions.translation.model import FastTransformer, build, n_parameters
 from solutions.translation.optimization import learning_rate, optimizers
 from solutions.translation.run_folder import RunFolder, load_weights
+from solutions.translation.settings import Settings
 from solutions.translation.tokenizer import (
     PAD,
     Encoded,
@@ -165,7 +166,7 @@ class Trainer:
 
     def __init__(
         self,
-        settings: dict,
+        settings: Settings,
         machine: Machine,
         tokenizer: Tokenizer,
         pairs: Iterable[Pair],
@@ -184,12 +185,14 @@ class Trainer:
         self.model = build(settings, len(tokenizer), machine.attention, machine.device.type)
         self.model.to(machine.device)
         # the weights to translate with: a moving average, or those in training themselves
-        self.average = copy.deepcopy(self.model) if settings["ema"] else self.model
+        self.average = copy.deepcopy(self.model) if settings.ema else self.model
         self.optimizers = optimizers(self.model, settings, machine.device.type)
         self.objective: nn.Module = Objective(
             self.model,
             machine,
-            *(settings[name] for name in ("smoothing", "rdrop", "distill_weight")),
+            settings.smoothing,
+            settings.rdrop,
+            settings.distill_weight,
         )
         if machine.world_size > 1:
             self.objective = distribute(self.objective)
@@ -198,7 +201,7 @@ class Trainer:
         self.checksum = encoded.checksum
         self.batches = self._batches(lambda epoch: (encoded.sources, encoded.targets))
         self.soft = soft_targets(teachers, self.batches, machine) if teachers else None
-        if settings["subword_dropout"]:
+        if settings.subword_dropout:
             self.batches = self._batches(self._cut_anew(pairs, encoded))
         self.valid_pairs = list(valid)
         self.valid = None
@@ -213,16 +216,16 @@ class Trainer:
 
     def _encode(self, pairs: Iterable[Pair], name: str) -> Encoded:
         settings = self.settings
-        found = encode_pairs(pairs, self.tokenizer, settings["longest"])
+        found = encode_pairs(pairs, self.tokenizer, settings.longest)
         if not len(found.sources):
             raise TranslationError(
                 f"there are no pairs {name}: all {len(found.kept):,} are empty or have a sentence of more "
-                f"than {settings['longest']} pieces, which --longest can raise"
+                f"than {settings.longest} pieces, which --longest can raise"
             )
         if found.empty or found.overlong:
             self.remarks.append(
                 f"left out of the pairs {name}: {found.empty:,} with an empty sentence, "
-                f"{found.overlong:,} with a sentence of more than {settings['longest']} pieces"
+                f"{found.overlong:,} with a sentence of more than {settings.longest} pieces"
             )
         return found
 
@@ -235,8 +238,8 @@ class Trainer:
             SubwordSampler(
                 self.tokenizer,
                 (pair[side] for pair, kept in zip(pairs, encoded.kept, strict=True) if kept),
-                self.settings["subword_dropout"],
-                self.settings["seed"],
+                self.settings.subword_dropout,
+                self.settings.seed,
             )
             for side in range(1 if self.soft else 2)
         ]
@@ -249,16 +252,16 @@ class Trainer:
 
     def _batches(self, encoded: Callable[[int], tuple[Rows, Rows]]) -> Batches:
         settings = self.settings
-        return Batches(encoded, settings["tokens"], settings["seed"], self.machine.multiple)
+        return Batches(encoded, settings.tokens, settings.seed, self.machine.multiple)
 
     def _seed(self) -> None:
         """Seed dropout: by the step, and differently in each process."""
-        name = f"{self.settings['seed']} {self.step} {self.machine.rank if self.step else 0}"
+        name = f"{self.settings.seed} {self.step} {self.machine.rank if self.step else 0}"
         torch.manual_seed(random.Random(name).getrandbits(32))
 
     def _prepare(self, begin: int) -> Work:
         """What the step needs whose first batch has the number `begin`."""
-        size = self.machine.world_size * self.settings["accumulate"]
+        size = self.machine.world_size * self.settings.accumulate
         group = range(begin, begin + size)
         own = (self.batches[n] for n in group[self.machine.rank :: self.machine.world_size])
         batches = [
@@ -271,7 +274,7 @@ class Trainer:
 
     def _work(self) -> Work:
         """What this step needs; what the next one needs is prepared meanwhile."""
-        size = self.machine.world_size * self.settings["accumulate"]
+        size = self.machine.world_size * self.settings.accumulate
         work = self._ahead.result() if self._ahead else None
         if work is None or work.begin != self.batch:
             work = self._preparing.submit(self._prepare, self.batch).result()
@@ -312,16 +315,16 @@ class Trainer:
             total += loss.detach()
         for optimizer in self.optimizers:
             self.scaler.unscale_(optimizer)
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), settings["clip"])
+        norm = nn.utils.clip_grad_norm_(self.model.parameters(), settings.clip)
         for optimizer in self.optimizers:
             for part in optimizer.param_groups:
                 part["lr"] = learning_rate(self.step, settings)
             self.scaler.step(optimizer)
             optimizer.zero_grad(set_to_none=True)
         self.scaler.update()
-        if settings["ema"]:
+        if settings.ema:
             # a young average forgets faster, so that the first weights do not linger
-            decay = min(settings["ema"], (1 + self.step) / (10 + self.step))
+            decay = min(settings.ema, (1 + self.step) / (10 + self.step))
             with torch.no_grad():
                 torch._foreach_lerp_(
                     list(self.average.parameters()), list(self.model.parameters()), 1 - decay
@@ -334,8 +337,8 @@ class Trainer:
             return error
         (rows, source), target = batch[0].shape, batch[1].shape[1]
         # all pairs together may be smaller than a batch could be
-        tokens = min(self.settings["tokens"], rows * max(source, target - 1))
-        accumulate = self.settings["accumulate"]
+        tokens = min(self.settings.tokens, rows * max(source, target - 1))
+        accumulate = self.settings.accumulate
         return TranslationError(
             f"out of memory in step {self.step}, with {rows} sentences of {source} and {target} pieces: "
             f"a new run with --tokens {tokens // 2} --accumulate {2 * accumulate} needs half as much "
@@ -407,9 +410,9 @@ class Trainer:
         self.seconds = checkpoint["seconds"]
         self.processor_seconds = checkpoint["processor_seconds"]
         self.best, self.since_best = checkpoint["best"], checkpoint["since_best"]
-        if self.settings["steps"] < self.step:
+        if self.settings.steps < self.step:
             raise TranslationError(
-                f"--steps {self.settings['steps']}: {folder.path} has done {self.step} already"
+                f"--steps {self.settings.steps}: {folder.path} has done {self.step} already"
             )
 
     def run(self, folder: RunFolder, show: bool = True) -> None:
@@ -441,7 +444,7 @@ class Trainer:
         alone = self.machine.world_size == 1
         with _Interruption(alone) as stop, Progress(*columns, disable=not (show and first)) as bar:
             task = bar.add_task(
-                "", total=settings["steps"], completed=self.step, loss=math.nan, speed=0
+                "", total=settings.steps, completed=self.step, loss=math.nan, speed=0
             )
 
             def measure() -> bool:
@@ -486,15 +489,15 @@ class Trainer:
 
             asked = worse = False
             written = time.perf_counter()
-            while self.step < settings["steps"] and not asked and not worse:
+            while self.step < settings.steps and not asked and not worse:
                 pending.append(self.train_step())
-                due = self.step == settings["steps"] or (
-                    self.step % settings["save_every"] == 0
-                    if settings["save_every"]
+                due = self.step == settings.steps or (
+                    self.step % settings.save_every == 0
+                    if settings.save_every
                     else pending[-1][2].ends_epoch
                 )
                 overdue = alone and time.perf_counter() - written > SAVE_SECONDS
-                logged = self.step % settings["log_every"] == 0
+                logged = self.step % settings.log_every == 0
                 if due or overdue or logged or (alone and stop.asked):
                     asked = measure()
                 else:
@@ -523,12 +526,12 @@ class Trainer:
             self.best, self.since_best = max(score, self.best), 0 if best else self.since_best + 1
         if first:
             folder.save(self.state())
-            folder.save_weights(self.step, self.average.state_dict(), settings["keep"], best)
+            folder.save_weights(self.step, self.average.state_dict(), settings.keep, best)
             folder.plot()
         worse = torch.tensor(float(self.since_best), device=self.machine.device)
         if self.machine.world_size > 1:
             distributed.broadcast(worse, 0)
-        return 0 < settings["patience"] <= worse.item()
+        return 0 < settings.patience <= worse.item()
 
     def summary(self) -> str:
         """What is trained on what; each remark is a line of its own."""
