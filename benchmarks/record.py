@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import importlib.metadata
 import json
@@ -28,6 +29,15 @@ def provenance() -> dict[str, str]:
     }
 
 
+def versions() -> dict[str, str]:
+    """The versions of the packages that matter, of those that are installed."""
+    found = {}
+    for name in PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
 def save(script: str, measured: dict, suffix: str = "") -> None:
     """Print a result and write it beside its script, with device, versions, date and commit.
 
@@ -43,7 +53,7 @@ def save(script: str, measured: dict, suffix: str = "") -> None:
     result = measured | {
         "device": device,
         "python": platform.python_version(),
-        "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
+        "versions": versions(),
         **provenance(),
         "command": shlex.join(["python", "-m", program, *sys.argv[1:]]),
     }
