@@ -67,7 +67,7 @@ def test_text_files_plain_and_gzipped(tmp_path):
     [
         (b"a\nb\nc\n", b"a\nb\n", "target has 2 lines and .*source has more"),
         (b"", b"", "is empty"),
-        (b"a\n", b"\xff\xfe\n", "cannot read"),
+        (b"a\n", b"\xff\xfe\n", "line 1 of .*target is not UTF-8"),
         (b"a\n", None, "No such file"),
     ],
 )

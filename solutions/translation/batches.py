@@ -104,8 +104,8 @@ class Batches:
     def __getitem__(self, n: int) -> Batch:
         """Batch n."""
         epoch, rows = self._place(n)
-        wide = self._rounded(max(epoch.sources.lengths[rows]))
-        high = self._rounded(max(epoch.targets.lengths[rows]))
+        wide = int(self._rounded(epoch.sources.lengths[rows]).max())
+        high = int(self._rounded(epoch.targets.lengths[rows]).max())
         source, target = epoch.sources.padded(rows, wide), epoch.targets.padded(rows, high)
         begin = np.full((len(rows), 1), BOS)
         return Batch(

@@ -11,7 +11,7 @@ from torch import nn
 from solutions.ch2_scaled_dot_product import attention as formula
 from solutions.ch3_multi_head import MultiHeadAttention, merge_heads, split_heads
 from solutions.ch4_masking import causal_mask, from_key_padding
-from solutions.ch6_transformer import Transformer
+from solutions.ch6_transformer import DecoderLayer, EncoderLayer, Transformer
 from solutions.translation import TranslationError
 from solutions.translation.settings import ModelSettings
 from solutions.translation.tokenizer import PAD
@@ -182,7 +182,7 @@ class FastTransformer(Transformer):
         )
         self.fused = attention == "fused"
         # made anew from the model's sizes, so neither saved nor sent to other processes
-        encoding = self.positions.encoding
+        encoding = self.positions.get_buffer("encoding")
         del self.positions.encoding
         self.positions.register_buffer("encoding", encoding, persistent=False)
         for layer in [*self.encoder, *self.decoder]:
@@ -194,11 +194,12 @@ class FastTransformer(Transformer):
                     setattr(layer, name, packed)
         if self.fused:
             dropout, flash = settings.attention_dropout, device in GPU
-            for layer in self.encoder:
-                layer.self_attention.attention = FusedAttention(False, dropout, flash)
-            for layer in self.decoder:
-                layer.self_attention.attention = FusedAttention(True, dropout, flash)
-                layer.cross_attention.attention = FusedAttention(False, dropout, flash)
+            for layer in list(self.modules()):
+                if isinstance(layer, EncoderLayer):
+                    layer.self_attention.attention = FusedAttention(False, dropout, flash)
+                if isinstance(layer, DecoderLayer):
+                    layer.self_attention.attention = FusedAttention(True, dropout, flash)
+                    layer.cross_attention.attention = FusedAttention(False, dropout, flash)
         elif settings.attention_dropout:
             raise TranslationError("--attention formula has no --attention-dropout")
         if device == "cpu":

@@ -98,7 +98,7 @@ class Objective(nn.Module):
             hidden = self.model.hidden(source, target_in)
         hidden, target_out = hidden.float().flatten(0, 1), target_out.flatten()
         last, dtype = (self.model.project.weight, self.model.project.bias), self.machine.dtype
-        expected = tuple(x.flatten(0, 1) for x in soft) or None
+        expected = (soft[0].flatten(0, 1), soft[1].flatten(0, 1)) if soft else None
         share = self.distill if soft else 0.0
         loss = linear_cross_entropy(
             hidden, *last, target_out, self.smoothing, PAD, dtype, expected, share
@@ -106,7 +106,8 @@ class Objective(nn.Module):
         if not twice:
             return loss
         real, _ = (target_out != PAD).chunk(2)
-        return (loss + self.rdrop * divergence(*hidden.chunk(2), *last, real, dtype)) / 2
+        one, other = hidden.chunk(2)
+        return (loss + self.rdrop * divergence(one, other, *last, real, dtype)) / 2
 
 
 def distribute(objective: nn.Module) -> DistributedDataParallel:
@@ -354,8 +355,9 @@ class Trainer:
 
     def _without_sending(self) -> contextlib.AbstractContextManager:
         """Backward passes in which gradients stay in their process, since they travel once a step."""
-        shared = isinstance(self.objective, DistributedDataParallel)
-        return self.objective.no_sync() if shared else contextlib.nullcontext()
+        if isinstance(self.objective, DistributedDataParallel):
+            return self.objective.no_sync()
+        return contextlib.nullcontext()
 
     def _update(self) -> torch.Tensor:
         """Clip the gradients, let the optimizers and the moving average go on; the norm before clipping."""
