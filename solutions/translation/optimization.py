@@ -8,6 +8,7 @@ import torch
 
 from solutions.ch7_training import noam_rate
 from solutions.translation.model import FastTransformer
+from solutions.translation.muon import Muon
 from solutions.translation.settings import Settings
 
 
@@ -44,9 +45,9 @@ def optimizers(
             eps=settings.epsilon,
             weight_decay=settings.weight_decay,
             fused=device != "mps",
+            capturable=device == "cuda",  # a CUDA graph may repeat its step
         )
     ]
     if muon:
-        decay = settings.weight_decay
-        made.append(torch.optim.Muon(matrices, weight_decay=decay, adjust_lr_fn="match_rms_adamw"))
+        made.append(Muon(matrices, settings.weight_decay))
     return made
