@@ -32,6 +32,7 @@ class Machine:
     rank: int = 0
     world_size: int = 1
     reason: str = ""
+    graphs: bool = False
 
     @property
     def dtype(self) -> torch.dtype:
