@@ -22,11 +22,13 @@ def capture(function: Function) -> Function:
         The function that replays them, on the tensors that were there while they were recorded.
     """
     graph = torch.cuda.CUDAGraph()
-    # PyTorch leaves the stream of a recording that fails as the current one
-    with torch.cuda.stream(torch.cuda.current_stream()):
+    with (
+        # which PyTorch doesn't make the current one again if recording fails
+        torch.cuda.stream(torch.cuda.current_stream()),
         # other threads, such as the one that prepares batches, may go on to allocate memory
-        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-            function()
+        torch.cuda.graph(graph, capture_error_mode="thread_local"),
+    ):
+        function()
     return graph.replay
 
 
