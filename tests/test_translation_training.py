@@ -210,7 +210,7 @@ def test_resuming_gives_the_same_bits(finished, tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trainer.Trainer, "train_step", stop_at_four)
         assert main(command(tmp_path, steps=6)) == 130
-    assert RunFolder(tmp_path).read()["step"] == 4
+    assert RunFolder(tmp_path).read()["step"] == 3
     assert main(["train", "--folder", str(tmp_path), "--device=cpu", "--resume"]) == 0
     assert same(weights(tmp_path), weights(finished))
     one, other = (RunFolder(run).read()["optimizers"][0]["state"] for run in (tmp_path, finished))
@@ -371,13 +371,12 @@ def failure(capsys, arguments):
 
 @pytest.mark.parametrize("bad", ["loss", "gradient"])
 def test_a_loss_that_is_no_number_stops_the_run(tmp_path, capsys, monkeypatch, bad):
-    step, loss = trainer.Trainer.train_step, torch.tensor(math.nan)
+    step = trainer.Trainer.train_step
+    wrong = {"loss" if bad == "loss" else "norm": torch.tensor(math.nan)}
 
     def fails_at_five(self):
-        total, norm, tokens = step(self)
-        if self.step < 5:
-            return total, norm, tokens
-        return (loss, norm, tokens) if bad == "loss" else (total, loss, tokens)
+        done = step(self)
+        return done if self.step < 5 else done._replace(**wrong)
 
     monkeypatch.setattr(trainer.Trainer, "train_step", fails_at_five)
     told = failure(capsys, command(tmp_path, steps=9, log_every=4))

@@ -17,6 +17,7 @@ from rich.console import Console
 from solutions.translation import TranslationError, data, machine
 from solutions.translation.decoding import Translator
 from solutions.translation.evaluation import quality, scores
+from solutions.translation.interruption import Stopped
 from solutions.translation.machine import Machine
 from solutions.translation.model import FastTransformer, build
 from solutions.translation.run_folder import RunFolder, load_weights, newest, unused, write
@@ -420,8 +421,6 @@ def settings_of(argv: list[str]) -> Settings:
 
 def main(argv: list[str] | None = None) -> int:
     """Run a command; errors that the user can put right take one line. Returns the exit status."""
-    from solutions.translation.trainer import Stopped
-
     arguments = _parser().parse_args(argv)
     try:
         arguments.command(arguments)

@@ -6,12 +6,12 @@ import contextlib
 import copy
 import math
 import random
-import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from types import FrameType
+from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from rich.progress import (
@@ -30,8 +30,9 @@ from solutions.translation import TranslationError
 from solutions.translation.batches import Batches
 from solutions.translation.data import Pair
 from solutions.translation.decoding import Translator
-from solutions.translation.distillation import soft_targets
+from solutions.translation.distillation import SoftTargets, soft_targets
 from solutions.translation.evaluation import quality
+from solutions.translation.interruption import Interrupted, Interruption, Stopped
 from solutions.translation.loss import divergence, linear_cross_entropy
 from solutions.translation.machine import Machine, out_of_memory
 from solutions.translation.model import FastTransformer, build, n_parameters
@@ -48,34 +49,6 @@ from solutions.translation.tokenizer import (
 )
 
 SAVE_SECONDS = 300  # a run that is killed loses no more than this and a step
-
-
-class Stopped(Exception):
-    """Training was interrupted and has left a checkpoint."""
-
-
-class _Interruption:
-    """Turns Ctrl-C, and the SIGTERM that torchrun passes on, into a flag that the loop looks at.
-
-    A second Ctrl-C interrupts at once; not under torchrun, where one arrives more than once.
-    """
-
-    def __init__(self, alone: bool) -> None:
-        self.alone = alone
-        self.asked = False
-
-    def __enter__(self) -> _Interruption:
-        self.before = {s: signal.signal(s, self._ask) for s in (signal.SIGINT, signal.SIGTERM)}
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for number, handler in self.before.items():
-            signal.signal(number, handler)
-
-    def _ask(self, number: int, frame: FrameType | None) -> None:
-        if self.asked and self.alone:
-            raise KeyboardInterrupt
-        self.asked = True
 
 
 class Objective(nn.Module):
@@ -148,6 +121,15 @@ class Work:
     ends_epoch: bool
 
 
+class Step(NamedTuple):
+    """A step that is done: this process's part of the loss, the norm of the gradient, and what the step was
+    made of."""
+
+    loss: torch.Tensor
+    norm: torch.Tensor
+    work: Work
+
+
 class Trainer:
     """A model in training.
 
@@ -173,7 +155,7 @@ class Trainer:
         valid: Iterable[Pair],
         teachers: Sequence[FastTransformer] = (),
     ) -> None:
-        self._begun = time.perf_counter(), time.process_time()
+        self.begun = time.perf_counter(), time.process_time()
         self.settings = settings
         self.machine = machine
         self.tokenizer = tokenizer
@@ -181,6 +163,8 @@ class Trainer:
         self.seconds = self.processor_seconds = 0.0  # the latter of all processes together
         self.best = -math.inf
         self.since_best = 0
+        self.checkpoint_due = False  # whether the last step is to be validated still
+        self.stop = Interruption(alone=machine.world_size == 1)
         self._seed()
         self.model = build(settings, len(tokenizer), machine.attention, machine.device.type)
         self.model.to(machine.device)
@@ -197,17 +181,15 @@ class Trainer:
         if machine.world_size > 1:
             self.objective = distribute(self.objective)
         self.remarks: list[str] = []
-        encoded = self._encode(pairs, "to train on")
-        self.checksum = encoded.checksum
-        self.batches = self._batches(lambda epoch: (encoded.sources, encoded.targets))
-        self.soft = soft_targets(teachers, self.batches, machine) if teachers else None
-        if settings.subword_dropout:
-            self.batches = self._batches(self._cut_anew(pairs, encoded))
+        self.teachers = teachers
+        self.encoded = self._encode(pairs, "to train on")
+        self.batches = self._batches(
+            self._cut_anew(pairs) if settings.subword_dropout else self.encoded.whole
+        )
         self.valid_pairs = list(valid)
         self.valid = None
         if self.valid_pairs:
-            held = self._encode(self.valid_pairs, "to validate")
-            self.valid = self._batches(lambda epoch: (held.sources, held.targets))
+            self.valid = self._batches(self._encode(self.valid_pairs, "to validate").whole)
         self.scaler = torch.amp.GradScaler(
             machine.device.type, enabled=machine.precision == "float16"
         )
@@ -229,11 +211,17 @@ class Trainer:
             )
         return found
 
-    def _cut_anew(
-        self, pairs: Iterable[Pair], encoded: Encoded
-    ) -> Callable[[int], tuple[Rows, Rows]]:
+    @cached_property
+    def soft(self) -> SoftTargets | None:
+        """What the teachers predict, which takes as long as an epoch without a backward pass."""
+        if not self.teachers:
+            return None
+        return soft_targets(self.teachers, self._batches(self.encoded.whole), self.machine)
+
+    def _cut_anew(self, pairs: Iterable[Pair]) -> Callable[[int], tuple[Rows, Rows]]:
         """The sentences of an epoch with BPE-dropout. What teachers predict belongs to the places of the
         target's pieces, so that with teachers only the source is cut anew."""
+        encoded = self.encoded
         samplers = [
             SubwordSampler(
                 self.tokenizer,
@@ -241,7 +229,7 @@ class Trainer:
                 self.settings.subword_dropout,
                 self.settings.seed,
             )
-            for side in range(1 if self.soft else 2)
+            for side in range(1 if self.teachers else 2)
         ]
 
         def sentences(epoch: int) -> tuple[Rows, Rows]:
@@ -285,34 +273,53 @@ class Trainer:
     def _on_device(self, batch: Iterable[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         return tuple(x.to(self.machine.device, non_blocking=True) for x in batch)
 
-    def train_step(self) -> tuple[torch.Tensor, torch.Tensor, Work]:
+    def train_step(self) -> Step:
         """One step of the optimizer on `accumulate` batches in each process.
 
         Every token counts the same, whichever batch and process it is in. Nothing here waits for the
         device.
 
-        Returns:
-            This process's part of the loss, the norm of the gradient, and what the step was made of.
-
         Raises:
             TranslationError: the memory does not suffice.
+            Interrupted: somebody asked to stop, and nothing has changed since the step before.
         """
-        settings, world = self.settings, self.machine.world_size
-        work = self._work()
-        self.step += 1
-        self._seed()
+        before = self.step, self.batch
+        try:
+            with self.stop.can_leave(together=True):
+                work = self._work()
+                self.step += 1
+                self._seed()
+                loss = self._gradients(work)
+        except Interrupted:
+            self.step, self.batch = before
+            self.model.zero_grad()
+            raise
+        return Step(loss, self._update(), work)
+
+    def _gradients(self, work: Work) -> torch.Tensor:
+        """Forward and backward passes of a step; this process's part of the loss."""
         self.objective.train()
         total = torch.zeros((), device=self.machine.device)
         for batch in work.batches:
-            wait = world > 1 and batch is not work.batches[-1]  # gradients travel once a step
+            last = batch is work.batches[-1]
             try:
-                with self.objective.no_sync() if wait else contextlib.nullcontext():
+                with contextlib.nullcontext() if last else self._without_sending():
                     loss = self.objective(*self._on_device(batch)) / work.tokens
                     # DistributedDataParallel takes the mean of all processes
-                    self.scaler.scale(loss * world).backward()
+                    self.scaler.scale(loss * self.machine.world_size).backward()
             except RuntimeError as error:
                 raise self._out_of_memory(error, batch) from error
             total += loss.detach()
+        return total
+
+    def _without_sending(self) -> contextlib.AbstractContextManager:
+        """Backward passes in which gradients stay in their process, since they travel once a step."""
+        shared = isinstance(self.objective, DistributedDataParallel)
+        return self.objective.no_sync() if shared else contextlib.nullcontext()
+
+    def _update(self) -> torch.Tensor:
+        """Clip the gradients, let the optimizers and the moving average go on; the norm before clipping."""
+        settings = self.settings
         for optimizer in self.optimizers:
             self.scaler.unscale_(optimizer)
         norm = nn.utils.clip_grad_norm_(self.model.parameters(), settings.clip)
@@ -329,9 +336,9 @@ class Trainer:
                 torch._foreach_lerp_(
                     list(self.average.parameters()), list(self.model.parameters()), 1 - decay
                 )
-        return total, norm, work
+        return norm
 
-    def _out_of_memory(self, error: RuntimeError, batch: tuple[torch.Tensor, ...]) -> RuntimeError:
+    def _out_of_memory(self, error: RuntimeError, batch: tuple[torch.Tensor, ...]) -> Exception:
         """The error, or, if it is one of memory, what to do about it."""
         if not out_of_memory(error):
             return error
@@ -346,15 +353,17 @@ class Trainer:
         )
 
     @torch.inference_mode()
-    def validate(self) -> dict[str, float]:
+    def validate(self, valid: Batches) -> dict[str, float]:
         """Mean loss over the tokens of the validation pairs, not smoothed, and the quality of greedy
         translations."""
         objective = Objective(self.average, replace(self.machine, compile=False), 0.0).eval()
         total = torch.zeros((), device=self.machine.device)
-        for n in range(len(self.valid)):
-            batch = self.valid[n]
+        tokens = 0
+        for n in range(len(valid)):
+            batch = valid[n]
             total += objective(*self._on_device((batch.source, batch.target)))
-        loss = total.item() / sum(self.valid.predicted(n) for n in range(len(self.valid)))
+            tokens += batch.tokens
+        loss = total.item() / tokens
         sources, references = zip(*self.valid_pairs, strict=True)
         written = Translator(self.average, self.tokenizer, self.machine)(sources)
         name, value = quality(written, references, self.settings)
@@ -365,12 +374,13 @@ class Trainer:
         return {
             "step": self.step,
             "batch": self.batch,
-            "checksum": self.checksum,
+            "checksum": self.encoded.checksum,
             "begins": list(self.batches.begins),
             "seconds": self.seconds,
             "processor_seconds": self.processor_seconds,
             "best": self.best,
             "since_best": self.since_best,
+            "checkpoint_due": self.checkpoint_due,
             "average": self.average.state_dict(),
             "scaler": self.scaler.state_dict(),
             "model": self.model.state_dict(),
@@ -393,9 +403,10 @@ class Trainer:
             TranslationError: the checkpoint is broken, of another model or of other pairs.
         """
         checkpoint = self.machine.share(folder.read() if self.machine.rank == 0 else None)
-        if not isinstance(checkpoint, dict) or not self.state().keys() <= checkpoint.keys():
+        needed = self.state().keys() - {"checkpoint_due"}  # earlier versions had no such thing
+        if not isinstance(checkpoint, dict) or not needed <= checkpoint.keys():
             raise TranslationError(f"{folder.last} is no checkpoint of this trainer")
-        if checkpoint["checksum"] != self.checksum:
+        if checkpoint["checksum"] != self.encoded.checksum:
             raise TranslationError(
                 f"these are not the pairs that {folder.path} was trained on, so its place among them means "
                 f"nothing; a new run can begin with its weights: --init-from {folder.path}"
@@ -410,6 +421,7 @@ class Trainer:
         self.seconds = checkpoint["seconds"]
         self.processor_seconds = checkpoint["processor_seconds"]
         self.best, self.since_best = checkpoint["best"], checkpoint["since_best"]
+        self.checkpoint_due = checkpoint.get("checkpoint_due", False)
         if self.settings.steps < self.step:
             raise TranslationError(
                 f"--steps {self.settings.steps}: {folder.path} has done {self.step} already"
@@ -423,115 +435,100 @@ class Trainer:
             show: whether to draw a progress bar.
 
         Raises:
-            Stopped: Ctrl-C; a checkpoint of the last step is there.
+            Stopped: Ctrl-C or SIGTERM; a checkpoint of the last step is there.
             TranslationError: the loss is no longer a number, or the disk is full.
         """
-        settings, first = self.settings, self.machine.rank == 0
-        pending: list[tuple[torch.Tensor, torch.Tensor, Work]] = []
-        begun, processor_begun = self._begun  # what teachers predict has been computed since then
-        saved = time.perf_counter()
-        before, processor_before = self.seconds, self.processor_seconds
-        columns = (
-            TextColumn("step"),
-            MofNCompleteColumn(),
-            BarColumn(),
-            TextColumn("loss {task.fields[loss]:.3f} · {task.fields[speed]:,.0f} tokens/s ·"),
-            TimeElapsedColumn(),
-            TextColumn("gone ·"),
-            TimeRemainingColumn(),
-            TextColumn("left"),
-        )
-        alone = self.machine.world_size == 1
-        with _Interruption(alone) as stop, Progress(*columns, disable=not (show and first)) as bar:
-            task = bar.add_task(
-                "", total=settings.steps, completed=self.step, loss=math.nan, speed=0
-            )
-
-            def measure() -> bool:
-                """Look at the steps since the last time; True if training is to stop."""
-                nonlocal saved
-                values = torch.stack([torch.stack(item[:2]) for item in pending])
-                own = values.new_tensor([float(stop.asked), time.process_time() - processor_begun])
-                sums = torch.cat([values[:, 0], own])
-                if not alone:
-                    distributed.all_reduce(sums)
-                *losses, asked, processor_seconds = sums.tolist()
-                for place, (loss, norm) in enumerate(
-                    zip(losses, values[:, 1].tolist(), strict=True)
-                ):
-                    # a scaled gradient may overflow; the step is left out and the scale halved
-                    if not math.isfinite(loss if self.scaler.is_enabled() else loss + norm):
-                        step = self.step - len(losses) + 1 + place
-                        what = "loss" if not math.isfinite(loss) else "gradient"
-                        kept = f"; {folder.last} is the last good checkpoint"
-                        raise TranslationError(
-                            f"the {what} of step {step} is not a number: a lower --rate or a longer "
-                            f"--warmup may help{kept if folder.last.exists() else ''}"
-                        )
-                now = time.perf_counter()
-                speed = sum(item[2].tokens for item in pending) / (now - saved)
-                self.seconds, saved = before + now - begun, now
-                self.processor_seconds = processor_before + processor_seconds
-                metrics = {
-                    "step": self.step,
-                    "loss": sum(losses) / len(losses),
-                    "gradient_norm": values[-1, 1].item(),
-                    "rate": learning_rate(self.step, settings),
-                    "tokens_per_second": round(speed),
-                    "seconds": round(self.seconds, 2),
-                    "processor_seconds": round(self.processor_seconds, 2),
-                }
-                pending.clear()
-                if first:
-                    folder.add(metrics)
-                bar.update(task, completed=self.step, loss=metrics["loss"], speed=speed)
-                return asked > 0
-
-            asked = worse = False
-            written = time.perf_counter()
-            while self.step < settings.steps and not asked and not worse:
-                pending.append(self.train_step())
-                due = self.step == settings.steps or (
-                    self.step % settings.save_every == 0
-                    if settings.save_every
-                    else pending[-1][2].ends_epoch
-                )
-                overdue = alone and time.perf_counter() - written > SAVE_SECONDS
-                logged = self.step % settings.log_every == 0
-                if due or overdue or logged or (alone and stop.asked):
-                    asked = measure()
-                else:
-                    bar.update(task, completed=self.step)
-                if due:
-                    worse = self._checkpoint(folder)
-                elif (asked or overdue) and first:
+        with self.stop, _progress(show and self.machine.rank == 0) as bar:
+            try:
+                with self.stop.can_leave(together=False):
+                    _ = self.soft
+                ended = self.checkpoint_due and self._checkpoint(folder)
+                log = _Log(self, folder, bar)
+                while self.step < self.settings.steps and not ended:
+                    ended = self._advance(log)
+            except Interrupted:
+                if self.machine.rank == 0:
                     folder.save(self.state())
-                if due or asked or overdue:
-                    written = time.perf_counter()
-                if (due or asked) and not alone:
-                    distributed.barrier()  # nobody ends before the checkpoint is written
-            if asked:
-                raise Stopped(f"stopped after step {self.step}; --resume goes on from there")
+                self._wait()
+                raise Stopped(
+                    f"stopped after step {self.step}; --resume goes on from there"
+                ) from None
+
+    def _advance(self, log: _Log) -> bool:
+        """Do a step and what is due after it; True if training is over since nothing gets better.
+
+        Raises:
+            Interrupted: somebody asked to stop, and all steps that are done are in the metrics.
+        """
+        try:
+            step = self.train_step()
+        except Interrupted:
+            log.measure()
+            raise
+        log.add(step)
+        settings, alone = self.settings, self.machine.world_size == 1
+        due = self.step == settings.steps or (
+            self.step % settings.save_every == 0 if settings.save_every else step.work.ends_epoch
+        )
+        overdue = alone and time.perf_counter() - log.saved > SAVE_SECONDS
+        logged = self.step % settings.log_every == 0
+        asked = (due or overdue or logged or (alone and self.stop.asked)) and log.measure()
+        ended = False
+        if due:
+            ended = self._checkpoint(log.folder)
+            self._wait()
+        elif overdue and not asked:
+            log.folder.save(self.state())
+        if due or overdue:
+            log.saved = time.perf_counter()
+        if asked:
+            raise Interrupted
+        return ended
+
+    def _wait(self) -> None:
+        """Wait for the other processes, so that none ends before the checkpoint is written."""
+        if self.machine.world_size > 1:
+            distributed.barrier()
 
     def _checkpoint(self, folder: RunFolder) -> bool:
-        """Validate and save; True if it is time to stop since nothing gets better."""
+        """Validate and save; True if it is time to stop since nothing gets better.
+
+        Raises:
+            Interrupted: somebody asked to stop before validation had ended; it is due still.
+        """
         settings, first = self.settings, self.machine.rank == 0
-        best = False
+        self.checkpoint_due = True
+        best = interrupted = False
         if first and self.valid:
-            found = self.validate()
-            clocks = {"seconds": self.seconds, "processor_seconds": self.processor_seconds}
-            folder.add({"step": self.step, "batch": self.batch, **clocks, **found})
-            score = found[max(found.keys() - {"valid_loss"})]
-            best = score > self.best
-            self.best, self.since_best = max(score, self.best), 0 if best else self.since_best + 1
-        if first:
+            try:
+                with self.stop.can_leave(together=False):
+                    found = self.validate(self.valid)
+            except Interrupted:
+                interrupted = True
+            else:
+                best = self._judge(found, folder)
+        if first and not interrupted:
+            self.checkpoint_due = False
             folder.save(self.state())
             folder.save_weights(self.step, self.average.state_dict(), settings.keep, best)
             folder.plot()
-        worse = torch.tensor(float(self.since_best), device=self.machine.device)
+        told = torch.tensor([self.since_best, interrupted], device=self.machine.device)
         if self.machine.world_size > 1:
-            distributed.broadcast(worse, 0)
-        return 0 < settings.patience <= worse.item()
+            distributed.broadcast(told, 0)
+        worse, interrupted = told.tolist()
+        if interrupted:
+            raise Interrupted
+        self.checkpoint_due = False
+        return 0 < settings.patience <= worse
+
+    def _judge(self, found: dict[str, float], folder: RunFolder) -> bool:
+        """Note how good the model is; True if it is the best so far."""
+        clocks = {"seconds": self.seconds, "processor_seconds": self.processor_seconds}
+        folder.add({"step": self.step, "batch": self.batch, **clocks, **found})
+        score = found[max(found.keys() - {"valid_loss"})]
+        best = score > self.best
+        self.best, self.since_best = max(score, self.best), 0 if best else self.since_best + 1
+        return best
 
     def summary(self) -> str:
         """What is trained on what; each remark is a line of its own."""
@@ -545,3 +542,95 @@ class Trainer:
             f"{', compiled' if where.compile else ''}{processes}{threads}"
         )
         return "\n".join([line, *self.remarks])
+
+
+def _progress(shown: bool) -> Progress:
+    """The bar that shows how far a run is."""
+    return Progress(
+        TextColumn("step"),
+        MofNCompleteColumn(),
+        BarColumn(),
+        TextColumn("loss {task.fields[loss]:.3f} · {task.fields[speed]:,.0f} tokens/s ·"),
+        TimeElapsedColumn(),
+        TextColumn("gone ·"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+        disable=not shown,
+    )
+
+
+class _Log:
+    """The metrics of a run that goes on: it keeps what steps have given and looks at it now and then, since
+    a look makes the device wait.
+
+    Args:
+        trainer: whose steps they are.
+        folder: where lines of metrics go.
+        bar: shows the newest.
+    """
+
+    def __init__(self, trainer: Trainer, folder: RunFolder, bar: Progress) -> None:
+        self.trainer, self.folder, self.bar = trainer, folder, bar
+        self.steps: list[Step] = []
+        self.saved = self.measured = time.perf_counter()
+        self.before = trainer.seconds, trainer.processor_seconds
+        self.task = bar.add_task(
+            "", total=trainer.settings.steps, completed=trainer.step, loss=math.nan, speed=0
+        )
+
+    def add(self, step: Step) -> None:
+        """Keep what a step has given."""
+        self.steps.append(step)
+        self.bar.update(self.task, completed=self.trainer.step)
+
+    def measure(self) -> bool:
+        """Write a line about the steps since the last time; True if a process was asked to stop.
+
+        Raises:
+            TranslationError: a loss or gradient is not a number.
+        """
+        trainer = self.trainer
+        if not self.steps:  # the only process was interrupted in the step after the last line
+            return trainer.stop.asked
+        begun, processor_begun = trainer.begun
+        values = torch.stack([torch.stack([step.loss, step.norm]) for step in self.steps])
+        own = [float(trainer.stop.asked), time.process_time() - processor_begun]
+        sums = torch.cat([values[:, 0], values.new_tensor(own)])
+        if trainer.machine.world_size > 1:
+            distributed.all_reduce(sums)
+        *losses, asked, processor_seconds = sums.tolist()
+        self._check(losses, values[:, 1].tolist())
+        now = time.perf_counter()
+        speed = sum(step.work.tokens for step in self.steps) / (now - self.measured)
+        trainer.seconds, self.measured = self.before[0] + now - begun, now
+        trainer.processor_seconds = self.before[1] + processor_seconds
+        metrics = {
+            "step": trainer.step,
+            "loss": sum(losses) / len(losses),
+            "gradient_norm": values[-1, 1].item(),
+            "rate": learning_rate(trainer.step, trainer.settings),
+            "tokens_per_second": round(speed),
+            "seconds": round(trainer.seconds, 2),
+            "processor_seconds": round(trainer.processor_seconds, 2),
+        }
+        self.steps.clear()
+        if trainer.machine.rank == 0:
+            self.folder.add(metrics)
+        self.bar.update(self.task, loss=metrics["loss"], speed=speed)
+        return asked > 0
+
+    def _check(self, losses: Sequence[float], norms: Sequence[float]) -> None:
+        """Make sure that the losses and norms of the steps since the last time are numbers."""
+        scaled = self.trainer.scaler.is_enabled()
+        for place, (loss, norm) in enumerate(zip(losses, norms, strict=True)):
+            # a scaled gradient may overflow; the step is left out and the scale halved
+            if math.isfinite(loss if scaled else loss + norm):
+                continue
+            step = self.trainer.step - len(losses) + 1 + place
+            what = "loss" if not math.isfinite(loss) else "gradient"
+            last = self.folder.last
+            kept = f"; {last} is the last good checkpoint" if last.exists() else ""
+            raise TranslationError(
+                f"the {what} of step {step} is not a number: a lower --rate or a longer --warmup may "
+                f"help{kept}"
+            )
