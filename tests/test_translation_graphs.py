@@ -4,6 +4,7 @@ No graph has been recorded here, since there is no GPU: `torch.cuda.graph` itsel
 """
 
 import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,14 +16,17 @@ from torch.utils._pytree import tree_leaves
 
 from solutions.ch6_transformer import shift
 from solutions.translation import machine
+from solutions.translation.__main__ import main
 from solutions.translation.batches import Batches
 from solutions.translation.decoding import CachedDecoder, search
 from solutions.translation.graphs import Replayed
 from solutions.translation.model import build
+from solutions.translation.objective import Objective
 from solutions.translation.optimization import optimizers
+from solutions.translation.run_folder import RunFolder
 from solutions.translation.settings import complete
-from solutions.translation.tokenizer import EOS, PAD, Rows
-from solutions.translation.trainer import Objective
+from solutions.translation.tokenizer import EOS, PAD, Rows, learn
+from solutions.translation.trainer import Trainer
 from solutions.translation.training_step import TrainingStep
 
 CPU = machine.Machine(torch.device("cpu"))
@@ -243,3 +247,68 @@ def test_a_step_of_the_search_never_waits_and_stays_on_its_device(beam):
         with pytest.raises(NotImplementedError, match="meta"):  # when it looks at what is done
             search(decoder, limits, 0.6, record=note)
     assert len(steps) == 1 and decoder.length == 8
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    words = ["rot", "blau", "gelb", "weiß", "schwarz", "braun"]
+    texts = [" ".join(words[n % 6] for n in range(i, i + 1 + i % 9)) for i in range(90)]
+    return [(text + " rot", text) for text in texts]
+
+
+@pytest.fixture
+def trainer_of(pairs):
+    tokenizer = learn([text for pair in pairs for text in pair], 28, "bpe")
+
+    def make(record, **more):
+        settings = {"dropout": 0.0, "tokens": 100, "warmup": 4, "steps": 9, "ema": 0.9} | more
+        settings = complete(SIZES | {"accumulate": 2} | settings)
+        return Trainer(settings, replace(CPU, record=record), tokenizer, pairs, [])
+
+    return make
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+def test_a_trainer_learns_the_same_with_steps_that_are_repeated(trainer_of, optimizer):
+    usual, repeated = (trainer_of(record, optimizer=optimizer) for record in (None, repeat))
+    usual.batches.few_shapes = True
+    for _ in range(8):
+        one, other = usual.train_step(), repeated.train_step()
+        torch.testing.assert_close(one.loss, other.loss, rtol=1e-4, atol=0)
+        torch.testing.assert_close(one.norm, other.norm, rtol=1e-2, atol=0)
+    assert len(repeated.training_step.accumulate.replays) > 1
+    assert "CUDA graphs" in repeated.summary() and "CUDA graphs" not in usual.summary()
+
+
+def test_a_run_with_repeated_steps_goes_on_to_the_same_bits(trainer_of, tmp_path):
+    """Also where it was begun without them, from a state of other options."""
+    whole, cut, after = (trainer_of(repeat, dropout=0.2, optimizer="muon") for _ in range(3))
+    for _ in range(6):
+        whole.train_step()
+    for _ in range(3):
+        cut.train_step()
+    folder = RunFolder(tmp_path)
+    state = cut.state()
+    for optimizer in state["optimizers"]:
+        for group in optimizer["param_groups"]:
+            group |= {"lr": 9.0, "weight_decay": 9.0}
+    folder.save(state)
+    after.restore(folder)
+    for _ in range(3):
+        after.train_step()
+    for kind in ("model", "average"):
+        one, other = (getattr(run, kind).state_dict() for run in (whole, after))
+        assert all(torch.equal(one[name], other[name]) for name in one)
+
+
+def test_what_goes_without_graphs_says_so_in_one_line(trainer_of):
+    run = trainer_of(repeat, dropout=0.2, rdrop=1.0)
+    assert not run.graphs and not run.batches.few_shapes
+    assert run.remarks == ["no CUDA graphs in training: not with --rdrop"]
+    run.train_step()
+    assert all(parameter.grad is None for parameter in run.model.parameters())
+
+
+def test_graphs_need_a_gpu(capsys):
+    assert main(["train", "--graphs", "--device=cpu"]) == 1
+    assert "--graphs: CUDA graphs need a GPU, and this would run on cpu" in capsys.readouterr().err

@@ -140,7 +140,7 @@ def test_nothing_goes_to_another_device_but_batches(tokenizer, pairs, monkeypatc
     for attention in ("fused", "formula"):
         here = machine.Machine(torch.device("meta"), attention=attention)
         run = trainer.Trainer(settings, here, tokenizer, pairs, [])
-        run.optimizers = []
+        run.optimizers.clear()
         with Waits() as waits:
             loss, _, _ = run.train_step()
         assert loss.device.type == "meta"

@@ -17,6 +17,7 @@ from rich.console import Console
 from solutions.translation import TranslationError, data, machine
 from solutions.translation.decoding import Translator
 from solutions.translation.evaluation import quality, scores
+from solutions.translation.graphs import capture
 from solutions.translation.interruption import Stopped
 from solutions.translation.machine import Machine
 from solutions.translation.model import FastTransformer, build
@@ -205,6 +206,11 @@ def _show(model: FastTransformer, tokenizer: Tokenizer, here: Machine, settings:
 def _machine(arguments: argparse.Namespace) -> Machine:
     names = ("device", "precision", "compile", "attention", "deterministic")
     here = machine.choose(**{name: getattr(arguments, name) for name in names})
+    if arguments.graphs and here.device.type != "cuda":
+        raise TranslationError(
+            f"--graphs: CUDA graphs need a GPU, and this would run on {here.device}"
+        )
+    here = replace(here, record=capture if arguments.graphs else None)
     if here.device.type == "cpu":
         machine.keep_freed_memory()
         machine.keep_few_kernels()
@@ -399,6 +405,11 @@ def _parser() -> argparse.ArgumentParser:
             "--compile",
             action=argparse.BooleanOptionalAction,
             help="torch.compile (default: on CUDA, if the GPU is from 2017 or later)",
+        )
+        group.add_argument(
+            "--graphs",
+            action="store_true",
+            help="CUDA graphs: start a step's kernels all together, which no GPU has tried yet",
         )
         group.add_argument(
             "--attention",

@@ -10,7 +10,7 @@ from solutions.ch3_multi_head import MultiHeadAttention, merge_heads, split_head
 from solutions.ch4_masking import from_key_padding
 from solutions.ch6_transformer import DecoderLayer, Transformer
 from solutions.translation import TranslationError
-from solutions.translation.graphs import Function, Replayed, capture
+from solutions.translation.graphs import Record, Replayed
 from solutions.translation.machine import Machine, out_of_memory
 from solutions.translation.model import FusedAttention, build
 from solutions.translation.run_folder import RunFolder, load_weights
@@ -246,7 +246,7 @@ def search(
     limits: torch.Tensor,
     alpha: float,
     refill: bool = False,
-    record: Callable[[Function], Function] | None = None,
+    record: Record | None = None,
 ) -> list[list[int]]:
     """The best translations that a beam search finds, of several sentences at once.
 
@@ -383,7 +383,7 @@ class Translator:
         source = torch.tensor(padded, device=self.machine.device)
         limits = [min(2 * len(row) + 20, room) for row in rows]
         fixed = source.device.type == "cuda"
-        record = capture if self.machine.graphs else None
+        record = self.machine.record if fixed else None
         with self.machine.autocast():
             decoder = CachedDecoder(self.model, source, beam, max(limits), fixed)
             return search(

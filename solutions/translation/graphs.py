@@ -13,6 +13,7 @@ from collections.abc import Callable
 import torch
 
 Function = Callable[[], None]
+Record = Callable[[Function], Function]
 
 
 def capture(function: Function) -> Function:
@@ -50,10 +51,10 @@ class Replayed:
         self,
         function: Callable[..., None],
         device: torch.device,
-        record: Callable[[Function], Function] = capture,
+        record: Record = capture,
     ) -> None:
         self.function, self.device = function, device
-        self.record: Callable[[Function], Function] | None = record
+        self.record: Record | None = record
         self.buffers: dict[tuple[torch.Size, ...], list[torch.Tensor]] = {}
         self.replays: dict[tuple[torch.Size, ...], Function] = {}
 

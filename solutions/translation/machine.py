@@ -14,6 +14,7 @@ import torch
 from torch import distributed
 
 from solutions.translation import TranslationError
+from solutions.translation.graphs import Record
 
 MALLOC_SETTINGS = {-1: 2**31 - 1, -2: 2**26, -4: 0}  # M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX
 KERNELS = 16
@@ -23,7 +24,8 @@ TIMEOUT = datetime.timedelta(hours=2)  # others wait so long while one process w
 @dataclass(frozen=True)
 class Machine:
     """A process's place: device; precision "float32", "bfloat16" or "float16"; whether to compile; which
-    attention; its rank among world_size processes; and why it has this precision, if that was left open."""
+    attention; its rank among world_size processes; why it has this precision, if that was left open; and
+    how steps are recorded as CUDA graphs, or None."""
 
     device: torch.device
     precision: str = "float32"
@@ -32,7 +34,7 @@ class Machine:
     rank: int = 0
     world_size: int = 1
     reason: str = ""
-    graphs: bool = False
+    record: Record | None = None
 
     @property
     def dtype(self) -> torch.dtype:

@@ -51,3 +51,11 @@ def optimizers(
     if muon:
         made.append(Muon(matrices, settings.weight_decay))
     return made
+
+
+def restore(optimizer: torch.optim.Optimizer, state: dict) -> None:
+    """Load an optimizer's state, but not its options, which belong to a run's settings and device."""
+    own = [{n: v for n, v in group.items() if n != "params"} for group in optimizer.param_groups]
+    optimizer.load_state_dict(state)
+    for group, options in zip(optimizer.param_groups, own, strict=True):
+        group.update(options)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import nn
 
-from solutions.translation.graphs import Function, Replayed
+from solutions.translation.graphs import Record, Replayed
 
 
 class TrainingStep:
@@ -35,7 +35,7 @@ class TrainingStep:
         clip: float,
         scaler: torch.amp.GradScaler,
         world_size: int = 1,
-        record: Callable[[Function], Function] | None = None,
+        record: Record | None = None,
     ) -> None:
         self.objective, self.model, self.optimizers = objective, model, optimizers
         self.average, self.clip, self.scaler, self.world_size = average, clip, scaler, world_size
@@ -62,6 +62,7 @@ class TrainingStep:
     def _accumulate(self, tokens: float | torch.Tensor, *batch: torch.Tensor) -> None:
         """Add a batch's gradients to those that are there, and its loss to `total`; both are divided by the
         number of tokens of the whole step."""
+        batch = tuple(x.to(self.total.device, non_blocking=True) for x in batch)
         loss = self.objective(*batch) / tokens
         # DistributedDataParallel takes the mean of all processes
         self.scaler.scale(loss * self.world_size).backward()
