@@ -96,7 +96,7 @@ def train(path: Path, words: list[str], tokens: float) -> dict:
 def outcome(folder: RunFolder, settings: Settings) -> dict:
     """What a run has come to on the validation pairs, and what it has cost."""
     sources, references = zip(*data.load(settings, "valid"), strict=True)
-    translator = Translator.load(folder, machine.choose("auto", precision="float32"))
+    translator = Translator.load(folder, machine.choose("auto", precision="float32").take())
     written = translator(sources, beam=5, alpha=1.0, refill=True)
     last = folder.measured()[-1]
     return {

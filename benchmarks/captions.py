@@ -297,7 +297,7 @@ def main() -> None:
     add_alphas(parser)
     arguments = parser.parse_args()
     try:
-        here = machine.choose(arguments.device, precision="float32", compile=False)
+        here = machine.choose(arguments.device, precision="float32", compile=False).take()
         path = Path(arguments.run) if arguments.run else newest(RUNS)
         save(__file__, measure(path, arguments.data, here, alphas=arguments.alphas))
     except TranslationError as error:

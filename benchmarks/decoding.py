@@ -80,7 +80,7 @@ def main() -> None:
     parser.add_argument("--beam-rounds", type=int, default=3)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    here = machine.choose(arguments.device, precision="float32", compile=False)
+    here = machine.choose(arguments.device, precision="float32", compile=False).take()
     load = os.getloadavg()[0]
     torch.manual_seed(0)
     settings = complete({"task": "parallel", "layers": 4})

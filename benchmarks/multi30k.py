@@ -212,7 +212,7 @@ def main() -> None:
     more += ["--data", arguments.data, "--device", arguments.device]
     more += ["--source-language", arguments.source_language]
     more += ["--target-language", arguments.target_language]
-    here = machine.choose(arguments.device, precision="float32")
+    here = machine.choose(arguments.device, precision="float32").take()
     with tempfile.TemporaryDirectory() as folder:
         paths = list(map(Path, arguments.runs or [])) or [
             train(seed, Path(folder) / str(seed), arguments.source_language, more)

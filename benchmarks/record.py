@@ -29,21 +29,25 @@ def provenance() -> dict[str, str]:
     }
 
 
+def versions() -> dict[str, str]:
+    """The versions of the packages that matter, of those that are installed."""
+    found = {}
+    for name in PACKAGES:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
 def about() -> dict:
-    """What something was measured on, when, and with which commit and command. Versions of packages that
-    aren't installed are left out."""
+    """What something was measured on, when, and with which commit and command."""
     device = f"{platform.machine()}, {os.cpu_count()} cores"
     if torch.cuda.is_available():
         device += f", {torch.cuda.get_device_name()}"
-    versions = {}
-    for name in PACKAGES:
-        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
-            versions[name] = importlib.metadata.version(name)
     program = ".".join(Path(sys.argv[0]).with_suffix("").parts[-2:])
     return {
         "device": device,
         "python": platform.python_version(),
-        "versions": versions,
+        "versions": versions(),
         **provenance(),
         "command": shlex.join(["python", "-m", program, *sys.argv[1:]]),
     }

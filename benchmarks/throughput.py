@@ -201,7 +201,7 @@ def main() -> None:
     parser.add_argument("--width", type=int, help="of the models (default 256, on a GPU 512)")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    eager = machine.choose(arguments.device, arguments.precision, compile=False)
+    eager = machine.choose(arguments.device, arguments.precision, compile=False).take()
     cuda = eager.device.type == "cuda"
     size = {"d_model": 512, "layers": 6, "d_ff": 2048, "heads": 8} if cuda else {}
     if arguments.width:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import torch
 from rich.console import Console
@@ -20,7 +21,7 @@ from solutions.translation.evaluation import quality, scores
 from solutions.translation.graphs import capture
 from solutions.translation.interruption import Stopped
 from solutions.translation.machine import Machine
-from solutions.translation.model import FastTransformer, build
+from solutions.translation.model import build
 from solutions.translation.run_folder import RunFolder, load_weights, newest, unused, write
 from solutions.translation.settings import (
     FILES,
@@ -33,6 +34,9 @@ from solutions.translation.settings import (
     complete,
 )
 from solutions.translation.tokenizer import Tokenizer, learn
+
+if TYPE_CHECKING:
+    from solutions.translation.trainer import Trainer
 
 RUNS = Path("runs")
 EXAMPLES = """examples:
@@ -182,21 +186,24 @@ def _train(arguments: argparse.Namespace) -> None:
         if here.rank == 0:
             folder.forget_after(trainer.step)
             folder.write_settings(settings)
+    trainer.compile(arguments.compile)
     if here.rank == 0:
         say(trainer.summary())
     trainer.run(folder)
     if here.rank == 0:
         say(f"trained {trainer.step} steps in {trainer.seconds:.0f} s; all is in {folder.path}")
-        _show(trainer.average, trainer.tokenizer, here, settings)
+        _show(trainer)
 
 
-def _show(model: FastTransformer, tokenizer: Tokenizer, here: Machine, settings: Settings) -> None:
+def _show(trainer: Trainer) -> None:
     """How good a new model is on sentences that it was not trained on, and what it makes of five."""
+    settings = trainer.settings
     pairs = list(data.load(settings, "test" if settings.task == "numbers" else "valid"))
     if not pairs:
         return
     sources, references = zip(*pairs, strict=True)
-    written = Translator(model, tokenizer, here)(sources)
+    with trainer.eagerly():
+        written = Translator(trainer.average, trainer.tokenizer, trainer.machine)(sources)
     name, value = quality(written, references, settings)
     say(f"{name.replace('_', ' ')} on {len(pairs):,} pairs that it has not seen: {value:.1f}")
     for place in sorted({n * len(pairs) // 5 for n in range(5)}):
@@ -204,8 +211,9 @@ def _show(model: FastTransformer, tokenizer: Tokenizer, here: Machine, settings:
 
 
 def _machine(arguments: argparse.Namespace) -> Machine:
+    """What a command computes on, ready for it."""
     names = ("device", "precision", "compile", "attention", "deterministic")
-    here = machine.choose(**{name: getattr(arguments, name) for name in names})
+    here = machine.choose(**{name: getattr(arguments, name) for name in names}).take()
     if arguments.graphs and here.device.type != "cuda":
         raise TranslationError(
             f"--graphs: CUDA graphs need a GPU, and this would run on {here.device}"
@@ -228,7 +236,8 @@ def _translator(arguments: argparse.Namespace) -> tuple[Translator, Settings]:
 
 def _translate(arguments: argparse.Namespace) -> None:
     translator, _ = _translator(arguments)
-    texts = arguments.text or [line.strip() for line in sys.stdin]
+    given = [os.fsencode(text) for text in arguments.text]  # the bytes that the shell has passed
+    texts = list(data.decoded(given or sys.stdin.buffer, "the text to translate"))
     for text in texts:
         if translator.tokenizer.unknown(text):
             say(f"this has letters that the model has never seen: {text}", markup=False)
@@ -239,10 +248,9 @@ def _translate(arguments: argparse.Namespace) -> None:
 def _evaluate(arguments: argparse.Namespace) -> None:
     translator, settings = _translator(arguments)
     if arguments.source or arguments.target:
-        pairs = data.FilePairs(tuple(arguments.source), tuple(arguments.target))
+        pairs = list(data.FilePairs(tuple(arguments.source), tuple(arguments.target)))
     else:
-        pairs = data.load(settings, arguments.split)
-    pairs = list(pairs)
+        pairs = list(data.load(settings, arguments.split))
     if not pairs:
         raise TranslationError(
             f"the task {settings.task} has no split {arguments.split!r}: give --source and --target"
@@ -435,6 +443,11 @@ def main(argv: list[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         arguments.command(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # who reads the output, such as head, has enough; Python would try to write the rest at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
     except TranslationError as error:
         say(f"Error: {error}", style="red", markup=False)
         return 1
@@ -442,7 +455,7 @@ def main(argv: list[str] | None = None) -> int:
         say(str(stopped))
         return 130
     except KeyboardInterrupt:
-        say("stopped at once; the last checkpoint is whole")
+        say("stopped at once; what was saved before is whole")
         return 130
     finally:
         machine.leave()

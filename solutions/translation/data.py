@@ -7,9 +7,11 @@ import hashlib
 import itertools
 import random
 import urllib.request
-from collections.abc import Iterable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from num2words import CONVERTER_CLASSES, num2words
 
@@ -112,6 +114,26 @@ def split_numbers(
     return trained, kept
 
 
+def decoded(lines: Iterable[bytes], name: str) -> Iterator[str]:
+    """Lines of text in UTF-8, stripped; the mark with which some editors begin a file is no part of it.
+
+    Args:
+        lines: as they are in a file.
+        name: what an error calls them.
+
+    Raises:
+        TranslationError: a line is not UTF-8.
+    """
+    for number, line in enumerate(lines, 1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+        except UnicodeDecodeError as error:
+            raise TranslationError(
+                f"line {number} of {name} is not UTF-8: its byte {error.start + 1} is "
+                f"0x{error.object[error.start]:02x}; iconv can convert it, if you know its encoding"
+            ) from error
+
+
 def read_lines(path: str | Path) -> Iterator[str]:
     """The lines of a text file in UTF-8, plain or gzipped, stripped, one at a time.
 
@@ -119,13 +141,13 @@ def read_lines(path: str | Path) -> Iterator[str]:
         TranslationError: it cannot be read or is empty.
     """
     path = Path(path)
-    opened = gzip.open if path.suffix == ".gz" else open
+    opened: Callable[..., IO[bytes]] = gzip.open if path.suffix == ".gz" else open
     line = None
     try:
-        with opened(path, "rt", encoding="utf-8", newline="\n") as file:
-            for line in file:
-                yield line.strip()
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+        with opened(path, "rb") as file:
+            for line in decoded(file, str(path)):
+                yield line
+    except (OSError, EOFError, zlib.error) as error:
         raise TranslationError(f"cannot read {path}: {error}") from error
     if line is None:
         raise TranslationError(f"{path} is empty")
@@ -261,8 +283,8 @@ def load(settings: Settings, split: str) -> Iterable[Pair]:
             settings.below, settings.examples, settings.held_out, settings.seed
         )
         numbers = {"train": trained, "test": kept}.get(split, [])
-        languages = settings.source_language, settings.target_language
-        return [tuple(in_words(n, language) for language in languages) for n in numbers]
+        source, target = settings.source_language, settings.target_language
+        return [(in_words(n, source), in_words(n, target)) for n in numbers]
     if settings.task == "multi30k":
         languages = settings.source_language, settings.target_language
         return multi30k_pairs(settings.data, *languages, settings.text, split)

@@ -16,6 +16,11 @@ from solutions.translation import TranslationError
 from solutions.translation.settings import ModelSettings
 from solutions.translation.tokenizer import PAD
 
+GPU = (
+    "cuda",
+    "meta",
+)  # the device without numbers stands for one, to try a step where there is none
+
 
 def padding_as_feature(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor
@@ -129,16 +134,19 @@ class PackedAttention(MultiHeadAttention):
 class ByteDropout(nn.Dropout):
     """Dropout on a CPU that draws a byte for each entry, in a tenth of the time of PyTorch's.
 
-    The probability is rounded to a multiple of 1/256; what is kept is scaled accordingly.
+    The probability is rounded to a multiple of 1/256; what is kept is scaled accordingly. One that would be
+    rounded to nothing or all is PyTorch's matter.
     """
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Drop entries of x, of any shape, in training mode."""
         if torch.compiler.is_compiling():  # it cannot follow, and has fast dropout of its own
             return super().forward(x)
-        level = round(256 * self.p)
-        if not self.training or not level:
+        if not self.training or not self.p:
             return x
+        level = round(256 * self.p)
+        if level in (0, 256):
+            return super().forward(x)
         with torch.no_grad():
             words = torch.empty((x.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
             drawn = words.view(torch.uint8)[: x.numel()].view(x.shape)
@@ -185,7 +193,7 @@ class FastTransformer(Transformer):
                     packed = PackedAttention(settings.d_model, child.n_heads, formula)
                     setattr(layer, name, packed)
         if self.fused:
-            dropout, flash = settings.attention_dropout, device == "cuda"
+            dropout, flash = settings.attention_dropout, device in GPU
             for layer in self.encoder:
                 layer.self_attention.attention = FusedAttention(False, dropout, flash)
             for layer in self.decoder:
@@ -259,6 +267,19 @@ def build(
         if parameter.dim() > 1:
             nn.init.xavier_uniform_(parameter)
     return model
+
+
+def compile_layers(model: FastTransformer) -> None:
+    """Let PyTorch compile each layer at its first call, for any number and length of sentences. Layers that
+    are equal but for their weights share what is compiled, so that it takes no longer with more of them."""
+    for layer in [*model.encoder, *model.decoder]:
+        layer.compile(dynamic=True)
+
+
+def uncompile_layers(model: FastTransformer) -> None:
+    """Take that back. PyTorch has no function for it."""
+    for layer in [*model.encoder, *model.decoder]:
+        layer._compiled_call_impl = None
 
 
 def n_parameters(model: nn.Module) -> int:

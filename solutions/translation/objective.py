@@ -13,8 +13,7 @@ from solutions.translation.tokenizer import PAD
 
 
 class Objective(nn.Module):
-    """From a batch to its loss: the model and the loss in one module, whose forward pass is compiled
-    and which several processes share.
+    """From a batch to its loss: the model and the loss in one module, which several processes share.
 
     Args:
         model: what is trained or judged.
@@ -36,7 +35,6 @@ class Objective(nn.Module):
         super().__init__()
         self.model, self.machine = model, machine
         self.smoothing, self.rdrop, self.distill = smoothing, rdrop, distill
-        self.hidden = torch.compile(model.hidden, dynamic=True) if machine.compile else model.hidden
 
     def forward(
         self, source: torch.Tensor, target: torch.Tensor, *soft: torch.Tensor
@@ -51,7 +49,7 @@ class Objective(nn.Module):
             soft = tuple(x.repeat(2, 1, 1) for x in soft)
         target_in, target_out = shift(target)
         with self.machine.autocast():
-            hidden = self.hidden(source, target_in)
+            hidden = self.model.hidden(source, target_in)
         hidden, target_out = hidden.float().flatten(0, 1), target_out.flatten()
         last, dtype = (self.model.project.weight, self.model.project.bias), self.machine.dtype
         expected = tuple(x.flatten(0, 1) for x in soft) or None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 
@@ -30,21 +31,36 @@ def learning_rate(step: int, settings: Settings) -> float:
 
 
 def optimizers(
-    model: FastTransformer, settings: Settings, device: str
+    model: FastTransformer, settings: Settings, device: str, decay_all: bool = False
 ) -> list[torch.optim.Optimizer]:
     """AdamW for all parameters, or Muon (Jordan et al. 2024) for the matrices in the layers and AdamW for
-    the others. Muon's steps are scaled so that both take the same rate (Liu et al. 2025)."""
+    the others. Muon's steps are scaled so that both take the same rate (Liu et al. 2025).
+
+    Args:
+        model: whose parameters they are.
+        settings: those of the run.
+        device: the type of device that the model is on.
+        decay_all: whether weight decay is also for biases and the gains of layer norms, as it was once.
+    """
     layers = [*model.encoder.parameters(), *model.decoder.parameters()]
     muon = settings.optimizer == "muon"
     matrices = [parameter for parameter in layers if parameter.dim() == 2] if muon else []
     chosen = {id(parameter) for parameter in matrices}
+    others = [parameter for parameter in model.parameters() if id(parameter) not in chosen]
+    groups: list[dict[str, Any]] = [{"params": others}]
+    if settings.weight_decay and not decay_all:
+        vectors = [parameter for parameter in others if parameter.dim() < 2]
+        groups = [
+            {"params": [parameter for parameter in others if parameter.dim() >= 2]},
+            {"params": vectors, "weight_decay": 0.0},
+        ]
     made: list[torch.optim.Optimizer] = [
         torch.optim.AdamW(
-            [parameter for parameter in model.parameters() if id(parameter) not in chosen],
+            groups,
             betas=(0.9, 0.98),
             eps=settings.epsilon,
             weight_decay=settings.weight_decay,
-            fused=device != "mps",
+            fused=device in ("cpu", "cuda"),
             capturable=device == "cuda",  # a CUDA graph may repeat its step
         )
     ]

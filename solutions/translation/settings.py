@@ -108,7 +108,7 @@ class TrainingSettings:
         value="P",
     )
     weight_decay: float = option(
-        0.0, "decay of the weights (AdamW), times the rate in each step", value="DECAY"
+        0.0, "decay of the matrices (AdamW), times the rate in each step", value="DECAY"
     )
     epsilon: float = option(
         1e-9, "what Adam adds to the root of its second moment", value="EPSILON"

@@ -6,6 +6,7 @@ import contextlib
 import copy
 import math
 import random
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -32,8 +33,14 @@ from solutions.translation.decoding import Translator
 from solutions.translation.distillation import SoftTargets, soft_targets
 from solutions.translation.evaluation import quality
 from solutions.translation.interruption import Interrupted, Interruption, Stopped
-from solutions.translation.machine import Machine, out_of_memory
-from solutions.translation.model import FastTransformer, build, n_parameters
+from solutions.translation.machine import Machine, out_of_memory, worth_compiling
+from solutions.translation.model import (
+    FastTransformer,
+    build,
+    compile_layers,
+    n_parameters,
+    uncompile_layers,
+)
 from solutions.translation.objective import Objective
 from solutions.translation.optimization import learning_rate, optimizers, restore
 from solutions.translation.run_folder import RunFolder, load_weights
@@ -166,6 +173,25 @@ class Trainer:
             self.remarks.append(f"no CUDA graphs in training: not with {', '.join(found)}")
         return self.machine.record is not None and not found
 
+    def compile(self, asked: bool | None) -> None:
+        """Compile the model's layers in the next step, where the machine can and it is worth it.
+
+        Args:
+            asked: what the user wants; None = what is faster.
+        """
+        steps = self.settings.steps - self.step
+        worth, remark = worth_compiling(self.machine, asked, steps)
+        self.machine = replace(self.machine, compile=worth)
+        self.remarks += filter(None, [remark])
+        if worth:
+            compile_layers(self.model)
+
+    def eagerly(self) -> contextlib.AbstractContextManager:
+        """For what isn't training: it would have to be compiled anew."""
+        if not self.machine.compile:
+            return contextlib.nullcontext()
+        return torch.compiler.set_stance("force_eager")
+
     def _encode(self, pairs: Iterable[Pair], name: str) -> Encoded:
         settings = self.settings
         found = encode_pairs(pairs, self.tokenizer, settings.longest)
@@ -260,7 +286,6 @@ class Trainer:
             with self.stop.can_leave(together=True):
                 work = self._work()
                 self.step += 1
-                self._seed()
                 loss = self._gradients(work)
         except Interrupted:
             self.step, self.batch = before
@@ -269,7 +294,24 @@ class Trainer:
         return Step(loss, self._update(), work)
 
     def _gradients(self, work: Work) -> torch.Tensor:
-        """Forward and backward passes of a step; this process's part of the loss."""
+        """Forward and backward passes of a step; this process's part of the loss. Where the layers can't be
+        compiled, it goes on without."""
+        try:
+            return self._passes(work)
+        except RuntimeError as error:
+            compiling = torch._dynamo.exc.TorchDynamoException if self.machine.compile else ()
+            if not isinstance(error, compiling):
+                raise
+            reason = str(error).strip().partition("\n")[0]
+            print(f"the layers can't be compiled, and stay as they are: {reason}", file=sys.stderr)
+        self.machine = replace(self.machine, compile=False)
+        uncompile_layers(self.model)
+        self.training_step.forget_gradients()
+        return self._passes(work)
+
+    def _passes(self, work: Work) -> torch.Tensor:
+        """As `_gradients`, but with an error where the layers can't be compiled."""
+        self._seed()
         self.objective.train()
         self.training_step.total.zero_()
         for batch in work.batches:
@@ -311,16 +353,17 @@ class Trainer:
     def validate(self, valid: Batches) -> dict[str, float]:
         """Mean loss over the tokens of the validation pairs, not smoothed, and the quality of greedy
         translations."""
-        objective = Objective(self.average, replace(self.machine, compile=False), 0.0).eval()
+        objective = Objective(self.average, self.machine, 0.0).eval()
         total = torch.zeros((), device=self.machine.device)
         tokens = 0
-        for n in range(len(valid)):
-            batch = valid[n]
-            total += objective(*self._on_device((batch.source, batch.target)))
-            tokens += batch.tokens
-        loss = total.item() / tokens
-        sources, references = zip(*self.valid_pairs, strict=True)
-        written = Translator(self.average, self.tokenizer, self.machine)(sources)
+        with self.eagerly():
+            for n in range(len(valid)):
+                batch = valid[n]
+                total += objective(*self._on_device((batch.source, batch.target)))
+                tokens += batch.tokens
+            loss = total.item() / tokens
+            sources, references = zip(*self.valid_pairs, strict=True)
+            written = Translator(self.average, self.tokenizer, self.machine)(sources)
         name, value = quality(written, references, self.settings)
         return {"valid_loss": loss, f"valid_{name}": value}
 
@@ -367,6 +410,10 @@ class Trainer:
                 f"nothing; a new run can begin with its weights: --init-from {folder.path}"
             )
         load_weights(self.model, checkpoint["model"], folder.last)
+        if len(checkpoint["optimizers"][0]["param_groups"]) == 1:  # a run goes on as it was begun
+            self.optimizers[:] = optimizers(
+                self.model, self.settings, self.machine.device.type, decay_all=True
+            )
         for optimizer, state in zip(self.optimizers, checkpoint["optimizers"], strict=True):
             restore(optimizer, state)
         load_weights(self.average, checkpoint["average"], folder.last)
