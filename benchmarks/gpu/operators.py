@@ -149,19 +149,19 @@ def _attention(
 
 def _kernels(bench: Bench, heads: int, width: int) -> dict[str, bool]:
     """Which of PyTorch's kernels takes which arguments."""
-    inputs = [bench.randn(4, heads, 512, width, dtype=bench.half) for _ in range(3)]
+    query, key, value = (bench.randn(4, heads, 512, width, dtype=bench.half) for _ in range(3))
     mask = torch.ones(512, 512, dtype=torch.bool, device=bench.device).tril()
-    kinds: dict[str, tuple[list[torch.Tensor], dict[str, Any]]] = {
-        "is_causal": (inputs, {"is_causal": True}),
-        "mask": (inputs, {"attn_mask": mask}),
-        "float32": ([x.float() for x in inputs], {"is_causal": True}),
+    calls: dict[str, Callable[[], torch.Tensor]] = {
+        "is_causal": lambda: _fused(query, key, value),
+        "mask": lambda: _fused(query, key, value, mask),
+        "float32": lambda: _fused(query.float(), key.float(), value.float()),
     }
     found = {}
     for backend in ("FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION", "MATH"):
-        for name, (tensors, more) in kinds.items():
+        for name, call in calls.items():
             try:
                 with sdpa_kernel(getattr(SDPBackend, backend)):
-                    F.scaled_dot_product_attention(*tensors, **more)
+                    call()
                 found[f"{backend}, {name}"] = True
             except RuntimeError:
                 found[f"{backend}, {name}"] = False

@@ -113,8 +113,9 @@ class Batches:
     def __getitem__(self, n: int) -> Batch:
         """Batch n."""
         epoch, rows = self._place(n)
-        wide = self._rounded(max(epoch.sources.lengths[rows]))
-        high = self._rounded(max(epoch.targets.lengths[rows]))
+        wide, high = (
+            int(self._rounded(side.lengths[rows].max())) for side in (epoch.sources, epoch.targets)
+        )
         source, target = epoch.sources.padded(rows, wide), epoch.targets.padded(rows, high)
         if self.few_shapes:
             missing = max(0, self.tokens // max(wide, high) - len(rows))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import torch
 
@@ -39,6 +40,7 @@ class CachedDecoder:
         self.length = 0
         self.position = torch.zeros(1, dtype=torch.long, device=source.device)  # the length, too
         self.places = torch.arange(room, device=source.device)
+        self.layers = [cast(DecoderLayer, layer) for layer in model.decoder]
         memory = model.encode(source)
         self.mask = from_key_padding(source == model.pad)
         self.cross = [
@@ -46,12 +48,12 @@ class CachedDecoder:
                 split_heads(project(memory), layer.cross_attention.n_heads)
                 for project in (layer.cross_attention.w_k, layer.cross_attention.w_v)
             ]
-            for layer in model.decoder
+            for layer in self.layers
         ]
-        self.caches: list[list[torch.Tensor]] = [[] for _ in model.decoder]
+        self.caches: list[list[torch.Tensor]] = [[] for _ in self.layers]
         self.attend = [
             [_with_mask(layer.self_attention), _with_mask(layer.cross_attention)]
-            for layer in model.decoder
+            for layer in self.layers
         ]
 
     def __call__(self, tokens: torch.Tensor) -> torch.Tensor:
@@ -65,8 +67,8 @@ class CachedDecoder:
         """
         model = self.model
         y = model.target_embedding(tokens.reshape(-1, 1)) * model.scale  # (B * K, 1, D)
-        y = y + model.positions.encoding[self.position].to(y.dtype)
-        for number, layer in enumerate(model.decoder):
+        y = y + model.positions.get_buffer("encoding")[self.position].to(y.dtype)
+        for number, layer in enumerate(self.layers):
             y = self._layer(layer, number, y)
         self.length += 1
         self.position += 1
@@ -349,7 +351,7 @@ class Translator:
         if not alpha >= 0:
             raise TranslationError(f"--alpha {alpha}: at least 0")
         rows = self.tokenizer.encode(texts)
-        room = self.model.positions.encoding.shape[0]
+        room = len(self.model.positions.get_buffer("encoding"))
         for number, row in enumerate(rows):
             if len(row) > room:
                 raise TranslationError(
@@ -378,7 +380,7 @@ class Translator:
         self, rows: list[list[int]], beam: int, alpha: float, refill: bool
     ) -> list[list[int]]:
         """Translate sentences of nearly the same length."""
-        longest, room = max(map(len, rows)), self.model.positions.encoding.shape[0]
+        longest, room = max(map(len, rows)), len(self.model.positions.get_buffer("encoding"))
         padded = [row + [PAD] * (longest - len(row)) for row in rows]
         source = torch.tensor(padded, device=self.machine.device)
         limits = [min(2 * len(row) + 20, room) for row in rows]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -11,7 +12,7 @@ from torch import nn
 from solutions.ch2_scaled_dot_product import attention as formula
 from solutions.ch3_multi_head import MultiHeadAttention, merge_heads, split_heads
 from solutions.ch4_masking import causal_mask, from_key_padding
-from solutions.ch6_transformer import Transformer
+from solutions.ch6_transformer import DecoderLayer, EncoderLayer, Transformer
 from solutions.translation import TranslationError
 from solutions.translation.settings import ModelSettings
 from solutions.translation.tokenizer import PAD
@@ -182,7 +183,7 @@ class FastTransformer(Transformer):
         )
         self.fused = attention == "fused"
         # made anew from the model's sizes, so neither saved nor sent to other processes
-        encoding = self.positions.encoding
+        encoding = self.positions.get_buffer("encoding")
         del self.positions.encoding
         self.positions.register_buffer("encoding", encoding, persistent=False)
         for layer in [*self.encoder, *self.decoder]:
@@ -194,9 +195,9 @@ class FastTransformer(Transformer):
                     setattr(layer, name, packed)
         if self.fused:
             dropout, flash = settings.attention_dropout, device in GPU
-            for layer in self.encoder:
+            for layer in cast(list[EncoderLayer], self.encoder):
                 layer.self_attention.attention = FusedAttention(False, dropout, flash)
-            for layer in self.decoder:
+            for layer in cast(list[DecoderLayer], self.decoder):
                 layer.self_attention.attention = FusedAttention(True, dropout, flash)
                 layer.cross_attention.attention = FusedAttention(False, dropout, flash)
         elif settings.attention_dropout:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import nn
@@ -56,7 +56,7 @@ class Muon(torch.optim.Optimizer):
         self.precision = precision
 
     @torch.no_grad()
-    def step(self, closure: None = None) -> None:
+    def step(self, closure: None = None) -> None:  # type: ignore[override]  # no closure
         """Change the matrices that have a gradient."""
         for group in self.param_groups:
             matrices = [p for p in group["params"] if p.grad is not None]
@@ -73,7 +73,7 @@ class Muon(torch.optim.Optimizer):
 
 def _subtract(
     matrices: list[nn.Parameter],
-    directions: list[torch.Tensor],
+    directions: Sequence[torch.Tensor],
     rate: float | torch.Tensor,
     precision: torch.dtype,
 ) -> None:

@@ -51,13 +51,15 @@ class Objective(nn.Module):
         with self.machine.autocast():
             hidden = self.model.hidden(source, target_in)
         hidden, target_out = hidden.float().flatten(0, 1), target_out.flatten()
-        last, dtype = (self.model.project.weight, self.model.project.bias), self.machine.dtype
-        expected = tuple(x.flatten(0, 1) for x in soft) or None
+        weight, bias = self.model.project.weight, self.model.project.bias
+        dtype = self.machine.dtype
+        expected = (soft[0].flatten(0, 1), soft[1].flatten(0, 1)) if soft else None
         share = self.distill if soft else 0.0
         loss = linear_cross_entropy(
-            hidden, *last, target_out, self.smoothing, PAD, dtype, expected, share
+            hidden, weight, bias, target_out, self.smoothing, PAD, dtype, expected, share
         )
         if not twice:
             return loss
         real, _ = (target_out != PAD).chunk(2)
-        return (loss + self.rdrop * divergence(*hidden.chunk(2), *last, real, dtype)) / 2
+        one, other = hidden.chunk(2)
+        return (loss + self.rdrop * divergence(one, other, weight, bias, real, dtype)) / 2

@@ -39,23 +39,24 @@ class TrainingStep:
     ) -> None:
         self.objective, self.model, self.optimizers = objective, model, optimizers
         self.average, self.clip, self.scaler, self.world_size = average, clip, scaler, world_size
-        self.parameters = list(model.parameters())
+        self.parameters: list[torch.Tensor] = list(model.parameters())
         device = self.parameters[0].device
         self.total = torch.zeros((), device=device)
         self.norm = torch.zeros((), device=device)
-        self.fixed = record is not None
+        self.gradients: list[torch.Tensor] = []  # those that stay where they are
         self.accumulate: Callable[..., None] = self._accumulate
         self.update: Callable[..., None] = self._update
         if record is not None:
-            for parameter in self.parameters:
-                parameter.grad = torch.zeros_like(parameter)
+            self.gradients = [torch.zeros_like(parameter) for parameter in self.parameters]
+            for parameter, gradient in zip(self.parameters, self.gradients, strict=True):
+                parameter.grad = gradient
             self.accumulate = Replayed(self._accumulate, device, record)
             self.update = Replayed(self._update, device, record)
 
     def forget_gradients(self) -> None:
         """Begin a step anew."""
-        if self.fixed:
-            torch._foreach_zero_([parameter.grad for parameter in self.parameters])
+        if self.gradients:
+            torch._foreach_zero_(self.gradients)
         else:
             self.model.zero_grad(set_to_none=True)
 
@@ -81,7 +82,7 @@ class TrainingStep:
         self.scaler.update()
         self.forget_gradients()
         if self.average is not None:
-            averages = list(self.average.parameters())
+            averages: list[torch.Tensor] = list(self.average.parameters())
             with torch.no_grad():
                 changes = torch._foreach_sub(self.parameters, averages)
                 torch._foreach_mul_(changes, share)
