@@ -39,7 +39,7 @@ class Parts:
         setattr(module, loss, self._timed("loss", getattr(module, loss)))
         torch.Tensor.backward = self._timed("backward", torch.Tensor.backward)
         torch.optim.AdamW.step = self._timed("optimizer", torch.optim.AdamW.step)
-        forward = getattr(run, "objective", run.model)
+        forward = getattr(getattr(run, "training_step", run), "objective", run.model)
         self.nested = forward is not run.model  # whether it computes the loss, too
         forward.forward = self._timed("forward", forward.forward)
 

@@ -48,8 +48,8 @@ def parts(data: str, seconds: int) -> dict[str, Part]:
     multi30k = functools.partial(training.multi30k, data=data, seconds=seconds)
     return {
         "steps": Part(training.steps, 75, first=True),
-        "beside_torch": Part(training.beside_torch, 130, first=True),
-        "ladder": Part(training.ladder, 120, first=True),
+        "beside_torch": Part(training.beside_torch, 120, first=True),
+        "ladder": Part(training.ladder, 130, first=True),
         "number_words": Part(translating.number_words, 90, first=True),
         "decoding": Part(translating.decoding, 60, first=True),
         "roofline": Part(operators.roofline, 45, first=True),
@@ -70,6 +70,8 @@ def _work(function: Function, device: str, send: Connection) -> None:
     try:
         if device == "auto":
             device = "cuda:0" if torch.cuda.is_available() else "cpu"
+        if device != "cpu":
+            torch.cuda.set_device(device)
         for found in function(Bench(torch.device(device))):
             send.send(found)
     except Exception:

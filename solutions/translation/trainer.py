@@ -124,7 +124,7 @@ class Trainer:
         # the weights to translate with: a moving average, or those in training themselves
         self.average = copy.deepcopy(self.model) if settings.ema else self.model
         self.optimizers = optimizers(self.model, settings, machine.device.type)
-        self.objective: nn.Module = Objective(
+        objective: nn.Module = Objective(
             self.model,
             machine,
             settings.smoothing,
@@ -132,20 +132,17 @@ class Trainer:
             settings.distill_weight,
         )
         if machine.world_size > 1:
-            self.objective = distribute(self.objective)
-        self.scaler = torch.amp.GradScaler(
-            machine.device.type, enabled=machine.precision == "float16"
-        )
+            objective = distribute(objective)
         self.remarks: list[str] = []
         self.teachers = teachers
         self.graphs = self._has_graphs()
         self.training_step = TrainingStep(
-            self.objective,
+            objective,
             self.model,
             self.optimizers,
             self.average if settings.ema else None,
             settings.clip,
-            self.scaler,
+            torch.amp.GradScaler(machine.device.type, enabled=machine.precision == "float16"),
             machine.world_size,
             machine.record if self.graphs else None,
         )
@@ -312,7 +309,7 @@ class Trainer:
     def _passes(self, work: Work) -> torch.Tensor:
         """As `_gradients`, but with an error where the layers can't be compiled."""
         self._seed()
-        self.objective.train()
+        self.training_step.objective.train()
         self.training_step.total.zero_()
         for batch in work.batches:
             last = batch is work.batches[-1]
@@ -325,8 +322,9 @@ class Trainer:
 
     def _without_sending(self) -> contextlib.AbstractContextManager:
         """Backward passes in which gradients stay in their process, since they travel once a step."""
-        shared = isinstance(self.objective, DistributedDataParallel)
-        return self.objective.no_sync() if shared else contextlib.nullcontext()
+        objective = self.training_step.objective
+        shared = isinstance(objective, DistributedDataParallel)
+        return objective.no_sync() if shared else contextlib.nullcontext()
 
     def _update(self) -> torch.Tensor:
         """Clip the gradients, let the optimizers and the moving average go on; the norm before clipping."""
@@ -380,7 +378,7 @@ class Trainer:
             "since_best": self.since_best,
             "checkpoint_due": self.checkpoint_due,
             "average": self.average.state_dict(),
-            "scaler": self.scaler.state_dict(),
+            "scaler": self.training_step.scaler.state_dict(),
             "model": self.model.state_dict(),
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
         }
@@ -417,7 +415,7 @@ class Trainer:
         for optimizer, state in zip(self.optimizers, checkpoint["optimizers"], strict=True):
             restore(optimizer, state)
         load_weights(self.average, checkpoint["average"], folder.last)
-        self.scaler.load_state_dict(checkpoint["scaler"])
+        self.training_step.scaler.load_state_dict(checkpoint["scaler"])
         self.step, self.batch = checkpoint["step"], checkpoint["batch"]
         self.batches.begins = checkpoint["begins"]
         self.seconds = checkpoint["seconds"]
@@ -624,7 +622,7 @@ class _Log:
 
     def _check(self, losses: Sequence[float], norms: Sequence[float]) -> None:
         """Make sure that the losses and norms of the steps since the last time are numbers."""
-        scaled = self.trainer.scaler.is_enabled()
+        scaled = self.trainer.training_step.scaler.is_enabled()
         for place, (loss, norm) in enumerate(zip(losses, norms, strict=True)):
             # a scaled gradient may overflow; the step is left out and the scale halved
             if math.isfinite(loss if scaled else loss + norm):
