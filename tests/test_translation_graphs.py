@@ -55,11 +55,11 @@ class Exact(nn.Module):
         )
 
 
-def training_step(dtype, optimizer="muon", record=None, device="cpu"):
+def training_step(dtype, optimizer="muon", record=None, device="cpu", attention="fused"):
     """A step of the same small model each time."""
     torch.manual_seed(1)
     settings = complete(SIZES | {"optimizer": optimizer, "weight_decay": 0.5})
-    model = build(settings, VOCAB, "fused", "cpu").to(dtype).to(device)
+    model = build(settings, VOCAB, attention, device).to(dtype).to(device)
     exact = dtype is torch.float64
     objective = Exact(model) if exact else Objective(model, CPU, 0.1)
     scaler = torch.amp.GradScaler("cpu", enabled=False)
@@ -218,9 +218,10 @@ def test_waits_and_mixed_devices_are_noticed():
             wrong()
 
 
-def test_the_recorded_functions_never_wait_and_stay_on_their_device():
+@pytest.mark.parametrize("attention", ["fused", "formula"])
+def test_the_recorded_functions_never_wait_and_stay_on_their_device(attention):
     """On the device "meta", on which a look at a number raises, too. AdamW's fused step isn't there."""
-    step = training_step(torch.float32, record=repeat, device="meta")
+    step = training_step(torch.float32, record=repeat, device="meta", attention=attention)
     step.optimizers = step.optimizers[1:]  # Muon
     batch = batches(True)[0]
     with Elsewhere():

@@ -231,7 +231,8 @@ class FastTransformer(Transformer):
     ) -> torch.Tensor:
         mask = from_key_padding(source == self.pad)
         # the fused attention of a decoder knows by itself that it is causal
-        future = None if self.fused else causal_mask(target_in.shape[1]).to(target_in.device)
+        with target_in.device:
+            future = None if self.fused else causal_mask(target_in.shape[1])
         y = self.positions(self.target_embedding(target_in) * self.scale)
         for layer in self.decoder:
             y = layer(y, memory, future, mask)

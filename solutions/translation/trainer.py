@@ -323,8 +323,9 @@ class Trainer:
     def _without_sending(self) -> contextlib.AbstractContextManager:
         """Backward passes in which gradients stay in their process, since they travel once a step."""
         objective = self.training_step.objective
-        shared = isinstance(objective, DistributedDataParallel)
-        return objective.no_sync() if shared else contextlib.nullcontext()
+        if isinstance(objective, DistributedDataParallel):
+            return objective.no_sync()
+        return contextlib.nullcontext()
 
     def _update(self) -> torch.Tensor:
         """Clip the gradients, let the optimizers and the moving average go on; the norm before clipping."""
