@@ -16,48 +16,21 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
+from benchmarks.greedy import cached, decode, uncached
 from benchmarks.record import save
-from solutions.ch6_transformer import Transformer
 from solutions.translation import data, machine
 from solutions.translation.__main__ import main as trainer
-from solutions.translation.decoding import CachedDecoder, Translator
+from solutions.translation.decoding import Translator
 from solutions.translation.model import build
 from solutions.translation.run_folder import RunFolder
 from solutions.translation.settings import complete
-from solutions.translation.tokenizer import BOS
 
 VOCAB = 8000
 BATCH = 32
-
-
-def cached(model: Transformer, source: torch.Tensor, length: int) -> Callable:
-    """The likeliest next tokens (N, 1) after the prefixes (N, t), from the newest tokens and a cache."""
-    decoder = CachedDecoder(model, source, 1, length)
-    return lambda prefix: decoder(prefix[:, -1:]).argmax(dim=-1)
-
-
-def uncached(model: Transformer, source: torch.Tensor, length: int) -> Callable:
-    """The same, with the whole prefix computed each time, and the memory only once."""
-    memory = model.encode(source)
-    return lambda prefix: model.decode(prefix, memory, source)[:, -1:].argmax(dim=-1)
-
-
-def decode(step: Callable, length: int, device: torch.device) -> tuple[torch.Tensor, list[float]]:
-    """Always the likeliest token, with no end; the tokens and the seconds that each took."""
-    prefix = torch.full((BATCH, 1), BOS, device=device)
-    seconds = []
-    for _ in range(length):
-        begun = time.perf_counter()
-        prefix = torch.cat([prefix, step(prefix)], dim=1)
-        if device.type == "cuda":
-            torch.cuda.synchronize()
-        seconds.append(time.perf_counter() - begun)
-    return prefix, seconds
 
 
 def side_by_side(
@@ -120,12 +93,13 @@ def main() -> None:
         for name, kind in kinds.items():
             begun = time.perf_counter()
             tokens[name], _ = decode(
-                kind(model, source, arguments.length), arguments.length, here.device
+                kind(model, source, arguments.length), BATCH, arguments.length, here.device
             )
             if number:  # the first round warms up
                 totals[name].append(time.perf_counter() - begun)
     medians = {name: statistics.median(found) for name, found in totals.items()}
-    _, seconds = decode(cached(model, source, arguments.longest), arguments.longest, here.device)
+    step = cached(model, source, arguments.longest)
+    _, seconds = decode(step, BATCH, arguments.longest, here.device)
     ends = [end for end in (50, 100, 200, 400, 800) if end <= arguments.longest]
     per_token = {end: 1000 * statistics.median(seconds[end - 20 : end]) for end in ends}
     with tempfile.TemporaryDirectory() as name:

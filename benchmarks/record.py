@@ -39,6 +39,21 @@ def versions(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
     return found
 
 
+def about() -> dict:
+    """What something was measured on, when, and with which commit and command."""
+    device = f"{platform.machine()}, {os.cpu_count()} cores"
+    if torch.cuda.is_available():
+        device += f", {torch.cuda.get_device_name()}"
+    program = ".".join(Path(sys.argv[0]).with_suffix("").parts[-2:])
+    return {
+        "device": device,
+        "python": platform.python_version(),
+        "versions": versions(),
+        **provenance(),
+        "command": shlex.join(["python", "-m", program, *sys.argv[1:]]),
+    }
+
+
 def save(script: str, measured: dict, suffix: str = "") -> None:
     """Print a result and write it beside its script, with device, versions, date and commit.
 
@@ -47,18 +62,7 @@ def save(script: str, measured: dict, suffix: str = "") -> None:
         measured: the result.
         suffix: of the file's name, for a script with several results.
     """
-    device = f"{platform.machine()}, {os.cpu_count()} cores"
-    if torch.cuda.is_available():
-        device += f", {torch.cuda.get_device_name()}"
-    program = ".".join(Path(sys.argv[0]).with_suffix("").parts[-2:])
-    result = measured | {
-        "device": device,
-        "python": platform.python_version(),
-        "versions": versions(),
-        **provenance(),
-        "command": shlex.join(["python", "-m", program, *sys.argv[1:]]),
-    }
-    text = json.dumps(result, indent=1)
+    text = json.dumps(measured | about(), indent=1)
     path = Path(script)
     path.with_name(f"{path.stem}{suffix}.json").write_text(text + "\n", encoding="utf-8")
     print(text)

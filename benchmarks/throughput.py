@@ -23,7 +23,7 @@ from torch import nn
 
 from benchmarks.record import save
 from solutions.ch5_positional_encoding import PositionalEncoding
-from solutions.ch6_transformer import shift
+from solutions.ch6_transformer import DecoderLayer, EncoderLayer, shift
 from solutions.translation import machine
 from solutions.translation.loss import linear_cross_entropy
 from solutions.translation.model import build, n_parameters
@@ -105,15 +105,25 @@ def make_batches(count: int, tokens: int, length: int, device: torch.device) -> 
     return made
 
 
+def compile_layers(model: nn.Module) -> None:
+    """Let PyTorch compile each layer of encoder and decoder; equal layers share what is compiled. A whole
+    model takes minutes."""
+    kinds = EncoderLayer, DecoderLayer, nn.TransformerEncoderLayer, nn.TransformerDecoderLayer
+    for layer in model.modules():
+        if isinstance(layer, kinds):
+            layer.compile(dynamic=True)
+
+
 def stepper(model: nn.Module, here: machine.Machine) -> Callable:
     """A function that does one training step on a batch."""
     optimizer = torch.optim.AdamW(model.parameters(), 1e-4, fused=here.device.type != "mps")
-    hidden = torch.compile(model.hidden, dynamic=True) if here.compile else model.hidden
+    if here.compile:
+        compile_layers(model)
 
     def step(source: torch.Tensor, target: torch.Tensor) -> None:
         target_in, target_out = shift(target)
         with here.autocast():
-            found = hidden(source, target_in)
+            found = model.hidden(source, target_in)
         last = model.project.weight, model.project.bias
         arguments = found.float().flatten(0, 1), *last, target_out.flatten(), 0.1, PAD, here.dtype
         (linear_cross_entropy(*arguments) / target_out.numel()).backward()
@@ -125,11 +135,12 @@ def stepper(model: nn.Module, here: machine.Machine) -> Callable:
 
 def alone(model: nn.Module, here: machine.Machine) -> Callable:
     """A function that goes forward and backward through the model, without loss and optimizer."""
-    hidden = torch.compile(model.hidden, dynamic=True) if here.compile else model.hidden
+    if here.compile:
+        compile_layers(model)
 
     def both(source: torch.Tensor, target: torch.Tensor) -> None:
         with here.autocast():
-            found = hidden(source, target[:, :-1])
+            found = model.hidden(source, target[:, :-1])
         found.float().mean().backward()
 
     return both

@@ -23,7 +23,7 @@ from benchmarks import (
     processes,
     throughput,
 )
-from solutions.translation import TranslationError, data, machine, trainer
+from solutions.translation import TranslationError, data, machine, objective, trainer
 from solutions.translation.__main__ import main, settings_of
 from solutions.translation.batches import Batches
 from solutions.translation.model import build
@@ -351,7 +351,7 @@ def test_the_parts_of_a_step_are_its_whole_time(captions, monkeypatch):
     here = machine.Machine(machine.torch.device("cpu"))
     run = trainer.Trainer(settings, here, tokenizer, pairs, [])
     for place, name in (
-        (trainer, "linear_cross_entropy"),
+        (objective, "linear_cross_entropy"),
         (machine.torch.Tensor, "backward"),
         (machine.torch.optim.AdamW, "step"),
     ):

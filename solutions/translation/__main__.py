@@ -18,6 +18,7 @@ from rich.console import Console
 from solutions.translation import TranslationError, data, machine
 from solutions.translation.decoding import Translator
 from solutions.translation.evaluation import quality, scores
+from solutions.translation.graphs import capture
 from solutions.translation.interruption import Stopped
 from solutions.translation.machine import Machine
 from solutions.translation.model import build
@@ -213,6 +214,11 @@ def _machine(arguments: argparse.Namespace) -> Machine:
     """What a command computes on, ready for it."""
     names = ("device", "precision", "compile", "attention", "deterministic")
     here = machine.choose(**{name: getattr(arguments, name) for name in names}).take()
+    if arguments.graphs and here.device.type != "cuda":
+        raise TranslationError(
+            f"--graphs: CUDA graphs need a GPU, and this would run on {here.device}"
+        )
+    here = replace(here, record=capture if arguments.graphs else None)
     if here.device.type == "cpu":
         machine.keep_freed_memory()
         machine.keep_few_kernels()
@@ -429,6 +435,11 @@ def _add_machine(added: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="torch.compile of each layer, in the first step (default: for long runs on CUDA, if the GPU "
         "is from 2017 or later)",
+    )
+    group.add_argument(
+        "--graphs",
+        action="store_true",
+        help="CUDA graphs: start a step's kernels all together, which no GPU has tried yet",
     )
     group.add_argument(
         "--attention",

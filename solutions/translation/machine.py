@@ -15,6 +15,7 @@ import torch
 from torch import distributed
 
 from solutions.translation import TranslationError
+from solutions.translation.graphs import Record
 
 MALLOC_SETTINGS = {-1: 2**31 - 1, -2: 2**26, -4: 0}  # M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX
 KERNELS = 16
@@ -124,8 +125,8 @@ class Hardware:
 @dataclass(frozen=True)
 class Machine:
     """A process's place: device; precision "float32", "bfloat16" or "float16"; whether to compile; which
-    attention; its rank among world_size processes; why it has this precision, if that was left open; and
-    whether the same bits come out each time."""
+    attention; its rank among world_size processes; why it has this precision, if that was left open;
+    whether the same bits come out each time; and how steps are recorded as CUDA graphs, or None."""
 
     device: torch.device
     precision: str = "float32"
@@ -135,6 +136,7 @@ class Machine:
     world_size: int = 1
     reason: str = ""
     deterministic: bool = False
+    record: Record | None = None
 
     @property
     def dtype(self) -> torch.dtype:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -194,12 +195,11 @@ class FastTransformer(Transformer):
                     setattr(layer, name, packed)
         if self.fused:
             dropout, flash = settings.attention_dropout, device in GPU
-            for layer in list(self.modules()):
-                if isinstance(layer, EncoderLayer):
-                    layer.self_attention.attention = FusedAttention(False, dropout, flash)
-                if isinstance(layer, DecoderLayer):
-                    layer.self_attention.attention = FusedAttention(True, dropout, flash)
-                    layer.cross_attention.attention = FusedAttention(False, dropout, flash)
+            for layer in cast(list[EncoderLayer], self.encoder):
+                layer.self_attention.attention = FusedAttention(False, dropout, flash)
+            for layer in cast(list[DecoderLayer], self.decoder):
+                layer.self_attention.attention = FusedAttention(True, dropout, flash)
+                layer.cross_attention.attention = FusedAttention(False, dropout, flash)
         elif settings.attention_dropout:
             raise TranslationError("--attention formula has no --attention-dropout")
         if device == "cpu":
@@ -231,7 +231,8 @@ class FastTransformer(Transformer):
     ) -> torch.Tensor:
         mask = from_key_padding(source == self.pad)
         # the fused attention of a decoder knows by itself that it is causal
-        future = None if self.fused else causal_mask(target_in.shape[1]).to(target_in.device)
+        with target_in.device:
+            future = None if self.fused else causal_mask(target_in.shape[1])
         y = self.positions(self.target_embedding(target_in) * self.scale)
         for layer in self.decoder:
             y = layer(y, memory, future, mask)

@@ -9,6 +9,7 @@ import torch
 
 from solutions.ch7_training import noam_rate
 from solutions.translation.model import FastTransformer
+from solutions.translation.muon import Muon
 from solutions.translation.settings import Settings
 
 
@@ -60,9 +61,17 @@ def optimizers(
             eps=settings.epsilon,
             weight_decay=settings.weight_decay,
             fused=device in ("cpu", "cuda"),
+            capturable=device == "cuda",  # a CUDA graph may repeat its step
         )
     ]
     if muon:
-        decay = settings.weight_decay
-        made.append(torch.optim.Muon(matrices, weight_decay=decay, adjust_lr_fn="match_rms_adamw"))
+        made.append(Muon(matrices, settings.weight_decay))
     return made
+
+
+def restore(optimizer: torch.optim.Optimizer, state: dict) -> None:
+    """Load an optimizer's state, but not its options, which belong to a run's settings and device."""
+    own = [{n: v for n, v in group.items() if n != "params"} for group in optimizer.param_groups]
+    optimizer.load_state_dict(state)
+    for group, options in zip(optimizer.param_groups, own, strict=True):
+        group.update(options)

@@ -26,7 +26,6 @@ from rich.progress import (
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from solutions.ch6_transformer import shift
 from solutions.translation import TranslationError
 from solutions.translation.batches import Batches
 from solutions.translation.data import Pair
@@ -34,7 +33,6 @@ from solutions.translation.decoding import Translator
 from solutions.translation.distillation import SoftTargets, soft_targets
 from solutions.translation.evaluation import quality
 from solutions.translation.interruption import Interrupted, Interruption, Stopped
-from solutions.translation.loss import divergence, linear_cross_entropy
 from solutions.translation.machine import Machine, out_of_memory, worth_compiling
 from solutions.translation.model import (
     FastTransformer,
@@ -43,71 +41,20 @@ from solutions.translation.model import (
     n_parameters,
     uncompile_layers,
 )
-from solutions.translation.optimization import learning_rate, optimizers
+from solutions.translation.objective import Objective
+from solutions.translation.optimization import learning_rate, optimizers, restore
 from solutions.translation.run_folder import RunFolder, load_weights
 from solutions.translation.settings import Settings
 from solutions.translation.tokenizer import (
-    PAD,
     Encoded,
     Rows,
     SubwordSampler,
     Tokenizer,
     encode_pairs,
 )
+from solutions.translation.training_step import TrainingStep
 
 SAVE_SECONDS = 300  # a run that is killed loses no more than this and a step
-
-
-class Objective(nn.Module):
-    """From a batch to its loss: the model and the loss in one module, which several processes share.
-
-    Args:
-        model: what is trained or judged.
-        machine: what it is on.
-        smoothing: label smoothing.
-        rdrop: in training, go through the model twice, with different dropout, and add this weight times
-            the difference of the two (Liang et al. 2021); 0 = go through it once.
-        distill: how much of the loss is about the teachers' predictions, where there are any.
-    """
-
-    def __init__(
-        self,
-        model: FastTransformer,
-        machine: Machine,
-        smoothing: float,
-        rdrop: float = 0.0,
-        distill: float = 0.0,
-    ) -> None:
-        super().__init__()
-        self.model, self.machine = model, machine
-        self.smoothing, self.rdrop, self.distill = smoothing, rdrop, distill
-
-    def forward(
-        self, source: torch.Tensor, target: torch.Tensor, *soft: torch.Tensor
-    ) -> torch.Tensor:
-        """Sum of the losses of all real tokens of source (B, S) and target (B, T + 1), and of the pieces
-        and probabilities (B, T, K) that teachers expect, if there are any.
-
-        With R-Drop it is half of the paper's, so that it can be compared with the loss without."""
-        twice = self.training and self.rdrop > 0
-        if twice:
-            source, target = source.repeat(2, 1), target.repeat(2, 1)
-            soft = tuple(x.repeat(2, 1, 1) for x in soft)
-        target_in, target_out = shift(target)
-        with self.machine.autocast():
-            hidden = self.model.hidden(source, target_in)
-        hidden, target_out = hidden.float().flatten(0, 1), target_out.flatten()
-        last, dtype = (self.model.project.weight, self.model.project.bias), self.machine.dtype
-        expected = (soft[0].flatten(0, 1), soft[1].flatten(0, 1)) if soft else None
-        share = self.distill if soft else 0.0
-        loss = linear_cross_entropy(
-            hidden, *last, target_out, self.smoothing, PAD, dtype, expected, share
-        )
-        if not twice:
-            return loss
-        real, _ = (target_out != PAD).chunk(2)
-        one, other = hidden.chunk(2)
-        return (loss + self.rdrop * divergence(one, other, *last, real, dtype)) / 2
 
 
 def distribute(objective: nn.Module) -> DistributedDataParallel:
@@ -177,7 +124,7 @@ class Trainer:
         # the weights to translate with: a moving average, or those in training themselves
         self.average = copy.deepcopy(self.model) if settings.ema else self.model
         self.optimizers = optimizers(self.model, settings, machine.device.type)
-        self.objective: nn.Module = Objective(
+        objective: nn.Module = Objective(
             self.model,
             machine,
             settings.smoothing,
@@ -185,9 +132,20 @@ class Trainer:
             settings.distill_weight,
         )
         if machine.world_size > 1:
-            self.objective = distribute(self.objective)
+            objective = distribute(objective)
         self.remarks: list[str] = []
         self.teachers = teachers
+        self.graphs = self._has_graphs()
+        self.training_step = TrainingStep(
+            objective,
+            self.model,
+            self.optimizers,
+            self.average if settings.ema else None,
+            settings.clip,
+            torch.amp.GradScaler(machine.device.type, enabled=machine.precision == "float16"),
+            machine.world_size,
+            machine.record if self.graphs else None,
+        )
         self.encoded = self._encode(pairs, "to train on")
         self.batches = self._batches(
             self._cut_anew(pairs) if settings.subword_dropout else self.encoded.whole
@@ -196,11 +154,21 @@ class Trainer:
         self.valid = None
         if self.valid_pairs:
             self.valid = self._batches(self._encode(self.valid_pairs, "to validate").whole)
-        self.scaler = torch.amp.GradScaler(
-            machine.device.type, enabled=machine.precision == "float16"
-        )
         self._preparing = ThreadPoolExecutor(1)  # the one thread that looks at self.batches
         self._ahead: Future[Work] | None = None
+
+    def _has_graphs(self) -> bool:
+        """Whether CUDA graphs repeat the steps; a remark says so if they can't."""
+        obstacles = {
+            "--precision float16": self.machine.precision == "float16",
+            "several processes": self.machine.world_size > 1,
+            "--rdrop": self.settings.rdrop > 0,
+            "--distill-from": bool(self.teachers),
+        }
+        found = [name for name, there in obstacles.items() if there]
+        if self.machine.record and found:
+            self.remarks.append(f"no CUDA graphs in training: not with {', '.join(found)}")
+        return self.machine.record is not None and not found
 
     def compile(self, asked: bool | None) -> None:
         """Compile the model's layers in the next step, where the machine can and it is worth it.
@@ -265,7 +233,9 @@ class Trainer:
 
     def _batches(self, encoded: Callable[[int], tuple[Rows, Rows]]) -> Batches:
         settings = self.settings
-        return Batches(encoded, settings.tokens, settings.seed, self.machine.multiple)
+        return Batches(
+            encoded, settings.tokens, settings.seed, self.machine.multiple, few_shapes=self.graphs
+        )
 
     def _seed(self) -> None:
         """Seed dropout: by the step, and differently in each process."""
@@ -316,7 +286,7 @@ class Trainer:
                 loss = self._gradients(work)
         except Interrupted:
             self.step, self.batch = before
-            self.model.zero_grad()
+            self.training_step.forget_gradients()
             raise
         return Step(loss, self._update(), work)
 
@@ -333,52 +303,36 @@ class Trainer:
             print(f"the layers can't be compiled, and stay as they are: {reason}", file=sys.stderr)
         self.machine = replace(self.machine, compile=False)
         uncompile_layers(self.model)
-        self.model.zero_grad()
+        self.training_step.forget_gradients()
         return self._passes(work)
 
     def _passes(self, work: Work) -> torch.Tensor:
         """As `_gradients`, but with an error where the layers can't be compiled."""
         self._seed()
-        self.objective.train()
-        total = torch.zeros((), device=self.machine.device)
+        self.training_step.objective.train()
+        self.training_step.total.zero_()
         for batch in work.batches:
             last = batch is work.batches[-1]
             try:
                 with contextlib.nullcontext() if last else self._without_sending():
-                    loss = self.objective(*self._on_device(batch)) / work.tokens
-                    # DistributedDataParallel takes the mean of all processes
-                    self.scaler.scale(loss * self.machine.world_size).backward()
+                    self.training_step.accumulate(work.tokens, *batch)
             except RuntimeError as error:
                 raise self._out_of_memory(error, batch) from error
-            total += loss.detach()
-        return total
+        return self.training_step.total.clone()
 
     def _without_sending(self) -> contextlib.AbstractContextManager:
         """Backward passes in which gradients stay in their process, since they travel once a step."""
-        if isinstance(self.objective, DistributedDataParallel):
-            return self.objective.no_sync()
+        objective = self.training_step.objective
+        if isinstance(objective, DistributedDataParallel):
+            return objective.no_sync()
         return contextlib.nullcontext()
 
     def _update(self) -> torch.Tensor:
         """Clip the gradients, let the optimizers and the moving average go on; the norm before clipping."""
-        settings = self.settings
-        for optimizer in self.optimizers:
-            self.scaler.unscale_(optimizer)
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), settings.clip)
-        for optimizer in self.optimizers:
-            for part in optimizer.param_groups:
-                part["lr"] = learning_rate(self.step, settings)
-            self.scaler.step(optimizer)
-            optimizer.zero_grad(set_to_none=True)
-        self.scaler.update()
-        if settings.ema:
-            # a young average forgets faster, so that the first weights do not linger
-            decay = min(settings.ema, (1 + self.step) / (10 + self.step))
-            with torch.no_grad():
-                torch._foreach_lerp_(
-                    list(self.average.parameters()), list(self.model.parameters()), 1 - decay
-                )
-        return norm
+        # a young average forgets faster, so that the first weights do not linger
+        decay = min(self.settings.ema, (1 + self.step) / (10 + self.step))
+        self.training_step.update(learning_rate(self.step, self.settings), 1 - decay)
+        return self.training_step.norm.clone()
 
     def _out_of_memory(self, error: RuntimeError, batch: tuple[torch.Tensor, ...]) -> Exception:
         """The error, or, if it is one of memory, what to do about it."""
@@ -425,7 +379,7 @@ class Trainer:
             "since_best": self.since_best,
             "checkpoint_due": self.checkpoint_due,
             "average": self.average.state_dict(),
-            "scaler": self.scaler.state_dict(),
+            "scaler": self.training_step.scaler.state_dict(),
             "model": self.model.state_dict(),
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
         }
@@ -460,9 +414,9 @@ class Trainer:
                 self.model, self.settings, self.machine.device.type, decay_all=True
             )
         for optimizer, state in zip(self.optimizers, checkpoint["optimizers"], strict=True):
-            optimizer.load_state_dict(state)
+            restore(optimizer, state)
         load_weights(self.average, checkpoint["average"], folder.last)
-        self.scaler.load_state_dict(checkpoint["scaler"])
+        self.training_step.scaler.load_state_dict(checkpoint["scaler"])
         self.step, self.batch = checkpoint["step"], checkpoint["batch"]
         self.batches.begins = checkpoint["begins"]
         self.seconds = checkpoint["seconds"]
@@ -586,7 +540,8 @@ class Trainer:
             f"{n_parameters(self.model):,} parameters, {self.batches.sentences:,} pairs, "
             f"{len(self.batches):,} batches an epoch; {where.device}, {where.precision}"
             f"{f' ({where.reason})' if where.reason else ''}, {where.attention} attention"
-            f"{', compiled' if where.compile else ''}{processes}{threads}"
+            f"{', compiled' if where.compile else ''}{', CUDA graphs' if self.graphs else ''}"
+            f"{processes}{threads}"
         )
         return "\n".join([line, *self.remarks])
 
@@ -668,7 +623,7 @@ class _Log:
 
     def _check(self, losses: Sequence[float], norms: Sequence[float]) -> None:
         """Make sure that the losses and norms of the steps since the last time are numbers."""
-        scaled = self.trainer.scaler.is_enabled()
+        scaled = self.trainer.training_step.scaler.is_enabled()
         for place, (loss, norm) in enumerate(zip(losses, norms, strict=True)):
             # a scaled gradient may overflow; the step is left out and the scale halved
             if math.isfinite(loss if scaled else loss + norm):
