@@ -30,6 +30,7 @@ from solutions.translation.decoding import Translator
 from solutions.translation.evaluation import quality
 from solutions.translation.model import n_parameters
 from solutions.translation.run_folder import RunFolder
+from solutions.translation.settings import Settings
 from solutions.translation.tokenizer import learn
 from solutions.translation.trainer import Trainer
 
@@ -66,10 +67,10 @@ def steps_of(words: list[str], tokens: float) -> int:
     settings = settings_of(["train", *words])
     pairs = data.load(settings, "train")
     texts = (text for pair in pairs for text in pair)
-    tokenizer = learn(texts, settings["vocab_size"], settings["pieces"])
+    tokenizer = learn(texts, settings.vocab_size, settings.pieces)
     batches = Trainer(settings, machine.choose("cpu"), tokenizer, pairs, []).batches
     epoch = sum(batches.predicted(n) for n in range(len(batches)))
-    return round(tokens * len(batches) / epoch / settings["accumulate"])
+    return round(tokens * len(batches) / epoch / settings.accumulate)
 
 
 def train(path: Path, words: list[str], tokens: float) -> dict:
@@ -92,18 +93,18 @@ def train(path: Path, words: list[str], tokens: float) -> dict:
     return outcome(folder, folder.settings()) | provenance()
 
 
-def outcome(folder: RunFolder, settings: dict) -> dict:
+def outcome(folder: RunFolder, settings: Settings) -> dict:
     """What a run has come to on the validation pairs, and what it has cost."""
     sources, references = zip(*data.load(settings, "valid"), strict=True)
-    translator = Translator.load(folder, machine.choose("auto", precision="float32"))
+    translator = Translator.load(folder, machine.choose("auto", precision="float32").take())
     written = translator(sources, beam=5, alpha=1.0, refill=True)
     last = folder.measured()[-1]
     return {
-        "seed": settings["seed"],
+        "seed": settings.seed,
         "valid_bleu": quality(written, references, settings)[1],
         "greedy_valid_bleu": last["valid_bleu"],
         "valid_loss": last["valid_loss"],
-        "steps": settings["steps"],
+        "steps": settings.steps,
         "processor_minutes": round(last["processor_seconds"] / 60, 1),
         "parameters": n_parameters(translator.model),
     }

@@ -11,6 +11,7 @@ were chosen on the validation pairs. Nothing of the data set's text is stored.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import html
 import random
 import re
@@ -169,7 +170,7 @@ def cross_attention(
         (layers, T, S), the means over the heads.
     """
     # the formula gives its weights, and dropout plays no part here
-    settings = folder.settings() | {"attention_dropout": 0.0}
+    settings = dataclasses.replace(folder.settings(), attention_dropout=0.0)
     model = build(settings, len(folder.tokenizer()), "formula")
     load_weights(model, *folder.trained_weights(choice.average, choice.best))
     found: list[torch.Tensor] = []
@@ -240,14 +241,14 @@ def measure(
             file is missing or broken.
     """
     folder = RunFolder(path)
-    settings = folder.settings() | {"data": place}
-    task = (settings["task"], settings["source_language"], settings["target_language"])
+    settings = dataclasses.replace(folder.settings(), data=place)
+    task = (settings.task, settings.source_language, settings.target_language)
     if task != ("multi30k", "en", "de"):
         raise TranslationError(
             f"{path} is a run of {' '.join(task)}: our sentences need one of multi30k from en to de, "
             "which --run can name"
         )
-    data_set = DataSet.read(place, settings["text"])
+    data_set = DataSet.read(place, settings.text)
     data_set.check_new(caption.english for caption in CAPTIONS)
     run = score(path, place, here, alphas)
     choice = Choice(**run["chosen_on_validation_pairs"])
@@ -296,7 +297,7 @@ def main() -> None:
     add_alphas(parser)
     arguments = parser.parse_args()
     try:
-        here = machine.choose(arguments.device, precision="float32", compile=False)
+        here = machine.choose(arguments.device, precision="float32", compile=False).take()
         path = Path(arguments.run) if arguments.run else newest(RUNS)
         save(__file__, measure(path, arguments.data, here, alphas=arguments.alphas))
     except TranslationError as error:

@@ -1,17 +1,19 @@
 """Training steps and beam search of this commit beside those of another one.
 
 python -m benchmarks.compare --before COMMIT --data DIR                      steps, in tokens a second
+python -m benchmarks.compare --before COMMIT --task numbers                  those of number words
 python -m benchmarks.compare --before COMMIT --data DIR --run RUN            beam search, in sentences
 
 Both sides are processes of their own that take turns, on the same batches, with the same model, and every
 number is the median of the rounds. Processor seconds are those of the process, so that other work on the
-machine counts less; the load is written down. Steps have the batches of the Multi30k recipe and come with
+machine counts less; the load is written down. Steps have the batches of the task's recipe and come with
 where their time goes. A beam search translates a thousand sentences.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import os
 import statistics
@@ -101,15 +103,14 @@ def main() -> None:
     """Measure and save."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--before", required=True, help="the other commit")
-    parser.add_argument("--data", required=True, help="folder of Multi30k's files")
+    parser.add_argument("--task", default="multi30k", choices=("multi30k", "numbers"))
+    parser.add_argument("--data", default="", help="multi30k: folder of its files")
+    parser.add_argument("--precision", nargs="+", default=["float32", "bfloat16"])
     parser.add_argument("--run", help="a run, to measure the beam search with")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=4, help="steps of a round (default 4)")
     parser.add_argument("--threads", type=int, default=2)
-    recipe = complete({"task": "multi30k"})["tokens"]
-    parser.add_argument(
-        "--tokens", type=int, default=recipe, help=f"of a batch (default {recipe}, the recipe's)"
-    )
+    parser.add_argument("--tokens", type=int, help="of a batch (default: the recipe's)")
     parser.add_argument("--beam", type=int, default=5)
     parser.add_argument("--alpha", type=float, default=0.6)
     arguments = parser.parse_args()
@@ -126,26 +127,29 @@ def main() -> None:
                 "alpha": arguments.alpha,
                 "run": str(run.path.resolve()),
             }
-            task["settings"] = run.settings() | {"data": place}
+            task["settings"] = run.settings().to_json() | {"data": place}
             # numbers have no validation pairs, and nothing is chosen here
             task["split"] = "test" if task["settings"]["task"] == "numbers" else "valid"
             task["tokenizer"] = str(run.path.resolve() / "tokenizer.model")
             kinds = {"before": (before, "float32"), "now": (root, "float32")}
         else:
-            given = {"task": "multi30k", "data": place, "tokens": arguments.tokens}
-            # the other commit drops inside the feed-forward networks, too
-            given |= {"accumulate": 1, "save_every": 1000}
-            settings = complete(given) | {"activation_dropout": 0.3}
-            task["settings"] = settings
+            given: dict = {"task": arguments.task, "data": place, "accumulate": 1}
+            if arguments.tokens:
+                given["tokens"] = arguments.tokens
+            settings = complete(given | {"save_every": 1000})
+            if (
+                arguments.task == "multi30k"
+            ):  # early commits drop inside the feed-forward networks, too
+                settings = dataclasses.replace(settings, activation_dropout=0.3)
+            task["settings"] = settings.to_json()
             texts = (text for pair in data.load(settings, "train") for text in pair)
-            tokenizer = learn(texts, settings["vocab_size"], settings["pieces"])
+            tokenizer = learn(texts, settings.vocab_size, settings.pieces)
             (folder / "tokenizer").write_bytes(tokenizer.model)
             task["tokenizer"] = str(folder / "tokenizer")
             kinds = {
-                "before": (before, "float32"),
-                "now": (root, "float32"),
-                "before, bfloat16": (before, "bfloat16"),
-                "now, bfloat16": (root, "bfloat16"),
+                side if precision == "float32" else f"{side}, {precision}": (code, precision)
+                for precision in arguments.precision
+                for side, code in (("before", before), ("now", root))
             }
         sides = {
             name: Side(code, task | {"precision": precision, "output": str(folder / f"{name}.txt")})
@@ -167,10 +171,10 @@ def main() -> None:
         for side in sides.values():
             side.end()
     result = {name: speeds(rounds) for name, rounds in found.items()}
+    first, *others = result
     times = {
-        name: {clock: one[clock] / result["before"][clock] for clock in one}
-        for name, one in result.items()
-        if name != "before"
+        name: {clock: result[name][clock] / result[first][clock] for clock in result[first]}
+        for name in others
     }
     measured = {
         "work_a_second": result,
@@ -191,9 +195,11 @@ def main() -> None:
             "milliseconds_of_a_step": {
                 name: milliseconds(rounds, arguments.steps) for name, rounds in found.items()
             },
-            "tokens_of_a_batch": arguments.tokens,
+            "task": arguments.task,
+            "tokens_of_a_batch": settings.tokens,
         }
-    save(__file__, measured, "_beam" if arguments.run else "")
+    about = "beam" if arguments.run else arguments.task
+    save(__file__, measured, "" if about == "multi30k" else f"_{about}")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ It is a script and imports nothing that only one of the two commits has.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import sys
@@ -32,11 +33,13 @@ class Parts:
     def __init__(self, run: trainer.Trainer) -> None:
         self.seconds = dict.fromkeys(("forward", "loss", "backward", "optimizer"), 0.0)
         names = ("linear_cross_entropy", "smoothed_cross_entropy")
-        loss = next(name for name in names if hasattr(trainer, name))
-        setattr(trainer, loss, self._timed("loss", getattr(trainer, loss)))
+        # earlier commits have no module of the objective, and the loss is the trainer's
+        module = sys.modules.get("solutions.translation.objective", trainer)
+        loss = next(name for name in names if hasattr(module, name))
+        setattr(module, loss, self._timed("loss", getattr(module, loss)))
         torch.Tensor.backward = self._timed("backward", torch.Tensor.backward)
         torch.optim.AdamW.step = self._timed("optimizer", torch.optim.AdamW.step)
-        forward = getattr(run, "objective", run.model)
+        forward = getattr(getattr(run, "training_step", run), "objective", run.model)
         self.nested = forward is not run.model  # whether it computes the loss, too
         forward.forward = self._timed("forward", forward.forward)
 
@@ -72,14 +75,16 @@ def main() -> None:
     if hasattr(machine, "keep_freed_memory"):  # earlier commits lack it
         machine.keep_freed_memory()
     here = machine.choose("cpu", precision=task["precision"])
-    settings = complete({k: v for k, v in task["settings"].items() if k in complete({})})
+    usual = complete({})
+    known = usual if isinstance(usual, dict) else dataclasses.asdict(usual)  # a dict earlier
+    settings = complete({k: v for k, v in task["settings"].items() if k in known})
     tokenizer = Tokenizer(Path(task["tokenizer"]).read_bytes())
     if task["beam"]:
-        model = build(task["settings"], len(tokenizer), "fused")
+        model = build(settings, len(tokenizer), "fused")
         weights, _ = RunFolder(task["run"]).trained_weights()
         model.load_state_dict(model.state_dict() | weights)
         translator = Translator(model, tokenizer, here)
-        pairs = data.load(task["settings"], task["split"])
+        pairs = data.load(settings, task["split"])
         texts = [source for source, _ in pairs][:1000]
     else:
         run = trainer.Trainer(settings, here, tokenizer, list(data.load(settings, "train")), [])

@@ -11,60 +11,36 @@ time: held-out number words with the default run, which is trained for it, or va
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
+from benchmarks.greedy import cached, decode, uncached
 from benchmarks.record import save
-from solutions.ch6_transformer import Transformer
 from solutions.translation import data, machine
 from solutions.translation.__main__ import main as trainer
-from solutions.translation.decoding import CachedDecoder, Translator
+from solutions.translation.decoding import Translator
 from solutions.translation.model import build
 from solutions.translation.run_folder import RunFolder
 from solutions.translation.settings import complete
-from solutions.translation.tokenizer import BOS
 
 VOCAB = 8000
 BATCH = 32
-
-
-def cached(model: Transformer, source: torch.Tensor, length: int) -> Callable:
-    """The likeliest next tokens (N, 1) after the prefixes (N, t), from the newest tokens and a cache."""
-    decoder = CachedDecoder(model, source, 1, length)
-    return lambda prefix: decoder(prefix[:, -1:]).argmax(dim=-1)
-
-
-def uncached(model: Transformer, source: torch.Tensor, length: int) -> Callable:
-    """The same, with the whole prefix computed each time, and the memory only once."""
-    memory = model.encode(source)
-    return lambda prefix: model.decode(prefix, memory, source)[:, -1:].argmax(dim=-1)
-
-
-def decode(step: Callable, length: int, device: torch.device) -> tuple[torch.Tensor, list[float]]:
-    """Always the likeliest token, with no end; the tokens and the seconds that each took."""
-    prefix = torch.full((BATCH, 1), BOS, device=device)
-    seconds = []
-    for _ in range(length):
-        begun = time.perf_counter()
-        prefix = torch.cat([prefix, step(prefix)], dim=1)
-        if device.type == "cuda":
-            torch.cuda.synchronize()
-        seconds.append(time.perf_counter() - begun)
-    return prefix, seconds
 
 
 def side_by_side(
     folder: RunFolder, here: machine.Machine, place: str, beam: int, rounds: int
 ) -> dict:
     """Seconds of a beam search for a thousand sentences, in batches and one at a time, medians."""
-    settings = folder.settings() | ({"data": place} if place else {})
-    split = "test" if settings["task"] == "numbers" else "valid"
+    settings = folder.settings()
+    if place:
+        settings = dataclasses.replace(settings, data=place)
+    split = "test" if settings.task == "numbers" else "valid"
     texts = [source for source, _ in data.load(settings, split)][:1000]
     translator = Translator.load(folder, here)
     sizes = {"batches of 100": 100, "one at a time": 1}
@@ -83,7 +59,7 @@ def side_by_side(
         times = medians["one at a time"] / medians["batches of 100"]
         found[clock] = {"seconds": medians, "times_as_fast": times}
     same = written["batches of 100"] == written["one at a time"]
-    about = {"task": settings["task"], "sentences": len(texts), "beam": beam, "rounds": rounds}
+    about = {"task": settings.task, "sentences": len(texts), "beam": beam, "rounds": rounds}
     return found | about | {"same_translations": same}
 
 
@@ -104,7 +80,7 @@ def main() -> None:
     parser.add_argument("--beam-rounds", type=int, default=3)
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    here = machine.choose(arguments.device, precision="float32", compile=False)
+    here = machine.choose(arguments.device, precision="float32", compile=False).take()
     load = os.getloadavg()[0]
     torch.manual_seed(0)
     settings = complete({"task": "parallel", "layers": 4})
@@ -117,12 +93,13 @@ def main() -> None:
         for name, kind in kinds.items():
             begun = time.perf_counter()
             tokens[name], _ = decode(
-                kind(model, source, arguments.length), arguments.length, here.device
+                kind(model, source, arguments.length), BATCH, arguments.length, here.device
             )
             if number:  # the first round warms up
                 totals[name].append(time.perf_counter() - begun)
     medians = {name: statistics.median(found) for name, found in totals.items()}
-    _, seconds = decode(cached(model, source, arguments.longest), arguments.longest, here.device)
+    step = cached(model, source, arguments.longest)
+    _, seconds = decode(step, BATCH, arguments.longest, here.device)
     ends = [end for end in (50, 100, 200, 400, 800) if end <= arguments.longest]
     per_token = {end: 1000 * statistics.median(seconds[end - 20 : end]) for end in ends}
     with tempfile.TemporaryDirectory() as name:
@@ -144,7 +121,7 @@ def main() -> None:
             "tokens_per_second_cached": BATCH * arguments.length / medians["cached"],
             "same_tokens": torch.equal(tokens["cached"], tokens["uncached"]),
             "milliseconds_per_token_at_prefix": per_token,
-            "settings": {"batch": BATCH, "d_model": settings["d_model"], "layers": 4},
+            "settings": {"batch": BATCH, "d_model": settings.d_model, "layers": 4},
             "tokens": arguments.length,
             "threads": arguments.threads,
             "rounds": arguments.rounds,

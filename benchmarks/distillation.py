@@ -9,6 +9,7 @@ is measured on the validation pairs; the test pairs are never read.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 from collections.abc import Sequence
 
 from benchmarks.ablation import outcome
@@ -20,6 +21,7 @@ from solutions.translation.distillation import mean_prediction
 from solutions.translation.machine import Machine
 from solutions.translation.model import FastTransformer
 from solutions.translation.run_folder import RunFolder
+from solutions.translation.settings import Settings
 from solutions.translation.tokenizer import PAD, encode_pairs
 
 TEACHING = ("distill_from", "distill_weight")
@@ -32,13 +34,13 @@ def check_alike(plain: RunFolder, student: RunFolder) -> None:
         TranslationError: they differ in another setting, or the plain run has teachers.
     """
     one, other = plain.settings(), student.settings()
-    if one.get("distill_from") or not other.get("distill_from"):
+    if one.distill_from or not other.distill_from:
         raise TranslationError(f"{student.path} must have teachers, and {plain.path} none")
-    for name in (one.keys() | other.keys()) - set(TEACHING):
-        if one.get(name) != other.get(name):
+    for field in dataclasses.fields(Settings):
+        theirs, ours = (getattr(settings, field.name) for settings in (other, one))
+        if field.name not in TEACHING and theirs != ours:
             raise TranslationError(
-                f"{student.path} and {plain.path} differ in {name}, too: "
-                f"{other.get(name)} and {one.get(name)}"
+                f"{student.path} and {plain.path} differ in {field.name}, too: {theirs} and {ours}"
             )
 
 
@@ -60,25 +62,25 @@ def measure(plain: list[RunFolder], students: list[RunFolder], place: str) -> di
         TranslationError: a student differs from its plain run in more than the teachers, or from the
             other students in the teachers.
     """
-    taught = {tuple(one.settings().get("distill_from", [])) for one in students}
+    taught = {one.settings().distill_from for one in students}
     if len(taught) != 1:
         raise TranslationError("the students must have the same teachers, in the same order")
     comparisons = []
     for one, other in zip(plain, students, strict=True):
         check_alike(one, other)
-        settings = other.settings() | {"data": place}
+        settings = dataclasses.replace(other.settings(), data=place)
         comparisons.append(
             {
-                "dropout": settings["dropout"],
-                "distill_weight": settings["distill_weight"],
+                "dropout": settings.dropout,
+                "distill_weight": settings.distill_weight,
                 "plain": outcome(one, settings),
                 "student": outcome(other, settings),
             }
         )
     here = machine.choose("cpu", precision="float32")
     teachers = [Translator.load(RunFolder(path), here).model for path in taught.pop()]
-    found = encode_pairs(data.load(settings, "valid"), students[0].tokenizer(), settings["longest"])
-    batches = Batches(lambda epoch: (found.sources, found.targets), settings["tokens"], 0)
+    found = encode_pairs(data.load(settings, "valid"), students[0].tokenizer(), settings.longest)
+    batches = Batches(lambda epoch: (found.sources, found.targets), settings.tokens, 0)
     return {
         "comparisons": comparisons,
         "valid_loss_of_teachers": [loss_of_mean([teacher], batches, here) for teacher in teachers],

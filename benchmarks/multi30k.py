@@ -32,6 +32,7 @@ from solutions.translation.evaluation import quality, scores
 from solutions.translation.machine import Machine
 from solutions.translation.model import n_parameters
 from solutions.translation.run_folder import RunFolder
+from solutions.translation.settings import Settings
 
 TRAIN = {
     "en": [],
@@ -52,7 +53,7 @@ class Choice:
 
 
 def translated(
-    folder: RunFolder, here: Machine, choice: Choice, settings: dict, split: str
+    folder: RunFolder, here: Machine, choice: Choice, settings: Settings, split: str
 ) -> tuple:
     """The translations of a split and its references."""
     sources, references = zip(*data.load(settings, split), strict=True)
@@ -63,7 +64,7 @@ def translated(
 def choose(
     folder: RunFolder,
     here: Machine,
-    settings: dict,
+    settings: Settings,
     beam: int,
     alphas: Sequence[float] = ALPHAS,
 ) -> tuple[Choice, dict]:
@@ -86,14 +87,14 @@ def choose(
 def origins(folder: RunFolder) -> list[RunFolder]:
     """The runs whose weights a run continues with, the earliest first, and the run itself."""
     # runs made before this setting lack it
-    origin = folder.settings().get("init_from")
+    origin = folder.settings().init_from
     return [*(origins(RunFolder(origin)) if origin else []), folder]
 
 
 def ancestry(folder: RunFolder) -> list[RunFolder]:
     """All runs that a run needed, teachers included, each after those that it needed itself; the run last."""
     settings, found = folder.settings(), {}
-    for path in [*settings.get("distill_from", []), *filter(None, [settings.get("init_from")])]:
+    for path in filter(None, [*settings.distill_from, settings.init_from]):
         found |= {one.path.resolve(): one for one in ancestry(RunFolder(path))}
     return [*found.values(), folder]
 
@@ -139,12 +140,12 @@ def stored_settings(folders: list[RunFolder]) -> list[dict]:
     names = {one.path.resolve(): f"runs/pair{number}" for number, one in enumerate(folders, 1)}
     found = []
     for one in folders:
-        settings = {name: value for name, value in one.settings().items() if name != "data"}
-        if settings.get("init_from"):
+        settings = one.settings().to_json()
+        del settings["data"]
+        if settings["init_from"]:
             settings["init_from"] = names[Path(settings["init_from"]).resolve()]
-        if settings.get("distill_from"):
-            teachers = settings["distill_from"]
-            settings["distill_from"] = [names[Path(path).resolve()] for path in teachers]
+        teachers = settings["distill_from"]
+        settings["distill_from"] = [names[Path(path).resolve()] for path in teachers]
         found.append(settings)
     return found
 
@@ -159,14 +160,14 @@ def score(path: Path, place: str, here: Machine, alphas: Sequence[float] = ALPHA
         alphas: the length penalties to choose from.
     """
     folder = RunFolder(path)
-    settings = folder.settings() | {"data": place}
-    beam = 5 if settings["source_language"] == "en" else 1
+    settings = dataclasses.replace(folder.settings(), data=place)
+    beam = 5 if settings.source_language == "en" else 1
     choice, found = choose(folder, here, settings, beam, alphas)
     valid = scores(*translated(folder, here, choice, settings, "valid"), settings)
     written, references = translated(folder, here, choice, settings, "test")
     *earlier, own = stored_settings(ancestry(folder))
     return {
-        "seed": settings["seed"],
+        "seed": settings.seed,
         **scores(written, references, settings),
         "parameters": n_parameters(Translator.load(folder, here).model),
         "chosen_on_validation_pairs": dataclasses.asdict(choice),
@@ -211,7 +212,7 @@ def main() -> None:
     more += ["--data", arguments.data, "--device", arguments.device]
     more += ["--source-language", arguments.source_language]
     more += ["--target-language", arguments.target_language]
-    here = machine.choose(arguments.device, precision="float32")
+    here = machine.choose(arguments.device, precision="float32").take()
     with tempfile.TemporaryDirectory() as folder:
         paths = list(map(Path, arguments.runs or [])) or [
             train(seed, Path(folder) / str(seed), arguments.source_language, more)

@@ -39,8 +39,8 @@ def measure(seed: int, path: Path, more: list[str]) -> dict:
     folder = RunFolder(path)
     settings = folder.settings()
     pairs = data.load(settings, "test")
-    languages = settings["below"], settings["examples"], settings["held_out"], settings["seed"]
-    digits = [len(str(number)) for number in data.split_numbers(*languages)[1]]
+    numbers = settings.below, settings.examples, settings.held_out, settings.seed
+    digits = [len(str(number)) for number in data.split_numbers(*numbers)[1]]
     written = Translator.load(folder, machine.choose("cpu"))([source for source, _ in pairs])
     right = [target for _, target in pairs]
     by_digits = {}
@@ -54,7 +54,7 @@ def measure(seed: int, path: Path, more: list[str]) -> dict:
         "training_seconds": folder.measured()[-1]["seconds"],
         "seconds": wall,
         "processor_seconds": processor,
-        "steps": settings["steps"],
+        "steps": settings.steps,
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import importlib.metadata
 import json
@@ -10,6 +11,7 @@ import platform
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import torch
@@ -28,6 +30,30 @@ def provenance() -> dict[str, str]:
     }
 
 
+def versions(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
+    """The versions of packages, of those that are installed: not every benchmark needs them all."""
+    found = {}
+    for name in packages:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found[name] = importlib.metadata.version(name)
+    return found
+
+
+def about() -> dict:
+    """What something was measured on, when, and with which commit and command."""
+    device = f"{platform.machine()}, {os.cpu_count()} cores"
+    if torch.cuda.is_available():
+        device += f", {torch.cuda.get_device_name()}"
+    program = ".".join(Path(sys.argv[0]).with_suffix("").parts[-2:])
+    return {
+        "device": device,
+        "python": platform.python_version(),
+        "versions": versions(),
+        **provenance(),
+        "command": shlex.join(["python", "-m", program, *sys.argv[1:]]),
+    }
+
+
 def save(script: str, measured: dict, suffix: str = "") -> None:
     """Print a result and write it beside its script, with device, versions, date and commit.
 
@@ -36,18 +62,7 @@ def save(script: str, measured: dict, suffix: str = "") -> None:
         measured: the result.
         suffix: of the file's name, for a script with several results.
     """
-    device = f"{platform.machine()}, {os.cpu_count()} cores"
-    if torch.cuda.is_available():
-        device += f", {torch.cuda.get_device_name()}"
-    program = ".".join(Path(sys.argv[0]).with_suffix("").parts[-2:])
-    result = measured | {
-        "device": device,
-        "python": platform.python_version(),
-        "versions": {name: importlib.metadata.version(name) for name in PACKAGES},
-        **provenance(),
-        "command": shlex.join(["python", "-m", program, *sys.argv[1:]]),
-    }
-    text = json.dumps(result, indent=1)
+    text = json.dumps(measured | about(), indent=1)
     path = Path(script)
     path.with_name(f"{path.stem}{suffix}.json").write_text(text + "\n", encoding="utf-8")
     print(text)

@@ -23,11 +23,11 @@ from torch import nn
 
 from benchmarks.record import save
 from solutions.ch5_positional_encoding import PositionalEncoding
-from solutions.ch6_transformer import shift
+from solutions.ch6_transformer import DecoderLayer, EncoderLayer, shift
 from solutions.translation import machine
 from solutions.translation.loss import linear_cross_entropy
 from solutions.translation.model import build, n_parameters
-from solutions.translation.settings import complete
+from solutions.translation.settings import ModelSettings, complete
 from solutions.translation.tokenizer import PAD
 
 # Operations per second in dense bfloat16, from the makers' data sheets, by a part of the name that CUDA
@@ -51,28 +51,28 @@ def peak_of(card: str) -> float | None:
 class Theirs(nn.Module):
     """torch.nn.Transformer between the same embeddings, positions and last layer as ours."""
 
-    def __init__(self, settings: dict) -> None:
+    def __init__(self, settings: ModelSettings) -> None:
         super().__init__()
-        width = settings["d_model"]
+        width = settings.d_model
         self.embedding = nn.Embedding(VOCAB, width)
-        self.positions = PositionalEncoding(width, settings["dropout"])
+        self.positions = PositionalEncoding(width, settings.dropout)
         self.transformer = nn.Transformer(
             width,
-            settings["heads"],
-            settings["layers"],
-            settings["layers"],
-            settings["d_ff"],
-            settings["dropout"],
+            settings.heads,
+            settings.layers,
+            settings.layers,
+            settings.d_ff,
+            settings.dropout,
             batch_first=True,
-            norm_first=settings["norm_first"],
+            norm_first=settings.norm_first,
         )
-        if not settings["norm_first"]:  # it would normalise twice at the end
+        if not settings.norm_first:  # it would normalise twice at the end
             self.transformer.encoder.norm = self.transformer.decoder.norm = None
         for layer in [*self.transformer.encoder.layers, *self.transformer.decoder.layers]:
-            layer.dropout.p = settings["activation_dropout"]
-            layer.self_attn.dropout = settings["attention_dropout"]
+            layer.dropout.p = settings.activation_dropout
+            layer.self_attn.dropout = settings.attention_dropout
         for layer in self.transformer.decoder.layers:
-            layer.multihead_attn.dropout = settings["attention_dropout"]
+            layer.multihead_attn.dropout = settings.attention_dropout
         self.project = nn.Linear(width, VOCAB)
         self.project.weight = self.embedding.weight
         self.scale = width**0.5
@@ -105,15 +105,25 @@ def make_batches(count: int, tokens: int, length: int, device: torch.device) -> 
     return made
 
 
+def compile_layers(model: nn.Module) -> None:
+    """Let PyTorch compile each layer of encoder and decoder; equal layers share what is compiled. A whole
+    model takes minutes."""
+    kinds = EncoderLayer, DecoderLayer, nn.TransformerEncoderLayer, nn.TransformerDecoderLayer
+    for layer in model.modules():
+        if isinstance(layer, kinds):
+            layer.compile(dynamic=True)
+
+
 def stepper(model: nn.Module, here: machine.Machine) -> Callable:
     """A function that does one training step on a batch."""
     optimizer = torch.optim.AdamW(model.parameters(), 1e-4, fused=here.device.type != "mps")
-    hidden = torch.compile(model.hidden, dynamic=True) if here.compile else model.hidden
+    if here.compile:
+        compile_layers(model)
 
     def step(source: torch.Tensor, target: torch.Tensor) -> None:
         target_in, target_out = shift(target)
         with here.autocast():
-            found = hidden(source, target_in)
+            found = model.hidden(source, target_in)
         last = model.project.weight, model.project.bias
         arguments = found.float().flatten(0, 1), *last, target_out.flatten(), 0.1, PAD, here.dtype
         (linear_cross_entropy(*arguments) / target_out.numel()).backward()
@@ -125,11 +135,12 @@ def stepper(model: nn.Module, here: machine.Machine) -> Callable:
 
 def alone(model: nn.Module, here: machine.Machine) -> Callable:
     """A function that goes forward and backward through the model, without loss and optimizer."""
-    hidden = torch.compile(model.hidden, dynamic=True) if here.compile else model.hidden
+    if here.compile:
+        compile_layers(model)
 
     def both(source: torch.Tensor, target: torch.Tensor) -> None:
         with here.autocast():
-            found = hidden(source, target[:, :-1])
+            found = model.hidden(source, target[:, :-1])
         found.float().mean().backward()
 
     return both
@@ -164,7 +175,7 @@ def ratios(found: dict[str, dict[str, float]], one: str, other: str) -> dict[str
     return {clock: found[one][clock] / found[other][clock] for clock in found[one]}
 
 
-def flops_per_token(settings: dict, parameters: int, length: int) -> float:
+def flops_per_token(settings: ModelSettings, parameters: int, length: int) -> float:
     """Floating-point operations of a training step for one target token, source of the same length.
 
     Twice the multiplications of a forward pass, and twice as many again for the backward pass
@@ -172,7 +183,7 @@ def flops_per_token(settings: dict, parameters: int, length: int) -> float:
     and 12 T D for each attention, of which a layer of encoder and decoder together has three. A causal
     one is counted in full.
     """
-    return 6 * parameters + 3 * settings["layers"] * 12 * length * settings["d_model"]
+    return 6 * parameters + 3 * settings.layers * 12 * length * settings.d_model
 
 
 def main() -> None:
@@ -190,7 +201,7 @@ def main() -> None:
     parser.add_argument("--width", type=int, help="of the models (default 256, on a GPU 512)")
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    eager = machine.choose(arguments.device, arguments.precision, compile=False)
+    eager = machine.choose(arguments.device, arguments.precision, compile=False).take()
     cuda = eager.device.type == "cuda"
     size = {"d_model": 512, "layers": 6, "d_ff": 2048, "heads": 8} if cuda else {}
     if arguments.width:
@@ -230,8 +241,8 @@ def main() -> None:
         long_[length] = found | {"fused_to_formula": ratios(found, "fused", "formula")}
     measured |= {
         "by_length": long_,
-        "d_model": settings["d_model"],
-        "layers": settings["layers"],
+        "d_model": settings.d_model,
+        "layers": settings.layers,
         "parameters": {
             "ours": n_parameters(fused),
             "torch.nn.Transformer": n_parameters(Theirs(settings)),

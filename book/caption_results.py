@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from solutions.translation.evaluation import detokenise
-from solutions.translation.settings import SETTINGS, complete
+from solutions.translation.settings import OPTIONS, complete
 
 RESULT = "benchmarks/captions.json"
 # of one run that was stopped after an hour
@@ -224,14 +224,14 @@ class Distillation:
 
 def _command(settings: dict[str, Any], more: list[str]) -> str:
     """The trainer's command with every setting that is no default, and more options."""
-    usual = complete({"task": settings["task"]})
+    usual = complete({"task": settings["task"]}).to_json()
     many = settings["processes"]
     program = f"torchrun --nproc-per-node {many}" if many > 1 else "python"
     words = [f"{program} -m solutions.translation train"]
     words += [f"--task {settings['task']}", "--data DIR"]
     words += more
     for name, value in settings.items():
-        if name in SETTINGS and value != usual[name]:
+        if name in OPTIONS and value != usual[name]:
             option = name.replace("_", "-")
             if isinstance(value, bool):
                 words.append(f"--{option}" if value else f"--no-{option}")

@@ -6,6 +6,7 @@ import shutil
 import sys
 import time
 from concurrent.futures import Future
+from dataclasses import replace
 
 import pytest
 import torch
@@ -20,7 +21,7 @@ from benchmarks import (
     processes,
     throughput,
 )
-from solutions.translation import TranslationError, data, machine, trainer
+from solutions.translation import TranslationError, data, machine, objective, trainer
 from solutions.translation.__main__ import main, settings_of
 from solutions.translation.batches import Batches
 from solutions.translation.model import build
@@ -174,12 +175,12 @@ def test_a_student_is_compared_with_a_run_that_differs_in_nothing_else(run, capt
     assert found["valid_loss_of_their_mean"] == pytest.approx(measured, rel=1e-4)
     with pytest.raises(TranslationError, match=r"must have teachers, and .*student none"):
         distillation.measure([taught], [taught], str(captions))
-    taught.write_settings(taught.settings() | {"dropout": 0.5})
+    taught.write_settings(replace(taught.settings(), dropout=0.5))
     with pytest.raises(TranslationError, match=r"differ in dropout, too: 0\.5 and"):
         distillation.measure([plain], [taught], str(captions))
     other = RunFolder(tmp_path / "other")
     shutil.copytree(student, other.path)
-    other.write_settings(other.settings() | {"distill_from": [str(student)]})
+    other.write_settings(replace(other.settings(), distill_from=(str(student),)))
     with pytest.raises(TranslationError, match="the same teachers"):
         distillation.measure([plain, plain], [taught, other], str(captions))
 
@@ -318,7 +319,7 @@ def test_the_parts_of_a_step_are_its_whole_time(captions, monkeypatch):
     here = machine.Machine(machine.torch.device("cpu"))
     run = trainer.Trainer(settings, here, tokenizer, pairs, [])
     for place, name in (
-        (trainer, "linear_cross_entropy"),
+        (objective, "linear_cross_entropy"),
         (machine.torch.Tensor, "backward"),
         (machine.torch.optim.AdamW, "step"),
     ):
@@ -341,7 +342,7 @@ def test_processes_and_threads_share_the_same_step():
     recipe = complete({"task": "multi30k"})
     for launch, words in processes.KINDS.values():
         settings = settings_of(["train", "--task=multi30k", *words])
-        assert settings["accumulate"] * (2 if launch else 1) == recipe["accumulate"]
+        assert settings.accumulate * (2 if launch else 1) == recipe.accumulate
 
 
 def test_the_peak_of_a_card_for_a_slot_is_not_that_of_a_server_module():

@@ -3,6 +3,8 @@
 import io
 import json
 import math
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -41,9 +43,9 @@ def any_model(request, model):
     """The Transformer of chapter 6, or the trainer's with the same weights, as for a CPU or a GPU."""
     if request.param == "reference":
         return model
-    settings = complete({"d_model": 12, "heads": 3, "layers": 2, "d_ff": 20})
-    settings["norm_first"] = model.decoder[0].norm_first
-    made = build(settings | {"tie": False}, VOCAB, "fused", request.param).double().eval()
+    given = {"d_model": 12, "heads": 3, "layers": 2, "d_ff": 20, "tie": False}
+    settings = complete(given | {"norm_first": model.decoder[0].norm_first})
+    made = build(settings, VOCAB, "fused", request.param).double().eval()
     weights = model.state_dict()
     del weights["positions.encoding"]
     made.load_state_dict(weights)
@@ -51,9 +53,9 @@ def any_model(request, model):
     return made
 
 
-def written_out(target, model, source):
+def written_out(target, model, source, fixed=False):
     """Logits (B, T, V) of targets (B, T), one position at a time."""
-    decoder = CachedDecoder(model, source, 1, target.shape[1])
+    decoder = CachedDecoder(model, source, 1, target.shape[1], fixed)
     return torch.cat([decoder(target[:, t, None]) for t in range(target.shape[1])], dim=1)
 
 
@@ -62,16 +64,17 @@ def test_cached_logits_are_those_of_the_full_pass_at_every_step(any_model, model
     target[:, 0] = BOS
     with torch.inference_mode():
         full = model(source, target).float()
-        for _ in range(2):  # a second decoder must not remember the first
-            torch.testing.assert_close(written_out(target, any_model, source), full)
+        for fixed in (False, True, False):  # the next decoder must not remember the last one
+            torch.testing.assert_close(written_out(target, any_model, source, fixed), full)
     assert (full[:, 1:] - full[:, :-1]).abs().min(dim=-1).values.max() > 1e-6
 
 
-def test_caches_follow_the_beam_and_forget_sentences(any_model, model, source):
+@pytest.mark.parametrize("fixed", [False, True])
+def test_caches_follow_the_beam_and_forget_sentences(any_model, model, source, fixed):
     """Prefixes that are reordered, doubled and dropped, and sentences that are done."""
     draw = torch.Generator().manual_seed(4)
     with torch.inference_mode():
-        decoder = CachedDecoder(any_model, source, 3, 8)
+        decoder = CachedDecoder(any_model, source, 3, 8, fixed)
         tokens = torch.full((4, 3), BOS)
         prefix = tokens[..., None]
         for step in range(8):
@@ -116,12 +119,21 @@ def full_step(model, source):
     )
 
 
+def repeat(function):
+    """Stands for a CUDA graph: the function itself, on the tensors that it finds."""
+    return function
+
+
+@pytest.mark.parametrize("fixed", [False, True], ids=["finished rows go", "finished rows stay"])
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
 @pytest.mark.parametrize("beam", [1, 2, 5])
-def test_sentences_side_by_side_are_translated_as_chapter_7_does_one(wordy, many, beam, alpha):
+def test_sentences_side_by_side_are_translated_as_chapter_7_does_one(
+    wordy, many, beam, alpha, fixed
+):
     limits = torch.tensor([6 + row % 5 for row in range(len(many))])
     with torch.inference_mode():
-        found = search(CachedDecoder(wordy, many, beam, 10), limits, alpha)
+        decoder = CachedDecoder(wordy, many, beam, 10, fixed)
+        found = search(decoder, limits, alpha, record=repeat if fixed else None)
         for row, limit, ids in zip(many, limits.tolist(), found, strict=True):
             step = full_step(wordy, row[None])
             assert ids == beam_search(step, BOS, EOS, beam, limit, alpha)[0].tolist()
@@ -150,10 +162,12 @@ def refilled(step, beam, limit, alpha):
     return max(ended, key=lambda pair: pair[0])[1]
 
 
-def test_a_beam_that_refills_is_that_of_fairseq(wordy, many):
+@pytest.mark.parametrize("fixed", [False, True], ids=["finished rows go", "finished rows stay"])
+def test_a_beam_that_refills_is_that_of_fairseq(wordy, many, fixed):
     limits = torch.full((len(many),), 9)
     with torch.inference_mode():
-        found = search(CachedDecoder(wordy, many, 4, 9), limits, 1.0, refill=True)
+        decoder = CachedDecoder(wordy, many, 4, 9, fixed)
+        found = search(decoder, limits, 1.0, refill=True, record=repeat if fixed else None)
         for row, ids in zip(many, found, strict=True):
             assert ids == refilled(full_step(wordy, row[None]), 4, 9, 1.0)
 
@@ -161,7 +175,7 @@ def test_a_beam_that_refills_is_that_of_fairseq(wordy, many):
 class Table:
     """A decoder whose next token depends on the newest one alone."""
 
-    beam, room = 2, 4
+    beam, room, fixed = 2, 4, False
 
     def __init__(self, after):
         self.p = torch.full((9, 9), 1e-9)
@@ -244,9 +258,40 @@ def test_a_trained_run_translates_its_arguments_or_its_input(trained, capsys, mo
     capsys.readouterr()
     assert main(["translate", *run, "green red", "blue white"]) == 0
     assert capsys.readouterr().out == "grün rot\nblau weiß\n"
-    monkeypatch.setattr("sys.stdin", io.StringIO("brown blue\n\nred red\n"))
+    given = io.TextIOWrapper(io.BytesIO("\ufeffbrown blue\n\nred red\n".encode()))
+    monkeypatch.setattr("sys.stdin", given)
     assert main(["translate", *run, "--beam=2"]) == 0
-    assert capsys.readouterr().out == "braun blau\n\nrot rot\n"
+    told = capsys.readouterr()
+    assert told.out == "braun blau\n\nrot rot\n" and "never seen" not in told.err
+
+
+def test_bytes_that_are_not_utf_8_are_told_with_their_line(trained, capsys, monkeypatch):
+    run = ["--folder", str(trained / "run"), "--device=cpu"]
+    latin = "green red\nwei\xdf\n".encode("latin-1")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(latin)))
+    assert main(["translate", *run]) == 1
+    told = "line 2 of the text to translate is not UTF-8: its byte 4 is 0xdf"
+    assert told in capsys.readouterr().err
+    assert (
+        main(["translate", *run, "green red", "wei\udcdf"]) == 1
+    )  # as Python passes such a byte on
+    assert told in capsys.readouterr().err
+
+
+def test_who_reads_the_translations_may_have_enough(trained, tmp_path):
+    """As with `| head -1`: no traceback, and the status of a process whose reader has gone."""
+    (tmp_path / "text").write_text("green red\n" * 3000, encoding="utf-8")
+    command = [sys.executable, "-m", "solutions.translation", "translate", "--device=cpu"]
+    with (tmp_path / "text").open("rb") as file:
+        process = subprocess.Popen(
+            [*command, "--threads=1", f"--folder={trained / 'run'}"],
+            stdin=file,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        process.stdout.close()
+        error = process.stderr.read().decode()
+    assert process.wait() == 141 and error == ""
 
 
 def test_a_trained_run_is_evaluated(trained, tmp_path, capsys):

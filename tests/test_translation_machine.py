@@ -1,8 +1,8 @@
 """What the trainer asks of a device, as far as it can be told without one."""
 
-import contextlib
 import os
 import platform
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,16 +13,20 @@ import torch
 import torch.nn.functional as F
 from torch import distributed
 from torch._dynamo.testing import CompileCounter
+from torch.cuda._utils import _get_device_index
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten
 
 from solutions.ch7_training import smoothed_cross_entropy
 from solutions.translation import TranslationError, machine, trainer
 from solutions.translation.__main__ import main
+from solutions.translation.decoding import CachedDecoder
+from solutions.translation.machine import Hardware
 from solutions.translation.model import FusedAttention, build
 from solutions.translation.run_folder import RunFolder
 from solutions.translation.settings import complete
-from solutions.translation.tokenizer import PAD, learn
+from solutions.translation.tokenizer import BOS, PAD, learn
 
 ROOT = Path(__file__).parent.parent
 CPU = machine.Machine(torch.device("cpu"))
@@ -125,27 +129,59 @@ def test_what_is_meant_for_cuda_never_waits_either(tokenizer, pairs):
     assert waits.found == []
 
 
-@pytest.mark.parametrize("rdrop", [0.0, 1.0])
-def test_nothing_goes_to_another_device_but_batches(tokenizer, pairs, monkeypatch, rdrop):
-    """The other device is PyTorch's "meta", which has shapes and no numbers, so that to look at one
-    raises an error. It has no optimizer; a step's other waits are counted above."""
-    monkeypatch.setattr(machine.Machine, "autocast", lambda self: contextlib.nullcontext())
-    monkeypatch.setattr(
-        trainer,
-        "build",
-        lambda settings, size, attention, _: build(settings, size, attention, "cuda"),
-    )
-    settings = complete(SMALL | {"ema": 0.9, "rdrop": rdrop})
-    found = {}
-    for attention in ("fused", "formula"):
-        here = machine.Machine(torch.device("meta"), attention=attention)
-        run = trainer.Trainer(settings, here, tokenizer, pairs, [])
-        run.optimizers = []
-        with Waits() as waits:
-            loss, _, _ = run.train_step()
-        assert loss.device.type == "meta"
-        found[attention] = waits.found
-    assert found == {"fused": [], "formula": ["_to_copy"]}  # its mask is made on the CPU
+class OneDevice(TorchDispatchMode):
+    """Raises where an operator gets tensors of two devices, which a GPU can't compute with. A number of
+    dimension 0 may come from the CPU."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        given, _ = tree_flatten((args, kwargs))
+        devices = {x.device.type for x in given if isinstance(x, torch.Tensor) and x.dim() > 0}
+        if len(devices) > 1:
+            raise RuntimeError(f"{function} got tensors of {sorted(devices)}")
+        return function(*args, **kwargs)
+
+
+META = machine.Machine(torch.device("meta"))
+
+
+def test_the_watch_over_devices_watches():
+    here, there = torch.ones(3), torch.ones(3, device="meta")
+    with OneDevice():
+        there * 2 + torch.tensor(1.0)
+        here.to("meta") + there
+        with pytest.raises(RuntimeError, match=r"mul.* got tensors of \['cpu', 'meta'\]"):
+            here * there
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"rdrop": 1.0}, {"optimizer": "muon", "weight_decay": 0.1}, {"norm_first": False}],
+    ids=["adam", "rdrop", "muon", "norm-last"],
+)
+@pytest.mark.parametrize("attention", ["fused", "formula"])
+def test_a_step_stays_on_its_device(tokenizer, pairs, given, attention):
+    """The device is PyTorch's "meta", which has shapes and no numbers, so that to look at one raises an
+    error. The batches alone come from elsewhere: copies that don't wait. A step is forward and backward
+    pass, loss, clipping, both optimizers and the moving average."""
+    settings = complete(SMALL | {"ema": 0.9, "accumulate": 2} | given)
+    run = trainer.Trainer(settings, replace(META, attention=attention), tokenizer, pairs, [])
+    with OneDevice(), Waits() as waits:
+        for _ in range(2):
+            loss, norm, _ = run.train_step()
+    assert loss.device.type == norm.device.type == "meta"
+    assert {p.device.type for p in [*run.model.parameters(), *run.average.parameters()]} == {"meta"}
+    # AdamW counts its steps on the CPU, unless it is the fused one
+    assert set(waits.found) <= {"_local_scalar_dense"}
+
+
+def test_decoding_a_token_stays_on_its_device(tokenizer):
+    model = build(complete(SMALL), len(tokenizer), "fused", "meta").to("meta").eval()
+    source = torch.full((3, 5), 4, device="meta")
+    with OneDevice(), torch.inference_mode():
+        decoder = CachedDecoder(model, source, 2, 7)
+        logits = decoder(torch.full((3, 2), BOS, device="meta"))
+    assert logits.device.type == "meta" and logits.shape == (3, 2, len(tokenizer))
 
 
 class Attentions(TorchFunctionMode):
@@ -207,24 +243,28 @@ def test_the_decoder_makes_no_mask_of_its_own_positions(tokenizer, pairs):
     assert squares.found == 0
 
 
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_an_epoch_of_lengths_compiles_without_breaks_and_at_most_three_times(
-    tokenizer, pairs, device
-):
-    settings = complete(SMALL | {"tokens": 40})
-    run = trainer.Trainer(settings, CPU, tokenizer, pairs, [])
-    run.batches.multiple = 8 if device == "cuda" else 1
-    model = build(settings, len(tokenizer), "fused", device)
-    torch._dynamo.reset()
-    counter = CompileCounter()
-    compiled = torch.compile(model.hidden, dynamic=True, fullgraph=True, backend=counter)
-    shapes = set()
-    for n in range(len(run.batches)):
-        batch = run.batches[n]
-        shapes.add((*batch.source.shape, batch.target.shape[1]))
-        compiled(batch.source, batch.target[:, :-1]).sum().backward()
-    assert len(shapes) > 5 and len({rows for rows, _, _ in shapes}) > 2
-    assert 1 <= counter.frame_count <= 3  # the first time, and two more; a break would raise
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_layers_compile_without_breaks_and_share_what_is_compiled(tokenizer, pairs, device):
+    """With three layers no more often than with one, and for all lengths of an epoch at most three times
+    for each kind of layer."""
+    frames = []
+    for layers in (1, 3):
+        settings = complete(SMALL | {"tokens": 40, "layers": layers})
+        run = trainer.Trainer(settings, CPU, tokenizer, pairs, [])
+        run.batches.multiple = 8 if device == "meta" else 1
+        model = build(settings, len(tokenizer), "fused", device)
+        torch._dynamo.reset()
+        counter = CompileCounter()
+        for layer in [*model.encoder, *model.decoder]:
+            layer.compile(dynamic=True, fullgraph=True, backend=counter)  # a break would raise
+        shapes = set()
+        for n in range(len(run.batches)):
+            batch = run.batches[n]
+            shapes.add((*batch.source.shape, batch.target.shape[1]))
+            model.hidden(batch.source, batch.target[:, :-1]).sum().backward()
+        assert len(shapes) > 5 and len({rows for rows, _, _ in shapes}) > 2
+        frames.append(counter.frame_count)
+    assert frames[0] == frames[1] <= 6
 
 
 def test_lengths_are_rounded_up_for_a_gpu(tokenizer, pairs):
@@ -238,76 +278,104 @@ def test_lengths_are_rounded_up_for_a_gpu(tokenizer, pairs):
     assert any(length % 8 for length in before)
 
 
+H100, T4, V100, P100 = (9, 0), (7, 5), (7, 0), (6, 0)
+
+
 @pytest.mark.parametrize(
-    ("asked", "device", "native", "tensor_cores", "found"),
+    ("asked", "device", "hardware", "found"),
     [
-        ("auto", "cuda", True, True, "bfloat16"),  # A100, H100
-        ("auto", "cuda", False, True, "float16"),  # T4, V100
-        ("auto", "cuda", False, False, "float32"),  # P100
-        ("auto", "cpu", True, False, "float32"),
-        ("auto", "cpu", False, False, "float32"),
-        ("auto", "mps", False, False, "float32"),
-        ("float16", "cuda", False, True, "float16"),
-        ("bfloat16", "cpu", False, False, "bfloat16"),
+        ("auto", "cuda", Hardware((H100,)), "bfloat16"),
+        ("auto", "cuda", Hardware((T4,)), "float16"),
+        ("auto", "cuda", Hardware((V100,)), "float16"),
+        ("auto", "cuda", Hardware((P100,)), "float32"),
+        ("auto", "cuda:1", Hardware((P100, H100)), "bfloat16"),
+        ("auto", "cpu", Hardware(cpu_bfloat16=True), "float32"),
+        ("auto", "cpu", Hardware((H100,)), "float32"),
+        ("auto", "mps", Hardware(mps=True), "float32"),
+        ("float16", "cuda", Hardware((T4,)), "float16"),
+        ("bfloat16", "cpu", Hardware(), "bfloat16"),
     ],
 )
-def test_the_precision_is_what_the_device_computes_with(asked, device, native, tensor_cores, found):
-    precision, reason = machine.choose_precision(asked, device, native, tensor_cores)
-    assert precision == found
-    assert bool(reason) == (asked == "auto" and (device == "cuda") != native)
+def test_the_precision_is_what_the_device_computes_with(asked, device, hardware, found):
+    here = machine.choose(device, asked, hardware=hardware)
+    assert here.precision == found
+    usual = "bfloat16" if here.device.type == "cuda" else "float32"
+    faster = here.device.type == "cpu" and hardware.cpu_bfloat16
+    assert bool(here.reason) == (asked == "auto" and (found != usual or faster))
 
 
-def test_bfloat16_on_a_gpu_without_it_says_what_to_take():
-    with pytest.raises(TranslationError, match="only emulates it, slowly; --precision float16 or"):
-        machine.choose_precision("bfloat16", "cuda", False, True)
-
-
-@pytest.fixture
-def gpus(monkeypatch):
-    """Pretends that there are two GPUs; gives the function that says which kind they are."""
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
-    before = torch.get_float32_matmul_precision()
-
-    def are(capability):
-        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device=None: capability)
-        monkeypatch.setattr(
-            torch.cuda,
-            "is_bf16_supported",
-            lambda including_emulation=True: including_emulation or capability >= (8, 0),
-        )
-
-    yield are
-    torch.set_float32_matmul_precision(before)
+@pytest.mark.parametrize(("gpu", "better"), [(V100, "float16"), (P100, "float32")])
+def test_bfloat16_on_a_gpu_without_it_says_what_to_take(gpu, better):
+    with pytest.raises(TranslationError, match=f"only emulates it, slowly; --precision {better}"):
+        machine.choose("cuda", "bfloat16", hardware=Hardware((gpu,)))
 
 
 @pytest.mark.parametrize(
-    ("capability", "precision", "compiled"),
+    ("gpu", "precision", "compiled"),
     [
-        ((9, 0), "bfloat16", True),
-        ((7, 5), "float16", True),
-        ((7, 0), "float16", True),
-        ((6, 0), "float32", False),
+        (H100, "bfloat16", True),
+        (T4, "float16", True),
+        (V100, "float16", True),
+        (P100, "float32", False),
     ],
     ids=["H100", "T4", "V100", "P100"],
 )
-def test_each_gpu_gets_what_it_can(gpus, capability, precision, compiled):
-    gpus(capability)
-    here = machine.choose()
+def test_each_gpu_gets_what_it_can(gpu, precision, compiled):
+    here = machine.choose(hardware=Hardware((gpu, gpu), mps=True))
     assert (here.device.type, here.precision, here.compile) == ("cuda", precision, compiled)
-    assert bool(here.reason) == (precision != "bfloat16")
 
 
-def test_a_gpu_that_is_not_there_is_named_with_how_many_there_are(gpus, monkeypatch):
-    gpus((9, 0))
-    assert machine.choose("cuda:1").device.index == 1
+@pytest.mark.parametrize(
+    ("asked", "index"), [("auto", 0), ("cuda", 0), ("cuda:0", 0), ("cuda:1", 1)]
+)
+def test_pytorch_takes_a_gpu_as_it_is_chosen(asked, index):
+    """torch.cuda.set_device begins with this function, which needs no GPU, and refuses a device without an
+    index."""
+    with pytest.raises(ValueError, match="with a specified index"):
+        _get_device_index(torch.device("cuda"))
+    here = machine.choose(asked, hardware=Hardware((H100, H100)))
+    assert _get_device_index(here.device) == index
+
+
+def test_a_gpu_that_is_not_there_is_named_with_how_many_there_are(monkeypatch):
+    two = Hardware((H100, H100))
     with pytest.raises(TranslationError, match="cuda:2 is not here, PyTorch finds 2 GPUs"):
-        machine.choose("cuda:2")
-    for name, value in {"RANK": "2", "WORLD_SIZE": "3", "LOCAL_RANK": "2"}.items():
+        machine.choose("cuda:2", hardware=two)
+    with pytest.raises(TranslationError, match="--device cuda: PyTorch finds no such device"):
+        machine.choose("cuda", hardware=Hardware())
+    assert machine.choose(hardware=Hardware(mps=True)).device.type == "mps"
+    for name, value in {"RANK": "1", "WORLD_SIZE": "3", "LOCAL_RANK": "1"}.items():
         monkeypatch.setenv(name, value)
+    assert machine.choose("cuda", hardware=two).device.index == 1
+    monkeypatch.setenv("LOCAL_RANK", "2")
     with pytest.raises(TranslationError, match="start torchrun with --nproc-per-node 2"):
-        machine.choose()
+        machine.choose(hardware=two)
+
+
+def test_what_pytorch_finds_here_is_what_the_machine_is_made_of():
+    hardware = Hardware.read()
+    assert len(hardware.gpus) == torch.cuda.device_count()
+    here = machine.choose()
+    assert here.device.type == ("cuda" if hardware.gpus else "mps" if hardware.mps else "cpu")
+    assert here.take() is here
+
+
+@pytest.mark.parametrize(
+    ("asked", "steps", "compiled", "told"),
+    [
+        (None, 300, False, "not compiled, .* fewer than 4,000 steps; --compile does it"),
+        (True, 300, True, "compiled in the first step, .*; --no-compile begins at once"),
+        (None, 8000, True, "compiled in the first step"),
+        (False, 8000, False, "^$"),
+    ],
+)
+def test_compiling_is_for_long_runs_and_told(asked, steps, compiled, told):
+    here = machine.choose(compile=asked, hardware=Hardware((H100,)))
+    worth, remark = machine.worth_compiling(here, asked, steps)
+    assert worth == compiled
+    assert re.search(told, remark) and "\n" not in remark
+    old = machine.choose(hardware=Hardware((P100,)))
+    assert machine.worth_compiling(old, None, 8000) == (False, "")
 
 
 @pytest.mark.parametrize("precision", ["bfloat16", "float16"])
@@ -317,7 +385,7 @@ def test_half_precision_learns_what_float32_does(tokenizer, pairs, precision):
         settings = complete(SMALL | {"dropout": 0.0, "rate": 1e-2, "steps": 30})
         run = trainer.Trainer(settings, replace(CPU, precision=name), tokenizer, pairs, [])
         losses.append([float(run.train_step()[0]) for _ in range(30)])
-        assert run.scaler.is_enabled() == (name == "float16")
+        assert run.training_step.scaler.is_enabled() == (name == "float16")
     assert losses[0][-1] < 0.8 * losses[0][0]
     torch.testing.assert_close(losses[1][-1], losses[0][-1], rtol=0.05, atol=0)
     assert losses[0] != losses[1]
@@ -325,10 +393,10 @@ def test_half_precision_learns_what_float32_does(tokenizer, pairs, precision):
 
 def test_scaled_gradients_that_overflow_cost_a_step_and_halve_the_scale(tokenizer, pairs):
     run = trainer.Trainer(complete(SMALL), replace(CPU, precision="float16"), tokenizer, pairs, [])
-    run.scaler = torch.amp.GradScaler("cpu", init_scale=2.0**60)
+    run.training_step.scaler = torch.amp.GradScaler("cpu", init_scale=2.0**60)
     before = {name: value.clone() for name, value in run.model.state_dict().items()}
     run.train_step()
-    assert run.scaler.get_scale() == 2.0**59
+    assert run.training_step.scaler.get_scale() == 2.0**59
     after = run.model.state_dict()
     assert all(torch.equal(after[name], value) for name, value in before.items())
 
@@ -406,7 +474,7 @@ def test_too_little_memory_says_which_batch_and_what_halves_it(tokenizer, pairs,
         def forward(self, *batch):
             raise error
 
-    run.objective = Full()
+    run.training_step.objective = Full()
     with pytest.raises(TranslationError) as raised:
         run.train_step()
     (rows, length), target = run.batches[0].source.shape, run.batches[0].target.shape[1]
@@ -423,7 +491,7 @@ def test_another_error_in_a_step_stays_what_it_is(tokenizer, pairs):
         def forward(self, *batch):
             raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
 
-    run.objective = Wrong()
+    run.training_step.objective = Wrong()
     with pytest.raises(RuntimeError, match="mat1 and mat2"):
         run.train_step()
 
@@ -434,7 +502,7 @@ def test_processes_send_gradients_alone(tokenizer, pairs, tmp_path):
     store = distributed.FileStore(str(tmp_path / "store"), 1)
     distributed.init_process_group("gloo", store=store, rank=0, world_size=1)
     try:
-        shared = trainer.distribute(run.objective)
+        shared = trainer.distribute(run.training_step.objective)
         assert not shared.will_sync_module_buffers()
     finally:
         machine.leave()
@@ -480,7 +548,7 @@ def test_computers_share_no_folder_and_a_run_goes_on_with_fewer_of_them(tmp_path
     resume = ["train", "--device=cpu", "--threads=1", f"--folder={run}", "--resume", "--steps=5"]
     assert main(resume) == 0
     settings = RunFolder(run).settings()
-    assert (settings["processes"], settings["accumulate"]) == (1, 4)
+    assert (settings.processes, settings.accumulate) == (1, 4)
     losses = [[line["loss"] for line in RunFolder(one).measured()] for one in (run, alone)]
     assert len(losses[0]) == 5
     torch.testing.assert_close(*losses, rtol=1e-4, atol=0)  # the same batches, step for step
@@ -490,8 +558,8 @@ def test_a_number_of_processes_that_cannot_share_the_batches_is_refused(tmp_path
     from solutions.translation.__main__ import _resumed
 
     folder = RunFolder(tmp_path)
-    folder.write_settings(complete({"accumulate": 2}) | {"processes": 2})
-    assert _resumed({}, folder, 4)["accumulate"] == 1
+    folder.write_settings(replace(complete({"accumulate": 2}), processes=2))
+    assert _resumed({}, folder, 4).accumulate == 1
     with pytest.raises(TranslationError, match="made of 4 batches, which 3 processes cannot share"):
         _resumed({}, folder, 3)
     with pytest.raises(TranslationError, match=r"rate is 0\.002, not 0\.1; seed is 0, not 7"):

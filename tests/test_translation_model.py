@@ -146,11 +146,11 @@ def gradients(objective, pair):
 
 def reference(model, settings):
     """The Transformer of chapter 6 with the weights of a model."""
-    sizes = [settings[name] for name in ("d_model", "heads", "layers", "d_ff")]
-    made = Transformer(VOCAB, VOCAB, *sizes, 0.0, PAD, settings["norm_first"])
+    sizes = settings.d_model, settings.heads, settings.layers, settings.d_ff
+    made = Transformer(VOCAB, VOCAB, *sizes, 0.0, PAD, settings.norm_first)
     weights = model.state_dict() | {"positions.encoding": made.positions.encoding}
     made.load_state_dict(weights)
-    if settings["tie"]:
+    if settings.tie:
         made.source_embedding.weight = made.project.weight = made.target_embedding.weight
     return made
 
@@ -259,6 +259,16 @@ def test_dropout_by_bytes_drops_as_many_and_keeps_the_mean(p):
     torch.manual_seed(10)
     assert torch.equal(drop(x), y)
     assert drop.eval()(x) is x
+
+
+@pytest.mark.parametrize(("p", "kept"), [(0.001, 0.999), (0.999, 0.001), (0.0, 1.0)])
+def test_dropout_that_no_byte_can_draw_drops_as_many(p, kept):
+    torch.manual_seed(16)
+    x = torch.ones(1000, 1000)
+    y = ByteDropout(p)(x)
+    share = (y != 0).float().mean().item()
+    assert share == pytest.approx(kept, abs=3e-4) and (share == 1) == (p == 0)
+    assert y.mean().item() == pytest.approx(1, abs=0.15)
 
 
 def test_dropped_places_are_independent_of_each_other():

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -136,7 +137,7 @@ def test_a_step_is_adam_on_the_mean_over_all_tokens(tokenizer, pairs):
     (total / tokens).backward()
     optimizer = torch.optim.AdamW(by_hand.parameters(), 1e-3 / 2, (0.9, 0.98), 1e-9, 0.0)
     optimizer.step()
-    run.settings.update(rate=2e-3, warmup=4)  # the first of four steps up to 2e-3
+    run.settings = replace(run.settings, rate=2e-3, warmup=4)  # the first of four steps up to 2e-3
     loss, norm, work = run.train_step()
     assert work.tokens == tokens
     torch.testing.assert_close(float(loss), total.item() / tokens, rtol=1e-5, atol=0)
@@ -147,14 +148,49 @@ def test_a_step_is_adam_on_the_mean_over_all_tokens(tokenizer, pairs):
             torch.testing.assert_close(a, b, rtol=1e-4, atol=2e-6, msg=name)
 
 
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+def test_weight_decay_is_for_matrices_alone(tokenizer, pairs, optimizer):
+    """With a rate of nearly nothing all that a step would change is by decay."""
+    run = small_trainer(
+        tokenizer, pairs, weight_decay=1e10, rate=1e-11, warmup=1, optimizer=optimizer
+    )
+    with torch.no_grad():
+        for parameter in run.model.parameters():
+            parameter.fill_(1.0)
+    run.train_step()
+    for name, parameter in run.model.named_parameters():
+        assert parameter.mean().item() == pytest.approx(0.9 if parameter.dim() > 1 else 1.0), name
+
+
+def test_a_run_that_was_begun_with_decay_of_all_goes_on_with_it(tokenizer, pairs, tmp_path):
+    """As every version did before there was a group of parameters without."""
+
+    def trained(steps):
+        run = small_trainer(tokenizer, pairs, weight_decay=0.1, schedule="noam")
+        run.optimizers[:] = optimization.optimizers(run.model, run.settings, "cpu", decay_all=True)
+        for _ in range(steps):
+            run.train_step()
+        return run
+
+    whole, folder = trained(6), RunFolder(tmp_path)
+    folder.save(trained(3).state())
+    resumed = small_trainer(tokenizer, pairs, weight_decay=0.1, schedule="noam")
+    assert len(resumed.optimizers[0].param_groups) == 2
+    resumed.restore(folder)
+    for _ in range(3):
+        resumed.train_step()
+    assert same(resumed.model.state_dict(), whole.model.state_dict())
+    plain = small_trainer(tokenizer, pairs)
+    assert len(plain.optimizers[0].param_groups) == 1  # nothing changes without decay
+
+
 def test_the_learning_rate_rises_and_falls():
     settings = complete({"warmup": 10, "steps": 100, "rate": 0.5})
     cosine = [optimization.learning_rate(step, settings) for step in range(1, 101)]
     assert cosine[9] == max(cosine) == 0.5 and cosine[4] == 0.25
     assert cosine[54] == pytest.approx(0.25) and cosine[-1] == pytest.approx(0, abs=1e-12)
-    noam = [
-        optimization.learning_rate(step, settings | {"schedule": "noam"}) for step in range(1, 101)
-    ]
+    settings = replace(settings, schedule="noam")
+    noam = [optimization.learning_rate(step, settings) for step in range(1, 101)]
     assert noam[9] == max(noam) == pytest.approx(0.5) and noam[39] == pytest.approx(0.25)
 
 
@@ -174,7 +210,7 @@ def test_the_published_setting_stays_within_2_7_million_parameters():
 
 def test_a_run_leaves_its_folder(finished):
     folder = RunFolder(finished)
-    assert folder.settings()["d_model"] == 16
+    assert folder.settings().d_model == 16
     lines = folder.measured()
     assert [line["step"] for line in lines] == [2, 3, 4, 6]
     assert all(math.isfinite(line["loss"]) and line["tokens_per_second"] > 0 for line in lines)
@@ -210,7 +246,7 @@ def test_resuming_gives_the_same_bits(finished, tmp_path):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(trainer.Trainer, "train_step", stop_at_four)
         assert main(command(tmp_path, steps=6)) == 130
-    assert RunFolder(tmp_path).read()["step"] == 4
+    assert RunFolder(tmp_path).read()["step"] == 3
     assert main(["train", "--folder", str(tmp_path), "--device=cpu", "--resume"]) == 0
     assert same(weights(tmp_path), weights(finished))
     one, other = (RunFolder(run).read()["optimizers"][0]["state"] for run in (tmp_path, finished))
@@ -226,7 +262,7 @@ def test_a_run_begins_with_the_weights_of_another(finished, tmp_path, capsys):
     assert main([*words, "--rate=1e-9", "--warmup=1", "--tokens=250", "--dropout=0.3"]) == 0
     folder, origin = RunFolder(tmp_path / "run"), RunFolder(finished)
     assert folder.tokenizer().model == origin.tokenizer().model
-    assert (folder.settings()["d_model"], folder.settings()["dropout"]) == (16, 0.3)
+    assert (folder.settings().d_model, folder.settings().dropout) == (16, 0.3)
     for kind in ("model", "average"):
         for name, value in weights(finished).items():
             torch.testing.assert_close(folder.read()[kind][name], value, rtol=0, atol=1e-7)
@@ -297,7 +333,7 @@ def test_with_teachers_bpe_dropout_cuts_the_source_alone(pairs, taught, cut):
     torch.manual_seed(23)
     teachers = [build(settings, len(tokenizer), "fused").eval()] if taught else []
     plain, dropped = (
-        trainer.Trainer(settings | {"subword_dropout": p}, CPU, tokenizer, pairs, [], teachers)
+        trainer.Trainer(replace(settings, subword_dropout=p), CPU, tokenizer, pairs, [], teachers)
         for p in (0.0, 0.5)
     )
     texts = [list(side) for side in zip(*pairs, strict=True)]
@@ -323,10 +359,13 @@ def test_a_teacher_needs_the_same_vocabulary(finished, tmp_path, capsys):
 def test_a_run_older_than_a_setting_goes_on(finished, tmp_path):
     run = copy_run(finished, tmp_path / "old")
     folder = RunFolder(run)
-    settings = folder.settings()
-    folder.write_settings({n: v for n, v in settings.items() if n not in ("rdrop", "init_from")})
+    settings, config = folder.settings(), run / "config.json"
+    stored = json.loads(config.read_text(encoding="utf-8"))
+    for name in ("rdrop", "init_from"):
+        del stored[name]
+    config.write_text(json.dumps(stored), encoding="utf-8")
     assert main(["train", "--folder", str(run), "--device=cpu", "--resume", "--steps=7"]) == 0
-    assert folder.settings() == settings | {"steps": 7}
+    assert folder.settings() == replace(settings, steps=7)
 
 
 def test_steps_done_again_are_measured_once(finished, tmp_path):
@@ -336,7 +375,7 @@ def test_steps_done_again_are_measured_once(finished, tmp_path):
     assert main(["train", "--folder", str(tmp_path), "--device=cpu", "--resume", "--steps=6"]) == 0
     assert [line["step"] for line in folder.measured()] == [2, 3, 4, 5, 6]
     assert folder.measured()[-1]["loss"] < 99
-    assert folder.settings()["steps"] == 6
+    assert folder.settings().steps == 6
 
 
 def test_two_processes_compute_what_one_does(tmp_path):
@@ -368,13 +407,12 @@ def failure(capsys, arguments):
 
 @pytest.mark.parametrize("bad", ["loss", "gradient"])
 def test_a_loss_that_is_no_number_stops_the_run(tmp_path, capsys, monkeypatch, bad):
-    step, loss = trainer.Trainer.train_step, torch.tensor(math.nan)
+    step = trainer.Trainer.train_step
+    wrong = {"loss" if bad == "loss" else "norm": torch.tensor(math.nan)}
 
     def fails_at_five(self):
-        total, norm, tokens = step(self)
-        if self.step < 5:
-            return total, norm, tokens
-        return (loss, norm, tokens) if bad == "loss" else (total, loss, tokens)
+        done = step(self)
+        return done if self.step < 5 else done._replace(**wrong)
 
     monkeypatch.setattr(trainer.Trainer, "train_step", fails_at_five)
     told = failure(capsys, command(tmp_path, steps=9, log_every=4))
@@ -429,7 +467,7 @@ def test_a_checkpoint_cut_short(finished, tmp_path, capsys):
 def test_a_checkpoint_of_another_shape(finished, tmp_path, name, value, told):
     run = copy_run(finished, tmp_path / "other")
     folder = RunFolder(run)
-    folder.write_settings(folder.settings() | {name: value})
+    folder.write_settings(replace(folder.settings(), **{name: value}))
     with pytest.raises(TranslationError, match=told):
         from solutions.translation.decoding import Translator
 
@@ -598,7 +636,7 @@ def test_a_run_goes_on_where_its_text_lies_now(tmp_path, capsys):
     assert main(resume) == 0
     one, other = (RunFolder(folder / "run") for folder in (whole, now))
     assert same(one.read()["average"], other.read()["average"])
-    assert other.settings()["source"] == [str(now / "en")]
+    assert other.settings().source == (str(now / "en"),)
 
 
 def test_a_run_without_a_folder_gets_one_and_the_newest_is_used(tmp_path, capsys, monkeypatch):

@@ -10,13 +10,13 @@ from functools import lru_cache
 import numpy as np
 import torch
 
-from solutions.translation.tokenizer import BOS, Rows
+from solutions.translation.tokenizer import BOS, EOS, PAD, Rows
 
 
 @dataclass(frozen=True)
 class Batch:
     """source (B, S), and target (B, T + 1) from BOS to EOS, both padded; `tokens` are to be predicted,
-    and `rows` (B,) are the numbers of the sentences."""
+    and `rows` are the numbers of the sentences, fewer than B if there are rows with nothing to predict."""
 
     source: torch.Tensor
     target: torch.Tensor
@@ -44,6 +44,8 @@ class Batches:
             batch of its own.
         seed: of the shuffling.
         multiple: lengths are rounded up to a multiple of this.
+        few_shapes: round long lengths up further, so that there are at most eight between a number and its
+            double, and add rows with nothing to predict until batches of the same length have equally many.
     """
 
     def __init__(
@@ -52,11 +54,13 @@ class Batches:
         tokens: int,
         seed: int,
         multiple: int = 1,
+        few_shapes: bool = False,
     ) -> None:
         self.encoded = encoded
         self.tokens = tokens
         self.seed = seed
         self.multiple = multiple
+        self.few_shapes = few_shapes
         self.begins = [0]  # the number of each epoch's first batch, as far as it is known
         self._epoch = lru_cache(maxsize=2)(self._shuffled)  # a step may lie in two epochs
 
@@ -75,7 +79,12 @@ class Batches:
         return len(self._epoch(0).batches)
 
     def _rounded(self, lengths: np.ndarray) -> np.ndarray:
-        return -(-lengths // self.multiple) * self.multiple
+        parts = -(-lengths // self.multiple)
+        if self.few_shapes:
+            _, digits = np.frexp(parts - 1)  # of the binary number
+            step = 2 ** np.maximum(0, digits - 3)
+            parts = -(-parts // step) * step
+        return parts * self.multiple
 
     def _shuffled(self, number: int) -> _Epoch:
         """The batches of an epoch."""
@@ -104,10 +113,17 @@ class Batches:
     def __getitem__(self, n: int) -> Batch:
         """Batch n."""
         epoch, rows = self._place(n)
-        wide = self._rounded(max(epoch.sources.lengths[rows]))
-        high = self._rounded(max(epoch.targets.lengths[rows]))
+        wide, high = (
+            int(self._rounded(side.lengths[rows].max())) for side in (epoch.sources, epoch.targets)
+        )
         source, target = epoch.sources.padded(rows, wide), epoch.targets.padded(rows, high)
-        begin = np.full((len(rows), 1), BOS)
+        if self.few_shapes:
+            missing = max(0, self.tokens // max(wide, high) - len(rows))
+            source, target = (
+                np.pad(ids, ((0, missing), (0, 0)), constant_values=PAD) for ids in (source, target)
+            )
+            source[len(rows) :, 0] = EOS  # since nobody can attend to nothing
+        begin = np.full((len(target), 1), BOS)
         return Batch(
             torch.from_numpy(source),
             torch.from_numpy(np.concatenate([begin, target], axis=1)),

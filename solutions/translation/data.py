@@ -7,6 +7,7 @@ import hashlib
 import itertools
 import random
 import urllib.request
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 from num2words import CONVERTER_CLASSES, num2words
 
 from solutions.translation import TranslationError
+from solutions.translation.settings import Settings
 
 Pair = tuple[str, str]
 MOST = 10**18  # a range of more numbers has no length in Python
@@ -111,6 +113,26 @@ def split_numbers(
     return trained, kept
 
 
+def decoded(lines: Iterable[bytes], name: str) -> Iterator[str]:
+    """Lines of text in UTF-8, stripped; the mark with which some editors begin a file is no part of it.
+
+    Args:
+        lines: as they are in a file.
+        name: what an error calls them.
+
+    Raises:
+        TranslationError: a line is not UTF-8.
+    """
+    for number, line in enumerate(lines, 1):
+        try:
+            yield line.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+        except UnicodeDecodeError as error:
+            raise TranslationError(
+                f"line {number} of {name} is not UTF-8: its byte {error.start + 1} is "
+                f"0x{error.object[error.start]:02x}; iconv can convert it, if you know its encoding"
+            ) from error
+
+
 def read_lines(path: str | Path) -> Iterator[str]:
     """The lines of a text file in UTF-8, plain or gzipped, stripped, one at a time.
 
@@ -118,13 +140,12 @@ def read_lines(path: str | Path) -> Iterator[str]:
         TranslationError: it cannot be read or is empty.
     """
     path = Path(path)
-    opened = gzip.open if path.suffix == ".gz" else open
     line = None
     try:
-        with opened(path, "rt", encoding="utf-8", newline="\n") as file:
-            for line in file:
-                yield line.strip()
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            for line in decoded(file, str(path)):
+                yield line
+    except (OSError, EOFError, zlib.error) as error:
         raise TranslationError(f"cannot read {path}: {error}") from error
     if line is None:
         raise TranslationError(f"{path} is empty")
@@ -244,31 +265,31 @@ def _fetch(url: str, name: str) -> bytes:
     raise TranslationError(f"--download {url} has neither {name}.gz nor {name}: {reason}")
 
 
-def load(settings: dict, split: str) -> Iterable[Pair]:
+def load(settings: Settings, split: str) -> Iterable[Pair]:
     """The pairs of one split of a run's task.
 
     Args:
-        settings: those of the run; see `__main__`.
+        settings: those of the run.
         split: "train", "valid", "test", or another that the task has.
 
     Returns:
         Pairs (source, target), which can be gone through as often as wanted; an empty list where the task
         has no such split.
     """
-    if settings["task"] == "numbers":
+    if settings.task == "numbers":
         trained, kept = split_numbers(
-            *(settings[k] for k in ("below", "examples", "held_out", "seed"))
+            settings.below, settings.examples, settings.held_out, settings.seed
         )
         numbers = {"train": trained, "test": kept}.get(split, [])
-        languages = settings["source_language"], settings["target_language"]
-        return [tuple(in_words(n, language) for language in languages) for n in numbers]
-    if settings["task"] == "multi30k":
-        names = ("data", "source_language", "target_language", "text")
-        return multi30k_pairs(*(settings[name] for name in names), split)
+        source, target = settings.source_language, settings.target_language
+        return [(in_words(n, source), in_words(n, target)) for n in numbers]
+    if settings.task == "multi30k":
+        languages = settings.source_language, settings.target_language
+        return multi30k_pairs(settings.data, *languages, settings.text, split)
     files = {
-        "train": (settings["source"], settings["target"]),
-        "valid": (settings["valid_source"], settings["valid_target"]),
-    }.get(split, ([], []))
+        "train": (settings.source, settings.target),
+        "valid": (settings.valid_source, settings.valid_target),
+    }.get(split, ((), ()))
     if split == "train" and not (files[0] or files[1]):
         raise TranslationError("--task parallel needs --source FILE and --target FILE")
-    return FilePairs(*map(tuple, files)) if files[0] or files[1] else []
+    return FilePairs(*files) if files[0] or files[1] else []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import cast
 
 import torch
 
@@ -10,8 +11,9 @@ from solutions.ch3_multi_head import MultiHeadAttention, merge_heads, split_head
 from solutions.ch4_masking import from_key_padding
 from solutions.ch6_transformer import DecoderLayer, Transformer
 from solutions.translation import TranslationError
+from solutions.translation.graphs import Record, Replayed
 from solutions.translation.machine import Machine, out_of_memory
-from solutions.translation.model import build
+from solutions.translation.model import FusedAttention, build
 from solutions.translation.run_folder import RunFolder, load_weights
 from solutions.translation.tokenizer import BOS, EOS, PAD, Tokenizer
 
@@ -27,11 +29,18 @@ class CachedDecoder:
         source: (B, S).
         beam: how many translations K of each sentence are written at once.
         room: the largest number of calls.
+        fixed: let all calls do the same with tensors that stay where they are, so that a CUDA graph can
+            repeat them: attend to all of the room, with a mask, instead of the part that is in use.
     """
 
-    def __init__(self, model: Transformer, source: torch.Tensor, beam: int, room: int) -> None:
-        self.model, self.beam, self.room = model, beam, room
+    def __init__(
+        self, model: Transformer, source: torch.Tensor, beam: int, room: int, fixed: bool = False
+    ) -> None:
+        self.model, self.beam, self.room, self.fixed = model, beam, room, fixed
         self.length = 0
+        self.position = torch.zeros(1, dtype=torch.long, device=source.device)  # the length, too
+        self.places = torch.arange(room, device=source.device)
+        self.layers = [cast(DecoderLayer, layer) for layer in model.decoder]
         memory = model.encode(source)
         self.mask = from_key_padding(source == model.pad)
         self.cross = [
@@ -39,9 +48,13 @@ class CachedDecoder:
                 split_heads(project(memory), layer.cross_attention.n_heads)
                 for project in (layer.cross_attention.w_k, layer.cross_attention.w_v)
             ]
-            for layer in model.decoder
+            for layer in self.layers
         ]
-        self.caches: list[list[torch.Tensor]] = [[] for _ in model.decoder]
+        self.caches: list[list[torch.Tensor]] = [[] for _ in self.layers]
+        self.attend = [
+            [_with_mask(layer.self_attention), _with_mask(layer.cross_attention)]
+            for layer in self.layers
+        ]
 
     def __call__(self, tokens: torch.Tensor) -> torch.Tensor:
         """What may come after the newest tokens.
@@ -53,20 +66,22 @@ class CachedDecoder:
             Logits (B, K, V), in float32.
         """
         model = self.model
-        y = model.target_embedding(tokens.reshape(-1, 1)) * model.scale
-        y = model.positions(y, offset=self.length)  # (B * K, 1, D)
-        for number, layer in enumerate(model.decoder):
+        y = model.target_embedding(tokens.reshape(-1, 1)) * model.scale  # (B * K, 1, D)
+        y = y + model.positions.get_buffer("encoding")[self.position].to(y.dtype)
+        for number, layer in enumerate(self.layers):
             y = self._layer(layer, number, y)
         self.length += 1
+        self.position += 1
         return model.project(model.decoder_norm(y)).view(*tokens.shape, -1).float()
 
     def follow(self, parents: torch.Tensor) -> None:
         """Go on with other translations: k becomes what parents (B, K) says, of the same sentence."""
         first = torch.arange(len(parents), device=parents.device)[:, None] * self.beam
         rows = (first + parents).flatten()
+        used = self.room if self.fixed else self.length
         for cache in self.caches:
             for kept in cache:
-                kept[:, :, : self.length] = kept[rows, :, : self.length]
+                kept[:, :, :used] = kept[rows, :, :used]
 
     def keep(self, sentences: torch.Tensor) -> None:
         """Forget all sentences but these, (B',) numbers."""
@@ -95,21 +110,145 @@ class CachedDecoder:
         if not self.caches[number]:
             rows, heads, _, width = new[0].shape
             self.caches[number] = [x.new_zeros(rows, heads, self.room, width) for x in new]
-        for kept, x in zip(self.caches[number], new, strict=True):
-            kept[:, :, self.length] = x[:, :, 0]
-        key, value = (kept[:, :, : self.length + 1] for kept in self.caches[number])
-        return attention.w_o(merge_heads(attention.attention(query, key, value, None)[0]))
+        key, value = self.caches[number]
+        mask = None
+        if self.fixed:
+            for kept, x in zip((key, value), new, strict=True):
+                kept.index_copy_(2, self.position, x)
+            mask = (self.places <= self.position)[None, None, None]
+        else:
+            for kept, x in zip((key, value), new, strict=True):
+                kept[:, :, self.length] = x[:, :, 0]
+            key, value = (kept[:, :, : self.length + 1] for kept in (key, value))
+        return attention.w_o(merge_heads(self.attend[number][0](query, key, value, mask)[0]))
 
     def _cross(self, attention: MultiHeadAttention, number: int, y: torch.Tensor) -> torch.Tensor:
         """Cross-attention of (B * K, 1, D): the translations of a sentence are queries side by side."""
         together = y.view(-1, self.beam, y.shape[-1])
         query = split_heads(attention.w_q(together), attention.n_heads)  # (B, H, K, d)
-        output, _ = attention.attention(query, *self.cross[number], self.mask)
+        output, _ = self.attend[number][1](query, *self.cross[number], self.mask)
         return attention.w_o(merge_heads(output)).view(y.shape)
 
 
+def _with_mask(layer: MultiHeadAttention) -> Callable:
+    """A layer's attention for few queries: a mask costs less there than padding as a feature of keys and
+    values, which would be made anew for each token."""
+    return FusedAttention() if isinstance(layer.attention, FusedAttention) else layer.attention
+
+
+class _Search:
+    """A beam search for B sentences at once, one token after another.
+
+    Nothing in a step waits for the device.
+
+    Args:
+        decoder, limits, alpha, refill: as in `search`.
+    """
+
+    def __init__(
+        self, decoder: CachedDecoder, limits: torch.Tensor, alpha: float, refill: bool
+    ) -> None:
+        device, beam, rows = limits.device, decoder.beam, len(limits)
+        self.decoder, self.refill = decoder, refill
+        penalties = [((5 + length) / 6) ** alpha for length in range(decoder.room + 1)]
+        self.penalties = torch.tensor(penalties, device=device)
+        self.length = torch.zeros(1, dtype=torch.long, device=device)
+        self.numbers = torch.arange(rows, device=device)
+        self.limits = limits
+        self.tokens = torch.full((rows, beam), BOS, device=device)
+        self.history = torch.zeros(rows, beam, decoder.room, dtype=torch.long, device=device)
+        self.running = torch.full((rows, beam), -torch.inf, device=device)
+        self.running[:, 0] = 0
+        self.best = self.history[:, 0].clone()
+        self.best_score = torch.full((rows,), -torch.inf, device=device)
+        self.best_length, self.ends = (torch.zeros_like(self.numbers) for _ in range(2))
+        self.done = torch.zeros(rows, dtype=torch.bool, device=device)
+
+    def step(self) -> None:
+        """Make each prefix one token longer."""
+        self.length += 1
+        score, parents, tokens = self._candidates(self.decoder(self.tokens))
+        real = score.isfinite()
+        ended = (tokens == EOS) | (self.length == self.limits[:, None])
+        self._note_ends(score.where(ended & real, -torch.inf), parents, tokens)
+        parents = self._go_on(score, parents, tokens, ~ended & real)
+        done = self.running.amax(dim=1) / self.penalties[self.limits] <= self.best_score
+        if self.refill:
+            done |= self.ends >= self.decoder.beam
+        self._set(done=done, running=self.running.masked_fill(done[:, None], -torch.inf))
+        if self.decoder.beam > 1:
+            self.decoder.follow(parents)
+
+    def found(self, rows: list[int]) -> list[list[int]]:
+        """The best translations of these rows."""
+        lengths = self.best_length.tolist()
+        return [self.best[row, : lengths[row]].tolist() for row in rows]
+
+    def keep(self, rows: torch.Tensor) -> None:
+        """Forget all sentences but these, (B',) numbers of rows."""
+        self.decoder.keep(rows)
+        for name in (
+            *("numbers", "limits", "tokens", "history", "running"),
+            *("best", "best_score", "best_length", "ends", "done"),
+        ):
+            setattr(self, name, getattr(self, name)[rows])
+
+    def _set(self, **values: torch.Tensor) -> None:
+        """Replace tensors, or their values if tensors have to stay where they are."""
+        for name, value in values.items():
+            if self.decoder.fixed:
+                getattr(self, name).copy_(value)
+            else:
+                setattr(self, name, value)
+
+    def _candidates(self, logits: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """The best prefixes that are one token longer: scores, numbers of the prefixes that they come from,
+        and new tokens, (B, C) each, best first; from logits (B, K, V)."""
+        beam = logits.shape[1]
+        count = 2 * beam if self.refill else beam
+        few = min(count, logits.shape[-1])
+        values, places = logits.topk(few)  # the best of each prefix, then the best of all prefixes
+        values = values - logits.logsumexp(dim=-1, keepdim=True) + self.running[..., None]
+        score, chosen = values.flatten(1).topk(min(count, few * beam))
+        return score, chosen // few, places.flatten(1).gather(1, chosen)
+
+    def _note_ends(self, score: torch.Tensor, parents: torch.Tensor, tokens: torch.Tensor) -> None:
+        """Remember the best translation so far, from candidates whose score is finite if they have ended.
+        Only the first K count."""
+        score = score[:, : self.decoder.beam] / self.penalties[self.length]
+        top, place = score.max(dim=1)
+        better = top > self.best_score
+        line = torch.arange(len(place), device=place.device)
+        ids = self.history[line, parents[line, place]]
+        ids.index_copy_(1, self.length - 1, tokens[line, place][:, None])
+        self._set(
+            best=torch.where(better[:, None], ids, self.best),
+            best_score=torch.where(better, top, self.best_score),
+            best_length=torch.where(better, self.length, self.best_length),
+            ends=self.ends + score.isfinite().sum(dim=1),
+        )
+
+    def _go_on(
+        self, score: torch.Tensor, parents: torch.Tensor, tokens: torch.Tensor, open_: torch.Tensor
+    ) -> torch.Tensor:
+        """Go on with the first K candidates that are open; the prefixes that they come from, (B, K)."""
+        count = score.shape[1]
+        rank = torch.arange(count, device=score.device)
+        rank = torch.where(open_, rank, count + rank).argsort(dim=1)[:, : self.decoder.beam]
+        parents, tokens = parents.gather(1, rank), tokens.gather(1, rank)
+        history = self.history.gather(1, parents[..., None].expand(-1, -1, self.decoder.room))
+        history.index_copy_(2, self.length - 1, tokens[..., None])
+        running = score.gather(1, rank).where(open_.gather(1, rank), -torch.inf)
+        self._set(tokens=tokens, history=history, running=running)
+        return parents
+
+
 def search(
-    decoder: CachedDecoder, limits: torch.Tensor, alpha: float, refill: bool = False
+    decoder: CachedDecoder,
+    limits: torch.Tensor,
+    alpha: float,
+    refill: bool = False,
+    record: Record | None = None,
 ) -> list[list[int]]:
     """The best translations that a beam search finds, of several sentences at once.
 
@@ -123,76 +262,30 @@ def search(
         alpha: exponent of the length penalty (Wu et al. 2016, equation 14).
         refill: when a prefix ends, another takes its place in the same round, and a sentence is done
             after K ends, as in fairseq; otherwise as in chapter 7.
+        record: how to repeat the step of a decoder all of whose calls do the same; None = compute it.
 
     Returns:
         The tokens of each, with EOS if it has ended.
     """
-    device, beam, rows = limits.device, decoder.beam, len(limits)
-    count = 2 * beam if refill else beam
-    every = 1 if device.type == "cpu" else 8  # a look at what is done makes a GPU wait
-    numbers = torch.arange(rows, device=device)
-    found: list[list[int]] = [[] for _ in range(rows)]
-    tokens = torch.full((rows, beam), BOS, device=device)
-    history = torch.zeros(rows, beam, decoder.room, dtype=torch.long, device=device)
-    running = torch.full((rows, beam), -torch.inf, device=device)
-    running[:, 0] = 0
-    best = history[:, 0].clone()
-    best_score = torch.full((rows,), -torch.inf, device=device)
-    best_length, ends = torch.zeros_like(numbers), torch.zeros_like(numbers)
-
-    def penalty(lengths: torch.Tensor | int) -> torch.Tensor | float:
-        return ((5 + lengths) / 6) ** alpha
-
+    state = _Search(decoder, limits, alpha, refill)
+    step = Replayed(state.step, limits.device, record) if record else state.step
+    found: list[list[int]] = [[] for _ in limits]
+    every = 1 if limits.device.type == "cpu" else 8  # a look at what is done makes a GPU wait
     for length in range(1, decoder.room + 1):
-        logits = decoder(tokens)
-        # the best of each prefix, then the best of all prefixes
-        few = min(count, logits.shape[-1])
-        values, places = logits.topk(few)
-        values = values - logits.logsumexp(dim=-1, keepdim=True) + running[..., None]
-        score, chosen = values.flatten(1).topk(min(count, few * beam))  # (B, C), best first
-        parents, tokens = chosen // few, places.flatten(1).gather(1, chosen)
-        real = score.isfinite()
-        ended = (tokens == EOS) | (length == limits)[:, None]
-        rank = torch.arange(score.shape[1], device=device)
-        ending = (score / penalty(length)).where(ended & real & (rank < beam), -torch.inf)
-        top, place = ending.max(dim=1)
-        better = top > best_score
-        line = torch.arange(len(place), device=device)
-        ids = history[line, parents[line, place]]
-        ids[:, length - 1] = tokens[line, place]
-        best = torch.where(better[:, None], ids, best)
-        best_score = torch.where(better, top, best_score)
-        best_length = torch.where(better, length, best_length)
-        ends = ends + ending.isfinite().sum(dim=1)
-        # the first K that have not ended go on
-        rank = torch.where(ended | ~real, len(rank) + rank, rank).argsort(dim=1)[:, :beam]
-        open_ = (~ended & real).gather(1, rank)
-        running = score.gather(1, rank).where(open_, -torch.inf)
-        parents, tokens = parents.gather(1, rank), tokens.gather(1, rank)
-        history = history.gather(1, parents[..., None].expand(-1, -1, decoder.room))
-        history[:, :, length - 1] = tokens
-        done = running.amax(dim=1) / penalty(limits) <= best_score
-        if refill:
-            done |= ends >= beam
-        running = running.masked_fill(done[:, None], -torch.inf)
-        if beam > 1:
-            decoder.follow(parents)
-        if length % every == 0 or length == decoder.room:
-            over = done.nonzero()[:, 0].tolist()
-            for row in over:
-                found[int(numbers[row])] = best[row, : int(best_length[row])].tolist()
-            if len(over) == len(done):
-                break
-            if over:
-                left = (~done).nonzero()[:, 0]
-                decoder.keep(left)
-                numbers, limits, tokens, history, running, best, best_score, best_length, ends = (
-                    x[left]
-                    for x in (
-                        *(numbers, limits, tokens, history, running),
-                        *(best, best_score, best_length, ends),
-                    )
-                )
+        step()
+        if length % every and length != decoder.room:
+            continue
+        done = state.done.tolist()
+        if decoder.fixed and not all(done):
+            continue  # rows that are done stay
+        over = [row for row, is_done in enumerate(done) if is_done]
+        numbers = state.numbers[over].tolist()
+        for number, ids in zip(numbers, state.found(over), strict=True):
+            found[number] = ids
+        if len(over) == len(done):
+            break
+        if over:
+            state.keep((~state.done).nonzero()[:, 0])
     return found
 
 
@@ -258,7 +351,7 @@ class Translator:
         if not alpha >= 0:
             raise TranslationError(f"--alpha {alpha}: at least 0")
         rows = self.tokenizer.encode(texts)
-        room = self.model.positions.encoding.shape[0]
+        room = len(self.model.positions.get_buffer("encoding"))
         for number, row in enumerate(rows):
             if len(row) > room:
                 raise TranslationError(
@@ -287,10 +380,14 @@ class Translator:
         self, rows: list[list[int]], beam: int, alpha: float, refill: bool
     ) -> list[list[int]]:
         """Translate sentences of nearly the same length."""
-        longest, room = max(map(len, rows)), self.model.positions.encoding.shape[0]
+        longest, room = max(map(len, rows)), len(self.model.positions.get_buffer("encoding"))
         padded = [row + [PAD] * (longest - len(row)) for row in rows]
         source = torch.tensor(padded, device=self.machine.device)
         limits = [min(2 * len(row) + 20, room) for row in rows]
+        fixed = source.device.type == "cuda"
+        record = self.machine.record if fixed else None
         with self.machine.autocast():
-            decoder = CachedDecoder(self.model, source, beam, max(limits))
-            return search(decoder, torch.tensor(limits, device=source.device), alpha, refill)
+            decoder = CachedDecoder(self.model, source, beam, max(limits), fixed)
+            return search(
+                decoder, torch.tensor(limits, device=source.device), alpha, refill, record
+            )

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 from sacrebleu.metrics import BLEU
 
+from solutions.translation.settings import TaskSettings
+
 
 def exact_match(written: Sequence[str], references: Sequence[str]) -> float:
     """The percentage of translations that are the reference, letter by letter."""
@@ -72,16 +74,18 @@ def detokenise(text: str) -> str:
     return re.sub(r'" ([^"]*) "', r'"\1"', text)
 
 
-def quality(written: Sequence[str], references: Sequence[str], settings: dict) -> tuple[str, float]:
+def quality(
+    written: Sequence[str], references: Sequence[str], settings: TaskSettings
+) -> tuple[str, float]:
     """The one number by which checkpoints are compared, and its name: "exact_match" of numbers, "bleu"
     of text, on the tokens as they are if the task's files are tokenised."""
-    if settings["task"] == "numbers":
+    if settings.task == "numbers":
         return "exact_match", exact_match(written, references)
-    tokenised = settings["task"] == "multi30k" and settings["text"] != "raw"
+    tokenised = settings.task == "multi30k" and settings.text != "raw"
     return "bleu", bleu(written, references, "none" if tokenised else "13a")[0]
 
 
-def scores(written: Sequence[str], references: Sequence[str], settings: dict) -> dict:
+def scores(written: Sequence[str], references: Sequence[str], settings: TaskSettings) -> dict:
     """All that says how good the translations of a run are.
 
     Args:
@@ -95,9 +99,9 @@ def scores(written: Sequence[str], references: Sequence[str], settings: dict) ->
         tokens as they are, and its parts end in "_tokenised", too; the plain text is in lower case then.
     """
     found: dict = {"sentences": len(references), "exact_match": exact_match(written, references)}
-    if settings["task"] == "numbers":
+    if settings.task == "numbers":
         return found
-    tokenised = settings["task"] == "multi30k" and settings["text"] != "raw"
+    tokenised = settings.task == "multi30k" and settings.text != "raw"
     if tokenised:
         on_tokens = bleu_in_full(written, references, "none")
         found |= {f"{name}_tokenised": value for name, value in on_tokens.items()}

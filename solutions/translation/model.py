@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -11,9 +12,15 @@ from torch import nn
 from solutions.ch2_scaled_dot_product import attention as formula
 from solutions.ch3_multi_head import MultiHeadAttention, merge_heads, split_heads
 from solutions.ch4_masking import causal_mask, from_key_padding
-from solutions.ch6_transformer import Transformer
+from solutions.ch6_transformer import DecoderLayer, EncoderLayer, Transformer
 from solutions.translation import TranslationError
+from solutions.translation.settings import ModelSettings
 from solutions.translation.tokenizer import PAD
+
+GPU = (
+    "cuda",
+    "meta",
+)  # the device without numbers stands for one, to try a step where there is none
 
 
 def padding_as_feature(
@@ -128,16 +135,19 @@ class PackedAttention(MultiHeadAttention):
 class ByteDropout(nn.Dropout):
     """Dropout on a CPU that draws a byte for each entry, in a tenth of the time of PyTorch's.
 
-    The probability is rounded to a multiple of 1/256; what is kept is scaled accordingly.
+    The probability is rounded to a multiple of 1/256; what is kept is scaled accordingly. One that would be
+    rounded to nothing or all is PyTorch's matter.
     """
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Drop entries of x, of any shape, in training mode."""
         if torch.compiler.is_compiling():  # it cannot follow, and has fast dropout of its own
             return super().forward(x)
-        level = round(256 * self.p)
-        if not self.training or not level:
+        if not self.training or not self.p:
             return x
+        level = round(256 * self.p)
+        if level in (0, 256):
+            return super().forward(x)
         with torch.no_grad():
             words = torch.empty((x.numel() + 7) // 8, dtype=torch.int64).random_(-(2**63), None)
             drawn = words.view(torch.uint8)[: x.numel()].view(x.shape)
@@ -156,29 +166,41 @@ class FastTransformer(Transformer):
         device: the type of device that it is to run on, "cpu", "cuda" or "mps".
     """
 
-    def __init__(self, vocab_size: int, settings: dict, attention: str, device: str) -> None:
-        sizes = (settings[name] for name in ("d_model", "heads", "layers", "d_ff", "dropout"))
-        super().__init__(vocab_size, vocab_size, *sizes, PAD, settings["norm_first"], formula)
+    def __init__(
+        self, vocab_size: int, settings: ModelSettings, attention: str, device: str
+    ) -> None:
+        super().__init__(
+            vocab_size,
+            vocab_size,
+            settings.d_model,
+            settings.heads,
+            settings.layers,
+            settings.d_ff,
+            settings.dropout,
+            PAD,
+            settings.norm_first,
+            formula,
+        )
         self.fused = attention == "fused"
         # made anew from the model's sizes, so neither saved nor sent to other processes
-        encoding = self.positions.encoding
+        encoding = self.positions.get_buffer("encoding")
         del self.positions.encoding
         self.positions.register_buffer("encoding", encoding, persistent=False)
         for layer in [*self.encoder, *self.decoder]:
-            layer.feed_forward.dropout.p = settings["activation_dropout"]
+            layer.feed_forward.dropout.p = settings.activation_dropout
         for layer in [*self.encoder, *self.decoder]:
             for name, child in layer.named_children():
                 if isinstance(child, MultiHeadAttention):
-                    packed = PackedAttention(settings["d_model"], child.n_heads, formula)
+                    packed = PackedAttention(settings.d_model, child.n_heads, formula)
                     setattr(layer, name, packed)
         if self.fused:
-            dropout, flash = settings["attention_dropout"], device == "cuda"
-            for layer in self.encoder:
+            dropout, flash = settings.attention_dropout, device in GPU
+            for layer in cast(list[EncoderLayer], self.encoder):
                 layer.self_attention.attention = FusedAttention(False, dropout, flash)
-            for layer in self.decoder:
+            for layer in cast(list[DecoderLayer], self.decoder):
                 layer.self_attention.attention = FusedAttention(True, dropout, flash)
                 layer.cross_attention.attention = FusedAttention(False, dropout, flash)
-        elif settings["attention_dropout"]:
+        elif settings.attention_dropout:
             raise TranslationError("--attention formula has no --attention-dropout")
         if device == "cpu":
             for module in list(self.modules()):
@@ -209,14 +231,17 @@ class FastTransformer(Transformer):
     ) -> torch.Tensor:
         mask = from_key_padding(source == self.pad)
         # the fused attention of a decoder knows by itself that it is causal
-        future = None if self.fused else causal_mask(target_in.shape[1]).to(target_in.device)
+        with target_in.device:
+            future = None if self.fused else causal_mask(target_in.shape[1])
         y = self.positions(self.target_embedding(target_in) * self.scale)
         for layer in self.decoder:
             y = layer(y, memory, future, mask)
         return self.decoder_norm(y)
 
 
-def build(settings: dict, vocab_size: int, attention: str, device: str = "cpu") -> FastTransformer:
+def build(
+    settings: ModelSettings, vocab_size: int, attention: str, device: str = "cpu"
+) -> FastTransformer:
     """The model of a run, with fresh weights.
 
     Args:
@@ -237,13 +262,26 @@ def build(settings: dict, vocab_size: int, attention: str, device: str = "cpu") 
         raise
     except ValueError as error:
         raise TranslationError(f"there is no such model: {error}") from error
-    if settings["tie"]:  # Press and Wolf (2017); Vaswani et al. (2017), section 3.4
+    if settings.tie:  # Press and Wolf (2017); Vaswani et al. (2017), section 3.4
         model.source_embedding.weight = model.target_embedding.weight
         model.project.weight = model.target_embedding.weight
     for parameter in [*model.encoder.parameters(), *model.decoder.parameters()]:
         if parameter.dim() > 1:
             nn.init.xavier_uniform_(parameter)
     return model
+
+
+def compile_layers(model: FastTransformer) -> None:
+    """Let PyTorch compile each layer at its first call, for any number and length of sentences. Layers that
+    are equal but for their weights share what is compiled, so that it takes no longer with more of them."""
+    for layer in [*model.encoder, *model.decoder]:
+        layer.compile(dynamic=True)
+
+
+def uncompile_layers(model: FastTransformer) -> None:
+    """Take that back. PyTorch has no function for it."""
+    for layer in [*model.encoder, *model.decoder]:
+        layer._compiled_call_impl = None
 
 
 def n_parameters(model: nn.Module) -> int:

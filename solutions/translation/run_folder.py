@@ -25,6 +25,7 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from solutions.translation import TranslationError
+from solutions.translation.settings import Settings
 from solutions.translation.tokenizer import Tokenizer
 
 
@@ -111,7 +112,7 @@ class RunFolder:
                 f"--folder {unused(self.path.parent, self.path.name)} begins another"
             )
 
-    def create(self, settings: dict, tokenizer: Tokenizer) -> None:
+    def create(self, settings: Settings, tokenizer: Tokenizer) -> None:
         """Begin a run.
 
         Raises:
@@ -129,18 +130,19 @@ class RunFolder:
         write(self.path / "tokenizer.model", tokenizer.model)
         self.write_settings(settings)
 
-    def write_settings(self, settings: dict) -> None:
+    def write_settings(self, settings: Settings) -> None:
         """Save the settings."""
-        write(self.path / "config.json", (json.dumps(settings, indent=1) + "\n").encode())
+        write(self.path / "config.json", (json.dumps(settings.to_json(), indent=1) + "\n").encode())
 
-    def settings(self) -> dict:
+    def settings(self) -> Settings:
         """The settings of the run.
 
         Raises:
             TranslationError: there is no run, or its file is broken.
         """
         try:
-            return json.loads((self.path / "config.json").read_text(encoding="utf-8"))
+            stored = json.loads((self.path / "config.json").read_text(encoding="utf-8"))
+            return Settings.from_json(stored)
         except OSError as error:
             raise TranslationError(
                 f"{self.path} holds no run, since it has no config.json: train one first, or name "
@@ -240,8 +242,9 @@ class RunFolder:
     def measured(self) -> list[dict]:
         """All lines of metrics."""
         path = self.path / "metrics.jsonl"
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        return [json.loads(line) for line in lines]
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        # behind the last end of a line is nothing, or a line that was not written to its end
+        return [json.loads(line) for line in text.split("\n")[:-1]]
 
     def add(self, metrics: dict) -> None:
         """Append a line of metrics.

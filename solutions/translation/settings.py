@@ -2,121 +2,186 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from solutions.translation import TranslationError
 
+T = TypeVar("T")
+
+
+def option(default: T, help: str, choices: tuple[str, ...] = (), value: str = "N") -> T:
+    """A field that is an option on the command line, too.
+
+    Args:
+        default: its value unless a task's recipe or the command line has another.
+        help: what it means.
+        choices: the values to choose from; empty = any.
+        value: what the help calls a value; of a tuple, one of them.
+    """
+    about = {"help": help, "choices": choices, "value": value}
+    return dataclasses.field(default=default, metadata=about)
+
 
 @dataclass(frozen=True)
-class Setting:
-    """One setting: its default, what it means, the values to choose from or None, for a list how many
-    values, "+", and what to call a value in the help."""
+class TaskSettings:
+    """What to translate, and where its text lies."""
 
-    default: Any
-    help: str
-    choices: tuple | None = None
-    nargs: str | None = None
-    value: str = "N"
-
-
-TASK = {
-    "task": Setting("numbers", "what to translate", ("numbers", "parallel", "multi30k")),
-    "source_language": Setting(
+    task: str = option("numbers", "what to translate", ("numbers", "parallel", "multi30k"))
+    source_language: str = option(
         "en", "language to translate from, in numbers and multi30k", value="LANGUAGE"
-    ),
-    "target_language": Setting(
+    )
+    target_language: str = option(
         "de", "language to translate into, in numbers and multi30k", value="LANGUAGE"
-    ),
-    "below": Setting(1_000_000, "numbers: all numbers are below this", value="NUMBER"),
-    "examples": Setting(20_000, "numbers: how many to train on", value="NUMBERS"),
-    "held_out": Setting(
+    )
+    below: int = option(1_000_000, "numbers: all numbers are below this", value="NUMBER")
+    examples: int = option(20_000, "numbers: how many to train on", value="NUMBERS")
+    held_out: int = option(
         1000, "numbers: how many to keep for the test, evenly over their digits", value="NUMBERS"
-    ),
-    "source": Setting(
-        [], "parallel: text files, plain or .gz, a sentence a line", None, "+", "FILE"
-    ),
-    "target": Setting([], "parallel: their translations, line by line", None, "+", "FILE"),
-    "valid_source": Setting([], "parallel: files to measure loss and BLEU on", None, "+", "FILE"),
-    "valid_target": Setting([], "parallel: their translations", None, "+", "FILE"),
-    "data": Setting("", "multi30k: folder of its files, as in its repository", value="FOLDER"),
-    "text": Setting("lc.norm.tok", "multi30k: which version of the text", ("raw", "lc.norm.tok")),
-}
-MODEL = {
-    "vocab_size": Setting(
+    )
+    source: tuple[str, ...] = option(
+        (), "parallel: text files, plain or .gz, a sentence a line", value="FILE"
+    )
+    target: tuple[str, ...] = option((), "parallel: their translations, line by line", value="FILE")
+    valid_source: tuple[str, ...] = option(
+        (), "parallel: files to measure loss and BLEU on", value="FILE"
+    )
+    valid_target: tuple[str, ...] = option((), "parallel: their translations", value="FILE")
+    data: str = option("", "multi30k: folder of its files, as in its repository", value="FOLDER")
+    text: str = option("lc.norm.tok", "multi30k: which version of the text", ("raw", "lc.norm.tok"))
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """The model and its vocabulary."""
+
+    vocab_size: int = option(
         8000, "pieces in the vocabulary that both languages share", value="PIECES"
-    ),
-    "pieces": Setting("bpe", "how the vocabulary is made", ("bpe", "unigram", "char", "word")),
-    "d_model": Setting(256, "width of the model", value="NUMBERS"),
-    "heads": Setting(4, "heads of each attention", value="HEADS"),
-    "layers": Setting(3, "layers of the encoder, and of the decoder", value="LAYERS"),
-    "d_ff": Setting(1024, "width of the feed-forward networks", value="NUMBERS"),
-    "dropout": Setting(0.1, "probability of dropping an entry of a sublayer's result", value="P"),
-    "attention_dropout": Setting(0.0, "probability of dropping an attention weight", value="P"),
-    "activation_dropout": Setting(
+    )
+    pieces: str = option("bpe", "how the vocabulary is made", ("bpe", "unigram", "char", "word"))
+    d_model: int = option(256, "width of the model", value="NUMBERS")
+    heads: int = option(4, "heads of each attention", value="HEADS")
+    layers: int = option(3, "layers of the encoder, and of the decoder", value="LAYERS")
+    d_ff: int = option(1024, "width of the feed-forward networks", value="NUMBERS")
+    dropout: float = option(
+        0.1, "probability of dropping an entry of a sublayer's result", value="P"
+    )
+    attention_dropout: float = option(0.0, "probability of dropping an attention weight", value="P")
+    activation_dropout: float = option(
         0.0, "probability of dropping an entry inside a feed-forward network", value="P"
-    ),
-    "norm_first": Setting(True, "layer norm before each sublayer instead of after it"),
-    "tie": Setting(True, "one matrix for both embeddings and the last layer"),
-}
-TRAINING = {
-    "steps": Setting(20_000, "steps of the optimizer", value="STEPS"),
-    "tokens": Setting(
+    )
+    norm_first: bool = option(True, "layer norm before each sublayer instead of after it")
+    tie: bool = option(True, "one matrix for both embeddings and the last layer")
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How the model is trained."""
+
+    steps: int = option(20_000, "steps of the optimizer", value="STEPS")
+    tokens: int = option(
         4096, "size of a batch: sentences times the pieces of the longest", value="PIECES"
-    ),
-    "longest": Setting(
+    )
+    longest: int = option(
         250, "pairs with a sentence of more pieces are left out; at most 1000", value="PIECES"
-    ),
-    "accumulate": Setting(1, "batches a step, in each process", value="BATCHES"),
-    "optimizer": Setting("adam", "AdamW, or Muon for the matrices in the layers", ("adam", "muon")),
-    "rate": Setting(1e-3, "highest learning rate", value="RATE"),
-    "warmup": Setting(1000, "steps until it is reached", value="STEPS"),
-    "schedule": Setting("cosine", "how it falls then", ("cosine", "noam")),
-    "smoothing": Setting(0.1, "label smoothing: share spread over all pieces", value="SHARE"),
-    "rdrop": Setting(
+    )
+    accumulate: int = option(1, "batches a step, in each process", value="BATCHES")
+    optimizer: str = option(
+        "adam", "AdamW, or Muon for the matrices in the layers", ("adam", "muon")
+    )
+    rate: float = option(1e-3, "highest learning rate", value="RATE")
+    warmup: int = option(1000, "steps until it is reached", value="STEPS")
+    schedule: str = option("cosine", "how it falls then", ("cosine", "noam"))
+    smoothing: float = option(0.1, "label smoothing: share spread over all pieces", value="SHARE")
+    rdrop: float = option(
         0.0,
         "R-Drop: two passes with different dropout a batch, and how much their difference weighs in the "
         "loss; 0 = one pass",
         value="WEIGHT",
-    ),
-    "subword_dropout": Setting(
+    )
+    subword_dropout: float = option(
         0.0,
         "BPE-dropout: probability of leaving out a merge, in training; with --distill-from, of source "
         "sentences only",
         value="P",
-    ),
-    "weight_decay": Setting(
-        0.0, "decay of the weights (AdamW), times the rate in each step", value="DECAY"
-    ),
-    "epsilon": Setting(1e-9, "what Adam adds to the root of its second moment", value="EPSILON"),
-    "clip": Setting(1.0, "longest gradient; a longer one is made as short", value="NORM"),
-    "ema": Setting(
+    )
+    weight_decay: float = option(
+        0.0, "decay of the matrices (AdamW), times the rate in each step", value="DECAY"
+    )
+    epsilon: float = option(
+        1e-9, "what Adam adds to the root of its second moment", value="EPSILON"
+    )
+    clip: float = option(1.0, "longest gradient; a longer one is made as short", value="NORM")
+    ema: float = option(
         0.0,
         "decay of a moving average of the weights, with which to translate; 0 = none",
         value="DECAY",
-    ),
-    "init_from": Setting(
+    )
+    init_from: str = option(
         "", "begin with the vocabulary, sizes and weights of this run", value="FOLDER"
-    ),
-    "distill_from": Setting(
-        [],
+    )
+    distill_from: tuple[str, ...] = option(
+        (),
         "distillation: runs of the same vocabulary whose predictions for the training pairs to learn from",
-        nargs="+",
         value="FOLDER",
-    ),
-    "distill_weight": Setting(
+    )
+    distill_weight: float = option(
         0.5, "how much of the loss is about those predictions, not the pairs' own", value="SHARE"
-    ),
-    "seed": Setting(0, "of weights, dropout, batches and held-out numbers", value="SEED"),
-    "save_every": Setting(1000, "steps from checkpoint to checkpoint; 0 = an epoch", value="STEPS"),
-    "patience": Setting(
+    )
+    seed: int = option(0, "of weights, dropout, batches and held-out numbers", value="SEED")
+    save_every: int = option(
+        1000, "steps from checkpoint to checkpoint; 0 = an epoch", value="STEPS"
+    )
+    patience: int = option(
         0, "stop after this many checkpoints without a better one; 0 = never", value="CHECKPOINTS"
-    ),
-    "log_every": Setting(50, "steps from line to line of metrics.jsonl", value="STEPS"),
-    "keep": Setting(10, "checkpoints whose weights are kept, to average", value="CHECKPOINTS"),
-}
-SETTINGS = TASK | MODEL | TRAINING
+    )
+    log_every: int = option(50, "steps from line to line of metrics.jsonl", value="STEPS")
+    keep: int = option(10, "checkpoints whose weights are kept, to average", value="CHECKPOINTS")
+
+
+@dataclass(frozen=True)
+class Settings(TrainingSettings, ModelSettings, TaskSettings):
+    """All settings of a run, and among how many processes its batches are divided."""
+
+    processes: int = 1
+
+    def to_json(self) -> dict[str, Any]:
+        """The settings by name, as a run's folder and results keep them."""
+        values = dataclasses.asdict(self)
+        return {name: _listed(value) for name, value in values.items()}
+
+    @classmethod
+    def from_json(cls, stored: Any) -> Settings:
+        """The settings that a run has kept. It may be older than a setting, which then is its default; and
+        what is no setting any more is left out.
+
+        Raises:
+            ValueError: a value is of another type than its setting, or there are no values by name.
+        """
+        if not isinstance(stored, dict):
+            raise ValueError("it has no settings by name")
+        known: dict[str, Any] = {}
+        for field in dataclasses.fields(cls):
+            if field.name not in stored:
+                continue
+            value, kind = stored[field.name], type(field.default)
+            if kind is float and type(value) is int:
+                value = float(value)
+            if kind is tuple and type(value) is list:
+                value = tuple(value)
+            if type(value) is not kind:
+                raise ValueError(f"{field.name} is {value!r}, not of the type {kind.__name__}")
+            known[field.name] = value
+        return cls(**known)
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+OPTIONS = {field.name: field for field in dataclasses.fields(Settings) if field.metadata}
 FILES = ("data", "source", "target", "valid_source", "valid_target")  # where the text lies
 RECIPES: dict[str, dict[str, Any]] = {
     "numbers": {
@@ -155,15 +220,14 @@ RECIPES: dict[str, dict[str, Any]] = {
 }
 
 
-def complete(given: dict[str, Any]) -> dict[str, Any]:
+def complete(given: dict[str, Any]) -> Settings:
     """All settings: those given, else those of the task's recipe, else the defaults.
 
     Raises:
         TranslationError: a number makes no sense.
     """
-    task = given.get("task", TASK["task"].default)
-    settings = {name: setting.default for name, setting in SETTINGS.items()} | RECIPES[task] | given
-    for name, value in settings.items():
+    settings = Settings(**(RECIPES[given.get("task", Settings.task)] | given))
+    for name, value in dataclasses.asdict(settings).items():
         option = "--" + name.replace("_", "-")
         least = int(name not in ("seed", "save_every", "patience"))
         if type(value) is int and value < least:
@@ -172,13 +236,13 @@ def complete(given: dict[str, Any]) -> dict[str, Any]:
             raise TranslationError(f"{option} {value} must be a number that is not negative")
         if (name.endswith("dropout") or name in ("smoothing", "ema")) and value >= 1:
             raise TranslationError(f"{option} {value} must be below 1")
-    if settings["distill_weight"] > 1:
-        raise TranslationError(f"--distill-weight {settings['distill_weight']} must be at most 1")
-    if settings["longest"] > 1000:
-        raise TranslationError(f"--longest {settings['longest']} is too large: at most 1000")
-    if settings["subword_dropout"] and settings["pieces"] != "bpe":
+    if settings.distill_weight > 1:
+        raise TranslationError(f"--distill-weight {settings.distill_weight} must be at most 1")
+    if settings.longest > 1000:
+        raise TranslationError(f"--longest {settings.longest} is too large: at most 1000")
+    if settings.subword_dropout and settings.pieces != "bpe":
         raise TranslationError("--subword-dropout needs --pieces bpe")
-    dropouts = ("dropout", "attention_dropout", "activation_dropout")
-    if settings["rdrop"] and not any(settings[name] for name in dropouts):
+    dropouts = (settings.dropout, settings.attention_dropout, settings.activation_dropout)
+    if settings.rdrop and not any(dropouts):
         raise TranslationError("--rdrop needs --dropout: without it, both passes are the same")
     return settings

@@ -119,6 +119,10 @@ class Encoded:
     overlong: int
     checksum: int
 
+    def whole(self, epoch: int) -> tuple[Rows, Rows]:
+        """The source and the target sentences, which are the same in each epoch."""
+        return self.sources, self.targets
+
 
 def encode_pairs(pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, longest: int) -> Encoded:
     """Cut pairs into pieces, some thousand at a time; only their lengths stay in memory.

@@ -6,12 +6,13 @@ import contextlib
 import copy
 import math
 import random
-import signal
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from types import FrameType
+from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from rich.progress import (
@@ -25,109 +26,35 @@ from rich.progress import (
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from solutions.ch6_transformer import shift
 from solutions.translation import TranslationError
 from solutions.translation.batches import Batches
 from solutions.translation.data import Pair
 from solutions.translation.decoding import Translator
-from solutions.translation.distillation import soft_targets
+from solutions.translation.distillation import SoftTargets, soft_targets
 from solutions.translation.evaluation import quality
-from solutions.translation.loss import divergence, linear_cross_entropy
-from solutions.translation.machine import Machine, out_of_memory
-from solutions.translation.model import FastTransformer, build, n_parameters
-from solutions.translation.optimization import learning_rate, optimizers
+from solutions.translation.interruption import Interrupted, Interruption, Stopped
+from solutions.translation.machine import Machine, out_of_memory, worth_compiling
+from solutions.translation.model import (
+    FastTransformer,
+    build,
+    compile_layers,
+    n_parameters,
+    uncompile_layers,
+)
+from solutions.translation.objective import Objective
+from solutions.translation.optimization import learning_rate, optimizers, restore
 from solutions.translation.run_folder import RunFolder, load_weights
+from solutions.translation.settings import Settings
 from solutions.translation.tokenizer import (
-    PAD,
     Encoded,
     Rows,
     SubwordSampler,
     Tokenizer,
     encode_pairs,
 )
+from solutions.translation.training_step import TrainingStep
 
 SAVE_SECONDS = 300  # a run that is killed loses no more than this and a step
-
-
-class Stopped(Exception):
-    """Training was interrupted and has left a checkpoint."""
-
-
-class _Interruption:
-    """Turns Ctrl-C, and the SIGTERM that torchrun passes on, into a flag that the loop looks at.
-
-    A second Ctrl-C interrupts at once; not under torchrun, where one arrives more than once.
-    """
-
-    def __init__(self, alone: bool) -> None:
-        self.alone = alone
-        self.asked = False
-
-    def __enter__(self) -> _Interruption:
-        self.before = {s: signal.signal(s, self._ask) for s in (signal.SIGINT, signal.SIGTERM)}
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for number, handler in self.before.items():
-            signal.signal(number, handler)
-
-    def _ask(self, number: int, frame: FrameType | None) -> None:
-        if self.asked and self.alone:
-            raise KeyboardInterrupt
-        self.asked = True
-
-
-class Objective(nn.Module):
-    """From a batch to its loss: the model and the loss in one module, whose forward pass is compiled
-    and which several processes share.
-
-    Args:
-        model: what is trained or judged.
-        machine: what it is on.
-        smoothing: label smoothing.
-        rdrop: in training, go through the model twice, with different dropout, and add this weight times
-            the difference of the two (Liang et al. 2021); 0 = go through it once.
-        distill: how much of the loss is about the teachers' predictions, where there are any.
-    """
-
-    def __init__(
-        self,
-        model: FastTransformer,
-        machine: Machine,
-        smoothing: float,
-        rdrop: float = 0.0,
-        distill: float = 0.0,
-    ) -> None:
-        super().__init__()
-        self.model, self.machine = model, machine
-        self.smoothing, self.rdrop, self.distill = smoothing, rdrop, distill
-        self.hidden = torch.compile(model.hidden, dynamic=True) if machine.compile else model.hidden
-
-    def forward(
-        self, source: torch.Tensor, target: torch.Tensor, *soft: torch.Tensor
-    ) -> torch.Tensor:
-        """Sum of the losses of all real tokens of source (B, S) and target (B, T + 1), and of the pieces
-        and probabilities (B, T, K) that teachers expect, if there are any.
-
-        With R-Drop it is half of the paper's, so that it can be compared with the loss without."""
-        twice = self.training and self.rdrop > 0
-        if twice:
-            source, target = source.repeat(2, 1), target.repeat(2, 1)
-            soft = tuple(x.repeat(2, 1, 1) for x in soft)
-        target_in, target_out = shift(target)
-        with self.machine.autocast():
-            hidden = self.hidden(source, target_in)
-        hidden, target_out = hidden.float().flatten(0, 1), target_out.flatten()
-        last, dtype = (self.model.project.weight, self.model.project.bias), self.machine.dtype
-        expected = tuple(x.flatten(0, 1) for x in soft) or None
-        share = self.distill if soft else 0.0
-        loss = linear_cross_entropy(
-            hidden, *last, target_out, self.smoothing, PAD, dtype, expected, share
-        )
-        if not twice:
-            return loss
-        real, _ = (target_out != PAD).chunk(2)
-        return (loss + self.rdrop * divergence(*hidden.chunk(2), *last, real, dtype)) / 2
 
 
 def distribute(objective: nn.Module) -> DistributedDataParallel:
@@ -145,6 +72,15 @@ class Work:
     batches: list[tuple[torch.Tensor, ...]]
     tokens: int
     ends_epoch: bool
+
+
+class Step(NamedTuple):
+    """A step that is done: this process's part of the loss, the norm of the gradient, and what the step was
+    made of."""
+
+    loss: torch.Tensor
+    norm: torch.Tensor
+    work: Work
 
 
 class Trainer:
@@ -165,14 +101,14 @@ class Trainer:
 
     def __init__(
         self,
-        settings: dict,
+        settings: Settings,
         machine: Machine,
         tokenizer: Tokenizer,
         pairs: Iterable[Pair],
         valid: Iterable[Pair],
         teachers: Sequence[FastTransformer] = (),
     ) -> None:
-        self._begun = time.perf_counter(), time.process_time()
+        self.begun = time.perf_counter(), time.process_time()
         self.settings = settings
         self.machine = machine
         self.tokenizer = tokenizer
@@ -180,65 +116,113 @@ class Trainer:
         self.seconds = self.processor_seconds = 0.0  # the latter of all processes together
         self.best = -math.inf
         self.since_best = 0
+        self.checkpoint_due = False  # whether the last step is to be validated still
+        self.stop = Interruption(alone=machine.world_size == 1)
         self._seed()
         self.model = build(settings, len(tokenizer), machine.attention, machine.device.type)
         self.model.to(machine.device)
         # the weights to translate with: a moving average, or those in training themselves
-        self.average = copy.deepcopy(self.model) if settings["ema"] else self.model
+        self.average = copy.deepcopy(self.model) if settings.ema else self.model
         self.optimizers = optimizers(self.model, settings, machine.device.type)
-        self.objective: nn.Module = Objective(
+        objective: nn.Module = Objective(
             self.model,
             machine,
-            *(settings[name] for name in ("smoothing", "rdrop", "distill_weight")),
+            settings.smoothing,
+            settings.rdrop,
+            settings.distill_weight,
         )
         if machine.world_size > 1:
-            self.objective = distribute(self.objective)
+            objective = distribute(objective)
         self.remarks: list[str] = []
-        encoded = self._encode(pairs, "to train on")
-        self.checksum = encoded.checksum
-        self.batches = self._batches(lambda epoch: (encoded.sources, encoded.targets))
-        self.soft = soft_targets(teachers, self.batches, machine) if teachers else None
-        if settings["subword_dropout"]:
-            self.batches = self._batches(self._cut_anew(pairs, encoded))
+        self.teachers = teachers
+        self.graphs = self._has_graphs()
+        self.training_step = TrainingStep(
+            objective,
+            self.model,
+            self.optimizers,
+            self.average if settings.ema else None,
+            settings.clip,
+            torch.amp.GradScaler(machine.device.type, enabled=machine.precision == "float16"),
+            machine.world_size,
+            machine.record if self.graphs else None,
+        )
+        self.encoded = self._encode(pairs, "to train on")
+        self.batches = self._batches(
+            self._cut_anew(pairs) if settings.subword_dropout else self.encoded.whole
+        )
         self.valid_pairs = list(valid)
         self.valid = None
         if self.valid_pairs:
-            held = self._encode(self.valid_pairs, "to validate")
-            self.valid = self._batches(lambda epoch: (held.sources, held.targets))
-        self.scaler = torch.amp.GradScaler(
-            machine.device.type, enabled=machine.precision == "float16"
-        )
+            self.valid = self._batches(self._encode(self.valid_pairs, "to validate").whole)
         self._preparing = ThreadPoolExecutor(1)  # the one thread that looks at self.batches
         self._ahead: Future[Work] | None = None
 
+    def _has_graphs(self) -> bool:
+        """Whether CUDA graphs repeat the steps; a remark says so if they can't."""
+        obstacles = {
+            "--precision float16": self.machine.precision == "float16",
+            "several processes": self.machine.world_size > 1,
+            "--rdrop": self.settings.rdrop > 0,
+            "--distill-from": bool(self.teachers),
+        }
+        found = [name for name, there in obstacles.items() if there]
+        if self.machine.record and found:
+            self.remarks.append(f"no CUDA graphs in training: not with {', '.join(found)}")
+        return self.machine.record is not None and not found
+
+    def compile(self, asked: bool | None) -> None:
+        """Compile the model's layers in the next step, where the machine can and it is worth it.
+
+        Args:
+            asked: what the user wants; None = what is faster.
+        """
+        steps = self.settings.steps - self.step
+        worth, remark = worth_compiling(self.machine, asked, steps)
+        self.machine = replace(self.machine, compile=worth)
+        self.remarks += filter(None, [remark])
+        if worth:
+            compile_layers(self.model)
+
+    def eagerly(self) -> contextlib.AbstractContextManager:
+        """For what isn't training: it would have to be compiled anew."""
+        if not self.machine.compile:
+            return contextlib.nullcontext()
+        return torch.compiler.set_stance("force_eager")
+
     def _encode(self, pairs: Iterable[Pair], name: str) -> Encoded:
         settings = self.settings
-        found = encode_pairs(pairs, self.tokenizer, settings["longest"])
+        found = encode_pairs(pairs, self.tokenizer, settings.longest)
         if not len(found.sources):
             raise TranslationError(
                 f"there are no pairs {name}: all {len(found.kept):,} are empty or have a sentence of more "
-                f"than {settings['longest']} pieces, which --longest can raise"
+                f"than {settings.longest} pieces, which --longest can raise"
             )
         if found.empty or found.overlong:
             self.remarks.append(
                 f"left out of the pairs {name}: {found.empty:,} with an empty sentence, "
-                f"{found.overlong:,} with a sentence of more than {settings['longest']} pieces"
+                f"{found.overlong:,} with a sentence of more than {settings.longest} pieces"
             )
         return found
 
-    def _cut_anew(
-        self, pairs: Iterable[Pair], encoded: Encoded
-    ) -> Callable[[int], tuple[Rows, Rows]]:
+    @cached_property
+    def soft(self) -> SoftTargets | None:
+        """What the teachers predict, which takes as long as an epoch without a backward pass."""
+        if not self.teachers:
+            return None
+        return soft_targets(self.teachers, self._batches(self.encoded.whole), self.machine)
+
+    def _cut_anew(self, pairs: Iterable[Pair]) -> Callable[[int], tuple[Rows, Rows]]:
         """The sentences of an epoch with BPE-dropout. What teachers predict belongs to the places of the
         target's pieces, so that with teachers only the source is cut anew."""
+        encoded = self.encoded
         samplers = [
             SubwordSampler(
                 self.tokenizer,
                 (pair[side] for pair, kept in zip(pairs, encoded.kept, strict=True) if kept),
-                self.settings["subword_dropout"],
-                self.settings["seed"],
+                self.settings.subword_dropout,
+                self.settings.seed,
             )
-            for side in range(1 if self.soft else 2)
+            for side in range(1 if self.teachers else 2)
         ]
 
         def sentences(epoch: int) -> tuple[Rows, Rows]:
@@ -249,16 +233,18 @@ class Trainer:
 
     def _batches(self, encoded: Callable[[int], tuple[Rows, Rows]]) -> Batches:
         settings = self.settings
-        return Batches(encoded, settings["tokens"], settings["seed"], self.machine.multiple)
+        return Batches(
+            encoded, settings.tokens, settings.seed, self.machine.multiple, few_shapes=self.graphs
+        )
 
     def _seed(self) -> None:
         """Seed dropout: by the step, and differently in each process."""
-        name = f"{self.settings['seed']} {self.step} {self.machine.rank if self.step else 0}"
+        name = f"{self.settings.seed} {self.step} {self.machine.rank if self.step else 0}"
         torch.manual_seed(random.Random(name).getrandbits(32))
 
     def _prepare(self, begin: int) -> Work:
         """What the step needs whose first batch has the number `begin`."""
-        size = self.machine.world_size * self.settings["accumulate"]
+        size = self.machine.world_size * self.settings.accumulate
         group = range(begin, begin + size)
         own = (self.batches[n] for n in group[self.machine.rank :: self.machine.world_size])
         batches = [
@@ -271,7 +257,7 @@ class Trainer:
 
     def _work(self) -> Work:
         """What this step needs; what the next one needs is prepared meanwhile."""
-        size = self.machine.world_size * self.settings["accumulate"]
+        size = self.machine.world_size * self.settings.accumulate
         work = self._ahead.result() if self._ahead else None
         if work is None or work.begin != self.batch:
             work = self._preparing.submit(self._prepare, self.batch).result()
@@ -282,60 +268,80 @@ class Trainer:
     def _on_device(self, batch: Iterable[torch.Tensor]) -> tuple[torch.Tensor, ...]:
         return tuple(x.to(self.machine.device, non_blocking=True) for x in batch)
 
-    def train_step(self) -> tuple[torch.Tensor, torch.Tensor, Work]:
+    def train_step(self) -> Step:
         """One step of the optimizer on `accumulate` batches in each process.
 
         Every token counts the same, whichever batch and process it is in. Nothing here waits for the
         device.
 
-        Returns:
-            This process's part of the loss, the norm of the gradient, and what the step was made of.
-
         Raises:
             TranslationError: the memory does not suffice.
+            Interrupted: somebody asked to stop, and nothing has changed since the step before.
         """
-        settings, world = self.settings, self.machine.world_size
-        work = self._work()
-        self.step += 1
+        before = self.step, self.batch
+        try:
+            with self.stop.can_leave(together=True):
+                work = self._work()
+                self.step += 1
+                loss = self._gradients(work)
+        except Interrupted:
+            self.step, self.batch = before
+            self.training_step.forget_gradients()
+            raise
+        return Step(loss, self._update(), work)
+
+    def _gradients(self, work: Work) -> torch.Tensor:
+        """Forward and backward passes of a step; this process's part of the loss. Where the layers can't be
+        compiled, it goes on without."""
+        try:
+            return self._passes(work)
+        except RuntimeError as error:
+            compiling = torch._dynamo.exc.TorchDynamoException if self.machine.compile else ()
+            if not isinstance(error, compiling):
+                raise
+            reason = str(error).strip().partition("\n")[0]
+            print(f"the layers can't be compiled, and stay as they are: {reason}", file=sys.stderr)
+        self.machine = replace(self.machine, compile=False)
+        uncompile_layers(self.model)
+        self.training_step.forget_gradients()
+        return self._passes(work)
+
+    def _passes(self, work: Work) -> torch.Tensor:
+        """As `_gradients`, but with an error where the layers can't be compiled."""
         self._seed()
-        self.objective.train()
-        total = torch.zeros((), device=self.machine.device)
+        self.training_step.objective.train()
+        self.training_step.total.zero_()
         for batch in work.batches:
-            wait = world > 1 and batch is not work.batches[-1]  # gradients travel once a step
+            last = batch is work.batches[-1]
             try:
-                with self.objective.no_sync() if wait else contextlib.nullcontext():
-                    loss = self.objective(*self._on_device(batch)) / work.tokens
-                    # DistributedDataParallel takes the mean of all processes
-                    self.scaler.scale(loss * world).backward()
+                with contextlib.nullcontext() if last else self._without_sending():
+                    self.training_step.accumulate(work.tokens, *batch)
             except RuntimeError as error:
                 raise self._out_of_memory(error, batch) from error
-            total += loss.detach()
-        for optimizer in self.optimizers:
-            self.scaler.unscale_(optimizer)
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), settings["clip"])
-        for optimizer in self.optimizers:
-            for part in optimizer.param_groups:
-                part["lr"] = learning_rate(self.step, settings)
-            self.scaler.step(optimizer)
-            optimizer.zero_grad(set_to_none=True)
-        self.scaler.update()
-        if settings["ema"]:
-            # a young average forgets faster, so that the first weights do not linger
-            decay = min(settings["ema"], (1 + self.step) / (10 + self.step))
-            with torch.no_grad():
-                torch._foreach_lerp_(
-                    list(self.average.parameters()), list(self.model.parameters()), 1 - decay
-                )
-        return total, norm, work
+        return self.training_step.total.clone()
 
-    def _out_of_memory(self, error: RuntimeError, batch: tuple[torch.Tensor, ...]) -> RuntimeError:
+    def _without_sending(self) -> contextlib.AbstractContextManager:
+        """Backward passes in which gradients stay in their process, since they travel once a step."""
+        objective = self.training_step.objective
+        if isinstance(objective, DistributedDataParallel):
+            return objective.no_sync()
+        return contextlib.nullcontext()
+
+    def _update(self) -> torch.Tensor:
+        """Clip the gradients, let the optimizers and the moving average go on; the norm before clipping."""
+        # a young average forgets faster, so that the first weights do not linger
+        decay = min(self.settings.ema, (1 + self.step) / (10 + self.step))
+        self.training_step.update(learning_rate(self.step, self.settings), 1 - decay)
+        return self.training_step.norm.clone()
+
+    def _out_of_memory(self, error: RuntimeError, batch: tuple[torch.Tensor, ...]) -> Exception:
         """The error, or, if it is one of memory, what to do about it."""
         if not out_of_memory(error):
             return error
         (rows, source), target = batch[0].shape, batch[1].shape[1]
         # all pairs together may be smaller than a batch could be
-        tokens = min(self.settings["tokens"], rows * max(source, target - 1))
-        accumulate = self.settings["accumulate"]
+        tokens = min(self.settings.tokens, rows * max(source, target - 1))
+        accumulate = self.settings.accumulate
         return TranslationError(
             f"out of memory in step {self.step}, with {rows} sentences of {source} and {target} pieces: "
             f"a new run with --tokens {tokens // 2} --accumulate {2 * accumulate} needs half as much "
@@ -343,17 +349,20 @@ class Trainer:
         )
 
     @torch.inference_mode()
-    def validate(self) -> dict[str, float]:
+    def validate(self, valid: Batches) -> dict[str, float]:
         """Mean loss over the tokens of the validation pairs, not smoothed, and the quality of greedy
         translations."""
-        objective = Objective(self.average, replace(self.machine, compile=False), 0.0).eval()
+        objective = Objective(self.average, self.machine, 0.0).eval()
         total = torch.zeros((), device=self.machine.device)
-        for n in range(len(self.valid)):
-            batch = self.valid[n]
-            total += objective(*self._on_device((batch.source, batch.target)))
-        loss = total.item() / sum(self.valid.predicted(n) for n in range(len(self.valid)))
-        sources, references = zip(*self.valid_pairs, strict=True)
-        written = Translator(self.average, self.tokenizer, self.machine)(sources)
+        tokens = 0
+        with self.eagerly():
+            for n in range(len(valid)):
+                batch = valid[n]
+                total += objective(*self._on_device((batch.source, batch.target)))
+                tokens += batch.tokens
+            loss = total.item() / tokens
+            sources, references = zip(*self.valid_pairs, strict=True)
+            written = Translator(self.average, self.tokenizer, self.machine)(sources)
         name, value = quality(written, references, self.settings)
         return {"valid_loss": loss, f"valid_{name}": value}
 
@@ -362,14 +371,15 @@ class Trainer:
         return {
             "step": self.step,
             "batch": self.batch,
-            "checksum": self.checksum,
+            "checksum": self.encoded.checksum,
             "begins": list(self.batches.begins),
             "seconds": self.seconds,
             "processor_seconds": self.processor_seconds,
             "best": self.best,
             "since_best": self.since_best,
+            "checkpoint_due": self.checkpoint_due,
             "average": self.average.state_dict(),
-            "scaler": self.scaler.state_dict(),
+            "scaler": self.training_step.scaler.state_dict(),
             "model": self.model.state_dict(),
             "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
         }
@@ -390,26 +400,32 @@ class Trainer:
             TranslationError: the checkpoint is broken, of another model or of other pairs.
         """
         checkpoint = self.machine.share(folder.read() if self.machine.rank == 0 else None)
-        if not isinstance(checkpoint, dict) or not self.state().keys() <= checkpoint.keys():
+        needed = self.state().keys() - {"checkpoint_due"}  # earlier versions had no such thing
+        if not isinstance(checkpoint, dict) or not needed <= checkpoint.keys():
             raise TranslationError(f"{folder.last} is no checkpoint of this trainer")
-        if checkpoint["checksum"] != self.checksum:
+        if checkpoint["checksum"] != self.encoded.checksum:
             raise TranslationError(
                 f"these are not the pairs that {folder.path} was trained on, so its place among them means "
                 f"nothing; a new run can begin with its weights: --init-from {folder.path}"
             )
         load_weights(self.model, checkpoint["model"], folder.last)
+        if len(checkpoint["optimizers"][0]["param_groups"]) == 1:  # a run goes on as it was begun
+            self.optimizers[:] = optimizers(
+                self.model, self.settings, self.machine.device.type, decay_all=True
+            )
         for optimizer, state in zip(self.optimizers, checkpoint["optimizers"], strict=True):
-            optimizer.load_state_dict(state)
+            restore(optimizer, state)
         load_weights(self.average, checkpoint["average"], folder.last)
-        self.scaler.load_state_dict(checkpoint["scaler"])
+        self.training_step.scaler.load_state_dict(checkpoint["scaler"])
         self.step, self.batch = checkpoint["step"], checkpoint["batch"]
         self.batches.begins = checkpoint["begins"]
         self.seconds = checkpoint["seconds"]
         self.processor_seconds = checkpoint["processor_seconds"]
         self.best, self.since_best = checkpoint["best"], checkpoint["since_best"]
-        if self.settings["steps"] < self.step:
+        self.checkpoint_due = checkpoint.get("checkpoint_due", False)
+        if self.settings.steps < self.step:
             raise TranslationError(
-                f"--steps {self.settings['steps']}: {folder.path} has done {self.step} already"
+                f"--steps {self.settings.steps}: {folder.path} has done {self.step} already"
             )
 
     def run(self, folder: RunFolder, show: bool = True) -> None:
@@ -420,115 +436,100 @@ class Trainer:
             show: whether to draw a progress bar.
 
         Raises:
-            Stopped: Ctrl-C; a checkpoint of the last step is there.
+            Stopped: Ctrl-C or SIGTERM; a checkpoint of the last step is there.
             TranslationError: the loss is no longer a number, or the disk is full.
         """
-        settings, first = self.settings, self.machine.rank == 0
-        pending: list[tuple[torch.Tensor, torch.Tensor, Work]] = []
-        begun, processor_begun = self._begun  # what teachers predict has been computed since then
-        saved = time.perf_counter()
-        before, processor_before = self.seconds, self.processor_seconds
-        columns = (
-            TextColumn("step"),
-            MofNCompleteColumn(),
-            BarColumn(),
-            TextColumn("loss {task.fields[loss]:.3f} · {task.fields[speed]:,.0f} tokens/s ·"),
-            TimeElapsedColumn(),
-            TextColumn("gone ·"),
-            TimeRemainingColumn(),
-            TextColumn("left"),
-        )
-        alone = self.machine.world_size == 1
-        with _Interruption(alone) as stop, Progress(*columns, disable=not (show and first)) as bar:
-            task = bar.add_task(
-                "", total=settings["steps"], completed=self.step, loss=math.nan, speed=0
-            )
-
-            def measure() -> bool:
-                """Look at the steps since the last time; True if training is to stop."""
-                nonlocal saved
-                values = torch.stack([torch.stack(item[:2]) for item in pending])
-                own = values.new_tensor([float(stop.asked), time.process_time() - processor_begun])
-                sums = torch.cat([values[:, 0], own])
-                if not alone:
-                    distributed.all_reduce(sums)
-                *losses, asked, processor_seconds = sums.tolist()
-                for place, (loss, norm) in enumerate(
-                    zip(losses, values[:, 1].tolist(), strict=True)
-                ):
-                    # a scaled gradient may overflow; the step is left out and the scale halved
-                    if not math.isfinite(loss if self.scaler.is_enabled() else loss + norm):
-                        step = self.step - len(losses) + 1 + place
-                        what = "loss" if not math.isfinite(loss) else "gradient"
-                        kept = f"; {folder.last} is the last good checkpoint"
-                        raise TranslationError(
-                            f"the {what} of step {step} is not a number: a lower --rate or a longer "
-                            f"--warmup may help{kept if folder.last.exists() else ''}"
-                        )
-                now = time.perf_counter()
-                speed = sum(item[2].tokens for item in pending) / (now - saved)
-                self.seconds, saved = before + now - begun, now
-                self.processor_seconds = processor_before + processor_seconds
-                metrics = {
-                    "step": self.step,
-                    "loss": sum(losses) / len(losses),
-                    "gradient_norm": values[-1, 1].item(),
-                    "rate": learning_rate(self.step, settings),
-                    "tokens_per_second": round(speed),
-                    "seconds": round(self.seconds, 2),
-                    "processor_seconds": round(self.processor_seconds, 2),
-                }
-                pending.clear()
-                if first:
-                    folder.add(metrics)
-                bar.update(task, completed=self.step, loss=metrics["loss"], speed=speed)
-                return asked > 0
-
-            asked = worse = False
-            written = time.perf_counter()
-            while self.step < settings["steps"] and not asked and not worse:
-                pending.append(self.train_step())
-                due = self.step == settings["steps"] or (
-                    self.step % settings["save_every"] == 0
-                    if settings["save_every"]
-                    else pending[-1][2].ends_epoch
-                )
-                overdue = alone and time.perf_counter() - written > SAVE_SECONDS
-                logged = self.step % settings["log_every"] == 0
-                if due or overdue or logged or (alone and stop.asked):
-                    asked = measure()
-                else:
-                    bar.update(task, completed=self.step)
-                if due:
-                    worse = self._checkpoint(folder)
-                elif (asked or overdue) and first:
+        with self.stop, _progress(show and self.machine.rank == 0) as bar:
+            try:
+                with self.stop.can_leave(together=False):
+                    _ = self.soft
+                ended = self.checkpoint_due and self._checkpoint(folder)
+                log = _Log(self, folder, bar)
+                while self.step < self.settings.steps and not ended:
+                    ended = self._advance(log)
+            except Interrupted:
+                if self.machine.rank == 0:
                     folder.save(self.state())
-                if due or asked or overdue:
-                    written = time.perf_counter()
-                if (due or asked) and not alone:
-                    distributed.barrier()  # nobody ends before the checkpoint is written
-            if asked:
-                raise Stopped(f"stopped after step {self.step}; --resume goes on from there")
+                self._wait()
+                raise Stopped(
+                    f"stopped after step {self.step}; --resume goes on from there"
+                ) from None
+
+    def _advance(self, log: _Log) -> bool:
+        """Do a step and what is due after it; True if training is over since nothing gets better.
+
+        Raises:
+            Interrupted: somebody asked to stop, and all steps that are done are in the metrics.
+        """
+        try:
+            step = self.train_step()
+        except Interrupted:
+            log.measure()
+            raise
+        log.add(step)
+        settings, alone = self.settings, self.machine.world_size == 1
+        due = self.step == settings.steps or (
+            self.step % settings.save_every == 0 if settings.save_every else step.work.ends_epoch
+        )
+        overdue = alone and time.perf_counter() - log.saved > SAVE_SECONDS
+        logged = self.step % settings.log_every == 0
+        asked = (due or overdue or logged or (alone and self.stop.asked)) and log.measure()
+        ended = False
+        if due:
+            ended = self._checkpoint(log.folder)
+            self._wait()
+        elif overdue and not asked:
+            log.folder.save(self.state())
+        if due or overdue:
+            log.saved = time.perf_counter()
+        if asked:
+            raise Interrupted
+        return ended
+
+    def _wait(self) -> None:
+        """Wait for the other processes, so that none ends before the checkpoint is written."""
+        if self.machine.world_size > 1:
+            distributed.barrier()
 
     def _checkpoint(self, folder: RunFolder) -> bool:
-        """Validate and save; True if it is time to stop since nothing gets better."""
+        """Validate and save; True if it is time to stop since nothing gets better.
+
+        Raises:
+            Interrupted: somebody asked to stop before validation had ended; it is due still.
+        """
         settings, first = self.settings, self.machine.rank == 0
-        best = False
+        self.checkpoint_due = True
+        best = interrupted = False
         if first and self.valid:
-            found = self.validate()
-            clocks = {"seconds": self.seconds, "processor_seconds": self.processor_seconds}
-            folder.add({"step": self.step, "batch": self.batch, **clocks, **found})
-            score = found[max(found.keys() - {"valid_loss"})]
-            best = score > self.best
-            self.best, self.since_best = max(score, self.best), 0 if best else self.since_best + 1
-        if first:
+            try:
+                with self.stop.can_leave(together=False):
+                    found = self.validate(self.valid)
+            except Interrupted:
+                interrupted = True
+            else:
+                best = self._judge(found, folder)
+        if first and not interrupted:
+            self.checkpoint_due = False
             folder.save(self.state())
-            folder.save_weights(self.step, self.average.state_dict(), settings["keep"], best)
+            folder.save_weights(self.step, self.average.state_dict(), settings.keep, best)
             folder.plot()
-        worse = torch.tensor(float(self.since_best), device=self.machine.device)
+        told = torch.tensor([self.since_best, interrupted], device=self.machine.device)
         if self.machine.world_size > 1:
-            distributed.broadcast(worse, 0)
-        return 0 < settings["patience"] <= worse.item()
+            distributed.broadcast(told, 0)
+        worse, interrupted = told.tolist()
+        if interrupted:
+            raise Interrupted
+        self.checkpoint_due = False
+        return 0 < settings.patience <= worse
+
+    def _judge(self, found: dict[str, float], folder: RunFolder) -> bool:
+        """Note how good the model is; True if it is the best so far."""
+        clocks = {"seconds": self.seconds, "processor_seconds": self.processor_seconds}
+        folder.add({"step": self.step, "batch": self.batch, **clocks, **found})
+        score = found[max(found.keys() - {"valid_loss"})]
+        best = score > self.best
+        self.best, self.since_best = max(score, self.best), 0 if best else self.since_best + 1
+        return best
 
     def summary(self) -> str:
         """What is trained on what; each remark is a line of its own."""
@@ -539,6 +540,99 @@ class Trainer:
             f"{n_parameters(self.model):,} parameters, {self.batches.sentences:,} pairs, "
             f"{len(self.batches):,} batches an epoch; {where.device}, {where.precision}"
             f"{f' ({where.reason})' if where.reason else ''}, {where.attention} attention"
-            f"{', compiled' if where.compile else ''}{processes}{threads}"
+            f"{', compiled' if where.compile else ''}{', CUDA graphs' if self.graphs else ''}"
+            f"{processes}{threads}"
         )
         return "\n".join([line, *self.remarks])
+
+
+def _progress(shown: bool) -> Progress:
+    """The bar that shows how far a run is."""
+    return Progress(
+        TextColumn("step"),
+        MofNCompleteColumn(),
+        BarColumn(),
+        TextColumn("loss {task.fields[loss]:.3f} · {task.fields[speed]:,.0f} tokens/s ·"),
+        TimeElapsedColumn(),
+        TextColumn("gone ·"),
+        TimeRemainingColumn(),
+        TextColumn("left"),
+        disable=not shown,
+    )
+
+
+class _Log:
+    """The metrics of a run that goes on: it keeps what steps have given and looks at it now and then, since
+    a look makes the device wait.
+
+    Args:
+        trainer: whose steps they are.
+        folder: where lines of metrics go.
+        bar: shows the newest.
+    """
+
+    def __init__(self, trainer: Trainer, folder: RunFolder, bar: Progress) -> None:
+        self.trainer, self.folder, self.bar = trainer, folder, bar
+        self.steps: list[Step] = []
+        self.saved = self.measured = time.perf_counter()
+        self.before = trainer.seconds, trainer.processor_seconds
+        self.task = bar.add_task(
+            "", total=trainer.settings.steps, completed=trainer.step, loss=math.nan, speed=0
+        )
+
+    def add(self, step: Step) -> None:
+        """Keep what a step has given."""
+        self.steps.append(step)
+        self.bar.update(self.task, completed=self.trainer.step)
+
+    def measure(self) -> bool:
+        """Write a line about the steps since the last time; True if a process was asked to stop.
+
+        Raises:
+            TranslationError: a loss or gradient is not a number.
+        """
+        trainer = self.trainer
+        if not self.steps:  # the only process was interrupted in the step after the last line
+            return trainer.stop.asked
+        begun, processor_begun = trainer.begun
+        values = torch.stack([torch.stack([step.loss, step.norm]) for step in self.steps])
+        own = [float(trainer.stop.asked), time.process_time() - processor_begun]
+        sums = torch.cat([values[:, 0], values.new_tensor(own)])
+        if trainer.machine.world_size > 1:
+            distributed.all_reduce(sums)
+        *losses, asked, processor_seconds = sums.tolist()
+        self._check(losses, values[:, 1].tolist())
+        now = time.perf_counter()
+        speed = sum(step.work.tokens for step in self.steps) / (now - self.measured)
+        trainer.seconds, self.measured = self.before[0] + now - begun, now
+        trainer.processor_seconds = self.before[1] + processor_seconds
+        metrics = {
+            "step": trainer.step,
+            "loss": sum(losses) / len(losses),
+            "gradient_norm": values[-1, 1].item(),
+            "rate": learning_rate(trainer.step, trainer.settings),
+            "tokens_per_second": round(speed),
+            "seconds": round(trainer.seconds, 2),
+            "processor_seconds": round(trainer.processor_seconds, 2),
+        }
+        self.steps.clear()
+        if trainer.machine.rank == 0:
+            self.folder.add(metrics)
+        self.bar.update(self.task, loss=metrics["loss"], speed=speed)
+        return asked > 0
+
+    def _check(self, losses: Sequence[float], norms: Sequence[float]) -> None:
+        """Make sure that the losses and norms of the steps since the last time are numbers."""
+        scaled = self.trainer.training_step.scaler.is_enabled()
+        for place, (loss, norm) in enumerate(zip(losses, norms, strict=True)):
+            # a scaled gradient may overflow; the step is left out and the scale halved
+            if math.isfinite(loss if scaled else loss + norm):
+                continue
+            step = self.trainer.step - len(losses) + 1 + place
+            what = "loss" if not math.isfinite(loss) else "gradient"
+            last = self.folder.last
+            kept = f"; {last} is the last good checkpoint" if last.exists() else ""
+            raise TranslationError(
+                f"the {what} of step {step} is not a number: a lower --rate or a longer --warmup may "
+                f"help{kept}"
+            )

@@ -1,0 +1,1 @@
+"""What limits a GPU: `python -m benchmarks.gpu`."""

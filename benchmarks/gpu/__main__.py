@@ -1,0 +1,145 @@
+"""What limits a GPU: the time of operators, of training steps and of decoding.
+
+python -m benchmarks.gpu                       the parts of the first nine minutes
+python -m benchmarks.gpu --only attention      others: attention, recurrence, linear_attention, cache, autocast,
+                                               item, same_bits, multi30k
+
+Each part is a process of its own with a time limit. What it has found is written as soon as it is found, so
+that a part that fails or takes too long leaves an error beside it, and the others run. Without a GPU, sizes are
+tiny: then the program is tested, and nothing else. Needed are PyTorch, NumPy and what `solutions` imports;
+number_words and multi30k start the trainer, which needs rich and num2words, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import json
+import multiprocessing
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from benchmarks.gpu import operators, training, translating
+from benchmarks.gpu.bench import Bench
+from benchmarks.record import about
+
+Function = Callable[[Bench], Iterator[tuple[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What to measure, how many seconds it may take on a GPU, and whether it is one of the first."""
+
+    function: Function
+    limit: int
+    first: bool = False
+
+
+def parts(data: str, seconds: int) -> dict[str, Part]:
+    """All parts by name, those of the first nine minutes in front, the most valuable ones first."""
+    multi30k = functools.partial(training.multi30k, data=data, seconds=seconds)
+    return {
+        "steps": Part(training.steps, 75, first=True),
+        "beside_torch": Part(training.beside_torch, 120, first=True),
+        "ladder": Part(training.ladder, 130, first=True),
+        "number_words": Part(translating.number_words, 90, first=True),
+        "decoding": Part(translating.decoding, 60, first=True),
+        "roofline": Part(operators.roofline, 45, first=True),
+        "launches": Part(operators.launches, 20, first=True),
+        "attention": Part(operators.attention, 60),
+        "recurrence": Part(operators.recurrence, 60),
+        "linear_attention": Part(operators.linear_attention, 60),
+        "cache": Part(translating.cache, 60),
+        "autocast": Part(operators.autocast, 20),
+        "item": Part(operators.item, 20),
+        "same_bits": Part(training.same_bits, 60),
+        "multi30k": Part(multi30k, seconds + 60),
+    }
+
+
+def _work(function: Function, device: str, send: Connection) -> None:
+    """Send all that a part finds, and the error that ends it."""
+    try:
+        if device == "auto":
+            device = "cuda:0" if torch.cuda.is_available() else "cpu"
+        if device != "cpu":
+            torch.cuda.set_device(device)
+        for found in function(Bench(torch.device(device))):
+            send.send(found)
+    except Exception:
+        send.send(("error", traceback.format_exc()[-1500:]))
+    finally:
+        send.close()
+
+
+def measure(part: Part, device: str) -> dict[str, Any]:
+    """What a part has found when it ends or when its time is up."""
+    # PyTorch is imported already, and this process never uses the device
+    context = multiprocessing.get_context("fork")
+    receive, send = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(part.function, device, send))
+    process.start()
+    send.close()
+    found: dict[str, Any] = {}
+    begun = time.monotonic()
+    with contextlib.suppress(EOFError):
+        while receive.poll(max(0.0, begun + part.limit - time.monotonic())):
+            name, value = receive.recv()
+            found[name] = value
+        found["error"] = f"stopped after {part.limit} seconds"
+        process.kill()
+    process.join()
+    if process.exitcode and "error" not in found:
+        found["error"] = f"ended with status {process.exitcode}"
+    return found | {"seconds": round(time.monotonic() - begun, 1)}
+
+
+def _about(bench: Bench) -> Iterator[tuple[str, Any]]:
+    """Device, versions, date, commit and command."""
+    yield from about().items()
+
+
+def write(path: Path, result: dict[str, Any]) -> None:
+    """Write what has been found so far, whole or not at all."""
+    neighbour = path.with_name(path.name + ".part")
+    neighbour.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    neighbour.replace(path)
+
+
+def main() -> None:
+    """Measure and save, part by part."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    known = parts("", 0)
+    parser.add_argument("--only", nargs="+", choices=known, metavar="PART", help=", ".join(known))
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda:0 (default auto)")
+    parser.add_argument("--data", default="", help="multi30k: folder of its files")
+    parser.add_argument("--time", type=int, default=240, help="multi30k: seconds (default 240)")
+    parser.add_argument("--commit", help="of this code, where git doesn't know it")
+    parser.add_argument("--output", help="where to write (default: beside this, by the device)")
+    arguments = parser.parse_args()
+    chosen = parts(arguments.data, arguments.time)
+    names = arguments.only or [name for name, part in chosen.items() if part.first]
+    result = measure(Part(_about, 60), arguments.device)
+    del result["seconds"]
+    if arguments.commit:
+        result["commit"] = arguments.commit
+    card = result["device"].rpartition(", ")[2].split() if "NVIDIA" in result["device"] else []
+    name = "_".join(card[1:2]).lower() or "cpu"
+    path = Path(arguments.output or Path(__file__).parent.parent / f"gpu_{name}.json")
+    result["parts"] = {}
+    for name in names:
+        result["parts"][name] = found = measure(chosen[name], arguments.device)
+        write(path, result)
+        print(name, json.dumps(found)[:600], flush=True)
+
+
+if __name__ == "__main__":
+    main()

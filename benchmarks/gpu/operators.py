@@ -1,0 +1,254 @@
+"""Single operators: how fast they can be, and what their time is made of."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from benchmarks.gpu.bench import Bench, powers, rates
+
+Results = Iterator[tuple[str, Any]]
+FORMATS = {
+    "float32": (torch.float32, False),
+    "tf32": (torch.float32, True),
+    "bfloat16": (torch.bfloat16, False),
+}
+
+
+def roofline(bench: Bench) -> Results:
+    """Layers by the number of their vectors, in three formats, and what is limited by memory."""
+    vectors = bench.size([1, 4, 16, 64, 128, 256, *powers(512, 16384, 2)], [1, 16])
+    for width in bench.size([4096, 8192], [32, 64]):
+        layer = {}
+        for name, (dtype, tf32) in FORMATS.items():
+            torch.backends.cuda.matmul.allow_tf32 = tf32
+            weight = bench.randn(width, width, dtype=dtype)
+            layer[name] = [
+                {"vectors": n}
+                | rates(
+                    bench.seconds(torch.matmul, bench.randn(n, width, dtype=dtype), weight.T),
+                    flops=2 * n * width**2,
+                    bytes=weight.element_size() * (width**2 + 2 * n * width),
+                )
+                for n in vectors
+            ]
+        torch.backends.cuda.matmul.allow_tf32 = False
+        yield f"layer of {width}", layer
+    many = bench.size(2**28, 2**12)
+    a, b, c = (bench.randn(many // 1024, 1024) for _ in range(3))
+    size = many * a.element_size()
+    yield "addition", rates(bench.seconds(lambda: torch.add(a, b, out=c)), bytes=3 * size)
+    yield "softmax", rates(bench.seconds(lambda: a.softmax(dim=-1)), bytes=2 * size)
+    yield "layer norm", rates(bench.seconds(lambda: F.layer_norm(a, (1024,))), bytes=2 * size)
+
+
+def launches(bench: Bench) -> Results:
+    """Starting a kernel: from Python, and how many numbers come for nothing."""
+    x, times = bench.randn(1), bench.size(5000, 50)
+    bench.wait()
+    begun = time.perf_counter()
+    for _ in range(times):
+        x + x
+    queued = time.perf_counter() - begun
+    bench.wait()
+    done = time.perf_counter() - begun
+    yield "microseconds_queued", 1e6 * queued / times
+    yield "microseconds_done", 1e6 * done / times
+    sizes = powers(2**10, bench.size(2**28, 2**12), 4)
+    yield (
+        "seconds_of_a_product_by_numbers",
+        {n: bench.seconds(torch.mul, bench.randn(n), 2.0, times=50) for n in sizes},
+    )
+
+
+def item(bench: Bench) -> Results:
+    """Fifty products one after another, with and without a look at each result."""
+    weight = bench.randn(*bench.size((1024, 1024), (32, 32)), dtype=bench.half)
+
+    def chain(look: bool) -> None:
+        y = weight
+        for _ in range(50):
+            y = torch.tanh(y @ weight * 0.03)
+            if look:
+                y.sum().item()
+
+    for name, look in (("none", False), ("item", True)):
+        yield name, {"seconds": bench.seconds(chain, look, times=3)}
+
+
+def attention(bench: Bench) -> Results:
+    """Causal attention by length, formula and PyTorch's function, and which kernels take what."""
+    heads, width, positions = 16, 64, bench.size(16384, 128)
+    yield "sizes", {"heads": heads, "width": width, "positions": positions}
+    rows = []
+    for length in bench.size(powers(128, 16384, 2), [64, 128]):
+        shape = positions // length, heads, length, width
+        query, key, value = (
+            bench.randn(*shape, dtype=bench.half).requires_grad_() for _ in range(3)
+        )
+        mask = torch.ones(length, length, dtype=torch.bool, device=bench.device).tril()
+        row: dict[str, Any] = {"length": length, "texts": positions // length}
+        inputs = query, key, value
+        row["formula"] = _attention(bench, inputs, _formula, mask)
+        row["fused, is_causal"] = _attention(bench, inputs, _fused)
+        row["fused, mask"] = _attention(bench, inputs, _fused, mask)
+        rows.append(row)
+    yield "rows", rows
+    yield "kernels_that_can", {} if bench.tiny else _kernels(bench, heads, width)
+
+
+def _formula(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor
+) -> torch.Tensor:
+    scores = query @ key.mT / math.sqrt(query.shape[-1])
+    return scores.masked_fill(~mask, -math.inf).softmax(dim=-1) @ value
+
+
+def _fused(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None = None
+) -> torch.Tensor:
+    return F.scaled_dot_product_attention(query, key, value, mask, is_causal=mask is None)
+
+
+def _attention(
+    bench: Bench,
+    inputs: tuple[torch.Tensor, ...],
+    function: Callable[..., torch.Tensor],
+    *mask: torch.Tensor,
+) -> dict[str, float | str]:
+    """Milliseconds forward, and forward and backward, and memory beside the inputs. A causal forward pass
+    has half of 4 B H T T d operations, the backward pass 2.5 times as many."""
+    texts, heads, length, width = inputs[0].shape
+    flops = 2 * texts * heads * length**2 * width
+    gradient = torch.ones_like(inputs[0])
+
+    def both() -> None:
+        torch.autograd.grad(function(*inputs, *mask), inputs, gradient)
+
+    before = bench.begin_memory()
+    try:
+        forward = bench.seconds(function, *inputs, *mask, times=5)
+        whole = bench.seconds(both, times=5)
+    except torch.OutOfMemoryError:
+        return {"error": "out of memory"}
+    return {
+        "forward_ms": 1000 * forward,
+        "both_ms": 1000 * whole,
+        "extra_bytes": bench.peak_memory() - before,
+        "forward_flops_per_second": flops / forward,
+        "both_flops_per_second": 3.5 * flops / whole,
+    }
+
+
+def _kernels(bench: Bench, heads: int, width: int) -> dict[str, bool]:
+    """Which of PyTorch's kernels takes which arguments."""
+    query, key, value = (bench.randn(4, heads, 512, width, dtype=bench.half) for _ in range(3))
+    mask = torch.ones(512, 512, dtype=torch.bool, device=bench.device).tril()
+    calls: dict[str, Callable[[], torch.Tensor]] = {
+        "is_causal": lambda: _fused(query, key, value),
+        "mask": lambda: _fused(query, key, value, mask),
+        "float32": lambda: _fused(query.float(), key.float(), value.float()),
+    }
+    found = {}
+    for backend in ("FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION", "MATH"):
+        for name, call in calls.items():
+            try:
+                with sdpa_kernel(getattr(SDPBackend, backend)):
+                    call()
+                found[f"{backend}, {name}"] = True
+            except RuntimeError:
+                found[f"{backend}, {name}"] = False
+    return found
+
+
+def recurrence(bench: Bench) -> Results:
+    """A layer of a GRU beside causal self-attention, forward and backward, by length."""
+    width, positions = bench.size(512, 16), bench.size(16384, 64)
+    gru = nn.GRU(width, width, batch_first=True).to(bench.device, bench.half)
+    project = nn.Linear(width, 3 * width).to(bench.device, bench.half)
+
+    def recurrent(x: torch.Tensor) -> None:
+        gru(x)[0].sum().backward()
+
+    def attending(x: torch.Tensor) -> None:
+        heads = project(x).unflatten(-1, (3, 8, -1)).permute(2, 0, 3, 1, 4)
+        _fused(*heads).sum().backward()
+
+    rows = []
+    for length in bench.size(powers(16, 4096, 4), [16, 64]):
+        x = bench.randn(positions // length, length, width, dtype=bench.half).requires_grad_()
+        rows.append(
+            {
+                "length": length,
+                "gru_ms": 1000 * bench.seconds(recurrent, x, times=3),
+                "attention_ms": 1000 * bench.seconds(attending, x, times=3),
+            }
+        )
+    yield "sizes", {"width": width, "positions": positions}
+    yield "rows", rows
+
+
+def linear_attention(bench: Bench) -> Results:
+    """Causal softmax attention beside linear attention in chunks, forward, one text, by length."""
+    chunk = bench.size(128, 16)
+    rows = []
+    for length in bench.size([1024, 4096, 16384, 65536, 131072], [64]):
+        inputs = [bench.randn(1, 16, length, 64, dtype=bench.half) for _ in range(3)]
+        softmax = bench.seconds(_fused, *inputs, times=3)
+        linear = bench.seconds(linear_in_chunks, *inputs, chunk, times=3)
+        rows.append({"length": length, "fused_ms": 1000 * softmax, "linear_ms": 1000 * linear})
+    yield "sizes", {"heads": 16, "width": 64, "chunk": chunk}
+    yield "rows", rows
+
+
+def linear_in_chunks(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, chunk: int
+) -> torch.Tensor:
+    """Causal linear attention with elu(x) + 1 (Katharopoulos et al. 2020): sums over earlier chunks, and
+    products within each.
+
+    Args:
+        query, key, value: (B, H, T, d), with T a multiple of chunk.
+        chunk: positions of a chunk.
+
+    Returns:
+        (B, H, T, d).
+    """
+    q, k, v = (x.unflatten(2, (-1, chunk)) for x in (F.elu(query) + 1, F.elu(key) + 1, value))
+    products = (k.mT @ v).float().cumsum(2)
+    sums = k.float().sum(dim=-2).cumsum(2)
+    # of the chunks before, none before the first
+    products, sums = (
+        torch.cat([torch.zeros_like(x[:, :, :1]), x[:, :, :-1]], dim=2).to(q.dtype)
+        for x in (products, sums)
+    )
+    local = (q @ k.mT).tril()
+    above = q @ products + local @ v
+    below = (q * sums.unsqueeze(-2)).sum(dim=-1) + local.sum(dim=-1)
+    return (above / below.unsqueeze(-1)).flatten(2, 3)
+
+
+def autocast(bench: Bench) -> Results:
+    """The number format of results under autocast to bfloat16."""
+    ones = torch.ones(4, 4, device=bench.device)
+    with torch.autocast(bench.device.type, torch.bfloat16):
+        product = ones @ ones
+        results = {
+            "product": product,
+            "softmax": product.softmax(dim=-1),
+            "layer norm": F.layer_norm(product, (4,)),
+            "relu": product.relu(),
+            "sum": product.sum(),
+            "exp": product.exp(),
+            "cross entropy": F.cross_entropy(product, ones[0].long()),
+            "sum of product and float32": product + ones,
+        }
+    for name, result in results.items():
+        yield name, str(result.dtype).removeprefix("torch.")

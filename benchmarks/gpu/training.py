@@ -1,0 +1,264 @@
+"""Steps of training: how many kernels, how long, what makes them faster, and beside torch.nn.Transformer."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from benchmarks.gpu.bench import Bench
+from benchmarks.gpu.command import train
+from benchmarks.throughput import (
+    VOCAB,
+    Theirs,
+    alone,
+    compare,
+    compile_layers,
+    flops_per_token,
+    make_batches,
+    peak_of,
+    ratios,
+    stepper,
+)
+from solutions.translation.machine import Machine
+from solutions.translation.model import FastTransformer, build, n_parameters
+from solutions.translation.objective import Objective
+from solutions.translation.optimization import optimizers
+from solutions.translation.settings import Settings, complete
+from solutions.translation.training_step import TrainingStep
+
+Results = Iterator[tuple[str, Any]]
+Step = Callable[[torch.Tensor, torch.Tensor], None]
+
+
+TINY = {"d_model": 16, "layers": 1, "d_ff": 32, "heads": 2}
+BASE = {"d_model": 512, "layers": 6, "d_ff": 2048, "heads": 8}
+
+
+def small_model(bench: Bench, optimizer: str = "adam") -> Settings:
+    """Multi30k's sizes: 2.6 million parameters."""
+    return complete({"task": "multi30k", "optimizer": optimizer} | bench.size({}, TINY))
+
+
+def base_model(bench: Bench) -> Settings:
+    """The sizes of the paper's base model."""
+    return complete({"task": "multi30k"} | bench.size(BASE, TINY))
+
+
+def model_of(bench: Bench, settings: Settings, attention: str = "fused") -> FastTransformer:
+    """A fresh model on the device, the same each time."""
+    torch.manual_seed(0)
+    return build(settings, VOCAB, attention, bench.device.type).to(bench.device).train()
+
+
+def step_of(
+    bench: Bench,
+    settings: Settings,
+    model: FastTransformer,
+    precision: str,
+    graphs: bool = False,
+    compiled: bool = False,
+) -> tuple[Step, TrainingStep]:
+    """A step as the trainer does it, with clipping, on one batch."""
+    here = Machine(bench.device, precision)
+    if compiled:
+        compile_layers(model)
+    whole = TrainingStep(
+        Objective(model, here, settings.smoothing),
+        model,
+        optimizers(model, settings, bench.device.type),
+        None,
+        settings.clip,
+        torch.amp.GradScaler(bench.device.type, enabled=False),
+        record=bench.record if graphs else None,
+    )
+
+    def step(source: torch.Tensor, target: torch.Tensor) -> None:
+        whole.accumulate(target.numel() - len(target), source, target)
+        whole.update(1e-4, 0.0)
+
+    return step, whole
+
+
+def kernels(bench: Bench, function: Callable[..., object], *arguments: object) -> dict[str, float]:
+    """How many kernels a call starts, and for how many microseconds they keep the device busy."""
+    from torch.profiler import ProfilerActivity, profile
+
+    if bench.tiny:
+        return {}
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
+        function(*arguments)
+        bench.wait()
+    on_device = [e for e in seen.events() if e.device_type == torch.autograd.DeviceType.CUDA]
+    return {
+        "kernels": len(on_device),
+        "microseconds_busy": sum(e.device_time_total for e in on_device),
+    }
+
+
+def steps(bench: Bench) -> Results:
+    """A step of the small model on sentences of 16 pieces, by their number, eager and as graphs."""
+    precision = bench.size("bfloat16", "float32")
+    torch.set_float32_matmul_precision("high")  # as in the trainer
+    yield "length", 16
+    for optimizer in ("adam", "muon"):
+        settings = small_model(bench, optimizer)
+        for graphs in (False, True):
+            model = model_of(bench, settings)
+            step, _ = step_of(bench, settings, model, precision, graphs)
+            rows = []
+            for sentences in bench.size([4, 16, 64, 256, 1024, 2048, 4096], [2]):
+                (batch,) = make_batches(1, 16 * sentences, 16, bench.device)
+                milliseconds = 1000 * bench.seconds(step, *batch, times=10)
+                speed = sentences * 16000 / milliseconds
+                row = {"sentences": sentences, "milliseconds": milliseconds}
+                rows.append(row | {"target_tokens_per_second": speed})
+                if sentences == bench.size(64, 2):
+                    busy = kernels(bench, step, *batch)
+            name = f"{optimizer}, {'graphs' if graphs else 'eager'}"
+            yield name, {"parameters": n_parameters(model), "rows": rows, "of 64 sentences": busy}
+
+
+def ladder(bench: Bench) -> Results:
+    """What makes a step of the base model faster, one thing after another."""
+    settings = base_model(bench)
+    tokens, length = bench.size((16384, 128), (64, 16))
+    batches = make_batches(bench.size(4, 1), tokens, length, bench.device)
+    peak = None if bench.tiny else peak_of(torch.cuda.get_device_name())
+    yield "sizes", {"tokens": tokens, "length": length, "d_model": settings.d_model}
+    rungs: dict[str, tuple[str, str, str, bool, bool]] = {
+        "float32": ("highest", "float32", "formula", False, False),
+        "tf32": ("high", "float32", "formula", False, False),
+        "bfloat16": ("high", "bfloat16", "formula", False, False),
+        "fused attention": ("high", "bfloat16", "fused", False, False),
+        "graphs": ("high", "bfloat16", "fused", False, True),
+        "layers compiled": ("high", "bfloat16", "fused", True, False),
+        "layers compiled, graphs": ("high", "bfloat16", "fused", True, True),
+    }
+    for name, (products, precision, attention, compiled, graphs) in rungs.items():
+        if bench.tiny and compiled:
+            continue
+        torch.set_float32_matmul_precision(products)
+        bench.begin_memory()
+        model = model_of(bench, settings, attention)
+        step, whole = step_of(bench, settings, model, precision, graphs, compiled)
+        count = bench.size(100, 2)
+        for number in range(count):
+            if number == count // 2:  # by now all is compiled and recorded
+                bench.wait()
+                begun = time.perf_counter()
+            whole.total.zero_()
+            step(*batches[number % len(batches)])
+        loss = float(whole.total)
+        seconds = (time.perf_counter() - begun) / (count - count // 2)
+        speed = tokens / seconds
+        flops = speed * flops_per_token(settings, n_parameters(model), length)
+        yield (
+            name,
+            {
+                "milliseconds": 1000 * seconds,
+                "target_tokens_per_second": speed,
+                "flops_per_second": flops,
+                "share_of_peak": flops / peak if peak else None,
+                "peak_bytes": bench.peak_memory(),
+                "loss_after_100_steps": loss,
+            },
+        )
+        del model, step, whole
+
+
+def beside_torch(bench: Bench) -> Results:
+    """Tokens a second beside torch.nn.Transformer of the same sizes, in turns."""
+    settings = base_model(bench)
+    tokens, length = bench.size((16384, 16), (64, 16))
+    batches = make_batches(bench.size(4, 1), tokens, length, bench.device)
+    here = Machine(bench.device, bench.size("bfloat16", "float32"))
+    torch.set_float32_matmul_precision("high")
+
+    def theirs() -> nn.Module:
+        torch.manual_seed(0)
+        return Theirs(settings).to(bench.device).train()
+
+    yield "sizes", {"tokens": tokens, "length": length, "d_model": settings.d_model}
+    eager = {
+        "ours": stepper(model_of(bench, settings), here),
+        "torch.nn.Transformer": stepper(theirs(), here),
+    }
+    yield "step, eager", _beside(eager, batches, bench)
+    models = {
+        "ours": alone(model_of(bench, settings), here),
+        "torch.nn.Transformer": alone(theirs(), here),
+    }
+    yield "model, eager", _beside(models, batches, bench)
+    # a clipping that clips nothing, as the other side has none
+    free = complete(settings.to_json() | {"clip": 1e9})
+    graphs, _ = step_of(bench, free, model_of(bench, free), here.precision, graphs=True)
+    yield (
+        "step, graphs beside eager",
+        _beside(
+            {"ours": graphs, "torch.nn.Transformer": eager["torch.nn.Transformer"]}, batches, bench
+        ),
+    )
+    if bench.tiny:
+        return
+    best, _ = step_of(bench, free, model_of(bench, free), here.precision, True, compiled=True)
+    compiled = theirs()
+    compile_layers(compiled)
+    sides = {"ours": best, "torch.nn.Transformer": stepper(compiled, here)}
+    yield "step, graphs and compiled beside compiled", _beside(sides, batches, bench)
+    sides["torch.nn.Transformer"] = eager["torch.nn.Transformer"]
+    yield "step, graphs and compiled beside eager", _beside(sides, batches, bench)
+
+
+def _beside(sides: dict[str, Callable], batches: list, bench: Bench) -> dict[str, Any]:
+    """Both speeds and their ratio."""
+    found: dict[str, Any] = compare(sides, batches, bench.size(5, 1), not bench.tiny)
+    return found | {"ours_to_torch": ratios(found, "ours", "torch.nn.Transformer")}
+
+
+def same_bits(bench: Bench) -> Results:
+    """Whether sums of rows and training steps give the same bits twice."""
+    numbers = torch.randint(0, 50, (100_000,), device=bench.device)
+    rows = bench.randn(100_000, bench.size(64, 2))
+
+    def sums() -> torch.Tensor:
+        return torch.zeros_like(rows[:50]).index_add_(0, numbers, rows)
+
+    first = sums()
+    yield "index_add, equal of 10", sum(torch.equal(first, sums()) for _ in range(10))
+    settings = small_model(bench)
+    batches = make_batches(bench.size(20, 1), bench.size(4096, 32), 16, bench.device)
+    for deterministic in (False, True):
+        torch.use_deterministic_algorithms(deterministic)
+        weights = []
+        for _ in range(2):
+            model = model_of(bench, settings)
+            step, _ = step_of(bench, settings, model, bench.size("bfloat16", "float32"))
+            torch.manual_seed(1)
+            for batch in batches:
+                step(*batch)
+            weights.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
+        name = "deterministic" if deterministic else "usual"
+        yield f"steps, {name}, equal", torch.equal(*weights)
+    torch.use_deterministic_algorithms(False)
+
+
+def multi30k(bench: Bench, data: str, seconds: int) -> Results:
+    """What the Multi30k recipe reaches in a given time, with graphs: all that was measured on the way."""
+    if not data:
+        yield "error", "give the folder of Multi30k's files: --data DIR"
+        return
+    with tempfile.TemporaryDirectory() as name:
+        run = Path(name) / "run"
+        words = ["--task=multi30k", f"--data={data}", "--accumulate=1", "--optimizer=muon"]
+        words += bench.size(["--graphs"], ["--steps=2", "--save-every=2", "--vocab-size=80"])
+        yield "command", " ".join(["train", *words])
+        yield "run", train(bench, run, words, seconds)
+        lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        yield "measured", [line for line in map(json.loads, lines) if "valid_loss" in line]

@@ -1,0 +1,107 @@
+"""benchmarks.gpu with tiny sizes on a CPU; what it measures on a GPU, no test can say."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmarks.gpu.__main__ import Part, measure, parts
+from benchmarks.gpu.operators import linear_in_chunks
+
+ROOT = Path(__file__).parent.parent
+STORED = json.loads((ROOT / "benchmarks" / "gpu_h100.json").read_text(encoding="utf-8"))
+
+
+def numbers(found):
+    """All numbers in a result."""
+    if isinstance(found, dict | list):
+        for part in found.values() if isinstance(found, dict) else found:
+            yield from numbers(part)
+    elif isinstance(found, int | float) and not isinstance(found, bool):
+        yield found
+
+
+def test_every_part_runs_as_a_command(tmp_path):
+    """Those of the first minutes and the others; multi30k has no data, and so the error alone."""
+    output = tmp_path / "found.json"
+    names = list(parts("", 0))
+    command = [sys.executable, "-m", "benchmarks.gpu", "--device=cpu", f"--output={output}"]
+    command += ["--commit=abc1234", "--only", "multi30k", *names[:-1]]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(output.read_text(encoding="utf-8"))
+    assert {"device", "python", "versions", "date", "command"} <= result.keys()
+    assert result["commit"] == "abc1234" and result["versions"]["torch"]
+    assert result["parts"].keys() == {*names}
+    assert "--data" in result["parts"].pop("multi30k")["error"]
+    for name, found in result["parts"].items():
+        assert "error" not in found, (name, found["error"])
+        assert found.pop("seconds") >= 0 and found
+        assert all(math.isfinite(number) and number >= 0 for number in numbers(found))
+    assert result["parts"]["number_words"]["defaults"]["status"] == 0
+    assert [*tmp_path.iterdir()] == [output]
+
+
+def slow(bench):
+    yield "first", bench.device.type
+    time.sleep(60)
+
+
+def broken(bench):
+    yield "first", 1
+    raise ValueError("no such kernel")
+
+
+def crash(bench):
+    yield "first", 1
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+@pytest.mark.parametrize(
+    ("function", "error"),
+    [
+        (slow, "stopped after 1 seconds"),
+        (broken, "ValueError: no such kernel"),
+        (crash, "ended with status -11"),
+    ],
+)
+def test_a_part_that_fails_keeps_what_it_has_found(function, error):
+    begun = time.monotonic()
+    found = measure(Part(function, 1 if function is slow else 60), "cpu")
+    assert found["first"] in ("cpu", 1) and error in found["error"]
+    assert time.monotonic() - begun < 50
+
+
+def test_the_first_parts_take_nine_minutes_at_most():
+    first = [part.first for part in parts("", 0).values()]
+    assert first == sorted(first, reverse=True)
+    assert sum(part.limit for part in parts("", 0).values() if part.first) <= 540
+
+
+def test_linear_attention_in_chunks_is_its_formula():
+    draw = torch.Generator().manual_seed(0)
+    q, k, v = (torch.randn(2, 3, 12, 5, generator=draw).double() for _ in range(3))
+    weights = ((torch.nn.functional.elu(q) + 1) @ (torch.nn.functional.elu(k) + 1).mT).tril()
+    expected = weights / weights.sum(dim=-1, keepdim=True) @ v
+    for chunk in (3, 4, 12):
+        torch.testing.assert_close(linear_in_chunks(q, k, v, chunk), expected, rtol=1e-6, atol=1e-6)
+
+
+def test_the_stored_measurement_says_what_it_is_of():
+    assert STORED["commit"] == "e5b90a6" and STORED["date"] == "2026-11-26"
+    assert "H100" in STORED["device"] and STORED["versions"]["torch"].startswith("2.11.0")
+    assert {*STORED["parts"]} >= {*STORED["of_this_commit_alone"]}
+    known = parts("", 0)
+    assert {*STORED["parts"]} - {*known} == {"compiling"}
+    best = max(
+        row["flops_per_second"] for row in STORED["parts"]["roofline"]["layer of 4096"]["bfloat16"]
+    )
+    assert best == pytest.approx(752e12, rel=0.01)

@@ -1,0 +1,102 @@
+"""The trainer's settings: in a run's folder, and on the command line."""
+
+import dataclasses
+import json
+
+import pytest
+
+from solutions.translation import TranslationError
+from solutions.translation.__main__ import settings_of
+from solutions.translation.run_folder import RunFolder
+from solutions.translation.settings import OPTIONS, Settings, complete
+
+# config.json as an early version of the trainer wrote it, without the settings that came later
+EARLY = {
+    "task": "parallel",
+    "source_language": "en",
+    "target_language": "de",
+    "below": 1000000,
+    "examples": 20000,
+    "held_out": 1000,
+    "source": ["a.en", "b.en"],
+    "target": ["a.de", "b.de"],
+    "valid_source": [],
+    "valid_target": [],
+    "data": "",
+    "text": "lc.norm.tok",
+    "vocab_size": 8000,
+    "pieces": "unigram",
+    "d_model": 256,
+    "heads": 4,
+    "layers": 3,
+    "d_ff": 1024,
+    "dropout": 0.1,
+    "norm_first": True,
+    "tie": True,
+    "steps": 20000,
+    "tokens": 4096,
+    "accumulate": 1,
+    "rate": 0.001,
+    "warmup": 1000,
+    "schedule": "cosine",
+    "smoothing": 0,
+    "seed": 3,
+    "processes": 2,
+    "no_setting_any_more": [1, 2],
+}
+
+
+def test_an_early_run_has_the_defaults_of_later_settings(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(EARLY), encoding="utf-8")
+    found = RunFolder(tmp_path).settings()
+    assert found.source == ("a.en", "b.en")
+    assert (found.smoothing, found.seed, found.processes) == (0.0, 3, 2)
+    assert (found.rdrop, found.distill_from, found.init_from) == (0.0, (), "")
+    RunFolder(tmp_path).write_settings(found)
+    assert RunFolder(tmp_path).settings() == found
+    kept = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
+    assert {name: kept.get(name) for name in EARLY} == EARLY | {"no_setting_any_more": None}
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"d_model": "wide"}, "d_model is 'wide', not of the type int"),
+        ({"tie": 1}, "tie is 1, not of the type bool"),
+        ({"layers": True}, "layers is True, not of the type int"),
+        ({"source": "a.en"}, "source is 'a.en', not of the type tuple"),
+    ],
+)
+def test_a_stored_value_of_another_type_is_named(tmp_path, changed, told):
+    (tmp_path / "config.json").write_text(json.dumps(EARLY | changed), encoding="utf-8")
+    with pytest.raises(TranslationError, match=rf"config.json is broken: {told}"):
+        RunFolder(tmp_path).settings()
+    (tmp_path / "config.json").write_text("[]", encoding="utf-8")
+    with pytest.raises(TranslationError, match=r"config.json is broken: it has no settings"):
+        RunFolder(tmp_path).settings()
+
+
+def test_every_option_can_be_given_and_stays_what_it_is():
+    """Whatever the settings are, the command line that has them all gives them back."""
+    values = {bool: False, int: 7, float: 0.25, tuple: ("one", "two")}
+    given = {}
+    for name, field in OPTIONS.items():
+        choices = field.metadata["choices"]
+        given[name] = choices[-1] if choices else values.get(type(field.default), "text")
+    given |= {"pieces": "bpe"}  # BPE-dropout needs it
+    words = []
+    for name, value in given.items():
+        option = "--" + name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(option if value else f"--no-{option[2:]}")
+        else:
+            words += [option, *(value if isinstance(value, tuple) else [str(value)])]
+    found = settings_of(["train", *words])
+    assert dataclasses.asdict(found) == given | {"processes": 1}
+    assert Settings.from_json(found.to_json()) == found == complete(given)
+    assert json.loads(json.dumps(found.to_json())) == found.to_json()
+
+
+def test_settings_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        complete({}).steps = 3
