@@ -11,6 +11,7 @@ import platform
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import torch
@@ -29,10 +30,10 @@ def provenance() -> dict[str, str]:
     }
 
 
-def versions() -> dict[str, str]:
-    """The versions of the packages that matter, of those that are installed."""
+def versions(packages: Iterable[str] = PACKAGES) -> dict[str, str]:
+    """The versions of packages, of those that are installed: not every benchmark needs them all."""
     found = {}
-    for name in PACKAGES:
+    for name in packages:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
     return found

@@ -67,7 +67,7 @@ def test_text_files_plain_and_gzipped(tmp_path):
     [
         (b"a\nb\nc\n", b"a\nb\n", "target has 2 lines and .*source has more"),
         (b"", b"", "is empty"),
-        (b"a\n", b"\xff\xfe\n", "cannot read"),
+        (b"a\n", b"\xff\xfe\n", "line 1 of .*target is not UTF-8"),
         (b"a\n", None, "No such file"),
     ],
 )
@@ -83,9 +83,30 @@ def test_text_files_that_do_not_fit(tmp_path, source, target, told):
 
 def test_a_gzipped_file_cut_short(tmp_path):
     whole = gzip.compress("\n".join(map(str, range(2000))).encode())
+    broken = whole[:300] + b"\xff" * 40 + whole[340:]
+    (tmp_path / "broken.gz").write_bytes(broken)
+    with pytest.raises(TranslationError, match=r"cannot read .*broken\.gz"):
+        list(data.read_lines(tmp_path / "broken.gz"))
     (tmp_path / "cut.gz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(TranslationError, match="cannot read"):
         list(data.read_lines(tmp_path / "cut.gz"))
+
+
+def test_the_mark_at_the_beginning_of_a_file_is_no_letter(tmp_path):
+    text = "\ufeffrot\nbl\ufeffau\r\n\ufeffgelb\n".encode()
+    (tmp_path / "text").write_bytes(text)
+    (tmp_path / "text.gz").write_bytes(gzip.compress(text))
+    for name in ("text", "text.gz"):
+        assert list(data.read_lines(tmp_path / name)) == ["rot", "bl\ufeffau", "\ufeffgelb"]
+
+
+@pytest.mark.parametrize("name", ["latin", "latin.gz"])
+def test_a_line_that_is_not_utf_8_is_named(tmp_path, name):
+    text = "grün\n".encode() + "weiß\n".encode("latin-1")
+    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    told = rf"line 2 of .*{name} is not UTF-8: its byte 4 is 0xdf; iconv can convert it"
+    with pytest.raises(TranslationError, match=told):
+        list(data.read_lines(tmp_path / name))
 
 
 def test_pairs_that_are_empty_or_too_long_are_left_out_and_counted(texts):

@@ -3,6 +3,8 @@
 import io
 import json
 import math
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -256,9 +258,40 @@ def test_a_trained_run_translates_its_arguments_or_its_input(trained, capsys, mo
     capsys.readouterr()
     assert main(["translate", *run, "green red", "blue white"]) == 0
     assert capsys.readouterr().out == "grün rot\nblau weiß\n"
-    monkeypatch.setattr("sys.stdin", io.StringIO("brown blue\n\nred red\n"))
+    given = io.TextIOWrapper(io.BytesIO("\ufeffbrown blue\n\nred red\n".encode()))
+    monkeypatch.setattr("sys.stdin", given)
     assert main(["translate", *run, "--beam=2"]) == 0
-    assert capsys.readouterr().out == "braun blau\n\nrot rot\n"
+    told = capsys.readouterr()
+    assert told.out == "braun blau\n\nrot rot\n" and "never seen" not in told.err
+
+
+def test_bytes_that_are_not_utf_8_are_told_with_their_line(trained, capsys, monkeypatch):
+    run = ["--folder", str(trained / "run"), "--device=cpu"]
+    latin = "green red\nwei\xdf\n".encode("latin-1")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(latin)))
+    assert main(["translate", *run]) == 1
+    told = "line 2 of the text to translate is not UTF-8: its byte 4 is 0xdf"
+    assert told in capsys.readouterr().err
+    assert (
+        main(["translate", *run, "green red", "wei\udcdf"]) == 1
+    )  # as Python passes such a byte on
+    assert told in capsys.readouterr().err
+
+
+def test_who_reads_the_translations_may_have_enough(trained, tmp_path):
+    """As with `| head -1`: no traceback, and the status of a process whose reader has gone."""
+    (tmp_path / "text").write_text("green red\n" * 3000, encoding="utf-8")
+    command = [sys.executable, "-m", "solutions.translation", "translate", "--device=cpu"]
+    with (tmp_path / "text").open("rb") as file:
+        process = subprocess.Popen(
+            [*command, "--threads=1", f"--folder={trained / 'run'}"],
+            stdin=file,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        process.stdout.close()
+        error = process.stderr.read().decode()
+    assert process.wait() == 141 and error == ""
 
 
 def test_a_trained_run_is_evaluated(trained, tmp_path, capsys):

@@ -261,6 +261,16 @@ def test_dropout_by_bytes_drops_as_many_and_keeps_the_mean(p):
     assert drop.eval()(x) is x
 
 
+@pytest.mark.parametrize(("p", "kept"), [(0.001, 0.999), (0.999, 0.001), (0.0, 1.0)])
+def test_dropout_that_no_byte_can_draw_drops_as_many(p, kept):
+    torch.manual_seed(16)
+    x = torch.ones(1000, 1000)
+    y = ByteDropout(p)(x)
+    share = (y != 0).float().mean().item()
+    assert share == pytest.approx(kept, abs=3e-4) and (share == 1) == (p == 0)
+    assert y.mean().item() == pytest.approx(1, abs=0.15)
+
+
 def test_dropped_places_are_independent_of_each_other():
     torch.manual_seed(11)
     kept = (ByteDropout(0.5)(torch.ones(400_000)) > 0).float() - 0.5

@@ -148,6 +148,42 @@ def test_a_step_is_adam_on_the_mean_over_all_tokens(tokenizer, pairs):
             torch.testing.assert_close(a, b, rtol=1e-4, atol=2e-6, msg=name)
 
 
+@pytest.mark.parametrize("optimizer", ["adam", "muon"])
+def test_weight_decay_is_for_matrices_alone(tokenizer, pairs, optimizer):
+    """With a rate of nearly nothing all that a step would change is by decay."""
+    run = small_trainer(
+        tokenizer, pairs, weight_decay=1e10, rate=1e-11, warmup=1, optimizer=optimizer
+    )
+    with torch.no_grad():
+        for parameter in run.model.parameters():
+            parameter.fill_(1.0)
+    run.train_step()
+    for name, parameter in run.model.named_parameters():
+        assert parameter.mean().item() == pytest.approx(0.9 if parameter.dim() > 1 else 1.0), name
+
+
+def test_a_run_that_was_begun_with_decay_of_all_goes_on_with_it(tokenizer, pairs, tmp_path):
+    """As every version did before there was a group of parameters without."""
+
+    def trained(steps):
+        run = small_trainer(tokenizer, pairs, weight_decay=0.1, schedule="noam")
+        run.optimizers[:] = optimization.optimizers(run.model, run.settings, "cpu", decay_all=True)
+        for _ in range(steps):
+            run.train_step()
+        return run
+
+    whole, folder = trained(6), RunFolder(tmp_path)
+    folder.save(trained(3).state())
+    resumed = small_trainer(tokenizer, pairs, weight_decay=0.1, schedule="noam")
+    assert len(resumed.optimizers[0].param_groups) == 2
+    resumed.restore(folder)
+    for _ in range(3):
+        resumed.train_step()
+    assert same(resumed.model.state_dict(), whole.model.state_dict())
+    plain = small_trainer(tokenizer, pairs)
+    assert len(plain.optimizers[0].param_groups) == 1  # nothing changes without decay
+
+
 def test_the_learning_rate_rises_and_falls():
     settings = complete({"warmup": 10, "steps": 100, "rate": 0.5})
     cosine = [optimization.learning_rate(step, settings) for step in range(1, 101)]

@@ -322,6 +322,27 @@ def _parser() -> argparse.ArgumentParser:
         "Train a model.",
         "a new one in runs/, named after the task; with --resume, the newest there",
     )
+    _add_training(train)
+    translate = command(
+        "translate", _translate, "Translate with a trained model.", "the newest in runs/"
+    )
+    translate.add_argument("text", nargs="*", help="sentences; without any, the lines of the input")
+    evaluate = command(
+        "evaluate",
+        _evaluate,
+        "Score a trained model on pairs it has not seen.",
+        "the newest in runs/",
+    )
+    _add_pairs(evaluate)
+    for searching in (translate, evaluate):
+        _add_search(searching)
+    for added in (train, translate, evaluate):
+        _add_machine(added)
+    return parser
+
+
+def _add_training(train: argparse.ArgumentParser) -> None:
+    """Add the options of a run."""
     train.add_argument(
         "--resume",
         action="store_true",
@@ -336,16 +357,10 @@ def _parser() -> argparse.ArgumentParser:
     _add_settings(train, "task", TaskSettings)
     _add_settings(train, "model", ModelSettings)
     _add_settings(train, "training", TrainingSettings)
-    translate = command(
-        "translate", _translate, "Translate with a trained model.", "the newest in runs/"
-    )
-    translate.add_argument("text", nargs="*", help="sentences; without any, the lines of the input")
-    evaluate = command(
-        "evaluate",
-        _evaluate,
-        "Score a trained model on pairs it has not seen.",
-        "the newest in runs/",
-    )
+
+
+def _add_pairs(evaluate: argparse.ArgumentParser) -> None:
+    """Add the options that say what is scored."""
     evaluate.add_argument(
         "--split",
         default="test",
@@ -359,78 +374,84 @@ def _parser() -> argparse.ArgumentParser:
         "--target", nargs="+", default=[], metavar="FILE", help="their right translations"
     )
     evaluate.add_argument("--output", metavar="FILE", help="file to write the translations to")
-    for searching in (translate, evaluate):
-        searching.add_argument(
-            "--beam",
-            type=int,
-            default=1,
-            metavar="HYPOTHESES",
-            help="hypotheses kept (default 1: greedy)",
-        )
-        searching.add_argument(
-            "--alpha",
-            type=float,
-            default=0.6,
-            metavar="EXPONENT",
-            help="length penalty of the beam (default 0.6)",
-        )
-        searching.add_argument(
-            "--average",
-            type=int,
-            default=1,
-            metavar="CHECKPOINTS",
-            help="average the weights of the last CHECKPOINTS (default 1)",
-        )
-        searching.add_argument(
-            "--best",
-            action="store_true",
-            help="take the checkpoint that did best on the validation pairs instead",
-        )
-        searching.add_argument(
-            "--refill",
-            action="store_true",
-            help="fill the beam up again when a hypothesis ends, as fairseq does",
-        )
-    for added in (train, translate, evaluate):
-        group = added.add_argument_group("machine")
-        group.add_argument(
-            "--device", default="auto", metavar="DEVICE", help="auto, cpu, cuda, cuda:1, mps"
-        )
-        group.add_argument(
-            "--threads",
-            type=int,
-            metavar="THREADS",
-            help="threads on a CPU (default: OMP_NUM_THREADS, or what is faster at the start, one or all)",
-        )
-        group.add_argument(
-            "--precision",
-            default="auto",
-            choices=("auto", "float32", "bfloat16", "float16"),
-            help="of matrix products; auto is bfloat16 on a GPU that has it, else float16 with scaled "
-            "gradients, and float32 on a CPU",
-        )
-        group.add_argument(
-            "--compile",
-            action=argparse.BooleanOptionalAction,
-            help="torch.compile (default: on CUDA, if the GPU is from 2017 or later)",
-        )
-        group.add_argument(
-            "--graphs",
-            action="store_true",
-            help="CUDA graphs: start a step's kernels all together, which no GPU has tried yet",
-        )
-        group.add_argument(
-            "--attention",
-            default="fused",
-            choices=("fused", "formula"),
-            help="PyTorch's kernel, or the function of chapter 2 (default fused)",
-        )
-        group.add_argument(
-            "--deterministic",
-            action="store_true",
-            help="the same bits each time also on CUDA, slower; on a CPU they are the same anyway",
-        )
-    return parser
+
+
+def _add_search(searching: argparse.ArgumentParser) -> None:
+    """Add the options of a beam search and of the weights that it uses."""
+    searching.add_argument(
+        "--beam",
+        type=int,
+        default=1,
+        metavar="HYPOTHESES",
+        help="hypotheses kept (default 1: greedy)",
+    )
+    searching.add_argument(
+        "--alpha",
+        type=float,
+        default=0.6,
+        metavar="EXPONENT",
+        help="length penalty of the beam (default 0.6)",
+    )
+    searching.add_argument(
+        "--average",
+        type=int,
+        default=1,
+        metavar="CHECKPOINTS",
+        help="average the weights of the last CHECKPOINTS (default 1)",
+    )
+    searching.add_argument(
+        "--best",
+        action="store_true",
+        help="take the checkpoint that did best on the validation pairs instead",
+    )
+    searching.add_argument(
+        "--refill",
+        action="store_true",
+        help="fill the beam up again when a hypothesis ends, as fairseq does",
+    )
+
+
+def _add_machine(added: argparse.ArgumentParser) -> None:
+    """Add the options that say what to compute on."""
+    group = added.add_argument_group("machine")
+    group.add_argument(
+        "--device", default="auto", metavar="DEVICE", help="auto, cpu, cuda, cuda:1, mps"
+    )
+    group.add_argument(
+        "--threads",
+        type=int,
+        metavar="THREADS",
+        help="threads on a CPU (default: OMP_NUM_THREADS, or what is faster at the start, one or all)",
+    )
+    group.add_argument(
+        "--precision",
+        default="auto",
+        choices=("auto", "float32", "bfloat16", "float16"),
+        help="of matrix products; auto is bfloat16 on a GPU that has it, else float16 with scaled "
+        "gradients, and float32 on a CPU",
+    )
+    group.add_argument(
+        "--compile",
+        action=argparse.BooleanOptionalAction,
+        help="torch.compile of each layer, in the first step (default: for long runs on CUDA, if the GPU "
+        "is from 2017 or later)",
+    )
+    group.add_argument(
+        "--graphs",
+        action="store_true",
+        help="CUDA graphs: start a step's kernels all together, which no GPU has tried yet",
+    )
+    group.add_argument(
+        "--attention",
+        default="fused",
+        choices=("fused", "formula"),
+        help="PyTorch's kernel, or the function of chapter 2 (default fused)",
+    )
+    group.add_argument(
+        "--deterministic",
+        action="store_true",
+        help="the same bits each time also on CUDA, slower; on a CPU they are the same anyway",
+    )
 
 
 def settings_of(argv: list[str]) -> Settings:

@@ -8,10 +8,9 @@ import itertools
 import random
 import urllib.request
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from num2words import CONVERTER_CLASSES, num2words
 
@@ -141,10 +140,9 @@ def read_lines(path: str | Path) -> Iterator[str]:
         TranslationError: it cannot be read or is empty.
     """
     path = Path(path)
-    opened: Callable[..., IO[bytes]] = gzip.open if path.suffix == ".gz" else open
     line = None
     try:
-        with opened(path, "rb") as file:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
             for line in decoded(file, str(path)):
                 yield line
     except (OSError, EOFError, zlib.error) as error:

@@ -242,8 +242,9 @@ class RunFolder:
     def measured(self) -> list[dict]:
         """All lines of metrics."""
         path = self.path / "metrics.jsonl"
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        return [json.loads(line) for line in lines]
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        # behind the last end of a line is nothing, or a line that was not written to its end
+        return [json.loads(line) for line in text.split("\n")[:-1]]
 
     def add(self, metrics: dict) -> None:
         """Append a line of metrics.
