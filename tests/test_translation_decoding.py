@@ -19,6 +19,7 @@ from solutions.translation.evaluation import bleu, detokenise, exact_match, scor
 from solutions.translation.model import FusedAttention, build
 from solutions.translation.settings import complete
 from solutions.translation.tokenizer import BOS, EOS, PAD, learn
+from tests.tape import record
 
 VOCAB = 23
 
@@ -119,11 +120,6 @@ def full_step(model, source):
     )
 
 
-def repeat(function):
-    """Stands for a CUDA graph: the function itself, on the tensors that it finds."""
-    return function
-
-
 @pytest.mark.parametrize("fixed", [False, True], ids=["finished rows go", "finished rows stay"])
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
 @pytest.mark.parametrize("beam", [1, 2, 5])
@@ -133,7 +129,7 @@ def test_sentences_side_by_side_are_translated_as_chapter_7_does_one(
     limits = torch.tensor([6 + row % 5 for row in range(len(many))])
     with torch.inference_mode():
         decoder = CachedDecoder(wordy, many, beam, 10, fixed)
-        found = search(decoder, limits, alpha, record=repeat if fixed else None)
+        found = search(decoder, limits, alpha, record=record if fixed else None)
         for row, limit, ids in zip(many, limits.tolist(), found, strict=True):
             step = full_step(wordy, row[None])
             assert ids == beam_search(step, BOS, EOS, beam, limit, alpha)[0].tolist()
@@ -167,7 +163,7 @@ def test_a_beam_that_refills_is_that_of_fairseq(wordy, many, fixed):
     limits = torch.full((len(many),), 9)
     with torch.inference_mode():
         decoder = CachedDecoder(wordy, many, 4, 9, fixed)
-        found = search(decoder, limits, 1.0, refill=True, record=repeat if fixed else None)
+        found = search(decoder, limits, 1.0, refill=True, record=record if fixed else None)
         for row, ids in zip(many, found, strict=True):
             assert ids == refilled(full_step(wordy, row[None]), 4, 9, 1.0)
 

@@ -1,6 +1,6 @@
-"""What CUDA graphs would record, run as plain functions on the tensors that a graph would find.
+"""What CUDA graphs would record, noted on a CPU and computed again on the same memory.
 
-No graph has been recorded here, since there is no GPU: `torch.cuda.graph` itself isn't tested.
+There is no GPU here, so `torch.cuda.graph` itself isn't tested; `tests.tape` stands for it.
 """
 
 import copy
@@ -28,15 +28,11 @@ from solutions.translation.settings import complete
 from solutions.translation.tokenizer import EOS, PAD, Rows, learn
 from solutions.translation.trainer import Trainer
 from solutions.translation.training_step import TrainingStep
+from tests.tape import record
 
 CPU = machine.Machine(torch.device("cpu"))
 VOCAB = 23
 SIZES = {"d_model": 16, "heads": 2, "layers": 2, "d_ff": 24, "dropout": 0.0, "norm_first": False}
-
-
-def repeat(function):
-    """Stands for a CUDA graph: the function itself, on the tensors that it was recorded with."""
-    return function
 
 
 class Exact(nn.Module):
@@ -55,7 +51,7 @@ class Exact(nn.Module):
         )
 
 
-def training_step(dtype, optimizer="muon", record=None, device="cpu", attention="fused"):
+def training_step(dtype, optimizer="muon", how=None, device="cpu", attention="fused"):
     """A step of the same small model each time."""
     torch.manual_seed(1)
     settings = complete(SIZES | {"optimizer": optimizer, "weight_decay": 0.5})
@@ -67,7 +63,7 @@ def training_step(dtype, optimizer="muon", record=None, device="cpu", attention=
     if exact and len(made) > 1:
         made[1].precision = dtype
     average = copy.deepcopy(model)
-    return TrainingStep(objective, model, made, average, 1.0, scaler, record=record)
+    return TrainingStep(objective, model, made, average, 1.0, scaler, record=how)
 
 
 def sentences():
@@ -119,7 +115,7 @@ def test_few_shapes_hold_the_same_sentences():
 def test_gradients_in_place_and_padding_change_nothing(dtype, bound, optimizer):
     """Two batches a step, padded to few shapes that come again and again, beside the same sentences
     without any padding that isn't needed."""
-    usual, repeated = training_step(dtype, optimizer), training_step(dtype, optimizer, repeat)
+    usual, repeated = training_step(dtype, optimizer), training_step(dtype, optimizer, record)
     few, shapes = batches(True), []
     start = copy.deepcopy(usual.model)
     for number in range(0, 24, 2):
@@ -153,7 +149,7 @@ def test_gradients_in_place_and_padding_change_nothing(dtype, bound, optimizer):
 
 
 def test_gradients_are_forgotten_where_they_are():
-    step, batch = training_step(torch.float32, record=repeat), batches(True)[0]
+    step, batch = training_step(torch.float32, how=record), batches(True)[0]
     places = [parameter.grad.data_ptr() for parameter in step.parameters]
     for _ in range(3):
         step.accumulate(batch.tokens, batch.source, batch.target)
@@ -221,7 +217,7 @@ def test_waits_and_mixed_devices_are_noticed():
 @pytest.mark.parametrize("attention", ["fused", "formula"])
 def test_the_recorded_functions_never_wait_and_stay_on_their_device(attention):
     """On the device "meta", on which a look at a number raises, too. AdamW's fused step isn't there."""
-    step = training_step(torch.float32, record=repeat, device="meta", attention=attention)
+    step = training_step(torch.float32, how=record, device="meta", attention=attention)
     step.optimizers = step.optimizers[1:]  # Muon
     batch = batches(True)[0]
     with Elsewhere():
@@ -261,17 +257,17 @@ def pairs():
 def trainer_of(pairs):
     tokenizer = learn([text for pair in pairs for text in pair], 28, "bpe")
 
-    def make(record, **more):
+    def make(how, **more):
         settings = {"dropout": 0.0, "tokens": 100, "warmup": 4, "steps": 9, "ema": 0.9} | more
         settings = complete(SIZES | {"accumulate": 2} | settings)
-        return Trainer(settings, replace(CPU, record=record), tokenizer, pairs, [])
+        return Trainer(settings, replace(CPU, record=how), tokenizer, pairs, [])
 
     return make
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "muon"])
 def test_a_trainer_learns_the_same_with_steps_that_are_repeated(trainer_of, optimizer):
-    usual, repeated = (trainer_of(record, optimizer=optimizer) for record in (None, repeat))
+    usual, repeated = (trainer_of(how, optimizer=optimizer) for how in (None, record))
     usual.batches.few_shapes = True
     for _ in range(8):
         one, other = usual.train_step(), repeated.train_step()
@@ -283,7 +279,7 @@ def test_a_trainer_learns_the_same_with_steps_that_are_repeated(trainer_of, opti
 
 def test_a_run_with_repeated_steps_goes_on_to_the_same_bits(trainer_of, tmp_path):
     """Also where it was begun without them, from a state of other options."""
-    whole, cut, after = (trainer_of(repeat, dropout=0.2, optimizer="muon") for _ in range(3))
+    whole, cut, after = (trainer_of(record, dropout=0.2, optimizer="muon") for _ in range(3))
     for _ in range(6):
         whole.train_step()
     for _ in range(3):
@@ -303,7 +299,7 @@ def test_a_run_with_repeated_steps_goes_on_to_the_same_bits(trainer_of, tmp_path
 
 
 def test_what_goes_without_graphs_says_so_in_one_line(trainer_of):
-    run = trainer_of(repeat, dropout=0.2, rdrop=1.0)
+    run = trainer_of(record, dropout=0.2, rdrop=1.0)
     assert not run.graphs and not run.batches.few_shapes
     assert run.remarks == ["no CUDA graphs in training: not with --rdrop"]
     run.train_step()

@@ -113,9 +113,8 @@ class Batches:
     def __getitem__(self, n: int) -> Batch:
         """Batch n."""
         epoch, rows = self._place(n)
-        wide, high = (
-            int(self._rounded(side.lengths[rows].max())) for side in (epoch.sources, epoch.targets)
-        )
+        wide = int(self._rounded(epoch.sources.lengths[rows]).max())
+        high = int(self._rounded(epoch.targets.lengths[rows]).max())
         source, target = epoch.sources.padded(rows, wide), epoch.targets.padded(rows, high)
         if self.few_shapes:
             missing = max(0, self.tokens // max(wide, high) - len(rows))

@@ -181,8 +181,8 @@ class _Search:
 
     def found(self, rows: list[int]) -> list[list[int]]:
         """The best translations of these rows."""
-        lengths = self.best_length.tolist()
-        return [self.best[row, : lengths[row]].tolist() for row in rows]
+        lengths, best = self.best_length[rows].tolist(), self.best[rows].tolist()
+        return [ids[:length] for ids, length in zip(best, lengths, strict=True)]
 
     def keep(self, rows: torch.Tensor) -> None:
         """Forget all sentences but these, (B',) numbers of rows."""
@@ -275,17 +275,15 @@ def search(
         step()
         if length % every and length != decoder.room:
             continue
-        done = state.done.tolist()
-        if decoder.fixed and not all(done):
-            continue  # rows that are done stay
-        over = [row for row, is_done in enumerate(done) if is_done]
+        over = [row for row, done in enumerate(state.done.tolist()) if done]
+        if not over or (decoder.fixed and len(over) < len(state.done)):
+            continue
         numbers = state.numbers[over].tolist()
         for number, ids in zip(numbers, state.found(over), strict=True):
             found[number] = ids
-        if len(over) == len(done):
+        if len(over) == len(state.done):
             break
-        if over:
-            state.keep((~state.done).nonzero()[:, 0])
+        state.keep((~state.done).nonzero()[:, 0])
     return found
 
 

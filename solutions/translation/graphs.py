@@ -16,8 +16,13 @@ Function = Callable[[], None]
 Record = Callable[[Function], Function]
 
 
+_pool = functools.cache(torch.cuda.graph_pool_handle)
+
+
 def capture(function: Function) -> Function:
     """Record a function's kernels in a CUDA graph; nothing is computed yet.
+
+    All graphs share one pool of memory, since nothing that a graph leaves lies there: see `Replayed`.
 
     Returns:
         The function that replays them, on the tensors that were there while they were recorded.
@@ -27,7 +32,7 @@ def capture(function: Function) -> Function:
         # which PyTorch doesn't make the current one again if recording fails
         torch.cuda.stream(torch.cuda.current_stream()),
         # other threads, such as the one that prepares batches, may go on to allocate memory
-        torch.cuda.graph(graph, capture_error_mode="thread_local"),
+        torch.cuda.graph(graph, _pool(), capture_error_mode="thread_local"),
     ):
         function()
     return graph.replay

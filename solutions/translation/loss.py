@@ -59,7 +59,10 @@ class _LinearCrossEntropy(torch.autograd.Function):
                 of_bias += p.sum(dim=0)
                 p = p.to(precision)
                 of_hidden[rows] = p @ low_weight
-                of_weight += p.T @ x
+                if p.dtype == of_weight.dtype:
+                    of_weight.addmm_(p.T, x)  # without a matrix for the product
+                else:
+                    of_weight += p.T @ x
         if wanted:
             ctx.save_for_backward(*gradients)
         return total

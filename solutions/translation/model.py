@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import cast
 
 import torch
 import torch.nn.functional as F
@@ -195,11 +194,12 @@ class FastTransformer(Transformer):
                     setattr(layer, name, packed)
         if self.fused:
             dropout, flash = settings.attention_dropout, device in GPU
-            for layer in cast(list[EncoderLayer], self.encoder):
-                layer.self_attention.attention = FusedAttention(False, dropout, flash)
-            for layer in cast(list[DecoderLayer], self.decoder):
-                layer.self_attention.attention = FusedAttention(True, dropout, flash)
-                layer.cross_attention.attention = FusedAttention(False, dropout, flash)
+            for layer in list(self.modules()):
+                if isinstance(layer, EncoderLayer):
+                    layer.self_attention.attention = FusedAttention(False, dropout, flash)
+                if isinstance(layer, DecoderLayer):
+                    layer.self_attention.attention = FusedAttention(True, dropout, flash)
+                    layer.cross_attention.attention = FusedAttention(False, dropout, flash)
         elif settings.attention_dropout:
             raise TranslationError("--attention formula has no --attention-dropout")
         if device == "cpu":
