@@ -3,7 +3,7 @@
 import bs4
 import pytest
 
-from tests.small_book import build_book
+from tests.support.small_book import build_book
 
 SETTINGS = "myst_enable_extensions = ['dollarmath']\n"
 PAGE = r"""

@@ -30,8 +30,9 @@ from solutions.translation.model import FusedAttention, build, n_parameters
 from solutions.translation.run_folder import RunFolder
 from solutions.translation.settings import complete
 from solutions.translation.tokenizer import PAD, learn
+from tests.support.course import COURSE
 
-ROOT = Path(__file__).parent.parent
+ROOT = COURSE.root
 SMALL = {
     "vocab_size": 80,
     "d_model": 16,

@@ -1,6 +1,6 @@
 """What CUDA graphs would record, noted on a CPU and computed again on the same memory.
 
-There is no GPU here, so `torch.cuda.graph` itself isn't tested; `tests.tape` stands for it.
+There is no GPU here, so `torch.cuda.graph` itself isn't tested; `tests.support.tape` stands for it.
 """
 
 import copy
@@ -28,7 +28,7 @@ from solutions.translation.settings import complete
 from solutions.translation.tokenizer import EOS, PAD, Rows, learn
 from solutions.translation.trainer import Trainer
 from solutions.translation.training_step import TrainingStep
-from tests.tape import record
+from tests.support.tape import record
 
 CPU = machine.Machine(torch.device("cpu"))
 VOCAB = 23

@@ -19,7 +19,7 @@ from solutions.translation.evaluation import bleu, detokenise, exact_match, scor
 from solutions.translation.model import FusedAttention, build
 from solutions.translation.settings import complete
 from solutions.translation.tokenizer import BOS, EOS, PAD, learn
-from tests.tape import record
+from tests.support.tape import record
 
 VOCAB = 23
 

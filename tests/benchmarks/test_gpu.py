@@ -7,15 +7,15 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 import torch
 
 from benchmarks.gpu.__main__ import Part, measure, parts
 from benchmarks.gpu.operators import linear_in_chunks
+from tests.support.course import COURSE
 
-ROOT = Path(__file__).parent.parent
+ROOT = COURSE.root
 STORED = json.loads((ROOT / "benchmarks" / "gpu_h100.json").read_text(encoding="utf-8"))
 
 

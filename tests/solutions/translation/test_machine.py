@@ -6,7 +6,6 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -27,8 +26,9 @@ from solutions.translation.model import FusedAttention, build
 from solutions.translation.run_folder import RunFolder
 from solutions.translation.settings import complete
 from solutions.translation.tokenizer import BOS, PAD, learn
+from tests.support.course import COURSE
 
-ROOT = Path(__file__).parent.parent
+ROOT = COURSE.root
 CPU = machine.Machine(torch.device("cpu"))
 SMALL = {
     "vocab_size": 28,
