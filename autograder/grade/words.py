@@ -202,7 +202,7 @@ class Words:
     def to_json(self) -> str:
         """As text, without the code of any mistake."""
         mistakes = [
-            asdict(replace(mistake, edits=None, source=None)) for mistake in self.mistakes.values()
+            asdict(replace(mistake, edits=(), source="")) for mistake in self.mistakes.values()
         ]
         sections = [asdict(section) for section in self.sections.values()]
         titles = [[*place, title] for place, title in self.titles.items()]

@@ -142,7 +142,7 @@ def test_words_survive_the_wire_without_the_code_of_mistakes():
     assert after.section_of == before.section_of
     for name, mistake in before.mistakes.items():
         assert mistake.edits or mistake.source
-        assert after.mistakes[name] == replace(mistake, edits=None, source=None)
+        assert after.mistakes[name] == replace(mistake, edits=(), source="")
 
 
 # The results, by https://gradescope-autograders.readthedocs.io/en/latest/specs/ -----------------------
