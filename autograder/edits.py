@@ -8,7 +8,6 @@ original, so that two rules can exchange two names. What a change doesn't touch 
 from __future__ import annotations
 
 import ast
-import contextlib
 import functools
 import io
 import itertools
@@ -58,6 +57,14 @@ class Rule:
         if isinstance(before, ast.Expr) and len(after) == 1 and isinstance(after[0], ast.Expr):
             return before.value
         return before
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether its sides are what a rule may have."""
+        try:
+            return isinstance(self.pattern, Part)
+        except (SyntaxError, ValueError):
+            return False
 
     @functools.cached_property
     def is_closed(self) -> bool:
@@ -110,20 +117,17 @@ def read_rules(text: str, line: int = 1) -> list[Rule]:
 
 
 def _rule(text: str, line: int) -> Rule:
-    found = []
+    # an arrow may be part of a text
     for arrow in ARROW.finditer(text):
         rule = Rule(text[: arrow.start()].strip(), text[arrow.end() :].strip(), line)
-        with contextlib.suppress(SyntaxError, ValueError):
-            rule.pattern  # noqa: B018 - reads both sides
-            found.append(rule)
-    if len(found) != 1:
-        kind = "has more than one arrow" if found else "is no rule"
+        if rule.is_readable:
+            break
+    else:
         raise EditError(
-            f"`{text}` {kind}. A rule is `old -> new`: two expressions, two `name=value` arguments, or a simple statement and "
-            "what comes in its place, if anything. A longer change is a diff.",
+            f"`{text}` is no rule. A rule is `old -> new`: two expressions, two `name=value` arguments, "
+            "or a simple statement and what comes in its place, if anything. A longer change is a diff.",
             line,
         )
-    (rule,) = found
     if HOLE.fullmatch(rule.before):
         raise EditError(f"`{rule.before}` alone stands for everything.", line)
     unbound = set(HOLE.findall(rule.after)) - set(HOLE.findall(rule.before))
@@ -175,7 +179,7 @@ def edited(program: str, edits: Sequence[Rule | Hunk]) -> str:
     splices.sort(key=lambda splice: (splice.start, splice.end))
     for one, other in itertools.pairwise(splices):
         if other.start < one.end:
-            raise EditError("Two changes of one place: make them one.", other.line)
+            raise EditError("Two changes of one place: make them one.", max(one.line, other.line))
     found = _spliced(text, splices).decode()
     try:
         after = ast.parse(found)
