@@ -127,8 +127,7 @@ class _Reader:
         for section in self._sections(text):
             if section.level == 1:
                 chapter = section.heading
-                if chapter not in (ALTERNATIVES, DISCUSSIONS):
-                    self._answer(section)
+                self._chapter(section)
             elif chapter == ALTERNATIVES:
                 self._alternative(section)
             elif chapter == DISCUSSIONS:
@@ -159,14 +158,20 @@ class _Reader:
                 if current.level:
                     yield current
                 current = _Section(len(heading[1]), heading[2], number)
-            else:
+            elif (code := re.fullmatch("`([^`]+)`", line.strip())) and ARROW.search(code[1]):
+                current.parts.append(_Fence("rule", code[1], number))
+            elif not re.fullmatch(r"\s*<!--.*-->\s*", line):
                 current.parts.append(line.strip())
         if opened is not None:
             raise self._error(opened[1], "this fence isn't closed: ``` is missing below it.")
         if current.level:
             yield current
 
-    def _answer(self, section: _Section) -> None:
+    def _chapter(self, section: _Section) -> None:
+        if any(isinstance(part, _Fence) for part in section.parts):
+            raise self._error(section.line, "code stands below `## name`.")
+        if section.heading in (ALTERNATIVES, DISCUSSIONS):
+            return
         head = ANSWER.fullmatch(section.heading)
         if head is None:
             raise self._error(
@@ -185,15 +190,13 @@ class _Reader:
         name = head["name"]
         if name in self._found.mistakes:
             raise self._error(section.line, f"there is a mistake called {name!r} above.")
-        words, edits, source = [], [], ""
-        for number, part in enumerate(section.parts, section.line + 1):
-            if isinstance(part, _Fence):
-                more, source = self._change(part, source)
-                edits += more
-            elif re.fullmatch("`[^`]+`", part) and ARROW.search(part[1:-1]):
-                edits += self._change(_Fence("rule", part[1:-1], number), "")[0]
-            elif part:
-                words.append(part)
+        words = [part for part in section.parts if isinstance(part, str) and part]
+        fences = [part for part in section.parts if isinstance(part, _Fence)]
+        sources = [fence.text for fence in fences if fence.language == "python"]
+        edits = [edit for fence in fences for edit in self._edits(fence)]
+        if len(sources) > 1 or (sources and edits):
+            raise self._error(section.line, f"{name!r} has a whole answer and another change.")
+        source = "".join(sources)
         like = LIKE.fullmatch(words[0]) if words else None
         model = None
         if like:
@@ -215,8 +218,6 @@ class _Reader:
         ]:
             if not is_there:
                 raise self._error(section.line, f"{name!r} needs {what}.")
-        if edits and source:
-            raise self._error(section.line, f"{name!r} has a whole answer and changes of it.")
         self._found.mistakes[name] = Mistake(
             name,
             answer["function"],
@@ -231,22 +232,21 @@ class _Reader:
             section.line,
         )
 
-    def _change(self, fence: _Fence, source: str) -> tuple[Sequence[Rule | Hunk], str]:
-        """The edits of a fence, or the whole answer in it."""
+    def _edits(self, fence: _Fence) -> Sequence[Rule | Hunk]:
+        """The changes of the reference in a fence; none in one with a whole answer."""
         try:
-            if fence.language == "rule":
-                return read_rules(fence.text, fence.line), source
-            if fence.language == "diff":
-                return read_diff(fence.text, fence.line), source
+            match fence.language:
+                case "rule":
+                    return read_rules(fence.text, fence.line)
+                case "diff":
+                    return read_diff(fence.text, fence.line)
+                case "python":
+                    return []
         except EditError as error:
             raise self._error(error.line, str(error)) from None
-        if fence.language != "python":
-            raise self._error(
-                fence.line - 1, f"```{fence.language} is none of ```rule, ```diff and ```python."
-            )
-        if source:
-            raise self._error(fence.line - 1, "there is a whole answer above.")
-        return [], fence.text
+        raise self._error(
+            fence.line - 1, f"```{fence.language} is none of ```rule, ```diff and ```python."
+        )
 
     def _alternative(self, section: _Section) -> None:
         sources = [part.text for part in section.parts if isinstance(part, _Fence)]
