@@ -29,7 +29,13 @@ from autograder.reference import (
 )
 from autograder.runtime.compare import Expected, judge
 from autograder.runtime.evaluate import Evaluation, evaluate
-from autograder.runtime.mistakes import Judged, fingerprint, fitting, same_fingerprint
+from autograder.runtime.mistakes import (
+    Judged,
+    fingerprint,
+    fitting,
+    same_fingerprint,
+    says_little,
+)
 from autograder.runtime.plain_data import decode, restore
 
 SECONDS = 10  # for one line; what takes longer is no proposal
@@ -76,7 +82,8 @@ def _proposals(exercise: Exercise) -> Iterator[Proposal]:
         for other in mutations(source):
             rule = other.rule(source)
             caught = rule and _caught(with_answers(program, {answer: other.text}), own)
-            if not caught or fitting(caught[1]):
+            # students who see nothing but errors or zeros know enough
+            if not caught or fitting(caught[1]) or not _tells(caught[1]):
                 continue
             text = f"{rule.before} -> {rule.after}"
             same = [one for one in found if one.cell == caught[0] and _same(one.values, caught[1])]
@@ -97,7 +104,6 @@ def _caught(program: str, cells: Mapping[str, ExpectedCell]) -> tuple[str, list[
             if not all(one.passed for one in judged):
                 return name, judged
     except (Exception, OutOfTime):
-        # students who see nothing but an error need no name for their mistake
         return None
     return None
 
@@ -111,7 +117,12 @@ def _judged(cell: ExpectedCell, names: Mapping[str, Any]) -> Iterator[Judged]:
                 told = evaluate(line.expression, names, inputs, draw.parameter_seed)
             got = Evaluation.read(told)
             passed = judge(Expected.read(draw.expected), got) is None
-            yield Judged(passed, fingerprint(got.value), draw.mistakes)
+            little = not passed and says_little(got.value)
+            yield Judged(passed, fingerprint(got.value), draw.mistakes, little)
+
+
+def _tells(judged: Sequence[Judged]) -> bool:
+    return any(not one.passed and not one.says_little for one in judged)
 
 
 def _same(one: Sequence[Judged], other: Sequence[Judged]) -> bool:
