@@ -18,8 +18,9 @@ from autograder.catalogue_file import (
     read_catalogue,
 )
 from autograder.course import Exercise
-from autograder.edits import EditError, edited
+from autograder.edits import edited
 from autograder.errors import CatalogueError
+from autograder.splices import EditError
 
 
 @functools.lru_cache(maxsize=64)

@@ -4,7 +4,7 @@
     ## name of a mistake [another section]
     What its values mean, in a sentence or two.
     *Hint:* The way on, without the solution?
-    `a rule -> of autograder.edits`
+    `a rule -> of autograder.rules`
 
 A change that is no rule of one line stands in a fence: `rule` for several rules, `diff` for lines of the
 answer, `python` for a whole wrong answer. `Like *another mistake*.` in the first line makes two mistakes one
@@ -17,9 +17,11 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from autograder.edits import ARROW, EditError, Hunk, Rule, read_diff, read_rules
+from autograder.diffs import Hunk, read_diff
 from autograder.errors import CatalogueError
+from autograder.rules import ARROW, Rule, read_rules
 from autograder.runtime.guide import Way
+from autograder.splices import EditError
 
 # a fragment shows an idea; a whole answer would give the next student's away
 MAX_FRAGMENT = 3

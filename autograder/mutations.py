@@ -15,7 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from autograder.edits import EditError, Rule, edited
+from autograder.edits import edited
+from autograder.rules import Rule
+from autograder.splices import EditError
 
 OPERATORS = {
     ast.Add: ast.Sub,

@@ -11,9 +11,9 @@ import numpy as np
 
 from autograder.catalogue import Mistake, ideas, mistakes, sections
 from autograder.course import Exercise
-from autograder.edits import Rule
 from autograder.grade.result import LineResult, Remark, Result
 from autograder.grade.words import FAILURES
+from autograder.rules import Rule
 
 # With fewer students, a single one can turn a statement about a question into its opposite.
 MIN_CLASS = 20

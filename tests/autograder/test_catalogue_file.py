@@ -6,8 +6,9 @@ import pytest
 
 from autograder.catalogue import mistake_source
 from autograder.catalogue_file import read_catalogue
-from autograder.edits import Hunk, Rule
+from autograder.diffs import Hunk
 from autograder.errors import CatalogueError
+from autograder.rules import Rule
 
 FILE = "solutions/catalogue/ch1_x.md"
 TEXT = """\

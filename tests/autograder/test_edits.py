@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograder.edits import EditError, edited, read_diff, read_rules
+from autograder.diffs import read_diff
+from autograder.edits import edited
+from autograder.rules import read_rules
+from autograder.splices import EditError
 
 PROGRAM = '''\
 def scores(query, key, mask=None):

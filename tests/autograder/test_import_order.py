@@ -10,7 +10,19 @@ from tests.support.imports import MODULES, imported
 
 # from low to high; modules of one layer may import one another, as long as no circle comes of it
 LAYERS = [
-    {"edits", "errors", "files", "mutations", "package", "programs", "tables"},
+    {
+        "diffs",
+        "edits",
+        "errors",
+        "files",
+        "mutations",
+        "package",
+        "programs",
+        "rules",
+        "splices",
+        "syntax_trees",
+        "tables",
+    },
     {"runtime"},
     {"course", "instructor_settings", "text"},
     {

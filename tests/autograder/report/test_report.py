@@ -18,13 +18,14 @@ from nbgrader.api import Gradebook
 from autograder.book_index import book_sections
 from autograder.catalogue import ideas, mistakes, sections
 from autograder.course import Course, Exercise
-from autograder.edits import Hunk, Rule
+from autograder.diffs import Hunk
 from autograder.errors import CatalogueError
 from autograder.exercises import grade_cells, reference_answers, released
 from autograder.grade.class_grades import recorded_grades
 from autograder.grade.result import LineResult, Remark
 from autograder.report import analysis, pages, plots, standing
 from autograder.report.analysis import MIN_CLASS
+from autograder.rules import Rule
 from autograder.runtime.compare import Difference
 from autograder.runtime.grade_cell import parse_cell
 from tests.support.course import COURSE
