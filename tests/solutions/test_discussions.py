@@ -9,13 +9,13 @@ import torch
 
 from autograder.build.source_notebook import source_notebook, told_to_students
 from autograder.catalogue import (
-    MAX_FRAGMENT,
     alternative_answers,
     alternatives,
     definitions,
     discussions,
     without_markers,
 )
+from autograder.catalogue_file import MAX_FRAGMENT
 from autograder.exercises import graded_answers, reference_answers
 from autograder.instructor_settings import Settings
 from autograder.reference import definitions as names_of
