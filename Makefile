@@ -9,10 +9,10 @@ course: $(READY)      ## everything: exercises, a graded sample class, feedback,
 	@$(PYTHON) -m autograder course
 
 test: $(READY)        ## all tests
-	@$(PYTHON) -m pytest -n auto --dist loadgroup
+	@$(PYTHON) -m pytest -n auto --dist loadgroup --no-loadscope-reorder
 
 test-fast: $(READY)   ## the tests that take less than some seconds each
-	@$(PYTHON) -m pytest -n auto --dist loadgroup -m "not slow"
+	@$(PYTHON) -m pytest -n auto --dist loadgroup --no-loadscope-reorder -m "not slow"
 
 paste-test: $(READY)  ## the visible code of the book's pages runs without the hidden one
 	@$(PYTHON) -m autograder paste-test

@@ -3,6 +3,7 @@
 - `preprocessors.SaveCells`, run alone; it raises RuntimeError when cells were removed.
 - `preprocessors.AssignLatePenalties.init_plugin` and `plugin_inst`, for the configured plugin.
 - `api.Gradebook.db` and `.engine`, to write a submission's grades in one transaction.
+- `api.get_alembic_version`, replaced by a faster one (see `_version_of_tables`), and `dbutil.ALEMBIC_DIR`.
 - `api.SubmittedAssignment` made without notebooks, for an extension of a student who has not handed in.
 - `submission_id` and `assignment_id` among the resources of formgrader's page of one submission.
 - `utils.determine_grade` and `utils.compute_checksum`, for written answers.
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import functools
 import math
 import stat
 import warnings
@@ -75,12 +77,35 @@ def bootstrap_folder() -> Path:
 # The gradebook --------------------------------------------------------------------------------
 
 
+@functools.cache
+def _version_of_tables() -> str:
+    """The version that a new gradebook's tables have.
+
+    nbgrader starts a program that takes over a second to say so, for each gradebook that it makes.
+    """
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+    from nbgrader.dbutil import ALEMBIC_DIR
+
+    settings = Config()
+    settings.set_main_option("script_location", ALEMBIC_DIR)
+    return ScriptDirectory.from_config(settings).get_current_head()
+
+
+def make_gradebooks_fast() -> None:
+    """Let this process make new gradebooks without starting that program."""
+    from nbgrader import api
+
+    api.get_alembic_version = _version_of_tables
+
+
 @contextlib.contextmanager
 def explained(url: str) -> Iterator[None]:
     """Turn the database's errors into a GradebookError that says what to do."""
     import sqlalchemy
     from nbgrader.api import InvalidEntry
 
+    make_gradebooks_fast()
     try:
         yield
     except (sqlalchemy.exc.SQLAlchemyError, InvalidEntry) as error:

@@ -1,8 +1,8 @@
 """What several test files need."""
 
+import functools
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,11 +11,15 @@ import pytest
 # tests run on all cores already; two threads a process would wait for each other
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+from autograder import nbgrader_adapter
 from autograder.course import Course, Exercise
-from autograder.exercises import grade_cells, released
-from autograder.reference import ExpectedCell, expected_cell, prepare_process
+from autograder.reference import ExpectedCell
 from tests.support.browser import CHROMIUM
-from tests.support.course import COURSE, DRAWS
+from tests.support.course import COURSE
+from tests.support.kept_expected import expected_cells
+from tests.support.small_course import built_exercise, settings_of_a_course
+
+pytest_plugins = ["tests.support.processor_budget"]
 
 
 @pytest.fixture(scope="module")
@@ -80,9 +84,23 @@ SLOW_FILES = (
 )
 
 
+# every worker sends all ids, and a failure prints one
+MAX_ID = 120
+
+
+def callspec_id(item: pytest.Item) -> str:
+    """What tells a test from the others of its function; empty without parameters."""
+    return item.callspec.id if hasattr(item, "callspec") else ""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave whole files out of `make test-fast`."""
+    """Leave whole files out of `make test-fast`; refuse ids that fill a screen."""
     for item in items:
+        if len(callspec_id(item)) > MAX_ID:
+            raise pytest.UsageError(
+                f"{item.path}: a case of {item.name[:60]}... has an id of {len(callspec_id(item))} "
+                f"characters. Give it one of at most {MAX_ID}: `ids=` or `pytest.param(..., id=...)`."
+            )
         if item.path.relative_to(TESTS).as_posix() in SLOW_FILES:
             item.add_marker(pytest.mark.slow)
 
@@ -108,22 +126,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def expected() -> Callable[[Exercise], dict[str, ExpectedCell]]:
-    """A function that gives what an exercise's grade cells expect on DRAWS, evaluated once.
+    """A function that gives what an exercise's grade cells expect on DRAWS, read or evaluated once.
 
     Tests with the argument `exercise` run on one worker per exercise, so that no other evaluates it.
     """
-    held: dict[Exercise, dict[str, ExpectedCell]] = {}
+    return functools.cache(expected_cells)
 
-    def of(exercise: Exercise) -> dict[str, ExpectedCell]:
-        if exercise not in held:
-            prepare_process()
-            held[exercise] = {
-                name: expected_cell(exercise, name, source, DRAWS, with_small=True)
-                for name, source in grade_cells(released(exercise)).items()
-            }
-        return held[exercise]
 
-    return of
+@pytest.fixture(scope="session", autouse=True)
+def fast_gradebooks() -> None:
+    """Tests that make a gradebook by nbgrader itself make it as the grader does."""
+    nbgrader_adapter.make_gradebooks_fast()
 
 
 # Courses of their own -----------------------------------------------------------------------------
@@ -131,18 +144,16 @@ def expected() -> Callable[[Exercise], dict[str, ExpectedCell]]:
 
 @pytest.fixture
 def course_folder(tmp_path: Path) -> Iterator[Path]:
-    """An empty course: nbgrader_config.py and empty solutions.
+    """An empty course: nbgrader_config.py and empty solutions."""
+    with settings_of_a_course(tmp_path) as root:
+        yield root
 
-    Reading nbgrader_config.py puts its folder on the paths of this process; they are put back.
-    """
-    paths, environment = list(sys.path), dict(os.environ)
-    shutil.copy(COURSE.root / "nbgrader_config.py", tmp_path)
-    (tmp_path / "solutions" / "catalogue").mkdir(parents=True)
-    yield tmp_path
-    sys.path[:] = paths
-    for name in ("PATH", "PYTHONPATH"):
-        os.environ.pop(name, None)
-        os.environ.update({key: value for key, value in environment.items() if key == name})
+
+@pytest.fixture(scope="module")
+def small_exercise(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exercise]:
+    """An exercise of one answer, which needs NumPy alone, built in a course of its own."""
+    with settings_of_a_course(tmp_path_factory.mktemp("small")) as root:
+        yield built_exercise(root)
 
 
 # Classes ------------------------------------------------------------------------------------------

@@ -4,8 +4,11 @@ Shell blocks run in a scratch copy of the project, with the substitutions of `co
 run there, and every command in the text of a page, is checked against the help of its program.
 """
 
+import contextlib
 import functools
+import io
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -30,9 +33,13 @@ from tests.support.commands import (
 from tests.support.course import COURSE
 from tests.support.environments import sharing_environment
 
+# a module that was imported before is run again, as it is meant to be
+pytestmark = pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")
 RUN = [block for block in shell_blocks() if not block.why_not_run]
 # the page whose commands install the grader, into an environment of its own
 INSTALLING = "book/own_course.md"
+# packages of this project that can be run
+OURS = ("autograder", "solutions", "benchmarks")
 # in the text of a page: make and this project's own programs
 IN_TEXT = re.compile(
     r"(?<!`)`((?:[A-Z_]+=\S+ )*(?:make|python -m (?:autograder|solutions|benchmarks)\S*|torchrun)\b[^`]*)`(?!`)"
@@ -116,12 +123,28 @@ def targets():
 
 @functools.cache
 def help_of(*command):
-    """What a command prints when it is asked for help."""
+    """What a command prints when it is asked for help; a module of this project does so in this process."""
+    python, m, module, *words = (*command, "", "")
+    if (python, m) == (sys.executable, "-m") and module.partition(".")[0] in OURS:
+        return help_of_module(module, *filter(None, words))
     done = subprocess.run(
         [*command, "--help"], cwd=COURSE.root, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, f"{shlex.join(command)} --help: {done.stderr}"
     return done.stdout
+
+
+def help_of_module(module, *words):
+    """What `python -m module words --help` prints: several have to import torch, once is enough."""
+    out, before = io.StringIO(), sys.argv
+    sys.argv = [module, *words, "--help"]
+    try:
+        with contextlib.redirect_stdout(out), pytest.raises(SystemExit) as end:
+            runpy.run_module(module, run_name="__main__", alter_sys=True)
+    finally:
+        sys.argv = before
+    assert not end.value.code, f"python -m {module} {shlex.join(words)} --help: {end.value.code}"
+    return out.getvalue()
 
 
 def programs(words):

@@ -23,6 +23,7 @@ from nbgrader.converters import Autograde, BaseConverter
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.server_extensions.formgrader import handlers
 from nbgrader.utils import compute_checksum
+from sqlalchemy import text
 from traitlets.config import Config
 
 from autograder import nbgrader_adapter
@@ -179,6 +180,14 @@ def test_a_transaction_is_written_whole_or_not_at_all(url):
     transactions.close()
     with Gradebook(url) as book:
         assert [student.id for student in book.students] == ["ada"]
+
+
+def test_new_tables_have_the_version_that_nbgrader_gives_them(url):
+    program = "from nbgrader.api import get_alembic_version; print(get_alembic_version())"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    with nbgrader_adapter.explained(url), Gradebook(url) as book:
+        (version,) = book.db.execute(text("SELECT version_num FROM alembic_version")).scalars()
+    assert version == done.stdout.strip() != ""
 
 
 @pytest.mark.parametrize(("method", "taken"), [("none", None), ("zero", 5)])

@@ -115,7 +115,10 @@ def test_damaged_points_are_told_and_count_nothing(course, data):
 
 @pytest.mark.parametrize(
     "text",
-    [b"", b"{", b"\xff\xfe", b"[]", b'{"cells": 3}', b'{"a": ' * 30_000, b'"\\ud800"', b"my work"],
+    [
+        *(b"", b"{", b"\xff\xfe", b"[]", b'{"cells": 3}', b'"\\ud800"', b"my work"),
+        pytest.param(b'{"a": ' * 30_000, id="deep"),
+    ],
 )
 def test_a_file_that_is_no_notebook_is_left_as_it_is(course, text):
     copy_of(course).write_bytes(text)

@@ -36,7 +36,7 @@ from tests.conftest import COURSE
         ("packages", [3]),
         ("packages", None),
         ("require_sandbox", "yes"),
-        ("python", str(Path(__file__).parent)),
+        pytest.param("python", str(Path(__file__).parent), id="a folder"),
     ],
 )
 def test_an_impossible_setting_is_named(name, value):

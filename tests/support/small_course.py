@@ -1,6 +1,15 @@
 """Courses of one exercise with one answer, `double`."""
 
-from autograder.course import Course
+import contextlib
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from autograder.build import generate
+from autograder.course import Course, Exercise
+from tests.support.course import COURSE
 
 IMPORTS = '# %% nbgrader={"grade_id": "imports", "locked": true}\nimport numpy as np\n'
 DOUBLE = (
@@ -8,6 +17,21 @@ DOUBLE = (
     'def double(x):\n    """Twice x."""\n    ### BEGIN SOLUTION\n    return 2 * x\n'
     "    ### END SOLUTION\n"
 )
+# a tuple, a dictionary and numbers of both kinds
+DOUBLE_AND_SUM = DOUBLE.replace("Twice x.", "Twice x, with its sum and its size.").replace(
+    "return 2 * x\n",
+    "twice = 2 * x\n    return twice, {'sum': float(twice.sum()), 'size': twice.size}\n",
+)
+ALTERNATIVE = """
+from autograder.catalogue import Alternative
+ADDED = "def double(x):\\n    return x + x, {'sum': float(2 * x.sum()), 'size': x.size}"
+ALTERNATIVES = [Alternative("added", ADDED)]
+"""
+# the last line is right whatever is doubled
+CHECKS = """# x, n = draw.array(3, 4), draw.integer(1, 999)
+# ### 0.5p AUTOTEST double(x)[0]
+# ### 1p AUTOTEST double(x)
+# ### 0.5p AUTOTEST double(np.ones(n))[1]['size']"""
 CHECK = "# x = draw.array(3)\n# ### 2p AUTOTEST double(x)"
 
 
@@ -51,3 +75,28 @@ def write_exercise(root, name, cells, known=KNOWN, section="ch9-double", others=
     (root / "solutions" / f"{name}.py").write_text("\n".join(cells))
     (root / "solutions" / "catalogue" / f"{name}.md").write_text("\n".join([*catalogue, ""]))
     return Course(root).exercise(name)
+
+
+@contextlib.contextmanager
+def settings_of_a_course(root: Path) -> Iterator[Path]:
+    """An empty course in a folder: nbgrader_config.py and empty solutions.
+
+    Reading nbgrader_config.py puts its folder on the paths of this process; they are put back.
+    """
+    paths, environment = list(sys.path), dict(os.environ)
+    shutil.copy(COURSE.root / "nbgrader_config.py", root)
+    (root / "solutions" / "catalogue").mkdir(parents=True)
+    yield root
+    sys.path[:] = paths
+    for name in ("PATH", "PYTHONPATH"):
+        os.environ.pop(name, None)
+        os.environ.update({key: value for key, value in environment.items() if key == name})
+
+
+def built_exercise(root: Path) -> Exercise:
+    """An exercise of one answer, which gives an array and more, built in an empty course."""
+    exercise = write_exercise(root, "ch9_small", [IMPORTS, DOUBLE_AND_SUM, check_cell(CHECKS)])
+    with exercise.catalogue.open("a", encoding="utf-8") as file:
+        file.write(ALTERNATIVE)
+    generate.build(Course(root))
+    return exercise

@@ -27,35 +27,33 @@ from autograder.kernels.student_kernel import StudentKernel
 from tests.support.course import COURSE
 
 pytestmark = pytest.mark.xdist_group("attacks")
-# every attack runs here on one exercise, some on one with modules; `audit` runs all on all
+# Every attack runs here once: on an exercise of one answer; where it needs torch or forbids something, on
+# chapter 2's; where modules make a difference, on one with modules, too. `audit` runs all on all.
 EXERCISE, MODULES = COURSE.exercise(FORBIDDING), COURSE.exercise("ch1_additive_attention")
 MEASURED = COURSE.exercise("ch9_flash_attention")
 ON_MODULES = ("idle answers", "tests' own names", "runtime")
 # of the attacks on the machine, which test_sandbox.py tries in a kernel of their own
 GRADED = ("a fork storm", "a disk of its own", "a daemon that outlives the kernel")
+ON_ONE_ANSWER = [name for name, one in ATTACKS.items() if not one.exercise and not one.of_torch]
 CASES = [
     *(
         c
         for c in cases.attack_cases(EXERCISE)
-        if ATTACKS[c.name].kind != MACHINE or c.name in GRADED
+        if c.name not in ON_ONE_ANSWER and (ATTACKS[c.name].kind != MACHINE or c.name in GRADED)
     ),
     *(case for case in cases.attack_cases(MODULES) if ATTACKS[case.name].kind in ON_MODULES),
     *(case for case in cases.attack_cases(MEASURED) if ATTACKS[case.name].kind == METER),
 ]
 
 
-@pytest.fixture(scope="module")
-def audited(tmp_path_factory):
-    """A class to which every attack and an honest student have handed in."""
-    with AuditedClass(COURSE.root, tmp_path_factory.mktemp("attacks"), CASES) as audited:
-        yield audited
+def asked_for(request, name):
+    """The values of a parameter in the tests that run."""
+    items = [item for item in request.session.items if hasattr(item, "callspec")]
+    return [item.callspec.params[name] for item in items if name in item.callspec.params]
 
 
-@pytest.fixture(scope="module")
-def outcomes(request, audited):
-    """What came of the attacks whose tests run, graded side by side, and what showed afterwards."""
-    asked = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
-    chosen = [case for case in CASES if any(given.get("case") is case for given in asked)]
+def outcomes_of(audited, chosen):
+    """What came of some attacks, graded side by side, and what showed afterwards."""
     found = {
         case: audited.record(case, examined)
         for case, examined in audit.examined(audited, chosen, workers=2)
@@ -63,19 +61,57 @@ def outcomes(request, audited):
     return found, audited.later_harm()
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.exercise} {case.name}")
-def test_no_attack_earns_a_point_or_does_harm(outcomes, case):
-    found, attack = outcomes[0][case], ATTACKS[case.name]
+@pytest.fixture(scope="module")
+def audited(tmp_path_factory):
+    """A class to which every attack on these exercises and an honest student have handed in."""
+    with AuditedClass(COURSE.root, tmp_path_factory.mktemp("attacks"), CASES) as audited:
+        yield audited
+
+
+@pytest.fixture(scope="module")
+def outcomes(request, audited):
+    """What came of the attacks whose tests run, and what showed afterwards."""
+    asked = asked_for(request, "case")
+    return outcomes_of(audited, [case for case in CASES if case in asked])
+
+
+@pytest.fixture(scope="module")
+def outcomes_on_one_answer(request, small_exercise, tmp_path_factory):
+    """The same on the exercise of one answer, by attack."""
+    chosen = [
+        cases.Case(small_exercise, "attack", name)
+        for name in dict.fromkeys(asked_for(request, "attack"))
+    ]
+    folder = tmp_path_factory.mktemp("small")
+    with AuditedClass(small_exercise.root, folder, chosen) as audited:
+        found, later = outcomes_of(audited, chosen)
+    return {case.name: outcome for case, outcome in found.items()}, later
+
+
+def check(found, attack):
+    """Assert that an attack has earned nothing and done no harm."""
     assert found.harm == ()
     assert found.result.score == 0 or attack.may_gain
     assert found.result.points > 0
+
+
+@pytest.mark.parametrize("attack", ON_ONE_ANSWER)
+def test_no_attack_on_one_answer_earns_a_point_or_does_harm(outcomes_on_one_answer, attack):
+    check(outcomes_on_one_answer[0][attack], ATTACKS[attack])
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.exercise} {case.name}")
+def test_no_attack_earns_a_point_or_does_harm(outcomes, case):
+    found, attack = outcomes[0][case], ATTACKS[case.name]
+    check(found, attack)
     if attack.kind == "forbidden functions":
         seen = any(line.verdict == "forbidden" for _, line in found.result.lines())
         assert seen != bool(attack.undetected), "ready-made attention is seen, or listed as unseen"
 
 
-def test_no_attack_does_harm_on_a_page_or_to_a_later_score(outcomes):
-    assert [(found.case.name, found.harm) for found in outcomes[1]] == []
+def test_no_attack_does_harm_on_a_page_or_to_a_later_score(outcomes, outcomes_on_one_answer):
+    later = [*outcomes[1], *outcomes_on_one_answer[1]]
+    assert [(found.case.name, found.harm) for found in later] == []
 
 
 @pytest.mark.parametrize(
@@ -168,12 +204,13 @@ def submission_folder(course, student):
 
 
 def page_of(course, student):
-    start = time.monotonic()
+    """A student's feedback page, and the processor time of this process that it has taken."""
+    start = time.process_time()
     with Recorder(course) as recorder:
         recorder.record(Grader(course).grade(student, EXERCISE))
     FeedbackWriter(course).write(student, EXERCISE.name)
     page = feedback_page(course, student, EXERCISE.name)
-    return page.read_text(encoding="utf-8"), time.monotonic() - start
+    return page.read_text(encoding="utf-8"), time.process_time() - start
 
 
 def attacked(course, name):

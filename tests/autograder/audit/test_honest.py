@@ -7,11 +7,12 @@ import pytest
 from autograder.audit import audit, cases
 from autograder.audit.examiner import AuditedClass
 from autograder.audit.honest import HONEST_STYLES
+from autograder.exercises import reference_answers, solved
 from tests.support.course import COURSE
 
 pytestmark = pytest.mark.xdist_group("honest")
-# every style runs here on one exercise, those that touch answers on one with modules; `audit` runs all
-# on all
+# Every style runs here once: on an exercise of one answer; where it names torch, on chapter 2's; where modules
+# make a difference, on one with modules, too. `audit` runs all on all.
 EXERCISE, MODULES = "ch2_scaled_dot_product", "ch1_additive_attention"
 ON_MODULES = [
     "float16 as default dtype",
@@ -25,18 +26,40 @@ ON_MODULES = [
 ]
 # the student's own check takes as long as the grade: `audit` runs it for all, this for every third
 OWN_CHECK = list(HONEST_STYLES)[::3]
-CASES = [(EXERCISE, name) for name in HONEST_STYLES] + [(MODULES, name) for name in ON_MODULES]
+
+
+def brings_torch(name):
+    """Whether a style names torch where the solved notebook doesn't."""
+    exercise = COURSE.exercise(EXERCISE)
+    counts = [
+        sum(cell.source.count("torch") for cell in notebook.cells)
+        for notebook in (
+            HONEST_STYLES[name].checked(exercise),
+            solved(exercise, reference_answers(exercise)),
+        )
+    ]
+    return counts[0] > counts[1]
+
+
+WITH_TORCH = [name for name in HONEST_STYLES if brings_torch(name)]
+ON_ONE_ANSWER = [name for name in HONEST_STYLES if name not in WITH_TORCH]
+CASES = [(EXERCISE, name) for name in WITH_TORCH] + [(MODULES, name) for name in ON_MODULES]
+
+
+def cases_of(exercise):
+    """The styles that fit an exercise, by name; with the student's own check where it is asked for."""
+    return {
+        case.name: case if case.name in OWN_CHECK else replace(case, checked="")
+        for case in cases.honest_cases(exercise)
+    }
 
 
 @pytest.fixture(scope="module")
 def known():
-    made = [
-        case for name in (EXERCISE, MODULES) for case in cases.honest_cases(COURSE.exercise(name))
-    ]
-    without = {case.name: "" for case in made if case.name not in OWN_CHECK}
     return {
-        (case.exercise.name, case.name): replace(case, checked=without.get(case.name, case.checked))
-        for case in made
+        (exercise, name): case
+        for exercise in (EXERCISE, MODULES)
+        for name, case in cases_of(COURSE.exercise(exercise)).items()
     }
 
 
@@ -47,12 +70,34 @@ def audited(tmp_path_factory, known):
         yield audited
 
 
-@pytest.mark.parametrize("case", CASES, ids=" ".join)
-def test_honest_work_gets_full_marks_and_is_told_so(audited, known, case):
-    found = audited.grade(known[case])
+@pytest.fixture(scope="module")
+def known_on_one_answer(small_exercise):
+    return cases_of(small_exercise)
+
+
+@pytest.fixture(scope="module")
+def audited_on_one_answer(tmp_path_factory, small_exercise, known_on_one_answer):
+    chosen, folder = known_on_one_answer.values(), tmp_path_factory.mktemp("small")
+    with AuditedClass(small_exercise.root, folder, [*chosen]) as audited:
+        yield audited
+
+
+def check(found):
     assert [line for _, line in found.result.lines() if not line.passed] == []
     assert found.full_marks
     assert audit.disagreements(found) == []
+
+
+@pytest.mark.parametrize("style", ON_ONE_ANSWER)
+def test_honest_work_on_one_answer_gets_full_marks_and_is_told_so(
+    audited_on_one_answer, known_on_one_answer, style
+):
+    check(audited_on_one_answer.grade(known_on_one_answer[style]))
+
+
+@pytest.mark.parametrize("case", CASES, ids=" ".join)
+def test_honest_work_gets_full_marks_and_is_told_so(audited, known, case):
+    check(audited.grade(known[case]))
 
 
 def test_there_are_enough_styles():

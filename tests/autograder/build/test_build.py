@@ -553,7 +553,11 @@ def test_nbgrader_generates_the_same_notebook_byte_for_byte(course_folder, evalu
 @pytest.mark.parametrize(
     ("lines", "complaint"),
     [
-        ("# says('" + "long " * 20 + "')\n# ### 2p AUTOTEST double(1)", "at most 90 characters"),
+        pytest.param(
+            "# says('" + "long " * 20 + "')\n# ### 2p AUTOTEST double(1)",
+            "at most 90 characters",
+            id="too long",
+        ),
         ("# says(' ')\n# ### 2p AUTOTEST double(1)", "' ' has 1"),
         ("# says('doubles')\n# n = 1\n# ### 2p AUTOTEST double(n)", "directly above"),
         ("# says('doubles', part='n')\n# ### 2p AUTOTEST double(1)", "cell values: .*'part'"),

@@ -87,6 +87,10 @@ def test_a_picture_that_is_missing_is_told():
     assert "The picture p.png is not here." in page and "and words" in page
 
 
-@pytest.mark.parametrize("text", [">" * 9_000, "- " * 4_000, "[" * 9_000, "[a](b" * 2_000])
+@pytest.mark.parametrize(
+    "text",
+    [">" * 9_000, "- " * 4_000, "[" * 9_000, "[a](b" * 2_000],
+    ids=["quotes", "lists", "brackets", "links"],
+)
 def test_whatever_is_nested_is_shown(text):
     assert on_a_page(clean_markdown(text)).strip()

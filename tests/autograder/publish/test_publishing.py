@@ -33,6 +33,7 @@ ON_COLAB = "https://colab.research.google.com/github/someone/course/blob/a%20bra
         ({"GITHUB_REPOSITORY": ""}, ""),
         ({"GITHUB_SERVER_URL": "https://git.example.org"}, ""),
     ],
+    ids=["a branch", "a tag", "a pull request", "no repository", "another server"],
 )
 def test_colab_is_offered_where_it_can_read(monkeypatch, changed, address):
     for name, value in (ON_GITHUB | changed).items():

@@ -450,7 +450,9 @@ def test_near_identical_answers_stand_side_by_side_as_a_hint(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["a\nb\n" * 60_000, "x" * 200_000, "\n".join(map(str, range(90_000)))]
+    "text",
+    ["a\nb\n" * 60_000, "x" * 200_000, "\n".join(map(str, range(90_000)))],
+    ids=["two lines again and again", "one line", "all lines different"],
 )
 def test_long_answers_are_compared_and_shown_in_part(text):
     """Lines chosen to be hard to align, in the largest answers that are read, end at once."""

@@ -214,11 +214,11 @@ def test_one_group_tells_all_answers_that_its_students_share():
     "source",
     [
         "def f(:\n",
-        "(" * 5000,
-        "x = " + "9" * 5000,
+        pytest.param("(" * 5000, id="brackets"),
+        pytest.param("x = " + "9" * 5000, id="a long number"),
         "\x00",
-        "a" * 200_000,
-        "x\n" * 50_000,
+        pytest.param("a" * 200_000, id="a long name"),
+        pytest.param("x\n" * 50_000, id="many lines"),
         "é = ‘1’",
     ],
 )

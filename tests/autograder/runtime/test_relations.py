@@ -45,7 +45,13 @@ CASES = [
         A,
         np.roll(A, 1, axis=1),
         "shifted",
-        "right, but shifted by one along axis 1: everything stands",
+        "right, but shifted by one along axis 1: everything stands one place too late",
+    ),
+    (
+        A,
+        np.roll(A, -1, axis=0),
+        "shifted",
+        "right, but shifted by one along axis 0: everything stands one place too early",
     ),
     (
         A,

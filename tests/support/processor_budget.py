@@ -1,0 +1,174 @@
+"""A pytest plugin: what each group of tests costs, against a budget, and the longest groups first.
+
+A group is an xdist group, or else the folder that a test lies in. Its processor time, with that of all
+processes that its tests start, is divided by that of a fixed workload run between the tests, so that a
+slow or busy machine doesn't count. `--write-budget` stores what was measured as the new budget.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autograder.kernels.processor_time import ProcessorTime, available
+
+BUDGET = Path(__file__).with_name("processor_budget.json")
+TESTS = Path(__file__).parent.parent
+# what the workload takes on the machine whose seconds the budget has
+WORKLOAD_SECONDS = 0.1
+TESTS_BETWEEN = 250
+# what another machine's caches and busy neighbours may change
+TOLERANCE, LEAST_SECONDS = 1.5, 5
+# before the tests run
+COLLECTION = "collection"
+
+
+def xdist_group(item: pytest.Item) -> str:
+    """The name of the group whose tests run on one worker; empty for a test that may run on any."""
+    mark = item.get_closest_marker("xdist_group")
+    return str(mark.args[0] if mark.args else mark.kwargs["name"]) if mark else ""
+
+
+def group_of(item: pytest.Item) -> str:
+    """The name of a test's group."""
+    return xdist_group(item) or item.path.parent.relative_to(TESTS.parent).as_posix()
+
+
+def budget() -> dict[str, float]:
+    """Seconds by group, as stored."""
+    return json.loads(BUDGET.read_text(encoding="utf-8"))
+
+
+def over_budget(measured: dict[str, float], allowed: dict[str, float]) -> list[str]:
+    """The groups that took clearly longer than the budget, or that it lacks; none without a budget."""
+    if not allowed:
+        return []
+    return [
+        group
+        for group, seconds in measured.items()
+        if seconds > LEAST_SECONDS and seconds > TOLERANCE * allowed.get(group, 0)
+    ]
+
+
+def workload() -> float:
+    """Run the fixed workload; its processor time in seconds."""
+    begun, text = time.process_time(), b"attention"
+    for _ in range(100_000):
+        text = hashlib.sha256(text).digest()
+    sum(number * number for number in range(1_500_000))
+    return time.process_time() - begun
+
+
+class Meter:
+    """Measures the tests of one process, and of the processes that they start."""
+
+    def __init__(self) -> None:
+        self._tree = ProcessorTime(os.getpid()) if available() else None
+        self._seconds: Counter[str] = Counter()
+        self._workloads = [workload()]
+        self._last, self._tests = 0.0, 0
+
+    def _used(self) -> float:
+        """Seconds that have been used so far."""
+        if self._tree:
+            return self._tree.seconds()
+        used = os.times()
+        return used.user + used.system + used.children_user + used.children_system
+
+    def _add(self, group: str) -> None:
+        """Give a group what has been used since the last one was given something."""
+        now = self._used()
+        self._seconds[group] += max(0.0, now - self._last)
+        self._last = now
+
+    def pytest_collection_finish(self) -> None:
+        """What was imported until now is no test's time."""
+        self._add(COLLECTION)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> object:
+        """Measure a test, together with those of its group that follow: reading takes some ms."""
+        done = yield
+        self._tests += 1
+        if nextitem is None or group_of(nextitem) != group_of(item):
+            self._add(group_of(item))
+            if self._tests >= TESTS_BETWEEN * len(self._workloads):
+                self._workloads.append(workload())
+                self._last = self._used()
+        return done
+
+    def measured(self) -> dict[str, float]:
+        """Seconds by group, as on the machine of the budget."""
+        speed = WORKLOAD_SECONDS * len(self._workloads) / sum(self._workloads)
+        return {group: seconds * speed for group, seconds in self._seconds.items()}
+
+
+class Budget:
+    """Adds up what the meters of all processes have measured, and says so at the end."""
+
+    def __init__(self, config: pytest.Config, meter: Meter) -> None:
+        self._config, self._meter = config, meter
+        self._seconds: Counter[str] = Counter()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take over what a worker of pytest-xdist has measured."""
+        self._seconds.update(getattr(node, "workeroutput", {}).get("processor_seconds", {}))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Send a worker's measurements to the process that prints them, or keep them here."""
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput["processor_seconds"] = self._meter.measured()
+        else:
+            self._seconds.update(self._meter.measured())
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the groups, the longest first, and warn of those over their budget."""
+        allowed = budget()
+        over = over_budget(self._seconds, allowed)
+        terminalreporter.section("processor time and budget, in seconds of the budget's machine")
+        for group, seconds in self._seconds.most_common():
+            if seconds >= 1:
+                terminalreporter.line(f"{seconds:8.1f} {allowed.get(group, 0):8.1f}  {group}")
+        total = sum(allowed.values())
+        terminalreporter.line(f"{self._seconds.total():8.1f} {total:8.1f}  all")
+        for group in over:
+            told = f"{group}: {self._seconds[group]:.1f} s of {allowed.get(group, 0):.1f} s"
+            # the first form is a note beside a run of GitHub Actions
+            mark = "::warning::" if os.environ.get("GITHUB_ACTIONS") else "over the budget: "
+            terminalreporter.line(f"{mark}{told}")
+        if self._config.getoption("write_budget"):
+            stored = {group: round(seconds, 1) for group, seconds in self._seconds.most_common()}
+            BUDGET.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """An option that stores a new budget."""
+    told = "store what the groups of this run took as the budget of tests"
+    parser.addoption("--write-budget", action="store_true", help=told)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure from here on."""
+    meter = Meter()
+    config.pluginmanager.register(meter)
+    config.pluginmanager.register(Budget(config, meter))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The longest groups first, then what may run anywhere, so that no core waits for a last group.
+
+    Only in the workers of pytest-xdist: in one process, a module's tests share what it sets up.
+    """
+    if hasattr(config, "workerinput"):
+        allowed = budget()
+        items.sort(key=lambda item: (not xdist_group(item), -allowed.get(group_of(item), 0)))
