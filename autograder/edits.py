@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from autograder.diffs import Hunk, hunk_splices
 from autograder.rules import Rule, rule_splices
 from autograder.splices import EditError, spliced
-from autograder.syntax_trees import same_tree
+from autograder.syntax_trees import same_tree, tree_of
 
 
 def edited(program: str, edits: Sequence[Rule | Hunk]) -> str:
@@ -33,6 +33,6 @@ def edited(program: str, edits: Sequence[Rule | Hunk]) -> str:
         raise EditError(
             f"The result is no Python: {error.msg}, in `{(error.text or '').strip()}`."
         ) from None
-    if same_tree(after, ast.parse(program)):
+    if same_tree(after, tree_of(program)):
         raise EditError("The result is the same program.")
     return found

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from autograder.splices import EditError, Splice, line_starts, says_the_same, spliced
-from autograder.syntax_trees import HOLE, PLACE, same_tree, with_places
+from autograder.syntax_trees import HOLE, PLACE, same_tree, tree_of, with_places
 
 # what has no spaces around its sign, as the style of Python has it, is no assignment
 ARGUMENT = re.compile(r"[^\W\d]\w*=[^=\s]")
@@ -161,7 +161,7 @@ def _outline(program: str) -> _Outline:
         if isinstance(node, Part):
             found.ends[number] = len(found.nodes)
 
-    add(ast.parse(program))
+    add(tree_of(program))
     return found
 
 

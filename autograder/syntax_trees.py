@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 
 HOLE = re.compile(r"\$([A-Z]\w*)")
@@ -10,6 +11,13 @@ HOLE = re.compile(r"\$([A-Z]\w*)")
 PLACE = re.compile(r"HOLE_([A-Z]\w*)_ELOH")
 # fields of syntax trees that don't matter for what a program does
 UNCOMPARED = {"ctx", "kind", "type_comment", "type_params"}
+
+
+# a catalogue changes the same few programs hundreds of times
+@functools.lru_cache(maxsize=64)
+def tree_of(program: str) -> ast.Module:
+    """A program's tree, which nobody may change. Raises SyntaxError."""
+    return ast.parse(program)
 
 
 def with_places(text: str) -> str:
