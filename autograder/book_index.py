@@ -68,7 +68,7 @@ def colab_url(exercise: str) -> str:
     return f"https://colab.research.google.com/github/{urllib.parse.quote(path)}"
 
 
-def _plain(title: str) -> str:
+def plain_title(title: str) -> str:
     """A heading without its markup; formulas keep what can be read aloud."""
     return re.sub(r"\\sqrt\{(\w+)\}", r"√\1", re.sub(r"\{\w+\}(?=`)", "", title)).translate(
         {ord(mark): None for mark in "`$*"}
@@ -79,7 +79,7 @@ def _plain(title: str) -> str:
 def book_sections(root: Path) -> dict[str, Section]:
     """All labelled sections of a course's book: label -> section."""
     return {
-        found["label"]: Section(found["label"], _plain(found["title"].strip()), path.stem)
+        found["label"]: Section(found["label"], plain_title(found["title"].strip()), path.stem)
         for path in sorted((root / "book").glob("*.md"))
         for found in LABELLED.finditer(path.read_text(encoding="utf-8"))
     }

@@ -141,22 +141,3 @@ def with_answers(program: str, answers: dict[str, str]) -> str:
     for name, text in answers.items():
         program = program.replace(definition_source(program, name), text, 1)
     return program
-
-
-def depends_on(program: str, name: str) -> set[str]:
-    """The answers of a program that use an answer, directly or through others, itself included."""
-    found = {name}
-    while more := {answer for answer, names in _uses(program).items() if names & found} - found:
-        found |= more
-    return found
-
-
-@functools.lru_cache(maxsize=128)
-def _uses(program: str) -> dict[str, set[str]]:
-    """The names that each answer of a program uses."""
-    return {answer: names_in(definition_source(program, answer)) for answer in _spans(program)}
-
-
-def names_in(source: str) -> set[str]:
-    """The names that a piece of code uses."""
-    return {node.id for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}

@@ -41,6 +41,11 @@ class Exercise:
         return int(CHAPTER.fullmatch(self.name)[1])
 
     @property
+    def order(self) -> tuple[int, str]:
+        """What exercises are sorted by: a chapter may have several."""
+        return self.chapter, self.name
+
+    @property
     def solution(self) -> Path:
         """The reference solution, a notebook in py:percent form."""
         return self.root / "solutions" / f"{self.name}.py"
@@ -106,13 +111,13 @@ class Course:
     # Exercises --------------------------------------------------------------------------------
 
     def exercises(self) -> list[Exercise]:
-        """All exercises, by the number of their chapter."""
+        """All exercises, by the number of their chapter and by their name."""
         found = [
             Exercise(self.root, path.stem)
             for path in (self.root / "solutions").glob("ch*.py")
             if CHAPTER.fullmatch(path.stem)
         ]
-        return sorted(found, key=lambda exercise: (exercise.chapter, exercise.name))
+        return sorted(found, key=lambda exercise: exercise.order)
 
     def exercise(self, name: str) -> Exercise:
         """An exercise by its name, or by `chN` if the chapter has one; CourseError when there is none."""
@@ -120,6 +125,9 @@ class Course:
         of_chapter = [e for e in known.values() if name == f"ch{e.chapter}"]
         if len(of_chapter) == 1:
             return of_chapter[0]
+        if of_chapter:
+            names = ", ".join(map(str, of_chapter))
+            raise CourseError(f"{name} has several exercises, {names}: name one of them.")
         if name not in known:
             names = ", ".join(known) or f"none in {self.root / 'solutions'}"
             raise CourseError(f"There is no exercise {name!r}. Known: {names}.")

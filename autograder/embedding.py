@@ -6,6 +6,7 @@ import ast
 import functools
 import importlib.resources
 
+from autograder.programs import docstring_of
 from autograder.runtime import MODULES
 from autograder.runtime.plain_data import pack
 
@@ -39,12 +40,10 @@ def without_docstrings(source: str) -> str:
     """A module with empty lines where its docstrings are, so that the numbers of its lines stay."""
     lines = source.split("\n")
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and len(node.body) > 1:
-            first = node.body[0]
-            if ast.get_docstring(node) is not None:
-                lines[first.lineno - 1 : first.end_lineno] = [""] * (
-                    first.end_lineno - first.lineno + 1
-                )
+        if (words := docstring_of(node)) and len(node.body) > 1:
+            lines[words.lineno - 1 : words.end_lineno] = [""] * (
+                words.end_lineno - words.lineno + 1
+            )
     return "\n".join(lines)
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from autograder.edits import edited
+from autograder.programs import without_docstrings
 from autograder.rules import Rule
 from autograder.splices import EditError
 
@@ -68,12 +69,12 @@ class Mutation:
 
 def code(source: str) -> str:
     """A program without docstrings and comments, in the layout of `ast.unparse`."""
-    return ast.unparse(_without_docstrings(ast.parse(source)))
+    return ast.unparse(without_docstrings(ast.parse(source)))
 
 
 def mutations(source: str) -> Iterator[Mutation]:
     """Every program that differs from a source in one place."""
-    tree = _without_docstrings(ast.parse(source))
+    tree = without_docstrings(ast.parse(source))
     seen = {ast.unparse(tree)}
     for steps, node in _nodes(tree, ()):
         for other in _others(node):
@@ -99,13 +100,6 @@ def _is_program(text: str) -> bool:
     except SyntaxError:
         return False
     return True
-
-
-def _without_docstrings(tree: ast.Module) -> ast.Module:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:] or [ast.Pass()]
-    return tree
 
 
 def _nodes(node: ast.AST, steps: tuple) -> Iterator[tuple[tuple, ast.AST]]:

@@ -13,16 +13,43 @@ from autograder.errors import CourseError
 VERSIONED = ("numpy", "torch")
 
 
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def docstring_of(node: ast.AST) -> ast.stmt | None:
+    """The statement that is the docstring of a module, class or function; None without one."""
+    if isinstance(node, (ast.Module, *DEFINITIONS)) and ast.get_docstring(node) is not None:
+        return node.body[0]
+    return None
+
+
+def without_docstrings(tree: ast.Module) -> ast.Module:
+    """The same tree, in which `pass` stands in a body that was nothing but a docstring."""
+    for node in ast.walk(tree):
+        if words := docstring_of(node):
+            node.body = node.body[1:] or [ast.copy_location(ast.Pass(), words)]
+    return tree
+
+
+def code_of(node: object) -> str:
+    """A syntax tree as text, the same in every version of Python, unlike that of `ast.dump`."""
+    if isinstance(node, list):
+        return f"[{', '.join(map(code_of, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    # newer versions have fields that older ones lack, and leave out empty ones; ctx says nothing new
+    fields = [
+        f"{name}={code_of(value)}"
+        for name, value in ast.iter_fields(node)
+        if name not in ("ctx", "kind", "type_comment") and value is not None and value != []
+    ]
+    return f"{type(node).__name__}({', '.join(fields)})"
+
+
 @functools.lru_cache(maxsize=4096)
 def code_only(text: str) -> str:
     """A program without comments, spacing and docstrings, as text. Raises SyntaxError."""
-    tree = ast.parse(text)
-    for node in ast.walk(tree):
-        if isinstance(
-            node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module
-        ) and ast.get_docstring(node):
-            node.body = node.body[1:] or [ast.Pass()]
-    return ast.dump(tree)
+    return code_of(without_docstrings(ast.parse(text)))
 
 
 def bound_names(text: str) -> set[str]:

@@ -20,14 +20,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autograder.catalogue import (
-    depends_on,
-    mistake_answers,
-    mistakes,
-    names_in,
-    with_answers,
-)
+from autograder.catalogue import mistake_answers, mistakes, with_answers
 from autograder.course import Exercise
+from autograder.dependencies import depends_on, names_in
 from autograder.errors import CatalogueError
 from autograder.package import module_command
 from autograder.runtime import tensors

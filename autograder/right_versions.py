@@ -17,10 +17,12 @@ from typing import Any
 
 from nbformat import NotebookNode
 
-from autograder.catalogue import definition_source, definitions, names_in, without_markers
+from autograder.catalogue import definitions, without_markers
 from autograder.course import Exercise
+from autograder.dependencies import Dependencies, names_in
 from autograder.errors import CatalogueError
 from autograder.exercises import is_answer_cell, is_grade_cell
+from autograder.programs import without_docstrings
 
 INLINE_CODE = re.compile(r"`([^`\n]+)`")
 IDENTIFIER = re.compile(r"[^\W\d]\w*")
@@ -66,20 +68,22 @@ def right_versions(
     """
     program = exercise.program()
     own = list(definitions(program))
-    sources = _available(exercise)
     found = {}
     for number, name in enumerate(own[:-1]):
-        needed = _needed(name, sources)
-        later = sorted(needed & set(own[number + 1 :]))
+        used = Dependencies(exercise.root, in_doubt=False)
+        used.add(f"solutions.{exercise.name}", name)
+        needed = [one for module in used.modules for one in module.used if not one.imports]
+        later = sorted(set().union(*(one.binds for one in needed)) & set(own[number + 1 :]))
         if later:
             raise CatalogueError(
                 f"solutions/{exercise.name}.py: {name!r} uses {', '.join(map(repr, later))}, which comes "
                 "later. Put what an answer uses before it, so that a right version of it holds no "
                 "answer whose checks have not run."
             )
-        kept = "\n\n".join(text for one, text in sources.items() if one in needed)
+        kept = "\n\n".join(without_markers(one.text) for one in needed)
         tree = _without_words(ast.parse(kept))
-        tree.body = _library_imports(program, names_in(ast.unparse(tree))) + tree.body
+        programs = [module.path.read_text(encoding="utf-8") for module in reversed(used.modules)]
+        tree.body = _library_imports(programs, names_in(ast.unparse(tree))) + tree.body
         secret = hashlib.sha256(json.dumps([list(seed), name]).encode()).hexdigest()
         source = ast.unparse(_renamed(tree, name, specified, secret))
         found[name] = (
@@ -89,45 +93,22 @@ def right_versions(
     return found
 
 
-def _available(exercise: Exercise) -> dict[str, str]:
-    """The definitions that an exercise's program has, imported ones first: name -> text."""
-    program, found = exercise.program(), {}
-    for node in ast.parse(program).body:
-        module = getattr(node, "module", "") or ""
-        if isinstance(node, ast.ImportFrom) and module.startswith("solutions."):
-            earlier = _available(Exercise(exercise.root, module.removeprefix("solutions.")))
-            # in the order in which they are defined there
-            found |= {name: text for name, text in earlier.items() if name not in found}
-    for name in definitions(program):
-        found[name] = without_markers(definition_source(program, name))
-    return found
-
-
-def _needed(name: str, sources: Mapping[str, str]) -> set[str]:
-    """A definition and those that it uses, directly or through others."""
-    found, new = set(), {name}
-    while new:
-        found |= new
-        new = set().union(*(names_in(sources[one]) for one in new)) & set(sources) - found
-    return found
-
-
-def _library_imports(program: str, used: set[str]) -> list[ast.stmt]:
-    """A program's imports of the names in use, without those of other solutions."""
-    found = []
-    for node in ast.parse(program).body:
+def _library_imports(programs: Iterable[str], used: set[str]) -> list[ast.stmt]:
+    """The imports of the names in use in some programs, without those of other solutions."""
+    found, missing = [], set(used)
+    for node in (node for program in programs for node in ast.parse(program).body):
         module = getattr(node, "module", "") or ""
         if isinstance(node, ast.Import | ast.ImportFrom) and not module.startswith("solutions"):
-            node.names = [a for a in node.names if (a.asname or a.name).split(".")[0] in used]
+            names = {(a.asname or a.name).split(".")[0]: a for a in node.names}
+            node.names = [alias for name, alias in names.items() if name in missing]
+            missing -= names.keys()
             found += [node] if node.names else []
     return found
 
 
 def _without_words(tree: ast.Module) -> ast.Module:
     """A program without docstrings and annotations."""
-    for node in ast.walk(tree):
-        if isinstance(node, (*_FUNCTIONS, ast.ClassDef)) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:] or [ast.Pass()]
+    for node in ast.walk(without_docstrings(tree)):
         if isinstance(node, _FUNCTIONS):
             node.returns = None
         if isinstance(node, ast.arg):

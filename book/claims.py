@@ -47,9 +47,12 @@ def claim(condition: bool | np.bool_ | torch.Tensor, sentence: str) -> None:
 
 def _place() -> str:
     """The cell and line of the claim; the builder's message says which page it is on."""
+    # the page, whose cells IPython counts
+    import __main__
+
     caller = inspect.currentframe().f_back.f_back
-    number = caller.f_globals.get("In")
-    cell = f"The claim in executed cell {len(number) - 1}" if number else "The claim"
+    cells = vars(__main__).get("In")
+    cell = f"The claim in executed cell {len(cells) - 1}" if cells else "The claim"
     return f"{cell}, line {caller.f_lineno},"
 
 

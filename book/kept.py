@@ -4,21 +4,25 @@ A page calls `kept(function, ...)`. Whichever page or build comes first computes
 read it from `_build/.jupyter_cache/kept`, which a clean build removes with all executed cells.
 """
 
-import inspect
+import ast
+import contextlib
 import json
-import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from autograder.dependencies import Dependencies
 from autograder.files import digest_of, write_whole
 from autograder.programs import plain_version
-from autograder.publish.cache_key import PACKAGES
+from autograder.publish.cache_key import FOLDERS, PACKAGES
 
 ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "__main__"
 FOLDER = ROOT / "_build" / ".jupyter_cache" / "kept"
 PLAIN = (bool, int, float, str, bytes, type(None))
+# what is edited after that may have been imported before
+STARTED = time.time()
 
 
 def kept(function: Callable[..., Any], *arguments: Any, folder: Path = FOLDER) -> Any:
@@ -37,70 +41,42 @@ def kept(function: Callable[..., Any], *arguments: Any, folder: Path = FOLDER) -
     Raises:
         TypeError: JSON can't hold the result or an argument.
     """
-    path = folder / f"{function.__name__}-{digest_of(_key(function, arguments))[:16]}.json"
-    if not path.is_file():
-        write_whole(path, json.dumps(function(*arguments)))
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def _key(function: Callable[..., Any], arguments: tuple[Any, ...]) -> dict[str, Any]:
-    """What the result depends on."""
-    found: dict[str, Any] = {}
-    _add(function, found)
-    return {
-        "code": found,
+    used = Dependencies(ROOT, FOLDERS)
+    key = {
+        "values": _add(function, used),
+        "code": used.key(),
         "arguments": arguments,
-        "python": list(sys.version_info[:2]),
         "packages": {package: plain_version(package) for package in PACKAGES},
     }
+    path = folder / f"{function.__name__}-{digest_of(key)[:16]}.json"
+    if path.is_file():
+        return json.loads(path.read_text(encoding="utf-8"))
+    result = json.dumps(function(*arguments))
+    if all(module.path.stat().st_mtime < STARTED for module in used.modules if module.path != PAGE):
+        write_whole(path, result)
+    return json.loads(result)
 
 
-def _add(value: Any, found: dict[str, Any]) -> None:
-    """Add the code of a function or class, and of what it uses, under its name."""
-    name = f"{value.__module__}.{value.__qualname__}"
-    if name in found:
-        return
-    found[name] = []  # it may use itself
-    if isinstance(value, type):
-        for base in value.__bases__:
-            if _is_ours(base):
-                _add(base, found)
-        members = [inspect.unwrap(getattr(m, "__func__", m)) for m in vars(value).values()]
-        functions = [m for m in members if isinstance(m, FunctionType)]
-        plain = {
-            k: repr(m) for k, m in vars(value).items() if isinstance(m, PLAIN) and k[:2] != "__"
-        }
-        found[name].append(plain)
-    else:
-        functions = [inspect.unwrap(value)]
-    for function in functions:
-        found[name].append(_code(function.__code__))
-        for default in function.__defaults__ or ():
-            if isinstance(default, FunctionType | type):
-                if _is_ours(default):
-                    _add(default, found)
-                # its repr has an address, which is another one in each process
-                found[name].append(f"{default.__module__}.{default.__qualname__}")
-            else:
-                found[name].append(repr(default))
-        for used in sorted(_names(function.__code__)):
-            if used not in function.__globals__:
-                continue
-            other = inspect.unwrap(function.__globals__[used])  # out of functools.cache
-            if isinstance(other, FunctionType | type) and _is_ours(other):
-                _add(other, found)
-                found[name].append([used, f"{other.__module__}.{other.__qualname__}"])
-            elif _is_plain(other):
-                found[name].append([used, repr(other)])
+def _add(function: Callable[..., Any], used: Dependencies) -> dict[str, str]:
+    """Add a function, and what it uses; returns the plain values of its page that it uses, as text."""
+    if function.__module__ != "__main__":
+        used.add(function.__module__, function.__name__)
+        return {}
+    import __main__
+
+    page = vars(__main__)
+    plain = {name for name, value in page.items() if _is_plain(value)}
+    program = "\n".join(_cells(page))
+    met = used.add_definition(PAGE, program, function.__name__, plain)
+    return {name: repr(page[name]) for name in met}
 
 
-def _is_ours(value: Any) -> bool:
-    """Whether a function or class belongs to the page or to a module of the course."""
-    module = sys.modules.get(value.__module__, ModuleType(""))
-    place = getattr(module, "__file__", None)
-    return value.__module__ == "__main__" or (
-        place is not None and ROOT in Path(place).resolve().parents and ".venv" not in place
-    )
+def _cells(page: Mapping[str, Any]) -> Iterator[str]:
+    """The programs of the cells that have been run, without those that are none."""
+    for cell in page["In"]:
+        with contextlib.suppress(SyntaxError):
+            ast.parse(cell)
+            yield cell
 
 
 def _is_plain(value: Any) -> bool:
@@ -109,15 +85,3 @@ def _is_plain(value: Any) -> bool:
     if isinstance(value, dict):
         return all(_is_plain(k) and _is_plain(v) for k, v in value.items())
     return isinstance(value, (*PLAIN, range))
-
-
-def _code(code: CodeType) -> list[Any]:
-    """Compiled code without file names and line numbers."""
-    constants = [_code(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
-    return [code.co_code.hex(), code.co_names, code.co_varnames, constants]
-
-
-def _names(code: CodeType) -> set[str]:
-    """The global names, among others, that code and the functions within it use."""
-    inner = (c for c in code.co_consts if isinstance(c, CodeType))
-    return set(code.co_names).union(*map(_names, inner))

@@ -40,6 +40,8 @@ RUN = [block for block in shell_blocks() if not block.why_not_run]
 INSTALLING = "book/own_course.md"
 # packages of this project that can be run
 OURS = ("autograder", "solutions", "benchmarks")
+# programs that every system has, and git, are taken as known
+OF_THE_SYSTEM = ("mkdir", "cp", "grep", "rm", "git")
 # in the text of a page: make and this project's own programs
 IN_TEXT = re.compile(
     r"(?<!`)`((?:[A-Z_]+=\S+ )*(?:make|python -m (?:autograder|solutions|benchmarks)\S*|torchrun)\b[^`]*)`(?!`)"
@@ -82,9 +84,17 @@ def test_every_fence_says_what_it_holds():
     for page in PAGES:
         for block in fenced_blocks(page):
             kind = block.language.partition(" ")[0]
-            assert kind in (SHELL, "python", "text", "json", "html", "yaml") or kind.startswith(
-                "{"
-            ), f"{block.page}, line {block.line}: say what this block holds, {SHELL} for commands"
+            assert kind in (
+                SHELL,
+                "python",
+                "diff",
+                "text",
+                "json",
+                "html",
+                "yaml",
+            ) or kind.startswith("{"), (
+                f"{block.page}, line {block.line}: say what this block holds, {SHELL} for commands"
+            )
             if kind == "text":
                 typed = re.search(r"(?m)^(\$|make|python|pip|nbgrader|torchrun) ", block.text)
                 assert not typed, f"{block.page}, line {block.line}: commands belong into {SHELL}"
@@ -163,6 +173,11 @@ def programs(words):
         subcommand = rest[:1] if module in ("autograder", "solutions.translation") else []
         subcommand = [word for word in subcommand if not word.startswith("-")]
         yield (sys.executable, "-m", module, *subcommand), rest[len(subcommand) :]
+    elif name in OF_THE_SYSTEM:
+        return
+    elif name == "nbgrader":
+        cut = 3 if rest[0] == "db" else 1
+        yield (str(here / name), *rest[:cut]), rest[cut:]
     elif name == "pip":
         yield (sys.executable, "-m", "pip", rest[0]), rest[1:]
     else:

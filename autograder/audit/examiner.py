@@ -214,7 +214,7 @@ class AuditedClass:
     """
 
     def __init__(self, root: Path, folder: Path, cases: Sequence[Case]) -> None:
-        exercises = sorted({case.exercise for case in cases}, key=lambda e: (e.chapter, e.name))
+        exercises = sorted({case.exercise for case in cases}, key=lambda e: e.order)
         # one seed for all exercises: any will do
         seed = new_seed()
         seeds = json.dumps({exercise.name: seed for exercise in exercises})

@@ -23,6 +23,7 @@ from autograder.audit.honest import (
     style,
 )
 from autograder.catalogue import definitions
+from autograder.programs import docstring_of, without_docstrings
 
 Function = ast.FunctionDef
 
@@ -67,10 +68,9 @@ def _arguments(function: Function) -> set[str]:
     return {node.arg for node in ast.walk(function) if isinstance(node, ast.arg)}
 
 
-def _without_docstring(function: Function) -> tuple[list[ast.stmt], list[ast.stmt]]:
-    """A function's docstring and the rest of its body."""
-    number = 1 if ast.get_docstring(function) is not None else 0
-    return function.body[:number], function.body[number:]
+def _words_and_body(function: Function) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    words = function.body[:1] if docstring_of(function) else []
+    return words, function.body[len(words) :]
 
 
 def _each_body(change: Callable[[list[ast.stmt]], list[ast.stmt]]) -> Callable[[ast.Module], None]:
@@ -78,8 +78,8 @@ def _each_body(change: Callable[[list[ast.stmt]], list[ast.stmt]]) -> Callable[[
 
     def change_all(tree: ast.Module) -> None:
         for function in _outer_functions(tree):
-            told, body = _without_docstring(function)
-            function.body = told + change(body)
+            words, body = _words_and_body(function)
+            function.body = words + change(body)
 
     return change_all
 
@@ -196,7 +196,7 @@ def _without_types_and_docstrings(tree: ast.Module) -> None:
         for argument in ast.walk(function.args):
             if isinstance(argument, ast.arg):
                 argument.annotation = None
-        function.body = _without_docstring(function)[1] or [ast.Pass()]
+    without_docstrings(tree)
 
 
 _rewrite("no types and no docstrings", _without_types_and_docstrings)
@@ -240,12 +240,12 @@ _rewrite(
 
 def _inner(tree: ast.Module) -> None:
     for function in _outer_functions(tree):
-        told, body = _without_docstring(function)
+        words, body = _words_and_body(function)
         # super() needs the method's own frame; what is bound inside is no argument there
         fits = "super()" not in ast.unparse(function)
         if fits and not _assigned(function) & _arguments(function):
             inner = ast.FunctionDef("inner", ast.parse("lambda: 0").body[0].value.args, body, [])
-            function.body = [*told, inner, *_parsed("return inner()")]
+            function.body = [*words, inner, *_parsed("return inner()")]
 
 
 _rewrite("the work done in a function inside", _inner)

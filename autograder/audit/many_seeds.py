@@ -16,14 +16,9 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from autograder.build.source_notebook import source_notebook, unanswered_cells
-from autograder.catalogue import (
-    alternative_answers,
-    alternatives,
-    depends_on,
-    names_in,
-    with_answers,
-)
+from autograder.catalogue import alternative_answers, alternatives, with_answers
 from autograder.course import Course, Exercise
+from autograder.dependencies import depends_on, names_in
 from autograder.errors import CatalogueError
 from autograder.reference import (
     ERROR_MARK,

@@ -8,7 +8,6 @@ between builds.
 
 from __future__ import annotations
 
-import ast
 import concurrent.futures
 import os
 import shutil
@@ -35,7 +34,8 @@ from autograder.build.source_notebook import (
     unanswered_cells,
 )
 from autograder.catalogue import mistake_answers, mistakes, sections
-from autograder.course import CHAPTER, Course, Exercise
+from autograder.course import Course, Exercise
+from autograder.dependencies import Dependencies
 from autograder.errors import ExerciseError, OutputError
 from autograder.exercises import baked_answers, copied, grade_cells, released
 from autograder.files import digest_of, write_whole
@@ -53,13 +53,11 @@ def answers_stamp(exercise: Exercise, cells: dict[str, str]) -> str:
 
     cells: its grade cells without answers.
     """
-    program = exercise.program()
-    course = Course(exercise.root)
-    earlier = [e for e in course.exercises() if e.chapter < exercise.chapter]
-    used = [*earlier, *_given_modules(exercise), exercise]
+    program, used = exercise.program(), Dependencies(exercise.root)
+    used.add_program(exercise.solution, program, "solutions")
     return digest_of(
         {
-            "programs": [code_only(other.program()) for other in used],
+            "programs": used.key(),
             "cells": {name: repr(parse_cell(text).asks()) for name, text in cells.items()},
             "cases": {
                 name: [check.says is None or check.says.case for check in parse_cell(text).checks]
@@ -76,16 +74,6 @@ def answers_stamp(exercise: Exercise, cells: dict[str, str]) -> str:
             "seeds": SEEDS,
         }
     )[:16]
-
-
-def _given_modules(exercise: Exercise) -> list[Exercise]:
-    """The modules of solutions/ that an exercise imports from and that are no exercises themselves."""
-    names = [
-        node.module.removeprefix("solutions.")
-        for node in ast.parse(exercise.program()).body
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("solutions.")
-    ]
-    return [Exercise(exercise.root, name) for name in names if not CHAPTER.fullmatch(name)]
 
 
 def content_digest(notebook: NotebookNode) -> str:

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import nbformat
 from nbformat import NotebookNode
@@ -28,8 +28,9 @@ from autograder.build.source_notebook import (
     source_notebook,
     unanswered_cells,
 )
-from autograder.catalogue import definition_source, definitions, mistakes, names_in
+from autograder.catalogue import definitions, mistakes
 from autograder.course import Course, Exercise
+from autograder.dependencies import answers_used
 from autograder.errors import ExerciseError
 from autograder.exercises import (
     CHECK_CELLS,
@@ -140,15 +141,36 @@ class _Job:
         """A digest of all that the values depend on."""
         return digest_of([self.stamp, self.seed, self.right_versions])
 
-    def kept(self) -> dict[str, ExpectedCell] | None:
-        """What the file holds, if it was made from the same."""
+    def file(self) -> dict[str, Any]:
+        """What the file holds: made_from, cells, and earlier: what the same cells were made from before.
+
+        Empty without a whole file.
+        """
         try:
             kept = json.loads(self.path.read_text())
-            if kept["made_from"] == self.made_from:
-                return {name: ExpectedCell.read(cell) for name, cell in kept["cells"].items()}
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
-            pass
-        return None
+            return {"earlier": [], **kept} if {"made_from", "cells"} <= kept.keys() else {}
+        except (FileNotFoundError, ValueError, AttributeError, TypeError):
+            return {}
+
+    def kept(self) -> dict[str, ExpectedCell] | None:
+        """The cells that the file holds, if they were made from the same."""
+        kept = self.file()
+        if kept.get("made_from") != self.made_from:
+            return None
+        try:
+            return {name: ExpectedCell.read(cell) for name, cell in kept["cells"].items()}
+        except (AttributeError, KeyError, TypeError):
+            return None
+
+    def keep(self, cells: Mapping[str, ExpectedCell]) -> None:
+        """Write the file, which only its owner may read."""
+        stored = {name: asdict(cell) for name, cell in cells.items()}
+        before, earlier = self.file(), []
+        # as text, in which one NaN equals another
+        if before and json.dumps(before["cells"]) == json.dumps(stored):
+            earlier = [*before["earlier"], before["made_from"]]
+        kept = {"made_from": self.made_from, "earlier": earlier, "cells": stored}
+        write_whole(self.path, json.dumps(kept), mode=0o600)
 
 
 def _expected(jobs: Sequence[_Job]) -> list[dict[str, ExpectedCell]]:
@@ -161,11 +183,9 @@ def _expected(jobs: Sequence[_Job]) -> list[dict[str, ExpectedCell]]:
 
 
 def _evaluate(jobs: Sequence[_Job]) -> None:
-    """Evaluate jobs of one exercise in one process, and keep the values where only their owner may read."""
+    """Evaluate jobs of one exercise in one process, and keep the values."""
     for job, cells in zip(jobs, _expected(jobs), strict=True):
-        stored = {name: asdict(cell) for name, cell in cells.items()}
-        kept = json.dumps({"made_from": job.made_from, "cells": stored})
-        write_whole(job.path, kept, mode=0o600)
+        job.keep(cells)
 
 
 def _evaluate_missing(jobs: Sequence[_Job]) -> None:
@@ -284,6 +304,11 @@ class AnswerKeys:
         job, digest = self._own_job(exercise, submission), self.of_class(exercise).digest
         return digest_of([digest, job.made_from]) if job else digest
 
+    def earlier_digests(self, exercise: Exercise, submission: Submission) -> list[str]:
+        """The digests of a submission's own key under other code, which gave the same values."""
+        job, digest = self._own_job(exercise, submission), self.of_class(exercise).digest
+        return [digest_of([digest, one]) for one in job.file()["earlier"]] if job else []
+
     def own(self, exercise: Exercise, submission: Submission) -> AnswerKey | None:
         """The key of a submission with a fresh seed; None for one that is graded with the class's."""
         job = self._own_job(exercise, submission)
@@ -328,12 +353,7 @@ def _answer_key(job: _Job, cells: Mapping[str, ExpectedCell]) -> AnswerKey:
         for cell in release.cells
         if is_answer_cell(cell)
     }
-    program = exercise.program()
-    own = definitions(program)
-    uses = {
-        name: tuple(sorted(names_in(definition_source(program, name)) & set(own) - {name}))
-        for name in own
-    }
+    uses = {name: tuple(sorted(used)) for name, used in answers_used(exercise.program()).items()}
     content = [
         dict(cells),
         mistake_cells,

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from autograder.catalogue import names_in
+from autograder.dependencies import names_in, reached
 from autograder.grade.answer_key import AnswerKey
 from autograder.grade.kernel_run import KernelRun, Step
 from autograder.grade.result import CellResult, LineResult
@@ -149,11 +149,7 @@ class SecondRun:
         """Whether a line uses an answer, directly or through others, or found no kernel any more."""
         if line.difference is not None and line.difference.aspect == "ended":
             return True
-        found, new = set(), names_in(line.expression)
-        while new:
-            found |= new
-            new = set().union(*(self._uses.get(one, ()) for one in new)) - found
-        return name in found
+        return name in reached(names_in(line.expression), self._uses)
 
 
 def _changed_sources(steps: Sequence[Step], key: AnswerKey) -> list[str]:

@@ -126,8 +126,11 @@ class Grader:
         key = self._keys.own(exercise, submission) or self.key(exercise)
         return grade_submission(submission, key, self.settings)
 
-    def is_current(self, student: str, exercise: Exercise) -> bool:
-        """Whether a submission's recorded result is what grading it now would be based on."""
+    def _is_current(self, student: str, exercise: Exercise) -> bool | None:
+        """Whether a submission's recorded result is what grading it now would be based on.
+
+        None for one that only the answer key is another for: its values may be the same.
+        """
         try:
             result = stored_result(self.course, student, exercise.name)
         except ResultError:
@@ -139,16 +142,24 @@ class Grader:
             return False
         submission = read_submission(self.course, student, exercise)
         now = basis(submission, self.key(exercise), self.settings)
-        key = self._keys.digest(exercise, submission)
-        return result.basis == dataclasses.replace(now, answer_key=key)
+        digest = result.basis.answer_key
+        if result.basis != dataclasses.replace(now, answer_key=digest):
+            return False
+        return digest == self._keys.digest(exercise, submission) or None
+
+    def _has_same_values(self, student: str, exercise: Exercise) -> bool:
+        """Whether the key of a recorded result has the values of the present one, made by other code."""
+        result = stored_result(self.course, student, exercise.name)
+        submission = read_submission(self.course, student, exercise)
+        return result.basis.answer_key in self._keys.earlier_digests(exercise, submission)
 
     def stale(self, work: Sequence[Named]) -> list[Named]:
         """Those of some submissions whose recorded results are not current."""
-        return [
-            (student, exercise)
-            for student, exercise in work
-            if not self.is_current(student, exercise)
-        ]
+        current = {named: self._is_current(*named) for named in work}
+        unsure = [named for named in work if current[named] is None]
+        self._prepare_fresh(unsure)
+        current |= {named: self._has_same_values(*named) for named in unsure}
+        return [named for named in work if not current[named]]
 
     def _task(self, student: str, exercise: Exercise) -> Task:
         submission = self.read(student, exercise)
@@ -160,7 +171,7 @@ class Grader:
         """Grade submissions by a worker pool, with a progress bar; yields them as they come."""
         if not work:
             return
-        needed = sorted({exercise for _, exercise in work}, key=lambda e: e.chapter)
+        needed = sorted({exercise for _, exercise in work}, key=lambda e: e.order)
         self.prepare(needed)
         keys = {exercise.name: self.key(exercise) for exercise in needed}
         self._prepare_fresh(work)
@@ -197,7 +208,7 @@ def grade_class(
     """
     with only_grader(course.home):
         everybody = handed_in(course, exercises or course.exercises())
-        used = sorted({exercise for _, exercise in everybody}, key=lambda e: e.chapter)
+        used = sorted({exercise for _, exercise in everybody}, key=lambda e: e.order)
         replaced = set()
         for exercise in used:
             if register(course, exercise, rerelease):

@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import ast
 import functools
-import re
 import sys
-from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+from autograder.dependencies import Dependencies
 from autograder.files import digest_of
-from autograder.programs import code_only, plain_version
+from autograder.programs import plain_version
 from autograder.publish.page_source import read_page
 from autograder.publish.seed_base import seed_base
 
 # whose versions can change what a cell gives
 PACKAGES = ("numpy", "torch", "matplotlib", "scipy", "num2words", "sacrebleu", "sentencepiece")
-# the result of a benchmark, as a module names it
-MEASURED = re.compile(r"\"(benchmarks/\w+\.json)\"")
+# pages are executed in book/, with the course's folder on the path
+FOLDERS = ("book", "")
 KERNELSPEC = "\nkernelspec:\n"
 KEY = "imports"
 
@@ -49,24 +48,22 @@ def with_key(root: Path, page: Path, text: str) -> str:
 def imports_digest(root: Path, page: Path, text: str) -> str:
     """A digest of what a page's cells import.
 
-    It covers the code, without comments and docstrings, of the modules of this course that the cells
-    import, directly or through others; the results of measurements that those modules name; the scripts
-    that the page's interactive figures write into it; the base of its seeds if it uses them; and the
-    versions of Python and of the packages that compute.
+    It covers what the cells use of this course's modules, directly or through others; the files that
+    these name, as the results of measurements; the scripts that the page's interactive figures write
+    into it; the base of its seeds if it uses them; and the versions of Python and of the packages that
+    compute.
     """
-    trees = [cell.tree() for cell in read_page(page, text).cells]
-    modules = local_modules(root, trees)
+    cells = read_page(page, text).cells
+    trees = [cell.tree() for cell in cells]
+    used = Dependencies(root, FOLDERS)
+    used.add_program(root / "book" / page.name, "\n".join(cell.program() for cell in cells))
+    modules = {module.path for module in used.modules}
     widgets = root / "book" / "widgets.py"
-    names = scripts(modules[widgets], trees) if widgets in modules else set()
+    names = scripts(widgets.read_text(encoding="utf-8"), trees) if widgets in modules else set()
     paths = [root / "book" / "_widgets" / f"{name}.js" for name in sorted(names)]
-    measured = _measured(root, modules.values())
     return digest_of(
         {
-            **({"measured": measured} if measured else {}),
-            "modules": {
-                path.relative_to(root).as_posix(): _module(program)[0]
-                for path, program in modules.items()
-            },
+            "code": used.key(),
             "scripts": {path.name: path.read_text(encoding="utf-8") for path in paths},
             "python": list(sys.version_info[:2]),
             "packages": {
@@ -75,55 +72,6 @@ def imports_digest(root: Path, page: Path, text: str) -> str:
             "seed_base": seed_base() if root / "solutions" / "seeds.py" in modules else 0,
         }
     )[:16]
-
-
-@functools.lru_cache(maxsize=256)
-def _module(program: str) -> tuple[str, tuple[str, ...]]:
-    """The code of a module without words, and the modules that it imports."""
-    return code_only(program), tuple(_imported(ast.parse(program)))
-
-
-def _measured(root: Path, programs: Iterable[str]) -> dict[str, str]:
-    """The JSON files of the course that programs name by their paths: path -> content."""
-    named = {path for program in programs for path in MEASURED.findall(program)}
-    found = {path: root / path for path in sorted(named) if (root / path).is_file()}
-    return {path: place.read_text(encoding="utf-8") for path, place in found.items()}
-
-
-def _imported(tree: ast.Module) -> Iterator[str]:
-    """The modules that a program imports, with the packages that they are in.
-
-    A name that is imported from a package may be a module, too.
-    """
-    for node in ast.walk(tree):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        for name in names:
-            parts = name.split(".")
-            yield from (".".join(parts[:length]) for length in range(1, len(parts) + 1))
-
-
-def local_modules(root: Path, trees: list[ast.Module]) -> dict[Path, str]:
-    """The modules of this course that programs import, directly or through others: path -> program.
-
-    Pages are executed in book/, with the course's folder on the path.
-    """
-    found: dict[Path, str] = {}
-    waiting = [name for tree in trees for name in _imported(tree)]
-    while waiting:
-        place = waiting.pop().replace(".", "/")
-        for path in (
-            root / "book" / f"{place}.py",
-            root / f"{place}.py",
-            root / place / "__init__.py",
-        ):
-            if path not in found and path.is_file():
-                found[path] = path.read_text(encoding="utf-8")
-                waiting += _module(found[path])[1]
-    return dict(sorted(found.items()))
 
 
 def scripts(widgets: str, trees: list[ast.Module]) -> set[str]:

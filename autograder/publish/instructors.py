@@ -14,10 +14,11 @@ from pathlib import Path
 import jinja2
 import markupsafe
 
-from autograder.catalogue import Alternative, alternatives, definitions, discussions, names_in
+from autograder.catalogue import Alternative, alternatives, definitions, discussions
 from autograder.course import Course, Exercise
+from autograder.dependencies import names_in
 from autograder.exercises import heading, reference_answers, released
-from autograder.programs import bound_names
+from autograder.programs import bound_names, docstring_of
 from autograder.publish.concept_tests import with_answers
 from autograder.runtime.guide import Way
 from autograder.text import with_code
@@ -57,11 +58,7 @@ class Version:
     @property
     def lines(self) -> int:
         """Its lines with code, without docstrings."""
-        docstrings = [
-            node.body[0]
-            for node in ast.walk(ast.parse(self.source))
-            if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node)
-        ]
+        docstrings = filter(None, map(docstring_of, ast.walk(ast.parse(self.source))))
         words = {n for one in docstrings for n in range(one.lineno, one.end_lineno + 1)}
         lines = enumerate(self.source.split("\n"), 1)
         return sum(bool(line.strip()) and number not in words for number, line in lines)

@@ -22,14 +22,11 @@ README = """\
 Attention from Scratch: the book and its exercises, {version}
 
 The book     Open index.html in a browser. No network is needed.
-             Search works when the folder is served:
-                 python -m http.server --bind 127.0.0.1
-             and then open http://127.0.0.1:8000/
-Exercises    exercises/ has one notebook per chapter. Each needs Python with
+Exercises    exercises/ has the notebooks. Each needs Python with
              numpy, torch, matplotlib and jupyterlab, and no other file.
 Licences     Code: BSD-3-Clause (LICENSE). Text and figures: CC BY 4.0
-             (LICENSE-TEXT). What the pages load of others, such as MathJax,
-             lies in _static/ with its own licence.
+             (LICENSE-TEXT). What the pages load of others, such as MathJax
+             and MiniSearch, lies in _static/ with its own licence.
 """
 
 

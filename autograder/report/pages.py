@@ -85,9 +85,15 @@ def _names(grades: Sequence[Grade]) -> dict[str, str]:
 
 
 def _chapter(exercise: Exercise) -> str:
-    """The title of an exercise's chapter; empty when the book has no such page."""
-    pages = book_sections(exercise.root).values()
-    return next((section.title for section in pages if section.page == exercise.name), "")
+    """The title of an exercise's chapter; empty when the book has no such page.
+
+    The chapter's first page has the name of this exercise, or of another one of the chapter.
+    """
+    others = [e for e in Course(exercise.root).exercises() if e.chapter == exercise.chapter]
+    titles: dict[str, str] = {}
+    for section in book_sections(exercise.root).values():
+        titles.setdefault(section.page, section.title)
+    return next((titles[e.name] for e in (exercise, *others) if e.name in titles), "")
 
 
 def _answers(course: Course, result: Result) -> dict[str, str]:
@@ -341,8 +347,9 @@ def print_scores(results: Sequence[Result]) -> None:
     scores = {(result.student, result.exercise): result for result in results}
     table = Table(title="Automatic points")
     table.add_column("student", no_wrap=True)
-    for exercise in exercises:
-        table.add_column(exercise.split("_")[0], justify="right")
+    chapters = [exercise.partition("_")[0] for exercise in exercises]
+    for exercise, chapter in zip(exercises, chapters, strict=True):
+        table.add_column(chapter if chapters.count(chapter) == 1 else exercise, justify="right")
     for student in sorted({result.student for result in results}):
         found = [scores.get((student, exercise)) for exercise in exercises]
         # a folder's name may look like rich's markup

@@ -80,6 +80,18 @@ def add_card(
     context["metatags"] = "\n".join([context.get("metatags", ""), *lines])
 
 
+def add_icon(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
+) -> None:
+    """Offer the favicon as a PNG beside the SVG, which phones and bookmarks can't show."""
+    address = context["pathto"]("_static/favicon.png", resource=True)
+    context["metatags"] = (
+        f'{context.get("metatags", "")}\n<link rel="apple-touch-icon" href="{address}">'
+        f'\n<link rel="alternate icon" type="image/png" sizes="180x180" href="{address}">'
+    )
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("html-page-context", add_card)
+    app.connect("html-page-context", add_icon)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,13 +1,16 @@
-"""Sphinx extension: the first page of a chapter lists the sections of the chapter's other pages.
+"""Sphinx extension: the first page of a chapter lists the chapter's other pages.
 
-An entry has the labels of its section as ids. So an address of the first page with the label of a section
-that has moved to another page, as in feedback that was written before, leads to the link to that section.
+The sections of those pages are in the list, too, each with its labels as ids, but the style sheet shows
+only the one that an address names. So an address of the first page with the label of a section that has
+moved to another page, as in feedback that was written before, leads to the link to that section.
 """
 
 from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
+
+from autograder.book_index import plain_title
 
 TOGGLE = '<summary><span class="toctree-toggle"'
 TITLE = "The other pages of this chapter"
@@ -20,7 +23,7 @@ def labels(section: nodes.section) -> list[str]:
 
 def entry(text: str, address: str) -> nodes.list_item:
     """A link as an entry of a list."""
-    link = nodes.reference("", text, refuri=address, internal=True)
+    link = nodes.reference("", plain_title(text), refuri=address, internal=True)
     return nodes.list_item("", nodes.paragraph("", "", link))
 
 
@@ -45,7 +48,7 @@ def list_pages(app: Sphinx, doctree: nodes.document, page: str) -> None:
         item += sections
         pages += item
     chapter = next(doctree.findall(nodes.section))
-    chapter += [nodes.rubric("", TITLE), pages]
+    chapter += [nodes.rubric("", TITLE, classes=["chapter-pages-title"]), pages]
 
 
 def name_toggles(app: Sphinx, exception: Exception | None) -> None:

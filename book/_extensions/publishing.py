@@ -1,6 +1,7 @@
 """Sphinx extension: where the published book lies, and where its exercises can be opened."""
 
 import re
+from typing import Any
 
 from docutils import nodes
 from sphinx import addnodes
@@ -15,6 +16,14 @@ NOTEBOOK = re.compile(r"exercises/(\w+)/\1\.ipynb$")
 def say_where_it_lies(app: Sphinx, config: Config) -> None:
     """Give every page its canonical address, if the book is built for one."""
     config.html_baseurl = book_url()
+
+
+def place_not_found(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
+) -> None:
+    """Tell the page 404 where the book lies: it is shown under addresses of any depth."""
+    if page == "404":
+        context["book_url"] = book_url()
 
 
 def offer_exercise(app: Sphinx, doctree: nodes.document, page: str) -> None:
@@ -40,5 +49,6 @@ def offer_exercise(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("config-inited", say_where_it_lies)
+    app.connect("html-page-context", place_not_found)
     app.connect("doctree-resolved", offer_exercise)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

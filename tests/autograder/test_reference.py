@@ -2,7 +2,8 @@
 
 import pytest
 
-from autograder.catalogue import depends_on, mistake_answers, mistakes, with_answers
+from autograder.catalogue import mistake_answers, mistakes, with_answers
+from autograder.dependencies import depends_on
 from autograder.errors import CatalogueError
 from autograder.exercises import grade_cells, released
 from autograder.reference import Under, definitions, expected_cell, expected_cells

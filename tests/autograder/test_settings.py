@@ -11,7 +11,7 @@ from autograder.course import Course
 from autograder.errors import CourseError, SandboxError
 from autograder.grade.grade_class import WorkerOptions
 from autograder.instructor_settings import CONFIG, Limits, Settings
-from tests.conftest import COURSE
+from tests.support.course import COURSE
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,9 @@ def test_an_exercise_may_be_called_by_its_chapter(tmp_path):
         (tmp_path / "solutions" / f"{name}.py").touch()
     course = Course(tmp_path)
     assert course.exercise("ch1").name == "ch1_one" and course.exercise("ch11").chapter == 11
-    for name in ("ch2", "ch3", "ch", "1"):
+    with pytest.raises(CourseError, match=r"ch2 has several exercises, ch2_more, ch2_two:"):
+        course.exercise("ch2")
+    for name in ("ch3", "ch", "1"):
         with pytest.raises(CourseError, match=f"no exercise '{name}'"):
             course.exercise(name)
 

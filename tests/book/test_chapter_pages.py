@@ -21,12 +21,12 @@ FIRST = """\
 ch2_two
 ```
 """
-SECOND = """\
+SECOND = r"""\
 (two)=
 # Two
 
 (two-cost)=
-## What it costs in $n^2$
+## What it costs in $\sqrt{n}$
 
 (two-cost-time)=
 ### Time
@@ -55,7 +55,7 @@ def test_the_first_page_lists_the_sections_of_the_others(pages):
     entries = pages["ch2_one"].select("ul.chapter-pages a")
     assert [link.get_text() for link in entries] == [
         "Two",
-        "What it costs in n^2",
+        "What it costs in √n",
         "Without a label",
     ]
     ids = {element["id"] for element in pages["ch2_two"].find_all(id=True)}

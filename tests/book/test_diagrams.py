@@ -246,6 +246,12 @@ PLACES = """() => [...document.querySelectorAll("svg.diagram")].map(svg => ({
             rect => rect.getBoundingClientRect().toJSON()),
     })),
     boxes: [...svg.querySelectorAll(".box > rect")].map(rect => rect.getBoundingClientRect().toJSON()),
+    frames: [...svg.querySelectorAll("rect.frame")].map(rect => rect.getBoundingClientRect().toJSON()),
+    lines: [...svg.querySelectorAll(".arrow path")].map(path =>
+        Array.from({length: Math.ceil(path.getTotalLength())}, (_, at) => {
+            const point = path.getPointAtLength(at).matrixTransform(path.getScreenCTM());
+            return [point.x, point.y];
+        })),
 }))"""
 
 
@@ -283,6 +289,24 @@ def test_texts_can_be_read_on_a_phone_and_lie_where_they_belong(page):
             for other in drawing["texts"][:number]:
                 deep = overlap(one["box"], other["box"])
                 assert deep < 4, f"{drawing['name']}: {one['words']} on {other['words']}"
+
+
+def test_no_line_runs_through_a_text_and_no_text_through_a_frame(page):
+    for drawing in page.evaluate(PLACES):
+        for text in [text for text in drawing["texts"] if not text["inside"]]:
+            place, box = f"{drawing['name']}: {text['words']}", text["box"]
+            crossed = [
+                point
+                for line in drawing["lines"]
+                for point in line
+                if box["left"] < point[0] < box["right"]
+                and box["top"] + 3 < point[1]
+                # the line of a text is higher than its letters
+                and point[1] < box["bottom"] - 3
+            ]
+            assert not crossed, place
+            for frame in drawing["frames"]:
+                assert within(box, frame, 3) or overlap(box, frame) < 3, place
 
 
 # The smallest contrast of a text with its plate, the page or the box around it.

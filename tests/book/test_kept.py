@@ -1,6 +1,10 @@
 """Results of long experiments are kept until code that they depend on changes."""
 
+import os
+import shutil
+import subprocess
 import sys
+import types
 from collections import deque
 
 import pytest
@@ -13,6 +17,7 @@ from functools import cache
 from kept import kept
 
 FACTOR = {factor}
+TABLE = [lambda x: x * {table}]
 
 
 class Base:
@@ -34,7 +39,7 @@ class Model(Base):
 @cache
 def helper(x):
     '''{words}'''
-    return [Model().total() * FACTOR + {constant} for _ in range(2)][0] + x
+    return [Model().total() * FACTOR + {constant} for _ in range(2)][0] + TABLE[0](x)
 
 
 def unused():
@@ -50,7 +55,7 @@ result = kept(experiment, {argument}, folder=folder)
 """
 GIVEN = {
     "factor": 2, "base": 3, "size": 5, "words": "a", "constant": 7, "unused": 0, "own": 1,
-    "argument": 11, "surplus": 0,
+    "argument": 11, "surplus": 0, "table": 1,
 }  # fmt: skip
 
 
@@ -61,10 +66,13 @@ def run(tmp_path, monkeypatch):
     runs = deque()  # no plain data, so no part of the key
 
     def run_page(**changed):
-        # cells of a page belong to the module __main__, too
-        names = {"__name__": "__main__", "folder": tmp_path, "runs": runs}
-        exec(PAGE.format(**{**GIVEN, **changed}), names)
-        return names["result"], len(runs)
+        # cells of a page belong to the module __main__, which has their texts as In
+        page = types.ModuleType("__main__")
+        program = PAGE.format(**{**GIVEN, **changed})
+        vars(page).update(folder=tmp_path, runs=runs, In=["", "%matplotlib inline", program])
+        monkeypatch.setitem(sys.modules, "__main__", page)
+        exec(program, vars(page))
+        return page.result, len(runs)
 
     yield run_page
     sys.modules.pop("kept", None)
@@ -76,7 +84,7 @@ def test_a_result_is_computed_once_for_each_code_and_argument(run):
     assert run() == first
     assert run(unused=9) == first, "code that the experiment doesn't use is no reason"
     n_runs = 1
-    for part in ("factor", "base", "size", "surplus", "constant", "own", "argument"):
+    for part in ("factor", "base", "size", "surplus", "constant", "own", "argument", "table"):
         result, now = run(**{part: 100})
         assert now == n_runs + 1, f"a change of {part} was not seen"
         assert result != first[0]
@@ -84,17 +92,63 @@ def test_a_result_is_computed_once_for_each_code_and_argument(run):
     assert run() == (first[0], n_runs)
 
 
-def test_functions_of_the_course_count(run):
-    """A page's experiment depends on the reference solutions that it calls."""
-    from kept import _key
+MODULE = """
+def helper():
+    return 2
 
-    names = {"__name__": "__main__"}
-    exec(
-        "from solutions.ch2_scaled_dot_product import attention\n"
-        "def experiment():\n    return attention",
-        names,
-    )
-    found = _key(names["experiment"], ())["code"]
-    assert "solutions.ch2_scaled_dot_product.attention" in found
-    assert "__main__.experiment" in found
-    assert all(name.startswith(("solutions.", "__main__.")) for name in found)
+
+def unused():
+    return 3
+
+
+def experiment(x):
+    print("computed")
+    return helper() * x
+"""
+ASK = """
+import sys
+from pathlib import Path
+import experiments
+from kept import kept
+if edit := sys.argv[1:]:
+    path = Path(experiments.__file__)
+    path.write_text(path.read_text().replace(*edit))
+print(kept(experiments.experiment, 5))
+"""
+
+
+@pytest.fixture
+def ask(tmp_path):
+    """Let a process ask for the result of a module's function, and edit the module after its import."""
+    (tmp_path / "book").mkdir()
+    shutil.copy(COURSE.root / "book" / "kept.py", tmp_path / "book")
+    (tmp_path / "book" / "experiments.py").write_text(MODULE)
+    paths = [str(tmp_path / "book"), str(COURSE.root)]
+
+    def ask(*edit):
+        done = subprocess.run(
+            [sys.executable, "-c", ASK, *edit],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    return ask
+
+
+def test_an_experiment_of_a_module_is_computed_again_when_what_it_uses_changes(ask, tmp_path):
+    path = tmp_path / "book" / "experiments.py"
+    first = ["computed", "10"]
+    assert ask() == first and ask() == ["10"]
+    path.write_text(MODULE.replace("return 3", "return 4"))
+    assert ask() == ["10"]
+    path.write_text(MODULE.replace("return 2", "return 3"))
+    assert ask() == ["computed", "15"]
+
+
+def test_a_result_of_code_that_was_edited_meanwhile_is_not_kept(ask):
+    assert ask("return 2", "return 7") == ["computed", "10"]
+    assert ask() == ["computed", "35"] and ask() == ["35"]

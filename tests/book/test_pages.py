@@ -26,13 +26,23 @@ pytestmark = [
 
 CHAPTERS = sorted(path.stem for path in COURSE.book.glob("ch*.md"))
 NAMES = [f"book/{path.stem}" for path in sorted(COURSE.book.glob("*.md"))]
-NAMES += ["search", "genindex"]
+NAMES += ["search", "genindex", "404"]
 
 FORMULAS = """() => ({
     written: document.querySelectorAll(".math").length,
     set: document.querySelectorAll(".math mjx-container").length,
     wrong: [...document.querySelectorAll("mjx-merror")].map(node => node.textContent),
     fonts: [...document.fonts].filter(font => font.status === "error").map(font => font.family),
+})"""
+
+# without a script: formulas, those whose MathML is seen, and TeX or what looks like it among what is seen
+MATHML = """() => ({
+    written: [...document.querySelectorAll("article .math")].filter(
+        node => !node.closest("details:not([open]), .chapter-pages")).length,
+    seen: [...document.querySelectorAll("article noscript math")].filter(
+        node => node.checkVisibility() && node.getBoundingClientRect().width > 2
+            && node.textContent.trim() && !node.textContent.includes("\\\\")).length,
+    tex: [...document.querySelectorAll(".math")].filter(node => node.checkVisibility()).length,
 })"""
 
 WIDTHS = (390, 768, 1280)
@@ -225,13 +235,15 @@ def test_page_without_a_script(browser, site, name):
     with visit(browser, f"{site}{name}.html", java_script_enabled=False) as page:
         assert page.locator("main h1:visible").inner_text()
         assert page.locator("main p:visible").count() > 0
-        for formula in page.locator("main .math:visible").all_inner_texts():
-            assert re.fullmatch(r"\s*\\[(\[].+\\[)\]]\s*", formula, re.DOTALL)
+        formulas = page.evaluate(MATHML)
+        assert formulas["seen"] == formulas["written"] and not formulas["tex"]
+        page.set_viewport_size({"width": 390, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
         # every word of the text is there to read, or one click on a <details> away
         hidden = page.evaluate(
             """() => [...document.querySelectorAll("article :is(p, li, pre, td)")].filter(node =>
                 node.textContent.trim() && !node.checkVisibility()
-                && !node.closest("details:not([open])")).map(node => node.textContent)"""
+                && !node.closest("details:not([open]), .chapter-pages")).map(node => node.textContent)"""
         )
         assert not hidden
         page.evaluate(UNFOLD)
@@ -249,3 +261,47 @@ def test_answers_of_the_quizzes_are_hidden_until_asked_for_and_open_without_a_sc
     with visit(browser, address, java_script_enabled=False) as page:
         assert page.locator(answers).count() > 2
         assert page.locator(answers).last.is_visible()
+
+
+def test_captions_and_pasted_words_have_the_weight_of_text(browser, site):
+    """A hairline fades where a fallback font has one, and all bold is none."""
+    with visit(browser, f"{site}book/ch7_multi30k.html") as page:
+        for what in ("article figcaption", "article :not(strong) > span.pasted-text"):
+            assert page.locator(what).count() > 0
+            weights = page.locator(what).evaluate_all(
+                "nodes => nodes.map(node => getComputedStyle(node).fontWeight)"
+            )
+            assert {*weights} == {"400"}, what
+
+
+def test_controls_of_a_figure_stay_in_it_on_a_phone(browser, site):
+    with visit(browser, f"{site}book/ch4_mask_conventions.html") as page:
+        page.set_viewport_size({"width": 390, "height": 800})
+        right = page.locator("figure.widget .live").bounding_box()
+        for control in page.locator("figure.widget .live select").all():
+            box = control.bounding_box()
+            assert box["x"] + box["width"] <= right["x"] + right["width"] + 0.5
+
+
+def test_an_address_from_before_a_move_shows_the_link_to_its_section(browser, site):
+    """The list at the foot of a chapter's first page has titles of pages, until an address names a section."""
+    address = f"{site}book/ch2_scaled_dot_product.html"
+    with visit(browser, address) as page:
+        links = page.locator(".chapter-pages a:visible")
+        assert links.count() == 2 < page.locator(".chapter-pages a").count()
+    label = "ch2-saturation"
+    assert book_sections(COURSE.root)[label].page == "ch2_scaling"
+    with visit(browser, f"{address}#{label}") as page:
+        assert page.locator(".chapter-pages a:visible").count() == 3
+        section = page.locator(".chapter-pages ul a:visible")
+        assert section.inner_text() == "Why the scores are divided by the square root"
+        assert section.get_attribute("href").startswith("ch2_scaling.html#")
+        settle(page)
+        assert section.bounding_box()["y"] < page.viewport_size["height"]
+
+
+def test_the_page_for_wrong_addresses_leads_to_the_search(browser, site):
+    with visit(browser, f"{site}404.html") as page:
+        page.locator("main input[name=q]").fill("softmax")
+        page.locator("main button[type=submit]").click()
+        page.wait_for_url(f"{site}search.html?q=softmax")

@@ -1,9 +1,13 @@
-"""A printed chapter: its text and figures in black on white, without controls."""
+"""A printed chapter: its text, results and figures in black on white, without controls."""
+
+import shutil
 
 import pytest
 
 from autograder.publish import book
+from tests.support.browser import settle
 from tests.support.course import COURSE
+from tests.support.paper import printed
 
 # A4 without margins of 1 cm, in pixels
 WIDTH, HEIGHT = 718, 1047
@@ -29,7 +33,8 @@ def page(request, browser):
 
 def test_nothing_to_press_is_printed(page):
     page.locator("figure.widget.alive").first.wait_for(state="attached")
-    for what in ("nav", "button", "input", "select", "summary", "dialog", ".bd-sidebar-primary"):
+    pressed = "summary:not(.sd-summary-title)"  # the title of a box stays, as that of its answer
+    for what in ("nav", "button", "input", "select", pressed, "dialog", ".bd-sidebar-primary"):
         assert page.locator(f"{what}:visible").count() == 0, what
     assert page.locator("h1:visible").inner_text().endswith("memory layout and cost")
 
@@ -82,3 +87,53 @@ def test_code_wraps_and_no_figure_is_split(page):
     for figure in page.locator("article figure").all():
         assert figure.evaluate("node => getComputedStyle(node).breakInside") == "avoid"
         assert figure.bounding_box()["height"] < HEIGHT
+
+
+# folded figures and tables, hidden code, diagrams, figures to touch, answers in boxes
+PRINTED = ("ch1_additive_attention", "ch3_splitting", "ch7_multi30k")
+# a browser whose style sheets can't style what a closed <details> holds, as many did in 2024
+OLDER = """@media print {
+    details:not([open])::details-content { content-visibility: hidden !important; display: none !important; }
+}"""
+
+
+@pytest.fixture(scope="module", params=["as it is", "older", "without a script"])
+def on_paper(request, browser):
+    """A function that prints a page in a browser of some kind."""
+    if not shutil.which("pdftotext"):
+        pytest.skip("poppler's pdftotext is missing")
+    book.build(COURSE)
+    context = browser.new_context(java_script_enabled=request.param != "without a script")
+    context.set_offline(True)
+
+    def on_paper(name):
+        page = context.new_page()
+        page.goto((COURSE.built_book / "book" / f"{name}.html").as_uri())
+        if request.param != "without a script":
+            settle(page)
+        if request.param == "older":
+            page.add_style_tag(content=OLDER)
+        folds = page.locator("article details:not([open])")
+        before = folds.count()
+        paper = printed(page)
+        after = folds.count()
+        page.close()
+        return paper, before, after
+
+    yield on_paper
+    context.close()
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_all_results_answers_and_figures_are_printed(on_paper, name):
+    paper, before, after = on_paper(name)
+    for kind in ("result", "answer", "figure", "caption", "code"):
+        assert paper.on_paper(kind) == paper.on_page[kind], kind
+    assert paper.on_page["result"] > 8 and paper.on_page["figure"] > 1
+    # code that is folded on the screen stays so; afterwards everything that was folded is again
+    assert paper.on_paper("folded code") == 0
+    assert before == after > 0
+    for number in range(1, paper.on_page["figure"] + 1):
+        assert paper.sheets[f"figure:{number}"] == paper.sheets[f"caption:{number}"], number
+    for navigation in ("The other pages of this chapter", "Skip to main content", "Contents"):
+        assert navigation not in paper.text

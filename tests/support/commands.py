@@ -76,6 +76,10 @@ NOT_RUN = {
     "python -m benchmarks.peers": "it installs other graders from the package index",
     "dask scheduler": "servers on several machines",
     "torchrun --nnodes": "needs several machines",
+    # the first change: a test of its own follows it, edit included
+    "python -m pytest tests/test_first_change": "tests/test_contributing.py does",
+    "mkdir -p course/submitted/first": "tests/test_contributing.py does",
+    "nbgrader db student remove first": "tests/test_contributing.py does",
 }
 
 

@@ -25,6 +25,14 @@ def chapter_pages() -> dict[int, list[str]]:
     return found
 
 
+def chapter_exercises() -> dict[int, list[Exercise]]:
+    """The exercises of each chapter."""
+    found: dict[int, list[Exercise]] = {}
+    for exercise in COURSE.exercises():
+        found.setdefault(exercise.chapter, []).append(exercise)
+    return found
+
+
 def plain(value: Any) -> Value:
     """A Python value as the grader sees it, after the journey as JSON."""
     return decode(json.loads(json.dumps(encode(value))))

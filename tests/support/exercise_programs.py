@@ -3,16 +3,15 @@
 import ast
 
 from autograder.catalogue import definition_source, definitions, without_markers
+from autograder.programs import without_docstrings
 
 
 def normalised(program):
     """Every function of a program as a syntax tree without docstrings, annotations and names of its own."""
     trees = {}
-    for node in ast.walk(ast.parse(program)):
+    for node in ast.walk(without_docstrings(ast.parse(program))):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             for inner in ast.walk(node):
-                if isinstance(inner, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(inner):
-                    inner.body = inner.body[1:]
                 if isinstance(inner, ast.FunctionDef):
                     inner.returns = None
                     for argument in inner.args.args:

@@ -8,7 +8,8 @@ import pytest
 
 from autograder.audit.own_check import SHOWN_NAME
 from autograder.build.source_notebook import told_to_students
-from autograder.catalogue import depends_on, mistake_answers, mistakes, names_in, with_answers
+from autograder.catalogue import mistake_answers, mistakes, with_answers
+from autograder.dependencies import depends_on, names_in
 from autograder.exercises import baked_answers, grade_cells, released
 from autograder.grade import kernel_run
 from autograder.reference import ExpectedDraw, definitions

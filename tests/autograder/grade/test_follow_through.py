@@ -31,7 +31,6 @@ from autograder.runtime.compare import Difference
 from tests.support.course import COURSE
 
 pytestmark = pytest.mark.xdist_group("follow-through")
-EXERCISES = {exercise.chapter: exercise for exercise in COURSE.exercises()}
 
 
 def right_of(exercise, seed=(1, 2)):
@@ -74,11 +73,11 @@ def test_the_last_answer_has_no_right_version_and_every_other_has_one(exercise):
 
 
 def test_names_depend_on_the_seed_and_on_the_answer():
-    one, other = (right_of(EXERCISES[6], seed)["EncoderLayer"] for seed in ((1,), (2,)))
+    one, other = (right_of(COURSE.exercise("ch6"), seed)["EncoderLayer"] for seed in ((1,), (2,)))
     assert one != other
     hidden = [
         {n.name for n in ast.parse(source_of(text)).body if isinstance(n, ast.ClassDef)}
-        for text in (one, other, right_of(EXERCISES[6], (1,))["DecoderLayer"])
+        for text in (one, other, right_of(COURSE.exercise("ch6"), (1,))["DecoderLayer"])
     ]
     assert hidden[0] & hidden[1] == {"EncoderLayer"} and not hidden[0] & hidden[2]
 
@@ -87,13 +86,13 @@ def test_a_right_version_computes_what_the_solution_does():
     from solutions import ch2_scaled_dot_product as ch2
     from solutions import ch6_transformer as ch6
 
-    right = eval(right_of(EXERCISES[2])["attention_numpy"])
+    right = eval(right_of(COURSE.exercise("ch2"))["attention_numpy"])
     rng = np.random.default_rng(0)
     arguments = rng.normal(size=(4, 3)), rng.normal(size=(5, 3)), rng.normal(size=(5, 2))
     for one, other in zip(right(*arguments), ch2.attention_numpy(*arguments), strict=True):
         np.testing.assert_allclose(one, other)
     made, reference = (
-        eval(right_of(EXERCISES[6])["EncoderLayer"])(8, 2, 16),
+        eval(right_of(COURSE.exercise("ch6"))["EncoderLayer"])(8, 2, 16),
         ch6.EncoderLayer(8, 2, 16),
     )
     made.load_state_dict(reference.state_dict())
@@ -380,7 +379,7 @@ def test_names_that_the_statement_does_not_specify_are_hidden(small):
 
 
 def test_a_forgotten_relu_costs_the_points_of_the_feed_forward_network_only(tmp_path):
-    exercise = EXERCISES[6]
+    exercise = COURSE.exercise("ch6")
     course = Course(COURSE.root, class_folder=tmp_path)
     key, program = answer_key(course, exercise), exercise.program()
     wrong = next(m for m in mistakes(exercise) if m.name == "no ReLU")
@@ -401,4 +400,4 @@ def test_there_are_enough_attacks_and_each_has_a_right_twin():
         for name in attack.missing:
             assert json.dumps(reference_answers(exercise)[name])[1:-1] in twin
         assert attack.notebook(exercise) != attack.twin(exercise)
-    assert catalogue_cases(EXERCISES[2]) and LineResult("a", 1.0).given == ()
+    assert catalogue_cases(COURSE.exercise("ch2")) and LineResult("a", 1.0).given == ()

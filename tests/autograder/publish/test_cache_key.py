@@ -76,18 +76,36 @@ def test_words_styles_and_pins_of_other_tools_execute_nothing(copy, before, chan
         ("book/_widgets/clock.js", {"ch5"}),
         ("book/_widgets/alignment.js", {"ch1", "ch7", "ch10"}),
         ("book/_widgets/common.js", CHAPTERS),
-        ("book/figures.py", CHAPTERS),
-        ("solutions/ch2_scaled_dot_product.py", CHAPTERS - {"ch1"}),
-        ("solutions/ch6_transformer.py", {"ch6", "ch7", "ch8"}),
-        # chapters 6 and 7 import it, and chapter 3 does not
-        ("solutions/ch1_additive_attention.py", {"ch1", "ch6", "ch7"}),
     ],
 )
-def test_a_change_reaches_the_pages_that_import_it(copy, before, change, file, executed):
+def test_a_change_of_a_script_reaches_the_pages_with_its_figures(
+    copy, before, change, file, executed
+):
     change(file, "\n", "\nOTHER = 1;\n")
+    assert changed_chapters(copy, before) == executed
+
+
+@pytest.mark.parametrize(
+    ("file", "definition", "executed"),
+    [
+        ("book/figures.py", "def show(", CHAPTERS),
+        ("solutions/ch2_scaled_dot_product.py", "def attention(", CHAPTERS - {"ch1"}),
+        ("solutions/ch6_transformer.py", "class EncoderLayer(", {"ch6", "ch7", "ch8"}),
+        # chapters 6 and 7 use it, and chapter 3 does not
+        ("solutions/ch1_additive_attention.py", "class AdditiveAttention(", {"ch1", "ch6", "ch7"}),
+        ("solutions/ch8_language_model.py", "def token_probabilities(", {"ch8"}),
+    ],
+)
+def test_a_change_reaches_the_pages_that_use_it(copy, before, change, file, definition, executed):
+    change(file, f"\n{definition}", f"\nOTHER = 1\n\n\n{definition}")
+    assert not changed_chapters(copy, before)
+    change(file, f"\n{definition}", f"\n@type\n{definition}")
+    assert changed_chapters(copy, before) == executed
+
+
+def changed_chapters(copy, before):
     after = digests(copy)
-    changed = [page for page in before if before[page] != after[page]]
-    assert {page.partition("_")[0] for page in changed} == executed
+    return {page.partition("_")[0] for page in before if before[page] != after[page]}
 
 
 def test_a_new_result_reaches_the_page_that_shows_it(tmp_path):

@@ -10,12 +10,11 @@ from autograder.build.source_notebook import source_notebook, unanswered_cells
 from autograder.catalogue import (
     alternative_answers,
     alternatives,
-    depends_on,
     mistake_answers,
     mistakes,
-    names_in,
     with_answers,
 )
+from autograder.dependencies import depends_on, names_in
 from autograder.instructor_settings import Settings
 from autograder.reference import definitions, expected_cell, prepare_process
 from autograder.runtime.compare import Expected, judge

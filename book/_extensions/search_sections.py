@@ -1,0 +1,245 @@
+"""Sphinx extension: the book's own search, which finds sections and works from disk, too.
+
+What can be found is written into a script, _static/search/sections.js: for each section and each term of
+the glossary its title, text and code, taken from the article alone. Pages load _static/search.js only,
+which loads the rest when somebody opens the search. Sphinx's own search is left out.
+
+The words are looked up by MiniSearch 7.2.0: _vendor/minisearch/minisearch.js is the file dist/umd/index.js
+of https://www.npmjs.com/package/minisearch.
+"""
+
+import html
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+from docutils import nodes
+from latex2mathml.symbols_parser import convert_symbol
+from sphinx import addnodes
+from sphinx.application import Sphinx
+
+SEARCH = Path(__file__).parent.parent / "_search"
+
+NOTEBOOK = re.compile(r"exercises/ch(\d+)_\w+/\w+\.ipynb$")
+CAPTION = re.compile(r"<figcaption[^>]*>(.*?)</figcaption>", flags=re.DOTALL)
+TAG = re.compile(r"<[^>]*>")
+TEX_TOKEN = re.compile(r"\\[A-Za-z]+|\\.|\s+|.", flags=re.DOTALL)
+# commands that only say how something is set, and those whose argument does
+LAYOUT = {r"\left", r"\right", r"\big", r"\Big", r"\bigl", r"\bigr", r"\Bigl", r"\Bigr"}
+ENVIRONMENT = {r"\begin", r"\end"}
+SETS_ARGUMENT = re.compile(r"\\(?!(?:[dt]?frac|sqrt|begin|end)\b)[A-Za-z]+(?=\{)")
+# left by a source or a formula in the middle of a sentence
+SPACE_BEFORE_SIGN = re.compile(r"\s+([.,;:?!])(?=\s|$)")
+
+NOT_TEXT = (
+    nodes.Invisible,
+    nodes.system_message,
+    nodes.image,
+    nodes.title,
+    nodes.section,
+    addnodes.toctree,
+    addnodes.glossary,
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What can be found: a section or a term.
+
+    depth: 0 for a page, 1 for a section of it, and so on.
+    names: what it is also called, such as "Exercise 2" for the section that offers it.
+    """
+
+    depth: int
+    anchor: str
+    title: str
+    names: tuple[str, ...]
+    text: str
+    code: str
+
+
+def plain_formula(tex: str) -> str:
+    r"""A formula as a line of characters: `\frac{q^\top k}{\sqrt{d_k}}` is `(q^⊤ k)/√d_k`."""
+    return _line(_group(iter(TEX_TOKEN.findall(SETS_ARGUMENT.sub("", tex)))))
+
+
+def _group(tokens: Iterator[str]) -> str:
+    """The tokens up to the end of a group."""
+    found = ""
+    for token in tokens:
+        if token == "}":
+            break
+        if token == "{":
+            content = _group(tokens)
+            found += _joined(content) if found.endswith(("_", "^")) else content
+        elif token.endswith("frac"):
+            found += f"{_joined(_argument(tokens))}/{_joined(_argument(tokens))}"
+        elif token == r"\sqrt":
+            found += f"√{_joined(_argument(tokens))}"
+        elif token in ENVIRONMENT:
+            _argument(tokens)
+        elif token[0] != "\\":
+            found += token.replace("&", " ")
+        elif token[1].isalpha():
+            found += _character(token)
+        else:
+            found += token[1] if token[1] in "{}%_#$" else " "
+    return found
+
+
+def _argument(tokens: Iterator[str]) -> str:
+    token = next((token for token in tokens if not token.isspace()), "")
+    if token == "{":
+        return _group(tokens)
+    return _character(token) if token.startswith("\\") else token
+
+
+def _joined(formula: str) -> str:
+    """A part of a formula in brackets, unless it's one thing."""
+    formula = _line(formula)
+    return formula if re.fullmatch(r"[\w√⊤.]*", formula) else f"({formula})"
+
+
+def _character(command: str) -> str:
+    if command in LAYOUT:
+        return ""
+    code = convert_symbol(command)
+    return chr(int(code, 16)) if code else command[1:]
+
+
+def text_of(node: nodes.Node) -> str:
+    """What a reader can read in a part of an article, without titles, code blocks and deeper sections."""
+    if isinstance(node, nodes.math | nodes.math_block):
+        return plain_formula(node.astext())
+    if isinstance(node, nodes.Text):
+        return node.astext()
+    if isinstance(node, nodes.raw):
+        captions = CAPTION.findall(node.astext()) if node.get("format") == "html" else []
+        return " ".join(html.unescape(TAG.sub("", caption)) for caption in captions)
+    if isinstance(node, (*NOT_TEXT, nodes.literal_block)) or _is_reading_time(node):
+        return ""
+    between = "" if isinstance(node, nodes.TextElement) else " "
+    return between.join(text_of(child) for child in node.children)
+
+
+def _is_reading_time(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.paragraph) and "reading-time" in node["classes"]
+
+
+def code_of(node: nodes.Node) -> str:
+    """The code in a part of an article, without what it prints and without deeper sections."""
+    if isinstance(node, nodes.literal_block):
+        return "" if "output" in node["classes"] else node.astext().strip("\n")
+    if isinstance(node, NOT_TEXT):
+        return ""
+    return "\n".join(filter(None, map(code_of, node.children)))
+
+
+def title_of(section: nodes.section) -> str:
+    """The title as plain text; empty without one."""
+    index = section.first_child_matching_class(nodes.title)
+    return "" if index is None else _line("".join(map(text_of, section[index].children)))
+
+
+def _line(text: str) -> str:
+    return SPACE_BEFORE_SIGN.sub(r"\1", " ".join(text.split()))
+
+
+def exercise_of(section: nodes.section) -> tuple[str, ...]:
+    """The exercise that the section offers, such as "Exercise 2"; none if there are several."""
+    found = [
+        NOTEBOOK.search(link["reftarget"])
+        for link in section.findall(addnodes.download_reference)
+        if _section_of(link) is section
+    ]
+    numbers = {match[1] for match in found if match}
+    return tuple(f"Exercise {number}" for number in numbers) if len(numbers) == 1 else ()
+
+
+def _section_of(node: nodes.Node) -> nodes.Node:
+    while not isinstance(node, nodes.section):
+        node = node.parent
+    return node
+
+
+def _depth_of(section: nodes.section) -> int:
+    depth = 0
+    while isinstance(section := section.parent, nodes.section):
+        depth += 1
+    return depth
+
+
+def entries(article: nodes.document) -> list[Entry]:
+    """The sections of an article and the terms of its glossaries, in their order."""
+    found = []
+    for section in article.findall(nodes.section):
+        found.append(
+            Entry(
+                depth=_depth_of(section),
+                # the label, where there is one: it comes after the id made of the title
+                anchor=section["ids"][-1],
+                title=title_of(section),
+                names=exercise_of(section),
+                text=_line(" ".join(map(text_of, section.children))),
+                code="\n".join(filter(None, map(code_of, section.children))),
+            )
+        )
+        for glossary in section.findall(addnodes.glossary):
+            if _section_of(glossary) is section:
+                terms = glossary.findall(nodes.definition_list_item)
+                found += [term_entry(term, _depth_of(section) + 1) for term in terms]
+    return found
+
+
+def term_entry(item: nodes.definition_list_item, depth: int) -> Entry:
+    """A term of a glossary; its synonyms are names."""
+    terms = [_line("".join(map(text_of, term.children))) for term in item.findall(nodes.term)]
+    anchor = next(item.findall(nodes.term))["ids"][0]
+    text = " ".join(text_of(definition) for definition in item.findall(nodes.definition))
+    return Entry(depth, anchor, terms[0], tuple(terms[1:]), _line(text), "")
+
+
+def begin(app: Sphinx) -> None:
+    """Leave out Sphinx's index; the page `search` is made as a page like any other."""
+    app.env.search_entries = {}
+    if app.builder.name == "html":
+        app.builder.search = False
+        app.config.html_additional_pages["search"] = "search.html"
+
+
+def keep_article(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Keep what can be found on a page, before other extensions add lists and links to it."""
+    app.env.search_entries[page] = entries(doctree)
+
+
+def write_index(app: Sphinx, exception: Exception | None) -> None:
+    """Write the script with everything that can be found, and put the search's own scripts beside it."""
+    if exception or app.builder.name != "html":
+        return
+    pages = []
+    for page in app.env.collect_relations():  # in the order of the contents
+        numbers = app.env.toc_secnumbers.get(page, {}).get("", ())
+        found = app.env.search_entries[page]
+        if found:
+            title = ".".join(map(str, numbers)) + ". " if numbers else ""
+            address = app.builder.get_target_uri(page)
+            pages.append([address, title + found[0].title, [astuple(entry) for entry in found]])
+    static = Path(app.outdir) / "_static"
+    folder = static / "search"
+    shutil.copytree(SEARCH, folder, dirs_exist_ok=True)
+    index = json.dumps(pages, ensure_ascii=False, separators=(",", ":"))
+    (folder / "sections.js").write_text(f"self.searchSections = {index};\n", encoding="utf-8")
+    for name in ("searchtools.js", "language_data.js"):
+        (static / name).unlink(missing_ok=True)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_js_file("search.js", loading_method="defer")
+    app.add_css_file("search.css")
+    app.connect("builder-inited", begin)
+    app.connect("doctree-resolved", keep_article, priority=400)
+    app.connect("build-finished", write_index)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

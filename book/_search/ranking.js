@@ -1,0 +1,303 @@
+// What fits a query best: sections of the book and terms of its glossary, all on the reader's machine.
+// Reads searchSections from sections.js: pages, each [address, title, entries], an entry being
+// [depth, anchor, title, other names, text, code]. MiniSearch says how well one word fits an entry.
+"use strict";
+
+(() => {
+  // one thing each; the first name stands for all of them
+  const SYNONYMS = [
+    ["sqrt", "square root", "√"],
+    ["nan", "not a number", "isn't a number"],
+    ["kv", "key value"],
+    ["rope", "rotary position embedding", "rotary positional embedding", "rotary embedding", "rotary"],
+    ["gqa", "grouped query attention", "grouped query"],
+    ["mqa", "multi query attention", "multi query"],
+    ["mha", "multi head attention", "multihead attention"],
+    ["mla", "multi head latent attention"],
+    ["sdpa", "scaled dot product attention"],
+    ["lse", "log sum exp", "logsumexp"],
+    ["bpe", "byte pair encoding"],
+    ["bf16", "bfloat16"],
+    ["fp16", "float16", "half precision"],
+    ["lr", "learning rate"],
+    ["llm", "large language model"],
+    ["rnn", "recurrent neural network", "recurrent network"],
+    ["ffn", "feed forward network", "feed forward", "mlp"],
+    ["layernorm", "layer norm", "layer normalisation", "layer normalization"],
+    ["posenc", "positional encoding", "position encoding", "positional embedding"],
+    ["inf", "infinity", "∞"],
+    ["1e9", "10^9"],
+    ["quadratic", "o(n^2)", "n^2"],
+    ["nucleus", "top p"],
+  ];
+  const COMMON = new Set(
+    ("a an and are as at be been by can could did do does doing for from get had has have how i if in into " +
+      "is isn it its just know many me much must my need no not of on one or our s should so than that the " +
+      "their them then there these they this to too up use used vs was we were what when where which while " +
+      "who why will with without would you your").split(" "),
+  );
+  const WORD = /[√∞]|[\p{L}\p{N}²]+(?:[-_^][\p{L}\p{N}²]+)*(?:['’]\p{L}+)?/gu;
+  const PIECE = /[√∞]|[\p{Lu}]+(?![\p{Ll}])[\p{N}²]*|\p{Lu}?[\p{Ll}\p{N}²]+|[\p{L}\p{N}²]+/gu;
+
+  // A word without its ending, the same for "divide", "divides", "divided" and "dividing".
+  function stem(word) {
+    if (word.length < 4 || /\d/.test(word)) return word;
+    const singular = word.replace(/ies$/, "y").replace(/([^siu])s$/, "$1").replace(/ional$/, "ion");
+    const base = singular
+      .replace(/iz(e[ds]?|ing|ations?|er)$/, "is$1")
+      .replace(/(?<=[aeiouy].*.)(ing|ed)$/, "");
+    return base.length < singular.length && /([bdgmnprt])\1$/.test(base)
+      ? base.slice(0, -1)
+      : base.replace(/(?<=...)e$/, "");
+  }
+
+  // A word in pieces: it can be found by all of it (`whole`) and by each, as `is_causal`, "top-p" and
+  // "FlashAttention". "RoPE" isn't cut, since pieces of two letters would say nothing.
+  function piecesOf(word) {
+    const pieces = word.split(/[-_^]/).flatMap((piece) => piece.match(PIECE) ?? [piece]);
+    const isCut = /[-_^]/.test(word) || pieces.every((piece) => piece.length > 2);
+    const parts = (isCut ? pieces : [word]).map((piece) => piece.toLowerCase());
+    return { whole: parts.length > 1 ? parts.join("") : "", parts, stems: parts.map(stem) };
+  }
+
+  const pieces = new Map(); // of words that have been seen
+
+  // The words of a text with their places and pieces.
+  function wordsOf(text) {
+    return [...text.matchAll(WORD)].map(({ 0: found, index: start }) => {
+      const word = found.replace(/['’].*$/, "");
+      if (!pieces.has(word)) pieces.set(word, piecesOf(word));
+      return { start, end: start + found.length, ...pieces.get(word) };
+    });
+  }
+
+  const PHRASES = new Map();
+  for (const names of SYNONYMS) {
+    for (const name of names) {
+      const parts = wordsOf(name).flatMap((word) => word.stems);
+      const others = PHRASES.get(parts[0]) ?? [];
+      PHRASES.set(parts[0], [...others, { parts, meaning: `=${names[0]}` }]);
+    }
+  }
+  for (const phrases of PHRASES.values()) phrases.sort((a, b) => b.parts.length - a.parts.length);
+
+  // What a text says, in order: {term, weight, start, end} for each word, piece and phrase that means
+  // something. Those with one number as `idea` are the same thing said in several ways.
+  function termsOf(text) {
+    const words = wordsOf(text);
+    const parts = words.flatMap((word) =>
+      word.parts.map((part, at) => ({ word, isCommon: COMMON.has(part), term: word.stems[at] })),
+    );
+    const terms = [];
+    let idea = 0;
+    let phraseEnd = 0;
+    parts.forEach((part, at) => {
+      const { word } = part;
+      const phrase = at < phraseEnd
+        ? null
+        : PHRASES.get(part.term)?.find(({ parts: wanted }) =>
+            wanted.every((term, step) => parts[at + step]?.term === term),
+          );
+      if (phrase) {
+        phraseEnd = at + phrase.parts.length;
+        const end = parts[phraseEnd - 1].word.end;
+        terms.push({ term: phrase.meaning, weight: 1, idea: ++idea, start: word.start, end });
+      }
+      const first = parts[at - 1]?.word !== word;
+      const inside = at < phraseEnd;
+      if (first && word.whole) {
+        if (!inside) idea++;
+        terms.push({ term: word.whole, weight: 1, idea, start: word.start, end: word.end });
+      } else if (!inside && !word.whole) idea++;
+      if (part.isCommon) return;
+      const weight = inside || word.whole ? 0.1 : 1;
+      terms.push({ term: part.term, weight, idea, start: word.start, end: word.end });
+    });
+    return terms;
+  }
+
+  // The index ---------------------------------------------------------------------------------------
+
+  const entries = [];
+  for (const [address, page, found] of searchSections) {
+    const above = [];
+    for (const [depth, anchor, title, names, text, code] of found) {
+      above.length = depth;
+      entries.push({
+        id: entries.length,
+        section: above[1], // of a page, in which it is
+        address: `${address}#${anchor}`,
+        page: depth ? page : "",
+        title: depth ? title : page,
+        names,
+        text,
+        code,
+        isTerm: anchor.startsWith("term-"),
+      });
+      above.push(entries.length - 1);
+    }
+  }
+  const titles = new Map();
+  for (const { title } of entries) titles.set(title, (titles.get(title) ?? 0) + 1);
+
+  const known = new Set(); // all terms
+  const spelling = new Map(); // how often the book has a word
+  const index = new MiniSearch({
+    fields: ["title", "names", "page", "text", "code"],
+    extractField: (entry, field) => (field === "names" ? entry.names.join("\n") : entry[field]),
+    tokenize: (text) => {
+      for (const word of wordsOf(text).flatMap(({ parts }) => parts)) {
+        spelling.set(word, (spelling.get(word) ?? 0) + 1);
+      }
+      return termsOf(text).map(({ term }) => term);
+    },
+    processTerm: (term) => {
+      known.add(term);
+      return term;
+    },
+  });
+  index.addAll(entries);
+
+  // How much an entry counts: less if every page has one like it, such as "Takeaways", or if it's a
+  // definition, which is so short that it would always be the first.
+  function standing(entry) {
+    return (titles.get(entry.title) > 3 ? 0.5 : 1) * (entry.isTerm ? 0.3 : 1);
+  }
+
+  // Whether a word becomes another by one slip: a letter too many, too few, another, or two swapped.
+  function isSlip(word, other) {
+    let start = 0;
+    while (start < word.length && word[start] === other[start]) start++;
+    const [rest, wanted] = [word.slice(start), other.slice(start)];
+    return (
+      rest.slice(1) === wanted ||
+      rest === wanted.slice(1) ||
+      rest.slice(1) === wanted.slice(1) ||
+      (rest[0] === wanted[1] && rest[1] === wanted[0] && rest.slice(2) === wanted.slice(2))
+    );
+  }
+
+  // A word as the book spells it: the most frequent word that is one slip away.
+  function spelled(word) {
+    if (word.length < 4 || known.has(stem(word))) return word;
+    const others = [...spelling.keys()].filter((other) => isSlip(word, other));
+    return others.sort((a, b) => spelling.get(b) - spelling.get(a))[0] ?? word;
+  }
+
+  // A query without TeX's marks, with the book's spelling. The last word may be one that's being typed.
+  function corrected(query) {
+    const text = query.replace(/[\\{}]/g, " ");
+    const words = wordsOf(text);
+    return words.reduceRight((line, { start, end, parts }, at) => {
+      const isBegun =
+        at === words.length - 1 && [...spelling.keys()].some((word) => word.startsWith(parts[0]));
+      if (parts.length > 1 || isBegun) return line;
+      return line.slice(0, start) + spelled(parts[0]) + line.slice(end);
+    }, text);
+  }
+
+  // The entries that fit a query, best first: {entry, found, score}, `found` being the terms of the index
+  // that fit, each with the idea of the query that it stands for and the weight that it has.
+  function search(query) {
+    const asked = termsOf(corrected(query));
+    const isName = /\w_\w/.test(query);
+    const hits = new Map();
+    const rarity = new Map();
+    asked.forEach(({ term, weight, idea }, at) => {
+      const results = index.search(term, {
+        tokenize: (whole) => [whole],
+        processTerm: (whole) => whole,
+        boost: { title: 3, names: 3, page: 1.5, text: 1, code: isName ? 1 : 0.5 },
+        prefix: at === asked.length - 1 && term.length > 1,
+        weights: { prefix: 0.2, fuzzy: 0 },
+      });
+      const rare = weight * Math.log(1 + entries.length / (1 + results.length));
+      rarity.set(idea, Math.max(rarity.get(idea) ?? 0, rare));
+      for (const { id, score, match } of results) {
+        if (!hits.has(id)) hits.set(id, { entry: entries[id], ideas: new Map(), found: new Map() });
+        const { ideas, found } = hits.get(id);
+        improve(ideas, idea, weight * score, weight);
+        for (const name of Object.keys(match)) {
+          if (!found.has(name)) found.set(name, { idea, weight });
+        }
+      }
+    });
+    const ranked = [...hits.values()];
+    rank(ranked, hits, rarity);
+    ranked.sort((a, b) => b.score - a.score);
+    return ranked.filter(({ score }) => score > ranked[0].score / 50);
+  }
+
+  function improve(ideas, idea, score, weight) {
+    const own = ideas.get(idea) ?? { score: 0, weight: 0 };
+    ideas.set(idea, { score: Math.max(own.score, score), weight: Math.max(own.weight, weight) });
+  }
+
+  // Give hits their scores. rarity: for each idea of the query, how few entries have it.
+  function rank(ranked, hits, rarity) {
+    // a section is also about what the sections in it are about, of which half is counted
+    const inSection = ranked.filter(({ entry }) => hits.has(entry.section));
+    for (const { entry, ideas } of inSection) {
+      const section = hits.get(entry.section);
+      for (const [idea, { score, weight }] of ideas) improve(section.ideas, idea, score, weight / 2);
+    }
+    for (const hit of ranked) Object.assign(hit, rated(hit, rarity), { within: 0 });
+    for (const { entry, score } of inSection) {
+      const section = hits.get(entry.section);
+      section.within = Math.max(section.within, score);
+    }
+    for (const hit of ranked) hit.score += hit.within / 2;
+    // what exactly this word means comes after the best section
+    const best = Math.max(...ranked.map(({ score }) => score));
+    for (const hit of ranked) {
+      if (hit.entry.isTerm && hit.isExact) hit.score = Math.max(hit.score, 0.99 * best);
+    }
+  }
+
+  function rated({ entry, ideas, found }, rarity) {
+    const title = entry.title.replace(/^\d+\. /, "");
+    let factor = 1;
+    let isExact = false;
+    for (const name of new Set([title, ...entry.names, title.split(": ")[0]])) {
+      const terms = termsOf(name);
+      const named = total(saidBy(terms, found).values()) / rarity.size;
+      const isSame = named > 0.999 && isAllSaid(terms, found);
+      const isBeginning = name !== title && !entry.names.includes(name);
+      factor = Math.max(factor, 1 + named ** 2 + (isSame ? (isBeginning ? 1 : 2) : 0));
+      isExact ||= isSame;
+    }
+    const said = total([...rarity].map(([idea, rare]) => rare * (ideas.get(idea)?.weight ?? 0)));
+    const share = said / total(rarity.values());
+    const sum = total([...ideas.values()].map(({ score }) => score));
+    return { score: sum * share ** 1.75 * factor * standing(entry), isExact };
+  }
+
+  function total(numbers) {
+    return [...numbers].reduce((sum, number) => sum + number, 0);
+  }
+
+  // The ideas of the query that some terms stand for, with their weights.
+  function saidBy(terms, found) {
+    const ideas = new Map();
+    for (const { term } of terms) {
+      const { idea, weight } = found.get(term) ?? { weight: 0 };
+      if (weight > (ideas.get(idea) ?? 0)) ideas.set(idea, weight);
+    }
+    return ideas;
+  }
+
+  // Whether every idea of a name is among what was found: as a whole, or all of its pieces.
+  function isAllSaid(terms, found) {
+    return terms.every(({ idea }) => {
+      const same = terms.filter((term) => term.idea === idea);
+      const wholes = same.filter(({ weight }) => weight === 1);
+      const pieces = same.filter(({ weight }) => weight < 1);
+      return (
+        wholes.some(({ term }) => found.has(term)) ||
+        (pieces.length > 0 && pieces.every(({ term }) => found.has(term)))
+      );
+    });
+  }
+
+  self.bookSearch = { search, termsOf, saidBy, total };
+})();

@@ -1,0 +1,157 @@
+"""A chapter with two exercises, the second of which imports from the first: from build to report."""
+
+import json
+
+import nbformat
+import pytest
+
+from autograder.build import generate
+from autograder.course import Course
+from autograder.errors import CourseError
+from autograder.exercises import baked_answers, reference_answers, released, solved
+from autograder.grade.answer_key import answer_key
+from autograder.grade.feedback import feedback_page, write_feedback
+from autograder.grade.grade_class import Grader, grade_class, handed_in
+from autograder.publish.instructors import discussion_page
+from autograder.report import pages
+from autograder.runtime.plain_data import decode, restore
+
+IMPORTS = '# %% nbgrader={"grade_id": "imports", "locked": true}\nimport numpy as np\n'
+ANSWER = """
+# %% nbgrader={{"grade_id": "{name}", "solution": true}}
+def {name}(x):
+    \"\"\"{words}\"\"\"
+    ### BEGIN SOLUTION
+    return {value}
+    ### END SOLUTION
+# %% active="ipynb" nbgrader={{"grade_id": "{name}_values", "grade": true, "points": 2}}
+# x = draw.array(3)
+# ### 2p AUTOTEST {name}(x)
+"""
+CATALOGUE = """
+from autograder.catalogue import Mistake
+SECTIONS = {{"{name}_values": "{section}"}}
+ALTERNATIVES = []
+MISTAKES = [
+    Mistake(
+        name="negative", function="{name}", cell="{name}_values", means="The sign is wrong.",
+        hint="Which sign?", section="{section}", edits=[("return ", "return -")],
+    )
+]
+"""
+BOOK = """\
+(ch1-one)=
+# One
+
+(ch1-shift)=
+## Shift
+
+(ch1-double)=
+## Double
+"""
+FIRST, SECOND = "ch1_shift", "ch1_double"
+
+
+def write(root, exercise, imports, section, **answer):
+    solution = root / "solutions" / f"{exercise}.py"
+    solution.write_text(IMPORTS + imports + ANSWER.format(**answer))
+    catalogue = root / "solutions" / "catalogue" / f"{exercise}.py"
+    catalogue.write_text(CATALOGUE.format(name=answer["name"], section=section))
+
+
+def write_first(root, value):
+    words = "x, shifted."
+    write(root, FIRST, "", "ch1-shift", name="shift", words=words, value=value)
+
+
+def write_second(root, value):
+    imports, words = "\nfrom solutions.ch1_shift import shift\n", "Twice what shift gives."
+    write(root, SECOND, imports, "ch1-double", name="double", words=words, value=value)
+
+
+@pytest.fixture
+def course(course_folder):
+    """A course of two exercises in one chapter, whose page has the name of the first of them."""
+    write_first(course_folder, "x + 1")
+    write_second(course_folder, "2 * shift(x)")
+    (course_folder / "book").mkdir()
+    (course_folder / "book" / "ch1_shift.md").write_text(BOOK)
+    return Course(course_folder)
+
+
+def hand_in_right(course, exercise, remark=""):
+    """A student hands in the reference's answers."""
+    answers = {name: text + remark for name, text in reference_answers(exercise).items()}
+    notebook = solved(exercise, answers)
+    folder = course.submitted / "student" / exercise.name
+    folder.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, folder / f"{exercise.name}.ipynb")
+
+
+def expected_value(key):
+    """What an exercise's class expects on the first draw of the first line."""
+    (cell,) = key.cells.values()
+    return restore(decode(cell.lines[0].draws[0].expected["value"]))
+
+
+@pytest.mark.slow
+def test_a_change_of_the_first_exercise_reaches_all_of_the_second(course, capsys):
+    assert [e.name for e in generate.build(course)] == [SECOND, FIRST]
+    first, second = course.exercise(FIRST), course.exercise(SECOND)
+    before, baked_before = (
+        expected_value(answer_key(course, second)),
+        baked_answers(released(second)),
+    )
+    assert generate.build(course) == []
+
+    write_first(course.root, "x + 100")
+    assert [e.name for e in generate.build(course)] == [SECOND, FIRST]
+    key = answer_key(Course(course.root), second)
+    # twice the difference, for the same inputs
+    assert (expected_value(key) - before).tolist() == pytest.approx([198.0] * 3)
+    assert baked_answers(released(second)) != baked_before
+
+    for exercise in (first, second):
+        hand_in_right(course, exercise)
+    results = grade_class(course)
+    assert {result.exercise: result.share for result in results} == {FIRST: 1.0, SECOND: 1.0}
+    write_feedback(course, results)
+    pages.write(course, results)
+    for exercise in (first, second):
+        assert feedback_page(course, "student", exercise.name).is_file()
+        report = (course.home / "reports" / f"{exercise.name}.html").read_text(encoding="utf-8")
+        assert "<p>One</p>" in report
+        assert discussion_page(exercise)
+    capsys.readouterr()
+    pages.print_scores(results)
+    printed = capsys.readouterr().out
+    assert FIRST in printed and SECOND in printed
+    with pytest.raises(CourseError, match="ch1 has several exercises, ch1_double, ch1_shift"):
+        course.exercise("ch1")
+
+
+@pytest.mark.slow
+def test_a_key_of_a_submissions_own_stays_the_same_while_its_values_do(course):
+    generate.build(course)
+    second = course.exercise(SECOND)
+    hand_in_right(course, second)
+    write_feedback(course, grade_class(course))
+    # whoever hands in again has read the feedback, and gets inputs of their own
+    hand_in_right(course, second, remark="  # again")
+    grade_class(course)
+    (kept,) = (course.home / "expected" / SECOND / "own").glob("*.json")
+    held = json.loads(kept.read_text())
+    # earlier versions of the grader wrote it without
+    del held["earlier"]
+    kept.write_text(json.dumps(held))
+
+    write_second(course.root, "shift(x) * 2")
+    generate.build(course)
+    course = Course(course.root)
+    assert Grader(course).stale(handed_in(course, course.exercises())) == []
+    assert json.loads(kept.read_text())["earlier"] == [held["made_from"]]
+    write_second(course.root, "shift(x) * 3")
+    generate.build(course)
+    course = Course(course.root)
+    work = handed_in(course, course.exercises())
+    assert Grader(course).stale(work) == work != []

@@ -1,0 +1,59 @@
+"""A class that is running: what a course of an earlier commit has graded, in one archive.
+
+Whoever takes a new version of this project goes on with the folder `course/` that an earlier one has
+made, with notebooks that students have had for weeks, and with links in their feedback. The archive
+holds such a class of ten exercises, as the commit has made it, and what it exported then.
+`python -m tests.running_class` makes it anew, from nothing but the repository.
+
+- `course/`: secret seeds, what was told, submissions, results, gradebook, feedback, the answer key of one
+  exercise. Of submissions and gradebook it lacks what the notebooks' own checks compare with.
+- `released/`: the notebooks as students got them, with the address of the book in them.
+- `late/`: notebooks of that release that are handed in afterwards, each with the result that it got.
+- `files/`: rosters and marks; `exported/`: grades in several forms, and the class report's table.
+- `gradescope/`: the words that a zip for Gradescope holds.
+"""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from autograder.grade.result import LineResult, Result
+
+FOLDER = Path(__file__).parent
+ARCHIVE = FOLDER / "class.tar.xz"
+COMMIT = "e5b90a682e4ac8f4a49e65c60d30045d115909d2"
+# no such address exists; the class's feedback and notebooks lead there
+BOOK = "https://book.example/course"
+# what the class's nbgrader_config.py has beside the course's own
+CONFIG = 'c.LateSubmissionPlugin.penalty_method = "zero"'
+# forms of export, and the roster that each is made with
+EXPORTS = {"canvas": "canvas.csv", "moodle": "moodle.csv", "nbgrader": "", "csv": ""}
+
+
+def unpack_class(folder: Path, *parts: str) -> Path:
+    """Lay out the archive, or some of its parts, in a folder; returns the folder."""
+    with tarfile.open(ARCHIVE) as archive:
+        wanted = [m for m in archive if not parts or m.name.split("/")[0] in parts]
+        archive.extractall(folder, members=wanted, filter="data")
+    return folder
+
+
+def verdicts(result: Result) -> list[str]:
+    """A result line by line: all that counts or is told, but no number that differs between machines."""
+    lines = [f"{name}: {line.expression}: {_verdict(line)}" for name, line in result.lines()]
+    return [*lines, *(f"remark: {remark.kind}" for remark in result.remarks)]
+
+
+def _verdict(line: LineResult) -> str:
+    place = line.difference.place if line.difference else ()
+    told = [float(line.earned), line.verdict, place, line.mistake, line.by_line, line.given]
+    return json.dumps(told)
+
+
+def results(folder: Path) -> Iterator[Result]:
+    """The stored results below a folder."""
+    for path in sorted(folder.rglob("*.result.json")):
+        yield Result.read(path)

@@ -1,0 +1,122 @@
+"""What of a built page comes out on paper: results, answers and figures, counted in Chromium's PDF.
+
+python -m tests.support.paper prints the counts of every page.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.support.browser import CHROMIUM, settle
+from tests.support.course import COURSE
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+KINDS = ("result", "answer", "figure", "caption", "code", "folded code")
+
+# A mark is a text such as @figure:3@ in what it marks, so that the PDF tells whether that is printed.
+MARKS = """() => {
+    const counts = {};
+    const mark = (kind, put) => {
+        counts[kind] = (counts[kind] || 0) + 1;
+        const node = document.createElement("div");
+        node.style = "font: 8px/1 monospace";
+        node.textContent = `@${kind}:${counts[kind]}@`;
+        put(node);
+    };
+    const all = (selector) => document.querySelectorAll(`article ${selector}`);
+    all(".cell_output").forEach(one => mark("result", node => one.prepend(node)));
+    all(":is(.sd-summary-content, .admonition.dropdown > .admonition-title)").forEach(
+        one => mark("answer", node => one.matches("p") ? one.after(node) : one.prepend(node)));
+    all(".cell_input").forEach(one => {
+        const folded = one.closest("details:not([open])");
+        mark(folded ? "folded code" : "code", node => one.prepend(node));
+    });
+    all("figure").forEach(one => {
+        const caption = one.querySelector("figcaption");
+        const drawing = one.querySelector(".still") || one.querySelector("svg");
+        mark("figure", node => {
+            if (!drawing.matches("svg")) return drawing.prepend(node);
+            const text = document.createElementNS("http://www.w3.org/2000/svg", "text");
+            const box = drawing.viewBox.baseVal;
+            text.setAttribute("x", box.x + box.width / 2);
+            text.setAttribute("y", box.y + box.height / 2);
+            text.style = "font: 8px monospace; fill: #000";
+            text.textContent = node.textContent;
+            drawing.append(text);
+        });
+        mark("caption", node => caption.append(node));
+    });
+    return counts;
+}"""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A printed page.
+
+    Attributes:
+        on_page: how many things of each kind the page has.
+        sheets: the number of the sheet on which each thing is, by its mark such as `figure:3`.
+        text: all that is printed.
+    """
+
+    on_page: dict[str, int]
+    sheets: dict[str, int]
+    text: str
+
+    def on_paper(self, kind: str) -> int:
+        """How many things of a kind are printed."""
+        return sum(mark.startswith(f"{kind}:") for mark in self.sheets)
+
+
+def printed(page: Page) -> Paper:
+    """Mark what an opened page holds, print it on A4, and read the PDF with poppler's pdftotext."""
+    on_page = dict.fromkeys(KINDS, 0) | page.evaluate(MARKS)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "page.pdf"
+        page.pdf(path=path, format="A4")
+        command = ["pdftotext", "-layout", str(path), "-"]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    sheets = {
+        mark: number
+        for number, sheet in enumerate(text.split("\f"), 1)
+        for mark in re.findall(r"@([a-z ]+:\d+)@", sheet)
+    }
+    return Paper(on_page, sheets, text)
+
+
+def main() -> None:
+    """Print the counts of every page, on the page and on paper; end with 1 if they differ."""
+    from playwright.sync_api import sync_playwright
+
+    from autograder.publish import book
+
+    book.build(COURSE)
+    lost = 0
+    with sync_playwright() as tools:
+        browser = tools.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        for path in sorted((COURSE.built_book / "book").glob("*.html")):
+            page = browser.new_page()
+            page.goto(path.as_uri())
+            settle(page)
+            paper = printed(page)
+            page.close()
+            counts = {kind: (paper.on_page[kind], paper.on_paper(kind)) for kind in KINDS}
+            there, out = (sum(counts[kind][side] for kind in KINDS[:4]) for side in (0, 1))
+            lost += there - out + counts["folded code"][1]
+            found = ", ".join(f"{kind} {out}/{there}" for kind, (there, out) in counts.items())
+            print(f"{path.stem}: {found}, sheets {max(paper.sheets.values(), default=1)}")
+        browser.close()
+    sys.exit(1 if lost else 0)
+
+
+if __name__ == "__main__":
+    main()
