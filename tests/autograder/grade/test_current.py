@@ -149,7 +149,8 @@ def test_another_solution_grades_everybody_again(class_of_three, edit):
 
 def test_a_known_mistake_that_is_gone_grades_everybody_again(class_of_three, edit):
     catalogue = class_of_three.exercise(EXERCISE.name).catalogue
-    edit(catalogue, f"## {MISTAKE}\n", "## not scaled\n")
+    edit(catalogue, f"## {MISTAKE} [", "## not scaled [")
+    edit(catalogue, f"Like *{MISTAKE}*.", "Like *not scaled*.")
     assert to_grade(class_of_three) == EVERYBODY
 
 
