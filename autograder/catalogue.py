@@ -8,126 +8,68 @@ from __future__ import annotations
 
 import ast
 import functools
-import importlib.util
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 
+from autograder.catalogue_file import (
+    Alternative,
+    Catalogue,
+    Discussion,
+    Mistake,
+    read_catalogue,
+)
 from autograder.course import Exercise
+from autograder.edits import edited
 from autograder.errors import CatalogueError
-from autograder.runtime.guide import Way
-
-# a fragment shows an idea; a whole answer would give the next student's away
-MAX_FRAGMENT = 3
-
-
-@dataclass(frozen=True)
-class Mistake:
-    """A named, wrong version of one answer.
-
-    name: unique in the exercise; function: the answer it is a version of; cell: grade_id of the cell
-    meant to catch it; means: what the wrong values are; hint: the way on, without the solution;
-    section: label of the book section that helps. Either edits, pairs (old, new) with old occurring
-    exactly once in the reference function, or source, the whole wrong answer.
-    """
-
-    name: str
-    function: str
-    cell: str
-    means: str
-    hint: str
-    section: str
-    edits: Sequence[tuple[str, str]] | None = None
-    source: str | None = None
-
-
-@dataclass(frozen=True)
-class Alternative:
-    """A correct solution in another style.
-
-    source: one or more whole answers; cost: what speaks for this style and against it, for instructors.
-    """
-
-    name: str
-    source: str
-    cost: str = ""
-
-
-@dataclass(frozen=True)
-class Discussion:
-    """Two other ways to solve a task, shown after it is passed. function: the task's answer."""
-
-    function: str
-    ways: tuple[Way, Way]
+from autograder.splices import EditError
 
 
 @functools.lru_cache(maxsize=64)
-def _module(path: Path, changed: int) -> ModuleType:
-    """A catalogue's module; changed: when the file was, so that an edited one is read again."""
-    spec = importlib.util.spec_from_file_location(f"catalogue_{path.stem}", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def _read(path: Path, changed: int, name: str) -> Catalogue:
+    """A catalogue's file; changed: when it was, so that an edited one is read again; name: in errors."""
+    return read_catalogue(path.read_text(encoding="utf-8"), name)
 
 
-def _catalogue(exercise: Exercise) -> ModuleType:
+def _catalogue(exercise: Exercise) -> Catalogue:
     path = exercise.catalogue
+    name = path.relative_to(exercise.root).as_posix()
     if not path.is_file():
-        raise CatalogueError(f"{path.relative_to(exercise.root)} is missing.")
-    return _module(path, path.stat().st_mtime_ns)
+        raise CatalogueError(f"{name} is missing.")
+    return _read(path, path.stat().st_mtime_ns, name)
 
 
 def mistakes(exercise: Exercise) -> list[Mistake]:
     """The exercise's catalogue of known mistakes."""
-    return list(_catalogue(exercise).MISTAKES)
+    return list(_catalogue(exercise).mistakes.values())
 
 
 def ideas(exercise: Exercise) -> dict[str, str]:
     """Which mistakes are one idea in different answers: the name of each -> the name of its idea.
 
     An idea is called like the first of its mistakes. One idea are those that mean the same, word for word,
-    and those that the catalogue lists together in IDEAS, if it has it. Raises CatalogueError for a name
-    there that is no mistake's.
+    and those that say which mistake they are like.
     """
-    found, first = {}, {}
+    first: dict[str, str] = {}
+    found = {m.name: first.setdefault(m.means, m.name) for m in mistakes(exercise)}
     for mistake in mistakes(exercise):
-        found[mistake.name] = first.setdefault(mistake.means, mistake.name)
-    for names in getattr(_catalogue(exercise), "IDEAS", ()):
-        for name in names:
-            if name not in found:
-                raise CatalogueError(
-                    f"solutions/catalogue/{exercise.name}.py: IDEAS names {name!r}, which is no mistake."
-                )
-        joined = {found[name] for name in names}
-        found = {name: found[names[0]] if i in joined else i for name, i in found.items()}
+        if mistake.like and found[mistake.name] != found[mistake.like]:
+            joined, idea = found[mistake.name], found[mistake.like]
+            found = {name: idea if one == joined else one for name, one in found.items()}
     return found
 
 
 def alternatives(exercise: Exercise) -> list[Alternative]:
     """The exercise's catalogue of correct solutions in other styles."""
-    return list(_catalogue(exercise).ALTERNATIVES)
+    return list(_catalogue(exercise).alternatives.values())
 
 
 def discussions(exercise: Exercise) -> list[Discussion]:
-    """What is said about an exercise's tasks after they are passed; not every catalogue has it yet.
-
-    Raises CatalogueError for a fragment of more than MAX_FRAGMENT lines.
-    """
-    found = list(getattr(_catalogue(exercise), "DISCUSSIONS", []))
-    for discussion in found:
-        for way in discussion.ways:
-            if len(way.fragment.strip("\n").split("\n")) > MAX_FRAGMENT:
-                raise CatalogueError(
-                    f"solutions/catalogue/{exercise.name}.py: the discussion of {discussion.function!r} "
-                    f"shows more than {MAX_FRAGMENT} lines of code. Say the rest in words."
-                )
-    return found
+    """What is said about an exercise's tasks after they are passed; not every catalogue has it."""
+    return list(_catalogue(exercise).discussions.values())
 
 
 def sections(exercise: Exercise) -> dict[str, str]:
     """The section of the book to read again, by grade cell: grade_id -> label."""
-    return dict(_catalogue(exercise).SECTIONS)
+    return dict(_catalogue(exercise).sections)
 
 
 def definitions(source: str) -> dict[str, tuple[int, int]]:
@@ -157,19 +99,16 @@ def definition_source(program: str, name: str) -> str:
 
 def mistake_source(program: str, mistake: Mistake) -> str:
     """The wrong answer of a mistake as text; CatalogueError when its edits don't fit the reference."""
-    if (mistake.edits is None) == (mistake.source is None):
-        raise CatalogueError(f"Mistake {mistake.name!r} needs either edits or source.")
-    if mistake.source is not None:
-        return mistake.source.strip("\n")
-    text = definition_source(program, mistake.function)
-    for old, new in mistake.edits:
-        if text.count(old) != 1:
-            raise CatalogueError(
-                f"Mistake {mistake.name!r}: {old!r} occurs {text.count(old)} times in the reference "
-                f"{mistake.function!r}; it must occur exactly once."
-            )
-        text = text.replace(old, new)
-    return text
+    if mistake.source:
+        return mistake.source
+    reference = definition_source(program, mistake.function)
+    try:
+        return edited(reference, mistake.edits)
+    except EditError as error:
+        raise CatalogueError(
+            f"{mistake.file}, line {error.line or mistake.line}: {mistake.name!r} doesn't fit the "
+            f"reference {mistake.function!r}. {error}"
+        ) from None
 
 
 def without_markers(source: str) -> str:

@@ -56,7 +56,7 @@ class Exercise:
     @property
     def catalogue(self) -> Path:
         """The catalogue of known mistakes and accepted alternatives."""
-        return self.root / "solutions" / "catalogue" / f"{self.name}.py"
+        return self.root / "solutions" / "catalogue" / f"{self.name}.md"
 
     @property
     def notebook(self) -> Path:

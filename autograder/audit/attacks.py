@@ -972,7 +972,7 @@ _by_code(
     "modules imported by name",
     """
     found = {}
-    for name in (f"solutions.{exercise}", f"solutions.catalogue.{exercise}", exercise, "solutions", "figures",
+    for name in (f"solutions.{exercise}", exercise, "solutions", "figures",
                  "autograder.reference", "autograder.exercises", "autograder.grade.answer_key"):
         try:
             found.update(vars(__import__(name, fromlist=["*"])))

@@ -90,7 +90,7 @@ def _is_twin(other: Mistake, judged: Sequence[Judged]) -> bool:
 
 def check_catalogue(exercise: Exercise, cells: Mapping[str, ExpectedCell]) -> None:
     """Refuse a mistake that its cell doesn't catch, or that can't be told from another."""
-    where = f"solutions/catalogue/{exercise.name}.py"
+    where = f"solutions/catalogue/{exercise.name}.md"
     known = mistakes(exercise)
     for mistake in known:
         if mistake.cell not in cells:

@@ -188,11 +188,11 @@ def unexplained_cells(exercise: Exercise, cells: Mapping[str, str]) -> list[str]
 
     cells: grade_id -> source. A cell on what was trained has no known mistakes by its nature.
     """
-    place, known = f"solutions/catalogue/{exercise.name}.py", {m.cell for m in mistakes(exercise)}
+    place, known = f"solutions/catalogue/{exercise.name}.md", {m.cell for m in mistakes(exercise)}
     told = []
     for name, source in cells.items():
         if name not in sections(exercise):
-            told.append(f"{place}: SECTIONS has no section to read again for {name}.")
+            told.append(f"{place}: no heading gives a section to read again for {name}.")
         trained = all(check.agreement for check in parse_cell(source).checks)
         if name not in known and not trained:
             told.append(f"{place}: no mistake is meant for {name}, so it gives no hints.")

@@ -192,7 +192,7 @@ def told_to_students(exercise: Exercise) -> dict:
     unknown = sorted({label for label in labels if label not in places})
     if places and unknown:
         raise CatalogueError(
-            f"solutions/catalogue/{exercise.name}.py sends students to {', '.join(map(repr, unknown))}: no "
+            f"solutions/catalogue/{exercise.name}.md sends students to {', '.join(map(repr, unknown))}: no "
             "section of the book has that label."
         )
     return {

@@ -46,6 +46,13 @@ def _build(arguments: argparse.Namespace) -> None:
         print("The exercises are up to date.")
 
 
+def _propose(arguments: argparse.Namespace) -> None:
+    from autograder.build.proposals import propose
+
+    for exercise in exercises_of(course_of(arguments), arguments):
+        print(*propose(exercise), sep="\n\n")
+
+
 def _sample(arguments: argparse.Namespace) -> None:
     from autograder.audit import sample_class
 
@@ -70,7 +77,7 @@ def _audit(arguments: argparse.Namespace) -> None:
 
 
 def add_commands(commands: Commands) -> None:
-    """Add new, build, sample and audit."""
+    """Add new, build, propose, sample and audit."""
     text = "Write a new course of your own, with one chapter and one exercise to start from."
     new = commands.add("new", _new, text, example="../my-course")
     new.add_argument("folder", metavar="FOLDER", type=Path, help="a folder that does not exist yet")
@@ -84,6 +91,8 @@ def add_commands(commands: Commands) -> None:
         "file, to give out after their deadline (default: as they were built last)"
     )
     build.add_argument("--hold-back", action=argparse.BooleanOptionalAction, help=text)
+    text = "Print changes of right answers that a check catches and no known mistake explains."
+    add_exercise(commands.add("propose", _propose, text))
     add_submissions(commands.add("sample", _sample, "Make the sample class of submissions."))
     text = "Grade every known mistake, alternative and attack; fail on a surprise."
     audit = commands.add("audit", _audit, text)

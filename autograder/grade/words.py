@@ -23,6 +23,8 @@ Parameters = Mapping[str, Any]
 # of an error that a student's code raised: enough for any message about shapes
 MAX_MESSAGE, MAX_WHOLES, MAX_DECIMALS = 200, 8, 2
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+# what is said about a mistake; its code stays where the catalogue is
+TOLD = ("name", "function", "cell", "means", "hint", "section")
 
 ENDS = {
     "memory": "your code used more than {memory_gb:g} GB of memory and was stopped",
@@ -202,7 +204,7 @@ class Words:
     def to_json(self) -> str:
         """As text, without the code of any mistake."""
         mistakes = [
-            asdict(replace(mistake, edits=None, source=None)) for mistake in self.mistakes.values()
+            {name: getattr(mistake, name) for name in TOLD} for mistake in self.mistakes.values()
         ]
         sections = [asdict(section) for section in self.sections.values()]
         titles = [[*place, title] for place, title in self.titles.items()]

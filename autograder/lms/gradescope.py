@@ -35,10 +35,11 @@ SETS = 50
 MAX_MEGABYTES = 100
 # the parts of the grader that run there or are imported by those, and the packages that these import
 PARTS = (
-    *("__init__.py", "book_index.py", "catalogue.py", "course.py", "dependencies.py"),
-    *("embedding.py", "errors.py", "exercises.py", "files.py", "instructor_settings.py"),
-    *("nbgrader_adapter.py", "package.py", "programs.py", "progress.py", "reference.py"),
-    *("right_versions.py", "tables.py", "text.py"),
+    *("__init__.py", "book_index.py", "catalogue.py", "catalogue_file.py", "course.py"),
+    *("dependencies.py", "diffs.py", "edits.py", "embedding.py", "errors.py", "exercises.py"),
+    *("files.py", "instructor_settings.py", "nbgrader_adapter.py", "package.py", "programs.py"),
+    *("progress.py", "reference.py", "right_versions.py", "rules.py", "splices.py"),
+    *("syntax_trees.py", "tables.py", "text.py"),
     *(f"{name}/*.py" for name in ("runtime", "build", "display", "kernels", "grade")),
     *("lms/__init__.py", "lms/gradescope_run.py"),
 )

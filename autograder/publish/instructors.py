@@ -34,6 +34,7 @@ Attention from Scratch: for instructors, {version}
 
 solutions/         for each exercise a page with the ways to solve it side by side,
                    and what each costs: to talk about when the exercise is handed back
+catalogue/         for each exercise its known mistakes, what their values mean, and the hints
 concept_tests.md   the questions of the book's page "Concept tests", with answers
 
 Students get the other archive. The same is in the course's public repository, in
@@ -150,6 +151,10 @@ def contents(course: Course, name: str) -> dict[str, bytes]:
     """What the archive holds: path in the zip -> content. name: its top folder."""
     texts = {
         f"solutions/{exercise.name}.html": discussion_page(exercise)
+        for exercise in course.exercises()
+    }
+    texts |= {
+        f"catalogue/{exercise.name}.md": exercise.catalogue.read_text(encoding="utf-8")
         for exercise in course.exercises()
     }
     texts["concept_tests.md"] = with_answers(course.root)

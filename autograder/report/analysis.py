@@ -13,6 +13,7 @@ from autograder.catalogue import Mistake, ideas, mistakes, sections
 from autograder.course import Exercise
 from autograder.grade.result import LineResult, Remark, Result
 from autograder.grade.words import FAILURES
+from autograder.rules import Rule
 
 # With fewer students, a single one can turn a statement about a question into its opposite.
 MIN_CLASS = 20
@@ -174,11 +175,11 @@ def misunderstood(exercise: Exercise, results: Sequence[Result]) -> list[Misunde
 
 def _looks_like(mistake: Mistake) -> tuple[str, str] | None:
     """What a mistake changes in the reference, (wrong, right), if that is one short piece of a line."""
-    if mistake.edits is None or len(mistake.edits) > 1:
-        return None
-    right, wrong = (text.strip() for text in mistake.edits[0])
-    is_short = all(0 < len(text) <= MAX_EXAMPLE and "\n" not in text for text in (wrong, right))
-    return (wrong, right) if is_short else None
+    match mistake.edits:
+        case (Rule(before=right, after=wrong),):
+            is_short = all(0 < len(text) <= MAX_EXAMPLE for text in (wrong, right))
+            return (wrong, right) if is_short else None
+    return None
 
 
 def losses(results: Sequence[Result]) -> Losses:

@@ -150,6 +150,7 @@ def test_the_archive_for_instructors_lies_apart(tmp_path):
         "x/README.txt",
         "x/concept_tests.md",
         *(f"x/solutions/{exercise}.html" for exercise in COURSE.exercises()),
+        *(f"x/catalogue/{exercise}.md" for exercise in COURSE.exercises()),
     }
     asked = sum(map(len, concept_tests.concept_tests(COURSE.root).values()))
     assert held["x/concept_tests.md"].count(b"Right: **") == asked

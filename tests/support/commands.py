@@ -107,7 +107,7 @@ class Block:
 
 
 def fenced_blocks(page: Path) -> list[Block]:
-    """The fenced blocks of a page that hold no others, in its order."""
+    """The fenced blocks of a page that hold no others, in its order; what is in code is code."""
     found: list[Block] = []
     opened: list[tuple[str, str, int, list[str]]] = []
     name = page.relative_to(COURSE.root).as_posix()
@@ -117,7 +117,7 @@ def fenced_blocks(page: Path) -> list[Block]:
         if match and not info and opened and len(match["ticks"]) >= len(opened[-1][0]):
             _, language, start, lines = opened.pop()
             found.append(Block(name, start, language, "\n".join(lines)))
-        elif match:
+        elif match and not (opened and opened[-1][1].isalpha()):
             opened.append((match["ticks"], info, number, []))
         elif opened:
             opened[-1][3].append(line)

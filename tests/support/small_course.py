@@ -36,7 +36,7 @@ CHECK = "# x = draw.array(3)\n# ### 2p AUTOTEST double(x)"
 
 
 def mistake(**changes):
-    """A mistake of `double` as the keywords of Mistake."""
+    """A mistake of `double`, as `write_exercise` takes it."""
     return {
         "name": "halved",
         "function": "double",
@@ -44,7 +44,7 @@ def mistake(**changes):
         "means": "Half of it.",
         "hint": "Which factor?",
         "section": "ch9-double",
-        "edits": [("2 * x", "x / 2")],
+        "rule": "2 * x -> x / 2",
         **changes,
     }
 
@@ -57,14 +57,23 @@ def check_cell(lines):
 KNOWN = (mistake(),)
 
 
-def write_exercise(root, name, cells, known=KNOWN, section="ch9-double"):
-    """Write a solution of some cells and a catalogue; returns the exercise."""
+def write_exercise(root, name, cells, known=KNOWN, section="ch9-double", others=()):
+    """Write a solution of some cells and a catalogue; returns the exercise.
+
+    others: what other right versions of `double` return.
+    """
+    catalogue = [f"# double: values, {section}"]
+    for one in known:
+        catalogue += [
+            f"# {one['function']}: {one['cell']}",
+            f"## {one['name']} [{one['section']}]",
+            f"{one['means']}\n*Hint:* {one['hint']}\n`{one['rule']}`",
+        ]
+    catalogue += ["# Alternatives"]
+    for result in others:
+        catalogue += [f"## {result}\n```python\ndef double(x):\n    return {result}\n```"]
     (root / "solutions" / f"{name}.py").write_text("\n".join(cells))
-    (root / "solutions" / "catalogue" / f"{name}.py").write_text(
-        "from autograder.catalogue import Mistake\n"
-        f"SECTIONS = {{'values': {section!r}}}\nALTERNATIVES = []\n"
-        f"MISTAKES = [Mistake(**words) for words in {list(known)!r}]\n"
-    )
+    (root / "solutions" / "catalogue" / f"{name}.md").write_text("\n".join([*catalogue, ""]))
     return Course(root).exercise(name)
 
 

@@ -102,7 +102,7 @@ def test_words_comments_and_lint_pins_grade_nobody_again(class_of_three, edit):
     course = class_of_three
     (mistake,) = [m for m in mistakes(EXERCISE) if m.name == MISTAKE]
     exercise = course.exercise(EXERCISE.name)
-    edit(exercise.catalogue, f'hint="{mistake.hint[:20]}', f'hint="Think: {mistake.hint[:20]}')
+    edit(exercise.catalogue, f"*Hint:* {mistake.hint}", f"*Hint:* Think: {mistake.hint}")
     edit(exercise.solution, "    ### BEGIN SOLUTION\n", "    ### BEGIN SOLUTION\n    # reworded\n")
     edit(course.root / "requirements.txt", "ruff==", "ruff==99.")
     for path in sorted((course.root / "autograder").rglob("*.py")):
@@ -149,7 +149,8 @@ def test_another_solution_grades_everybody_again(class_of_three, edit):
 
 def test_a_known_mistake_that_is_gone_grades_everybody_again(class_of_three, edit):
     catalogue = class_of_three.exercise(EXERCISE.name).catalogue
-    edit(catalogue, f'name="{MISTAKE}"', 'name="not scaled"')
+    edit(catalogue, f"## {MISTAKE} [", "## not scaled [")
+    edit(catalogue, f"Like *{MISTAKE}*.", "Like *not scaled*.")
     assert to_grade(class_of_three) == EVERYBODY
 
 
@@ -241,7 +242,7 @@ def test_feedback_follows_a_reworded_hint(class_of_three, edit):
     written(class_of_three)
     (mistake,) = [m for m in mistakes(EXERCISE) if m.name == MISTAKE]
     catalogue = class_of_three.exercise(EXERCISE.name).catalogue
-    edit(catalogue, f'hint="{mistake.hint[:20]}', f'hint="Think again: {mistake.hint[:20]}')
+    edit(catalogue, f"*Hint:* {mistake.hint}", f"*Hint:* Think again: {mistake.hint}")
     assert written(class_of_three) == 1
     assert "Hint: Think again: " in page(class_of_three, "wrong")
 

@@ -180,7 +180,6 @@ ANSWERS = {
         "        return [shifted(x).sum(), self.count]"
     ),
 }
-CATALOGUE = "MISTAKES, ALTERNATIVES = [], []\nSECTIONS = {}\n"
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +189,7 @@ def small(tmp_path_factory):
     shutil.copy(COURSE.root / "nbgrader_config.py", root)
     (root / "solutions" / "catalogue").mkdir(parents=True)
     (root / "solutions" / "ch9_small.py").write_text(SOLUTION)
-    (root / "solutions" / "catalogue" / "ch9_small.py").write_text(CATALOGUE)
+    (root / "solutions" / "catalogue" / "ch9_small.md").touch()
     course = Course(root)
     build(course)
     exercise = course.exercise("ch9_small")

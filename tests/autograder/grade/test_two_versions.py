@@ -26,8 +26,8 @@ GONE = Difference("cell_failed", {"answer": "a<b>", "error": "NameError"})
 def course(course_folder):
     """A course with one exercise, and an empty class."""
     shutil.copytree(COURSE.root / "exercises" / NAME, course_folder / "exercises" / NAME)
-    for place in ("solutions", "solutions/catalogue"):
-        shutil.copy(COURSE.root / place / f"{NAME}.py", course_folder / place)
+    for place in (f"solutions/{NAME}.py", f"solutions/catalogue/{NAME}.md"):
+        shutil.copy(COURSE.root / place, course_folder / place)
     made = Course(course_folder)
     made.home.mkdir()
     return made

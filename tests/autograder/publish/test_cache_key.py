@@ -60,7 +60,7 @@ def change(copy):
 
 
 def test_words_styles_and_pins_of_other_tools_execute_nothing(copy, before, change):
-    change("solutions/catalogue/ch2_scaled_dot_product.py", 'hint="', 'hint="In other words: ')
+    change("solutions/catalogue/ch2_scaled_dot_product.md", "*Hint:* ", "*Hint:* In other words: ")
     change("requirements.txt", "ruff==", "ruff==99.")
     change("constraints.txt", "==", "==99.")
     change("solutions/ch2_scaled_dot_product.py", "import numpy", "# a comment\nimport numpy")

@@ -18,12 +18,14 @@ from nbgrader.api import Gradebook
 from autograder.book_index import book_sections
 from autograder.catalogue import ideas, mistakes, sections
 from autograder.course import Course, Exercise
+from autograder.diffs import Hunk
 from autograder.errors import CatalogueError
 from autograder.exercises import grade_cells, reference_answers, released
 from autograder.grade.class_grades import recorded_grades
 from autograder.grade.result import LineResult, Remark
 from autograder.report import analysis, pages, plots, standing
 from autograder.report.analysis import MIN_CLASS
+from autograder.rules import Rule
 from autograder.runtime.compare import Difference
 from autograder.runtime.grade_cell import parse_cell
 from tests.support.course import COURSE
@@ -177,8 +179,8 @@ def test_mistakes_of_one_idea_are_counted_together_and_each_student_once():
     assert first.variants == ((names[0], ("a",)), (names[1], ("a", "b")))
     assert (second.name, second.students) == ("no scaling", ("c",))
     # one place of the reference is changed
-    ((right, wrong),) = known[names[0]].edits
-    assert first.looks_like == (wrong, right)
+    (rule,) = known[names[0]].edits
+    assert first.looks_like == (rule.after, rule.before)
 
 
 def test_names_in_sentences_are_code_in_the_report(tmp_path):
@@ -193,33 +195,34 @@ def test_names_in_sentences_are_code_in_the_report(tmp_path):
 
 def test_a_wrong_line_is_the_catalogues_and_not_shown_in_the_lecture(tmp_path):
     (known,) = [m for m in mistakes(EXERCISE) if m.name == "nothing to attend to: equal weights"]
-    odd = dataclasses.replace(known, edits=[("a", "if a < b & c:")])
-    assert analysis._looks_like(odd) == ("if a < b & c:", "a")
-    for edits in ([("a", "")], [("a", "b\nc")], [("a", "b"), ("c", "d")], [("a", "b" * 200)], None):
-        assert analysis._looks_like(dataclasses.replace(known, edits=edits)) is None
+    changed = lambda *edits: dataclasses.replace(known, edits=edits)
+    assert analysis._looks_like(changed(Rule("a", "a < b & c"))) == ("a < b & c", "a")
+    one, diff = Rule("a", "b"), Hunk(("-a", "+b"))
+    for edits in ([Rule("f(a)", "")], [diff], [one, Rule("c", "d")], [Rule("a", "b" * 200)], []):
+        assert analysis._looks_like(changed(*edits)) is None
     write([result("ann", {known.cell: [line("a()", 1, WRONG, known.name)]})], tmp_path)
     report, lecture = (
         (tmp_path / folder / f"{EXERCISE}.html").read_text(encoding="utf-8")
         for folder in ("reports", "lecture")
     )
-    ((right, wrong),) = known.edits
-    shown = f"<code>{wrong}</code> <small>in place of</small> <code>{right}</code>"
-    assert shown in report and f"<code>{wrong}</code>" not in lecture
+    (rule,) = known.edits
+    shown = f"<code>{rule.after}</code> <small>in place of</small> <code>{rule.before}</code>"
+    assert shown in report and f"<code>{rule.after}</code>" not in lecture
 
 
 def test_a_catalogue_may_say_which_mistakes_are_one_idea(course_folder):
-    """Two that mean the same are joined already; IDEAS joins them with a third."""
-    means = {"one": "same", "two": "same", "three": "other", "four": "alone"}
-    made = "\n".join(
-        f"    Mistake('{n}', 'f', 'c', '{m}', 'hint', 'label')," for n, m in means.items()
+    """Two that mean the same are one idea already, and a third may be like one of them."""
+    change = "*Hint:* Hint.\n`a -> b`\n"
+    text = (
+        f"# f: c, label\n## one\nSame.\n{change}## two\nSame.\n{change}"
+        f"## three\nLike *{{}}*.\nOther.\n{change}## four\nAlone.\n{change}"
     )
-    text = f"from autograder.catalogue import Mistake\nMISTAKES = [\n{made}\n]\nIDEAS = [{{}}]\n"
-    path = course_folder / "solutions" / "catalogue" / "ch1_x.py"
-    path.write_text(text.format("('two', 'three')"))
+    path = course_folder / "solutions" / "catalogue" / "ch1_x.md"
+    path.write_text(text.format("two"))
     own = Exercise(course_folder, "ch1_x")
     assert ideas(own) == {"one": "one", "two": "one", "three": "one", "four": "four"}
-    path.write_text(text.format("('two', 'five')") + "\n")
-    with pytest.raises(CatalogueError, match="'five', which is no mistake"):
+    path.write_text(text.format("five") + "\n")
+    with pytest.raises(CatalogueError, match="line 10: no mistake above is called 'five'"):
         ideas(own)
 
 

@@ -182,7 +182,7 @@ RIGHT = ("x + x", "x * 2", "np.add(x, x)", "np.multiply(x, 2)", "np.array([2 * v
 def test_a_chapter_with_one_answer_passes_these_tests(course_folder):
     """CONTRIBUTING.md followed to the letter: 12 mistakes and 5 alternatives, whatever the number of answers."""
     known = [
-        small.mistake(name=f"takes {text}", means=f"This is {text}.", edits=[("2 * x", text)])
+        small.mistake(name=f"takes {text}", means=f"This is {text}.", rule=f"2 * x -> {text}")
         for text in WRONG
     ]
     exercise = small.write_exercise(
@@ -190,11 +190,8 @@ def test_a_chapter_with_one_answer_passes_these_tests(course_folder):
         "ch9_small",
         [small.IMPORTS, small.DOUBLE, small.check_cell(small.CHECK)],
         known,
+        others=RIGHT,
     )
-    others = [f"Alternative({text!r}, 'def double(x):\\n    return {text}')" for text in RIGHT]
-    with exercise.catalogue.open("a") as file:
-        file.write("\nfrom autograder.catalogue import Alternative\n")
-        file.write(f"ALTERNATIVES = [{', '.join(others)}]\n")
     prepare_process()
     cells = unanswered_cells(source_notebook(exercise, Settings()))
     found = {name: expected_cell(exercise, name, text, DRAWS, True) for name, text in cells.items()}

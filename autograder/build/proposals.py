@@ -1,0 +1,142 @@
+"""Mistakes that a catalogue lacks: changes of the reference that a check catches and nothing explains.
+
+Runs in a process of its own (`python -m autograder.build.proposals`), as everything that evaluates the
+reference.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autograder.build.source_notebook import source_notebook, unanswered_cells
+from autograder.catalogue import with_answers
+from autograder.course import Exercise
+from autograder.errors import CatalogueError
+from autograder.exercises import graded_answers, reference_answers
+from autograder.instructor_settings import Settings
+from autograder.mutations import OutOfTime, mutations, time_limit
+from autograder.reference import (
+    ERROR_MARK,
+    ExpectedCell,
+    answer_job,
+    definitions,
+    expected_cell,
+    run_job,
+)
+from autograder.runtime.compare import Expected, judge
+from autograder.runtime.evaluate import Evaluation, evaluate
+from autograder.runtime.mistakes import (
+    Judged,
+    fingerprint,
+    fitting,
+    same_fingerprint,
+    says_little,
+)
+from autograder.runtime.plain_data import decode, restore
+
+SECONDS = 10  # for one line; what takes longer is no proposal
+SEEDS = [[number] for number in range(2)]
+
+
+@dataclass
+class Proposal:
+    """Changes of one answer that give the same in the first cell that catches them, as rules."""
+
+    answer: str
+    cell: str
+    values: Sequence[Judged]
+    rules: list[str]
+
+    def section(self) -> str:
+        """As a section of the catalogue whose words are missing. The rules behind the first do the same."""
+        return "\n".join(
+            [
+                f"# {self.answer}: {self.cell}",
+                f"## {self.rules[0]}",
+                "*Hint:*",
+                f"`{self.rules[0]}`",
+                *(f"<!-- or {rule} -->" for rule in self.rules[1:]),
+            ]
+        )
+
+
+def propose(exercise: Exercise) -> list[str]:
+    """Sections for mistakes that the catalogue of an exercise doesn't explain yet."""
+    return run_job("autograder.build.proposals", exercise)
+
+
+def _proposals(exercise: Exercise) -> Iterator[Proposal]:
+    notebook = source_notebook(exercise, Settings())
+    graded, program = graded_answers(notebook), exercise.program()
+    cells = {
+        name: expected_cell(exercise, name, text, SEEDS)
+        for name, text in unanswered_cells(notebook).items()
+    }
+    for answer, source in reference_answers(exercise).items():
+        own = {name: cell for name, cell in cells.items() if answer in graded[name]}
+        found: list[Proposal] = []
+        for other in mutations(source):
+            rule = other.rule(source)
+            caught = rule and _caught(with_answers(program, {answer: other.text}), own)
+            # students who see nothing but errors or zeros know enough
+            if not caught or fitting(caught[1]) or not _tells(caught[1]):
+                continue
+            text = f"{rule.before} -> {rule.after}"
+            same = [one for one in found if one.cell == caught[0] and _same(one.values, caught[1])]
+            if same:
+                same[0].rules.append(text)
+            else:
+                found.append(Proposal(answer, *caught, [text]))
+        yield from found
+
+
+def _caught(program: str, cells: Mapping[str, ExpectedCell]) -> tuple[str, list[Judged]] | None:
+    """The first cell that a program fails, and what it gives there; None where it fails none."""
+    try:
+        with time_limit(SECONDS):
+            names = definitions(program)
+        for name, cell in cells.items():
+            judged = list(_judged(cell, names))
+            if not all(one.passed for one in judged):
+                return name, judged
+    except (Exception, OutOfTime):
+        return None
+    return None
+
+
+def _judged(cell: ExpectedCell, names: Mapping[str, Any]) -> Iterator[Judged]:
+    """What a program gives in a cell, on all draws of the lines whose values tell something."""
+    for line in cell.lines:
+        for draw in () if line.agreement or line.megabytes is not None else line.draws:
+            inputs = {name: restore(decode(tree)) for name, tree in draw.inputs.items()}
+            with time_limit(SECONDS):
+                told = evaluate(line.expression, names, inputs, draw.parameter_seed)
+            got = Evaluation.read(told)
+            passed = judge(Expected.read(draw.expected), got) is None
+            little = not passed and says_little(got.value)
+            yield Judged(passed, fingerprint(got.value), draw.mistakes, little)
+
+
+def _tells(judged: Sequence[Judged]) -> bool:
+    return any(not one.passed and not one.says_little for one in judged)
+
+
+def _same(one: Sequence[Judged], other: Sequence[Judged]) -> bool:
+    pairs = zip(one, other, strict=True)
+    return all(same_fingerprint(a.fingerprint, b.fingerprint) for a, b in pairs)
+
+
+def _main() -> None:
+    try:
+        found = [one.section() for one in _proposals(answer_job()["exercise"])]
+    except CatalogueError as error:
+        sys.exit(f"{ERROR_MARK}{error}")
+    json.dump(found, sys.stdout)
+
+
+if __name__ == "__main__":
+    _main()

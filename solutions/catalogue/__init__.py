@@ -1,1 +1,0 @@
-"""Known mistakes and accepted alternatives, one module per exercise."""

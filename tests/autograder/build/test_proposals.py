@@ -1,0 +1,21 @@
+"""What a generic mutator finds that a catalogue lacks, as sections without words."""
+
+from autograder.build.proposals import propose
+from autograder.catalogue_file import read_catalogue
+from tests.support.small_course import CHECK, DOUBLE, IMPORTS, check_cell, mistake, write_exercise
+
+
+def test_what_a_check_catches_and_no_mistake_explains_is_proposed_once(course_folder):
+    known = [mistake(rule="2 * x -> x / 2"), mistake(name="thrice", rule="2 * x -> 3 * x")]
+    cells = [IMPORTS, DOUBLE, check_cell(CHECK)]
+    exercise = write_exercise(course_folder, "ch9_small", cells, known)
+    first, second = propose(exercise)
+    # `2 -> 3` is known, `2 * x -> 2` says little, and `2 * x -> x` gives what `2 -> 1` gives
+    assert "`2 * x -> 2 / x`" in first.splitlines()
+    assert second.splitlines()[-2:] == ["`2 * x -> x`", "<!-- or 2 -> 1 -->"]
+    # with words it is a section of the catalogue
+    words = second.replace("*Hint:*", "Once. *Hint:* Which factor?").replace(
+        "values\n", "values, a\n"
+    )
+    (found,) = read_catalogue(words, "x.md").mistakes.values()
+    assert (found.function, found.cell, found.means) == ("double", "values", "Once.")
