@@ -84,7 +84,7 @@ def _spans(source: str) -> dict[str, tuple[int, int]]:
     for node in ast.parse(source).body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            spans[node.name] = (first, node.end_lineno)
+            spans[node.name] = (first, node.end_lineno or first)
     return spans
 
 

@@ -123,7 +123,7 @@ def _parsed(text: str) -> list[ast.stmt] | list[ast.keyword]:
     text = with_places(text)
     if ARGUMENT.match(text):
         call = ast.parse(f"_({text})", mode="eval").body
-        if len(call.keywords) != 1:
+        if not isinstance(call, ast.Call) or len(call.keywords) != 1:
             raise SyntaxError("more than one argument")
         return call.keywords
     body = ast.parse(text).body
@@ -196,6 +196,8 @@ class _Source:
                 number += 1
 
     def _span(self, node: Part) -> tuple[int, int]:
+        # what was parsed from a text has both ends
+        assert node.end_lineno is not None and node.end_col_offset is not None
         return (
             self._starts[node.lineno - 1] + node.col_offset,
             self._starts[node.end_lineno - 1] + node.end_col_offset,

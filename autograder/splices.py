@@ -39,13 +39,15 @@ def line_starts(text: bytes) -> list[int]:
 
 def says_the_same(bare: str, safe: str) -> bool:
     """Whether a text without some parentheses is the same program; without them, if only it is one."""
-    trees = []
-    for text in (safe, bare):
-        try:
-            trees.append(ast.parse(text))
-        except SyntaxError:
-            trees.append(None)
-    return trees[0] is None or (trees[1] is not None and same_tree(*trees))
+    with_them, without = _parsed(safe), _parsed(bare)
+    return with_them is None or (without is not None and same_tree(with_them, without))
+
+
+def _parsed(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except SyntaxError:
+        return None
 
 
 def spliced(text: bytes, splices: Sequence[Splice]) -> bytes:

@@ -36,13 +36,13 @@ def same_tree(one: object, other: object, bound: dict[str, ast.expr] | None = No
         return same_tree(bound.setdefault(hole[1], other), other)
     if type(one) is not type(other):
         return False
-    if isinstance(one, ast.AST):
+    if isinstance(one, ast.AST) and isinstance(other, ast.AST):
         return all(
             same_tree(getattr(one, name, None), getattr(other, name, None), bound)
             for name in one._fields
             if name not in UNCOMPARED
         )
-    if isinstance(one, list):
+    if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(
             same_tree(a, b, bound) for a, b in zip(one, other, strict=True)
         )

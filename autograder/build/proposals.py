@@ -83,7 +83,7 @@ def _proposals(exercise: Exercise) -> Iterator[Proposal]:
             rule = other.rule(source)
             caught = rule and _caught(with_answers(program, {answer: other.text}), own)
             # students who see nothing but errors or zeros know enough
-            if not caught or fitting(caught[1]) or not _tells(caught[1]):
+            if not rule or not caught or fitting(caught[1]) or not _tells(caught[1]):
                 continue
             text = f"{rule.before} -> {rule.after}"
             same = [one for one in found if one.cell == caught[0] and _same(one.values, caught[1])]
