@@ -34,12 +34,15 @@ MEASURED = COURSE.exercise("ch9_flash_attention")
 ON_MODULES = ("idle answers", "tests' own names", "runtime")
 # of the attacks on the machine, which test_sandbox.py tries in a kernel of their own
 GRADED = ("a fork storm", "a disk of its own", "a daemon that outlives the kernel")
+# what the sandbox alone prevents
+OPEN = [name for name, one in ATTACKS.items() if one.without_sandbox.startswith("all points")]
 ON_ONE_ANSWER = [name for name, one in ATTACKS.items() if not one.exercise and not one.of_torch]
 CASES = [
     *(
         c
         for c in cases.attack_cases(EXERCISE)
-        if c.name not in ON_ONE_ANSWER and (ATTACKS[c.name].kind != MACHINE or c.name in GRADED)
+        if c.name in OPEN
+        or (c.name not in ON_ONE_ANSWER and (ATTACKS[c.name].kind != MACHINE or c.name in GRADED))
     ),
     *(case for case in cases.attack_cases(MODULES) if ATTACKS[case.name].kind in ON_MODULES),
     *(case for case in cases.attack_cases(MEASURED) if ATTACKS[case.name].kind == METER),
@@ -114,9 +117,7 @@ def test_no_attack_does_harm_on_a_page_or_to_a_later_score(outcomes, outcomes_on
     assert [(found.case.name, found.harm) for found in later] == []
 
 
-@pytest.mark.parametrize(
-    "name", [a.name for a in ATTACKS.values() if a.without_sandbox.startswith("all points")]
-)
+@pytest.mark.parametrize("name", OPEN)
 def test_what_the_sandbox_prevents_is_gained_without_it(audited, name):
     settings = audited.examiner.grader.settings
     # the matrix takes seconds, on a machine that is busy with other tests
