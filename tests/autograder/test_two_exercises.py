@@ -29,15 +29,12 @@ def {name}(x):
 # ### 2p AUTOTEST {name}(x)
 """
 CATALOGUE = """
-from autograder.catalogue import Mistake
-SECTIONS = {{"{name}_values": "{section}"}}
-ALTERNATIVES = []
-MISTAKES = [
-    Mistake(
-        name="negative", function="{name}", cell="{name}_values", means="The sign is wrong.",
-        hint="Which sign?", section="{section}", edits=[("return ", "return -")],
-    )
-]
+# {name}: {name}_values, {section}
+
+## negative
+The sign is wrong.
+*Hint:* Which sign?
+`return $X -> return -$X`
 """
 BOOK = """\
 (ch1-one)=
@@ -55,7 +52,7 @@ FIRST, SECOND = "ch1_shift", "ch1_double"
 def write(root, exercise, imports, section, **answer):
     solution = root / "solutions" / f"{exercise}.py"
     solution.write_text(IMPORTS + imports + ANSWER.format(**answer))
-    catalogue = root / "solutions" / "catalogue" / f"{exercise}.py"
+    catalogue = root / "solutions" / "catalogue" / f"{exercise}.md"
     catalogue.write_text(CATALOGUE.format(name=answer["name"], section=section))
 
 
