@@ -183,7 +183,7 @@ def test_a_grade_that_canvas_records_otherwise_is_told(server):
         put = canvas.put
         canvas.put = lambda *request: {**put(*request), "entered_score": 4.0}
         (told,) = push.send(canvas, plan).told
-    assert told == "s1001: Canvas recorded 4.0 points, not 5."
+    assert told == "s1001: Canvas recorded 4 points, not 5."
 
 
 def test_long_comments_are_cut_and_found_again(server):
