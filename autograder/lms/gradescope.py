@@ -18,6 +18,7 @@ from pathlib import Path
 from autograder.book_index import book_url
 from autograder.build.source_notebook import is_held_back
 from autograder.course import Course, Exercise
+from autograder.dependencies import statements_of
 from autograder.errors import ExerciseError, ExportError, writing
 from autograder.exercises import released, tasks
 from autograder.grade.answer_key import AnswerKey, keys_under
@@ -28,20 +29,17 @@ from autograder.lms.gradescope_run import EXERCISE, EXPECTED, PackedExercise, Pa
 from autograder.package import PACKAGE, PACKAGE_ROOT
 from autograder.programs import plain_version
 from autograder.progress import progress
+from autograder.runtime import MODULES
 
 # sets of inputs, one of which is picked for each run
 SETS = 50
 # The specification names no limit. A zip of this course has 10 to 70 MB.
 MAX_MEGABYTES = 100
-# the parts of the grader that run there or are imported by those, and the packages that these import
-PARTS = (
-    *("__init__.py", "book_index.py", "catalogue.py", "catalogue_file.py", "course.py"),
-    *("dependencies.py", "diffs.py", "edits.py", "embedding.py", "errors.py", "exercises.py"),
-    *("files.py", "instructor_settings.py", "nbgrader_adapter.py", "package.py", "programs.py"),
-    *("progress.py", "reference.py", "right_versions.py", "rules.py", "splices.py"),
-    *("syntax_trees.py", "tables.py", "text.py"),
-    *(f"{name}/*.py" for name in ("runtime", "build", "display", "kernels", "grade")),
-    *("lms/__init__.py", "lms/gradescope_run.py"),
+# the modules that are run there; the runtime's are read as files, too
+RUN = (
+    "autograder.lms.gradescope_run",
+    "autograder.kernels.forkserver_main",
+    "autograder.kernels.sandbox",
 )
 NEEDED = ("nbformat", "jupyter_client", "ipykernel", "jupytext", "nbconvert", "latex2mathml", "nh3")
 # where torch can be had without CUDA
@@ -185,6 +183,25 @@ class _Entry:
     mode: int = FILE
 
 
+def packed_modules() -> list[Path]:
+    """The files of the modules that run there, and of all that they import, inside functions, too."""
+    waiting = [*RUN, *(f"autograder.runtime.{name}" for name in MODULES)]
+    found: dict[str, Path] = {}
+    while waiting:
+        name = waiting.pop()
+        file = PACKAGE_ROOT.joinpath(*name.split("."))
+        file = file / "__init__.py" if file.is_dir() else file.with_suffix(".py")
+        if name in found or not name.startswith(PACKAGE.name) or not file.is_file():
+            continue
+        found[name] = file
+        package = name if file.name == "__init__.py" else name.rpartition(".")[0]
+        waiting.append(package)
+        for statement in statements_of(file.read_text(encoding="utf-8"), package):
+            for module, part in statement.imports:
+                waiting += [module, f"{module}.{part}"]
+    return sorted(found.values())
+
+
 def _entries(
     course: Course, exercise: Exercise, keys: Sequence[AnswerKey], follow_through: bool
 ) -> Iterator[_Entry]:
@@ -196,10 +213,9 @@ def _entries(
     )
     constraints = course.root / "constraints.txt"
     yield _Entry("constraints.txt", constraints.read_text() if constraints.is_file() else "")
-    for pattern in PARTS:
-        for file in sorted(PACKAGE.glob(pattern)):
-            name = file.relative_to(PACKAGE_ROOT).as_posix()
-            yield _Entry(name, file.read_text(encoding="utf-8"))
+    for file in packed_modules():
+        name = file.relative_to(PACKAGE_ROOT).as_posix()
+        yield _Entry(name, file.read_text(encoding="utf-8"))
     packed = PackedExercise(
         key=replace(keys[0], cells={}, right_versions={}),
         words=Words.of(exercise),
