@@ -193,7 +193,7 @@ def test_page_from_disk_at_every_width(browser, site, icon_glyphs, name):
 
 def check_size(page, name):
     """A chapter's page is light, and so are its figures together."""
-    assert 100_000 < fetched(page) <= BARS["bytes"]
+    assert 50_000 < fetched(page) <= BARS["bytes"]
     text = (COURSE.built_book / f"{name}.html").read_text(encoding="utf-8")
     figures = re.findall(r"<figure.*?</figure>", text, re.DOTALL)
     assert figures and sum(len(figure.encode()) for figure in figures) <= 300_000
