@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from autograder.commands import arrangements, building, grading, lms, publishing
+from autograder.commands import arrangements, building, github, grading, lms, publishing
 from autograder.commands.arguments import Commands
 from autograder.errors import CourseError
 from autograder.text import plain_text
@@ -24,7 +24,7 @@ def parser() -> argparse.ArgumentParser:
         "writes lies in course/.",
     )
     commands = Commands(all_commands)
-    for subject in (building, grading, arrangements, lms, publishing):
+    for subject in (building, grading, arrangements, lms, github, publishing):
         subject.add_commands(commands)
     return all_commands
 

@@ -1,4 +1,4 @@
-"""The book's sections by label: what each is called, and where it can be read."""
+"""The book's sections by label, with titles and addresses; what its pages say of exercises."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LABELLED = re.compile(r"^\((?P<label>[\w-]+)\)=\n+#+ +(?P<title>.+)$", flags=re.MULTILINE)
+TITLE = re.compile(r"^# +(.+)$", flags=re.MULTILINE)
+HOURS = re.compile(r"^exercise-hours: (\d+)$", flags=re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Section:
-    """A labelled section: page is the file's name without its ending."""
+    """A labelled section: page is the file's name without its ending, page_title the title on top of it."""
 
     label: str
     title: str
     page: str
+    page_title: str
 
     @property
     def place(self) -> str:
-        """Chapter and title, as one says it."""
+        """Chapter and title, as one says it; for a page of no chapter, the page's title in place of it."""
         chapter = re.match(r"ch(\d+)_", self.page)
-        page = f"chapter {chapter[1]}" if chapter else f"page {self.page}"
+        page = f"chapter {chapter[1]}" if chapter else f'page "{self.page_title}"'
         return f'{page}, "{self.title}"'
 
     def link(self, book: str) -> str:
@@ -41,6 +44,15 @@ class Section:
 def book_url() -> str:
     """Where students read the book, from the environment variable BOOK_URL; empty when not set."""
     return os.environ.get("BOOK_URL", "")
+
+
+# set while a book is built that leaves out what its exercises ask for
+FOR_CLASS = "BOOK_FOR_CLASS"
+
+
+def is_for_class() -> bool:
+    """Whether the book is for a class, from the environment variable BOOK_FOR_CLASS."""
+    return bool(os.environ.get(FOR_CLASS))
 
 
 def readings(root: Path) -> dict[str, str]:
@@ -68,6 +80,16 @@ def colab_url(exercise: str) -> str:
     return f"https://colab.research.google.com/github/{urllib.parse.quote(path)}"
 
 
+def exercise_hours(root: Path, exercise: str) -> int | None:
+    """How long an exercise takes, as its chapter's first page estimates it; None where no page does.
+
+    root: the course's folder.
+    """
+    page = root / "book" / f"{exercise}.md"
+    found = HOURS.search(page.read_text(encoding="utf-8")) if page.is_file() else None
+    return int(found[1]) if found else None
+
+
 def plain_title(title: str) -> str:
     """A heading without its markup; formulas keep what can be read aloud."""
     return re.sub(r"\\sqrt\{(\w+)\}", r"√\1", re.sub(r"\{\w+\}(?=`)", "", title)).translate(
@@ -78,8 +100,12 @@ def plain_title(title: str) -> str:
 @functools.cache
 def book_sections(root: Path) -> dict[str, Section]:
     """All labelled sections of a course's book: label -> section."""
-    return {
-        found["label"]: Section(found["label"], plain_title(found["title"].strip()), path.stem)
-        for path in sorted((root / "book").glob("*.md"))
-        for found in LABELLED.finditer(path.read_text(encoding="utf-8"))
-    }
+    sections = {}
+    for path in sorted((root / "book").glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        title = TITLE.search(text)
+        page_title = plain_title(title[1].strip()) if title else path.stem
+        for found in LABELLED.finditer(text):
+            own = plain_title(found["title"].strip())
+            sections[found["label"]] = Section(found["label"], own, path.stem, page_title)
+    return sections

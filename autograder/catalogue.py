@@ -6,7 +6,6 @@ an instructor what the class misunderstood.
 
 from __future__ import annotations
 
-import ast
 import functools
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from autograder.catalogue_file import (
 from autograder.course import Exercise
 from autograder.edits import edited
 from autograder.errors import CatalogueError
+from autograder.programs import definition_source, spans_of, without_markers
 from autograder.splices import EditError
 
 
@@ -72,31 +72,6 @@ def sections(exercise: Exercise) -> dict[str, str]:
     return dict(_catalogue(exercise).sections)
 
 
-def definitions(source: str) -> dict[str, tuple[int, int]]:
-    """Top-level functions and classes of a program: name -> (first line, last line), from 1."""
-    return dict(_spans(source))
-
-
-# a catalogue asks for the same few programs hundreds of times
-@functools.lru_cache(maxsize=128)
-def _spans(source: str) -> dict[str, tuple[int, int]]:
-    spans = {}
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            spans[node.name] = (first, node.end_lineno or first)
-    return spans
-
-
-def definition_source(program: str, name: str) -> str:
-    """The text of one top-level definition; CatalogueError when the program has none of that name."""
-    spans = definitions(program)
-    if name not in spans:
-        raise CatalogueError(f"The reference solution defines no {name!r}.")
-    first, last = spans[name]
-    return "\n".join(program.split("\n")[first - 1 : last])
-
-
 def mistake_source(program: str, mistake: Mistake) -> str:
     """The wrong answer of a mistake as text; CatalogueError when its edits don't fit the reference."""
     if mistake.source:
@@ -111,12 +86,6 @@ def mistake_source(program: str, mistake: Mistake) -> str:
         ) from None
 
 
-def without_markers(source: str) -> str:
-    """A program without nbgrader's solution markers."""
-    lines = source.split("\n")
-    return "\n".join(line for line in lines if "### BEGIN" not in line and "### END" not in line)
-
-
 def mistake_answers(program: str, mistake: Mistake) -> dict[str, str]:
     """The answer that a mistake replaces: {function: wrong text}."""
     return {mistake.function: without_markers(mistake_source(program, mistake))}
@@ -125,9 +94,9 @@ def mistake_answers(program: str, mistake: Mistake) -> dict[str, str]:
 def alternative_answers(program: str, alternative: Alternative) -> dict[str, str]:
     """The answers that an alternative gives: {name: text}; imports and helpers travel with them."""
     lines = alternative.source.strip("\n").split("\n")
-    own = definitions(program)
+    own = spans_of(program)
     answers, start = {}, 0
-    for name, (_, last) in definitions("\n".join(lines)).items():
+    for name, (_, last) in spans_of("\n".join(lines)).items():
         if name in own:
             answers[name] = "\n".join(lines[start:last]).strip("\n")
             start = last

@@ -17,8 +17,24 @@ from autograder.programs import imported_packages
 if TYPE_CHECKING:
     from traitlets.config import Config
 
-# students of the sample class; a real class replaces them
-SAMPLE_PREFIX = "sample-"
+# students of the sample class, and the file among the submissions that marks it; no import makes such a file
+SAMPLE_PREFIX, SAMPLE_MARK = "sample-", ".sample_class"
+# what all students of sample classes were called before there was a mark
+OLDER_SAMPLES = {
+    "ada",
+    "ben",
+    "chi",
+    "dia",
+    "eli",
+    "fay",
+    "gus",
+    "hao",
+    "ida",
+    "jon",
+    "kim",
+    "lea",
+    "max",
+}
 CHAPTER = re.compile(r"ch(\d+)_\w+")
 
 
@@ -136,8 +152,17 @@ class Course:
         ]
         return sorted(found, key=lambda exercise: exercise.order)
 
+    def ungraded(self) -> list[Exercise]:
+        """Exercises that belong to no chapter: pages and notebooks check them, and no class is graded on them.
+
+        They have a solution and a catalogue, as the others do.
+        """
+        paths = sorted((self.root / "solutions" / "catalogue").glob("*.md"))
+        found = [Exercise(self.root, path.stem) for path in paths]
+        return [e for e in found if e.solution.is_file() and not CHAPTER.fullmatch(e.name)]
+
     def exercise(self, name: str) -> Exercise:
-        """An exercise by its name, or by `chN` if the chapter has one; CourseError when there is none."""
+        """A chapter's exercise by its name, or by `chN` if the chapter has one; CourseError when there is none."""
         known = {exercise.name: exercise for exercise in self.exercises()}
         of_chapter = [e for e in known.values() if name == f"ch{e.chapter}"]
         if len(of_chapter) == 1:
@@ -209,6 +234,16 @@ class Course:
     def submitted(self) -> Path:
         """Where submissions lie, as STUDENT/EXERCISE/EXERCISE.ipynb."""
         return self._configured("submitted_directory")
+
+    @property
+    def is_sample_class(self) -> bool:
+        """Whether the submissions are those of the sample class, and of nobody else."""
+        if not self.submitted.is_dir():
+            return False
+        names = {path.name for path in self.submitted.iterdir() if not path.name.startswith(".")}
+        if (self.submitted / SAMPLE_MARK).exists():
+            return all(name.startswith(SAMPLE_PREFIX) for name in names)
+        return bool(names) and names <= {f"{SAMPLE_PREFIX}{name}" for name in OLDER_SAMPLES}
 
     @property
     def autograded(self) -> Path:

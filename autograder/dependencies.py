@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from autograder.files import digest_of_files
-from autograder.programs import DEFINITIONS, code_of, without_docstrings
+from autograder.programs import DEFINITIONS, code_of, names_in_tree, reached, without_docstrings
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 # decorators of other packages that do nothing but change what a name stands for
@@ -42,29 +42,12 @@ BINDING += (ast.MatchAs, ast.MatchStar, ast.MatchMapping)
 Import = tuple[str, str | None]
 
 
-def names_in(source: str) -> set[str]:
-    """The names that a piece of code uses."""
-    return _names(ast.parse(source))
-
-
-def _names(tree: ast.AST) -> set[str]:
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-
-
-def reached(names: Iterable[str], uses: Mapping[str, Iterable[str]]) -> set[str]:
-    """Some names and those that they use, directly or through others; uses: by name."""
-    found: set[str] = set()
-    new = set(names)
-    while new:
-        found |= new
-        new = set().union(*(uses.get(name, ()) for name in new)) - found
-    return found
-
-
 @functools.lru_cache(maxsize=128)
 def answers_used(program: str) -> Mapping[str, frozenset[str]]:
     """The answers of a program, its functions and classes, each with the other answers that it uses."""
-    used = {node.name: _names(node) for node in ast.parse(program).body if _is_definition(node)}
+    used = {
+        node.name: names_in_tree(node) for node in ast.parse(program).body if _is_definition(node)
+    }
     return {name: frozenset(names & used.keys() - {name}) for name, names in used.items()}
 
 
@@ -147,7 +130,7 @@ def _statement(
     loads = tuple(one for part in _executed(node) for one in _imported(part, package))
     if _is_definition(node):
         outside = [*node.decorator_list, *_headers(node)]
-        uses = set().union(*map(_names, outside), *map(_globals, tables))
+        uses = set().union(*map(names_in_tree, outside), *map(_globals, tables))
         binds = {node.name}
     else:
         uses = {part.id for part in of(ast.Name)}
@@ -308,7 +291,7 @@ def _foreign(node: ast.stmt) -> set[str]:
     bases = getattr(node, "bases", [])
     parts = node.body if isinstance(node, ast.ClassDef) else []
     inner = [_foreign(part) for part in parts]
-    return set().union(*map(_names, [*node.decorator_list, *bases]), *inner)
+    return set().union(*map(names_in_tree, [*node.decorator_list, *bases]), *inner)
 
 
 def _joined(node: ast.BinOp) -> str:
@@ -412,6 +395,14 @@ class Dependencies:
         self._settle()
         return module.met
 
+    def add_uses(self, path: Path, program: str, name: str) -> None:
+        """Add the statements of a program that use a name, with what else they depend on."""
+        module = Module(path, statements_of(program), frozenset([name]))
+        self._loaded.append(module)
+        uses = (n for n, one in enumerate(module.statements) if name in one.uses)
+        self._count(module, uses)
+        self._settle()
+
     def add(self, module: str, name: str) -> None:
         """Add what a name of a module depends on."""
         self._need(module, name)
@@ -486,7 +477,9 @@ class Dependencies:
 
     def _acts(self, module: Module, statement: Statement) -> bool:
         """Whether executing a statement may do more than bind names."""
-        return statement.runs or any(self._is_ours(module, name) for name in statement.foreign)
+        return statement.runs or any(
+            self._is_ours(module, name) for name in sorted(statement.foreign)
+        )
 
     def _is_ours(self, module: Module, name: str) -> bool:
         """Whether a name of a module may stand for something that the course defines."""
@@ -520,7 +513,8 @@ class Dependencies:
         while self._waiting:
             module, statement = self._waiting.pop()
             module.met |= statement.uses & module.left_out
-            for name in statement.uses - module.left_out:
+            # sorted: the order of what is loaded is a part of the key
+            for name in sorted(statement.uses - module.left_out):
                 self._count(module, module.binders.get(name, ()))
             for source, part in statement.imports:
                 self._need(source, part)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import functools
 import importlib.resources
+import io
+import tokenize
 
 from autograder.programs import docstring_of
 from autograder.runtime import MODULES
@@ -36,17 +38,33 @@ def sources() -> dict[str, str]:
     return {name: folder.joinpath(f"{name}.py").read_text(encoding="utf-8") for name in MODULES}
 
 
-def without_docstrings(source: str) -> str:
-    """A module with empty lines where its docstrings are, so that the numbers of its lines stay."""
-    lines = source.split("\n")
+def docstring_lines(source: str) -> set[int]:
+    """The numbers of the lines, from 1, of the docstrings that a program can do without."""
+    found: set[int] = set()
     for node in ast.walk(ast.parse(source)):
         if (words := docstring_of(node)) and len(getattr(node, "body", [])) > 1:
-            for number in range(words.lineno - 1, words.end_lineno or words.lineno):
-                lines[number] = ""
-    return "\n".join(lines)
+            found.update(range(words.lineno, (words.end_lineno or words.lineno) + 1))
+    return found
+
+
+def comment_lines(source: str) -> set[int]:
+    """The numbers of the lines, from 1, that hold a comment and nothing else."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return {
+        token.start[0]
+        for token in tokens
+        if token.type == tokenize.COMMENT and token.line.lstrip().startswith("#")
+    }
+
+
+def without_words(source: str) -> str:
+    """A module with empty lines where its docstrings and comments are, so that its lines keep their numbers."""
+    words = docstring_lines(source) | comment_lines(source)
+    lines = enumerate(source.split("\n"), 1)
+    return "\n".join("" if number in words else line for number, line in lines)
 
 
 @functools.cache
 def packed_sources() -> str:
-    """The runtime, packed for `load_checks`: without docstrings, a fifth of its size in a notebook."""
-    return pack({name: without_docstrings(source) for name, source in sources().items()})
+    """The runtime, packed for `load_checks`, without what a notebook has no use for."""
+    return pack({name: without_words(source) for name, source in sources().items()})

@@ -2,46 +2,62 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import replace
 
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.catalogue import definition_source, definitions, without_markers
 from autograder.course import Exercise
 from autograder.errors import ExerciseError
+from autograder.programs import definition_source, spans_of, without_markers
+from autograder.runtime.grade_cell import Relation, read_relations
 from autograder.runtime.plain_data import unpack
 from autograder.runtime.progress import Task
 
-# locked cells of the course's own checks: students need them, the grader doesn't run them
-CHECK_CELLS = ("checker", "check_data", "progress")
+# locked cells that are for students only: the course's own checks, and what they can do with their
+# answers at the end; the grader doesn't run them
+CHECK_CELLS = ("checker", "check_data", "progress", "now_use_it")
+# no name of a cell; see `build.released_versions`
+STRICT = "strict grade cells"
 BEFORE = "Before the first task"
 # stands for any written answer; true of none, because this module goes to Gradescope, too
 WRITTEN = "A written answer, which a person reads and gives points for."
 
 
-def given(cell: NotebookNode) -> NotebookNode:
+def metadata_of(cell: NotebookNode) -> NotebookNode:
     """nbgrader's metadata of a cell; empty when it has none."""
     return cell.metadata.get("nbgrader", NotebookNode())
 
 
 def is_grade_cell(cell: NotebookNode) -> bool:
     """Whether a cell holds checks."""
-    return cell.cell_type == "code" and bool(given(cell).get("grade"))
+    return cell.cell_type == "code" and bool(metadata_of(cell).get("grade"))
 
 
 def graded_answers(notebook: NotebookNode) -> dict[str, tuple[str, ...]]:
     """The names of the answers that each grade cell of a built notebook grades, by grade_id."""
     return {
-        given(cell).grade_id: tuple(cell.metadata["autotest"]["grades"])
+        metadata_of(cell).grade_id: tuple(cell.metadata["autotest"]["grades"])
         for cell in filter(is_grade_cell, notebook.cells)
     }
 
 
 def is_answer_cell(cell: NotebookNode) -> bool:
     """Whether a cell is for a student's code."""
-    return cell.cell_type == "code" and bool(given(cell).get("solution"))
+    return cell.cell_type == "code" and bool(metadata_of(cell).get("solution"))
+
+
+def is_written_question(cell: NotebookNode) -> bool:
+    """Whether a cell is for an answer in words, which a person reads."""
+    own = metadata_of(cell)
+    return cell.cell_type == "markdown" and bool(own.get("grade") and own.get("solution"))
+
+
+def cell_digest(source: str) -> str:
+    """A digest of a cell's source, whatever its spaces and line breaks."""
+    return hashlib.sha256("".join(source.split()).encode()).hexdigest()[:16]
 
 
 def heading(source: str, level: str) -> str:
@@ -54,11 +70,11 @@ def task_names(notebook: NotebookNode) -> tuple[str, dict[str, str]]:
     """An exercise's title, and of every released cell with a name the task that it belongs to."""
     title, task, found = "", BEFORE, {}
     for cell in notebook.cells:
-        if cell.cell_type == "markdown" and not given(cell):
+        if cell.cell_type == "markdown" and not metadata_of(cell):
             title = title or heading(cell.source, "# ")
             task = heading(cell.source, "## ") or task
-        elif given(cell):
-            found[given(cell).grade_id] = task
+        elif metadata_of(cell):
+            found[metadata_of(cell).grade_id] = task
     return title, found
 
 
@@ -67,7 +83,7 @@ def tasks(notebook: NotebookNode) -> list[Task]:
     _, names = task_names(notebook)
     found: dict[str, Task] = {}
     for cell in notebook.cells:
-        own = given(cell)
+        own = metadata_of(cell)
         if own.get("grade") and own.points:
             task = found.setdefault(names[own.grade_id], Task(names[own.grade_id], {}))
             if is_grade_cell(cell):
@@ -95,7 +111,7 @@ def released(exercise: Exercise) -> NotebookNode:
 
 def grade_cells(notebook: NotebookNode) -> dict[str, str]:
     """The grade cells of a notebook: grade_id -> source."""
-    return {given(c).grade_id: c.source for c in notebook.cells if is_grade_cell(c)}
+    return {metadata_of(c).grade_id: c.source for c in notebook.cells if is_grade_cell(c)}
 
 
 def baked_answers(notebook: NotebookNode) -> dict[str, dict[str, dict]]:
@@ -104,24 +120,28 @@ def baked_answers(notebook: NotebookNode) -> dict[str, dict[str, dict]]:
     return unpack(cell.source.rpartition("\n")[2])
 
 
+def baked_relations(notebook: NotebookNode) -> dict[str, tuple[Relation, ...]]:
+    """The relations that a generated notebook's own checks try: by grade_id, where there are any."""
+    (cell,) = [cell for cell in notebook.cells if cell.id == "check_data"]
+    return read_relations(cell.source.partition("\n")[2])
+
+
 def reference_answers(exercise: Exercise) -> dict[str, str]:
     """The reference's answers, as a student would have typed them: {name: text}."""
     program = exercise.program()
-    return {
-        name: without_markers(definition_source(program, name)) for name in definitions(program)
-    }
+    return {name: without_markers(definition_source(program, name)) for name in spans_of(program)}
 
 
 def solved(exercise: Exercise, answers: dict[str, str], written: str = WRITTEN) -> NotebookNode:
     """The released notebook with some answers filled in; the others stay untouched."""
     notebook = copied(released(exercise))
     for cell in notebook.cells:
-        if not given(cell).get("solution"):
+        if not metadata_of(cell).get("solution"):
             continue
         if cell.cell_type == "markdown":
             cell.source = written or cell.source
             continue
-        for name in definitions(cell.source):
+        for name in spans_of(cell.source):
             cell.source = answers.get(name, cell.source)
     return notebook
 

@@ -13,6 +13,9 @@ from typing import Any
 
 from autograder.errors import OutputError
 
+# permissions of what tells of students: for its owner alone
+PRIVATE, PRIVATE_READ_ONLY = 0o600, 0o400
+
 
 def write_whole(path: Path, text: str, mode: int = 0o644) -> None:
     """Write a text file so that nobody ever sees half of it.
@@ -36,6 +39,13 @@ def write_whole(path: Path, text: str, mode: int = 0o644) -> None:
             f"{path} can't be written: {error.strerror}. Correct this and run the command again; "
             "nothing that was written before is lost."
         ) from error
+
+
+def close_to_others(*folders: Path) -> None:
+    """Let only their owner look into some folders, those of them that exist and belong to this user."""
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            folder.chmod(0o700)
 
 
 def digest_of(data: Any) -> str:

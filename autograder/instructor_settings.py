@@ -20,6 +20,7 @@ CONFIG = "nbgrader_config.py"
 class Limits:
     """What one submission may use, and whether its kernel runs in a sandbox.
 
+    Seconds are those of the processor, and by the clock three times as many.
     cell_seconds: for a cell of the student's; grade_cell_seconds: for all lines of a grade cell;
     notebook_seconds: for the whole notebook; memory_mb: memory and files of all its processes, in
     millions of bytes, of which PyTorch itself takes 200; disk_mb: files, likewise; output_characters:
@@ -48,6 +49,7 @@ class Limits:
 
 
 LIMITS = tuple(f.name for f in dataclasses.fields(Limits) if f.name != "sandbox")
+SWITCHES = ("require_sandbox", "keep_best", "follow_through")
 # with less, a kernel ends before it has run anything
 LEAST_MEMORY_MB = 300
 
@@ -61,7 +63,9 @@ class Settings:
     are multiplied by when the exercise is built; allowed: by exercise, functions that its cells forbid
     and that are allowed after all; packages: what students' code may import beside what the exercise
     itself imports and what comes with Python, by the names that are imported; require_sandbox: refuse to run
-    submissions where there is no sandbox; course: the course's
+    submissions where there is no sandbox; keep_best: who hands in again for fewer points, after lateness,
+    keeps the earlier grade; follow_through: grade a later answer once more with right versions of earlier
+    ones that are wrong; course: the course's
     folder, which no student's kernel may see, and user: the id of the user that kernels run as where
     there is no sandbox and the grader is root (see `kernels.own_user`), 0 for the grader's own; these
     two are no settings.
@@ -73,21 +77,23 @@ class Settings:
     allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     packages: tuple[str, ...] = ("matplotlib", "scipy")
     require_sandbox: bool = False
+    keep_best: bool = False
+    follow_through: bool = True
     course: Path | None = None
     user: int = 0
 
     @staticmethod
-    def read(given: Mapping[str, Any]) -> Settings:
+    def read(values: Mapping[str, Any]) -> Settings:
         """Settings from the values given; CourseError names the one that is unknown or impossible."""
-        known = (*LIMITS, "python", "weights", "allowed", "packages", "require_sandbox")
-        for name, value in given.items():
+        known = (*LIMITS, *SWITCHES, "python", "weights", "allowed", "packages")
+        for name, value in values.items():
             if name not in known:
                 raise CourseError(
                     f"{CONFIG}: there is no setting c.Grader.{name}. Known: {', '.join(known)}."
                 )
             if name in LIMITS:
                 _check_limit(name, value)
-        weights, allowed = (_mapping(name, given.get(name, {})) for name in ("weights", "allowed"))
+        weights, allowed = (_mapping(name, values.get(name, {})) for name in ("weights", "allowed"))
         for name, weight in weights.items():
             if not _is_number(weight) or weight < 0:
                 raise CourseError(
@@ -99,16 +105,17 @@ class Settings:
                     f"{CONFIG}: c.Grader.allowed[{name!r}] is {functions!r}: a list of functions' names is "
                     "needed."
                 )
-        required = given.get("require_sandbox", False)
-        if not isinstance(required, bool):
-            raise CourseError(
-                f"{CONFIG}: c.Grader.require_sandbox is {required!r}: True or False is needed."
-            )
-        limits = Limits(**{name: given[name] for name in LIMITS if name in given})
-        python = _program(given["python"]) if "python" in given else sys.executable
+        switches = {name: values[name] for name in SWITCHES if name in values}
+        for name, value in switches.items():
+            if not isinstance(value, bool):
+                raise CourseError(
+                    f"{CONFIG}: c.Grader.{name} is {value!r}: True or False is needed."
+                )
+        limits = Limits(**{name: values[name] for name in LIMITS if name in values})
+        python = _program(values["python"]) if "python" in values else sys.executable
         functions_of = {name: tuple(functions) for name, functions in allowed.items()}
-        packages = _packages(given["packages"]) if "packages" in given else Settings.packages
-        return Settings(limits, python, dict(weights), functions_of, packages, required)
+        packages = _packages(values["packages"]) if "packages" in values else Settings.packages
+        return Settings(limits, python, dict(weights), functions_of, packages, **switches)
 
     def weight(self, exercise: str, cell: str) -> float:
         """What a cell's points are multiplied by: its exercise's weight times its own."""

@@ -7,7 +7,6 @@
 - `api.SubmittedAssignment` made without notebooks, for an extension of a student who has not handed in.
 - `submission_id` and `assignment_id` among the resources of formgrader's page of one submission.
 - `utils.determine_grade` and `utils.compute_checksum`, for written answers.
-- `utils.parse_utc`, which reads timestamp.txt.
 - `utils.notebook_hash`, by which a student's `fetch_feedback` looks for a page.
 - `server_extensions.formgrader`'s bundled bootstrap, which the feedback template includes.
 - `converters.Autograde.start`, replaced by `grade.nbgrader_autograde`, with the attributes `coursedir`, `force`,
@@ -24,14 +23,17 @@ import contextlib
 import datetime
 import functools
 import math
+import os
 import stat
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograder.errors import CourseError, GradebookError, needing
+from autograder.errors import CourseError, DateError, GradebookError, needing
+from autograder.files import PRIVATE
 from autograder.instructor_settings import CONFIG
+from autograder.times import read_time
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -113,10 +115,14 @@ def explained(url: str) -> Iterator[None]:
 
 
 def _database_file(url: str) -> Path | None:
-    """The file of a gradebook that is a file; None for a server's."""
+    """The file of a gradebook that is a file; None for a server's, and for what is no address."""
     import sqlalchemy
 
-    address = sqlalchemy.engine.make_url(url)
+    try:
+        address = sqlalchemy.engine.make_url(url)
+    except sqlalchemy.exc.ArgumentError:
+        # what opens it says so
+        return None
     if address.get_backend_name() != "sqlite" or not address.database:
         return None
     return Path(address.database)
@@ -126,6 +132,16 @@ def make_folder_of(url: str) -> None:
     """Make the folder of a gradebook that is a file: nbgrader's commands open the file without it."""
     if file := _database_file(url):
         file.parent.mkdir(parents=True, exist_ok=True)
+
+
+def make_private(url: str) -> None:
+    """Close a gradebook that is a file to others; one that doesn't exist yet is made empty, if its folder exists."""
+    file = _database_file(url)
+    with contextlib.suppress(OSError):
+        # it may belong to somebody else, or its folder may be missing: the database says so
+        if file is not None:
+            os.close(os.open(file, os.O_RDWR | os.O_CREAT, PRIVATE))
+            file.chmod(PRIVATE)
 
 
 def gradebook_exists(url: str) -> bool:
@@ -149,6 +165,7 @@ class Transactions:
         self._url = url
         self._written = 0
         with explained(url):
+            make_private(url)
             self._gradebook = Gradebook(url)
 
     @contextlib.contextmanager
@@ -241,18 +258,17 @@ def is_untouched(cell: NotebookNode) -> bool:
 def timestamp(folder: Path) -> datetime.datetime | None:
     """The time in a submission's timestamp.txt, in UTC; None when there is no such file.
 
+    Not read by nbgrader, which guesses the order of day and month, and takes a zone that it doesn't know for UTC.
     Raises ValueError when it can't be read, or isn't an ordinary file.
     """
-    from nbgrader.utils import parse_utc
-
     path = folder / "timestamp.txt"
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             raise ValueError("not an ordinary file")
-        return parse_utc(path.read_text(encoding="utf-8")[:100].strip())
+        return read_time(path.read_text(encoding="utf-8")[:100].strip())
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, OverflowError) as error:
+    except (OSError, DateError) as error:
         raise ValueError(str(error)) from error
 
 

@@ -27,7 +27,7 @@ from nbgrader.preprocessors import (
 from nbgrader.server_extensions import formgrader
 from traitlets.config import Config
 
-from autograder.build.nbgrader_steps import FormatChecks, Stamp
+from autograder.build.nbgrader_steps import FormatChecks, ShowClaims, Stamp
 from autograder.display.cleaning import clean_html, markdown2html
 from autograder.display.mathml import Formulas
 from autograder.grade.class_grades import rounded
@@ -113,6 +113,7 @@ def _set_generation(c: Config, root: Path) -> None:
         ClearMarkScheme,
         ComputeChecksums,
         CheckCellMetadata,
+        ShowClaims,
         Stamp,
     ]
     c.Stamp.root = str(root)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import functools
 import sys
+from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 
-from autograder.errors import CourseError
+from autograder.errors import CatalogueError, CourseError
 
 # the packages that compute what is compared: another version may give other values
 VERSIONED = ("numpy", "torch")
@@ -70,6 +71,57 @@ def bound_names(text: str) -> set[str]:
         elif isinstance(node, ast.Assign):
             names = (name for target in node.targets for name in ast.walk(target))
             found |= {name.id for name in names if isinstance(name, ast.Name)}
+    return found
+
+
+def spans_of(source: str) -> dict[str, tuple[int, int]]:
+    """Top-level functions and classes of a program: name -> (first line, last line), from 1."""
+    return dict(_spans(source))
+
+
+# a catalogue asks for the same few programs hundreds of times
+@functools.lru_cache(maxsize=128)
+def _spans(source: str) -> dict[str, tuple[int, int]]:
+    spans = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            spans[node.name] = (first, node.end_lineno or first)
+    return spans
+
+
+def definition_source(program: str, name: str) -> str:
+    """The text of one top-level definition; CatalogueError when the program has none of that name."""
+    spans = spans_of(program)
+    if name not in spans:
+        raise CatalogueError(f"The reference solution defines no {name!r}.")
+    first, last = spans[name]
+    return "\n".join(program.split("\n")[first - 1 : last])
+
+
+def without_markers(source: str) -> str:
+    """A program without nbgrader's solution markers."""
+    lines = source.split("\n")
+    return "\n".join(line for line in lines if "### BEGIN" not in line and "### END" not in line)
+
+
+def names_in(source: str) -> set[str]:
+    """The names that a piece of code uses."""
+    return names_in_tree(ast.parse(source))
+
+
+def names_in_tree(tree: ast.AST) -> set[str]:
+    """The names that a part of a syntax tree uses."""
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+def reached(names: Iterable[str], uses: Mapping[str, Iterable[str]]) -> set[str]:
+    """Some names and those that they use, directly or through others; uses: by name."""
+    found: set[str] = set()
+    new = set(names)
+    while new:
+        found |= new
+        new = set().union(*(uses.get(name, ()) for name in new)) - found
     return found
 
 

@@ -1,6 +1,12 @@
-"""Progress and questions on the terminal."""
+"""What stands on the terminal: sentences, cells of tables, progress and questions.
+
+Ids of students, names of files and what a learning management system sends are others' words: they are shown
+as plain text, so that nothing in them moves the cursor, hides a text or is taken for markup.
+"""
 
 from __future__ import annotations
+
+import sys
 
 from rich.console import Console
 from rich.progress import (
@@ -13,6 +19,19 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.text import Text
+
+from autograder.text import plain_text
+
+
+def say(*sentences: str, error: bool = False) -> None:
+    """Print sentences, each on a line of its own, as plain text; error: on stderr."""
+    for sentence in sentences:
+        print(plain_text(sentence), file=sys.stderr if error else sys.stdout, flush=True)
+
+
+def plain_cell(text: str) -> Text:
+    """A cell of a table that shows a text as it is."""
+    return Text(plain_text(text))
 
 
 class Rate(ProgressColumn):

@@ -22,79 +22,31 @@ from typing import Any
 
 from autograder.catalogue import mistake_answers, mistakes, with_answers
 from autograder.course import Exercise
-from autograder.dependencies import depends_on, names_in
+from autograder.dependencies import depends_on
 from autograder.errors import CatalogueError
+from autograder.expected import ExpectedCell, ExpectedDraw, ExpectedLine
 from autograder.package import module_command
+from autograder.programs import names_in
 from autograder.runtime import tensors
 from autograder.runtime.compare import Expected, judge, summary
 from autograder.runtime.draw import Draw
 from autograder.runtime.evaluate import Evaluation, evaluate
 from autograder.runtime.grade_cell import (
-    Agreement,
     Check,
     GradeCell,
+    Relation,
     checks_with_inputs,
     parse_cell,
 )
 from autograder.runtime.messages import describe
-from autograder.runtime.mistakes import Fingerprint, fingerprint
+from autograder.runtime.mistakes import fingerprint
+from autograder.runtime.offsets import adds
 from autograder.runtime.parts import check_parts
-from autograder.runtime.plain_data import Error, Unsupported, decode, encode, restore
+from autograder.runtime.plain_data import Error, Items, Unsupported, decode, encode, restore
+from autograder.runtime.violations import violated
 
 DRAWS = 3
 ERROR_MARK = "CatalogueError: "
-
-
-@dataclass(frozen=True)
-class ExpectedDraw:
-    """One line on one draw.
-
-    inputs: as JSON, by name, those that the expression names; expected: JSON for `Expected.read`;
-    right: the expected value's fingerprint; mistakes: of those that give another value, by name.
-    """
-
-    inputs: Mapping[str, dict]
-    parameter_seed: int
-    expected: Mapping[str, Any]
-    right: Fingerprint
-    mistakes: Mapping[str, Fingerprint]
-
-
-@dataclass(frozen=True)
-class ExpectedLine:
-    """One autotest line of a grade cell.
-
-    small: what is right on the smallest draw, where a student may see it; only the build asks for it;
-    megabytes: the memory that it may use, None for a line that is not measured.
-    """
-
-    expression: str
-    points: float
-    draws: tuple[ExpectedDraw, ...]
-    agreement: Agreement | None = None
-    small: Mapping[str, Any] | None = None
-    megabytes: int | None = None
-
-    @staticmethod
-    def read(data: dict) -> ExpectedLine:
-        """From JSON."""
-        draws = tuple(ExpectedDraw(**draw) for draw in data["draws"])
-        agreement = data["agreement"] and Agreement(**data["agreement"])
-        named = {name: data.get(name) for name in ("small", "megabytes")}
-        return ExpectedLine(data["expression"], data["points"], draws, agreement, **named)
-
-
-@dataclass(frozen=True)
-class ExpectedCell:
-    """One grade cell; forbidden: what its expressions may not call."""
-
-    forbidden: tuple[str, ...]
-    lines: tuple[ExpectedLine, ...]
-
-    @staticmethod
-    def read(data: dict) -> ExpectedCell:
-        """From JSON."""
-        return ExpectedCell(tuple(data["forbidden"]), tuple(map(ExpectedLine.read, data["lines"])))
 
 
 def place(exercise: Exercise, grade_id: str) -> str:
@@ -103,7 +55,7 @@ def place(exercise: Exercise, grade_id: str) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def definitions(program: str) -> dict[str, Any]:
+def namespace_of(program: str) -> dict[str, Any]:
     """The names that a program defines."""
     names: dict[str, Any] = {"__name__": "solutions.reference"}
     exec(compile(program, "<reference>", "exec"), names)
@@ -146,7 +98,7 @@ def expected_value(where: str, program: str, check: Check, inputs: dict, seed: i
             "share": check.agreement.share,
             "processor_seconds": check.agreement.processor_seconds,
         }
-    names, megabytes = definitions(program), check.megabytes
+    names, megabytes = namespace_of(program), check.megabytes
     result = evaluate(check.expression, names, inputs, seed, megabytes=megabytes)
     value = decode(result["value"])
     if isinstance(value, Error | Unsupported):
@@ -155,7 +107,8 @@ def expected_value(where: str, program: str, check: Check, inputs: dict, seed: i
             f"`{check.expression}`. An autotest must return plain data: arrays, numbers, text or "
             "containers of them. Correct the solution or the line."
         )
-    return {"value": result["value"], "parameters": result["parameters"]}
+    found = {"value": result["value"], "parameters": result["parameters"]}
+    return {**found, "expression": check.expression} if adds(check.expression) else found
 
 
 def caught_answers(exercise: Exercise, grade_id: str) -> set[str]:
@@ -168,37 +121,37 @@ def expected_cell(
     grade_id: str,
     source: str,
     seeds: Sequence[Sequence[int]],
-    with_small: bool = False,
+    for_release: bool = False,
     elsewhere: int | None = None,
+    with_mistakes: bool = True,
 ) -> ExpectedCell:
     """Inputs, expected values and the mistakes' fingerprints of one grade cell.
 
-    seeds: for every draw the integers that seed it; the cell's name is added. with_small: also what is
-    right on the smallest visible draw. elsewhere: on how many draws mistakes of answers that this cell
-    doesn't grade are evaluated; None = on all.
+    seeds: for every draw the integers that seed it; the cell's name is added. for_release: also what is
+    right on the smallest visible draw, and relations that the reference violates are refused. elsewhere: on how many draws mistakes of answers that this cell
+    doesn't grade are evaluated; None = on all. with_mistakes: whether any are.
     """
     program = exercise.program()
     # the checks' input statements use what it imports
-    definitions(program)
+    namespace_of(program)
     where = place(exercise, grade_id)
     cell = parse_cell(source)
+    known = mistakes(exercise) if with_mistakes else []
     wrong = {
-        mistake.name: with_answers(program, mistake_answers(program, mistake))
-        for mistake in mistakes(exercise)
+        mistake.name: with_answers(program, mistake_answers(program, mistake)) for mistake in known
     }
     # a mistake can only change lines that name what depends on its answer
-    affected = {
-        mistake.name: depends_on(program, mistake.function) for mistake in mistakes(exercise)
-    }
+    affected = {mistake.name: depends_on(program, mistake.function) for mistake in known}
     own = caught_answers(exercise, grade_id)
-    graded = {mistake.name for mistake in mistakes(exercise) if mistake.function in own}
-    homed = {mistake.name for mistake in mistakes(exercise) if mistake.cell == grade_id}
+    graded = {mistake.name for mistake in known if mistake.function in own}
+    homed = {mistake.name for mistake in known if mistake.cell == grade_id}
     draws: list[list[ExpectedDraw]] = [[] for _ in cell.checks]
     for count, words in enumerate(seeds):
         draw, checks = draws_of(where, cell, words, grade_id)
+        told: dict[str, dict] = {}
         for number, (check, inputs) in enumerate(checks):
-            # these take so long that one draw has to do
-            if (check.agreement or check.megabytes is not None) and draws[number]:
+            # these take so long that one draw has to do, and what trains gets another for a second try
+            if len(draws[number]) >= _draws_at_most(check):
                 continue
             used = names_in(check.expression)
             asked = wrong if elsewhere is None or count < elsewhere else graded
@@ -210,7 +163,11 @@ def expected_cell(
             programs = {} if check.agreement else reached
             expected = _expected_draw(where, program, programs, check, inputs, draw.parameter_seed)
             draws[number].append(expected)
-    small = _on_smallest_draw(where, program, cell, grade_id) if with_small else {}
+            told |= expected.inputs
+        # a class's grading can't fail because of what is only told
+        for relation in cell.relations if for_release else ():
+            check_relation(where, program, relation, told, draw.parameter_seed)
+    small = _on_smallest_draw(where, program, cell, grade_id) if for_release else {}
     lines = zip(cell.checks, draws, strict=True)
     return ExpectedCell(
         cell.forbidden,
@@ -221,6 +178,35 @@ def expected_cell(
             for c, d in lines
         ),
     )
+
+
+def check_relation(
+    where: str, program: str, relation: Relation, inputs: Mapping[str, dict], seed: int
+) -> None:
+    """Refuse a relation that the reference violates, or that says nothing of it.
+
+    inputs: as JSON, what the cell's lines name; a grader has nothing else. Raises CatalogueError.
+    """
+    given = {name: restore(decode(tree)) for name, tree in inputs.items()}
+    names = namespace_of(program)
+    value = Evaluation.read(evaluate(relation.expression, names, given, seed)).value
+    if not isinstance(value, Items) or len(value.items) < 2:
+        raise CatalogueError(
+            f"{where}: the relation `{relation.expression}` gives {describe(summary(value))} for the "
+            "reference solution. It has to give a list of at least two results, and may use what the "
+            "cell's lines name."
+        )
+    if violated(relation, value) is not None:
+        raise CatalogueError(
+            f"{where}: the reference solution violates the relation {relation.says!r}: "
+            f"`{relation.expression}`."
+        )
+
+
+def _draws_at_most(check: Check) -> int:
+    if check.agreement:
+        return 2
+    return sys.maxsize if check.megabytes is None else 1
 
 
 def _on_smallest_draw(
@@ -259,18 +245,20 @@ def _expected_draw(
 
     expected = expected_value(where, program, check, {**inputs, **fresh()}, seed)
     wanted = Expected.read(expected)
-    prints = {}
+    prints, rounded = {}, []
     for name, wrong_program in wrong_programs.items():
-        names, megabytes = definitions(wrong_program), check.megabytes
+        names, megabytes = namespace_of(wrong_program), check.megabytes
         got = evaluate(check.expression, names, fresh(), seed, megabytes=megabytes)
         evaluation = Evaluation.read(got)
         if judge(wanted, evaluation) is not None:
             prints[name] = fingerprint(evaluation.value)
+            if judge(wanted, evaluation, lenient=True) is None:
+                rounded.append(name)
     try:
         check_parts(check, inputs, wanted.value)
     except ValueError as error:
         raise CatalogueError(f"{where}: above `{check.expression}`, {error}.") from error
-    return ExpectedDraw(packed, seed, expected, fingerprint(wanted.value), prints)
+    return ExpectedDraw(packed, seed, expected, fingerprint(wanted.value), prints, rounded)
 
 
 def prepare_process() -> None:
@@ -288,11 +276,11 @@ def check_right_versions(
 ) -> None:
     """Refuse a right version that doesn't give what is expected, or that later answers can't use.
 
-    right_versions: from `right_versions.right_versions`. Raises CatalogueError.
+    right_versions: from `RightVersions.under`. Raises CatalogueError.
     """
     program = exercise.program()
     for answer, expression in right_versions.items():
-        names = definitions(with_answers(program, {answer: f"{answer} = {expression}"}))
+        names = namespace_of(with_answers(program, {answer: f"{answer} = {expression}"}))
         affected = depends_on(program, answer)
         for name, cell in cells.items():
             for line in cell.lines:
@@ -310,18 +298,20 @@ def check_right_versions(
 
 
 @dataclass(frozen=True)
-class Under:
+class Conditions:
     """What one evaluation of an exercise's cells is made under.
 
-    seeds: for every draw the integers that seed it; right_versions: checked in the same process.
+    seeds: for every draw the integers that seed it; right_versions: checked in the same process;
+    mistakes_in: the cells in which mistakes are evaluated, None for all.
     """
 
     seeds: Sequence[Sequence[int]]
     right_versions: Mapping[str, str] = field(default_factory=dict)
+    mistakes_in: Sequence[str] | None = None
 
 
 def expected_cells(
-    exercise: Exercise, cells: Mapping[str, str], several: Sequence[Under]
+    exercise: Exercise, cells: Mapping[str, str], several: Sequence[Conditions]
 ) -> list[dict[str, ExpectedCell]]:
     """`expected_cell` of some grade cells under each of several seeds, in one process of its own.
 
@@ -367,12 +357,19 @@ def _main() -> None:
     job = answer_job()
     try:
         found = []
-        for under in (Under(**one) for one in job["several"]):
+        for conditions in (Conditions(**one) for one in job["several"]):
+            chosen = conditions.mistakes_in
             cells = {
-                name: expected_cell(job["exercise"], name, source, under.seeds)
+                name: expected_cell(
+                    job["exercise"],
+                    name,
+                    source,
+                    conditions.seeds,
+                    with_mistakes=chosen is None or name in chosen,
+                )
                 for name, source in job["cells"].items()
             }
-            check_right_versions(job["exercise"], under.right_versions, cells)
+            check_right_versions(job["exercise"], conditions.right_versions, cells)
             found.append({name: asdict(cell) for name, cell in cells.items()})
     except CatalogueError as error:
         sys.exit(f"{ERROR_MARK}{error}")

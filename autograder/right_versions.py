@@ -9,23 +9,26 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from nbformat import NotebookNode
 
-from autograder.catalogue import definitions, without_markers
 from autograder.course import Exercise
-from autograder.dependencies import Dependencies, names_in
+from autograder.dependencies import Dependencies
 from autograder.errors import CatalogueError
 from autograder.exercises import is_answer_cell, is_grade_cell
-from autograder.programs import without_docstrings
+from autograder.programs import names_in, spans_of, without_docstrings, without_markers
 
 INLINE_CODE = re.compile(r"`([^`\n]+)`")
 IDENTIFIER = re.compile(r"[^\W\d]\w*")
+# what something is called that has another name under every seed, and its stand-in before there is a seed
+HIDDEN = re.compile(r"\b_[0-9a-f]{16}\b")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -40,8 +43,14 @@ def specified_names(notebooks: Iterable[NotebookNode]) -> frozenset[str]:
             for code in INLINE_CODE.findall(cell.source):
                 found.update(IDENTIFIER.findall(code))
         elif is_answer_cell(cell) or is_grade_cell(cell):
-            found.update(_identifiers(ast.parse(re.sub(r"^%%.*", "", cell.source))))
+            found |= _names_in_code(cell.source)
     return frozenset(found)
+
+
+# an exercise has those of all earlier ones
+@functools.lru_cache(maxsize=1024)
+def _names_in_code(source: str) -> frozenset[str]:
+    return frozenset(_identifiers(ast.parse(re.sub(r"^%%.*", "", source))))
 
 
 def _identifiers(tree: ast.AST) -> Iterator[str]:
@@ -58,39 +67,77 @@ def _identifiers(tree: ast.AST) -> Iterator[str]:
                 yield from _identifiers(ast.parse(text))
 
 
-def right_versions(
-    exercise: Exercise, specified: frozenset[str], seed: Sequence[int]
-) -> dict[str, str]:
-    """For every answer but the last one, which none can use, an expression for a right version of it.
+@dataclass(frozen=True)
+class _Template:
+    """A right version of an answer in which what is renamed under a seed has stand-ins as names.
 
-    specified: from `specified_names`; seed: secret, renames everything else. Raises CatalogueError when
-    an answer uses a later one, whose right version would be in place before its own checks have run.
+    source: the program; renamed: by stand-in, what the name under a seed is made from.
     """
-    program = exercise.program()
-    own = list(definitions(program))
-    found = {}
-    for number, name in enumerate(own[:-1]):
-        used = Dependencies(exercise.root, in_doubt=False)
-        used.add(f"solutions.{exercise.name}", name)
-        needed = [one for module in used.modules for one in module.used if not one.imports]
-        later = sorted(set().union(*(one.binds for one in needed)) & set(own[number + 1 :]))
-        if later:
-            raise CatalogueError(
-                f"solutions/{exercise.name}.py: {name!r} uses {', '.join(map(repr, later))}, which comes "
-                "later. Put what an answer uses before it, so that a right version of it holds no "
-                "answer whose checks have not run."
-            )
-        kept = "\n\n".join(without_markers(one.text) for one in needed)
-        tree = _without_words(ast.parse(kept))
-        programs = [module.path.read_text(encoding="utf-8") for module in reversed(used.modules)]
-        tree.body = _library_imports(programs, names_in(ast.unparse(tree))) + tree.body
-        secret = hashlib.sha256(json.dumps([list(seed), name]).encode()).hexdigest()
-        source = ast.unparse(_renamed(tree, name, specified, secret))
-        found[name] = (
-            f"(lambda names: exec({source!r}, names) or names[{name!r}])"
+
+    answer: str
+    source: str
+    renamed: Mapping[str, str]
+
+    def under(self, seed: Sequence[int]) -> str:
+        """The expression that gives the right version."""
+        secret = hashlib.sha256(json.dumps([list(seed), self.answer]).encode()).hexdigest()
+        names = {stand_in: _hidden(secret, name) for stand_in, name in self.renamed.items()}
+        source = HIDDEN.sub(lambda found: names.get(found[0], found[0]), self.source)
+        return (
+            f"(lambda names: exec({source!r}, names) or names[{self.answer!r}])"
             "({'__name__': '__main__'})"
         )
-    return found
+
+
+class RightVersions:
+    """The right versions of an exercise's answers, but for the last one, which no other can use.
+
+    Each submission with a seed of its own has its own: the programs are read once for all of them.
+    """
+
+    def __init__(self, exercise: Exercise, specified: frozenset[str]) -> None:
+        """specified: from `specified_names`.
+
+        Raises CatalogueError when an answer uses a later one, whose right version would be in place
+        before its own checks have run.
+        """
+        own = list(spans_of(exercise.program()))
+        self._templates = [
+            _template(exercise, name, specified, own[number + 1 :])
+            for number, name in enumerate(own[:-1])
+        ]
+
+    def under(self, seed: Sequence[int]) -> dict[str, str]:
+        """By answer, an expression for a right version of it; seed: secret, renames what isn't specified."""
+        return {template.answer: template.under(seed) for template in self._templates}
+
+
+def _template(
+    exercise: Exercise, name: str, specified: frozenset[str], follow: Sequence[str]
+) -> _Template:
+    """follow: the answers that come later."""
+    used = Dependencies(exercise.root, in_doubt=False)
+    used.add(f"solutions.{exercise.name}", name)
+    needed = [one for module in used.modules for one in module.used if not one.imports]
+    later = sorted(set().union(*(one.binds for one in needed)) & set(follow))
+    if later:
+        raise CatalogueError(
+            f"solutions/{exercise.name}.py: {name!r} uses {', '.join(map(repr, later))}, which comes "
+            "later. Put what an answer uses before it, so that a right version of it holds no "
+            "answer whose checks have not run."
+        )
+    kept = "\n\n".join(without_markers(one.text) for one in needed)
+    tree = _without_words(ast.parse(kept))
+    programs = [module.path.read_text(encoding="utf-8") for module in reversed(used.modules)]
+    tree.body = _library_imports(programs, names_in(ast.unparse(tree))) + tree.body
+    renamed: dict[str, str] = {}
+    source = ast.unparse(_renamed(tree, name, specified, renamed))
+    return _Template(name, source, renamed)
+
+
+def _hidden(secret: str, name: str) -> str:
+    """What a name becomes under a secret; see HIDDEN."""
+    return "_" + hashlib.sha256(f"{secret} {name}".encode()).hexdigest()[:16]
 
 
 def _library_imports(programs: Iterable[str], used: set[str]) -> list[ast.stmt]:
@@ -117,11 +164,18 @@ def _without_words(tree: ast.Module) -> ast.Module:
     return tree
 
 
-def _renamed(tree: ast.Module, answer: str, specified: frozenset[str], secret: str) -> ast.Module:
-    """A program in which whatever is defined and not specified has another name."""
+def _renamed(
+    tree: ast.Module, answer: str, specified: frozenset[str], renamed: dict[str, str]
+) -> ast.Module:
+    """A program in which whatever is defined and not specified has a stand-in as its name.
+
+    renamed: is told of the stand-ins, as in `_Template`.
+    """
 
     def other(name: str) -> str:
-        return "_" + hashlib.sha256(f"{secret} {name}".encode()).hexdigest()[:16]
+        stand_in = _hidden("", name)
+        renamed[stand_in] = name
+        return stand_in
 
     local, parameters = _local_names(tree)
     keywords = {node.arg for node in ast.walk(tree) if isinstance(node, ast.keyword)}
@@ -188,11 +242,11 @@ class _Renamer(ast.NodeTransformer):
 
     def __init__(
         self,
-        definitions: Mapping[str, str],
+        spans_of: Mapping[str, str],
         local: Mapping[str, str],
         attributes: Mapping[str, str],
     ) -> None:
-        self._definitions, self._local, self._attributes = definitions, local, attributes
+        self._definitions, self._local, self._attributes = spans_of, local, attributes
         # the names bound in each enclosing function, which hide definitions of the same name
         self._scopes: list[set[str]] = []
 

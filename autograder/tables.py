@@ -1,14 +1,26 @@
-"""CSV files: read as spreadsheet programs write them, written so that nothing is taken for a formula."""
+"""CSV files: read as spreadsheet programs write them, written so that nothing is taken for a formula.
+
+Every table that comes in is read here, whoever has written it.
+"""
 
 from __future__ import annotations
 
+import codecs
+import contextlib
 import csv
 import io
+import os
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from autograder.errors import TableError, writing
+from autograder.files import PRIVATE
+
+# what may stand between cells, the usual one first, and Excel's line that says which it is
+MARKS = (",", ";", "\t")
+SEPARATOR = re.compile(r"sep=([,;\t])", re.IGNORECASE)
 
 
 def safe(cell: object) -> object:
@@ -19,6 +31,9 @@ def safe(cell: object) -> object:
     """
     if not isinstance(cell, str):
         return cell
+    if cell == "-":
+        # no formula: Moodle writes it where there is nothing
+        return cell
     first = unicodedata.normalize("NFKC", cell.strip()[:1])
     return f"'{cell}" if cell[:1] in ("\t", "\r", "\n") or first in ("=", "+", "-", "@") else cell
 
@@ -26,16 +41,17 @@ def safe(cell: object) -> object:
 def write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Write a CSV file in UTF-8: cells quoted where needed, none of them a formula.
 
-    Its folder is made. Raises OutputError when the file can't be written.
+    It tells of students, so a new one is for its owner alone. Its folder is made. Raises OutputError when the file can't be written.
     """
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", newline="", encoding="utf-8") as file:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
+        with os.fdopen(descriptor, "w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([safe(cell) for cell in row] for row in [head, *rows])
 
 
 def read_table(path: Path) -> tuple[list[str], list[list[str]]]:
-    """Head and rows of a CSV file in UTF-8, with commas or semicolons; rows are as long as the head.
+    """Head and rows of a CSV file, with commas, semicolons or tabs; rows are as long as the head.
 
     Raises TableError when it can't be read.
     """
@@ -58,16 +74,48 @@ def read_csv(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str
         yield number, {name: cell.strip() for name, cell in zip(head, row, strict=False)}
 
 
-def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+def decoded(path: Path) -> tuple[str, str]:
+    """The text of a file and its encoding: UTF-8 or UTF-16 if it says so, else UTF-8, else cp1252.
+
+    So spreadsheet programs write tables, the last one in Western Europe and America. Raises TableError.
+    """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        first = text.partition("\n")[0]
-        mark = ";" if first.count(";") > first.count(",") else ","
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
+        content = path.read_bytes()
+    except OSError as error:
+        raise TableError(f"{path} can't be read: {error.strerror}.") from error
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encodings = ["utf-16"]
+    else:
+        encodings = ["utf-8-sig", "cp1252"]
+    for encoding in encodings:
+        with contextlib.suppress(UnicodeDecodeError):
+            text = content.decode(encoding)
+            if "\0" not in text:
+                return text, encoding
+    raise TableError(
+        f"{path} can't be read as a CSV file: it is in none of the encodings UTF-8, UTF-16 and cp1252. Save it "
+        "again as CSV UTF-8."
+    )
+
+
+def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
+    text, _ = decoded(path)
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=_mark(text))
         rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise TableError(f"{path} can't be read as a CSV file in UTF-8: {error}.") from error
+    except csv.Error as error:
+        raise TableError(f"{path} can't be read as a CSV file: {error}.") from error
+    if rows and SEPARATOR.fullmatch(text.splitlines()[0]):
+        del rows[0]
     if not rows:
         raise TableError(f"{path} is empty.")
     head = [name.strip() for name in rows[0][1]]
     return head, [(number, row + [""] * (len(head) - len(row))) for number, row in rows[1:]]
+
+
+def _mark(text: str) -> str:
+    """What stands between cells: as the first line says or, if it says nothing, what it has most of."""
+    first = text.split("\n", 1)[0].rstrip("\r")
+    if said := SEPARATOR.fullmatch(first):
+        return said[1]
+    return max(MARKS, key=first.count)

@@ -51,6 +51,12 @@ def as_markdown(text: str) -> str:
     return re.sub(r"[!-/:-@\[-`{-~]", lambda found: f"&#{ord(found[0])};", line)
 
 
+def fenced(text: str) -> str:
+    """Markdown that shows a text as it is, as a block: nothing in it is markup, a link or a name to notify."""
+    ticks = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", text))])
+    return f"{ticks}text\n{plain_text(text)}\n{ticks}"
+
+
 def with_code(text: str) -> str:
     """HTML that shows a text as it is, except that what stands in backticks on one line is code."""
     return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", html.escape(text))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 import functools
 import json
 import multiprocessing
@@ -11,15 +12,15 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from autograder.audit import many_seeds, own_check
-from autograder.audit.attacks import ATTACKS
+from autograder.audit import many_seeds, near_misses, own_check
 from autograder.audit.cases import Case, cases_of, extra_cases, twin_name
-from autograder.audit.examiner import AuditedClass, Examined, Examiner, Outcome
-from autograder.audit.follow_through_attacks import FOLLOW_THROUGH_ATTACKS
+from autograder.audit.examiner import AuditedClass, Examination, Examiner, Outcome
+from autograder.audit.registry import ATTACKS, FOLLOW_THROUGH_ATTACKS
 from autograder.build.source_notebook import source_notebook
 from autograder.catalogue import Mistake, mistakes
 from autograder.course import Course, Exercise
@@ -27,12 +28,13 @@ from autograder.errors import SubmissionFolderError
 from autograder.exercises import graded_answers
 from autograder.files import digest_of_files
 from autograder.grade.result import Result
+from autograder.kernels import forkserver
 from autograder.progress import progress
 from autograder.text import plain_text
 
 
 @dataclass(frozen=True)
-class Gain:
+class KnownGain:
     """An attack that is known to gain something, what it earned, and why it can."""
 
     name: str
@@ -41,7 +43,7 @@ class Gain:
 
 
 @dataclass(frozen=True)
-class Charged:
+class MistakeCost:
     """What known mistakes in one function cost: own, its own cells' points; elsewhere: the most that one
     of them lost in the cells of others, and by which mistake.
     """
@@ -79,15 +81,15 @@ class Findings:
     honest_full_marks: int
     attacks: int
     undeserved_points: float
-    gained: tuple[Gain, ...]
-    charged: tuple[Charged, ...]
+    gained: tuple[KnownGain, ...]
+    charged: tuple[MistakeCost, ...]
     surprises: tuple[str, ...]
     disagreements: tuple[str, ...]
     extra: tuple[Extra, ...]
 
 
 # by grade cell, the answers that it grades
-Graded = Mapping[str, Sequence[str]]
+GradedAnswers = Mapping[str, Sequence[str]]
 
 # Grading the cases ------------------------------------------------------------------------------
 
@@ -112,7 +114,7 @@ def grade_cases(course: Course, cases: Sequence[Case], workers: int | None = Non
 
 def examined(
     audited: AuditedClass, cases: Sequence[Case], workers: int
-) -> Iterator[tuple[Case, Examined]]:
+) -> Iterator[tuple[Case, Examination]]:
     """Examine cases of an audited class; yields every case with what came of it, as they come.
 
     workers: as for `grade_cases`; twice as many for attacks, which mostly wait.
@@ -121,19 +123,42 @@ def examined(
         for case in cases:
             yield case, audited.examiner.examine(case)
         return
-    # a new interpreter each: this one has threads, which a fork would not copy
-    context = multiprocessing.get_context("spawn")
     place = audited.course.root, audited.course.home
-    # training needs a core to itself
-    for attacking, processes in ((False, workers), (True, 2 * workers)):
-        with concurrent.futures.ProcessPoolExecutor(processes, context) as pool:
-            running = {
-                pool.submit(_examine, *place, case): case
-                for case in cases
-                if (case.kind == "attack") is attacking
+    with _started_processes(audited.course) as started:
+        # training needs a core to itself
+        for attacking, processes in ((False, workers), (True, 2 * workers)):
+            with concurrent.futures.ProcessPoolExecutor(processes, **started) as pool:
+                running = {
+                    pool.submit(_examine, *place, case): case
+                    for case in cases
+                    if (case.kind == "attack") is attacking
+                }
+                for future in concurrent.futures.as_completed(running):
+                    yield running[future], future.result()
+
+
+@contextlib.contextmanager
+def _started_processes(course: Course) -> Iterator[dict[str, Any]]:
+    """How a pool starts its processes: each with a copy of one fork server, where there are any.
+
+    A new interpreter each, or a fork of one: this process has threads, which a fork would not copy.
+    """
+    if not forkserver.available():
+        yield {"mp_context": multiprocessing.get_context("spawn")}
+        return
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    with tempfile.TemporaryDirectory() as folder:
+        python, socket = course.settings.python, Path(folder) / "forks"
+        source = forkserver.ForkServerSource(python, socket)
+        try:
+            yield {
+                "mp_context": context,
+                "initializer": forkserver.copy_from,
+                "initargs": (python, socket),
             }
-            for future in concurrent.futures.as_completed(running):
-                yield running[future], future.result()
+        finally:
+            source.end()
 
 
 @functools.cache
@@ -141,7 +166,7 @@ def _examiner(root: Path, class_folder: Path) -> Examiner:
     return Examiner(root, class_folder)
 
 
-def _examine(root: Path, class_folder: Path, case: Case) -> Examined:
+def _examine(root: Path, class_folder: Path, case: Case) -> Examination:
     """In a process of the pool."""
     return _examiner(root, class_folder).examine(case)
 
@@ -161,18 +186,31 @@ def _is_named(outcome: Outcome, mistake: Mistake) -> bool:
     return outcome.graded_result.cell(mistake.cell).mistake == mistake.name
 
 
-def _mistake_surprises(outcome: Outcome, mistake: Mistake, graded: Graded) -> Iterator[str]:
-    """A mistake must be caught and named by its cell, and cost nothing in the cells of other answers."""
+def _gives_values(outcome: Outcome, mistake: Mistake) -> bool:
+    """Whether a mistake shows by more than exceptions, their names and bits, from which none is named."""
+    found = outcome.graded_result.cell(mistake.cell)
+    return any(
+        line.difference is not None
+        and line.verdict not in ("error", "text")
+        and not isinstance(line.difference.parameters.get("got"), bool)
+        for line in found.lines
+    )
+
+
+def _mistake_surprises(outcome: Outcome, mistake: Mistake, graded: GradedAnswers) -> Iterator[str]:
+    """A mistake must be caught by its cell, named if it gives values, and cost nothing elsewhere."""
     if not _is_caught(outcome, mistake):
         yield f"mistake {mistake.name!r} keeps all points of {mistake.cell}"
-    if not _is_named(outcome, mistake):
+    if not _is_named(outcome, mistake) and _gives_values(outcome, mistake):
         yield f"mistake {mistake.name!r} is not named in {mistake.cell}"
     for cell, expression in _failed(outcome.graded_result):
         if mistake.function not in graded[cell]:
             yield f"mistake {mistake.name!r} also costs {cell}: {expression}"
 
 
-def _charged(wrong: Sequence[tuple[Outcome, Mistake]], graded: Graded) -> Iterator[Charged]:
+def _charged(
+    wrong: Sequence[tuple[Outcome, Mistake]], graded: GradedAnswers
+) -> Iterator[MistakeCost]:
     """What mistakes cost, by the function that they are in."""
     for function in dict.fromkeys(mistake.function for _, mistake in wrong):
         own, lost = 0.0, []
@@ -185,11 +223,11 @@ def _charged(wrong: Sequence[tuple[Outcome, Mistake]], graded: Graded) -> Iterat
                 own = sum(cell.points for cell in theirs)
                 lost.append((sum(c.points - c.earned for c in others), mistake.name))
         elsewhere, name = max(lost)
-        yield Charged(function, own, elsewhere, name if elsewhere else "")
+        yield MistakeCost(function, own, elsewhere, name if elsewhere else "")
 
 
 def _gains_by_follow_through(
-    kinds: Mapping[str, Sequence[Outcome]], graded: Graded
+    kinds: Mapping[str, Sequence[Outcome]], graded: GradedAnswers
 ) -> Iterator[str]:
     """Attacks on follow-through may pass no line that their honest twins don't, nor what they left out."""
     twins = {outcome.case.name: outcome.graded_result for outcome in kinds.get("twin", [])}
@@ -222,7 +260,7 @@ def _surprises(outcome: Outcome) -> Iterator[str]:
 
 
 def _judged(
-    exercise: Exercise, outcomes: Sequence[Outcome], changed: bool, graded: Graded
+    exercise: Exercise, outcomes: Sequence[Outcome], changed: bool, graded: GradedAnswers
 ) -> Findings:
     """The findings of one exercise.
 
@@ -260,9 +298,9 @@ def _judged(
     )
 
 
-def _gain(outcome: Outcome) -> Gain:
+def _gain(outcome: Outcome) -> KnownGain:
     attack = ATTACKS[outcome.case.name]
-    return Gain(
+    return KnownGain(
         attack.name, outcome.graded_result.score, attack.undetected or attack.without_sandbox
     )
 
@@ -315,11 +353,26 @@ def run(course: Course, exercises: Sequence[Exercise], extra: Path | None = None
     cases = [case for exercise in exercises for case in cases_of(exercise)]
     if extra is not None:
         cases += [case for exercise in exercises for case in extra_cases(exercise, extra)]
-    rarely = many_seeds.surprises_of(course, exercises)
+    more = _evaluated_surprises(course, exercises)
     return [
-        replace(found, surprises=(*found.surprises, *rarely[found.exercise]))
+        replace(found, surprises=(*found.surprises, *more[found.exercise]))
         for found in findings_of(course, cases)
     ]
+
+
+def _evaluated_surprises(course: Course, exercises: Sequence[Exercise]) -> dict[str, list[str]]:
+    """What is seen without grading: right answers that lose, and near misses that don't; by exercise."""
+
+    def surprises(exercise: Exercise) -> list[str]:
+        return [
+            *many_seeds.surprises(course, exercise),
+            *near_misses.surprises(course, exercise),
+        ]
+
+    # threads only wait for processes here
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
+        found = threads.map(surprises, exercises)
+        return {one.name: texts for one, texts in zip(exercises, found, strict=True)}
 
 
 def is_clean(findings: Sequence[Findings]) -> bool:

@@ -9,14 +9,16 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-# these register their attacks and styles
-from autograder.audit import honest_code, memory_attacks, security_attacks  # noqa: F401
-from autograder.audit.attacks import ATTACKS, HONEST_STUDENT, attacks, names_torch
-from autograder.audit.follow_through_attacks import (
+from autograder.audit.registry import (
+    ATTACKS,
     FOLLOW_THROUGH_ATTACKS,
+    HONEST_STUDENT,
+    HONEST_STYLES,
     FollowThroughAttack,
+    attacks,
+    names_torch,
+    register_cases,
 )
-from autograder.audit.honest import HONEST_STYLES
 from autograder.catalogue import (
     alternative_answers,
     alternatives,
@@ -24,7 +26,7 @@ from autograder.catalogue import (
     mistakes,
 )
 from autograder.course import Exercise
-from autograder.exercises import given, reference_answers, solved
+from autograder.exercises import metadata_of, reference_answers, solved
 from autograder.files import digest_of
 
 
@@ -104,6 +106,7 @@ def honest_cases(exercise: Exercise) -> list[Case]:
     Not written by nbformat, which would repair what some of them have damaged. What happens to the file
     after the student's last look changes nothing in the student's own check, which isn't run for it.
     """
+    register_cases(exercise.root)
     return [
         Case(
             exercise,
@@ -120,16 +123,18 @@ def honest_cases(exercise: Exercise) -> list[Case]:
 def _uses_torch(notebook: NotebookNode) -> bool:
     """Whether the code that a student has written, or changed, names torch."""
     cells = (cell for cell in notebook.cells if cell.cell_type == "code")
-    return any(names_torch(cell.source) for cell in cells if not given(cell).get("locked"))
+    return any(names_torch(cell.source) for cell in cells if not metadata_of(cell).get("locked"))
 
 
 def attack_cases(exercise: Exercise) -> list[Case]:
     """The attacks that fit an exercise and this machine."""
+    register_cases(exercise.root)
     return [Case(exercise, "attack", attack.name) for attack in attacks(exercise)]
 
 
 def follow_through_cases(exercise: Exercise) -> list[Case]:
     """The attacks on follow-through that fit an exercise, and their honest twins, each once."""
+    register_cases(exercise.root)
     made, twins = [], {}
     for attack in FOLLOW_THROUGH_ATTACKS.values():
         if attack.exercise == exercise.name:

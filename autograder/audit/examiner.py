@@ -6,7 +6,6 @@ examine at once; `AuditedClass` is the one that writes the gradebook, as in any 
 
 from __future__ import annotations
 
-import json
 import resource
 import shutil
 import tempfile
@@ -20,7 +19,10 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.audit.acting import acting
-from autograder.audit.attacks import (
+from autograder.audit.cases import Case
+from autograder.audit.leftovers import left_running
+from autograder.audit.own_check import OwnCheck, own_check
+from autograder.audit.registry import (
     ATTACKS,
     DEED,
     HONEST_STUDENT,
@@ -28,10 +30,8 @@ from autograder.audit.attacks import (
     SETUP,
     Attack,
     HandIn,
+    register_cases,
 )
-from autograder.audit.cases import Case
-from autograder.audit.leftovers import left_running
-from autograder.audit.own_check import OwnCheck, own_check
 from autograder.course import Course, Exercise
 from autograder.exercises import reference_answers, solved
 from autograder.grade import words
@@ -40,7 +40,6 @@ from autograder.grade.feedback import FeedbackWriter, feedback_page
 from autograder.grade.grade_class import Grader
 from autograder.grade.gradebook import Recorder, register, stored_result
 from autograder.grade.result import Result
-from autograder.grade.seeds import new_seed
 from autograder.grade.submission import read_submission
 from autograder.nbgrader_adapter import explained
 from autograder.report import pages
@@ -64,7 +63,7 @@ MISFITS = {"NameError", "AttributeError", "ImportError", "ModuleNotFoundError", 
 
 
 @dataclass(frozen=True)
-class Examined:
+class Examination:
     """A case that was graded and not yet recorded; graded is None when grading raised."""
 
     graded: Graded | None
@@ -100,12 +99,14 @@ class Examiner:
     """Grades cases that were handed in to a class; what lies in that class is only read."""
 
     def __init__(self, root: Path, class_folder: Path) -> None:
+        # this may be another process than the one in which the cases were made
+        register_cases(root)
         self.course = Course(root, class_folder=class_folder)
         self.grader = Grader(self.course)
         own = self.grader.settings
         self._short_limits = replace(own, limits=replace(own.limits, **HANGING_SECONDS))
 
-    def examine(self, case: Case) -> Examined:
+    def examine(self, case: Case) -> Examination:
         """Grade a case, and run its student's own check."""
         attack = ATTACKS[case.name] if case.kind == "attack" else None
         settings = self._short_limits if case.hangs else self.grader.settings
@@ -121,12 +122,12 @@ class Examiner:
         except Exception as error:
             if attack is None:
                 raise
-            return Examined(None, harm=(f"ends the run: {type(error).__name__}: {error}",))
+            return Examination(None, harm=(f"ends the run: {type(error).__name__}: {error}",))
         if attack and time.process_time() - begun > MAX_SECONDS:
             harm += ("takes much of the grader's time",)
         if attack and _memory() - memory > MAX_MEMORY:
             harm += ("makes the grader use much memory",)
-        return Examined(graded, own_check(case.checked) if case.checked else None, harm)
+        return Examination(graded, own_check(case.checked) if case.checked else None, harm)
 
     def _examine_again(self, case: Case, attack: Attack, again: HandIn) -> Graded:
         """What an attack gets that is handed in when feedback, its own or another's, has been written.
@@ -228,17 +229,14 @@ def _not_tried(graded: Graded, attack: Attack) -> str:
 
 
 class AuditedClass:
-    """A class of its own for some cases: handed in, known to the gradebook, with one secret seed.
+    """A class of its own for some cases: handed in and known to the gradebook.
 
-    A context manager. root: the course's folder; folder: an empty one, for all that is written.
+    A context manager. root: the course's folder; folder: an empty one, or a new class's with its seeds, for all that is
+    written.
     """
 
     def __init__(self, root: Path, folder: Path, cases: Sequence[Case]) -> None:
         exercises = sorted({case.exercise for case in cases}, key=lambda e: e.order)
-        # one seed for all exercises: any will do
-        seed = new_seed()
-        seeds = json.dumps({exercise.name: seed for exercise in exercises})
-        Path(folder, "seeds.json").write_text(seeds, encoding="utf-8")
         self.examiner = Examiner(root, folder)
         self.course = self.examiner.course
         self.examiner.grader.prepare(exercises)
@@ -268,7 +266,7 @@ class AuditedClass:
         """Examine and record a case in this process."""
         return self.record(case, self.examiner.examine(case))
 
-    def record(self, case: Case, examined: Examined) -> Outcome:
+    def record(self, case: Case, examined: Examination) -> Outcome:
         """Write an examined case into the gradebook, and see that nothing else has changed in it."""
         if examined.graded is None:
             return Outcome(case, None, harm=examined.harm)
@@ -299,7 +297,9 @@ class AuditedClass:
 
         url = self.course.db_url
         with explained(url), Gradebook(url) as gradebook:
-            return {s.student.id: s.score for s in gradebook.assignment_submissions(exercise.name)}
+            # one question to the database, however many have handed in
+            found = gradebook.submission_dicts(exercise.name)
+            return {one["student"]: one["score"] for one in found}
 
     def later_harm(self) -> list[Outcome]:
         """What shows once all are graded: on pages for students and instructors, and in later scores.

@@ -7,12 +7,13 @@ import re
 import time
 from pathlib import Path
 
-from autograder.audit.sandbox_attacks import LEFT_BEHIND
 from autograder.kernels.student_kernel import FOLDER
 
-# hundreds of processes that were killed take seconds to be gone on a busy machine; what attacks leave
-# behind sleeps longer than this
-PATIENCE_SECONDS = 10
+# in the command line of what attacks leave running
+LEFT_BEHIND = "left-behind-by-an-attack"
+# hundreds of processes that were killed take a while to be gone on a busy machine; what attacks leave
+# behind sleeps for 300 seconds or more
+PATIENCE_SECONDS = 60
 
 
 def left_running() -> set[int]:

@@ -8,24 +8,23 @@ evaluates the reference; they are our own and need no sandbox.
 from __future__ import annotations
 
 import collections
-import concurrent.futures
 import copy
 import json
-import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from autograder.build.source_notebook import source_notebook, unanswered_cells
 from autograder.catalogue import alternative_answers, alternatives, with_answers
 from autograder.course import Course, Exercise
-from autograder.dependencies import depends_on, names_in
+from autograder.dependencies import depends_on
 from autograder.errors import CatalogueError
+from autograder.programs import names_in
 from autograder.reference import (
     ERROR_MARK,
     answer_job,
-    definitions,
     draws_of,
     expected_value,
+    namespace_of,
     place,
     run_job,
 )
@@ -50,21 +49,13 @@ def surprises(course: Course, exercise: Exercise, seeds: int = SEEDS) -> list[st
     ]
 
 
-def surprises_of(course: Course, exercises: Sequence[Exercise]) -> dict[str, list[str]]:
-    """The `surprises` of several exercises, found side by side: by the exercise's name."""
-    # threads only wait for processes here
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
-        found = threads.map(lambda exercise: surprises(course, exercise), exercises)
-        return {one.name: texts for one, texts in zip(exercises, found, strict=True)}
-
-
 def _lost(
     exercise: Exercise, cells: Mapping[str, str], seed: int
 ) -> Iterator[tuple[str, str, str]]:
     """The lines that alternatives lose under a seed: alternative, grade cell and expression."""
     program = exercise.program()
     # the checks' input statements use what it imports
-    definitions(program)
+    namespace_of(program)
     for grade_id, source in cells.items():
         cell, where = parse_cell(source), place(exercise, grade_id)
         draw, checks = draws_of(where, cell, [seed], grade_id)
@@ -77,7 +68,7 @@ def _lost(
                 answers = alternative_answers(program, alternative)
                 if not any(depends_on(program, answer) & used for answer in answers):
                     continue
-                names = definitions(with_answers(program, answers))
+                names = namespace_of(with_answers(program, answers))
                 given = check.expression, names, copy.deepcopy(inputs), number, cell.forbidden
                 if judge(Expected.read(wanted), Evaluation.read(evaluate(*given))):
                     yield alternative.name, grade_id, check.expression

@@ -1,31 +1,39 @@
 """What a student's own check says about a notebook, line by line.
 
 A student sees the check as text, and the audit has to prove that this text agrees with the grade. So
-the text is what is read here, and nowhere else: SHOWN_LINE and SHOWN_NAME are the form in which
-`runtime.notebook` prints a line and `runtime.messages` the name of a recognised mistake.
+the text is what is read here, and nowhere else: SHOWN_LINE, SHOWN_NAME and SHOWN_AGAIN are the forms in
+which `runtime.notebook` prints a line, `runtime.messages` the name of a recognised mistake, and
+`runtime.notebook` that of one which stands explained in another cell. FOLDED is what a fold shows after a
+click (`runtime.fold`).
 """
 
 from __future__ import annotations
 
+import html
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import nbformat
+from nbformat import NotebookNode
 
-from autograder.exercises import given, is_grade_cell
+from autograder.exercises import is_grade_cell, metadata_of
 from autograder.grade.result import Result
 from autograder.instructor_settings import Limits, Settings
 from autograder.kernels.student_kernel import StudentKernel
 from autograder.runtime.grade_cell import parse_cell
+from autograder.runtime.messages import title
 
 SECONDS_PER_CELL = 60
 # a student sees all that is printed, also what stands behind a megabyte from each call
 CHARACTERS = 50_000_000
-SHOWN_LINE = re.compile(r"^([✓✗]) [\d.]+/[\d.]+ points   .*$", flags=re.MULTILINE)
-SHOWN_NAME = re.compile(
-    r"^ *(?:Recognised|This result matches a known mistake): (.*?)\. ", flags=re.MULTILINE
+SHOWN_LINE = re.compile(r"^([✓✗]) [\d.]+/[\d.]+ points   (.*)$", flags=re.MULTILINE)
+SHOWN_NAME = re.compile(r"^ *This looks like a known mistake: (.*?)\. ", flags=re.MULTILINE)
+SHOWN_AGAIN = re.compile(
+    r"^✗ [\d.]+/[\d.]+ points   the mistake that the checks `\w+` show, in your `\w+`: (.*)\. Mend that first\.$",
+    flags=re.MULTILINE,
 )
+FOLDED = re.compile(r"<pre>(.*?)</pre>", flags=re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -51,15 +59,37 @@ def own_check(text: str) -> OwnCheck:
             reply = kernel.run(cell.source, SECONDS_PER_CELL)
             if not is_grade_cell(cell):
                 continue
-            name = given(cell).grade_id
-            shown = "".join(output.get("text", "") for output in reply.outputs)
-            # a line is shown by what it tests, in words; lines stand in the cell's order
-            marks = SHOWN_LINE.findall(shown)
-            for check, mark in zip(parse_cell(cell.source).checks, marks, strict=False):
-                passed[name, check.expression] = mark == "✓"
-            found = SHOWN_NAME.search(shown)
-            mistakes[name] = found[1] if found else None
+            name = metadata_of(cell).grade_id
+            marks = marks_shown(reply.outputs)
+            for check in parse_cell(cell.source).checks:
+                if mark := marks.get(title(check)):
+                    passed[name, check.expression] = mark == "✓"
+            in_sight = "".join(map(_text_of, reply.outputs))
+            mistakes[name] = next(iter(names_shown(in_sight)), None)
     return OwnCheck(passed, mistakes)
+
+
+def _text_of(output: NotebookNode) -> str:
+    """What stands in sight, as text."""
+    return output.get("text") or output.get("data", {}).get("text/plain", "")
+
+
+def marks_shown(outputs: Sequence[NotebookNode]) -> dict[str, str]:
+    """The mark of each line that a cell shows, in sight or behind a fold, by what it tests in words."""
+    lines = SHOWN_LINE.findall("\n".join(map(_lines_of, outputs)))
+    return {words: mark for mark, words in lines}
+
+
+def _lines_of(output: NotebookNode) -> str:
+    """What is printed, or of a fold the lines behind it."""
+    return output.get("text") or "".join(
+        map(html.unescape, FOLDED.findall(output.get("data", {}).get("text/html", "")))
+    )
+
+
+def names_shown(shown: str) -> list[str]:
+    """The known mistakes that a cell's text names."""
+    return SHOWN_AGAIN.findall(shown) or SHOWN_NAME.findall(shown)
 
 
 def disagreements(check: OwnCheck, result: Result) -> list[str]:

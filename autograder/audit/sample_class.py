@@ -8,16 +8,11 @@ from collections.abc import Sequence
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.catalogue import (
-    alternative_answers,
-    alternatives,
-    definitions,
-    mistake_answers,
-    mistakes,
-)
-from autograder.course import SAMPLE_PREFIX, Course, Exercise
+from autograder.catalogue import alternative_answers, alternatives, mistake_answers, mistakes
+from autograder.course import SAMPLE_MARK, SAMPLE_PREFIX, Course, Exercise
 from autograder.errors import writing
 from autograder.exercises import answer_cell, reference_answers, solved
+from autograder.programs import spans_of
 
 # the exercise to which the whole sample class hands in; to the others only FEW do
 EVERY_KIND_IN = "ch2_scaled_dot_product"
@@ -58,7 +53,7 @@ def _unusual(exercise: Exercise) -> dict[str, NotebookNode]:
     found = {student: solved(exercise, right) for student in ("kim", "lea", "max")}
     answer_cell(found["kim"], 1).source = "def unfinished(:\n    return"
     last = answer_cell(found["lea"], -1)
-    name = next(iter(definitions(last.source)))
+    name = next(iter(spans_of(last.source)))
     last.source = f"def {name}(*arguments, **named):\n    while True:\n        pass"
     first = answer_cell(found["max"])
     noise = (
@@ -76,10 +71,12 @@ def make(course: Course, exercises: Sequence[Exercise]) -> bool:
     a submission can't be written.
     """
     submitted = course.submitted
-    if submitted.is_dir():
-        names = [path.name for path in submitted.iterdir() if path.is_dir()]
-        if any(not name.startswith((SAMPLE_PREFIX, ".")) for name in names):
-            return False
+    others = any(path.is_dir() for path in submitted.glob("[!.]*"))
+    if others and not course.is_sample_class:
+        return False
+    with writing(submitted):
+        submitted.mkdir(parents=True, exist_ok=True)
+        (submitted / SAMPLE_MARK).touch()
     for exercise in exercises:
         for student, notebook in sample_submissions(exercise).items():
             folder = submitted / f"{SAMPLE_PREFIX}{student}" / exercise.name

@@ -9,19 +9,24 @@ between builds.
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
+import functools
 import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
 
 from autograder import embedding
+from autograder.book_index import book_url
 from autograder.build import instantiate
 from autograder.build.checks import checked_cells
+from autograder.build.overview import without_overview
 from autograder.build.released_versions import remember_released
 from autograder.build.source_notebook import (
     BUILT_SO_FAR_FILE,
@@ -30,17 +35,18 @@ from autograder.build.source_notebook import (
     for_nbgrader,
     is_held_back,
     source_notebook,
-    told_to_students,
     unanswered_cells,
+    words_for_students,
 )
 from autograder.catalogue import mistake_answers, mistakes, sections
 from autograder.course import Course, Exercise
 from autograder.dependencies import Dependencies
 from autograder.errors import ExerciseError, OutputError
 from autograder.exercises import baked_answers, copied, grade_cells, released
-from autograder.files import digest_of, write_whole
+from autograder.files import digest_of, digest_of_files, write_whole
 from autograder.instructor_settings import Settings
 from autograder.nbgrader_adapter import release_steps
+from autograder.package import PACKAGE
 from autograder.programs import VERSIONED, code_only, plain_version
 from autograder.runtime.grade_cell import parse_cell
 
@@ -48,32 +54,52 @@ from autograder.runtime.grade_cell import parse_cell
 SEEDS = [*instantiate.VISIBLE_SEEDS, *([number] for number in range(1, 8))]
 
 
-def answers_stamp(exercise: Exercise, cells: dict[str, str]) -> str:
+def answers_stamp(exercise: Exercise, cells: dict[str, str], kept: Path | None = None) -> str:
     """A digest of everything that the answers of an exercise depend on, and of no words.
 
-    cells: its grade cells without answers.
+    cells: its grade cells without answers; kept: a file where it is kept while nothing has changed.
     """
     program, used = exercise.program(), Dependencies(exercise.root)
     used.add_program(exercise.solution, program, "solutions")
-    return digest_of(
-        {
-            "programs": used.key(),
-            "cells": {name: repr(parse_cell(text).asks()) for name, text in cells.items()},
-            "cases": {
-                name: [check.says is None or check.says.case for check in parse_cell(text).checks]
-                for name, text in cells.items()
-            },
-            "mistakes": [
-                [m.name, m.cell, {k: code_only(v) for k, v in mistake_answers(program, m).items()}]
-                for m in mistakes(exercise)
-            ],
-            "runtime": {name: code_only(text) for name, text in embedding.sources().items()},
-            "versions": [
-                plain_version(package) for package in VERSIONED if package in exercise.packages
-            ],
-            "seeds": SEEDS,
-        }
-    )[:16]
+    known = mistakes(exercise)
+    parts: dict[str, Any] = {
+        "programs": used.key(),
+        "cells": {name: repr(parse_cell(text).asks()) for name, text in cells.items()},
+        "cases": {
+            name: [check.says is None or check.says.case for check in parse_cell(text).checks]
+            for name, text in cells.items()
+        },
+        "relations": {name: repr(parse_cell(text).relations) for name, text in cells.items()},
+        "versions": [
+            plain_version(package) for package in VERSIONED if package in exercise.packages
+        ],
+        "seeds": SEEDS,
+    }
+
+    seen = ""
+    if kept:
+        # to leave words out, and to make the mistakes' programs, takes longer than all the rest
+        catalogue = exercise.catalogue.read_text(encoding="utf-8")
+        seen = digest_of([parts, program, catalogue, _code_of_package()])
+        with contextlib.suppress(OSError, ValueError):
+            before, stamp = kept.read_text(encoding="utf-8").split()
+            if before == seen:
+                return stamp
+    parts["mistakes"] = [
+        [m.name, m.cell, {k: code_only(v) for k, v in mistake_answers(program, m).items()}]
+        for m in known
+    ]
+    parts["runtime"] = {name: code_only(text) for name, text in embedding.sources().items()}
+    stamp = digest_of(parts)[:16]
+    if kept:
+        write_whole(kept, f"{seen} {stamp}", mode=0o600)
+    return stamp
+
+
+@functools.cache
+def _code_of_package() -> str:
+    """A digest of this package's code, with all its words."""
+    return digest_of_files(PACKAGE.rglob("*.py"), PACKAGE)
 
 
 def content_digest(notebook: NotebookNode) -> str:
@@ -84,17 +110,17 @@ def content_digest(notebook: NotebookNode) -> str:
 
 def _source_stamp(exercise: Exercise, source: NotebookNode) -> str:
     """A digest of what a notebook is put together from, but for the titles of the book's sections."""
-    told = told_to_students(exercise)
-    mistakes_told = {
+    for_students = words_for_students(exercise)
+    mistakes_without_sections = {
         name: {key: text for key, text in mistake.items() if key != "section"}
-        for name, mistake in told["mistakes"].items()
+        for name, mistake in for_students["mistakes"].items()
     }
     cells = [
         [cell.id, cell.cell_type, cell.metadata]
-        + ([] if cell.source.startswith(CHECKER_NOTE) else [cell.source])
+        + ([] if cell.source.startswith(CHECKER_NOTE) else [without_overview(cell.source)])
         for cell in source.cells
     ]
-    words = [mistakes_told, told["ways"]]
+    words = [mistakes_without_sections, for_students["ways"]]
     return digest_of([cells, embedding.packed_sources(), words, plain_version("nbgrader")])[:16]
 
 
@@ -121,6 +147,11 @@ def _holds_back(exercise: Exercise) -> bool:
 
 def _record(notebook: NotebookNode | None) -> NotebookNode:
     return notebook.metadata.get("autotest", NotebookNode()) if notebook else NotebookNode()
+
+
+def _leads_elsewhere(record: NotebookNode) -> bool:
+    """Whether a notebook's links to sections don't lead to the book, whose address is known here."""
+    return bool(book_url()) and record.get("book") != book_url()
 
 
 def refuse_to_lose_edits(course: Course) -> None:
@@ -189,14 +220,14 @@ def unexplained_cells(exercise: Exercise, cells: Mapping[str, str]) -> list[str]
     cells: grade_id -> source. A cell on what was trained has no known mistakes by its nature.
     """
     place, known = f"solutions/catalogue/{exercise.name}.md", {m.cell for m in mistakes(exercise)}
-    told = []
+    sentences = []
     for name, source in cells.items():
         if name not in sections(exercise):
-            told.append(f"{place}: no heading gives a section to read again for {name}.")
+            sentences.append(f"{place}: no heading gives a section to read again for {name}.")
         trained = all(check.agreement for check in parse_cell(source).checks)
         if name not in known and not trained:
-            told.append(f"{place}: no mistake is meant for {name}, so it gives no hints.")
-    return told
+            sentences.append(f"{place}: no mistake is meant for {name}, so it gives no hints.")
+    return sentences
 
 
 def build(
@@ -221,7 +252,8 @@ def build(
         made_from, answers = stamps(exercise, course.settings, held[exercise])
         present = _read(exercise.notebook) if exercise.notebook.exists() else None
         record = _record(present)
-        if not force and record.get("made_from") == made_from and record.get("answers") == answers:
+        same_text = record.get("made_from") == made_from and not _leads_elsewhere(record)
+        if not force and same_text and record.get("answers") == answers:
             continue
         same_answers = present and not force and record.get("answers") == answers
         stale[exercise] = _present_answers(present) if present and same_answers else None

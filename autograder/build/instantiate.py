@@ -15,16 +15,17 @@ from nbformat import NotebookNode
 from autograder.build.source_notebook import CHECK_DATA, autotest_lines
 from autograder.course import Course
 from autograder.errors import CatalogueError
-from autograder.exercises import given, is_grade_cell
-from autograder.reference import ExpectedCell, ExpectedLine, expected_cell, prepare_process
+from autograder.exercises import is_grade_cell, metadata_of
+from autograder.expected import ExpectedCell, ExpectedLine
+from autograder.reference import expected_cell, prepare_process
 from autograder.runtime.draw import Draw
-from autograder.runtime.grade_cell import parse_cell
+from autograder.runtime.grade_cell import STATEMENTS, parse_cell
 from autograder.runtime.plain_data import bake, pack, unpack
 
 # the student's own check draws from the cell's name alone
 VISIBLE_SEEDS: list[list[int]] = [[]]
 # characters; a larger one shows a student no more than the visible draw does
-MAX_SMALL_CASE = 4000
+MAX_SMALL_CASE = 2000
 Answers = Mapping[str, Mapping[str, str]]
 
 
@@ -61,26 +62,30 @@ def put_answers(notebook: NotebookNode, found: Answers) -> None:
         if is_grade_cell(cell):
             lines = cell.source.split("\n")
             for number, _, expression in autotest_lines(cell.source):
-                lines[number] = found[given(cell).grade_id][expression]
+                lines[number] = found[metadata_of(cell).grade_id][expression]
             cell.source = "\n".join(lines)
 
 
 def collect_answers(notebook: NotebookNode) -> None:
-    """Move the answers of all check lines into the cell that holds what the checks compare with."""
+    """Move the answers of all check lines, and relations, into the cell of what the checks compare with."""
     answers: dict[str, dict[str, dict]] = {}
+    relations: dict[str, list[dict]] = {}
     for cell in notebook.cells:
         if is_grade_cell(cell):
-            lines = cell.source.split("\n")
+            name, lines = metadata_of(cell).grade_id, cell.source.split("\n")
+            if found := [line for line in lines if line.startswith(("equal(", "unequal("))]:
+                relations[name] = [vars(one) for one in parse_cell("\n".join(found)).relations]
+                lines = [line for line in lines if line not in found]
             for number, line in enumerate(lines):
                 if line.startswith("check("):
                     (check,) = parse_cell(line).checks
-                    own = answers.setdefault(given(cell).grade_id, {})
+                    own = answers.setdefault(name, {})
                     own[check.expression] = unpack(check.answer or "")
                     lines[number] = f"check({check.expression!r}, points={check.points:g})"
             cell.source = "\n".join(lines)
-        elif given(cell).get("grade_id") == "check_data":
+        elif metadata_of(cell).get("grade_id") == "check_data":
             data = cell
-    data.source = f"{CHECK_DATA}\n{pack(answers)}"
+    data.source = f"{CHECK_DATA}\n{pack(relations)}\n{pack(answers)}"
 
 
 @dataclass(frozen=True)
@@ -97,13 +102,13 @@ _current: dict[str, str] = {}
 
 
 def begin(exercise: str, grade_id: str, source: str) -> tuple[Draw, *tuple[Callable, ...]]:
-    """In nbgrader's kernel: evaluate a grade cell; returns draw, forbid, agreement, memory and says."""
+    """In nbgrader's kernel: evaluate a grade cell; returns draw, and what else stands in such a cell."""
     prepare_process()
     cell = expected_cell(Course.find().exercise(exercise), grade_id, source, VISIBLE_SEEDS, True)
     _current.clear()
     _current.update(answers({grade_id: cell})[grade_id])
     nothing = lambda *arguments, **named: None
-    return Draw(0), nothing, nothing, nothing, nothing
+    return Draw(0), *(nothing for _ in STATEMENTS)
 
 
 def answer_of(expression: str) -> _Printed:

@@ -17,16 +17,10 @@ from autograder.catalogue import with_answers
 from autograder.course import Exercise
 from autograder.errors import CatalogueError
 from autograder.exercises import graded_answers, reference_answers
+from autograder.expected import ExpectedCell
 from autograder.instructor_settings import Settings
 from autograder.mutations import OutOfTime, mutations, time_limit
-from autograder.reference import (
-    ERROR_MARK,
-    ExpectedCell,
-    answer_job,
-    definitions,
-    expected_cell,
-    run_job,
-)
+from autograder.reference import ERROR_MARK, answer_job, expected_cell, namespace_of, run_job
 from autograder.runtime.compare import Expected, judge
 from autograder.runtime.evaluate import Evaluation, evaluate
 from autograder.runtime.mistakes import (
@@ -98,7 +92,7 @@ def _caught(program: str, cells: Mapping[str, ExpectedCell]) -> tuple[str, list[
     """The first cell that a program fails, and what it gives there; None where it fails none."""
     try:
         with time_limit(SECONDS):
-            names = definitions(program)
+            names = namespace_of(program)
         for name, cell in cells.items():
             judged = list(_judged(cell, names))
             if not all(one.passed for one in judged):
@@ -116,8 +110,9 @@ def _judged(cell: ExpectedCell, names: Mapping[str, Any]) -> Iterator[Judged]:
             with time_limit(SECONDS):
                 told = evaluate(line.expression, names, inputs, draw.parameter_seed)
             got = Evaluation.read(told)
-            passed = judge(Expected.read(draw.expected), got) is None
-            little = not passed and says_little(got.value)
+            wanted = Expected.read(draw.expected)
+            passed = judge(wanted, got) is None
+            little = not passed and says_little(wanted.value, got.value)
             yield Judged(passed, fingerprint(got.value), draw.mistakes, little)
 
 

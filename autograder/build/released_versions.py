@@ -1,24 +1,21 @@
 """Every version of an exercise's locked code cells that was ever released, by digest.
 
 A check that an instructor corrects differs from the one in submissions handed in before; so that no
-student is told to have changed it, what was released is remembered in solutions/released/.
+student is told to have changed it, what was released is remembered in solutions/released/. Under
+STRICT stand those versions of grade cells whose notebooks say in which data type to compute: older ones
+leave it open, so float32 is tolerated there (see `compare.judge`).
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 
 from nbformat import NotebookNode
 
 from autograder.course import Exercise
+from autograder.exercises import STRICT, cell_digest
 from autograder.files import write_whole
-
-
-def cell_digest(source: str) -> str:
-    """A digest of a cell's source, whatever its spaces and line breaks."""
-    return hashlib.sha256("".join(source.split()).encode()).hexdigest()[:16]
 
 
 def _record(exercise: Exercise) -> Path:
@@ -41,5 +38,7 @@ def remember_released(exercise: Exercise, release: NotebookNode) -> None:
             digests = known.setdefault(own.grade_id, [])
             if (digest := cell_digest(cell.source)) not in digests:
                 digests.append(digest)
+            if own.grade and digest not in known.setdefault(STRICT, []):
+                known[STRICT].append(digest)
     if json.dumps(known) != before:
         write_whole(_record(exercise), json.dumps(known, indent=1, sort_keys=True) + "\n")

@@ -18,29 +18,24 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.book_index import readings
-from autograder.catalogue import (
-    definition_source,
-    definitions,
-    discussions,
-    mistakes,
-    sections,
-    without_markers,
-)
+from autograder.build.overview import overview, with_overview
+from autograder.catalogue import discussions, mistakes, sections
 from autograder.course import Exercise
 from autograder.embedding import LOADER, packed_sources
 from autograder.errors import CatalogueError
 from autograder.exercises import (
-    given,
     grade_cells,
     graded_answers,
     is_answer_cell,
     is_grade_cell,
+    metadata_of,
     tasks,
 )
 from autograder.instructor_settings import Settings
+from autograder.programs import definition_source, spans_of, without_markers
 from autograder.reference import place
 from autograder.runtime.evaluate import BUILT_SO_FAR
-from autograder.runtime.grade_cell import parse_cell
+from autograder.runtime.grade_cell import STATEMENTS, parse_cell
 from autograder.runtime.plain_data import pack
 from autograder.runtime.torch_internals import FORBIDDABLE
 
@@ -57,6 +52,10 @@ CHECK_DATA = (
 PACKAGES = (
     "Your code may import {} and whatever comes with Python. Other packages may be missing where your "
     "notebook is graded."
+)
+CHECKS = (
+    "A check lists what it asks for. In JupyterLab and Colab its code is folded, and a click opens "
+    "it."
 )
 YOUR_POINTS = (
     "## Your points so far\n\nRun the cell below to see the points of your checks by task, and what is open. "
@@ -108,19 +107,19 @@ def as_checks(source: str) -> str:
 
 
 def _complete_metadata(cell: NotebookNode) -> None:
-    given = cell.metadata.get("nbgrader")
-    if given is None:
+    nbgrader = cell.metadata.get("nbgrader")
+    if nbgrader is None:
         return
     for key in ("grade", "solution", "task"):
-        given.setdefault(key, False)
-    given.setdefault("locked", given["grade"] and not given["solution"])
-    given["schema_version"] = 3
-    if not given["grade"]:
-        given.pop("points", None)
+        nbgrader.setdefault(key, False)
+    nbgrader.setdefault("locked", nbgrader["grade"] and not nbgrader["solution"])
+    nbgrader["schema_version"] = 3
+    if not nbgrader["grade"]:
+        nbgrader.pop("points", None)
 
 
 def _check_grade_cell(exercise: Exercise, cell: NotebookNode) -> None:
-    where, points = place(exercise, given(cell).grade_id), given(cell).get("points")
+    where, points = place(exercise, metadata_of(cell).grade_id), metadata_of(cell).get("points")
     if points is None:
         raise CatalogueError(f"{where}: a grade cell needs points.")
     if cell.cell_type != "code":
@@ -146,11 +145,12 @@ def _check_grade_cell(exercise: Exercise, cell: NotebookNode) -> None:
     unknown = set(parsed.forbidden) - set(FORBIDDABLE)
     if unknown:
         raise CatalogueError(f"{where}: forbid doesn't know {', '.join(sorted(unknown))}.")
-    for sentence in (check.says.text for check in parsed.checks if check.says):
+    words = [check.says.text for check in parsed.checks if check.says]
+    for sentence in [*words, *(relation.says for relation in parsed.relations)]:
         if not sentence.strip() or len(sentence) > MAX_SENTENCE:
             raise CatalogueError(
-                f"{where}: `says` needs a sentence of at most {MAX_SENTENCE} characters, and "
-                f"{sentence!r} has {len(sentence)}. Say in few words what the line tests."
+                f"{where}: `says` and relations need a sentence of at most {MAX_SENTENCE} characters, and "
+                f"{sentence!r} has {len(sentence)}. Say it in few words."
             )
 
 
@@ -158,31 +158,49 @@ def _name_graded(exercise: Exercise, cell: NotebookNode, answers: Sequence[str])
     """Write into a grade cell's metadata which answers it grades: those of the answer cell above it."""
     if not answers:
         raise CatalogueError(
-            f"{place(exercise, given(cell).grade_id)}: a grade cell belongs below the answer it grades."
+            f"{place(exercise, metadata_of(cell).grade_id)}: a grade cell belongs below the answer it grades."
         )
     # nbgrader's own metadata may hold nothing else
     cell.metadata["autotest"] = NotebookNode(grades=list(answers))
 
 
+def _fold(cell: NotebookNode) -> None:
+    """Fold a cell's source in JupyterLab, and in Colab, where it becomes a form."""
+    cell.metadata.update(jupyter=NotebookNode(source_hidden=True), cellView="form")
+
+
+def _leave_out_of_exports(cell: NotebookNode) -> None:
+    """Leave a cell's source out of what nbconvert writes, as its TagRemovePreprocessor does."""
+    cell.metadata.transient = NotebookNode(remove_source=True)
+
+
 def _locked_cell(grade_id: str, source: str) -> NotebookNode:
+    """A locked cell whose source is folded."""
     cell = nbformat.v4.new_code_cell(source)
     cell.metadata = NotebookNode(
         nbgrader=NotebookNode(
             grade_id=grade_id, grade=False, solution=False, locked=True, task=False
-        ),
-        jupyter=NotebookNode(source_hidden=True),
+        )
     )
+    _fold(cell)
     return cell
 
 
 def _shown_cell(grade_id: str, source: str) -> NotebookNode:
     """A locked cell whose source isn't folded."""
     cell = _locked_cell(grade_id, source)
-    del cell.metadata["jupyter"]
+    del cell.metadata["jupyter"], cell.metadata["cellView"]
     return cell
 
 
-def told_to_students(exercise: Exercise) -> dict:
+def _support_cell(grade_id: str, source: str) -> NotebookNode:
+    """A locked cell of what the checks need, which nobody has to read."""
+    cell = _locked_cell(grade_id, source)
+    _leave_out_of_exports(cell)
+    return cell
+
+
+def words_for_students(exercise: Exercise) -> dict:
     """What a check can tell: {"mistakes": by name, "sections": where to read again, by cell, "ways": by answer}.
 
     Without the book, in a copy of the course that only grades, there is nowhere to read.
@@ -220,7 +238,7 @@ def _checker(exercise: Exercise, notebook: NotebookNode, packages: Sequence[str]
     notebook: complete but for this source; packages: what students' code may import.
     """
     told = {
-        **told_to_students(exercise),
+        **words_for_students(exercise),
         "tasks": [asdict(task) for task in tasks(notebook)],
         "packages": list(packages),
         "graded": {name: list(answers) for name, answers in graded_answers(notebook).items()},
@@ -230,7 +248,7 @@ def _checker(exercise: Exercise, notebook: NotebookNode, packages: Sequence[str]
 
 def check_data_cell() -> NotebookNode:
     """The locked cell for what the checks compare with, which is put in when the answers are known."""
-    return _locked_cell("check_data", CHECK_DATA)
+    return _support_cell("check_data", CHECK_DATA)
 
 
 def progress_cell() -> NotebookNode:
@@ -240,9 +258,9 @@ def progress_cell() -> NotebookNode:
 
 def _apply_settings(exercise: Exercise, cell: NotebookNode, settings: Settings) -> None:
     """Multiply a grade cell's points by its weight, and allow what the instructor allows."""
-    weight = settings.weight(exercise.name, given(cell).grade_id)
+    weight = settings.weight(exercise.name, metadata_of(cell).grade_id)
     if weight != 1:
-        given(cell).points = given(cell).points * weight
+        metadata_of(cell).points = metadata_of(cell).points * weight
     lines = []
     for line in cell.source.split("\n"):
         if weight != 1 and (match := AUTOTEST_LINE.match(line)):
@@ -276,7 +294,7 @@ def built_so_far(exercise: Exercise) -> str:
     Empty for an exercise that uses nothing of them.
     """
     for cell in jupytext.read(exercise.solution, fmt="py:percent").cells:
-        if given(cell).get("grade_id") == "imports":
+        if metadata_of(cell).get("grade_id") == "imports":
             imports, earlier = _inline_imports(exercise, cell.source)
             return f"{BUILT_SO_FAR}\n\n{imports}\n\n\n{earlier}\n" if earlier else ""
     return ""
@@ -290,13 +308,13 @@ def is_held_back(notebook: NotebookNode) -> bool:
 
 
 def source_notebook(
-    exercise: Exercise, settings: Settings, hold_back: bool = False
+    exercise: Exercise, settings: Settings, hold_back: bool = False, with_checker: bool = True
 ) -> NotebookNode:
     """The nbgrader source notebook of an exercise, with stable cell ids.
 
     settings: weights and allowed functions are applied; hold_back: what earlier exercises built is left
-    to a file. Raises CatalogueError, naming file and cell, for points that don't add up, a `;` in an
-    autotest, a grade_id used twice.
+    to a file; with_checker: fill the cell that carries the course's checks. Raises CatalogueError, naming
+    file and cell, for points that don't add up, a `;` in an autotest, a grade_id used twice.
     """
     notebook = jupytext.read(exercise.solution, fmt="py:percent")
     packages = settings.offered(exercise.packages)
@@ -304,14 +322,16 @@ def source_notebook(
     for cell in notebook.cells:
         cell.metadata.pop("active", None)
         _complete_metadata(cell)
-        own = given(cell)
+        own = metadata_of(cell)
         if is_answer_cell(cell):
-            answers = list(definitions(cell.source))
+            answers = list(spans_of(cell.source))
         if own.get("grade"):
             _check_grade_cell(exercise, cell)
             _apply_settings(exercise, cell, settings)
         if is_grade_cell(cell):
             _name_graded(exercise, cell, answers)
+            _fold(cell)
+            _leave_out_of_exports(cell)
         cells.append(cell)
         if own.get("grade_id") == "imports":
             cell.source, earlier = _inline_imports(exercise, cell.source)
@@ -320,11 +340,11 @@ def source_notebook(
             elif earlier:
                 cells.append(_locked_cell("built_so_far", f"{BUILT_SO_FAR}\n\n{earlier}"))
             # the first of them is filled in when all tasks are known
-            cells += [_locked_cell("checker", ""), check_data_cell()]
+            cells += [_support_cell("checker", ""), check_data_cell()]
     cells += [nbformat.v4.new_markdown_cell(YOUR_POINTS), progress_cell()]
     for number, cell in enumerate(cells):
         _complete_metadata(cell)
-        cell.id = given(cell).get("grade_id", f"cell-{number:03d}")
+        cell.id = metadata_of(cell).get("grade_id", f"cell-{number:03d}")
     ids = [cell.id for cell in cells]
     twice = sorted({name for name in ids if ids.count(name) > 1})
     if twice:
@@ -337,14 +357,18 @@ def source_notebook(
         )
     if cells[0].cell_type == "markdown":
         named = ", ".join(f"`{name}`" for name in packages)
-        cells[0].source = f"{cells[0].source}\n\n{PACKAGES.format(named)}\n\n{AFTER_RESTART}"
+        told = [cells[0].source, CHECKS, PACKAGES.format(named), AFTER_RESTART]
+        cells[0].source = "\n\n".join(told)
     fresh = nbformat.v4.new_notebook(cells=cells)
     fresh.metadata = NotebookNode(
         kernelspec=NotebookNode(display_name="Python 3", language="python", name="python3"),
         language_info=NotebookNode(name="python"),
     )
+    if cells[0].cell_type == "markdown":
+        cells[0].source = with_overview(cells[0].source, overview(exercise, fresh))
     (checker,) = [cell for cell in cells if cell.id == "checker"]
-    checker.source = _checker(exercise, fresh, packages)
+    if with_checker:
+        checker.source = _checker(exercise, fresh, packages)
     return fresh
 
 
@@ -361,13 +385,11 @@ def for_nbgrader(exercise: Exercise, notebook: NotebookNode) -> NotebookNode:
     """
     for cell in notebook.cells:
         if is_grade_cell(cell):
-            begin = (
-                f"begin({exercise.name!r}, {given(cell).grade_id!r}, {as_checks(cell.source)!r})"
-            )
+            begin = f"begin({exercise.name!r}, {metadata_of(cell).grade_id!r}, {as_checks(cell.source)!r})"
             region = [
                 "### BEGIN HIDDEN TESTS",
                 "from autograder.build.instantiate import answer_of, begin",
-                f"draw, forbid, agreement, memory, says = {begin}",
+                f"draw, {', '.join(STATEMENTS)} = {begin}",
                 "### END HIDDEN TESTS",
             ]
             cell.source = "\n".join([*region, cell.source])

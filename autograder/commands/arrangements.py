@@ -1,9 +1,8 @@
-"""Commands for due dates, extensions, groups, and comments to use again."""
+"""Commands for the roster, due dates, extensions, groups, and comments to use again."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from autograder.commands.arguments import (
@@ -15,6 +14,19 @@ from autograder.commands.arguments import (
 )
 from autograder.commands.grading import follow_gradebook
 from autograder.errors import DateError
+from autograder.progress import say
+from autograder.times import read_time
+
+
+def _roster(arguments: argparse.Namespace) -> None:
+    from autograder.grade.roster import import_roster
+
+    done = import_roster(course_of(arguments), arguments.roster)
+    say(*done.notes, error=True)
+    for words, students in (("added", done.added), ("changed", done.changed)):
+        if students:
+            say(f"{len(students)} {words}: {', '.join(students)}")
+    say(f"{len(done.unchanged)} unchanged")
 
 
 def _due(arguments: argparse.Namespace) -> None:
@@ -26,7 +38,7 @@ def _due(arguments: argparse.Namespace) -> None:
     exercises = exercises_of(course, arguments)
     if arguments.time:
         (exercise,) = exercises
-        due = None if arguments.time == "none" else lateness.read_time(arguments.time)
+        due = None if arguments.time == "none" else read_time(arguments.time)
         if due and due < lateness.now() and not arguments.past:
             raise DateError(
                 f"{lateness.in_words(due)}, is in the past: whoever hands in from now on would be late. If "
@@ -34,10 +46,10 @@ def _due(arguments: argparse.Namespace) -> None:
             )
         show_due_date(exercise, lateness.in_words(due) if due else "")
         for student in lateness.set_due_date(course, exercise, due):
-            print(f"{student}'s extension of {exercise} was taken back with the due date.")
+            say(f"{student}'s extension of {exercise} was taken back with the due date.")
         shown = "the" if due else "no"
         notebook = exercise.notebook.relative_to(course.root)
-        print(f"{notebook}: its first cell shows {shown} due date.")
+        say(f"{notebook}: its first cell shows {shown} due date.")
         follow_gradebook(course, exercises)
     deadlines.print_dates(lateness.dates(course, exercises))
 
@@ -66,8 +78,7 @@ def _extend(arguments: argparse.Namespace) -> None:
         lateness.extend(course, extensions)
         follow_gradebook(course, course.exercises())
     dates = lateness.dates(course, course.exercises())
-    for sentence in lateness.already_over(dates, extensions):
-        print(sentence, file=sys.stderr)
+    say(*lateness.already_over(dates, extensions), error=True)
     deadlines.print_dates(dates)
 
 
@@ -79,9 +90,9 @@ def _groups(arguments: argparse.Namespace) -> None:
     groups.set_groups(course, exercises_of(course, arguments), found)
     for name in dict.fromkeys(found.by_student.values()):
         members = [student for student, group in found.by_student.items() if group == name]
-        print(f"{name}: {', '.join(members)}")
+        say(f"{name}: {', '.join(members)}")
     if not found.by_student:
-        print("Everybody works alone: no student of the roster has a group.")
+        say("Everybody works alone: no student of the roster has a group.")
     follow_gradebook(course, exercises_of(course, arguments))
 
 
@@ -92,27 +103,32 @@ def _comments(arguments: argparse.Namespace) -> None:
     (exercise,) = exercises = exercises_of(course, arguments)
     if arguments.marks:
         marks = comments.read_marks(arguments.marks, exercise)
-        for sentence in comments.give(course, exercise, marks, arguments.marks):
-            print(sentence)
-        print(f"{len(marks)} marks recorded for {exercise}")
+        say(*comments.give(course, exercise, marks, arguments.marks))
+        say(f"{len(marks)} marks recorded for {exercise}")
         follow_gradebook(course, exercises)
         return
     kept = comments.kept_comments(exercise)
     for question, points in comments.written_questions(exercise).items():
-        print(f"{question} ({points:g} points)")
+        say(f"{question} ({points:g} points)")
         for comment in kept:
             if comment.question == question:
-                print(f"  {comment}")
+                say(f"  {comment}")
     if not kept:
         file = comments.list_file(exercise).relative_to(course.root)
         columns = ",".join(comments.LIST_COLUMNS)
-        print(
-            f"No comments are kept: write them into {file}, a CSV file with the columns {columns}."
-        )
+        say(f"No comments are kept: write them into {file}, a CSV file with the columns {columns}.")
 
 
 def add_commands(commands: Commands) -> None:
-    """Add due, extend, groups and comments."""
+    """Add roster, due, extend, groups and comments."""
+    text = (
+        "Read the class's students from a CSV file with the column id and, if you like, first_name, last_name, "
+        "email and lms_user_id, as a spreadsheet program saves it. Who is in the gradebook already is brought up "
+        "to date; nobody is removed."
+    )
+    roster = commands.add("roster", _roster, text, example="roster.csv")
+    roster.add_argument("roster", metavar="FILE", type=Path)
+    add_gradebook(roster)
     text = (
         "Set the due date of an exercise, or show it. It is recorded in the gradebook, and the first cell of "
         "the notebook that students get shows it. Late penalties follow at once, without grading again."

@@ -32,11 +32,14 @@ def _build(arguments: argparse.Namespace) -> None:
     )
 
     course = course_of(arguments)
-    exercises = exercises_of(course, arguments)
+    ungraded = [e for e in course.ungraded() if arguments.exercise in (None, e.name)]
+    named = any(exercise.name == arguments.exercise for exercise in ungraded)
+    graded = [] if named else exercises_of(course, arguments)
+    exercises = [*graded, *ungraded]
     built = build(course, exercises, force=arguments.force, hold_back=arguments.hold_back)
     # formgrader's Generate takes these
-    write_sources(course, built)
-    write_missing_sources(course, exercises)
+    write_sources(course, [exercise for exercise in built if exercise in graded])
+    write_missing_sources(course, graded)
     for exercise in built:
         print(f"Built {exercise.notebook.relative_to(course.root)}")
     files = [held_back_file(course, exercise) for exercise in exercises]
@@ -94,7 +97,10 @@ def add_commands(commands: Commands) -> None:
     text = "Print changes of right answers that a check catches and no known mistake explains."
     add_exercise(commands.add("propose", _propose, text))
     add_submissions(commands.add("sample", _sample, "Make the sample class of submissions."))
-    text = "Grade every known mistake, alternative and attack; fail on a surprise."
+    text = (
+        "Grade every known mistake and alternative, and the attacks and styles of right work that the course's "
+        "own folder audit_cases has; fail on a surprise."
+    )
     audit = commands.add("audit", _audit, text)
     add_exercise(audit)
     text = "folder of further submissions to grade, EXERCISE/NAME.ipynb"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ from autograder.commands.arguments import (
 from autograder.course import Course, Exercise
 from autograder.errors import GradebookError, writing
 from autograder.instructor_settings import CONFIG, Limits
+from autograder.progress import say
 
 if TYPE_CHECKING:
     from autograder.grade.result import Result
@@ -49,10 +49,9 @@ def _grade(arguments: argparse.Namespace) -> None:
         with writing(arguments.json):
             arguments.json.write_text(json.dumps(data, indent=1), encoding="utf-8")
     if not results:
-        print(
-            f"No submissions: they belong into {course.submitted}/STUDENT/EXERCISE/EXERCISE.ipynb."
-        )
+        say(f"No submissions: they belong into {course.submitted}/STUDENT/EXERCISE/EXERCISE.ipynb.")
         return
+    agree(course, exercises, results)
     follow_gradebook(course, exercises)
     if arguments.feedback:
         write_feedback_pages(course, results)
@@ -79,7 +78,7 @@ def write_feedback_pages(course: Course, results: Sequence[Result]) -> None:
 
     written = write_feedback(course, results)
     pages = f"{course.feedback}/STUDENT/EXERCISE/EXERCISE.html"
-    print(f"Feedback for students: {pages} ({written} of {len(results)} written, others unchanged)")
+    say(f"Feedback for students: {pages} ({written} of {len(results)} written, others unchanged)")
 
 
 def _write_report(course: Course, results: Sequence[Result]) -> None:
@@ -87,7 +86,17 @@ def _write_report(course: Course, results: Sequence[Result]) -> None:
 
     summary = pages.write(course, results)
     pages.print_scores(results)
-    print(f"Class summary: {summary}")
+    say(f"Class summary: {summary}")
+
+
+def agree(course: Course, exercises: Sequence[Exercise], results: Sequence[Result]) -> None:
+    """Record again what the gradebook lacks of some exercises' results, and say so, before grades are told.
+
+    Raises GradebookError when something is lost that a person had entered.
+    """
+    from autograder.grade.reconcile import reconcile
+
+    say(*reconcile(course, exercises, results), error=True)
 
 
 def follow_gradebook(course: Course, exercises: Sequence[Exercise]) -> None:
@@ -99,14 +108,14 @@ def follow_gradebook(course: Course, exercises: Sequence[Exercise]) -> None:
     from autograder.grade import comments, groups, lateness
     from autograder.report import deadlines
 
-    told = comments.replace_typed_keys(course, exercises)
+    notes = comments.replace_typed_keys(course, exercises)
+    notes += lateness.unreadable_times(course, exercises)
     deadlines.print_late(lateness.update_penalties(course, exercises))
     for exercise in exercises:
         handed_in = groups.submission_times(course, exercise)
         own = groups.read_groups(course, exercise.name)
-        told += [f"{exercise}: {sentence}" for sentence in own.told(handed_in)]
-    for sentence in told:
-        print(sentence, file=sys.stderr)
+        notes += [f"{exercise}: {sentence}" for sentence in own.notes(handed_in)]
+    say(*notes, error=True)
 
 
 def recorded(course: Course, arguments: argparse.Namespace) -> list[Result]:
@@ -121,13 +130,17 @@ def recorded(course: Course, arguments: argparse.Namespace) -> list[Result]:
 
 
 def of_one_version(course: Course, exercises: Sequence[Exercise]) -> list[Result]:
-    """The recorded results of some exercises; raises GradebookError for one with results of two versions."""
+    """The recorded results of some exercises, which the gradebook then holds, too.
+
+    Raises GradebookError for an exercise with results of two versions, and as `agree` does.
+    """
     from autograder.grade.grade_class import recorded_results
     from autograder.grade.gradebook import refuse_mixed_versions
 
     results = recorded_results(course, exercises)
     for exercise in exercises:
         refuse_mixed_versions(course, exercise, results)
+    agree(course, exercises, results)
     return results
 
 

@@ -20,6 +20,7 @@ from autograder.commands.grading import (
     recorded,
     write_feedback_pages,
 )
+from autograder.progress import say
 
 EXPORT_FORMATS = ("nbgrader", "csv", "canvas", "moodle")
 
@@ -31,7 +32,7 @@ def _export(arguments: argparse.Namespace) -> None:
     exercises = exercises_of(course, arguments)
     of_one_version(course, exercises)
     follow_gradebook(course, exercises)
-    told = export.write(
+    notes = export.write(
         course,
         exercises,
         arguments.format,
@@ -39,8 +40,8 @@ def _export(arguments: argparse.Namespace) -> None:
         arguments.roster,
         arguments.without_names,
     )
-    print("\n".join(told), file=sys.stderr, end="\n" if told else "")
-    print(f"Grades: {arguments.output}")
+    say(*notes, error=True)
+    say(f"Grades: {arguments.output}")
 
 
 def _import_zip(arguments: argparse.Namespace) -> None:
@@ -49,11 +50,11 @@ def _import_zip(arguments: argparse.Namespace) -> None:
     course = course_of(arguments)
     (exercise,) = exercises_of(course, arguments)
     done = import_zip.import_zip(course, arguments.zip, exercise, arguments.roster, arguments.zone)
-    print("\n".join(done.told), file=sys.stderr, end="\n" if done.told else "")
+    say(*done.notes, error=True)
     for words, students in (("unchanged", done.unchanged), ("replaced", done.replaced)):
         if students:
-            print(f"{len(students)} {words}: {', '.join(students)}")
-    print(f"{len(done.new)} new submissions of {exercise} in {course.submitted}")
+            say(f"{len(students)} {words}: {', '.join(students)}")
+    say(f"{len(done.new)} new submissions of {exercise} in {course.submitted}")
 
 
 def _return_zip(arguments: argparse.Namespace) -> None:
@@ -67,14 +68,14 @@ def _return_zip(arguments: argparse.Namespace) -> None:
     done = return_zip.write(
         course, exercise, arguments.lms, arguments.output, arguments.roster, arguments.all
     )
-    print("\n".join(done.told), file=sys.stderr, end="\n" if done.told else "")
+    say(*done.notes, error=True)
     if done.without:
-        print(f"{len(done.without)} without feedback: {', '.join(done.without)}")
-    print(f"{len(done.unchanged)} unchanged since they were returned")
+        say(f"{len(done.without)} without feedback: {', '.join(done.without)}")
+    say(f"{len(done.unchanged)} unchanged since they were returned")
     if done.packed:
-        print(f"{len(done.packed)} packed: {arguments.output}")
+        say(f"{len(done.packed)} packed: {arguments.output}")
     else:
-        print("Nothing new: no zip was written. --all packs every page again.")
+        say("Nothing new: no zip was written. --all packs every page again.")
 
 
 def _push(arguments: argparse.Namespace) -> None:
@@ -91,51 +92,50 @@ def _push(arguments: argparse.Namespace) -> None:
     # two runs at a time would both send what neither finds in Canvas
     with only_grader(course.home), Canvas(address, token) as canvas:
         follow_gradebook(course, exercises)
-        given = export.grades(course, exercises)
+        grades = export.grades_of(course, exercises)
         comments = {}
         if arguments.comments:
             writer = FeedbackWriter(course)
-            texts = {g.submitter: "" for g in given if g.submitter}
+            texts = {g.submitter: "" for g in grades if g.submitter}
             texts = {student: writer.text(student, exercise.name) for student in texts}
-            comments = {g.student.id: texts[g.submitter] for g in given if g.submitter}
-        found = push.plan(canvas, exercise, given, comments, arguments.assignment)
-        for told in (*export.told_unread(given), *found.told):
-            print(told, file=sys.stderr)
+            comments = {g.student.id: texts[g.submitter] for g in grades if g.submitter}
+        found = push.plan(canvas, exercise, grades, comments, arguments.assignment)
+        say(*export.notes_on_unread(grades), *found.notes, error=True)
         push.show(found)
         if not found.changes:
             return
         if not (arguments.yes or agreed("Send this to Canvas?")):
-            print("Nothing was sent.")
+            say("Nothing was sent.")
             return
         sent = push.send(canvas, found)
-    for told in sent.told:
-        print(told, file=sys.stderr)
-    print(f"{len(sent.done)} of {len(found.changes)} sent to {found.title}")
+    say(*sent.notes, error=True)
+    say(f"{len(sent.done)} of {len(found.changes)} sent to {found.title}")
     if len(sent.done) < len(found.changes):
         if sent.unconfirmed:
             names = ", ".join(sent.unconfirmed)
-            print(f"Not answered, and not in Canvas when last looked up: {names}.", file=sys.stderr)
-        print("Run the command again: it sends what is not in Canvas by then.", file=sys.stderr)
+            say(f"Not answered, and not in Canvas when last looked up: {names}.", error=True)
+        say("Run the command again: it sends what is not in Canvas by then.", error=True)
         sys.exit(1)
 
 
 def _gradescope(arguments: argparse.Namespace) -> None:
-    from autograder.audit.attacks import attacks
+    from autograder.audit.registry import attacks, register_cases
     from autograder.lms import gradescope
 
     course = course_of(arguments)
     (exercise,) = exercises_of(course, arguments)
-    print(f"Evaluating {gradescope.SETS} sets of inputs, which takes some minutes.", flush=True)
+    say(f"Evaluating {gradescope.SETS} sets of inputs, which takes some minutes.")
     made = gradescope.make(course, exercise, arguments.output, arguments.follow_through)
-    print("\n".join(made.told))
-    print("What code in a submission can gain there:")
+    say(*made.notes)
+    say("What code in a submission can gain there:")
+    register_cases(course.root)
     undetected = [
         f"use a forbidden function unseen: {attack.name} ({attack.undetected})"
         for attack in attacks(exercise)
         if attack.undetected
     ]
-    print("\n".join(f"- {gain}" for gain in [*made.gains, *undetected]))
-    print(f"For Gradescope: {made.path}")
+    say(*(f"- {gain}" for gain in [*made.gains, *undetected]))
+    say(f"For Gradescope: {made.path}")
 
 
 def add_commands(commands: Commands) -> None:

@@ -7,6 +7,8 @@ import subprocess
 import sys
 
 from autograder.commands.arguments import Commands, course_of, exercises_of
+from autograder.commands.grading import agree
+from autograder.course import Course
 from autograder.errors import BookError
 
 
@@ -14,7 +16,9 @@ def _book(arguments: argparse.Namespace) -> None:
     from autograder.publish import book
 
     print("Building the book: every cell is executed, which takes some minutes the first time.")
-    built = book.build(course_of(arguments), clean=arguments.clean)
+    course = course_of(arguments)
+    _print_stale(course)
+    built = book.build(course, clean=arguments.clean, for_class=arguments.for_class)
     print("Built _build/html." if built else "The book is up to date.")
 
 
@@ -36,13 +40,47 @@ def _paste_test(arguments: argparse.Namespace) -> None:
         sys.exit(1)
 
 
+def _experiments(arguments: argparse.Namespace) -> None:
+    from autograder.publish import experiments
+
+    course = course_of(arguments)
+    pages = experiments.stored_pages(course.root)
+    if unknown := set(arguments.page) - {page.path.stem for page in pages}:
+        raise BookError(f"No page with stored results is called {', '.join(sorted(unknown))}.")
+    differ = False
+    for page in pages:
+        name = page.path.stem
+        if arguments.page and name not in arguments.page:
+            continue
+        if not arguments.compare:
+            n_results = len(experiments.write(page))
+            print(f"{name}: {n_results} in {page.file.relative_to(course.root)}", flush=True)
+            continue
+        try:
+            found = experiments.compare(page)
+        except BookError as error:
+            found = [str(error)]
+        print(f"{name}: {' '.join(found) or 'the same'}", flush=True)
+        differ = differ or bool(found)
+    if differ:
+        sys.exit(1)
+
+
+def _print_stale(course: Course) -> None:
+    from autograder.publish.experiments import stale
+
+    for line in stale(course.root):
+        print(f"{line} Run `python -m autograder experiments`, or the book computes it each time.")
+
+
 def _release(arguments: argparse.Namespace) -> None:
     from autograder.publish import book, release
 
     course = course_of(arguments)
     release.refuse_another_course(course)
-    book.build(course)
-    print(f"Release: {release.make(course).relative_to(course.root)}")
+    book.build(course, for_class=arguments.for_class)
+    made = release.make(course, for_class=arguments.for_class)
+    print(f"Release: {made.relative_to(course.root)}")
     print(f"For instructors: {release.make_for_instructors(course).relative_to(course.root)}")
 
 
@@ -84,16 +122,18 @@ def _everything(arguments: argparse.Namespace) -> None:
     course = course_of(arguments)
     exercises = exercises_of(course, arguments)
     print(f"1/4  Exercises from the reference solutions ({len(exercises)})")
-    built = build(course, exercises)
+    built = build(course, [*exercises, *course.ungraded()])
     write_missing_sources(course, exercises)
     print("     built: " + (", ".join(map(str, built)) or "nothing new"))
     print("2/4  A sample class, graded")
     sample_class.make(course, exercises)
     results = grade_class(course, exercises)
+    agree(course, exercises, results)
     print("3/4  Feedback and summary")
     write_feedback(course, results)
     summary = pages.write(course, results)
     print("4/4  The book, every cell executed (some minutes the first time)")
+    _print_stale(course)
     book.build(course)
     pages.print_scores(results)
     print("Book        _build/html/index.html   (make serve)")
@@ -103,9 +143,19 @@ def _everything(arguments: argparse.Namespace) -> None:
 
 
 def add_commands(commands: Commands) -> None:
-    """Add book, paste-test, release, serve, lab and course."""
+    """Add book, experiments, paste-test, release, serve, lab and course."""
     book = commands.add("book", _book, "Build the book into _build/html.")
     book.add_argument("--clean", action="store_true", help="forget executed cells first")
+    for_class = "leave out the folds that show one way to write what the exercises ask for"
+    book.add_argument("--for-class", action="store_true", help=for_class)
+    text = (
+        "Execute pages and store the results of their experiments in book/results/, so that the book is built "
+        "without computing them."
+    )
+    experiments = commands.add("experiments", _experiments, text)
+    experiments.add_argument("page", nargs="*", help="such as ch1_name (default: all)")
+    text = "write nothing: compute the results anew, and fail where the stored ones are others"
+    experiments.add_argument("--compare", action="store_true", help=text)
     text = (
         "Run the visible code of pages without their hidden cells, as a reader would who pastes it into a "
         "fresh notebook."
@@ -116,7 +166,8 @@ def add_commands(commands: Commands) -> None:
         "Pack the built book and the exercises into one zip, to read without a network, and whole solutions "
         "and answers to the concept tests into another one, for instructors."
     )
-    commands.add("release", _release, text)
+    release = commands.add("release", _release, text)
+    release.add_argument("--for-class", action="store_true", help=for_class)
     serve = commands.add("serve", _serve, "Serve the built book on 127.0.0.1.")
     serve.add_argument("--port", type=int, default=8000, help="default: 8000")
     lab = commands.add(

@@ -21,6 +21,17 @@ from autograder.display.mathml import ATTRIBUTES, TAGS
 
 SCHEMES = {"http", "https", "mailto"}
 MAX_MARKDOWN = 10_000
+# An HTML parser repeats all formatting elements that are open in every further block: m opened in n paragraphs
+# are m * n elements. What could become longer than this, and what does become longer than GROWTH times its source
+# and ALLOWED characters, is shown as text. Markdown is a tenth of it: what students write has little HTML.
+MAX_REPEATED, MAX_REPEATED_IN_MARKDOWN = 1_000_000, 100_000
+GROWTH, ALLOWED = 3, 1_000
+TAG = re.compile(r"<[a-zA-Z]")
+FORMATTING = re.compile(
+    r"<(?:a|b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?=[\s/>])"
+    r"(?:\"[^\"]*\"|'[^']*'|[^'\">])*",
+    re.IGNORECASE,
+)
 HARMLESS = "|".join(sorted(nh3.ALLOWED_TAGS))
 PICTURES = ("data:image/png;base64,", "data:image/jpeg;base64,")
 
@@ -37,18 +48,42 @@ def _kept(tag: str, name: str, value: str) -> str | None:
     return None if name in ("href", "cite") and is_data else value
 
 
+def _is_repeated(source: str, limit: int) -> bool:
+    """Whether formatting that is opened could become longer than a limit when it is repeated."""
+    opened = sum(len(tag) for tag in FORMATTING.findall(source))
+    return opened * len(TAG.findall(source)) > limit
+
+
+def _as_text(source: str) -> str:
+    return f"<pre>{html.escape(source)}</pre>"
+
+
 def clean_html(source: str) -> str:
-    """HTML of a student's own, such as an output, without what could act or load anything."""
-    return nh3.clean(
+    """HTML of a student's own, such as an output, without what could act or load anything.
+
+    What would become far longer than it is, is shown as text.
+    """
+    cleaned = _cleaned_html(source, MAX_REPEATED)
+    return _as_text(source) if cleaned is None else cleaned
+
+
+def _cleaned_html(source: str, limit: int) -> str | None:
+    """The same; None for what would become too long."""
+    if _is_repeated(source, limit):
+        return None
+    cleaned = nh3.clean(
         source,
         url_schemes={*SCHEMES, "data"},
         url_relative=_only_anchors,
         attribute_filter=_kept,
     )
+    return cleaned if len(cleaned) <= GROWTH * len(source) + ALLOWED else None
 
 
 def _clean_page(source: str) -> str:
     """HTML made from Markdown: as `clean_html`, with formulas, coloured code and headings' anchors."""
+    if _is_repeated(source, MAX_REPEATED):
+        return _as_text(source)
     attributes = {tag: set(names) for tag, names in nh3.ALLOWED_ATTRIBUTES.items()}
     for tag, names in ATTRIBUTES.items():
         attributes.setdefault(tag, set()).update(names)
@@ -145,7 +180,8 @@ def clean_markdown(source: str) -> str:
     source = re.sub(r"<(https?://[^<>\s]+)>", r"\1", source)
     source = re.sub(rf"<(?!/?(?:{HARMLESS})\b[^<>]*>)(?=[a-zA-Z/!?])", "< ", source)
     if re.search(r"<[a-zA-Z/]", source):
-        source = clean_html(source)
+        cleaned = _cleaned_html(source, MAX_REPEATED_IN_MARKDOWN)
+        source = re.sub("<(?=[a-zA-Z/!?])", "< ", source) if cleaned is None else cleaned
     source = re.sub(r"(?i)(javascript|vbscript|data)\s*:", r"\1 ", source)
     if has_forbidden_link(source):
         # without these two no link of the cell is one

@@ -10,10 +10,12 @@ from nbgrader.api import Assignment, Gradebook, SubmittedAssignment, SubmittedNo
 from sqlalchemy.orm import selectinload, undefer
 
 from autograder.course import Course, Exercise
-from autograder.errors import GradebookError
+from autograder.errors import GradebookError, ResultError
 from autograder.grade.groups import read_groups
 from autograder.grade.lateness import lateness
 from autograder.grade.read_gradebook import opened
+from autograder.grade.result import Result
+from autograder.grade.verdicts import result_path
 from autograder.nbgrader_adapter import gradebook_exists
 
 # of points, wherever they are told; as many as Canvas shows and compares: a late penalty in per cent has
@@ -52,7 +54,8 @@ class Grade:
 
     raw_score: before the penalty; due, handed_in: in UTC, as nbgrader writes times, or empty; unread:
     points of written answers that nobody has read yet, which are in max_score and not in the score;
-    look_again: what points were given for by hand has changed since; late: it was handed in too late;
+    look_again: what points were given for by hand has changed since; unseen: there is work that the grader
+    could not look at, and no person has; late: it was handed in too late;
     submitter: whose submission it is for, the student's or another member's of a group; empty if nothing
     is handed in.
     """
@@ -68,6 +71,7 @@ class Grade:
     submitter: str = ""
     look_again: bool = False
     late: bool = False
+    unseen: bool = False
 
     @property
     def score(self) -> float:
@@ -75,7 +79,7 @@ class Grade:
         return round(max(0.0, self.raw_score - self.late_penalty), DECIMALS)
 
 
-def grades(course: Course, exercises: Sequence[Exercise]) -> list[Grade]:
+def grades_of(course: Course, exercises: Sequence[Exercise]) -> list[Grade]:
     """The grades of all students of the gradebook, by student and then in the order of exercises.
 
     Raises GradebookError when nothing has been graded.
@@ -138,6 +142,7 @@ def recorded_grades(course: Course, exercises: Sequence[Exercise]) -> list[Grade
                         submitter,
                         _to_look_at_again(submission),
                         bool(lateness(submission)),
+                        _has_unseen_work(course, submission),
                     )
                 )
     return sorted(found, key=lambda grade: (grade.student.id, order.index(grade.exercise)))
@@ -175,3 +180,21 @@ def _to_look_at_again(submission: SubmittedAssignment) -> bool:
         for notebook in submission.notebooks
         for grade in notebook.grades
     )
+
+
+def _has_unseen_work(course: Course, submission: SubmittedAssignment) -> bool:
+    """Whether automatic points are waiting for a person to look at what the grader could not.
+
+    nbgrader's own steps leave the same mark, so the result has to say so, too.
+    """
+    waiting = any(
+        grade.manual_score is None and grade.auto_score is not None and grade.needs_manual_grade
+        for notebook in submission.notebooks
+        for grade in notebook.grades
+    )
+    exercise = submission.assignment.name
+    graded = course.autograded / submission.student_id / exercise / f"{exercise}.ipynb"
+    try:
+        return waiting and Result.read(result_path(graded)).is_for_a_person
+    except (FileNotFoundError, ResultError):
+        return False

@@ -21,7 +21,7 @@ from traitlets import Unicode
 
 from autograder.course import Course, Exercise
 from autograder.errors import CourseError, GradebookError, TableError
-from autograder.exercises import given, released
+from autograder.exercises import metadata_of, released
 from autograder.grade.groups import read_groups
 from autograder.nbgrader_adapter import gradebook_exists, transaction
 from autograder.tables import read_csv
@@ -81,9 +81,9 @@ class Written:
 def written_questions(exercise: Exercise) -> dict[str, float]:
     """The questions of an exercise that are answered in words, with their points. Raises ExerciseError."""
     return {
-        given(cell).grade_id: float(given(cell).points)
+        metadata_of(cell).grade_id: float(metadata_of(cell).points)
         for cell in released(exercise).cells
-        if cell.cell_type == "markdown" and given(cell).get("grade")
+        if cell.cell_type == "markdown" and metadata_of(cell).get("grade")
     }
 
 
@@ -173,9 +173,9 @@ def replace_typed_keys(course: Course, exercises: Sequence[Exercise]) -> list[st
     """
     lists = {exercise: kept_comments(exercise) for exercise in exercises}
     lists = {exercise: kept for exercise, kept in lists.items() if kept}
-    told: list[str] = []
+    notes: list[str] = []
     if not lists or not gradebook_exists(course.db_url):
-        return told
+        return notes
     from nbgrader.api import Comment
 
     by_name = {exercise.name: kept for exercise, kept in lists.items()}
@@ -188,7 +188,7 @@ def replace_typed_keys(course: Course, exercises: Sequence[Exercise]) -> list[st
             if not own:
                 continue
             new = written(comment.manual_comment, own)
-            told += [
+            notes += [
                 f"{exercise}, {comment.name}, {student}: there is no comment /{slip}; did you mean /{meant}?"
                 for slip, meant in new.slips.items()
             ]
@@ -198,7 +198,7 @@ def replace_typed_keys(course: Course, exercises: Sequence[Exercise]) -> list[st
                 grade.manual_score = score(grade.max_score, new.points)
                 grade.needs_manual_grade = False
         gradebook.db.commit()
-    return told
+    return notes
 
 
 def read_marks(path: Path, exercise: Exercise) -> list[Mark]:
@@ -236,7 +236,7 @@ def give(course: Course, exercise: Exercise, marks: Sequence[Mark], path: Path) 
         raise GradebookError("Nothing has been graded yet: run `python -m autograder grade` first.")
     kept = kept_comments(exercise)
     groups = read_groups(course, exercise.name)
-    told: list[str] = []
+    notes: list[str] = []
     with transaction(course.db_url) as gradebook:
         submissions = {
             own.assignment.student_id: own.assignment.timestamp
@@ -255,32 +255,32 @@ def give(course: Course, exercise: Exercise, marks: Sequence[Mark], path: Path) 
                     f"{path}, line {mark.line}: there is no comment /{slip}; did you mean /{meant}? Nothing "
                     "was written."
                 )
-            told += _give(gradebook, exercise.name, submitter, mark, new)
+            notes += _give(gradebook, exercise.name, submitter, mark, new)
         gradebook.db.commit()
-    return told
+    return notes
 
 
 def _give(gradebook: Gradebook, exercise: str, student: str, mark: Mark, new: Written) -> list[str]:
     place = mark.question, exercise, exercise, student
     grade, comment = gradebook.find_grade(*place), gradebook.find_comment(*place)
-    told = []
+    notes = []
     points = mark.points
     if points is None and new.points is not None:
         points = score(grade.max_score, new.points)
     if points is not None:
         if grade.manual_score not in (None, points):
-            told.append(
+            notes.append(
                 f"{student}, {mark.question}: {points:g} points, before {grade.manual_score:g}."
             )
         grade.manual_score = points
         grade.needs_manual_grade = False
     if new.text:
         if comment.manual_comment not in (None, "", new.text):
-            told.append(
+            notes.append(
                 f"{student}, {mark.question}: the comment {comment.manual_comment!r} was replaced."
             )
         comment.manual_comment = new.text
-    return told
+    return notes
 
 
 # In formgrader --------------------------------------------------------------------------------
@@ -305,7 +305,7 @@ class ShowKeptComments(Preprocessor):
         cells = []
         for cell in nb.cells:
             cells.append(cell)
-            own = [one for one in kept if one.question == given(cell).get("grade_id")]
+            own = [one for one in kept if one.question == metadata_of(cell).get("grade_id")]
             if own and cell.cell_type == "markdown":
                 lines = [f"- {as_markdown(str(one))}" for one in own]
                 head = "**Comments kept for this question.** Type a key into the comment box:"

@@ -28,7 +28,7 @@ from distributed.scheduler import KilledWorker
 from autograder.errors import WorkerPoolError
 from autograder.grade.answer_key import AnswerKey
 from autograder.grade.examine import Graded, grade_submission
-from autograder.grade.worker_pool import Task
+from autograder.grade.worker_pool import GradingJob
 from autograder.instructor_settings import Settings
 from autograder.kernels import sandbox
 from autograder.package import PACKAGE, PACKAGE_ROOT
@@ -39,7 +39,7 @@ SAME_VERSION = ("ipykernel", "jupyter_client", "nbformat", "nbgrader", "nh3", "n
 _one_kernel = threading.Lock()
 
 
-def _examine(key: str, task: Task, settings: Settings, require_sandbox: bool) -> Graded:
+def _examine(key: str, task: GradingJob, settings: Settings, require_sandbox: bool) -> Graded:
     """In a worker: examine a submission, one at a time.
 
     Whether it has a sandbox is decided here and now: a worker may have joined after the others were
@@ -171,7 +171,7 @@ class DaskPool:
             for name, key in self._keys.items()
         }
 
-    def submit(self, task: Task) -> Future[Graded]:
+    def submit(self, task: GradingJob) -> Future[Graded]:
         """Have a submission examined."""
         key = self._scattered[task.exercise]
         return self._executor.submit(_examine, key, task, self._settings, self._require_sandbox)

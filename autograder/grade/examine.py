@@ -7,17 +7,30 @@ grade cell only drawn inputs and expressions go to the student's kernel, and onl
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.exercises import given, is_answer_cell, is_grade_cell
+from autograder.exercises import baked_relations, is_answer_cell, is_grade_cell, metadata_of
+from autograder.expected import ExpectedLine
+from autograder.files import digest_of
 from autograder.grade.answer_key import AnswerKey
 from autograder.grade.follow_through import follow_through
-from autograder.grade.kernel_run import KernelRun, is_run, steps_of
+from autograder.grade.kernel_run import (
+    Answer,
+    KernelRun,
+    Step,
+    UnclearAnswerError,
+    first_line,
+    is_run,
+    steps_of,
+)
+from autograder.grade.older_releases import is_lenient
 from autograder.grade.result import Basis, CellResult, LineResult, Remark, Result
 from autograder.grade.sanitize import MISSING, sanitized
 from autograder.grade.submission import Submission
@@ -26,10 +39,12 @@ from autograder.kernels.student_kernel import KernelStartError, StudentKernel
 from autograder.kernels.versions import kernel_versions
 from autograder.programs import bound_names
 from autograder.runtime.compare import Difference
-from autograder.runtime.grade_cell import parse_cell
-from autograder.runtime.mistakes import Home, Recognition
+from autograder.runtime.evaluate import Evaluation
+from autograder.runtime.grade_cell import Check, GradeCell, parse_cell
+from autograder.runtime.mistakes import NamedMistake, Origin, Recognition
 from autograder.runtime.packages import with_offered
-from autograder.runtime.plain_data import valid_text
+from autograder.runtime.plain_data import Nothing, valid_text
+from autograder.runtime.violations import unexplained, with_violations
 from autograder.text import plain_text
 
 MAX_SHOWN, MAX_SHOWN_LINE = 20_000, 1_000
@@ -49,12 +64,15 @@ def grade_submission(submission: Submission, key: AnswerKey, settings: Settings)
 
     This is the one way to a grade: the command line, nbgrader's commands, formgrader, workers, trials
     and the audit all come here. Raises KernelStartError when no kernel can be started, for which no
-    submission is to blame.
+    submission is to blame: files beside a notebook that keep a kernel from starting are left out.
     """
     try:
         return _graded(submission, key, settings)
     except KernelStartError:
-        raise
+        if not _keeps_from_starting(submission, settings):
+            raise
+        remarks = (*submission.remarks, Remark("companions_kept_out"))
+        return grade_submission(replace(submission, companions={}, remarks=remarks), key, settings)
     except Exception as error:
         return refused(submission, key, settings, Remark("failed", {"error": _reason(error)}))
 
@@ -70,24 +88,40 @@ def _graded(submission: Submission, key: AnswerKey, settings: Settings) -> Grade
     files = {name: text.encode() for name, text in key.files.items()}
     submission = replace(submission, companions={**submission.companions, **files})
     notebook, remarks = sanitized(submission, key.release, key.versions)
-    steps = steps_of(notebook)
-    with contextlib.ExitStack() as stack:
-        kernel = None
-        if any(_is_students_code(cell) for cell in notebook.cells):
-            kernel = stack.enter_context(_started(settings, submission))
-        offered = settings.offered(key.packages)
-        examination = _Examination(key, KernelRun(kernel, settings.limits), offered)
-        for cell in notebook.cells:
-            examination.run_cell(cell)
-        if examination.unlimited:
-            remarks = [*remarks, Remark("memory_not_limited")]
+    steps, has_code = steps_of(notebook), any(map(_is_students_code, notebook.cells))
+    seed = int(digest_of(key.digest + submission.digest)[:16], 16)
+    lenient = is_lenient(submission, key.release, key.versions)
+    together = True
+    try:
+        examination = _examined(notebook, submission, key, settings, seed, lenient, together=True)
+    except UnclearAnswerError:
+        # which line is to blame shows when each has a message of its own
+        together = False
+        notebook, _ = sanitized(submission, key.release, key.versions)
+        examination = _examined(notebook, submission, key, settings, seed, lenient)
+    ended = examination.ended
+    if ended is not None:
+        # it may have ended later than the cell that did it, at a moment of chance
+        notebook, _ = sanitized(submission, key.release, key.versions)
+        examination = _examined(notebook, submission, key, settings, seed, lenient, pausing=True)
+    if examination.by_clock:
+        remarks = [*remarks, Remark("by_clock")]
+    if examination.unlimited:
+        remarks = [*remarks, Remark("memory_not_limited")]
     cells = tuple(examination.results)
-    if kernel is not None:
+    if ended and examination.ended and _is_chance(ended, examination.ended):
+        cells = tuple(_without_verdicts(cell) for cell in cells)
+    elif has_code and settings.follow_through:
         # the verdicts so far are final, and the kernel they came from has ended
+        given = settings, submission.companions, seed, ended is not None
         try:
-            cells = follow_through(steps, key, cells, settings, submission.companions)
+            cells = follow_through(steps, key, cells, *given, lenient, together and not ended)
         except Exception as error:
             remarks = [*remarks, Remark("no_follow_through", {"error": _reason(error)})]
+    # where a student's answers stand in another order, they were asked in that
+    cells = tuple(sorted(cells, key=lambda cell: list(key.cells).index(cell.grade_id)))
+    if any(not line.passed and line.verdict == "ended" for cell in cells for line in cell.lines):
+        remarks = [*remarks, Remark("not_asked")]
     result = Result(
         student=submission.student,
         exercise=key.exercise,
@@ -99,15 +133,70 @@ def _graded(submission: Submission, key: AnswerKey, settings: Settings) -> Grade
     return Graded(result, notebook)
 
 
+def _examined(
+    notebook: NotebookNode,
+    submission: Submission,
+    key: AnswerKey,
+    settings: Settings,
+    seed: int,
+    lenient: bool,
+    pausing: bool = False,
+    together: bool = False,
+) -> _Examination:
+    """What came of executing a sanitised notebook, which is changed: it gets outputs.
+
+    seed: of random numbers, which nobody can foresee and a regrade has, too; pausing, lenient, together:
+    as for `KernelRun`. Raises UnclearAnswerError if together.
+    """
+    with contextlib.ExitStack() as stack:
+        kernel = None
+        if any(map(_is_students_code, notebook.cells)):
+            kernel = stack.enter_context(_started(settings, submission, seed))
+        run = KernelRun(kernel, settings.limits, pausing, lenient, together)
+        new_kernel = functools.partial(_started, settings, submission, seed)
+        offered = settings.offered(key.packages)
+        examination = _Examination(key, run, offered, notebook.cells, new_kernel)
+        for cell in notebook.cells:
+            examination.run_cell(cell)
+        examination.tell_violations()
+    return examination
+
+
+def _is_chance(one: Difference, other: Difference) -> bool:
+    """Whether two runs ended at different checks: an end that no cell of the student's explains."""
+    places = one.parameters.get("expression"), other.parameters.get("expression")
+    return places[1] is not None and places[0] != places[1]
+
+
+def _without_verdicts(cell: CellResult) -> CellResult:
+    """A grade cell of a notebook that ends at a moment of chance: no line of it counts."""
+    ended = Difference("ended", {"reason": "chance"})
+    lines = (replace(line, difference=ended, mistake=None, by_line=False) for line in cell.lines)
+    return replace(cell, lines=tuple(lines), printed="")
+
+
+def _keeps_from_starting(submission: Submission, settings: Settings) -> bool:
+    """Whether a kernel starts without a submission's companions, and not with them."""
+    if not submission.companions:
+        return False
+    with _started(settings, replace(submission, companions={}), seed=0):
+        pass
+    try:
+        with _started(settings, submission, seed=0):
+            return False
+    except KernelStartError:
+        return True
+
+
 @contextlib.contextmanager
-def _started(settings: Settings, submission: Submission) -> Iterator[StudentKernel]:
+def _started(settings: Settings, submission: Submission, seed: int) -> Iterator[StudentKernel]:
     """A kernel for a submission; whatever keeps it from starting is a KernelStartError.
 
     No student's code has run by then, so that nobody must lose points by it.
     """
     with contextlib.ExitStack() as stack:
         try:
-            kernel = stack.enter_context(StudentKernel(settings, submission.companions))
+            kernel = stack.enter_context(StudentKernel(settings, submission.companions, seed))
         except KernelStartError:
             raise
         except Exception as error:
@@ -122,25 +211,48 @@ def _reason(error: Exception) -> str:
 def basis(submission: Submission, key: AnswerKey, settings: Settings) -> Basis:
     """What a grade of a submission would be made from now."""
     versions = kernel_versions(settings.python, key.packages)
-    return Basis(submission.digest, key.digest, settings.limits, versions)
+    follow = settings.follow_through
+    return Basis(submission.digest, key.digest, settings.limits, versions, follow_through=follow)
 
 
 class _Examination:
     """One notebook's examination, cell by cell: what has failed or was recognised so far."""
 
-    def __init__(self, key: AnswerKey, run: KernelRun, packages: Sequence[str]) -> None:
+    def __init__(
+        self,
+        key: AnswerKey,
+        run: KernelRun,
+        packages: Sequence[str],
+        cells: Sequence[NotebookNode],
+        new_kernel: Callable[[], AbstractContextManager[StudentKernel]],
+    ) -> None:
         self.results: list[CellResult] = []
+        self._own = _OwnDefinitions(cells)
+        self._cells: dict[str, GradeCell] = {}
+        self._relations = baked_relations(key.release)
+        self._new_kernel = new_kernel
+        self._ran: list[Step] = []
         self._key = key
         self._run = run
         self._packages = packages
         self._recognition = Recognition(
             {
-                name: Home(key.mistake_functions[name], cell)
+                name: Origin(key.mistake_functions[name], cell)
                 for name, cell in key.mistake_cells.items()
             }
         )
         # by name, the error of the cell that should have defined it
         self._failed: dict[str, str] = {}
+
+    @property
+    def ended(self) -> Difference | None:
+        """Where the process ended, if it did so by what the student's code did."""
+        return self._run.ended if self._run.ended_itself else None
+
+    @property
+    def by_clock(self) -> bool:
+        """Whether something was stopped by the clock, which may be the machine's fault."""
+        return self._run.by_clock
 
     @property
     def unlimited(self) -> bool:
@@ -159,8 +271,9 @@ class _Examination:
             self._run_students_cell(cell)
 
     def _run_students_cell(self, cell: NotebookNode) -> None:
-        name = given(cell).get("grade_id", "one of your own")
+        name = metadata_of(cell).get("grade_id", "")
         ended_before = self._run.ended
+        self._ran.append(Step(cell.id, cell.source, graded=False))
         reply = self._run.run_cell(cell.source, name)
         defined = {*self._key.answers.get(name, ()), *bound_names(cell.source)}
         cell.outputs = reply.outputs
@@ -174,43 +287,114 @@ class _Examination:
             text = f"Stopped: this cell ran for more than {seconds:g} seconds."
             cell.outputs.append(_error_output("Timeout", text))
         ended = self._run.ended
-        if ended and ended is not ended_before and "cell" in ended.parameters:
+        if ended and ended is not ended_before and ended.parameters.keys() & {"cell", "own"}:
             cell.outputs.append(_error_output("The kernel died", "The Python process ended here."))
 
     def _grade_cell(self, cell: NotebookNode) -> None:
-        grade_id, run = given(cell).grade_id, self._run
+        grade_id, run = metadata_of(cell).grade_id, self._run
         expected = self._key.cells[grade_id]
         deadline = time.monotonic() + max(map(run.seconds, expected.lines))
-        found = []
-        checks = {check.expression: check for check in parse_cell(cell.source).checks}
-        for line in expected.lines:
-            # an instructor's weights change points, but no expression
-            check = checks[line.expression]
-            answer = run.ask(line, expected.forbidden, deadline, check)
+        found: list[Answer] = []
+        parsed = self._cells[grade_id] = parse_cell(cell.source)
+        by_expression = {check.expression: check for check in parsed.checks}
+        # an instructor's weights change points, but no expression
+        checks = [by_expression[line.expression] for line in expected.lines]
+        for numbers in expected.messages:
+            asked = [expected.lines[number] for number in numbers], expected.forbidden, deadline
+            found += run.ask_all(*asked, [checks[number] for number in numbers])
+            line, answer = expected.lines[numbers[-1]], found[-1]
             if line.agreement and any(d and d.aspect == "agreement" for _, d in answer.judged):
-                # training is a matter of luck, and of what else the machine has to do
-                again = time.monotonic() + run.seconds(line)
-                answer = run.ask(line, expected.forbidden, again, check)
-            found.append(answer)
+                # training is a matter of luck
+                found[-1] = self._in_a_fresh_kernel(line, expected.forbidden, checks[numbers[-1]])
         judged = [[one for one, _ in answer.judged] for answer in found]
         named = self._recognition.cell(grade_id, judged)
         lines = []
         for line, answer, mistake in zip(expected.lines, found, named, strict=True):
-            problem = answer.problem and self._explained(answer.problem)
+            problem = answer.problem and self._explained(answer.problem, grade_id)
             told = (mistake.name, mistake.by_line) if mistake else ()
             lines.append(LineResult(line.expression, line.points, problem, *told))
         printed = "".join(answer.printed for answer in found)
         shown = "\n".join(printed[:MAX_PRINTED].split("\n")[:MAX_PRINTED_LINES])
         self.results.append(CellResult(grade_id, tuple(lines), shown))
 
-    def _explained(self, problem: Difference) -> Difference:
-        """An undefined name as what it comes from: the cell that should have defined it failed."""
+    def tell_violations(self) -> None:
+        """Say of the cells that nothing explains which relations are violated; all verdicts are made."""
+        self.results = [self._with_violations(found) for found in self.results]
+
+    def _with_violations(self, found: CellResult) -> CellResult:
+        cell, lines = self._cells[found.grade_id], list(found.lines)
+        relations = [*cell.relations, *self._relations.get(found.grade_id, ())]
+        named = [
+            NamedMistake(line.mistake, line.by_line) if line.mistake else None for line in lines
+        ]
+        number = unexplained([line.difference for line in lines], named)
+        if number is None or not relations:
+            return found
+        draws = [line.draws[0] for line in self._key.cells[found.grade_id].lines]
+        inputs = {name: tree for draw in draws for name, tree in draw.inputs.items()}
+
+        def evaluated(expression: str) -> Evaluation:
+            given = expression, inputs, draws[0].parameter_seed, cell.forbidden
+            return self._run.evaluation(*given) or Evaluation(Nothing())
+
+        problem = lines[number].difference
+        assert problem is not None
+        told = with_violations(problem, relations, evaluated)
+        lines[number] = replace(lines[number], difference=told)
+        return replace(found, lines=tuple(lines))
+
+    def _in_a_fresh_kernel(
+        self, line: ExpectedLine, forbidden: Sequence[str], check: Check
+    ) -> Answer:
+        """What a kernel answers that has run the cells so far and knows nothing of the first try.
+
+        It gets other inputs, so that nothing that was learnt the first time helps.
+        """
+        line = replace(line, draws=line.draws[1:] or line.draws)
+        with self._new_kernel() as kernel:
+            run = KernelRun(kernel, self._run.limits, lenient=self._run.lenient)
+            for step in self._ran:
+                run.run_cell(step.source, step.name)
+            answer = run.ask(line, forbidden, time.monotonic() + run.seconds(line), check)
+        self._run.by_clock |= run.by_clock
+        return answer
+
+    def _explained(self, problem: Difference, grade_id: str) -> Difference:
+        """A problem as what it comes from.
+
+        An undefined name: the cell that should have defined it failed. A stub: the answer is in another cell.
+        """
+        if problem.aspect == "to_do":
+            return self._own.elsewhere(self._key, grade_id) or problem
         if problem.aspect == "error" and problem.parameters["name"] == "NameError":
             for name, error in self._failed.items():
                 if problem.parameters["message"] == f"name '{name}' is not defined":
                     problem = Difference("cell_failed", {"answer": name, "error": error})
                     break
         return with_offered(problem, self._packages)
+
+
+class _OwnDefinitions:
+    """Where cells of the student's own define the names of answers."""
+
+    def __init__(self, cells: Sequence[NotebookNode]) -> None:
+        self._order = {cell.id: number for number, cell in enumerate(cells)}
+        self._defined: dict[str, tuple[int, str]] = {}
+        for number, cell in enumerate(cells):
+            if cell.cell_type == "code" and "nbgrader" not in cell.metadata:
+                for name in bound_names(cell.source):
+                    self._defined[name] = number, first_line(cell.source)
+
+    def elsewhere(self, key: AnswerKey, grade_id: str) -> Difference | None:
+        """The cell that defines an answer which its own cell doesn't; None if there is none."""
+        for cell, names in key.answers.items():
+            for name in names:
+                if name in key.graded[grade_id] and name in self._defined:
+                    place, line = self._defined[name]
+                    below = place > self._order[grade_id]
+                    told = {"answer": name, "cell": cell, "line": line, "below": below}
+                    return Difference("answer_elsewhere", told)
+        return None
 
 
 def _is_students_code(cell: NotebookNode) -> bool:

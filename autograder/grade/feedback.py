@@ -18,17 +18,21 @@ from traitlets.config import Config
 from autograder.book_index import book_sections, book_url
 from autograder.course import Course, Exercise
 from autograder.errors import OutputError
-from autograder.files import digest_of, digest_of_files, write_whole
-from autograder.grade.feedback_page import as_text
+from autograder.files import PRIVATE, digest_of, digest_of_files, write_whole
+from autograder.grade.feedback_page import as_markdown, as_text
 from autograder.grade.gradebook import autograded_notebook
 from autograder.grade.groups import told_on_page
+from autograder.grade.page_workers import written_pages
 from autograder.grade.result import Result
+from autograder.grade.seeds import end_round
 from autograder.grade.verdicts import result_path
 from autograder.instructor_settings import CONFIG
 from autograder.nbgrader_adapter import bootstrap_folder, explained
 from autograder.package import PACKAGE
 from autograder.progress import progress
 
+# characters of a page: sources, text and pictures have limits of their own, which come to less
+MAX_PAGE = 60_000_000
 # packages whose code puts a page together
 RENDERED_BY = ("display", "grade", "runtime")
 STAMP = re.compile(r"<!-- feedback (\w+) (\w+) -->\s*\Z")
@@ -156,6 +160,21 @@ class FeedbackWriter:
         page = resources["feedback"]
         return as_text(page, resources["nbgrader"]) if page else ""
 
+    def markdown(self, student: str, exercise: str) -> str:
+        """A student's feedback as Markdown; empty without a readable result."""
+        _, resources = self._prepared(student, exercise)
+        page = resources["feedback"]
+        return as_markdown(page, resources["nbgrader"]) if page else ""
+
+    def is_current(self, student: str, exercise: str) -> bool:
+        """Whether a student's page is made from what there is now."""
+        page = feedback_page(self._course, student, exercise)
+        return self._made_from(student, exercise) == _stamps_of(page)[0]
+
+    def prepare(self) -> None:
+        """Compile the template of all pages: processes that are forked from this one have it then."""
+        self._exporter.from_notebook_node(nbformat.v4.new_notebook(), {"feedback": None})
+
     def write(self, student: str, exercise: str) -> bool:
         """Write one student's page, unless it is current; returns whether it says anything new."""
         page = feedback_page(self._course, student, exercise)
@@ -165,9 +184,19 @@ class FeedbackWriter:
             return False
         notebook, resources = self._prepared(student, exercise)
         body, _ = self._exporter.from_notebook_node(notebook, resources)
+        if len(body) > MAX_PAGE:
+            raise OutputError(f"it would have {len(body) / 1e6:.0f} MB")
         content = digest_of(body)[:16]
-        write_whole(page, f"{body}\n<!-- feedback {made_from} {content} -->\n")
+        write_whole(page, f"{body}\n<!-- feedback {made_from} {content} -->\n", PRIVATE)
         return content != old_content
+
+
+def _is_stale(writer: FeedbackWriter, student: str, exercise: str) -> bool:
+    """Whether a page has to be written; also where that can't be said, so that its error is told."""
+    try:
+        return not writer.is_current(student, exercise)
+    except Exception:
+        return True
 
 
 def write_feedback(course: Course, results: Sequence[Result]) -> int:
@@ -177,14 +206,22 @@ def write_feedback(course: Course, results: Sequence[Result]) -> int:
     end.
     """
     writer = FeedbackWriter(course)
+    stale = [
+        page for page in ((r.student, r.exercise) for r in results) if _is_stale(writer, *page)
+    ]
+    if stale:
+        writer.prepare()
+    # not in the processes that write pages, since all of an exercise would write the same file
+    for result in results:
+        if (result.student, result.exercise) in stale:
+            end_round(course, result)
     written, failed = 0, []
     with progress("Writing feedback") as bar:
-        for result in bar.track(results):
-            try:
-                written += writer.write(result.student, result.exercise)
-            except Exception as error:
-                name = f"{result.student}, {result.exercise}"
-                failed.append(f"{name} ({type(error).__name__}: {str(error)[:200]})")
+        for page, outcome in bar.track(written_pages(writer.write, stale), total=len(stale)):
+            if isinstance(outcome, str):
+                failed.append(f"{', '.join(page)} ({outcome})")
+            else:
+                written += outcome
     if failed:
         raise OutputError(
             f"The feedback pages of {'; '.join(failed)} could not be written. All others are."

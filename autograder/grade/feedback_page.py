@@ -18,46 +18,61 @@ from traitlets import Unicode
 from autograder.book_index import book_url
 from autograder.course import Course, Exercise
 from autograder.errors import CourseError
-from autograder.exercises import BEFORE, given, heading, is_grade_cell, released, task_names
+from autograder.exercises import BEFORE, heading, is_grade_cell, metadata_of, released, task_names
 from autograder.grade.class_grades import rounded
+from autograder.grade.exercise_words import words_of
 from autograder.grade.groups import told_on_page
 from autograder.grade.result import CellResult, Result
-from autograder.grade.seeds import remember_told
+from autograder.grade.seeds import end_round
 from autograder.grade.verdicts import REMARKS_CELL, result_path
-from autograder.grade.words import Words, remark
+from autograder.grade.words import Words, remark, sentence
+from autograder.runtime.mistakes import NamedMistake
+from autograder.runtime.telling import in_sight
+from autograder.text import fenced
 
 
 @dataclass(frozen=True)
-class Line:
-    """A check as the page shows it; title: what it tests; words: why it failed, empty if it passed."""
+class LineRow:
+    """A check as the page shows it.
+
+    title: what it tests; words: why it failed, or given which right answers it passed, empty if it passed
+    as it stands; folded: nothing new is said of it beside another check of its cell.
+    """
 
     title: str
     expression: str
     points: float
     earned: float
     words: str
+    is_passed: bool = False
+    folded: bool = False
 
 
 @dataclass(frozen=True)
-class Checks:
+class CellSection:
     """A grade cell; section: where to read again, as HTML, empty if nothing was lost."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[LineRow, ...]
     section: str
 
     @property
-    def lost(self) -> tuple[Line, ...]:
-        """The checks that failed."""
-        return tuple(line for line in self.lines if line.words)
+    def lost(self) -> tuple[LineRow, ...]:
+        """The checks that failed and are shown."""
+        return tuple(line for line in self.lines if not line.is_passed and not line.folded)
 
     @property
-    def passed(self) -> tuple[Line, ...]:
-        """The checks that passed."""
-        return tuple(line for line in self.lines if not line.words)
+    def also_lost(self) -> tuple[LineRow, ...]:
+        """The other checks that failed."""
+        return tuple(line for line in self.lines if not line.is_passed and line.folded)
+
+    @property
+    def passed(self) -> tuple[LineRow, ...]:
+        """The checks that passed, some given right answers to earlier tasks."""
+        return tuple(line for line in self.lines if line.is_passed)
 
 
 @dataclass
-class Task:
+class TaskSection:
     """A task by its heading.
 
     unread: points of written answers that nobody has read yet, which are not among points; cells: of the
@@ -70,7 +85,7 @@ class Task:
     unread: float = 0
     recognised: list[str] = field(default_factory=list)
     cells: list[NotebookNode] = field(default_factory=list)
-    checks: dict[str, Checks] = field(default_factory=dict)
+    checks: dict[str, CellSection] = field(default_factory=dict)
 
     @property
     def is_right(self) -> bool:
@@ -89,7 +104,7 @@ class Page:
 
     title: str
     remarks: tuple[str, ...]
-    tasks: tuple[Task, ...]
+    tasks: tuple[TaskSection, ...]
     provided: tuple[NotebookNode, ...]
 
     @property
@@ -98,19 +113,24 @@ class Page:
         return sum(task.unread for task in self.tasks)
 
 
-def _checks(cell: CellResult, words: Words) -> Checks:
+def _checks(cell: CellResult, words: Words) -> CellSection:
     section = words.section(cell)
+    named = [NamedMistake(one.mistake, one.by_line) if one.mistake else None for one in cell.lines]
+    problems = [line.difference for line in cell.lines]
+    told = in_sight(problems, named, [sentence(line) or None for line in cell.lines])
     lines = (
-        Line(
+        LineRow(
             words.title(cell.grade_id, line.expression),
             line.expression,
             line.points,
             line.earned,
             words.line(line),
+            line.passed,
+            folded=not line.passed and not is_told and not line.mistake,
         )
-        for line in cell.lines
+        for line, is_told in zip(cell.lines, told, strict=True)
     )
-    return Checks(tuple(lines), section.link(book_url()) if section else "")
+    return CellSection(tuple(lines), section.link(book_url()) if section else "")
 
 
 def _placed(
@@ -120,8 +140,8 @@ def _placed(
     task = BEFORE
     for cell in notebook.cells:
         own = heading(cell.source, "## ") if cell.cell_type == "markdown" else ""
-        if given(cell):
-            task = places.get(given(cell).grade_id, task)
+        if metadata_of(cell):
+            task = places.get(metadata_of(cell).grade_id, task)
         elif own in places.values():
             task = own
         if cell.get("id") != REMARKS_CELL:
@@ -133,18 +153,18 @@ def page_of(notebook: NotebookNode, result: Result, exercise: Exercise) -> Page:
 
     notebook: graded, with points and comments from the gradebook in its cells' metadata (`GetGrades`).
     """
-    words = Words.of(exercise)
+    words = words_of(exercise)
     title, places = task_names(released(exercise))
     graded = {cell.grade_id: cell for cell in result.cells}
-    tasks: dict[str, Task] = {}
+    tasks: dict[str, TaskSection] = {}
     provided = []
     for name, cell in _placed(notebook, places):
-        own = given(cell)
+        own = metadata_of(cell)
         is_locked = own and not own.get("grade") and not own.get("solution")
         if is_locked:
             provided.append(cell)
             continue
-        task = tasks.setdefault(name, Task(name))
+        task = tasks.setdefault(name, TaskSection(name))
         task.cells.append(cell)
         if own.get("grade"):
             points = own.get("points", 0)
@@ -156,8 +176,8 @@ def page_of(notebook: NotebookNode, result: Result, exercise: Exercise) -> Page:
         found = graded.get(own.get("grade_id", "")) if is_grade_cell(cell) else None
         if found:
             task.checks[found.grade_id] = _checks(found, words)
-            if found.mistake and found.mistake not in task.recognised:
-                task.recognised.append(found.mistake)
+            names = (line.mistake for line in found.lines if line.mistake and not line.passed)
+            task.recognised += [name for name in names if name not in task.recognised]
     remarks = tuple(map(remark, result.remarks))
     return Page(title or exercise.name, remarks, tuple(tasks.values()), tuple(provided))
 
@@ -179,15 +199,74 @@ def as_text(page: Page, totals: Mapping[str, Any]) -> str:
         )
     lines += page.remarks
     for task in filter(lambda task: task.is_graded, page.tasks):
-        lost = [line for own in task.checks.values() for line in own.lost if line.points]
-        said = [f"{line.title}: {line.words}" for line in lost]
-        said += [f"Comment: {c}" for cell in task.cells if (c := given(cell).get("comment"))]
+        said = [text for own in task.checks.values() for text in _lost(own)]
+        said += [f"Comment: {c}" for cell in task.cells if (c := metadata_of(cell).get("comment"))]
         if said or not task.is_right:
             earned = f"{rounded(task.earned)} of {rounded(task.points)} points"
             is_open = f"{rounded(task.unread)} points are open"
             lines += ["", f"{task.name}: {earned if task.points else is_open}"]
             lines += [f"- {_indented(text)}" for text in said]
     return "\n".join(lines)
+
+
+def as_markdown(page: Page, totals: Mapping[str, Any]) -> str:
+    """A page as Markdown, for where it is posted: points, what was lost and why, where to read, comments.
+
+    What a student's code can have a say in stands in blocks, where nothing is markup, a link or the name of
+    somebody who would be notified. totals: as for `as_text`.
+    """
+    points = rounded(totals["max_score"] - page.unread)
+    lines = [f"# {page.title}", "", f"**{rounded(totals['score'])} of {points} points.**"]
+    if page.unread:
+        lines.append(
+            f"{rounded(page.unread)} more are open: a written answer has not been read yet."
+        )
+    if totals.get("late_penalty"):
+        lines.append(
+            f"{rounded(totals['late_penalty'])} points were taken off for handing in late."
+        )
+    if page.remarks:
+        lines += ["", fenced("\n".join(page.remarks))]
+    graded = [task for task in page.tasks if task.is_graded]
+    lines += ["", "| task | points |", "| --- | --- |"]
+    for task in graded:
+        earned = f"{rounded(task.earned)} of {rounded(task.points)}" if task.points else "open"
+        name = task.name.replace("|", r"\|")
+        lines.append(f"| {name} | {earned} |")
+    for task in graded:
+        said = _task_in_markdown(task)
+        lines += ["", f"## {task.name}", *said] if said else []
+    return "\n".join(lines) + "\n"
+
+
+def _task_in_markdown(task: TaskSection) -> list[str]:
+    """What was lost in a task and why, where to read again, and comments; nothing for a task without."""
+    lines = []
+    for own in task.checks.values():
+        lost = [line for line in own.lost if line.points]
+        for line in lost:
+            earned = f"{rounded(line.earned)} of {rounded(line.points)}"
+            lines += ["", f"**{line.title}** ({earned})", "", fenced(line.words)]
+        if more := sum(1 for line in own.also_lost if line.points):
+            lines += ["", f"{_more_checks(more).capitalize()} with it."]
+        if lost and own.section:
+            lines += ["", f"Read again: {own.section}"]
+    for cell in task.cells:
+        if comment := metadata_of(cell).get("comment"):
+            quoted = "\n".join(f"> {line}" for line in comment.splitlines())
+            lines += ["", "A comment:", "", quoted]
+    return lines
+
+
+def _lost(checks: CellSection) -> list[str]:
+    """What is said about the checks of a cell that cost points."""
+    said = [f"{line.title}: {line.words}" for line in checks.lost if line.points]
+    more = sum(1 for line in checks.also_lost if line.points)
+    return [*said, f"{_more_checks(more)} with it"] if more else said
+
+
+def _more_checks(number: int) -> str:
+    return f"{number} more {'check fails' if number == 1 else 'checks fail'}"
 
 
 def _indented(text: str) -> str:
@@ -215,7 +294,7 @@ class FeedbackPage(NbGraderPreprocessor):
             exercise = course.exercise(result.exercise)
         except (FileNotFoundError, CourseError):
             return nb, resources
-        remember_told(course, result)
+        end_round(course, result)
         _mark_unread(nb, resources["nbgrader"])
         page = page_of(nb, result, exercise)
         if told := told_on_page(course, exercise, result.student):
@@ -231,8 +310,8 @@ def _mark_unread(notebook: NotebookNode, whose: Mapping[str, str]) -> None:
     place = whose["notebook"], whose["assignment"], whose["student"]
     with Gradebook(whose["db_url"]) as gradebook:
         for cell in notebook.cells:
-            if cell.cell_type == "markdown" and given(cell).get("grade"):
-                grade = gradebook.find_grade(given(cell).grade_id, *place)
+            if cell.cell_type == "markdown" and metadata_of(cell).get("grade"):
+                grade = gradebook.find_grade(metadata_of(cell).grade_id, *place)
                 cell.metadata.nbgrader["unread"] = (
                     grade.auto_score is None and grade.manual_score is None
                 )

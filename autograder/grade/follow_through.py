@@ -18,12 +18,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from autograder.dependencies import names_in, reached
 from autograder.grade.answer_key import AnswerKey
-from autograder.grade.kernel_run import KernelRun, Step
+from autograder.grade.kernel_run import KernelRun, Step, UnclearAnswerError
 from autograder.grade.result import CellResult, LineResult
 from autograder.instructor_settings import Settings
 from autograder.kernels.student_kernel import StudentKernel
+from autograder.programs import names_in, reached
 
 NAME = re.compile(r"[^\W\d]\w*")
 
@@ -34,15 +34,31 @@ def follow_through(
     cells: Sequence[CellResult],
     settings: Settings,
     companions: Mapping[str, bytes],
+    seed: int = 0,
+    pausing: bool = False,
+    lenient: bool = False,
+    together: bool = False,
 ) -> tuple[CellResult, ...]:
     """The better verdict of every line; a second kernel is started only if that can change one.
 
-    steps: the notebook as it was run; cells: its verdicts. Raises KernelStartError.
+    steps: the notebook as it was run; cells: its verdicts; seed, pausing: as in the first run; lenient: as
+    for `judge`; together: as for `KernelRun`. Raises KernelStartError.
     """
     second = SecondRun(steps, key, cells)
     if second.is_needed():
-        with StudentKernel(settings, companions) as kernel:
-            second.go(KernelRun(kernel, settings.limits))
+        try:
+            with StudentKernel(settings, companions, seed) as kernel:
+                run = KernelRun(kernel, settings.limits, pausing, lenient, together)
+                second.go(run)
+        except UnclearAnswerError:
+            again = settings, companions, seed, pausing, lenient, False
+            return follow_through(steps, key, cells, *again)
+        if run.by_clock:
+            raise TimeoutError("it was stopped by the clock")
+        if run.ended_itself and not pausing:
+            # how far it came may have been chance
+            again = settings, companions, seed, True, lenient, False
+            return follow_through(steps, key, cells, *again)
     return tuple(replace(cell, lines=tuple(second.lines[cell.grade_id])) for cell in cells)
 
 
@@ -96,15 +112,20 @@ class SecondRun:
         deadline = time.monotonic() + max(map(run.seconds, expected.lines))
         if set(self._key.graded[cell]) & set(self._replaced):
             return
-        for place in self._places:
-            if place.cell != cell:
-                continue
-            line = self.lines[cell][place.number]
-            if given := tuple(n for n in self._replaced if self._depends(line, n)):
-                answer = run.ask(expected.lines[place.number], expected.forbidden, deadline)
+        lines = self.lines[cell]
+        given = {
+            place.number: tuple(n for n in self._replaced if self._depends(lines[place.number], n))
+            for place in self._places
+            if place.cell == cell
+        }
+        for message in expected.messages:
+            numbers = [number for number in message if given.get(number)]
+            asked = [expected.lines[number] for number in numbers]
+            checks = [None] * len(numbers)
+            answers = run.ask_all(asked, expected.forbidden, deadline, checks)
+            for number, answer in zip(numbers, answers, strict=True):
                 if answer.problem is None:
-                    better = replace(line, difference=None, given=given)
-                    self.lines[cell][place.number] = better
+                    lines[number] = replace(lines[number], difference=None, given=given[number])
 
     def _replace_wrong(self, run: KernelRun, cell: str) -> None:
         """Bind answers whose last grade cell this is to right versions, if they are wrong and needed."""

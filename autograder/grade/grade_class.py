@@ -5,28 +5,30 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import fnmatch
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from autograder.course import Course, Exercise
 from autograder.errors import ResultError, SubmissionFolderError, WorkerPoolError, needing
-from autograder.grade import gradebook
-from autograder.grade.answer_key import AnswerKey, AnswerKeys
+from autograder.grade import gradebook, resubmissions
+from autograder.grade.answer_key import AnswerKey
+from autograder.grade.by_clock import examine_fairly
 from autograder.grade.examine import Graded, basis, grade_submission, refused
 from autograder.grade.gradebook import Recorder, register, stored_result
 from autograder.grade.lock import only_grader
+from autograder.grade.make_keys import AnswerKeys, Evaluation, evaluate_missing
+from autograder.grade.reconcile import reconcile
 from autograder.grade.result import Remark, Result
-from autograder.grade.seeds import class_seed, is_told
+from autograder.grade.seeds import class_seed, has_feedback
 from autograder.grade.submission import Submission, read_submission, students
-from autograder.grade.worker_pool import LocalPool, Task, WorkerPool, examine_all
+from autograder.grade.worker_pool import GradingJob, LocalPool, WorkerPool
 from autograder.instructor_settings import Settings
 from autograder.kernels import sandbox
 from autograder.kernels.student_kernel import KernelStartError
 from autograder.kernels.versions import refuse_missing_packages
-from autograder.progress import progress
+from autograder.progress import progress, say
 
-Named = tuple[str, Exercise]
+StudentExercise = tuple[str, Exercise]
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,13 @@ class WorkerOptions:
     scheduler: str | None = None
     require_sandbox: bool = False
 
-    def pool(self, keys: Mapping[str, AnswerKey], settings: Settings) -> WorkerPool:
-        """The workers, ready to begin."""
+    def pool(
+        self,
+        keys: Mapping[str, AnswerKey],
+        settings: Settings,
+        submissions: int | None = None,
+    ) -> WorkerPool:
+        """The workers, ready to begin; submissions: how many there are to examine."""
         required = self.require_sandbox or settings.require_sandbox
         if self.scheduler:
             # takes a second to import, and only this needs it
@@ -50,10 +57,10 @@ class WorkerOptions:
 
             return DaskPool(self.scheduler, keys, settings, required)
         if settings.limits.sandbox:
-            print(sandbox.protections(settings.limits), file=sys.stderr)
+            say(sandbox.protections(settings.limits), error=True)
         else:
             sandbox.warn(sandbox.why_not(), required)
-        return LocalPool(keys, settings, self.workers)
+        return LocalPool(keys, settings, self.workers, submissions)
 
 
 def grading_settings(course: Course) -> Settings:
@@ -62,7 +69,7 @@ def grading_settings(course: Course) -> Settings:
     return dataclasses.replace(course.settings, limits=limits)
 
 
-def handed_in(course: Course, exercises: Sequence[Exercise]) -> list[Named]:
+def handed_in(course: Course, exercises: Sequence[Exercise]) -> list[StudentExercise]:
     """Every student with every exercise that they have handed in."""
     return [(student, exercise) for exercise in exercises for student in students(course, exercise)]
 
@@ -96,33 +103,37 @@ class Grader:
         """Make the answer keys of several exercises side by side."""
         self._keys.prepare(exercises)
 
-    def _prepare_fresh(self, work: Sequence[Named]) -> None:
+    def _prepare_fresh(self, work: Sequence[StudentExercise]) -> None:
         """Evaluate, a few in each process, what is expected of submissions with seeds of their own."""
-        told = [
+        self._keys.evaluate(
             (exercise, read_submission(self.course, student, exercise))
             for student, exercise in work
-            if is_told(self.course, exercise.name)
-        ]
-        self._keys.evaluate(told)
+            if has_feedback(self.course, exercise.name)
+        )
 
     def read(self, student: str, exercise: Exercise) -> Submission:
         """A submission to grade; the instructor is told when this account may not read it."""
         submission = read_submission(self.course, student, exercise)
         for remark in submission.remarks:
             if remark.kind == "unreadable":
-                print(
+                say(
                     f"{self.course.submitted / student / exercise.name}: the notebook can't be read from "
                     f"this account ({remark.parameters['reason']}) and gets 0. Make it readable and grade "
                     "again.",
-                    file=sys.stderr,
+                    error=True,
                 )
         return submission
 
     def grade(self, student: str, exercise: Exercise) -> Graded:
         """Grade one submission in this process."""
         submission = self.read(student, exercise)
-        key = self._keys.own(exercise, submission) or self.key(exercise)
-        return grade_submission(submission, key, self.settings)
+        while True:
+            key = self._keys.own(exercise, submission) or self.key(exercise)
+            graded = grade_submission(submission, key, self.settings)
+            lacking = self._keys.lacking(exercise, graded.result)
+            if not lacking:
+                return graded
+            evaluate_missing([lacking])
 
     def _is_current(self, student: str, exercise: Exercise) -> bool | None:
         """Whether a submission's recorded result is what grading it now would be based on.
@@ -135,6 +146,7 @@ class Grader:
             return False
         if (
             result is None
+            or not result.is_final
             or not gradebook.autograded_notebook(self.course, student, exercise.name).is_file()
         ):
             return False
@@ -152,7 +164,7 @@ class Grader:
         earlier = self._keys.earlier_digests(exercise, submission)
         return result is not None and result.basis.answer_key in earlier
 
-    def stale(self, work: Sequence[Named]) -> list[Named]:
+    def stale(self, work: Sequence[StudentExercise]) -> list[StudentExercise]:
         """Those of some submissions whose recorded results are not current."""
         current = {named: self._is_current(*named) for named in work}
         unsure = [named for named in work if current[named] is None]
@@ -160,30 +172,49 @@ class Grader:
         current |= {named: self._has_same_values(*named) for named in unsure}
         return [named for named in work if not current[named]]
 
-    def _task(self, student: str, exercise: Exercise) -> Task:
+    def _task(self, student: str, exercise: Exercise) -> GradingJob:
         submission = self.read(student, exercise)
-        return Task(exercise.name, submission, self._keys.own(exercise, submission))
+        return GradingJob(exercise.name, submission, self._keys.own(exercise, submission))
 
     def examine(
-        self, work: Sequence[Named], options: WorkerOptions, title: str
+        self, work: Sequence[StudentExercise], options: WorkerOptions, title: str
     ) -> Iterator[Graded]:
-        """Grade submissions by a worker pool, with a progress bar; yields them as they come."""
+        """Grade submissions by a worker pool, with a progress bar; yields them as they come.
+
+        Those that were stopped by the clock come last: each is graded once more, alone.
+        """
         if not work:
             return
         needed = sorted({exercise for _, exercise in work}, key=lambda e: e.order)
         self.prepare(needed)
-        keys = {exercise.name: self.key(exercise) for exercise in needed}
+        exercises = {exercise.name: exercise for exercise in needed}
+        keys = {name: self.key(exercise) for name, exercise in exercises.items()}
         self._prepare_fresh(work)
-        tasks = (self._task(student, exercise) for student, exercise in work)
-        with options.pool(keys, self.settings) as pool, progress(title) as bar:
-            shown = bar.add_task("", total=len(work))
-            with _kernels_explained():
-                for task, found in examine_all(tasks, pool):
-                    key = task.own_key or keys[task.exercise]
-                    yield found or refused(
-                        task.submission, key, self.settings, Remark("ended_grader")
-                    )
-                    bar.update(shown, advance=1, description=str(task))
+        with options.pool(keys, self.settings, len(work)) as pool, progress(title) as bar:
+            total = len(work)
+            shown = bar.add_task("", total=total)
+
+            def given_up(task: GradingJob) -> Graded:
+                key = task.own_key or keys[task.exercise]
+                return refused(task.submission, key, self.settings, Remark("ended_grader"))
+
+            def done(task: GradingJob) -> None:
+                bar.update(shown, advance=1, description=str(task))
+
+            while work:
+                tasks = (self._task(student, exercise) for student, exercise in work)
+                again: dict[StudentExercise, Evaluation] = {}
+                with _kernels_explained():
+                    for graded in examine_fairly(tasks, pool, given_up, done):
+                        exercise = exercises[graded.result.exercise]
+                        if lacking := self._keys.lacking(exercise, graded.result):
+                            again[graded.result.student, exercise] = lacking
+                        else:
+                            yield graded
+                evaluate_missing(list(again.values()))
+                work = list(again)
+                total += len(work)
+                bar.update(shown, total=total)
 
 
 def grade_class(
@@ -224,6 +255,7 @@ def grade_class(
         with Recorder(course) as recorder:
             for graded in grader.examine(work, options, "Grading"):
                 recorder.record(graded)
+        resubmissions.tell(recorder.fallen)
     return recorded_results(course, exercises)
 
 
@@ -256,8 +288,14 @@ def grade_named(
         with Recorder(course) as recorder, _kernels_explained():
             for who, what in work:
                 graded = grader.grade(who, what)
+                if not graded.result.is_final:
+                    # the machine may have had too much else to do
+                    graded = grader.grade(who, what)
                 recorder.record(graded, create_student)
                 done.append(graded.result)
+        resubmissions.tell(recorder.fallen)
+    results = [stored_result(course, who, what.name) for who, what in named]
+    reconcile(course, exercises, [result for result in results if result is not None])
     return done
 
 

@@ -16,21 +16,21 @@ from autograder import nbgrader_adapter
 from autograder.build.released_versions import remember_released
 from autograder.course import SAMPLE_PREFIX, Course, Exercise
 from autograder.errors import ExerciseError, GradebookError, writing
-from autograder.exercises import copied, given, is_grade_cell, released
-from autograder.files import write_whole
+from autograder.exercises import copied, is_grade_cell, metadata_of, released
+from autograder.files import PRIVATE_READ_ONLY, close_to_others, write_whole
+from autograder.grade import resubmissions
 from autograder.grade.examine import Graded
+from autograder.grade.exercise_words import words_of
 from autograder.grade.lateness import penalty
 from autograder.grade.read_gradebook import opened
 from autograder.grade.result import Result
 from autograder.grade.verdicts import result_path, show_verdicts
 from autograder.grade.words import Words
-from autograder.nbgrader_adapter import Transactions, explained
+from autograder.nbgrader_adapter import Transactions, explained, make_private
 from autograder.runtime.grade_cell import parse_cell
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook, SubmittedAssignment
-
-READ_ONLY = 0o444
 
 
 def check_release(exercise: Exercise, release: NotebookNode, gradebook: Gradebook) -> None:
@@ -39,14 +39,14 @@ def check_release(exercise: Exercise, release: NotebookNode, gradebook: Gradeboo
     sources = {cell.name: cell.source for cell in stored.source_cells}
     points = {cell.name: cell.max_score for cell in stored.grade_cells}
     for cell in release.cells:
-        if not given(cell).get("grade"):
+        if not metadata_of(cell).get("grade"):
             continue
-        name = given(cell).grade_id
+        name = metadata_of(cell).grade_id
         # a question that is answered in words may be worded anew, but not be worth other points
         same = not is_grade_cell(cell) or (
             name in sources and parse_cell(sources[name]).asks() == parse_cell(cell.source).asks()
         )
-        if not same or points.get(name) != given(cell).points:
+        if not same or points.get(name) != metadata_of(cell).points:
             raise ExerciseError(
                 f"{exercise.name}, cell {name}, is not the one that the gradebook knows: the exercise "
                 "has changed since it was handed out. Restore the released version under exercises/, or "
@@ -104,13 +104,17 @@ def register(course: Course, exercise: Exercise, rerelease: bool = False) -> boo
     release = released(exercise)
     remember_released(exercise, release)
     name, url = exercise.name, course.db_url
+    make_private(url)
     with explained(url), Gradebook(url) as gradebook:
         only_samples = True
         with contextlib.suppress(MissingEntry):
             assignment = gradebook.find_assignment(name)
             # one without notebooks is an extension of a student who has not handed in
             handed_in = [s.student.id for s in assignment.submissions if s.notebooks]
-            only_samples = all(student.startswith(SAMPLE_PREFIX) for student in handed_in)
+            only_samples = not handed_in or (
+                course.is_sample_class
+                and all(student.startswith(SAMPLE_PREFIX) for student in handed_in)
+            )
             try:
                 check_release(exercise, release, gradebook)
                 return False
@@ -136,11 +140,19 @@ def register(course: Course, exercise: Exercise, rerelease: bool = False) -> boo
     return True
 
 
+class _EarlierIsBetterError(Exception):
+    """A submission that is worth less than the one before: what was written of it is taken back."""
+
+
 class Recorder:
     """Writes graded submissions of a class, each all or nothing. A context manager."""
 
     def __init__(self, course: Course) -> None:
+        # results of students whose new submission got fewer points than the one before
+        self.fallen: list[Result] = []
         self._course = course
+        # what an earlier version has written was open to all who can reach it
+        close_to_others(course.autograded, course.feedback, course.home / "reports")
         self._transactions = Transactions(course.db_url)
         self._words: dict[str, Words] = {}
 
@@ -157,25 +169,62 @@ class Recorder:
         student whom the gradebook doesn't know is added, else GradebookError is raised.
         """
         result = graded.result
-        folder = self._course.submitted / result.student / result.exercise
+        handed_in = self._handed_in(result)
+        path = autograded_notebook(self._course, result.student, result.exercise)
+        earlier = resubmissions.earlier(path, result)
         try:
-            handed_in = nbgrader_adapter.timestamp(folder)
-        except ValueError:
-            # a remark in the result says so
-            handed_in = None
-        with self._transactions.begin() as gradebook:
-            self._write_grades(gradebook, graded, handed_in, create_student)
+            with self._transactions.begin() as gradebook:
+                before = self._total(gradebook, result) if earlier else 0.0
+                self._write_grades(gradebook, graded, handed_in, create_student)
+                keep = earlier is not None and self._course.settings.keep_best
+                if keep and self._total(gradebook, result) < before:
+                    raise _EarlierIsBetterError
+        except _EarlierIsBetterError:
+            assert earlier is not None
+            result = resubmissions.kept(earlier, result)
+            self.fallen.append(result)
+            result.write(result_path(path))
+            return
+        result = resubmissions.with_remark(path, earlier, result)
+        if earlier and resubmissions.has(result, resubmissions.FELL):
+            self.fallen.append(result)
         notebook = copied(graded.notebook)
         show_verdicts(notebook, result, self._words_of(result.exercise))
-        path = autograded_notebook(self._course, result.student, result.exercise)
         with writing(result_path(path)):
             result_path(path).unlink(missing_ok=True)
-        write_whole(path, nbformat.writes(notebook) + "\n", mode=READ_ONLY)
+        write_whole(path, nbformat.writes(notebook) + "\n", mode=PRIVATE_READ_ONLY)
         result.write(result_path(path))
+
+    def _total(self, gradebook: Gradebook, result: Result) -> float:
+        """What a submission is worth in the gradebook, after lateness; 0 where there is none."""
+        from nbgrader.api import MissingEntry
+
+        try:
+            found = gradebook.find_submission_notebook(
+                result.exercise, result.exercise, result.student
+            )
+        except MissingEntry:
+            return 0.0
+        return found.score - (found.late_submission_penalty or 0.0)
+
+    def record_again(self, result: Result, notebook: NotebookNode) -> None:
+        """Write the grades of a stored result, whose graded notebook is given, into the gradebook."""
+        with self._transactions.begin() as gradebook:
+            handed_in = self._handed_in(result)
+            self._write_grades(gradebook, Graded(result, notebook), handed_in, create_student=True)
+
+    def _handed_in(self, result: Result) -> datetime | None:
+        """When a submission was handed in; None if that isn't known."""
+        folder = self._course.submitted / result.student / result.exercise
+        try:
+            return nbgrader_adapter.timestamp(folder)
+        except ValueError:
+            # a remark in the result says so
+            return None
 
     def _words_of(self, exercise: str) -> Words:
         if exercise not in self._words:
-            self._words[exercise] = Words.of(self._course.exercise(exercise))
+            self._words[exercise] = words_of(self._course.exercise(exercise))
         return self._words[exercise]
 
     def _write_grades(
@@ -187,7 +236,8 @@ class Recorder:
     ) -> None:
         from nbgrader.api import MissingEntry
 
-        student, exercise = graded.result.student, graded.result.exercise
+        result = graded.result
+        student, exercise = result.student, result.exercise
         if create_student:
             gradebook.update_or_create_student(student)
         else:
@@ -199,25 +249,30 @@ class Recorder:
                     f"{student}`, or grade with --create."
                 ) from error
         submission = _submission(gradebook, exercise, student, handed_in)
-        earned = {cell.grade_id: cell.earned for cell in graded.result.cells}
+        checked = {cell.grade_id: cell for cell in result.cells}
         read = _ReadByHand(autograded_notebook(self._course, student, exercise))
         for cell in graded.notebook.cells:
-            own = given(cell)
+            own = metadata_of(cell)
             place = (own.get("grade_id"), exercise, exercise, student)
             if own.get("grade"):
                 grade = gradebook.find_grade(*place)
                 before = grade.auto_score
-                if is_grade_cell(cell) and own.grade_id in earned:
-                    grade.auto_score = earned[own.grade_id]
+                doubtful = False
+                if is_grade_cell(cell) and own.grade_id in checked:
+                    grade.auto_score = checked[own.grade_id].earned
+                    doubtful = result.is_for_a_person and not checked[own.grade_id].passed
+                elif result.is_to_be_read(own.grade_id):
+                    grade.auto_score = None
                 else:
                     grade.auto_score = nbgrader_adapter.written_score(cell)
                 if grade.manual_score is None:
-                    grade.needs_manual_grade = grade.auto_score is None
+                    grade.needs_manual_grade = doubtful or grade.auto_score is None
                 elif grade.auto_score != before or not read.is_same(cell):
                     # points given by hand stay, to be looked at again
                     grade.needs_manual_grade = True
             if own.get("solution"):
                 untouched = nbgrader_adapter.is_untouched(cell)
+                untouched &= not result.is_to_be_read(own.grade_id)
                 comment = gradebook.find_comment(*place)
                 comment.auto_comment = "No response." if untouched else None
         gradebook.db.commit()
@@ -241,12 +296,12 @@ class _ReadByHand:
             notebook = nbformat.read(self._path, as_version=4)
         except FileNotFoundError:
             return {}
-        return {given(cell).grade_id: cell for cell in notebook.cells if given(cell)}
+        return {metadata_of(cell).grade_id: cell for cell in notebook.cells if metadata_of(cell)}
 
     def is_same(self, cell: NotebookNode) -> bool:
         """Whether a cell is worth the same points as it was and, if it is a written answer, has its text."""
-        old = self._cells.get(given(cell).grade_id)
-        if old is None or given(old).get("points") != given(cell).points:
+        old = self._cells.get(metadata_of(cell).grade_id)
+        if old is None or metadata_of(old).get("points") != metadata_of(cell).points:
             return False
         return is_grade_cell(cell) or old.source == cell.source
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from autograder.course import Course, Exercise
 from autograder.errors import GroupError
-from autograder.files import write_whole
+from autograder.files import PRIVATE, write_whole
 from autograder.grade.lateness import Extension, refuse_unknown_student
 from autograder.grade.submission import students
 from autograder.nbgrader_adapter import gradebook_exists, timestamp, transaction
@@ -59,7 +59,7 @@ class Groups:
         # of equal times, max takes the first
         return max(own, key=lambda member: handed_in[member] or NEVER, default=None)
 
-    def told(self, handed_in: Mapping[str, datetime.datetime | None]) -> list[str]:
+    def notes(self, handed_in: Mapping[str, datetime.datetime | None]) -> list[str]:
         """A sentence for every group several of whose members have handed in."""
         sentences = []
         for name in dict.fromkeys(self.by_student.values()):
@@ -123,7 +123,7 @@ def set_groups(course: Course, exercises: Sequence[Exercise], groups: Groups) ->
     for student in groups.by_student:
         refuse_unknown_student(student, known)
     stored = _stored(course) | {exercise.name: dict(groups.by_student) for exercise in exercises}
-    write_whole(course.home / FILE, json.dumps(stored, indent=1, ensure_ascii=False))
+    write_whole(course.home / FILE, json.dumps(stored, indent=1, ensure_ascii=False), PRIVATE)
 
 
 def submission_times(course: Course, exercise: Exercise) -> dict[str, datetime.datetime | None]:

@@ -7,17 +7,18 @@ answers is trusted in nothing.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from nbformat import NotebookNode
 
-from autograder.exercises import CHECK_CELLS, given, is_grade_cell
+from autograder.exercises import CHECK_CELLS, is_grade_cell, metadata_of
+from autograder.expected import ExpectedDraw, ExpectedLine
 from autograder.instructor_settings import Limits
 from autograder.kernels.kernel_memory import NOTEBOOK_BYTES
+from autograder.kernels.processor_time import CLOCK
 from autograder.kernels.student_kernel import Reply, StudentKernel
-from autograder.reference import ExpectedDraw, ExpectedLine
 from autograder.runtime.compare import Difference, Expected, judge
 from autograder.runtime.evaluate import Evaluation
 from autograder.runtime.grade_cell import Check
@@ -27,6 +28,7 @@ from autograder.runtime.mistakes import (
     Fingerprint,
     Judged,
     fingerprint,
+    is_evidence,
     says_little,
 )
 from autograder.runtime.plain_data import (
@@ -38,11 +40,18 @@ from autograder.runtime.plain_data import (
     restore,
     valid_text,
 )
-from autograder.runtime.telling import told
+from autograder.runtime.telling import refined
 from autograder.text import valid_json
 
+# How much of a grade cell's time lines may take together in one message, before each is asked for alone:
+# what is right takes a hundredth.
+SHARE = 0.25
 # a reply's characters, and its lists, objects and commas: what is right has a quarter of either at most
 MAX_VALUE, MAX_PARTS = 4_000_000, 30_000
+# seconds after each of a student's cells in a run that is to find the cell that ends the process
+PAUSE = 1.0
+# what may end a process at a moment of its own: a limit of time doesn't
+OWN_ENDS = ("exit", "memory")
 # numbers of which a fingerprint is made, which takes microseconds for each: what is right
 # has a third of this at most
 MAX_NUMBERS = 100_000
@@ -59,7 +68,7 @@ class Step:
 
 def is_run(cell: NotebookNode) -> bool:
     """Whether a cell of a sanitised notebook is run or asked."""
-    return cell.cell_type == "code" and given(cell).get("grade_id") not in CHECK_CELLS
+    return cell.cell_type == "code" and metadata_of(cell).get("grade_id") not in CHECK_CELLS
 
 
 def steps_of(notebook: NotebookNode) -> tuple[Step, ...]:
@@ -67,6 +76,10 @@ def steps_of(notebook: NotebookNode) -> tuple[Step, ...]:
     return tuple(
         Step(cell.id, cell.source, is_grade_cell(cell)) for cell in notebook.cells if is_run(cell)
     )
+
+
+class UnclearAnswerError(Exception):
+    """Lines that were asked for together have no answers from which nothing is missing."""
 
 
 @dataclass(frozen=True)
@@ -85,16 +98,32 @@ class Answer:
 class KernelRun:
     """A run through a notebook; kernel: None for a notebook without code.
 
-    ended: why there is no kernel any more, if there is none; unlimited: whether a line ran whose memory
-    should have been limited from outside, and could not be.
+    pausing: wait after each of the student's cells, so that a process which such a cell ends a little later
+    ends there; lenient: as for `judge`; together: ask for several lines in one message where that can be
+    done; ended: why there is no kernel any more, if there is none; unlimited:
+    whether a line ran whose memory should have been limited from outside, and could not be; by_clock:
+    whether something was stopped before it had used its processor time.
     """
 
-    def __init__(self, kernel: StudentKernel | None, limits: Limits) -> None:
+    def __init__(
+        self,
+        kernel: StudentKernel | None,
+        limits: Limits,
+        pausing: bool = False,
+        lenient: bool = False,
+        together: bool = False,
+    ) -> None:
         self.kernel = kernel
         self.limits = limits
+        self._pausing = pausing
+        self.lenient = lenient
+        self._together = together
         self.ended: Difference | None = None
         self.unlimited = False
+        self.by_clock = False
         self._deadline = time.monotonic() + limits.notebook_seconds
+        # the deadline that was asked for last, and how long the kernel has waited since it was set, and in all
+        self._asked, self._waited, self._waited_in_all = 0.0, 0.0, 0.0
         if kernel is not None:
             # what the notebook's own checks offer does nothing here
             kernel.run(STUBS, limits.cell_seconds)
@@ -104,14 +133,24 @@ class KernelRun:
         assert self.kernel is not None, "a notebook without code has nothing to run"
         return self.kernel
 
+    @property
+    def ended_itself(self) -> bool:
+        """Whether the process ended by what it did, and perhaps later than the cell that did it."""
+        return self.ended is not None and self.ended.parameters["reason"] in OWN_ENDS
+
     def run_cell(self, source: str, name: str) -> Reply:
-        """Run a cell that isn't graded; name: how a reason for the kernel's end calls it."""
+        """Run a cell that isn't graded; name: its grade_id, empty for one of the student's own."""
         limits, kernel = self.limits, self._started
-        if time.monotonic() > self._deadline and not kernel.dead:
+        waited = min(self._waited_in_all, (CLOCK - 1) * limits.notebook_seconds)
+        if time.monotonic() > self._deadline + waited and not kernel.dead:
             kernel.kill()
+            self.by_clock |= waited < self._waited_in_all
             self.ended = _ended("notebook_time", seconds=limits.notebook_seconds)
         reply = kernel.run(source, limits.cell_seconds)
-        self._note_end(reply, cell=name)
+        if self._pausing:
+            kernel.wait_for_end(PAUSE)
+        self._note_time(reply)
+        self._note_end(reply, **({"cell": name} if name else {"own": first_line(source)}))
         return reply
 
     def define(self, name: str, expression: str) -> None:
@@ -123,6 +162,40 @@ class KernelRun:
         own = line.agreement and line.agreement.seconds
         return own or self.limits.grade_cell_seconds
 
+    def ask_all(
+        self,
+        lines: Sequence[ExpectedLine],
+        forbidden: Sequence[str],
+        deadline: float,
+        checks: Sequence[Check | None],
+    ) -> list[Answer]:
+        """As `ask`, for lines of one of a cell's messages; what they print comes with the first.
+
+        Together, they are answered as if each had been asked for alone, or not at all: raises
+        UnclearAnswerError when one takes long, ends the process, gives nothing that can be read, or prints
+        more than is kept. Then nothing of this run can be used.
+        """
+        allowed = self.limits.grade_cell_seconds
+        left = self._seconds_left(deadline, allowed)
+        alone = len(lines) < 2 or not self._together or left <= 0
+        if alone or self.kernel is None or self.kernel.dead:
+            pairs = zip(lines, checks, strict=True)
+            return [self.ask(line, forbidden, deadline, check) for line, check in pairs]
+        requests = [_request(line, forbidden) for line in lines]
+        reply = self.kernel.ask_together(requests, min(left, SHARE * allowed))
+        self._note_time(reply)
+        if reply.status != "ok" or self.kernel.dead or reply.cut:
+            raise UnclearAnswerError
+        answers: list[Answer] = []
+        for line, check, value in zip(lines, checks, reply.values, strict=True):
+            try:
+                evaluations = _evaluations(value or "", len(line.asked))
+            except (ValueError, RecursionError, MemoryError) as error:
+                raise UnclearAnswerError from error
+            printed = "" if answers else _printed(reply)
+            answers.append(self._judged(line, check, _Evaluations(evaluations, printed)))
+        return answers
+
     def ask(
         self,
         line: ExpectedLine,
@@ -132,17 +205,20 @@ class KernelRun:
     ) -> Answer:
         """What the kernel answers for a line, every draw judged.
 
-        deadline: on the monotonic clock; check: as the notebook holds it, to tell how a value is wrong.
+        deadline: on the monotonic clock, when a kernel that never waits has used up its time; check: as the
+        notebook holds it, to tell how a value is wrong.
         """
-        found = self._answer(line, forbidden, deadline)
+        return self._judged(line, check, self._answer(line, forbidden, deadline))
+
+    def _judged(self, line: ExpectedLine, check: Check | None, found: _Evaluations) -> Answer:
         if isinstance(found.evaluations, Difference):
             judged: list[tuple[Judged, Difference | None]] = [
                 (Judged(False, NO_FINGERPRINT, draw.mistakes), found.evaluations)
-                for draw in line.draws
+                for draw in line.asked
             ]
         else:
-            pairs = zip(line.draws, found.evaluations, strict=True)
-            judged = [_judged(check, *pair) for pair in pairs]
+            pairs = zip(line.asked, found.evaluations, strict=True)
+            judged = [_judged(check, self.lenient, *pair) for pair in pairs]
         return Answer(judged, found.printed)
 
     def _answer(
@@ -151,21 +227,15 @@ class KernelRun:
         kernel = self.kernel
         if kernel is None:
             return _Evaluations(Difference("no_code"))
-        seconds = deadline - time.monotonic()
         allowed = {"seconds": self.seconds(line)}
+        seconds = self._seconds_left(deadline, self.seconds(line))
         # also when the kernel died of it: whether it could be interrupted depends on the machine's load
         if seconds <= 0:
+            self.by_clock |= (CLOCK - 1) * self.seconds(line) < self._waited
             return _Evaluations(Difference("time_used_up", allowed))
         if kernel.dead:
             return _Evaluations(self.ended or _ended("exit"))
-        draws = [
-            {"inputs": draw.inputs, "parameter_seed": draw.parameter_seed} for draw in line.draws
-        ]
-        request: dict[str, Any] = {
-            "expression": line.expression,
-            "forbidden": list(forbidden),
-            "draws": draws,
-        }
+        request = _request(line, forbidden)
         timed = bool(line.agreement and line.agreement.processor_seconds)
         if line.megabytes is None:
             reply = kernel.ask(request, seconds, timed)
@@ -179,9 +249,8 @@ class KernelRun:
                         Difference(refused, {"megabytes": NOTEBOOK_BYTES // 1_000_000})
                     )
                 reply = kernel.ask(request, seconds, timed)
-        printed = "".join(
-            output["text"] for output in reply.outputs if output["output_type"] == "stream"
-        )
+        printed = _printed(reply)
+        self._note_time(reply)
         self._note_end(reply, expression=line.expression)
         if reply.status == "timeout":
             return _Evaluations(Difference("timeout", allowed), printed)
@@ -189,7 +258,7 @@ class KernelRun:
             nothing = Difference("unreadable", {"reason": ""})
             return _Evaluations(self.ended or nothing, printed)
         try:
-            evaluations = _evaluations(reply.value, len(draws))
+            evaluations = _evaluations(reply.value, len(line.asked))
         except (ValueError, RecursionError, MemoryError) as error:
             reason = {"reason": valid_text(error, 200)}
             return _Evaluations(Difference("unreadable", reason), printed)
@@ -197,6 +266,37 @@ class KernelRun:
             # what was measured from outside, whatever the kernel says
             evaluations = [_with_time(one, reply.processor_seconds) for one in evaluations]
         return _Evaluations(evaluations, printed)
+
+    def _seconds_left(self, deadline: float, allowed: float) -> float:
+        """How long a line may still take, what the kernel has waited not counted; allowed: in all."""
+        if deadline != self._asked:
+            self._asked, self._waited = deadline, 0.0
+        return deadline + min(self._waited, (CLOCK - 1) * allowed) - time.monotonic()
+
+    def evaluation(
+        self, expression: str, inputs: Mapping[str, dict], seed: int, forbidden: Sequence[str]
+    ) -> Evaluation | None:
+        """What the kernel answers for an expression that no grade depends on; None for no answer.
+
+        It may end the kernel, so nothing can be graded afterwards.
+        """
+        if self.kernel is None or self.kernel.dead:
+            return None
+        draws = [{"inputs": dict(inputs), "parameter_seed": seed}]
+        request = {"expression": expression, "forbidden": list(forbidden), "draws": draws}
+        reply = self.kernel.ask(request, self.limits.grade_cell_seconds)
+        if reply.status == "timeout":
+            self.kernel.kill()
+        try:
+            return Evaluation.read(_evaluations(reply.value or "", 1)[0])
+        except (ValueError, RecursionError, MemoryError):
+            return None
+
+    def _note_time(self, reply: Reply) -> None:
+        """Keep how long the kernel has waited for other than itself."""
+        self._waited += reply.waited
+        self._waited_in_all += reply.waited
+        self.by_clock |= reply.by_clock
 
     def _note_end(self, reply: Reply, **where: str) -> None:
         """Keep why the kernel ended, if it did so just now."""
@@ -207,12 +307,28 @@ class KernelRun:
             self.ended = _ended(reason, memory_gb=self.limits.memory_bytes / 1e9, **where)
 
 
+def first_line(source: str) -> str:
+    """The first line of a cell that says something."""
+    lines = (line.strip() for line in source.split("\n"))
+    return valid_text(next(filter(None, lines), ""), 60)
+
+
 @dataclass(frozen=True)
 class _Evaluations:
     """A line's evaluations by draw, or why there are none."""
 
     evaluations: Sequence[object] | Difference
     printed: str = ""
+
+
+def _request(line: ExpectedLine, forbidden: Sequence[str]) -> dict[str, Any]:
+    """A line as `runtime.evaluate.serve` is asked for it, with all draws of one time."""
+    draws = [{"inputs": draw.inputs, "parameter_seed": draw.parameter_seed} for draw in line.asked]
+    return {"expression": line.expression, "forbidden": list(forbidden), "draws": draws}
+
+
+def _printed(reply: Reply) -> str:
+    return "".join(output["text"] for output in reply.outputs if output["output_type"] == "stream")
 
 
 def _ended(reason: str, **parameters: float | str) -> Difference:
@@ -241,18 +357,20 @@ def _with_time(evaluation: object, seconds: float) -> object:
 
 
 def _judged(
-    check: Check | None, draw: ExpectedDraw, evaluation: object
+    check: Check | None, lenient: bool, draw: ExpectedDraw, evaluation: object
 ) -> tuple[Judged, Difference | None]:
     """One draw; a kernel's answer may be any nonsense, so anything but a pass is a fail."""
     try:
         read = Evaluation.read(evaluation)
         expected = Expected.read(draw.expected)
-        problem = judge(expected, read)
+        problem = judge(expected, read, lenient)
         if problem and check:
             inputs = {name: restore(decode(tree)) for name, tree in draw.inputs.items()}
-            problem = told(problem, check, inputs, expected, read)
-        little = problem is not None and says_little(read.value)
-        return Judged(problem is None, _fingerprint(read.value), draw.mistakes, little), problem
+            problem = refined(problem, check, inputs, expected, read)
+        little = problem is not None and says_little(expected.value, read.value)
+        evidence = bool(read.forbidden) or is_evidence(expected.value, read.value)
+        found = _fingerprint(read.value), draw.mistakes, little, evidence
+        return Judged(problem is None, *found), problem
     except Exception as error:
         problem = Difference("not_plain", {"reason": valid_text(error, 100)})
         return Judged(False, NO_FINGERPRINT, draw.mistakes), problem

@@ -11,7 +11,6 @@ from __future__ import annotations
 import datetime
 import difflib
 import re
-import zoneinfo
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING
 from autograder import nbgrader_adapter
 from autograder.course import Course, Exercise
 from autograder.errors import DateError, GradebookError, writing
+from autograder.grade import resubmissions
 from autograder.nbgrader_adapter import gradebook_exists, transaction
 from autograder.tables import read_csv
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 UNITS = {"w": "weeks", "d": "days", "h": "hours", "m": "minutes"}
 DURATION = re.compile(r"(?:\d+(?:\.\d+)?[wdhm])+")
 PART = re.compile(r"(\d+(?:\.\d+)?)([wdhm])")
+MINUTE = datetime.timedelta(minutes=1)
 LONGEST = datetime.timedelta(days=3650)
 COLUMNS = ("student", "exercise", "extension")
 
@@ -62,32 +63,7 @@ class Late:
     before: float
 
 
-# Times in words -------------------------------------------------------------------------------
-
-
-def read_time(text: str) -> datetime.datetime:
-    """A point in time, like "2027-03-01 18:00 UTC", in UTC without a zone, as nbgrader stores times.
-
-    The zone is UTC, a difference like +01:00, or a name like Europe/Berlin; without one it is UTC. A date
-    alone ends with its last minute. Raises DateError.
-    """
-    words = text.split()
-    zone: datetime.tzinfo = datetime.UTC
-    try:
-        if len(words) > 1 and words[-1][0].isalpha():
-            name = words.pop()
-            zone = datetime.UTC if name in ("UTC", "GMT", "Z") else zoneinfo.ZoneInfo(name)
-        joined = re.sub(r" (?=[+-]\d\d:?\d\d$)", "", " ".join(words))
-        found = datetime.datetime.fromisoformat(joined)
-        if ":" not in joined and "T" not in joined:
-            found = found.replace(hour=23, minute=59)
-        found = found if found.tzinfo else found.replace(tzinfo=zone)
-        return found.astimezone(datetime.UTC).replace(tzinfo=None)
-    except (ValueError, OverflowError, OSError, zoneinfo.ZoneInfoNotFoundError) as error:
-        raise DateError(
-            f'{text!r} is not a time. Write it like "2027-03-01 18:00 UTC", with UTC, a difference like '
-            "+01:00, or a zone like Europe/Berlin at the end."
-        ) from error
+# Lengths of time, and times in words -------------------------------------------------------------------------------
 
 
 def read_duration(text: str) -> datetime.timedelta:
@@ -175,7 +151,7 @@ def extend(course: Course, extensions: Sequence[Extension]) -> None:
     """
     if not gradebook_exists(course.db_url):
         raise GradebookError(
-            f"There is no {course.db_url}: import the roster with `nbgrader db student import` first."
+            f"There is no {course.db_url}: import the roster with `python -m autograder roster` first."
         )
     with transaction(course.db_url) as gradebook:
         known = [student.id for student in gradebook.students]
@@ -266,13 +242,15 @@ def already_over(recorded: Sequence[Dates], extensions: Sequence[Extension]) -> 
 def lateness(submission: SubmittedAssignment) -> datetime.timedelta:
     """By how much a submission is late; 0 without a due date or a time of submission.
 
-    nbgrader's own `total_seconds_late` fails for an extension of an exercise without a due date.
+    A due date is shown in minutes, and lasts to the end of its minute. nbgrader's own `total_seconds_late` fails
+    for an extension of an exercise without a due date.
     """
     due, handed_in = submission.assignment.duedate, submission.timestamp
     if due is None or handed_in is None:
         return datetime.timedelta()
-    late = handed_in - due - (submission.extension or datetime.timedelta())
-    return max(late, datetime.timedelta())
+    due += submission.extension or datetime.timedelta()
+    in_time = handed_in < due.replace(second=0, microsecond=0) + MINUTE
+    return datetime.timedelta() if in_time else handed_in - due
 
 
 def penalty(
@@ -312,6 +290,20 @@ def update_penalties(course: Course, exercises: Sequence[Exercise]) -> list[Late
     return sorted(found, key=lambda late: (late.exercise, late.student))
 
 
+def unreadable_times(course: Course, exercises: Sequence[Exercise]) -> list[str]:
+    """A sentence for each timestamp.txt that can't be read, so that nobody is late by it."""
+    notes = []
+    for exercise in exercises:
+        for path in sorted(course.submitted.glob(f"*/{exercise.name}/timestamp.txt")):
+            try:
+                nbgrader_adapter.timestamp(path.parent)
+            except ValueError as error:
+                notes.append(
+                    f"{path}: the time of submission can't be read, and nobody is late by it. {error}"
+                )
+    return notes
+
+
 def _updated(
     course: Course, submission: SubmittedAssignment, notebook: SubmittedNotebook
 ) -> list[Late]:
@@ -321,8 +313,10 @@ def _updated(
     except ValueError:
         # a remark in the result says so
         handed_in = None
-    # where there is no such file, the time that was recorded before stays
-    if handed_in and handed_in != submission.timestamp:
+    # where there is no such file, the time that was recorded before stays, and so does that of an earlier
+    # submission whose grade counts
+    graded = course.autograded / student / exercise / f"{exercise}.ipynb"
+    if handed_in and handed_in != submission.timestamp and not resubmissions.is_kept(graded):
         submission.timestamp = handed_in
     before, after = notebook.late_submission_penalty, penalty(course, submission, notebook)
     if before != after:

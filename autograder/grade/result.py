@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.errors import ResultError
-from autograder.files import write_whole
+from autograder.files import PRIVATE, write_whole
 from autograder.instructor_settings import Limits
 from autograder.runtime.compare import Difference
 
@@ -22,7 +22,9 @@ from autograder.runtime.compare import Difference
 FORMAT = 2
 # Raise by one when a change to the grader can change a verdict: every submission is graded again.
 # tests/golden/ holds the results of a fixed set of submissions under each version's number.
-GRADER_VERSION = 2
+GRADER_VERSION = 3
+# remarks on a submission that a machine with too much to do has stopped
+NOT_FINAL = ("by_clock", "no_follow_through")
 
 
 @dataclass(frozen=True)
@@ -99,13 +101,38 @@ class Remark:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
+# remarks on work that the grader has not seen, or not all of it: a person looks at the submission
+FOR_A_PERSON = frozenset(
+    {
+        "several_notebooks",
+        "other_work",
+        "another_notebook",
+        "is_link",
+        "in_link",
+        "not_a_file",
+        "unreadable",
+        "too_large",
+        "not_a_notebook",
+        "conflict_markers",
+        "another_file",
+        "cut_short",
+        "too_long",
+        "not_asked",
+        "failed",
+        "ended_grader",
+    }
+)
+# remarks on a written answer that may stand elsewhere: a person reads it
+TO_BE_READ = frozenset({"written_beside", "question_missing"})
+
+
 @dataclass(frozen=True)
 class Basis:
     """All that a grade was made from; while it is the same, the grade is current.
 
     submission: digest of the notebook and the files beside it; answer_key: digest of the answer key's
     content; versions: of Python, NumPy and, where the exercise uses it, torch in the
-    student's kernel.
+    student's kernel; follow_through: whether later answers were graded again with right versions.
     """
 
     submission: str
@@ -113,6 +140,7 @@ class Basis:
     limits: Limits
     versions: Mapping[str, str]
     grader: int = GRADER_VERSION
+    follow_through: bool = True
 
 
 @dataclass(frozen=True)
@@ -137,9 +165,26 @@ class Result:
         return sum(cell.earned for cell in self.cells)
 
     @property
+    def is_final(self) -> bool:
+        """Whether grading again on the same basis gives the same, as far as the machine is concerned."""
+        return not any(remark.kind in NOT_FINAL for remark in self.remarks)
+
+    @property
     def share(self) -> float:
         """Its share of the points, from 0 to 1."""
         return self.score / self.points if self.points else 0.0
+
+    @property
+    def is_for_a_person(self) -> bool:
+        """Whether a person has to look at it: points that it hasn't got may be in what wasn't seen."""
+        return any(remark.kind in FOR_A_PERSON for remark in self.remarks)
+
+    def is_to_be_read(self, question: str) -> bool:
+        """Whether a person has to look for the answer to a written question, which isn't in its place."""
+        return self.is_for_a_person or any(
+            remark.kind in TO_BE_READ and remark.parameters["cell"] == question
+            for remark in self.remarks
+        )
 
     def cell(self, grade_id: str) -> CellResult:
         """One of its grade cells."""
@@ -178,8 +223,8 @@ class Result:
             raise ResultError(f"is damaged ({type(error).__name__}: {error})") from error
 
     def write(self, path: Path) -> None:
-        """Store it, whole or not at all; only its owner can write it."""
-        write_whole(path, self.to_json(), mode=0o644)
+        """Store it, whole or not at all, for its owner alone."""
+        write_whole(path, self.to_json(), PRIVATE)
 
     @staticmethod
     def read(path: Path) -> Result:

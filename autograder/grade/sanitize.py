@@ -6,54 +6,27 @@ metadata, points, flags, outputs and grade cells come from the release.
 
 from __future__ import annotations
 
+import itertools
 import json
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.build.released_versions import cell_digest
-from autograder.catalogue import definitions
 from autograder.display.cleaning import clean_markdown
-from autograder.exercises import CHECK_CELLS, given, is_answer_cell
+from autograder.exercises import (
+    CHECK_CELLS,
+    cell_digest,
+    is_answer_cell,
+    is_grade_cell,
+    is_written_question,
+    metadata_of,
+)
+from autograder.grade.matching import match
 from autograder.grade.result import Remark
 from autograder.grade.submission import Submission, SubmittedCell
 
 MISSING = "# This answer cell is missing from the submission."
-
-
-def _defined(source: str) -> set[str]:
-    """The functions and classes that a cell defines, also if it has a syntax error."""
-    try:
-        return set(definitions(source))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set(re.findall(r"^(?:def|class)\s+(\w+)", source, flags=re.MULTILINE))
-
-
-def _match(
-    cells: Sequence[SubmittedCell], skeleton: Sequence[NotebookNode]
-) -> tuple[list[str | None], list[Remark]]:
-    """For every submitted cell the released cell that it is, if any; and remarks."""
-    known = {cell.id for cell in skeleton}
-    keys = [
-        cell.grade_id if cell.grade_id in known else cell.id if cell.id in known else None
-        for cell in cells
-    ]
-    remarks = []
-    for answer in filter(is_answer_cell, skeleton):
-        name, wanted = answer.id, _defined(answer.source)
-        if name in keys:
-            continue
-        for number, cell in enumerate(cells):
-            if keys[number] is None and wanted & _defined(cell.source):
-                keys[number] = name
-                found = {"cell": name, "names": sorted(wanted)}
-                remarks.append(Remark("answer_found", found))
-                break
-        else:
-            remarks.append(Remark("answer_missing", {"cell": name}))
-    return keys, remarks
 
 
 def _own_cell(cell: SubmittedCell) -> NotebookNode:
@@ -67,7 +40,10 @@ def _released_cell(cell: NotebookNode, submitted: SubmittedCell | None) -> Noteb
     """A released cell, with the student's source if it is an answer."""
     fresh = nbformat.from_dict(json.loads(json.dumps(cell)))
     fresh.metadata = NotebookNode(nbgrader=fresh.metadata.nbgrader)
-    if given(cell).solution:
+    if fresh.cell_type == "code":
+        # what a check would ask for is no verdict
+        fresh.outputs = []
+    if metadata_of(cell).solution:
         if submitted is not None:
             if cell.cell_type == "code":
                 fresh.source = submitted.source
@@ -79,6 +55,57 @@ def _released_cell(cell: NotebookNode, submitted: SubmittedCell | None) -> Noteb
     return fresh
 
 
+def _in_students_order(
+    skeleton: Sequence[NotebookNode], keys: Sequence[str | None]
+) -> list[NotebookNode]:
+    """The released cells in the order in which the student's run.
+
+    Answers and checks stand as in the submission, so that each finds what it found there; a check also waits
+    for the answers that are released above it. Of the others, what prepares a cell stands above it as it was
+    released. What is missing follows what it was released behind.
+    """
+    place = {key: number for number, key in reversed(list(enumerate(keys))) if key is not None}
+    movable = list(filter(_is_movable, skeleton))
+    stand = [place[cell.id] for cell in movable if cell.id in place]
+    if stand == sorted(stand):
+        return list(skeleton)
+    last = lowest = -1
+    for cell in movable:
+        last = place.setdefault(cell.id, last)
+        if is_answer_cell(cell):
+            lowest = max(lowest, last)
+        else:
+            place[cell.id] = max(last, lowest)
+    made: dict[str, NotebookNode] = {}
+    names = [cell.id for cell in skeleton]
+    for cell in sorted(movable, key=lambda one: place[one.id]):
+        above = skeleton[: names.index(cell.id)]
+        made |= {other.id: other for other in above if not _is_movable(other)}
+        made[cell.id] = cell
+    return [*made.values(), *(cell for cell in skeleton if cell.id not in made)]
+
+
+def _is_movable(cell: NotebookNode) -> bool:
+    return is_answer_cell(cell) or is_grade_cell(cell)
+
+
+def _anchors(skeleton: Sequence[NotebookNode], keys: Sequence[str | None]) -> list[str | None]:
+    """For each submitted cell the released one behind which it runs if it is the student's own.
+
+    That is the last one above it, as long as no answer or check below it comes first.
+    """
+    index = {cell.id: number for number, cell in enumerate(skeleton)}
+    movable = {cell.id for cell in filter(_is_movable, skeleton)}
+    first = {key: place for place, key in reversed(list(enumerate(keys))) if key is not None}
+    found = []
+    for number in range(len(keys)):
+        below = [index[key] for key, place in first.items() if place > number and key in movable]
+        limit = min(below, default=len(index))
+        above = [key for key, place in first.items() if place <= number and index[key] < limit]
+        found.append(max(above, key=first.__getitem__, default=None))
+    return found
+
+
 def _is_changed(
     released: NotebookNode, submitted: SubmittedCell, versions: Collection[str]
 ) -> bool:
@@ -88,41 +115,69 @@ def _is_changed(
     """
     digest = cell_digest(submitted.source)
     same = digest == cell_digest(released.source) or digest in versions
-    return released.cell_type == "code" and not given(released).solution and not same
+    return released.cell_type == "code" and not metadata_of(released).solution and not same
 
 
 def sanitized(
     submission: Submission, release: NotebookNode, versions: Mapping[str, Collection[str]]
 ) -> tuple[NotebookNode, list[Remark]]:
-    """A notebook of the released cells, in their order, with a student's answers and own cells.
+    """A notebook of the released cells with a student's answers and own cells, to be run from top to bottom.
 
     A cell of the student's own stands behind the released cell that it followed in the submission; so
-    do copies of an answer cell and the halves of one that was split. versions: from
-    `released_versions`.
+    do copies of an answer cell and the halves of one that was split. None runs later than it did in the
+    submission. versions: from `released_versions`.
     """
     cells = submission.cells
     skeleton = [cell for cell in release.cells if "nbgrader" in cell.metadata]
-    keys, remarks = _match(cells, skeleton) if cells else ([], [])
+    keys, remarks = match(cells, skeleton) if cells else ([], [])
+    own = [cell.id for cell in skeleton if metadata_of(cell).grade or metadata_of(cell).solution]
+    if any(cell.source.strip() for cell in cells) and not set(own) & set(keys):
+        remarks = [Remark("another_notebook")]
+    skeleton = _in_students_order(skeleton, keys)
     known = {cell.id: cell for cell in skeleton}
     first: dict[str, SubmittedCell] = {}
     behind: dict[str | None, list[NotebookNode]] = {}
-    anchor = None
-    for cell, key in zip(cells, keys, strict=True):
+    for submitted, key, anchor in zip(cells, keys, _anchors(skeleton, keys), strict=True):
         if key is not None and key not in first:
-            first[key] = cell
-            anchor = key
-            if _is_changed(known[key], cell, versions.get(key, ())):
-                if given(known[key]).grade:
+            first[key] = submitted
+            if _is_changed(known[key], submitted, versions.get(key, ())):
+                if metadata_of(known[key]).grade:
                     remarks.append(Remark("check_changed", {"cell": key}))
                 elif key not in CHECK_CELLS:
-                    behind.setdefault(key, []).append(_own_cell(cell))
-        elif key is None or given(known[key]).solution:
-            behind.setdefault(anchor, []).append(_own_cell(cell))
+                    behind.setdefault(key, []).append(_own_cell(submitted))
+        elif key is None or metadata_of(known[key]).solution:
+            behind.setdefault(anchor, []).append(_own_cell(submitted))
     notebook = nbformat.v4.new_notebook(metadata=json.loads(json.dumps(release.metadata)))
     notebook.cells = list(behind.get(None, []))
     for cell in skeleton:
         notebook.cells.append(_released_cell(cell, first.get(cell.id)))
         notebook.cells += behind.get(cell.id, [])
     for number, cell in enumerate(notebook.cells):
-        cell.id = given(cell).get("grade_id", f"own-{number}")
+        cell.id = metadata_of(cell).get("grade_id", f"own-{number}")
+    remarks += [Remark("written_beside", {"cell": name}) for name in _beside(notebook, release)]
     return notebook, remarks
+
+
+def _beside(notebook: NotebookNode, release: NotebookNode) -> Iterator[str]:
+    """The written questions that are as handed out while cells of the student's own stand beside them."""
+    texts = {cell.id: cell.source for cell in release.cells if cell.cell_type == "markdown"}
+    cells = notebook.cells
+    for place, cell in enumerate(cells):
+        if not is_written_question(cell) or not _is_same(cell.source, texts[cell.id]):
+            continue
+        beside = [
+            *itertools.takewhile(_is_of_student, reversed(cells[:place])),
+            *itertools.takewhile(_is_of_student, cells[place + 1 :]),
+        ]
+        # texts between tasks are released, too, and have no marks
+        if any(not _is_same(own.source, "", *texts.values()) for own in beside):
+            yield cell.id
+
+
+def _is_of_student(cell: NotebookNode) -> bool:
+    return "nbgrader" not in cell.metadata
+
+
+def _is_same(source: str, *others: str) -> bool:
+    """Whether a text is one of some others, whatever its spaces and line breaks."""
+    return cell_digest(source) in map(cell_digest, others)

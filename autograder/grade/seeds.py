@@ -59,7 +59,7 @@ class FreshSeed:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Rounds:
     """What has been told about an exercise under one class seed, of which seed is a digest.
 
     rounds: how many have ended; graded: by student, the digest of the first submission that was graded
@@ -71,40 +71,40 @@ class _Told:
     graded: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
     @staticmethod
-    def read(course: Course, exercise: str) -> _Told:
-        now = _Told(digest_of(class_seed(course, exercise)))
+    def read(course: Course, exercise: str) -> _Rounds:
+        now = _Rounds(digest_of(class_seed(course, exercise)))
         try:
-            told = _Told(**json.loads(_record(course, exercise).read_text(encoding="utf-8")))
+            recorded = _Rounds(**json.loads(_record(course, exercise).read_text(encoding="utf-8")))
         except FileNotFoundError:
             return now
-        return told if told.seed == now.seed else now
+        return recorded if recorded.seed == now.seed else now
 
 
 def _record(course: Course, exercise: str) -> Path:
     return course.home / "told" / f"{exercise}.json"
 
 
-def is_told(course: Course, exercise: str) -> bool:
+def has_feedback(course: Course, exercise: str) -> bool:
     """Whether feedback on an exercise has been written since the class's present seed was drawn."""
-    return _Told.read(course, exercise).rounds > 0
+    return _Rounds.read(course, exercise).rounds > 0
 
 
-def remember_told(course: Course, result: Result) -> None:
+def end_round(course: Course, result: Result) -> None:
     """Record, before a result's feedback is written, that its round has ended."""
     exercise = result.exercise
-    told = _Told.read(course, exercise)
-    if result.student in told.graded:
+    recorded = _Rounds.read(course, exercise)
+    if result.student in recorded.graded:
         # its round has ended before, or its seed is its own
         return
-    graded = dict(told.graded)
+    graded = dict(recorded.graded)
     for path in course.autograded.glob(f"*/{exercise}/{exercise}.result.json"):
         try:
             found = Result.read(path)
         except ResultError:
             # it is graded again, in the next round
             continue
-        graded.setdefault(found.student, (found.basis.submission, told.rounds))
-    ended = _Told(told.seed, told.rounds + 1, graded)
+        graded.setdefault(found.student, (found.basis.submission, recorded.rounds))
+    ended = _Rounds(recorded.seed, recorded.rounds + 1, graded)
     write_whole(_record(course, exercise), json.dumps(asdict(ended)), mode=0o600)
 
 
@@ -122,8 +122,8 @@ def fresh_seed(
         drawn = hashlib.shake_256(digest).digest(4 * len(seed))
         return tuple(int.from_bytes(drawn[i : i + 4], "little") for i in range(0, len(drawn), 4))
 
-    told = _Told.read(course, exercise)
-    first, number = told.graded.get(student, (submission, told.rounds))
+    recorded = _Rounds.read(course, exercise)
+    first, number = recorded.graded.get(student, (submission, recorded.rounds))
     if first != submission:
         return FreshSeed(derived(student, submission), student)
     return FreshSeed(derived(number), round=number) if number else None

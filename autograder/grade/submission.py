@@ -13,17 +13,25 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
+from nbformat import NotebookNode
+
 from autograder.course import Course, Exercise
+from autograder.display.pictures import JPEG, PNG, pixels
+from autograder.exercises import released
+from autograder.grade.matching import SubmittedCell, answered
 from autograder.grade.result import Remark
+from autograder.grade.without_outputs import without_outputs
 from autograder.nbgrader_adapter import timestamp
 from autograder.runtime.plain_data import valid_text
 
 MAX_NOTEBOOK = 20_000_000
+# of a notebook whose outputs are left out while it is read, in a process of its own
+MAX_WITH_OUTPUTS = 200_000_000
 MAX_SOURCE = 100_000
 MAX_SOURCES = 1_000_000
 MAX_CELLS = 2_000
@@ -31,28 +39,36 @@ MAX_COMPANIONS = 20
 MAX_COMPANION = 5_000_000
 MAX_FILES = 10_000
 MAX_NAMED = 3
+MAX_NOTEBOOKS = 5
 MAX_PICTURE = 2_000_000
-MAX_PICTURES = 10_000_000
+# of one picture: a browser takes four bytes for each
+MAX_PIXELS = 20_000_000
 # a picture in Markdown itself, as Colab stores what is pasted
 PASTED = re.compile(r"data:(image/(?:png|jpeg));base64,([A-Za-z0-9+/=]*)")
 # how the files of each kind begin
-PICTURES = {"image/png": b"\x89PNG\r\n\x1a\n", "image/jpeg": b"\xff\xd8\xff"}
+PICTURES = {"image/png": PNG, "image/jpeg": JPEG}
 # written by nbgrader, not by the student
 OF_THE_EXCHANGE = {"timestamp.txt", "submission_secret.txt"}
-
-
-@dataclass(frozen=True)
-class SubmittedCell:
-    """A cell as it was handed in.
-
-    kind: "code" or "markdown"; pictures: pasted into it, as nbformat's attachments.
-    """
-
-    kind: str
-    source: str
-    grade_id: str | None = None
-    id: str | None = None
-    pictures: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+# Windows and Safari may add .txt to what a browser downloads
+NOTEBOOK = re.compile(r"\.ipynb(?:\.txt)?$", re.IGNORECASE)
+# what operating systems, editors and browsers leave beside files
+LITTER = re.compile(
+    r"\..*|__MACOSX|~\$.*|.*~|#.*#|Thumbs\.db|ehthumbs\.db|desktop\.ini|Icon\r|\$RECYCLE\.BIN"
+    r"|.*\.(?:swp|swo|part|crdownload|download)",
+    re.IGNORECASE | re.DOTALL,
+)
+# how git marks what two versions have differently
+CONFLICT = re.compile(rb"^(?:<{7} |>{7} )", re.MULTILINE)
+# how other files begin than notebooks, and what they are
+OTHER_FILES = {
+    b"PK\x03\x04": "a zip, or a document of an office program",
+    b"%PDF": "a PDF",
+    b"<": "a web page",
+    b"\x1f\x8b": "a packed file",
+    b"#": "a program or a text",
+    b"import ": "a program",
+    b"from ": "a program",
+}
 
 
 @dataclass(frozen=True)
@@ -118,10 +134,27 @@ def students(course: Course, exercise: Exercise) -> list[str]:
     )
 
 
-def find_notebook(path: Path) -> Path:
-    """The notebook of a submission: the one of the exercise's name, or the only one there is."""
-    others = sorted(path.parent.glob("*.ipynb")) if path.parent.is_dir() else []
-    return others[0] if not os.path.lexists(path) and len(others) == 1 else path
+def is_litter(path: PurePath) -> bool:
+    """Whether a file, or a folder on the way to it, is one that nobody meant to hand in."""
+    return any(LITTER.fullmatch(part) for part in path.parts)
+
+
+def find_notebooks(wanted: Path) -> list[Path]:
+    """The notebooks in a folder: the one of the exercise's name first, then the others by their names.
+
+    Files whose names end otherwise than in .ipynb count if there are no others.
+    """
+    folder = wanted.parent
+    try:
+        there = sorted(folder.iterdir())
+    except OSError:
+        there = []
+    named = [
+        path for path in there if NOTEBOOK.search(path.name) and not is_litter(PurePath(path.name))
+    ]
+    proper = [path for path in named if path.suffix == ".ipynb"]
+    others = [path for path in proper or named if path != wanted][:MAX_NOTEBOOKS]
+    return [wanted, *others] if os.path.lexists(wanted) else others
 
 
 def read_submission(course: Course, student: str, exercise: Exercise) -> Submission:
@@ -132,28 +165,23 @@ def read_submission(course: Course, student: str, exercise: Exercise) -> Submiss
         timestamp(folder)
     except ValueError:
         remarks.append(Remark("timestamp"))
-    return read_folder(folder, student, exercise.name, remarks)
+    return read_folder(folder, student, exercise.name, lambda: released(exercise), remarks)
 
 
 def read_folder(
-    folder: Path, student: str, exercise: str, also: Sequence[Remark] = ()
+    folder: Path,
+    student: str,
+    exercise: str,
+    release: Callable[[], NotebookNode],
+    also: Sequence[Remark] = (),
 ) -> Submission:
     """What a student has handed in, in a folder; its digest covers all of it.
 
-    also: further remarks on it. Never raises for anything a student can submit: what can't be read has no
+    release: gives the exercise as it was handed out, to tell which of several notebooks was worked on; also:
+    further remarks. Never raises for anything a student can submit: what can't be read has no
     cells, and a remark says why.
     """
-    wanted = folder / f"{exercise}.ipynb"
-    path = find_notebook(wanted)
-    cells, of_notebook, digest = read_notebook(path)
-    remarks = list(of_notebook)
-    if path != wanted:
-        remarks.append(Remark("renamed", {"name": valid_text(path.name), "wanted": wanted.name}))
-    elif [remark.kind for remark in remarks] == ["not_submitted"]:
-        others = sorted(valid_text(other.name) for other in folder.glob("*.ipynb"))
-        if others:
-            told = {"wanted": wanted.name, "number": len(others), "names": others[:MAX_NAMED]}
-            remarks = [Remark("several_notebooks", told)]
+    path, cells, remarks, digest = _chosen(folder / f"{exercise}.ipynb", release)
     remarks += also
     companions: dict[str, bytes] = {}
     if cells:
@@ -167,6 +195,39 @@ def read_folder(
     return Submission(student, cells, tuple(remarks), whole.hexdigest(), companions)
 
 
+def _chosen(
+    wanted: Path, release: Callable[[], NotebookNode]
+) -> tuple[Path, Cells, list[Remark], str]:
+    """The notebook of a folder that is graded: its path, cells, remarks, and digest.
+
+    That is the one of the exercise's name if somebody has worked on it, else the only one that somebody has
+    worked on. What is not certain is left to a person, with a remark.
+    """
+    found = find_notebooks(wanted) or [wanted]
+    read = {path: read_notebook(path) for path in found}
+    path, unseen = found[0], []
+    if len(found) > 1:
+        skeleton = release()
+        work = {path: answered(cells, skeleton) for path, (cells, _, _) in read.items()}
+        distinct = {str(sorted(done.items())): path for path, done in work.items() if done}
+        own = work.get(wanted, {})
+        others = [valid_text(other.name) for other in found if other != wanted]
+        told = {"wanted": wanted.name, "number": len(others), "names": others[:MAX_NAMED]}
+        if not own and len(distinct) == 1:
+            (path,) = distinct.values()
+        elif distinct and path != wanted:
+            both = hashlib.sha256("".join(digest for _, _, digest in read.values()).encode())
+            return wanted, (), [Remark("several_notebooks", told)], both.hexdigest()
+        elif any(done.keys() - own.keys() for done in work.values()):
+            unseen = [Remark("other_work", told)]
+    cells, of_notebook, digest = read[path]
+    remarks = [*of_notebook, *unseen]
+    if path != wanted:
+        kind = "copy_taken" if wanted in found else "renamed"
+        remarks.append(Remark(kind, {"name": valid_text(path.name), "wanted": wanted.name}))
+    return path, cells, remarks, digest
+
+
 Cells = tuple[SubmittedCell, ...]
 
 
@@ -175,17 +236,45 @@ def read_notebook(path: Path) -> tuple[Cells, tuple[Remark, ...], str]:
     if any(part.is_symlink() for part in path.parents[:2]):
         return (), (Remark("in_link"),), ""
     try:
-        content = ordinary_content(path, MAX_NOTEBOOK, "notebook")
+        content = ordinary_content(path, MAX_WITH_OUTPUTS, "notebook")
     except NotReadError as error:
         return (), (error.remark,), ""
     digest = hashlib.sha256(content).hexdigest()
     if not content.strip():
         return (), (Remark("empty"),), digest
+    told: tuple[Remark, ...] = ()
+    if len(content) > MAX_NOTEBOOK:
+        size = {"megabytes": len(content) / 1e6}
+        content = without_outputs(content, MAX_NOTEBOOK)
+        if not content:
+            return (), (Remark("too_large", {"what": "notebook", **size}),), digest
+        told = (Remark("without_outputs", size),)
     try:
-        return *_cells(json.loads(content)), digest
+        try:
+            found = json.loads(content)
+        except UnicodeDecodeError:
+            # answers are mostly ASCII, and what isn't can be read like this
+            found = json.loads(content.decode("cp1252", errors="replace"))
+            told += (Remark("not_utf_8"),)
+        cells, remarks = _cells(found)
     except (ValueError, TypeError, RecursionError) as error:
-        reason = valid_text(error, 200) or type(error).__name__
-        return (), (Remark("not_a_notebook", {"reason": reason}),), digest
+        return (), (_not_read(content, error),), digest
+    return cells, (*told, *remarks), digest
+
+
+def _not_read(content: bytes, error: Exception) -> Remark:
+    """Why a file is no notebook that can be read, in words that lead on."""
+    if CONFLICT.search(content):
+        return Remark("conflict_markers")
+    start = content.lstrip(b"\xef\xbb\xbf \t\r\n")
+    for beginning, what in OTHER_FILES.items():
+        if start.startswith(beginning):
+            return Remark("another_file", {"what": what})
+    whole = content.rstrip(b"\0 \t\r\n").endswith(b"}")
+    if isinstance(error, json.JSONDecodeError) and start.startswith(b"{") and not whole:
+        return Remark("cut_short")
+    reason = valid_text(error, 200) or type(error).__name__
+    return Remark("not_a_notebook", {"reason": reason})
 
 
 def read_companions(folder: Path, notebook: str) -> tuple[dict[str, bytes], list[Remark]]:
@@ -193,6 +282,8 @@ def read_companions(folder: Path, notebook: str) -> tuple[dict[str, bytes], list
     found: dict[str, bytes] = {}
     left: list[str] = []
     for name in sorted(_files(folder) - {notebook, *OF_THE_EXCHANGE}):
+        if is_litter(PurePath(name)):
+            continue
         if len(found) >= MAX_COMPANIONS or not name.isprintable():
             left.append(valid_text(name))
             continue
@@ -243,23 +334,33 @@ def _pasted_as_attachments(text: str) -> tuple[str, dict[str, dict[str, str]]]:
     return PASTED.sub(attached, text), found
 
 
-def _pictures(attachments: Any, characters_left: int) -> dict[str, dict[str, str]]:
+@dataclass
+class _PicturesLeft:
+    """What the pictures of a notebook may still have in all."""
+
+    characters: int = 10_000_000
+    pixels: int = 100_000_000
+
+
+def _pictures(attachments: Any, left: _PicturesLeft) -> dict[str, dict[str, str]]:
     """The PNG and JPEG files pasted into a cell, as nbformat's attachments, within limits."""
     found: dict[str, dict[str, str]] = {}
     for name, kinds in attachments.items() if isinstance(attachments, dict) else ():
         for kind, beginning in PICTURES.items():
             data = kinds.get(kind) if isinstance(kinds, dict) else None
-            if not isinstance(data, str) or len(data) > min(MAX_PICTURE, characters_left):
+            if not isinstance(data, str) or len(data) > min(MAX_PICTURE, left.characters):
                 continue
             try:
                 picture = base64.b64decode(data)
             except ValueError:
                 continue
-            if picture.startswith(beginning):
+            most = min(MAX_PIXELS, left.pixels)
+            if picture.startswith(beginning) and pixels(picture) <= most:
                 # encoded anew, so that nothing but base64 reaches a page
                 encoded = base64.b64encode(picture).decode()
                 found[valid_text(name, 200)] = {kind: encoded}
-                characters_left -= len(encoded)
+                left.characters -= len(encoded)
+                left.pixels -= pixels(picture)
                 break
     return found
 
@@ -283,7 +384,7 @@ def _cells(notebook: Any) -> tuple[Cells, tuple[Remark, ...]]:
     if not isinstance(cells, list):
         raise ValueError("it has no list of cells")
     found: dict[int, SubmittedCell] = {}
-    characters_left, picture_characters_left = MAX_SOURCES, MAX_PICTURES
+    characters_left, pictures_left = MAX_SOURCES, _PicturesLeft()
     remarks: tuple[Remark, ...] = ()
     for number in _answers_first(cells):
         if len(found) >= MAX_CELLS or characters_left <= 0:
@@ -297,10 +398,7 @@ def _cells(notebook: Any) -> tuple[Cells, tuple[Remark, ...]]:
             attachments = {**(attachments if isinstance(attachments, dict) else {}), **pasted}
         source = valid_text(text, MAX_SOURCE)
         characters_left -= len(source)
-        pictures = _pictures(attachments, picture_characters_left)
-        picture_characters_left -= sum(
-            len(data) for kinds in pictures.values() for data in kinds.values()
-        )
+        pictures = _pictures(attachments, pictures_left)
         names = _identifier(_given(cell).get("grade_id")), _identifier(cell.get("id"))
         found[number] = SubmittedCell(kind, source, *names, pictures)
     return tuple(found[number] for number in sorted(found)), remarks

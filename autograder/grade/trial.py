@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from autograder.course import Course, Exercise
+from autograder.grade import resubmissions
 from autograder.grade.examine import Graded
 from autograder.grade.grade_class import Grader, WorkerOptions, handed_in
 from autograder.grade.gradebook import Recorder, register, stored_result
 from autograder.grade.lock import only_grader
 from autograder.grade.result import Result
-from autograder.progress import agreed
+from autograder.progress import agreed, plain_cell
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,7 @@ def accept(course: Course, found: Sequence[Change]) -> None:
     with Recorder(course) as recorder:
         for change in found:
             recorder.record(change.after)
+    resubmissions.tell(recorder.fallen)
 
 
 def show(found: Sequence[Change]) -> None:
@@ -84,7 +85,7 @@ def show(found: Sequence[Change]) -> None:
     console = Console(width=120)
     for words in renamed_checks(found):
         # expressions are no markup
-        console.print(Text(words))
+        console.print(plain_cell(words))
     changed = [change for change in found if change.cells]
     table = Table(title="What would change")
     for head in ("student", "exercise", "before", "after", "change", "answers"):
@@ -95,7 +96,9 @@ def show(found: Sequence[Change]) -> None:
         before = f"{change.before.score:g}" if change.before else "-"
         own = change.after.result
         points = before, f"{own.score:g}", f"{change.net:+g}"
-        table.add_row(*map(Text, (own.student, own.exercise, *points, "\n".join(change.cells))))
+        table.add_row(
+            *map(plain_cell, (own.student, own.exercise, *points, "\n".join(change.cells)))
+        )
     if table.rows:
         console.print(table)
     lose = sum(change.net < 0 for change in changed)

@@ -13,9 +13,11 @@ from traitlets import Unicode
 from autograder.book_index import Section, book_url
 from autograder.course import Course
 from autograder.errors import CourseError
-from autograder.exercises import given, is_grade_cell
+from autograder.exercises import is_grade_cell, metadata_of
+from autograder.grade.exercise_words import words_of
 from autograder.grade.result import CellResult, LineResult, Result
 from autograder.grade.words import Words, remark
+from autograder.runtime.messages import is_readable
 from autograder.text import as_markdown, with_code
 
 REMARKS_CELL = "remarks"
@@ -40,7 +42,7 @@ def _plain(cell: CellResult, words: Words, section: Section | None) -> str:
         rows.append(f"{_points(line)}   {title}")
         if message := words.line(line):
             rows.append("    " + message.replace("\n", "\n    "))
-        if title != line.expression and not line.passed:
+        if title != line.expression and not line.passed and is_readable(line.expression):
             rows.append(f"    Checked: {line.expression}")
     if section:
         rows.append(f"Read again: {section.place}")
@@ -93,8 +95,8 @@ def show_verdicts(notebook: NotebookNode, result: Result, words: Words) -> None:
     """Write a result's verdicts and remarks into its notebook, in place of those that are there."""
     cells = {cell.grade_id: cell for cell in result.cells}
     for cell in notebook.cells:
-        if is_grade_cell(cell) and given(cell).grade_id in cells:
-            cell.outputs = _outputs(cells[given(cell).grade_id], words)
+        if is_grade_cell(cell) and metadata_of(cell).grade_id in cells:
+            cell.outputs = _outputs(cells[metadata_of(cell).grade_id], words)
     notebook.cells = [cell for cell in notebook.cells if cell.get("id") != REMARKS_CELL]
     if result.remarks:
         text = " ".join(map(remark, result.remarks))
@@ -117,5 +119,5 @@ class Verdicts(Preprocessor):
         except (FileNotFoundError, CourseError):
             # a notebook of another assignment, or without a readable result, is shown as it is
             return nb, resources
-        show_verdicts(nb, result, Words.of(exercise))
+        show_verdicts(nb, result, words_of(exercise))
         return nb, resources

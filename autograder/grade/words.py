@@ -9,36 +9,46 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from autograder import catalogue
-from autograder.book_index import Section, book_sections
-from autograder.course import Exercise
-from autograder.errors import ExerciseError
-from autograder.exercises import grade_cells, released
+from autograder.book_index import Section
 from autograder.grade.result import CellResult, LineResult, Remark
 from autograder.runtime import messages
-from autograder.runtime.grade_cell import parse_cell
+from autograder.runtime.messages import MistakeWords
 from autograder.text import plain_text
 
 Parameters = Mapping[str, Any]
 # of an error that a student's code raised: enough for any message about shapes
 MAX_MESSAGE, MAX_WHOLES, MAX_DECIMALS = 200, 8, 2
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[-+]?\d+)?")
-# what is said about a mistake; its code stays where the catalogue is
-TOLD = ("name", "function", "cell", "means", "hint", "section")
 
 ENDS = {
     "memory": "your code used more than {memory_gb:g} GB of memory and was stopped",
     "time": "your code computed for longer than a whole notebook may and was stopped",
     "exit": "your code ended the Python process",
     "not_interrupted": "your code could not be interrupted when its time was up and was stopped",
+    "chance": (
+        "your code ended the Python process, each time at another check, so nobody can say what it gives"
+    ),
     "notebook_time": "your notebook had run for {seconds:g} seconds before this",
 }
+
+
+def _list(p: Parameters) -> str:
+    """Some of the names of files, and whether there are more."""
+    return ", ".join(p["names"]) + (", ..." if p["number"] > len(p["names"]) else "")
+
+
+def _quoted(line: str) -> str:
+    """A line of code to stand between backticks."""
+    return line.replace("`", "'")
 
 
 def _ended(p: Parameters) -> str:
     how = ENDS[p["reason"]].format(**p)
     if p.get("cell"):
         return f"{how} in the cell {p['cell']}, so nothing after it could run"
+    if p.get("own"):
+        line = _quoted(p["own"])
+        return f"{how} in your own cell that begins with `{line}`, so nothing after it could run"
     if p.get("expression"):
         return f"{how} during `{p['expression']}`"
     return how
@@ -67,19 +77,30 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
     "not_plain": lambda p: f"your code's result is not plain data ({p['reason']})",
     "cell_failed": lambda p: (
         f"`{p['answer']}` doesn't exist: its cell failed with {p['error']}"
+        + messages.without_device(p["error"])
         + (f". {messages.offered(p['offered'])}" if "offered" in p else "")
+    ),
+    "answer_elsewhere": lambda p: (
+        f"your own cell that begins with `{_quoted(p['line'])}` defines `{p['answer']}`, "
+        + (
+            "and stands below this check. Cells run from top to bottom"
+            if p["below"]
+            else f"and the answer cell {p['cell']}, as it was handed out, then defines it again"
+        )
+        + f": move it into the answer cell {p['cell']}, in place of what is there"
     ),
 }
 
 # what stopped code or couldn't be read, as against an answer that is wrong
-FAILURES = frozenset(SENTENCES) - {"cell_failed"}
+FAILURES = frozenset(SENTENCES) - {"cell_failed", "answer_elsewhere"}
 
+HAND_IN_AGAIN = "open it in JupyterLab to see that it is in order, and hand it in again"
+CLEAR_OUTPUTS = "Clear its outputs (in JupyterLab: Edit, Clear Outputs of All Cells), save it and hand it in again."
 REMARKS: dict[str, Callable[[Parameters], str]] = {
     "not_submitted": lambda p: f"No {p['what']} named {p['name']} was submitted.",
     "several_notebooks": lambda p: (
         f"No notebook named {p['wanted']} was submitted, but {p['number']} with other names "
-        f"({', '.join(p['names'])}{', ...' if p['number'] > len(p['names']) else ''}). Hand in one, "
-        "under that name."
+        f"({_list(p)}). A person will look at them; hand in one, under that name."
     ),
     "is_link": lambda p: f"The submitted {p['what']} is a link, which isn't followed.",
     "in_link": lambda p: "The submitted notebook, or its folder, is a link, which isn't followed.",
@@ -87,15 +108,43 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
     "unreadable": lambda p: f"The submitted {p['what']} can't be read: {p['reason']}.",
     "too_large": lambda p: (
         f"The submitted {p['what']} is too large to be read ({p['megabytes']:.0f} MB)."
+        + (f" {CLEAR_OUTPUTS}" if p["what"] == "notebook" else "")
+    ),
+    "without_outputs": lambda p: (
+        f"The notebook takes {p['megabytes']:.0f} MB, most of it outputs. They were left out; all the rest "
+        "was graded."
+    ),
+    "not_utf_8": lambda p: (
+        "The notebook isn't saved in UTF-8; it was read as cp1252, so letters with accents may be others. "
+        "Save it in Jupyter."
+    ),
+    "conflict_markers": lambda p: (
+        "The file holds git's conflict markers (<<<<<<<), so it is no notebook. Decide on one version of each "
+        f"part, remove the markers, {HAND_IN_AGAIN}."
+    ),
+    "another_file": lambda p: (
+        f"The submitted file is {p['what']}, not a notebook, whatever its name says. Download or save the "
+        f"notebook itself, {HAND_IN_AGAIN}."
+    ),
+    "cut_short": lambda p: (
+        f"The file ends in the middle: it was not saved or uploaded whole. Save it once more, {HAND_IN_AGAIN}."
     ),
     "empty": lambda p: "The submitted file is empty.",
     "not_a_notebook": lambda p: (
-        f"The submitted file is not a notebook that can be read ({p['reason']})."
+        f"The submitted file is not a notebook that can be read ({p['reason']}). Save it in Jupyter, "
+        f"{HAND_IN_AGAIN}."
     ),
     "too_long": lambda p: (
         f"The notebook is too long: only {p['read']} of its {p['cells']} cells were read."
     ),
     "renamed": lambda p: f"The notebook was named {p['name']}; its name should be {p['wanted']}.",
+    "copy_taken": lambda p: (
+        f"{p['wanted']} is as it was handed out, or can't be read; {p['name']} beside it was graded."
+    ),
+    "other_work": lambda p: (
+        f"Beside {p['wanted']} {'lies another notebook' if p['number'] == 1 else 'lie other notebooks'} with "
+        f"answers that it lacks: {_list(p)}. {p['wanted']} was graded; a person will look at what is beside it."
+    ),
     "timestamp": lambda p: "The time stamp of this submission can't be read.",
     "companions": lambda p: (
         f"Not all files beside the notebook were used (at most {p['files']}, of at most "
@@ -108,8 +157,37 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
         f"({', '.join(p['names'])})."
     ),
     "answer_missing": lambda p: f"The answer cell {p['cell']} is missing.",
+    "question_found": lambda p: (
+        f"The written answer {p['cell']} had lost its marks; it was found by the text of its question."
+    ),
+    "question_missing": lambda p: (
+        f"The cell of the written answer {p['cell']} is missing. A person will look for the answer."
+    ),
+    "written_beside": lambda p: (
+        f"The cell of the written answer {p['cell']} is as it was handed out, and cells of your own stand "
+        "beside it. A person will read them."
+    ),
+    "another_notebook": lambda p: (
+        "None of its cells belongs to this exercise: is it the notebook of another one? A person will look "
+        "at it."
+    ),
     "check_changed": lambda p: (
         f"The check {p['cell']} had been changed; the released one was used."
+    ),
+    "fell": lambda p: (
+        f"The checks gave {p['before']:g} points to what you had handed in before; this submission counts."
+    ),
+    "kept_best": lambda p: (
+        f"You have handed in again, and the checks gave {p['points']:g} points to that. The better grade counts: "
+        "what you see here is the submission before."
+    ),
+    "by_clock": lambda p: (
+        "Something in this notebook was stopped by the clock, before it had computed as long as it may: the "
+        "machine had too much else to do, or the notebook waits. It is graded again."
+    ),
+    "companions_kept_out": lambda p: (
+        "The files beside the notebook take more room than a submission has, so it was graded without them. Hand "
+        "in only what the notebook needs."
     ),
     "failed": lambda p: (
         f"This submission could not be graded ({p['error']}). Your instructor will look at it."
@@ -117,6 +195,10 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
     "no_follow_through": lambda p: (
         "Answers that use an earlier one which is wrong could not be graded with a right version in its "
         f"place ({p['error']}). Your instructor can have this submission graded again."
+    ),
+    "not_asked": lambda p: (
+        "Some checks could not be asked, because the process of your notebook had ended. A person will look at "
+        "this submission."
     ),
     "memory_not_limited": lambda p: (
         "Without a sandbox, memory can't be limited from outside. A check that asks for little of it has "
@@ -129,7 +211,7 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
 }
 
 
-def _told(message: str) -> str:
+def _shortened(message: str) -> str:
     """An error's message, short and with few numbers: a student's code could put drawn inputs in it."""
     wholes, decimals = itertools.count(), itertools.count()
 
@@ -156,7 +238,7 @@ def _sentence(line: LineResult) -> str:
     if found.aspect in SENTENCES:
         return SENTENCES[found.aspect](found.parameters)
     if found.aspect == "error":
-        message = _told(found.parameters["message"])
+        message = _shortened(found.parameters["message"])
         found = replace(found, parameters={**found.parameters, "message": message})
     return messages.sentence(found)
 
@@ -166,19 +248,6 @@ def remark(found: Remark) -> str:
     return plain_text(REMARKS[found.kind](found.parameters))
 
 
-def _titles(exercise: Exercise) -> dict[tuple[str, str], str]:
-    """What the lines of an exercise as it is handed out now are called; empty when there is none."""
-    try:
-        cells = grade_cells(released(exercise))
-    except ExerciseError:
-        return {}
-    return {
-        (name, check.expression): messages.title(check)
-        for name, source in cells.items()
-        for check in parse_cell(source).checks
-    }
-
-
 @dataclass(frozen=True)
 class Words:
     """The words of one exercise: what its catalogue and its checks say, and where the book teaches it.
@@ -186,26 +255,14 @@ class Words:
     titles: by grade cell and expression, what a line tests.
     """
 
-    mistakes: Mapping[str, catalogue.Mistake]
+    mistakes: Mapping[str, MistakeWords]
     titles: Mapping[tuple[str, str], str]
     section_of: Mapping[str, str]
     sections: Mapping[str, Section]
 
-    @staticmethod
-    def of(exercise: Exercise) -> Words:
-        """The words as they stand in the catalogue and the book now."""
-        return Words(
-            {mistake.name: mistake for mistake in catalogue.mistakes(exercise)},
-            _titles(exercise),
-            catalogue.sections(exercise),
-            book_sections(exercise.root),
-        )
-
     def to_json(self) -> str:
-        """As text, without the code of any mistake."""
-        mistakes = [
-            {name: getattr(mistake, name) for name in TOLD} for mistake in self.mistakes.values()
-        ]
+        """As text."""
+        mistakes = {name: asdict(mistake) for name, mistake in self.mistakes.items()}
         sections = [asdict(section) for section in self.sections.values()]
         titles = [[*place, title] for place, title in self.titles.items()]
         return json.dumps([mistakes, titles, dict(self.section_of), sections])
@@ -215,7 +272,7 @@ class Words:
         """From `to_json`."""
         mistakes, titles, section_of, sections = json.loads(text)
         return Words(
-            {mistake["name"]: catalogue.Mistake(**mistake) for mistake in mistakes},
+            {name: MistakeWords(**mistake) for name, mistake in mistakes.items()},
             {(grade_id, expression): title for grade_id, expression, title in titles},
             section_of,
             {section["label"]: Section(**section) for section in sections},
@@ -234,8 +291,8 @@ class Words:
         # a catalogue may have lost a mistake since
         name = line.mistake or ""
         mistake = self.mistakes.get(name)
-        # what is wrong with an answer is told where it costs points
-        if mistake is None or mistake.function in line.given:
+        # what is wrong is told where it costs points
+        if mistake is None or line.passed:
             return ""
         return messages.explanation(name, mistake, line.expression, line.by_line)
 

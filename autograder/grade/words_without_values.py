@@ -62,6 +62,9 @@ SENTENCES = {
     "memory_ended": words.SENTENCES["memory_ended"]({}),
     "unreadable": "your code's result could not be read",
     "not_plain": "your code's result is not plain data",
+    "answer_elsewhere": (
+        "this answer cell is as it was handed out, and a cell of your own defines the answer: move it there"
+    ),
     "cell_failed": "something that this uses doesn't exist: the cell that should define it failed",
 }
 # of the other remarks, only the submission decides what they say
@@ -70,6 +73,10 @@ REMARKS = {
     "no_follow_through": (
         "Answers that use an earlier one which is wrong could not be graded with a right version in its "
         "place."
+    ),
+    "by_clock": (
+        "Something in this notebook was stopped by the clock, before it had computed as long as it may: the "
+        "machine had too much else to do, or the notebook waits. Your instructor can run it again."
     ),
 }
 
@@ -86,6 +93,9 @@ def sentence(line: LineResult, parts: Collection[str] = ()) -> str:
 
 
 def _verdict(found: Difference) -> str:
+    if violated := found.parameters.get("violated"):
+        # the words are those of the release
+        return "; ".join(one["says"] for one in violated)
     if found.aspect in WITHOUT_VALUES:
         return words.SENTENCES[found.aspect](found.parameters)
     if found.aspect == "error" and _is_builtin_error(found.parameters["name"]):

@@ -11,7 +11,6 @@ import multiprocessing
 import os
 import shutil
 import signal
-import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,12 +29,14 @@ from autograder.grade.submission import Submission
 from autograder.instructor_settings import Settings
 from autograder.kernels import forkserver
 from autograder.programs import VERSIONED
+from autograder.progress import say
+from autograder.text import plain_text
 
 FOLDER = "autograder-pool-"
 
 
 @dataclass(frozen=True)
-class Task:
+class GradingJob:
     """A submission to examine, its exercise, and its own answer key if it isn't the class's."""
 
     exercise: str
@@ -43,7 +44,7 @@ class Task:
     own_key: AnswerKey | None = None
 
     def __str__(self) -> str:
-        return f"{self.submission.student} {self.exercise}"
+        return plain_text(f"{self.submission.student} {self.exercise}")
 
 
 class WorkerPool(Protocol):
@@ -61,7 +62,7 @@ class WorkerPool(Protocol):
     def start(self) -> None:
         """Begin, also after `stop`."""
 
-    def submit(self, task: Task) -> Future[Graded]:
+    def submit(self, task: GradingJob) -> Future[Graded]:
         """Have a submission examined."""
 
     def stop(self) -> None:
@@ -77,7 +78,7 @@ def _key(path: Path) -> AnswerKey:
     return AnswerKey.from_json(path.read_text(encoding="utf-8"))
 
 
-def _examine(path: Path, task: Task, settings: Settings) -> Graded:
+def _examine(path: Path, task: GradingJob, settings: Settings) -> Graded:
     """In a worker: examine a submission with its own answer key or the one in a file."""
     return grade_submission(task.submission, task.own_key or _key(path), settings)
 
@@ -107,19 +108,26 @@ class LocalPool:
     On Linux they are forked from a process that has imported what they need, which is cheap, and their
     kernels from another, which knows nothing that is secret.
 
-    keys: answer keys by exercise; workers: how many processes, by default one a core.
+    keys: answer keys by exercise; workers: how many processes, by default one a core; submissions: how many
+    they are to examine, None for very many.
     """
 
     worker_died = (BrokenProcessPool,)
 
     def __init__(
-        self, keys: Mapping[str, AnswerKey], settings: Settings, workers: int | None
+        self,
+        keys: Mapping[str, AnswerKey],
+        settings: Settings,
+        workers: int | None,
+        submissions: int | None = None,
     ) -> None:
         self._settings = settings
-        # workers restore inputs in order to say how a value is wrong; what that takes is imported once
-        used = {name for key in keys.values() for name in key.packages}
-        self._packages = [name for name in VERSIONED if name in used]
         self._workers = workers or os.cpu_count() or 1
+        # Workers restore inputs in order to say how a value is wrong. What that takes is imported once for all,
+        # unless they are so few that each may do without, or do it for itself.
+        used = {name for key in keys.values() for name in key.packages}
+        few = submissions is not None and submissions <= self._workers
+        self._packages = [] if few else [name for name in VERSIONED if name in used]
         self.capacity = 2 * self._workers
         if forkserver.available():
             _remove_left_folders()
@@ -139,7 +147,7 @@ class LocalPool:
         if forkserver.available():
             self._source = forkserver.ForkServerSource(python, socket)
             context = multiprocessing.get_context("forkserver")
-            context.set_forkserver_preload(["autograder.grade.worker_pool", *self._packages])
+            context.set_forkserver_preload([*self._packages, "autograder.grade.preload"])
             with forkserver.clean_environment():
                 process_server.ensure_running()
         # this process may have started others, which are not ours to end
@@ -157,7 +165,7 @@ class LocalPool:
                 "again to go on."
             ) from error
 
-    def submit(self, task: Task) -> Future[Graded]:
+    def submit(self, task: GradingJob) -> Future[Graded]:
         """Have a submission examined."""
         path = self._path(task.exercise)
         return self._pool.submit(_examine, path, task, self._settings)
@@ -188,20 +196,26 @@ def _remove_left_folders() -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def examine_all(tasks: Iterator[Task], pool: WorkerPool) -> Iterator[tuple[Task, Graded | None]]:
+def examine_all(
+    tasks: Iterator[GradingJob], pool: WorkerPool, at_once: int | None = None
+) -> Iterator[tuple[GradingJob, Graded | None]]:
     """Every task with its graded submission, as they come.
 
-    A submission is taken from tasks when the pool has capacity for it. One whose worker died is
+    A submission is taken from tasks when the pool has capacity for it, or when fewer than at_once are in hand. One whose worker died is
     examined once more, alone; if that worker dies as well, it comes with None. The instructor is told of
     both.
     """
-    pending: dict[Future, Task] = {}
-    suspects: list[Task] = []
+    pending: dict[Future, GradingJob] = {}
+    suspects: list[GradingJob] = []
     pool.start()
     try:
         while True:
             # drain the pool before retrying tasks that may have killed their worker
-            while len(pending) < pool.capacity and not suspects and (task := next(tasks, None)):
+            while (
+                len(pending) < (at_once or pool.capacity)
+                and not suspects
+                and (task := next(tasks, None))
+            ):
                 pending[pool.submit(task)] = task
             if pending:
                 lost = []
@@ -224,7 +238,7 @@ def examine_all(tasks: Iterator[Task], pool: WorkerPool) -> Iterator[tuple[Task,
                     graded = pool.submit(task).result()
                 except pool.worker_died:
                     graded = None
-                    print(f"{task}: the worker ended again. It gets 0.", file=sys.stderr)
+                    say(f"{task}: the worker ended again. It gets 0.", error=True)
                     pool.stop()
                     pool.start()
                 yield task, graded
@@ -234,10 +248,10 @@ def examine_all(tasks: Iterator[Task], pool: WorkerPool) -> Iterator[tuple[Task,
         pool.stop()
 
 
-def _tell_of_lost_worker(lost: Sequence[Task]) -> None:
+def _tell_of_lost_worker(lost: Sequence[GradingJob]) -> None:
     names = ", ".join(map(str, lost))
-    print(
+    say(
         f"A worker ended before it had examined what it had in hand: {names}. Nothing is lost; each is "
         "examined once more, by itself.",
-        file=sys.stderr,
+        error=True,
     )

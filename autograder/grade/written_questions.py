@@ -13,7 +13,7 @@ from traitlets import Unicode
 
 from autograder.course import Course, Exercise
 from autograder.errors import CourseError
-from autograder.exercises import given
+from autograder.exercises import metadata_of
 
 BEGIN, END, RUBRIC = "### BEGIN SOLUTION", "### END SOLUTION", "Rubric:"
 
@@ -31,7 +31,7 @@ def read_questions(exercise: Exercise) -> dict[str, WrittenQuestion]:
     """The written questions of an exercise by grade_id, from its reference solution."""
     found = {}
     for cell in jupytext.read(exercise.solution, fmt="py:percent").cells:
-        own = given(cell)
+        own = metadata_of(cell)
         if cell.cell_type == "markdown" and own.get("grade") and own.get("solution"):
             text, _, rest = cell.source.partition(BEGIN)
             answer, _, rubric = rest.partition(END)[0].partition(RUBRIC)
@@ -70,7 +70,7 @@ class ShowQuestions(Preprocessor):
         questions = read_questions(exercise)
         cells = []
         for cell in nb.cells:
-            question = questions.get(given(cell).get("grade_id", ""))
+            question = questions.get(metadata_of(cell).get("grade_id", ""))
             if question and cell.cell_type == "markdown":
                 cells.append(nbformat.v4.new_markdown_cell(beside(question, cell.source)))
             cells.append(cell)

@@ -8,7 +8,8 @@ In the grader's own process:
 - `student_kernel` starts a kernel, runs cells and asks for evaluations; `outputs` keeps what cells
   display, made safe and short.
 - `kernel_memory` limits, from outside, the memory that a kernel has left while a line is evaluated;
-  `processor_time` measures what it computes.
+  `processor_time` measures what it computes, and limits that.
+- `relay` bounds what a kernel sends before this process's libzmq takes it.
 - `jupyter_adapter` is all that depends on how jupyter_client works inside.
 - `forkserver` starts fork servers and asks them for kernels.
 - `versions` tells the versions that a verdict depends on.

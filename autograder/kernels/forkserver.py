@@ -34,6 +34,8 @@ SINGLE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_N
 # glibc's malloc keeps what it cuts off an aligned block in a cache of the thread, and the block is too small
 # for the next one of its size (glibc's bug 30723): code that makes tiles would need more and more memory.
 NO_THREAD_CACHE = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
+# sets of texts have the same order in all kernels
+HASH_SEED = {"PYTHONHASHSEED": "0"}
 MAX_WAITING = 128
 MAIN = "autograder.kernels.forkserver_main"
 # what a student's kernel may know of our environment; no tokens, no paths of ours
@@ -48,7 +50,7 @@ def kept_environment() -> dict[str, str]:
 def _environment() -> dict[str, str]:
     """The environment of a fork server; threads would not survive its forks."""
     quiet = {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}
-    return {**kept_environment(), **SINGLE_THREAD, **NO_THREAD_CACHE, **quiet}
+    return {**kept_environment(), **SINGLE_THREAD, **NO_THREAD_CACHE, **HASH_SEED, **quiet}
 
 
 @contextlib.contextmanager

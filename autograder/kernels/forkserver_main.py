@@ -94,7 +94,8 @@ def serve_copies(listener: socket.socket, lifeline: int) -> None:
 
 def _fork(request: KernelRequest, channel: socket.socket) -> int:
     """Fork a kernel; returns its process id, with a sandbox that of its watcher."""
-    parent = os.getpid()
+    # a kernel puts something else in its place
+    parent, end = os.getpid(), os._exit
     pid = os.fork()
     if pid:
         return pid
@@ -108,7 +109,7 @@ def _fork(request: KernelRequest, channel: socket.socket) -> int:
     except Exception:
         (request.folder / CONNECTION / ERROR).write_text(traceback.format_exc())
     finally:
-        os._exit(status)
+        end(status)
 
 
 def _become_kernel(request: KernelRequest, parent: int) -> None:
@@ -152,7 +153,12 @@ def _become_kernel(request: KernelRequest, parent: int) -> None:
     kernel.initialize(list(request.arguments))
     if handshake:
         handshake.finish()
-    kernel.start()
+    begin = kernel.start
+    while True:
+        # what a notebook leaves on the loop may stop it; a kernel runs until it is killed
+        with contextlib.suppress(SystemExit, KeyboardInterrupt):
+            begin()
+        begin = kernel.io_loop.start
 
 
 def _shut_in(request: KernelRequest) -> Handshake | None:

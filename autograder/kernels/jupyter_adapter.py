@@ -5,9 +5,13 @@
 - `LocalProvisioner.launch_kernel`, overridden, with `process`, `pid`, `pgid`, `cwd` and
   `connection_info`, by which its other methods watch and signal the process.
 - With the transport "ipc", sockets are files called IP-PORT, with the ports of the connection file.
+- A client's sockets are found by its own `ip`, which may be another than the manager's: that of the relays.
 - The kernel's first message on the iopub channel has the type "iopub_welcome".
 - `IPKernelApp.instance`, `initialize` and `start` work in a process that was forked after ipykernel was
-  imported, and all five sockets are bound when `initialize` returns (`forkserver_main` calls them).
+  imported, and all five sockets are bound when `initialize` returns (`forkserver_main` calls them). Once it
+  was stopped, `io_loop` can be started again.
+- IPython's `quit` and `exit` call the shell's `ask_exit`; an observer of `exit_now` stops the loop
+  (`in_kernel` replaces both).
 
 tests/autograder/test_adapters.py fails when one of these moves.
 """
@@ -30,15 +34,15 @@ from jupyter_client.session import Session
 from autograder.instructor_settings import Limits
 from autograder.kernels import forkserver
 from autograder.kernels.protocol import CONNECTION, KernelRequest
+from autograder.kernels.relay import MAX_MESSAGE, Relay
 from autograder.package import PACKAGE
 
 NAME = "student"
 SOCKETS = ("shell", "iopub", "stdin", "control", "hb")
 WELCOME = "iopub_welcome"
-# What may wait unread in this process's memory: for each socket so many messages. A socket that receives
-# a part of a message that is larger is disconnected for good, so this is far above MAX_MESSAGE of
-# student_kernel, which only skips a message.
-MAX_WAITING, MAX_PART = 2, 100_000_000
+# What may wait unread in this process's memory: for each socket so many messages, none of which is larger than
+# what the relay passes on.
+MAX_WAITING, MAX_PART = 2, MAX_MESSAGE
 
 
 class OneKernelSpec(KernelSpecManager):
@@ -119,11 +123,25 @@ def process_of(manager: KernelManager) -> int:
     return manager.provisioner.pid
 
 
-def open_client(manager: KernelManager) -> BlockingKernelClient:
-    """A client of a listening kernel, with the channels for requests (shell) and outputs (iopub)."""
-    client = manager.client(context=manager.context)
+CHANNELS = ("shell", "iopub")
+
+
+def open_client(
+    manager: KernelManager, folder: Path
+) -> tuple[BlockingKernelClient, dict[str, Relay]]:
+    """A client of a listening kernel, with the channels for requests (shell) and outputs (iopub).
+
+    folder: for the sockets of the relays between them, which are returned by channel.
+    """
+    info: Mapping[str, Any] = manager.get_connection_info()
+    ports = {channel: info[f"{channel}_port"] for channel in CHANNELS}
+    relays = {
+        channel: Relay(folder / f"k-{port}", Path(f"{info['ip']}-{port}"))
+        for channel, port in ports.items()
+    }
+    client = manager.client(context=manager.context, ip=str(folder / "k"))
     client.start_channels(stdin=False, hb=False, control=False)
-    return client
+    return client, relays
 
 
 def is_listening(manager: KernelManager) -> bool:

@@ -7,7 +7,7 @@ may; so whatever is secret must be closed to others. Ancestors:
 
     fork server -> watcher -> kernel (the student's code)
 
-The watcher counts the memory of all processes of the user. What a kernel leaves running is found by its
+The watcher counts the memory of all processes of the user, and that of sockets. What a kernel leaves running is found by its
 user, wherever it has gone, and ended by `end_processes`.
 """
 
@@ -43,7 +43,9 @@ from autograder.kernels.watcher import (
     LOOK_SECONDS,
     READ_ONLY,
     Handshake,
+    most_of_a_socket,
     private_memory,
+    sockets_in_use,
 )
 
 # ids to choose from, the first that are mapped: a container may have only those below 65,536
@@ -146,6 +148,9 @@ def _watch(kernel: int, channel: socket.socket, folder: Path, user: int, limits:
     # interrupts go to this process's group, and the kernel has another
     signal.signal(signal.SIGINT, interrupt)
     waiting = [channel]
+    statistics, most = Path("/proc/self/net/sockstat"), most_of_a_socket()
+    # without a network namespace others' sockets are among them; those from before are not the kernel's
+    before = sockets_in_use(statistics)
     while True:
         if select.select(waiting, [], [], LOOK_SECONDS)[0]:
             waiting = []
@@ -162,8 +167,10 @@ def _watch(kernel: int, channel: socket.socket, folder: Path, user: int, limits:
                 computed = used.ru_utime + used.ru_stime
                 stopped = os.WIFSIGNALED(status) and computed > 0.5 * limits.notebook_seconds
                 return "time" if stopped else ""
-        if not waiting and sum(map(private_memory, processes_of(user))) > limits.memory_bytes:
-            return "memory"
+        if not waiting:
+            sockets = most * max(0, sockets_in_use(statistics) - before)
+            if sockets + sum(map(private_memory, processes_of(user))) > limits.memory_bytes:
+                return "memory"
 
 
 def end_processes(user: int) -> None:

@@ -29,7 +29,7 @@ from autograder.kernels import linux
 from autograder.kernels.mounts import FileSystem
 from autograder.kernels.protocol import CONNECTION, ENDED, WORK
 from autograder.kernels.seccomp import refuse_system_calls
-from autograder.kernels.watcher import Handshake, Watcher, run_first
+from autograder.kernels.watcher import Handshake, Watcher, most_of_a_socket, run_first
 from autograder.package import PACKAGE, module_command
 
 MAX_PROCESSES, MAX_DESCRIPTORS = 128, 512
@@ -68,13 +68,15 @@ class Sandbox:
         new_root = self.folder / "root"
         new_root.mkdir()
         ended = os.open(self.folder / ENDED, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        # some systems don't show it in a network namespace
+        most = most_of_a_socket()
         _unshare(map_user=not root)
         ours, theirs = socket.socketpair()
         first = os.fork()
         if first:
             theirs.close()
             with exiting():
-                Watcher(first, ours, self.folder, ended, self.limits.memory_bytes).run()
+                Watcher(first, ours, self.folder, ended, self.limits.memory_bytes, most).run()
         ours.close()
         linux.end_with_parent(0)
         files = FileSystem(new_root, self.folder, self.hidden, user, self.limits.disk_bytes)

@@ -86,10 +86,18 @@ REFUSED_FLAGS = {
     # no process's figures show it. PyTorch and multiprocessing share files in /dev/shm instead.
     "mmap": ((9, 222), 3, (MAP_SHARED | MAP_ANONYMOUS,)),
 }
-# System call -> its numbers, an argument, and the one value of it that is allowed (else EINVAL), for a
-# process without a network namespace: sockets other than local ones would lead to the network. libzmq
-# ends the process when it can't list the network's interfaces, but for this error.
-LOCAL_ONLY = {"socket": ((41, 198), 0, socket.AF_UNIX)}
+# System calls that make sockets -> their numbers; the first argument is the family. Only these families may
+# be had: a network namespace holds IP and netlink, while others, such as AF_VSOCK, which leads to the host of a
+# virtual machine, belong to no namespace. Without a network namespace IP would lead to the network, too.
+# Others are refused with EINVAL: libzmq ends the process when it can't list the network's interfaces, but for
+# this error.
+SOCKETS = {"socket": (41, 198), "socketpair": (53, 199)}
+LOCAL = (socket.AF_UNIX,)
+IN_NAMESPACE = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
+# The numbers of setsockopt, and options of SOL_SOCKET that have no effect: with a larger buffer a socket would
+# hold more memory than the watcher counts for it.
+SET_OPTION = (54, 208)
+BUFFERS = (socket.SO_SNDBUF, socket.SO_RCVBUF)
 
 # System calls -> their numbers, and the argument that has to be 0; any other value is refused (EPERM).
 REFUSED_UNLESS_NULL = {
@@ -118,7 +126,7 @@ class _Program(ctypes.Structure):
 def refuse_system_calls(network: bool = True) -> None:
     """Install the filter, for this process and all that it starts, for good; raises OSError.
 
-    network: whether sockets of other kinds than local ones may be made.
+    network: whether the process has a network namespace of its own, so that it may make IP sockets.
 
     A limit on user namespaces (/proc/sys/user/max_user_namespaces) would not do: it belongs to the user
     namespace of the grader, and for a root grader that is the whole machine's. A filter is the same for
@@ -150,14 +158,18 @@ def refuse_system_calls(network: bool = True) -> None:
             ]
         look.append((RETURN, 0, 0, SECCOMP_RET_ALLOW))
         program += [(EQUAL, 0, len(look), numbers[column]), *look]
-    for numbers, argument, allowed in () if network else LOCAL_ONLY.values():
-        program += [
-            (EQUAL, 0, 4, numbers[column]),
-            (LOAD, 0, 0, ARGUMENTS + 8 * argument),
-            (EQUAL, 0, 1, allowed),
-            (RETURN, 0, 0, SECCOMP_RET_ALLOW),
-            (RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EINVAL),
-        ]
+    for numbers in SOCKETS.values():
+        look = [(LOAD, 0, 0, ARGUMENTS)]
+        for family in IN_NAMESPACE if network else LOCAL:
+            look += [(EQUAL, 0, 1, family), (RETURN, 0, 0, SECCOMP_RET_ALLOW)]
+        look.append((RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EINVAL))
+        program += [(EQUAL, 0, len(look), numbers[column]), *look]
+    look = [(LOAD, 0, 0, ARGUMENTS + 8 * 1), (EQUAL, 0, 2 * len(BUFFERS) + 1, socket.SOL_SOCKET)]
+    look.append((LOAD, 0, 0, ARGUMENTS + 8 * 2))
+    for option in BUFFERS:
+        look += [(EQUAL, 0, 1, option), (RETURN, 0, 0, SECCOMP_RET_ERRNO | 0)]
+    look.append((RETURN, 0, 0, SECCOMP_RET_ALLOW))
+    program += [(EQUAL, 0, len(look), SET_OPTION[column]), *look]
     for numbers, argument in REFUSED_UNLESS_NULL.values():
         # an argument has 64 bits and is read in two halves
         low, high = ARGUMENTS + 8 * argument, ARGUMENTS + 8 * argument + 4

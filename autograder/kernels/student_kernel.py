@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib.resources
 import json
+import math
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -19,17 +22,24 @@ from autograder import embedding
 from autograder.instructor_settings import Settings
 from autograder.kernels import forkserver, jupyter_adapter
 from autograder.kernels.kernel_memory import KernelMemory
-from autograder.kernels.outputs import MAX_PICTURES, Outputs
-from autograder.kernels.processor_time import LOOK_SECONDS, ProcessorTime, available
+from autograder.kernels.outputs import Allowance, Outputs
+from autograder.kernels.processor_time import LOOK_SECONDS, ProcessorTime, TimeLimit, available
 from autograder.kernels.protocol import CONNECTION, ENDED, ERROR, WORK
 from autograder.package import PACKAGE
 
-# A larger message of a kernel is skipped; after so many that can't be read, the kernel is ended.
-MAX_MESSAGE, MAX_UNREADABLE = 40_000_000, 1_000
+# after so many messages that can't be read, a kernel is ended
+MAX_UNREADABLE = 1_000
+# the order of sets; and torch's ways to compile beside `torch.compile`, which `in_kernel` replaces
+SAME_EACH_TIME = {**forkserver.HASH_SEED, "TORCH_COMPILE_DISABLE": "1"}
 # seconds that an interrupted kernel has to come back
 GRACE = 5.0
-START_SECONDS = 120
+# Of a wait for a kernel's end: how many times as long it may get, and the share of a core of one that's idle.
+PATIENCE, IDLE = 10, 0.03
+# On a machine with too much to do, starting takes long. No student's code is there to be stopped.
+START_SECONDS = 600
 FOLDER = "grade-"
+# part of a kernel's private folder that only the grader sees
+RELAYS = "relays"
 REPLY_MIME = "application/x-autotest+json"
 
 # Executed first in every kernel. A kernel that was forked from the fork server has the runtime already.
@@ -42,6 +52,9 @@ def _begin(packed):
         load_checks(packed)
         serving = sys.modules["{package}.evaluate"]
     sys.path[:] = [path for path in sys.path if path] + ["."]
+    settled = {{"__name__": "kernel_settings"}}
+    exec({settings!r}, settled)
+    settled["settle"](sys.modules["IPython"].get_ipython(), {seed})
 
     class Reply:
         def __init__(self, text):
@@ -54,7 +67,10 @@ def _begin(packed):
             return {{"{mime}": self.text}}
 
     def reply(request):
-        return Reply(serving.serve(request, sys.modules["IPython"].get_ipython().user_ns))
+        # what a line is given is made under these settings, too
+        with serving.usual_settings():
+            found = serving.serve(request, sys.modules["IPython"].get_ipython().user_ns)
+        return Reply(found)
 
     sys.modules["_autotest_reply"] = reply
 
@@ -64,11 +80,23 @@ del _begin, load_checks
 """
 
 
-def _begin_code() -> str:
-    """BEGIN with the runtime in it."""
-    packed = embedding.packed_sources()
-    package = embedding.PACKAGE
-    return BEGIN.format(loader=embedding.LOADER, package=package, packed=packed, mime=REPLY_MIME)
+def _begin_code(seed: int) -> str:
+    """BEGIN with `in_kernel` in it, and with the runtime where kernels aren't forked."""
+    return BEGIN.format(
+        loader=embedding.LOADER,
+        package=embedding.PACKAGE,
+        packed="" if forkserver.available() else embedding.packed_sources(),
+        settings=_in_kernel(),
+        seed=seed,
+        mime=REPLY_MIME,
+    )
+
+
+@functools.cache
+def _in_kernel() -> str:
+    # the package may be in a zip file: so it travels to the workers of a Dask cluster
+    path = importlib.resources.files("autograder.kernels").joinpath("in_kernel.py")
+    return embedding.without_words(path.read_text(encoding="utf-8"))
 
 
 class KernelStartError(RuntimeError):
@@ -77,26 +105,39 @@ class KernelStartError(RuntimeError):
 
 @dataclass
 class Reply:
-    """What came of one request: status is "ok", "error", "timeout" or "dead".
+    """What came of one message: status is "ok", "error", "timeout" or "dead".
 
+    values: what came of each request in it, None for nothing; cut: whether some output was left out;
     processor_seconds: what the kernel and all processes that it has started have used meanwhile, as
-    Linux counts it; None elsewhere.
+    Linux counts it; None elsewhere. waited: seconds in which they have used no processor, as far as that was looked
+    at; by_clock: whether it was stopped although they had not used their time.
     """
 
     status: str
     outputs: list[NotebookNode] = field(default_factory=list)
-    value: str | None = None
+    values: tuple[str | None, ...] = ()
     processor_seconds: float | None = None
+    waited: float = 0.0
+    by_clock: bool = False
+    cut: bool = False
+
+    @property
+    def value(self) -> str | None:
+        """What came of the only request, None for nothing."""
+        return self.values[0] if self.values else None
 
 
 class StudentKernel:
     """A kernel in a private folder, with a private environment. A context manager.
 
     settings: its interpreter, its limits, and whether it runs in a sandbox; companions: files to lay
-    into its working directory, by name. Raises KernelStartError.
+    into its working directory, by name; seed: of random numbers that its code doesn't seed. Raises
+    KernelStartError.
     """
 
-    def __init__(self, settings: Settings, companions: Mapping[str, bytes] | None = None) -> None:
+    def __init__(
+        self, settings: Settings, companions: Mapping[str, bytes] | None = None, seed: int = 0
+    ) -> None:
         if settings.user and not forkserver.available():
             raise KernelStartError("this system can't start kernels as another user")
         self._python, self._limits, self._user = settings.python, settings.limits, settings.user
@@ -104,7 +145,7 @@ class StudentKernel:
         self.dead = False
         self._clock: ProcessorTime | None = None
         self._memory: KernelMemory | None = None
-        self._pictures = MAX_PICTURES
+        self._shown, self._seed = Allowance(), seed
         for name in (WORK, CONNECTION, "home", "tmp"):
             (self._folder / name).mkdir()
         for name, content in (companions or {}).items():
@@ -127,6 +168,7 @@ class StudentKernel:
             "PYTHONSAFEPATH": "1",
             "PYTHONDONTWRITEBYTECODE": "1",
             "OMP_NUM_THREADS": "1",
+            **SAME_EACH_TIME,
             **name,
         }
 
@@ -144,12 +186,15 @@ class StudentKernel:
                 extra_arguments=["--HistoryManager.hist_file=:memory:"],
             )
             self._wait_for_sockets()
-            self._client = jupyter_adapter.open_client(self._manager)
+            # made now, so that it belongs to nobody else where the kernel's files are another user's
+            relays = self._folder / RELAYS
+            relays.mkdir(mode=0o700)
+            self._client, self._relays = jupyter_adapter.open_client(self._manager, relays)
             self._poller = zmq.Poller()
             for channel in (self._client.shell_channel, self._client.iopub_channel):
                 self._poller.register(channel.socket, zmq.POLLIN)
             self._wait_for_welcome()
-            begun = self.run(_begin_code(), START_SECONDS)
+            begun = self.run(_begin_code(self._seed), START_SECONDS)
             if begun.status != "ok":
                 self._did_not_start(str(begun))
             if self._limits.sandbox or self._user:
@@ -162,6 +207,8 @@ class StudentKernel:
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(AttributeError):
             self._client.stop_channels()
+            for relay in self._relays.values():
+                relay.close()
         if self._manager.has_kernel:
             jupyter_adapter.end_kernel(self._manager)
         jupyter_adapter.close(self._manager)
@@ -192,7 +239,7 @@ class StudentKernel:
         raise KernelStartError(error.read_text() if error.exists() else why)
 
     def run(self, code: str, timeout: float) -> Reply:
-        """Execute code as a cell, for at most timeout seconds."""
+        """Execute code as a cell, for at most timeout seconds of the processor."""
         return self._converse(timeout, code=code, store_history=True)
 
     def ask(self, request: dict, timeout: float, timed: bool = False) -> Reply:
@@ -200,16 +247,21 @@ class StudentKernel:
 
         timed: measure the processor time, too.
         """
-        text = json.dumps(request)
-        expression = f"__import__('sys').modules['_autotest_reply']({text!r})"
-        asked = {"code": "", "store_history": False, "user_expressions": {"value": expression}}
         if not timed or not available():
-            return self._converse(timeout, **asked)
+            return self.ask_together([request], timeout)
         self._clock = ProcessorTime(jupyter_adapter.process_of(self._manager))
         begun = self._clock.seconds()
-        reply = self._converse(timeout, **asked)
+        reply = self.ask_together([request], timeout)
         used, self._clock = self._clock.seconds() - begun, None
         return replace(reply, processor_seconds=used)
+
+    def ask_together(self, requests: Sequence[dict], timeout: float) -> Reply:
+        """Evaluate several autotest requests, in order and in one message; the answers are in values."""
+        asked = {
+            str(number): f"__import__('sys').modules['_autotest_reply']({json.dumps(request)!r})"
+            for number, request in enumerate(requests)
+        }
+        return self._converse(timeout, code="", store_history=False, user_expressions=asked)
 
     @contextlib.contextmanager
     def limited_memory(self, megabytes: int) -> Iterator[str | None]:
@@ -229,62 +281,76 @@ class StudentKernel:
         shell = "__import__('sys').modules['IPython'].get_ipython()"
         statement = f"{shell}.user_ns.__setitem__({name!r}, {expression})"
         return self._converse(
-            timeout, code="", store_history=False, user_expressions={"value": statement}
+            timeout, code="", store_history=False, user_expressions={"0": statement}
         )
 
     def _converse(self, timeout: float, **request: Any) -> Reply:
         if self.dead:
             return Reply("dead")
         message = self._client.execute(**request, allow_stdin=False, stop_on_error=False)
-        outputs = Outputs(self._limits.output_characters, self._pictures, str(self._folder))
-        content = self._wait(message, outputs, timeout)
+        outputs = Outputs(self._limits.output_characters, self._shown, str(self._folder))
+        limit = self._time_limit(timeout)
+        content = self._wait(message, outputs, limit)
         if content is None and not self.dead:
+            stopped = Reply("timeout", outputs.kept, (), None, limit.waited(), limit.by_clock())
             self._manager.interrupt_kernel()
-            content = self._wait(message, outputs, GRACE)
-            if content is None:
+            if self._wait(message, outputs, self._time_limit(GRACE)) is None:
                 self.kill()
-            return Reply("timeout", outputs.kept)
-        self._pictures = outputs.pictures
+            return stopped
         if content is None:
             return Reply("dead", outputs.kept)
-        value = None
-        with contextlib.suppress(KeyError, TypeError, AttributeError):
-            value = content["user_expressions"]["value"]["data"][REPLY_MIME]
         status = "ok" if content.get("status") == "ok" else "error"
-        return Reply(status, outputs.kept, value if isinstance(value, str) else None)
+        values = tuple(_value(content, name) for name in request.get("user_expressions", ()))
+        return Reply(status, outputs.kept, values, waited=limit.waited(), cut=outputs.is_cut)
+
+    def _time_limit(self, seconds: float) -> TimeLimit:
+        return TimeLimit(jupyter_adapter.process_of(self._manager), seconds)
 
     def kill(self) -> None:
         """End the kernel; whatever is asked of it afterwards is answered by "dead"."""
         self.dead = True
         jupyter_adapter.end_kernel(self._manager)
 
-    def _wait(self, message: str, outputs: Outputs, timeout: float) -> dict | None:
-        """The reply's content, once the kernel is idle again; None on timeout or death."""
-        deadline = time.monotonic() + timeout
+    def wait_for_end(self, seconds: float) -> None:
+        """Wait so long, or until the kernel has ended by itself; up to PATIENCE times as long if it computes.
+
+        On a busy machine, what ends it may take that much longer.
+        """
+        clock, begun = ProcessorTime(jupyter_adapter.process_of(self._manager)), time.monotonic()
+        computed, waited, computes = clock.seconds(), 0.0, False
+        while not self.dead and waited < (PATIENCE if computes else 1) * seconds:
+            time.sleep(LOOK_SECONDS)
+            self.dead = not self._manager.is_alive()
+            before, computed = computed, clock.seconds()
+            waited, computes = time.monotonic() - begun, computed - before > IDLE * LOOK_SECONDS
+
+    def _wait(self, message: str, outputs: Outputs, limit: TimeLimit) -> dict | None:
+        """The reply's content, once the kernel is idle again; None when its time is over, and on death."""
         content, idle, unreadable, looked = None, False, 0, time.monotonic()
+        idle_by = math.inf
         while content is None or not idle:
             now = time.monotonic()
             if self._clock and now > looked + LOOK_SECONDS:
                 self._clock.seconds()
                 looked = now
             if content is not None:
-                deadline = min(deadline, now + 1.0)
-            if now >= deadline:
+                idle_by = min(idle_by, now + 1.0)
+            if now >= idle_by or limit.is_over():
                 break
-            ready = dict(self._poller.poll(int(min(0.2, deadline - now) * 1000)))
+            ready = dict(self._poller.poll(int(limit.until_next_look() * 1000)))
             if not ready and not self._manager.is_alive():
                 self.dead = True
                 break
+            if self._relays["iopub"].dropped():
+                outputs.cut()
+            if self._relays["shell"].dropped():
+                outputs.cut()
+                content = {"status": "error"}
             for channel in (self._client.iopub_channel, self._client.shell_channel):
                 if channel.socket not in ready:
                     continue
                 try:
                     parts = channel.socket.recv_multipart(zmq.NOBLOCK)
-                    if sum(map(len, parts)) > MAX_MESSAGE:
-                        outputs.cut()
-                        if channel is self._client.shell_channel:
-                            content = {"status": "error"}
-                        continue
                     found = jupyter_adapter.read_message(self._client.session, parts)
                     if found["parent_header"].get("msg_id") != message:
                         continue
@@ -305,3 +371,11 @@ class StudentKernel:
                         self.kill()
                         return None
         return content
+
+
+def _value(content: dict, name: str) -> str | None:
+    """What a kernel's reply, which may be anything, has for one of the expressions that were asked for."""
+    with contextlib.suppress(KeyError, TypeError, AttributeError):
+        value = content["user_expressions"][name]["data"][REPLY_MIME]
+        return value if isinstance(value, str) else None
+    return None

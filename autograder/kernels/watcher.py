@@ -32,6 +32,8 @@ LOOK_SECONDS = 0.05
 LISTENING, READ_ONLY = b"l", b"r"
 FIRST = "1"
 # in /proc/PID/status, which needs no privileges to be read, unlike smaps
+SOCKETS = re.compile(rb"^sockets: used (\d+)$", re.MULTILINE)
+BUFFER_SIZES = ("wmem_default", "rmem_default")
 PRIVATE_KILOBYTES = re.compile(rb"^(?:RssAnon|VmSwap):\s+(\d+) kB", re.MULTILINE)
 
 
@@ -56,7 +58,8 @@ class Watcher:
 
     first: the id of the namespace's first process; channel: the other end of the kernel's `Handshake`;
     folder: the kernel's private folder; ended: a file descriptor to write the reason of its end to;
-    memory_bytes: what all processes and files of the sandbox may use together.
+    memory_bytes: what all processes, files and sockets of the sandbox may use together; socket_bytes: what
+    one socket may hold.
     """
 
     first: int
@@ -64,6 +67,7 @@ class Watcher:
     folder: Path
     ended: int
     memory_bytes: int
+    socket_bytes: int
 
     def run(self) -> None:
         """Watch until the sandbox has ended; end it when it uses too much memory."""
@@ -82,7 +86,7 @@ class Watcher:
                 if self.channel.recv(1) == LISTENING:
                     make_read_only(self.folder / CONNECTION)
                     self.channel.send(READ_ONLY)
-            elif seconds and memory_in_use() > self.memory_bytes:
+            elif seconds and memory_in_use(self.socket_bytes) > self.memory_bytes:
                 os.write(self.ended, b"memory")
                 os.kill(self.first, signal.SIGKILL)
                 return
@@ -109,15 +113,30 @@ def run_first(kernel: int, ended: int, cpu_seconds: int) -> None:
         os.write(ended, b"time")
 
 
-def memory_in_use() -> int:
-    """Bytes in memory of all processes in the sandbox and of its one tmpfs.
+def memory_in_use(socket_bytes: int) -> int:
+    """Bytes in memory of all processes in the sandbox, of its one tmpfs, and at most of its sockets.
 
-    Memory that is in neither can't be had: see seccomp.REFUSED_CALLS.
+    Other memory can't be had: see seccomp.REFUSED_CALLS. Of pipes Linux gives a user 64 MB.
     """
     names = filter(str.isdigit, os.listdir("/proc"))  # noqa: PTH208 - twenty times a second
     written = os.statvfs(SHARED_MEMORY)
     files = (written.f_blocks - written.f_bfree) * written.f_frsize
-    return files + sum(private_memory(Path("/proc", name)) for name in names if name != FIRST)
+    sockets = socket_bytes * sockets_in_use(Path("/proc", FIRST, "net", "sockstat"))
+    return (
+        files
+        + sockets
+        + sum(private_memory(Path("/proc", name)) for name in names if name != FIRST)
+    )
+
+
+def sockets_in_use(statistics: Path) -> int:
+    """How many sockets a network namespace has, also those that no process has open any more."""
+    return int(SOCKETS.findall(statistics.read_bytes())[0])
+
+
+def most_of_a_socket() -> int:
+    """The bytes that a socket may hold in each direction, unless its buffers are made larger."""
+    return max(int(Path("/proc/sys/net/core", name).read_text()) for name in BUFFER_SIZES)
 
 
 def private_memory(process: Path) -> int:

@@ -250,14 +250,14 @@ class Canvas:
         if status in (401, 403):
             raise LmsError(
                 f"{origin}: the owner of the token may not do this in course {self._course.number} "
-                f"({_told(answer)})."
+                f"({_message_of(answer)})."
             )
         if status == 404:
             raise LmsError(
                 f"{origin} has no {urllib.parse.urlsplit(answer.url).path}: are the numbers of the course and "
                 "the assignment right, and does the token's owner teach the course?"
             )
-        raise LmsError(f"{origin} refuses this with status {status} ({_told(answer)}).")
+        raise LmsError(f"{origin} refuses this with status {status} ({_message_of(answer)}).")
 
 
 def _is_rate_limit(answer: requests.Response) -> bool:
@@ -285,6 +285,6 @@ def _reason(error: requests.RequestException) -> str:
     )
 
 
-def _told(answer: requests.Response) -> str:
+def _message_of(answer: requests.Response) -> str:
     text = answer.content[:1000].decode("utf-8", "replace")
     return plain_text(" ".join(text.split()))[:200] or "without a reason"

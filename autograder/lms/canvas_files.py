@@ -76,12 +76,18 @@ class Canvas:
         (file,) = (file for file, _, own in person.files if own is entry)
         return LmsName(self.name, PurePosixPath(entry.filename).name.removesuffix(file))
 
-    def grades(self, given: Sequence[Grade], roster: Path | None, told: list[str]) -> Table:
+    def table_of(
+        self,
+        grades: Sequence[Grade],
+        roster: Path | None,
+        known: Mapping[str, LmsName],
+        notes: list[str],
+    ) -> Table:
         """What *Import* in Canvas's gradebook takes; see `as_canvas`."""
-        return as_canvas(given, roster, told)
+        return as_canvas(grades, roster, notes)
 
 
-def as_canvas(given: Sequence[Grade], roster: Path | None, told: list[str]) -> Table:
+def as_canvas(grades: Sequence[Grade], roster: Path | None, notes: list[str]) -> Table:
     """A file that *Import* in Canvas's gradebook takes.
 
     Canvas wants the columns Student, ID, SIS Login ID (SIS User ID before it if there is one) and
@@ -93,10 +99,10 @@ def as_canvas(given: Sequence[Grade], roster: Path | None, told: list[str]) -> T
     Split student names there are two columns, LastName and FirstName, in place of Student. Read from
     canvas-lms, lib/gradebook_importer.rb and lib/gradebook_exporter.rb.
     """
-    found = GradesByStudent(given)
+    found = GradesByStudent(grades)
     possible = [found.maximum[exercise] for exercise in found.exercises]
     if roster is None:
-        told.append(
+        notes.append(
             "Without --roster, Canvas finds students by login only, and makes new assignments unless "
             "they are called as the exercises are."
         )
@@ -117,13 +123,13 @@ def as_canvas(given: Sequence[Grade], roster: Path | None, told: list[str]) -> T
             )
         head = names[: names.index("Section") + 1]
         points = next((row for row in listed if "Points Possible" in row[0]), None)
-        titles = [_canvas_title(names, points, e, found.maximum[e], told) for e in found.exercises]
+        titles = [_canvas_title(names, points, e, found.maximum[e], notes) for e in found.exercises]
         number, *ids = [names.index(n) for n in ("ID", "SIS User ID", "SIS Login ID") if n in names]
         people = [row for row in listed if row is not points and row[number]]
         # a zip from Canvas calls students by name and number
         called = lambda row: canvas_id("".join(row[: names.index("ID")]), row[number])
         keys = lambda row: [row[number], *(row[i] for i in ids), called(row)]
-        matched = match(found.students.values(), people, keys, told)
+        matched = match(found.students.values(), people, keys, notes)
         own = {student: row[: len(head)] for student, row in matched.items()}
         in_canvas = {t: names.index(t) for t in titles if t in names}
         excused = {
@@ -140,7 +146,7 @@ def as_canvas(given: Sequence[Grade], roster: Path | None, told: list[str]) -> T
 
 
 def _canvas_title(
-    names: Sequence[str], points: list | None, exercise: str, maximum: float, told: list[str]
+    names: Sequence[str], points: list | None, exercise: str, maximum: float, notes: list[str]
 ) -> str:
     """The roster's column of an exercise, `Title (id)`; the exercise's name when it has none."""
     for number, name in enumerate(names):
@@ -155,5 +161,5 @@ def _canvas_title(
                     "gradebook again."
                 )
             return name
-    told.append(f"Canvas will make a new assignment {exercise}: the roster has none of this name.")
+    notes.append(f"Canvas will make a new assignment {exercise}: the roster has none of this name.")
     return exercise

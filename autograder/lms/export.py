@@ -17,8 +17,11 @@ from pathlib import Path
 
 from autograder.course import Course, Exercise
 from autograder.errors import ExportError, writing
-from autograder.grade.class_grades import Grade, Student, grades, rounded
+from autograder.grade import resubmissions
+from autograder.grade.class_grades import Grade, Student, grades_of, rounded
+from autograder.grade.result import Result
 from autograder.lms.grade_table import GradesByStudent, Table
+from autograder.lms.names import LmsName, remembered_names
 from autograder.lms.systems import SYSTEMS
 from autograder.tables import write_csv
 
@@ -28,25 +31,45 @@ KEY_FILE = "pseudonyms.key"
 # What is told, and pseudonyms --------------------------------------------------------------------
 
 
-def told_unread(given: Sequence[Grade]) -> list[str]:
+def notes_on_unread(grades: Sequence[Grade]) -> list[str]:
     """Sentences about points of written answers that are open, or were given for an earlier text."""
-    told = []
-    for exercise in dict.fromkeys(grade.exercise for grade in given):
-        own = [grade for grade in given if grade.exercise == exercise]
+    notes = []
+    for exercise in dict.fromkeys(grade.exercise for grade in grades):
+        own = [grade for grade in grades if grade.exercise == exercise]
         if waiting := [grade for grade in own if grade.unread]:
             points = max(grade.unread for grade in waiting)
-            told.append(
+            notes.append(
                 f"{exercise}: nobody has read written answers yet, for {len(waiting)} of the students. Up "
                 f"to {points:g} points of each are open, not lost: give points in formgrader and export "
                 "again."
             )
         if again := [grade.student.id for grade in own if grade.look_again]:
-            told.append(
+            notes.append(
                 f"{exercise}: after points were given by hand, the text or the automatic points have "
                 f"changed: {', '.join(again)}. Points given by hand count as they are; look at them in "
                 "formgrader."
             )
-    return told
+        if unseen := [grade.student.id for grade in own if grade.unseen]:
+            notes.append(
+                f"{exercise}: there is work that the grader could not look at: {', '.join(unseen)}. Their points "
+                "are not final: the remark at the top of each notebook in formgrader says what it is; give "
+                "points there for what you find."
+            )
+    return notes
+
+
+def notes_on_kept(course: Course, exercises: Sequence[Exercise]) -> list[str]:
+    """Who profits by `c.Grader.keep_best`."""
+    if not course.settings.keep_best:
+        return []
+    results = (
+        Result.read(path)
+        for exercise in exercises
+        for path in sorted(course.autograded.glob(f"*/{exercise.name}/{exercise.name}.result.json"))
+    )
+    return resubmissions.notes(
+        [one for one in results if resubmissions.has(one, resubmissions.KEPT)]
+    )
 
 
 def pseudonym(student: str, course: Course) -> str:
@@ -65,7 +88,7 @@ def pseudonym(student: str, course: Course) -> str:
     return f"student-{hmac.new(key, student.encode(), hashlib.sha256).hexdigest()[:12]}"
 
 
-def without_names(given: Sequence[Grade], course: Course) -> list[Grade]:
+def without_names(grades: Sequence[Grade], course: Course) -> list[Grade]:
     """Grades under pseudonyms, in the order of these; times of submission are left out, too."""
     hidden = [
         replace(
@@ -74,7 +97,7 @@ def without_names(given: Sequence[Grade], course: Course) -> list[Grade]:
             handed_in="",
             submitter=grade.submitter and pseudonym(grade.submitter, course),
         )
-        for grade in given
+        for grade in grades
     ]
     # stable: each student's exercises stay in their order
     return sorted(hidden, key=lambda grade: grade.student.id)
@@ -83,14 +106,14 @@ def without_names(given: Sequence[Grade], course: Course) -> list[Grade]:
 # Formats --------------------------------------------------------------------------------------
 
 
-def as_nbgrader(given: Sequence[Grade]) -> Table:
+def as_nbgrader(grades: Sequence[Grade]) -> Table:
     """The columns of `nbgrader export`."""
     head = [
         *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"),
         *("raw_score", "late_submission_penalty", "score", "max_score"),
     ]
     rows = []
-    for grade in given:
+    for grade in grades:
         who = grade.student
         points = grade.raw_score, grade.late_penalty, grade.score, grade.max_score
         names = who.id, who.last_name, who.first_name, who.email
@@ -98,15 +121,15 @@ def as_nbgrader(given: Sequence[Grade]) -> Table:
     return head, rows
 
 
-def as_table(given: Sequence[Grade]) -> Table:
+def as_table(grades: Sequence[Grade]) -> Table:
     """One row per student, one column per exercise, the maximum in the first row.
 
     An exercise with written answers that nobody has read yet has a further column with the points that
     are open.
     """
-    found = GradesByStudent(given)
-    unread = {(grade.student.id, grade.exercise): grade.unread for grade in given}
-    waiting = [e for e in found.exercises if any(g.unread for g in given if g.exercise == e)]
+    found = GradesByStudent(grades)
+    unread = {(grade.student.id, grade.exercise): grade.unread for grade in grades}
+    waiting = [e for e in found.exercises if any(g.unread for g in grades if g.exercise == e)]
     head = ["student", *found.exercises, *(f"{exercise} (open)" for exercise in waiting)]
     top = ["maximum", *found.maximum.values(), *("" for _ in waiting)]
     rows = [
@@ -149,10 +172,16 @@ def write(
     if roster and not system:
         taking = " and ".join(f"--format {name}" for name in sorted(SYSTEMS))
         raise ExportError(f"--roster is for {taking}.")
-    given = grades(course, exercises)
-    told = told_unread(given)
+    grades = grades_of(course, exercises)
+    notes = notes_on_unread(grades) + notes_on_kept(course, exercises)
     if hide_names:
-        given = without_names(given, course)
-    table = system.grades(given, roster, told) if system else FORMATS[form](given)
+        grades = without_names(grades, course)
+    if system:
+        known: dict[str, LmsName] = {}
+        for exercise in exercises:
+            known |= remembered_names(course, exercise)
+        table = system.table_of(grades, roster, known, notes)
+    else:
+        table = FORMATS[form](grades)
     write_csv(output, *table)
-    return told
+    return notes

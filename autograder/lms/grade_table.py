@@ -16,11 +16,11 @@ Table = tuple[list[str], list[list]]
 class GradesByStudent:
     """Grades by student and exercise."""
 
-    def __init__(self, given: Sequence[Grade]) -> None:
-        self.maximum = {grade.exercise: rounded(grade.max_score) for grade in given}
+    def __init__(self, grades: Sequence[Grade]) -> None:
+        self.maximum = {grade.exercise: rounded(grade.max_score) for grade in grades}
         self.exercises = list(self.maximum)
-        self.students = {grade.student.id: grade.student for grade in given}
-        self._scores = {(grade.student.id, grade.exercise): grade.score for grade in given}
+        self.students = {grade.student.id: grade.student for grade in grades}
+        self._scores = {(grade.student.id, grade.exercise): grade.score for grade in grades}
 
     def of(self, student: str) -> list[float]:
         """A student's scores in the order of the exercises."""
@@ -31,12 +31,12 @@ def match(
     students: Iterable[Student],
     rows: Sequence[list],
     names_of: Callable[[list], Iterable[str]],
-    told: list[str],
+    notes: list[str],
     where: str = "the roster",
 ) -> dict[str, list]:
     """The roster's row of each student, by id; who has none, more than one, or another one's is left out.
 
-    names_of: what a row may call its student; told: sentences for the instructor are added to it; where:
+    names_of: what a row may call its student; notes: sentences for the instructor are added to it; where:
     what the rows are of, as the sentences call it.
     """
     known: dict[str, list[list]] = {}
@@ -53,11 +53,11 @@ def match(
             found[student.id] = hits[0]
         else:
             why = f"fits several students in {where}" if hits else f"is not in {where}"
-            told.append(f"{student.id} {why} and was left out.")
+            notes.append(f"{student.id} {why} and was left out.")
     taken = collections.Counter(id(row) for row in found.values())
     for name in [name for name, row in found.items() if taken[id(row)] > 1]:
         del found[name]
-        told.append(f"{name} fits the same student in {where} as another one and was left out.")
+        notes.append(f"{name} fits the same student in {where} as another one and was left out.")
     if not found:
         raise ExportError(f"No student of the gradebook is in {where}: is it that of this class?")
     return found

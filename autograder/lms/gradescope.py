@@ -12,7 +12,6 @@ import secrets
 import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import packages_distributions
 from pathlib import Path
 
 from autograder.book_index import book_url
@@ -21,13 +20,14 @@ from autograder.course import Course, Exercise
 from autograder.dependencies import statements_of
 from autograder.errors import ExerciseError, ExportError, writing
 from autograder.exercises import released, tasks
-from autograder.grade.answer_key import AnswerKey, keys_under
+from autograder.grade.answer_key import AnswerKey
+from autograder.grade.exercise_words import words_of
+from autograder.grade.make_keys import keys_under
 from autograder.grade.seeds import new_seed
-from autograder.grade.words import Words
 from autograder.kernels.versions import refuse_missing_packages
 from autograder.lms.gradescope_run import EXERCISE, EXPECTED, PackedExercise, PackedSet
+from autograder.lms.requirements import constraints, requirements
 from autograder.package import PACKAGE, PACKAGE_ROOT
-from autograder.programs import plain_version
 from autograder.progress import progress
 from autograder.runtime import MODULES
 
@@ -35,15 +35,14 @@ from autograder.runtime import MODULES
 SETS = 50
 # The specification names no limit. A zip of this course has 10 to 70 MB.
 MAX_MEGABYTES = 100
-# the modules that are run there; the runtime's are read as files, too
+# the modules that are run there; the runtime's are read as files, too, and `in_kernel` is
 RUN = (
     "autograder.lms.gradescope_run",
     "autograder.kernels.forkserver_main",
+    "autograder.kernels.in_kernel",
     "autograder.kernels.sandbox",
 )
-NEEDED = ("nbformat", "jupyter_client", "ipykernel", "jupytext", "nbconvert", "latex2mathml", "nh3")
-# where torch can be had without CUDA
-TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
+NEEDED = ("nbformat", "jupyter_client", "ipykernel", "nbconvert", "latex2mathml", "nh3")
 # megabytes that the grader itself takes, beside what a submission may use
 OWN_MEGABYTES = 1000
 # what entries of the zip are: a program, a file, a secret, a folder for secrets
@@ -122,17 +121,17 @@ FOLLOW_THROUGH_GAIN = Gain(
 
 
 @dataclass(frozen=True)
-class Made:
-    """What was made; told: what an instructor sets in Gradescope; gains: what code can get there."""
+class GradescopeZip:
+    """What was made; notes: what an instructor sets in Gradescope; gains: what code can get there."""
 
     path: Path
-    told: tuple[str, ...]
+    notes: tuple[str, ...]
     gains: tuple[str, ...]
 
 
 def make(
     course: Course, exercise: Exercise, path: Path | None = None, follow_through: bool = False
-) -> Made:
+) -> GradescopeZip:
     """Write the zip of an exercise, whole or not at all, readable for its owner alone.
 
     path: by default course/gradescope/EXERCISE.zip. Raises ExerciseError for an exercise that can't be
@@ -162,7 +161,7 @@ def make(
     points = sum(line.points for cell in keys[0].cells.values() for line in cell.lines)
     memory = (course.settings.limits.memory_mb + OWN_MEGABYTES) / 1000
     follows = "Follow-through: yes." if follow_through else "There is no follow-through there."
-    return Made(
+    return GradescopeZip(
         path,
         (
             f"{megabytes:.1f} MB, with {SETS} sets of inputs, one of which is picked for each submission.",
@@ -208,17 +207,15 @@ def _entries(
     """All that the zip holds."""
     yield _Entry("setup.sh", SETUP, PROGRAM)
     yield _Entry("run_autograder", RUN_AUTOGRADER, PROGRAM)
-    yield _Entry(
-        "requirements.txt", "".join(f"{line}\n" for line in requirements(course, exercise))
-    )
-    constraints = course.root / "constraints.txt"
-    yield _Entry("constraints.txt", constraints.read_text() if constraints.is_file() else "")
+    lines = requirements(course, exercise, NEEDED)
+    yield _Entry("requirements.txt", "".join(f"{line}\n" for line in lines))
+    yield _Entry("constraints.txt", constraints(course))
     for file in packed_modules():
         name = file.relative_to(PACKAGE_ROOT).as_posix()
         yield _Entry(name, file.read_text(encoding="utf-8"))
     packed = PackedExercise(
         key=replace(keys[0], cells={}, right_versions={}),
-        words=Words.of(exercise),
+        words=words_of(exercise),
         limits=course.settings.limits,
         packages=course.settings.packages,
         follow_through=follow_through,
@@ -230,17 +227,6 @@ def _entries(
     for number, key in enumerate(keys):
         expected = PackedSet(dict(key.cells), dict(key.right_versions) if follow_through else {})
         yield _Entry(f"{EXPECTED}/{number:02}.json.xz", expected.to_bytes(), SECRET)
-
-
-def requirements(course: Course, exercise: Exercise) -> Iterator[str]:
-    """The lines of requirements.txt: what to install, in the versions that are installed here."""
-    offered = course.settings.offered(exercise.packages)
-    if "torch" in offered:
-        yield f"--extra-index-url {TORCH_INDEX}"
-    distributions = packages_distributions()
-    of_students = [distributions.get(name, [name])[0] for name in offered]
-    for name in dict.fromkeys((*NEEDED, *of_students)):
-        yield f"{name}=={plain_version(name)}"
 
 
 def zipped(

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from autograder.errors import SandboxError
 from autograder.exercises import grade_cells, task_names
+from autograder.expected import ExpectedCell
 from autograder.files import write_whole
 from autograder.grade import words_without_values
 from autograder.grade.answer_key import AnswerKey
@@ -34,7 +35,6 @@ from autograder.grade.submission import read_folder
 from autograder.grade.words import Words
 from autograder.instructor_settings import Limits, Settings
 from autograder.kernels import own_user
-from autograder.reference import ExpectedCell
 from autograder.runtime.grade_cell import parse_cell
 
 EXERCISE, EXPECTED = "exercise.json", "expected"
@@ -155,18 +155,18 @@ class Results:
 def results_of(result: Result, packed: PackedExercise) -> Results:
     """What is told about a result; nothing that a student's code decides but verdicts."""
     _, tasks = task_names(packed.key.release)
-    told = [words_without_values.remark(one) for one in result.remarks]
-    told.append(ABOUT)
+    notes = [words_without_values.remark(one) for one in result.remarks]
+    notes.append(ABOUT)
     if not packed.follow_through:
-        told.append(NO_FOLLOW_THROUGH)
+        notes.append(NO_FOLLOW_THROUGH)
     if packed.written:
-        told.append(f"{packed.written:g} points for written answers are given by a person.")
+        notes.append(f"{packed.written:g} points for written answers are given by a person.")
     tests = [
         test
         for number, cell in enumerate(result.cells, 1)
         for test in _tests(number, tasks[cell.grade_id], cell, packed)
     ]
-    return Results("\n\n".join(told), result.seconds, tuple(tests))
+    return Results("\n\n".join(notes), result.seconds, tuple(tests))
 
 
 def _tests(number: int, task: str, cell: CellResult, packed: PackedExercise) -> Iterator[TestCase]:
@@ -174,7 +174,7 @@ def _tests(number: int, task: str, cell: CellResult, packed: PackedExercise) -> 
     section = packed.words.section(cell)
     parts = _part_names(grade_cells(packed.key.release)[cell.grade_id])
     for place, line in enumerate(cell.lines, 1):
-        told = [
+        notes = [
             # a question that was dropped after the hand-out keeps its cell, with 0 points
             "" if line.points else "This question doesn't count.",
             words_without_values.sentence(line, parts[line.expression]),
@@ -182,7 +182,7 @@ def _tests(number: int, task: str, cell: CellResult, packed: PackedExercise) -> 
         ]
         if section and not line.passed:
             at = f" ({section.address(packed.book)})" if packed.book else ""
-            told.append(f"To read again: {section.place}{at}")
+            notes.append(f"To read again: {section.place}{at}")
             section = None
         yield TestCase(
             name=f"{task}: {packed.words.title(cell.grade_id, line.expression)}",
@@ -190,7 +190,7 @@ def _tests(number: int, task: str, cell: CellResult, packed: PackedExercise) -> 
             score=float(line.earned),
             max_score=float(line.points),
             status="passed" if line.passed else "failed",
-            output="\n".join(filter(None, told)) or "passed",
+            output="\n".join(filter(None, notes)) or "passed",
         )
 
 
@@ -245,7 +245,7 @@ def grade(base: Path, packed: PackedExercise) -> Graded:
     picked = PackedSet.from_bytes(some.read_bytes())
     key = replace(packed.key, cells=picked.cells, right_versions=picked.right_versions)
     settings = Settings(packed.limits, packages=packed.packages, user=user)
-    submission = read_folder(base / "submission", STUDENT, key.exercise)
+    submission = read_folder(base / "submission", STUDENT, key.exercise, lambda: key.release)
     try:
         return grade_submission(submission, key, settings)
     finally:

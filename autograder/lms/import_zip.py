@@ -18,42 +18,39 @@ import stat
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from autograder.course import SAMPLE_PREFIX, Course, Exercise
+from autograder.course import Course, Exercise
 from autograder.errors import SubmissionFolderError, writing
 from autograder.grade.groups import Groups, read_groups
 from autograder.grade.lateness import dates
 from autograder.grade.read_gradebook import opened
-from autograder.grade.submission import MAX_NOTEBOOK
+from autograder.grade.submission import MAX_WITH_OUTPUTS, NOTEBOOK, is_litter
+from autograder.lms.laid_out import (
+    TIMESTAMP,
+    ImportResult,
+    last_set_aside,
+    put,
+    refuse_sample_class,
+    write_time,
+)
 from autograder.lms.moodle_worksheet import Participant, handed_in, read_worksheet
 from autograder.lms.names import LmsName, numbered_id, remember_names
 from autograder.lms.system import FileName, Person, System
 from autograder.lms.systems import SYSTEMS, TITLES
 
 MAX_ENTRIES, MAX_NAME = 20_000, 1_000
+# other notebooks of a student that are laid out, and the length of their names
+MAX_BESIDE, MAX_STEM = 9, 80
 MAX_TOTAL = 2_000_000_000
 # Deflate makes a notebook about five times smaller, and a megabyte of zeros a thousand times.
 MAX_RATIO, RATIO_FROM = 200, 1_000_000
 
-# Windows and Safari may add .txt to what a browser downloads
-NOTEBOOK = re.compile(r"\.ipynb(?:\.txt)?$", re.IGNORECASE)
 # what Canvas's mark says at least
 LATE_BY = datetime.timedelta(minutes=1)
 
 
-@dataclass
-class Imported:
-    """What an import did: ids of students, and sentences for the instructor in `told`."""
-
-    new: list[str] = field(default_factory=list)
-    unchanged: list[str] = field(default_factory=list)
-    replaced: list[str] = field(default_factory=list)
-    told: list[str] = field(default_factory=list)
-
-
-def _people(archive: zipfile.ZipFile, told: list[str]) -> list[Person]:
+def _people(archive: zipfile.ZipFile, notes: list[str]) -> list[Person]:
     """Everybody who has a file in the zip, in order of appearance."""
     people: dict[tuple[str, str], Person] = {}
     strange, typed = [], []
@@ -61,7 +58,7 @@ def _people(archive: zipfile.ZipFile, told: list[str]) -> list[Person]:
         path = PurePosixPath(entry.filename)
         name = entry.filename
         escapes = path.is_absolute() or ".." in path.parts or "\\" in name
-        if entry.is_dir() or (_is_litter(path) and not escapes):
+        if entry.is_dir() or (is_litter(path) and not escapes):
             continue
         if not escapes and any(system.is_typed(path) for system in SYSTEMS.values()):
             typed.append(name)
@@ -83,7 +80,7 @@ def _people(archive: zipfile.ZipFile, told: list[str]) -> list[Person]:
     ):
         if left_out:
             shown = ", ".join(repr(left[:80]) for left in left_out[:3])
-            told.append(f"{why}: {len(left_out)}, such as {shown}.")
+            notes.append(f"{why}: {len(left_out)}, such as {shown}.")
     return list(people.values())
 
 
@@ -93,11 +90,6 @@ def _read_name(path: PurePosixPath) -> tuple[FileName, System] | None:
         if found := system.read_name(path):
             return found, system
     return None
-
-
-def _is_litter(path: PurePosixPath) -> bool:
-    """Whether macOS or Jupyter has left a file behind that nobody meant to hand in."""
-    return any(part.startswith(".") or part == "__MACOSX" for part in path.parts)
 
 
 def _rostered(course: Course) -> dict[str, str]:
@@ -120,7 +112,7 @@ def _ids(
     rostered: dict[str, str],
     groups: Groups,
     participants: Mapping[str, Participant],
-    told: list[str],
+    notes: list[str],
 ) -> list[str]:
     """An id for each: the roster's, or one made of the name; with the number where two are alike.
 
@@ -144,7 +136,7 @@ def _ids(
     for i, person in enumerate(people):
         if count[found[i].casefold()] > 1:
             found[i] = numbered_id(person.name, person.number)
-            told.append(
+            notes.append(
                 f"{person.name!r} occurs twice and became {found[i]}. Import again with Moodle's grading "
                 "worksheet (--roster), and e-mail addresses in your roster, or rename the folder to the "
                 "student's id: Moodle's number is another one in each assignment."
@@ -153,7 +145,7 @@ def _ids(
 
 
 def _notebook(
-    person: Person, student: str, exercise: str, told: list[str]
+    person: Person, student: str, exercise: str, notes: list[str]
 ) -> zipfile.ZipInfo | None:
     """The notebook of a student: one of the exercise's name, else any; of several the newest."""
 
@@ -168,14 +160,28 @@ def _notebook(
         return max(packed, key=lambda file: file[1])[2]
     if not notebooks:
         names = ", ".join(file[0][:80] for file in person.files[:3])
-        told.append(f"{student} has handed in no notebook ({names}).")
+        notes.append(f"{student} has handed in no notebook ({names}).")
         return None
     best = max(notebooks, key=rank)
     if len(notebooks) > 1:
-        told.append(f"{student} has handed in {len(notebooks)} notebooks; {best[0]} was taken.")
+        notes.append(f"{student} has handed in {len(notebooks)} notebooks; {best[0]} was taken.")
     elif not rank(best)[0]:
-        told.append(f"{student}'s notebook is called {best[0]}; it was taken.")
+        notes.append(f"{student}'s notebook is called {best[0]}; it was taken.")
     return best[2]
+
+
+def _beside(person: Person, chosen: zipfile.ZipInfo) -> dict[str, zipfile.ZipInfo]:
+    """The other notebooks of a student, which lie beside the chosen one: the grader sees which was worked on."""
+    others = [
+        (file, entry)
+        for file, _, entry in person.files
+        if NOTEBOOK.search(file) and entry is not chosen
+    ]
+    found = {}
+    for number, (file, entry) in enumerate(others[:MAX_BESIDE], 1):
+        stem = re.sub(r"[^\w .()-]", "_", NOTEBOOK.sub("", file))[:MAX_STEM].strip(". ")
+        found[f"{stem} ({number}).ipynb"] = entry
+    return found
 
 
 def _refusal(entry: zipfile.ZipInfo) -> str:
@@ -187,7 +193,7 @@ def _refusal(entry: zipfile.ZipInfo) -> str:
         return "is encrypted"
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         return "is packed in a way that neither Canvas nor Moodle uses"
-    if entry.file_size > MAX_NOTEBOOK:
+    if entry.file_size > MAX_WITH_OUTPUTS:
         return f"is too large ({entry.file_size / 1e6:.0f} MB)"
     if entry.file_size > max(RATIO_FROM, MAX_RATIO * entry.compress_size):
         return "unpacks to far more than a notebook does"
@@ -204,7 +210,7 @@ def _inside(content: bytes, exercise: str) -> tuple[bytes, str]:
         found = [
             entry
             for entry in entries
-            if NOTEBOOK.search(entry.filename) and not _is_litter(PurePosixPath(entry.filename))
+            if NOTEBOOK.search(entry.filename) and not is_litter(PurePosixPath(entry.filename))
         ]
         named = [e for e in found if PurePosixPath(e.filename).name == f"{exercise}.ipynb"]
         if len(named or found) != 1:
@@ -219,7 +225,7 @@ def _unpacked(
     archive: zipfile.ZipFile,
     chosen: dict[str, zipfile.ZipInfo],
     exercise: str,
-    told: list[str],
+    notes: list[str],
 ) -> Iterator[tuple[str, bytes]]:
     """Students and their notebooks' contents; what can't be unpacked is told."""
     for student, entry in chosen.items():
@@ -234,7 +240,7 @@ def _unpacked(
             except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError):
                 problem = "is damaged"
         if problem:
-            told.append(
+            notes.append(
                 f"{student}: {entry.filename!r} {problem}. Ask for it, or fetch it by hand."
             )
         else:
@@ -259,7 +265,7 @@ def import_zip(
     exercise: Exercise,
     worksheet: Path | None = None,
     zone: str = "",
-) -> Imported:
+) -> ImportResult:
     """Lay out a class's zip as STUDENT/EXERCISE/EXERCISE.ipynb in the course's folder of submissions.
 
     A submission that lies there already and differs is moved to replaced/ in the folder of the class.
@@ -279,12 +285,9 @@ def import_zip(
         OutputError: a folder can't be written; the zip can be imported again.
     """
     submitted = course.submitted
-    if any(submitted.glob(f"{SAMPLE_PREFIX}*")):
-        raise SubmissionFolderError(
-            f"{submitted} holds the sample class: delete {course.home} before your own class begins."
-        )
-    result = Imported()
-    told = result.told
+    refuse_sample_class(course)
+    result = ImportResult()
+    notes = result.notes
     participants = {one.number: one for one in read_worksheet(worksheet)} if worksheet else {}
     times = (
         {number: handed_in(one, zone, worksheet) for number, one in participants.items()}
@@ -302,7 +305,7 @@ def import_zip(
             raise SubmissionFolderError(
                 f"{path} holds more than {MAX_ENTRIES} files: no class's zip of one assignment does."
             )
-        people = _people(archive, told)
+        people = _people(archive, notes)
         if not people:
             raise SubmissionFolderError(
                 f"No file in {path} is named as {TITLES} name submissions. In Canvas choose "
@@ -310,26 +313,37 @@ def import_zip(
             )
         groups = read_groups(course, exercise.name)
         rostered = _rostered(course)
-        ids = _ids(people, rostered, groups, participants, told)
+        ids = _ids(people, rostered, groups, participants, notes)
         chosen = {}
         for student, person in zip(ids, people, strict=True):
-            entry = _notebook(person, student, exercise.name, told)
+            entry = _notebook(person, student, exercise.name, notes)
             if entry is not None:
                 chosen[student] = entry
-        if sum(entry.file_size for entry in chosen.values()) > MAX_TOTAL:
+        laid = [*chosen.values()]
+        for student, person in zip(ids, people, strict=True):
+            if student in chosen:
+                laid += _beside(person, chosen[student]).values()
+        if sum(entry.file_size for entry in laid) > MAX_TOTAL:
             raise SubmissionFolderError(
                 f"{path} would unpack to more than {MAX_TOTAL / 1e9:.0f} GB. Look at what is so large in "
                 "it; nothing was unpacked."
             )
         remember_names(course, exercise, _names(zip(ids, people, strict=True), chosen, groups))
-        for student, content in _unpacked(archive, chosen, exercise.name, told):
+        for student, content in _unpacked(archive, chosen, exercise.name, notes):
             with writing(submitted / student):
-                _put(course, exercise, student, content, result)
+                put(course, exercise, student, {f"{exercise.name}.ipynb": content}, result)
+        fresh = {*result.new, *result.replaced}
+        for student, person in zip(ids, people, strict=True):
+            if student in fresh:
+                for name, entry in _beside(person, chosen[student]).items():
+                    for _, content in _unpacked(archive, {student: entry}, exercise.name, notes):
+                        with writing(submitted / student):
+                            (submitted / student / exercise.name / name).write_bytes(content)
     laid_out = {*result.new, *result.unchanged, *result.replaced}
     whose = {s: p for s, p in zip(ids, people, strict=True) if s in laid_out}
     strangers = sorted(laid_out - set(rostered.values()))
     if rostered and strangers:
-        told.append(
+        notes.append(
             f"Not in the roster: {', '.join(strangers)}. They are graded under these ids. If they are in it "
             "under other ids, add the number in Canvas to the roster (lms_user_id) or import with Moodle's "
             "grading worksheet (--roster)."
@@ -343,7 +357,7 @@ def _record_times(
     exercise: Exercise,
     people: Mapping[str, Person],
     times: Mapping[str, datetime.datetime | None],
-    result: Imported,
+    result: ImportResult,
 ) -> None:
     """Write what is known of the times of submission beside the notebooks that have none yet.
 
@@ -352,7 +366,7 @@ def _record_times(
     (own,) = dates(course, [exercise])
     least, unknown = [], []
     for student, person in sorted(people.items()):
-        stamp = course.submitted / student / exercise.name / "timestamp.txt"
+        stamp = course.submitted / student / exercise.name / TIMESTAMP
         if stamp.exists():
             continue
         moment = times.get(person.number) if person.system.has_worksheet else None
@@ -362,56 +376,22 @@ def _record_times(
         elif person.late:
             unknown.append(student)
         if moment is not None:
-            with writing(stamp):
-                stamp.write_text(f"{moment:%Y-%m-%d %H:%M:%S} UTC\n", encoding="utf-8")
+            write_time(stamp, moment)
     if least:
-        result.told.append(
+        result.notes.append(
             f"Late, says Canvas, but not by how much: {', '.join(least)}. They are recorded as a minute late; "
             "where a penalty depends on more, write the time into timestamp.txt."
         )
     if unknown:
-        result.told.append(
+        result.notes.append(
             f"Late, says Canvas: {', '.join(unknown)}. Nothing was recorded, since {exercise} has no due date "
             f"here. Set it with `python -m autograder due {exercise} TIME` and import again."
         )
     for student in result.replaced:
-        before = _set_aside(course, exercise, student) / "timestamp.txt"
-        now = course.submitted / student / exercise.name / "timestamp.txt"
+        before = last_set_aside(course, exercise, student) / TIMESTAMP
+        now = course.submitted / student / exercise.name / TIMESTAMP
         if before.exists() and not now.exists():
-            result.told.append(
+            result.notes.append(
                 f"{student} has handed in again. The earlier submission had a time in timestamp.txt, this one "
                 "has none and so is in time; write one if it is not."
             )
-
-
-def _aside(course: Course, exercise: Exercise, student: str) -> Path:
-    return course.home / "replaced" / student / exercise.name
-
-
-def _numbers(folder: Path) -> list[int]:
-    """The numbers of the submissions in a folder of those that were replaced."""
-    return [int(path.name) for path in folder.iterdir() if path.name.isdecimal()]
-
-
-def _set_aside(course: Course, exercise: Exercise, student: str) -> Path:
-    """The submission of a student that was replaced last."""
-    aside = _aside(course, exercise, student)
-    return aside / str(max(_numbers(aside)))
-
-
-def _put(
-    course: Course, exercise: Exercise, student: str, content: bytes, result: Imported
-) -> None:
-    target = course.submitted / student / exercise.name / f"{exercise.name}.ipynb"
-    if target.is_file() and target.read_bytes() == content:
-        result.unchanged.append(student)
-        return
-    if target.parent.exists():
-        aside = _aside(course, exercise, student)
-        aside.mkdir(parents=True, exist_ok=True)
-        target.parent.rename(aside / str(1 + max(_numbers(aside), default=0)))
-        result.replaced.append(student)
-    else:
-        result.new.append(student)
-    target.parent.mkdir(parents=True)
-    target.write_bytes(content)

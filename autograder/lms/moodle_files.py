@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from autograder.errors import ExportError
 from autograder.grade.class_grades import Grade
 from autograder.grade.groups import Groups
 from autograder.lms.grade_table import GradesByStudent, Table, match
-from autograder.lms.moodle_worksheet import IDENTIFIER, Participant
+from autograder.lms.moodle_worksheet import IDENTIFIER, Participant, read_worksheet
 from autograder.lms.names import LmsName, numbered_id, student_id
 from autograder.lms.system import FileName, Person
 from autograder.tables import read_table, safe
@@ -25,6 +26,9 @@ FILE = re.compile(
     r"(?P<name>[^/]+)_(?P<number>\d+)_assignsubmission_file(?:_?/(?:.*/)?|_)(?P<file>[^/]+)$"
 )
 TYPED = "_assignsubmission_onlinetext_"
+# a participant's number in a remembered name, and columns of the grading worksheet
+NUMBER = re.compile(r"_(\d+)_assignsubmission_file_")
+GRADE, MAXIMUM = "Grade", "Maximum grade"
 
 
 def folder(name: str, number: str) -> str:
@@ -79,12 +83,73 @@ class Moodle:
             return None
         return LmsName(self.name, folder(person.name, person.number))
 
-    def grades(self, given: Sequence[Grade], roster: Path | None, told: list[str]) -> Table:
-        """What *Grades, Import, CSV file* takes; see `as_moodle`."""
-        return as_moodle(given, roster, told)
+    def table_of(
+        self,
+        grades: Sequence[Grade],
+        roster: Path | None,
+        known: Mapping[str, LmsName],
+        notes: list[str],
+    ) -> Table:
+        """What *Upload grading worksheet* takes if that is the roster, else *Grades, Import, CSV file*."""
+        if roster and is_worksheet(roster):
+            return as_worksheet(grades, roster, known, notes)
+        return as_moodle(grades, roster, notes)
 
 
-def as_moodle(given: Sequence[Grade], roster: Path | None, told: list[str]) -> Table:
+def is_worksheet(path: Path) -> bool:
+    """Whether a table is the grading worksheet of an assignment, with the column that its grades go into."""
+    head, _ = read_table(path)
+    return {"Identifier", GRADE} <= set(head)
+
+
+def as_worksheet(
+    grades: Sequence[Grade], path: Path, known: Mapping[str, LmsName], notes: list[str]
+) -> Table:
+    """The grading worksheet as Moodle gave it, with grades in it, for *Upload grading worksheet*.
+
+    Participants are found by the numbers that they have in the zip, else by what the worksheet says of them; of
+    those in an anonymous assignment it says nothing. Rows of others stay as they are, and so do all other columns.
+    Read from moodle, mod/assign/feedback/offline/importgradeslib.php.
+    """
+    found = GradesByStudent(grades)
+    if len(found.exercises) != 1:
+        raise ExportError(
+            f"{path} is the grading worksheet of one assignment: say of which exercise with --exercise."
+        )
+    (exercise,), (maximum,) = found.exercises, found.maximum.values()
+    participants = read_worksheet(path)
+    head, rows = read_table(path)
+    if MAXIMUM in head:
+        for row in rows:
+            possible = row[head.index(MAXIMUM)].strip().replace(",", ".")
+            if re.fullmatch(r"\d+(\.\d+)?", possible) and float(possible) != maximum:
+                raise ExportError(
+                    f"{path}: Moodle gives {possible} points for this assignment, {exercise} has {maximum:g}. Set "
+                    f"the maximum grade of the assignment to {maximum:g} and download the worksheet again."
+                )
+    numbers = {
+        student: number[1]
+        for student, name in known.items()
+        if name.lms == Moodle.name and (number := NUMBER.search(name.prefix))
+    }
+
+    def names_of(row: list) -> list[str]:
+        (one,) = row
+        full = [one.full_name, student_id(one.full_name), numbered_id(one.full_name, one.number)]
+        return [one.number, *one.identifiers, *(full if one.full_name else ())]
+
+    students = [replace(s, lms_user_id=numbers.get(s.id, "")) for s in found.students.values()]
+    matched = match(students, [[one] for one in participants], names_of, notes, "the worksheet")
+    points = {one.number: found.of(student)[0] for student, (one,) in matched.items()}
+    place = head.index(GRADE)
+    body = []
+    for one, row in zip(participants, rows, strict=True):
+        grade = points.get(one.number, row[place])
+        body.append([*row[:place], grade, *row[place + 1 :]])
+    return head, body
+
+
+def as_moodle(grades: Sequence[Grade], roster: Path | None, notes: list[str]) -> Table:
     """A file that *Grades, Import, CSV file* in Moodle takes.
 
     Moodle lets one choose the column that tells whose a row is (`Map from`) and what is in it (`Map
@@ -95,9 +160,9 @@ def as_moodle(given: Sequence[Grade], roster: Path | None, told: list[str]) -> T
     assignment: it tells two students of one name apart by the numbers that they have in the zip. Read
     from docs.moodle.org, Grade import, and from moodle, grade/import/csv/classes/load_data.php.
     """
-    found = GradesByStudent(given)
+    found = GradesByStudent(grades)
     if roster is None:
-        told.append(
+        notes.append(
             "Without --roster the ids of the gradebook are taken for Moodle's user names. One that Moodle "
             "does not know ends its whole import."
         )
@@ -125,11 +190,11 @@ def as_moodle(given: Sequence[Grade], roster: Path | None, told: list[str]) -> T
                     called.append(numbered_id(row[full], row[number].removeprefix(IDENTIFIER)))
             return [*(row[i] for i in columns), *called]
 
-        matched = match(found.students.values(), listed, keys, told)
+        matched = match(found.students.values(), listed, keys, notes)
         own = {student: [row[i] for i in columns] for student, row in matched.items()}
     for student, cells in list(own.items()):
         if any(safe(cell) != cell for cell in cells):
-            told.append(f"{student} was left out: {cells} would be a formula. Enter it by hand.")
+            notes.append(f"{student} was left out: {cells} would be a formula. Enter it by hand.")
             del own[student]
     complete = [i for i in range(len(kinds)) if all(cells[i].strip() for cells in own.values())]
     if not complete or not own:
@@ -138,7 +203,7 @@ def as_moodle(given: Sequence[Grade], roster: Path | None, told: list[str]) -> T
             "roster in Moodle, or those of `nbgrader db student list`."
         )
     for exercise, maximum in found.maximum.items():
-        told.append(
+        notes.append(
             f"Moodle takes a grade as points: the maximum grade of {exercise} there has to be {maximum:g}."
         )
     head = [*(kinds[i] for i in complete), *found.exercises]

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from autograder.course import Course, Exercise
-from autograder.files import write_whole
+from autograder.files import PRIVATE, write_whole
 
 
 def _kept(name: str, instead: str, also: str) -> str:
@@ -63,4 +63,4 @@ def remember_names(course: Course, exercise: Exercise, names: Mapping[str, LmsNa
     """Add the names of an import; those of other students stay."""
     known = remembered_names(course, exercise) | dict(names)
     text = json.dumps({s: asdict(name) for s, name in known.items()}, indent=1, ensure_ascii=False)
-    write_whole(course.home / "lms_names" / f"{exercise}.json", text)
+    write_whole(course.home / "lms_names" / f"{exercise}.json", text, PRIVATE)

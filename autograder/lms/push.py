@@ -14,7 +14,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from autograder.course import Exercise
 from autograder.errors import LmsError
@@ -22,7 +21,7 @@ from autograder.grade.class_grades import DECIMALS, Grade, rounded
 from autograder.lms.canvas_api import Canvas, UnansweredError
 from autograder.lms.grade_table import match
 from autograder.lms.names import canvas_id
-from autograder.progress import progress
+from autograder.progress import plain_cell, progress
 
 MAX_COMMENT = 10_000
 # requests in a row that nobody answers, after which nobody will
@@ -46,22 +45,22 @@ class Change:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run would send. assignment: its number; same: how many have it all; told: sentences."""
+    """What a run would send. assignment: its number; same: how many have it all; notes: sentences."""
 
     assignment: int
     title: str
     changes: tuple[Change, ...]
     same: int
-    told: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Sent:
+class PushResult:
     """What a run has sent: students whose change is in Canvas, and those of whom that isn't known."""
 
     done: tuple[str, ...]
     unconfirmed: tuple[str, ...]
-    told: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def marked(comment: str) -> str:
@@ -122,7 +121,7 @@ def find_assignment(
 def plan(
     canvas: Canvas,
     exercise: Exercise,
-    given: Sequence[Grade],
+    grades: Sequence[Grade],
     comments: Mapping[str, str],
     number: int | None = None,
 ) -> Plan:
@@ -131,7 +130,7 @@ def plan(
     Args:
         canvas: the course.
         exercise: whose assignment is looked for.
-        given: grades of this exercise.
+        grades: grades of this exercise.
         comments: texts by student; who has none gets none.
         number: the assignment's, if it doesn't have the exercise's name.
 
@@ -139,26 +138,26 @@ def plan(
         LmsError: Canvas refuses, or the assignment doesn't fit.
         ExportError: no student is known in Canvas.
     """
-    told: list[str] = []
-    assignment = find_assignment(canvas, exercise, number, given[0].max_score)
+    notes: list[str] = []
+    assignment = find_assignment(canvas, exercise, number, grades[0].max_score)
     title = assignment["name"]
     if assignment.get("post_manually"):
-        told.append(f"{title}: students see their grades when you post them in Canvas.")
+        notes.append(f"{title}: students see their grades when you post them in Canvas.")
     individually = assignment.get("grade_group_students_individually")
     if assignment.get("group_category_id") and not individually:
-        told.append(
+        notes.append(
             f"{title} is graded by group in Canvas: all members get what is sent for any of them. If a member "
             "has a grade of their own, let Canvas assign grades to each student individually."
         )
-    handed_in = {grade.student.id: grade for grade in given if grade.submitter}
-    if missing := sorted(grade.student.id for grade in given if not grade.submitter):
-        told.append(f"Nothing handed in, and nothing sent: {', '.join(missing)}.")
+    handed_in = {grade.student.id: grade for grade in grades if grade.submitter}
+    if missing := sorted(grade.student.id for grade in grades if not grade.submitter):
+        notes.append(f"Nothing handed in, and nothing sent: {', '.join(missing)}.")
     if not handed_in:
-        return Plan(assignment["id"], title, (), 0, tuple(told))
+        return Plan(assignment["id"], title, (), 0, tuple(notes))
     users = canvas.get_all("users", **{"enrollment_type[]": "student"})
     rows = [[user] for user in users]
     students = (grade.student for grade in handed_in.values())
-    matched = match(students, rows, _names_of, told, "the course in Canvas")
+    matched = match(students, rows, _names_of, notes, "the course in Canvas")
     user_of = {student: user["id"] for student, (user,) in matched.items()}
     place = f"assignments/{assignment['id']}/submissions"
     listed = canvas.get_all(place, **{"include[]": "submission_comments"})
@@ -167,10 +166,10 @@ def plan(
     for student, user in user_of.items():
         own = there.get(user, {})
         if own.get("excused"):
-            told.append(f"{student} is excused in Canvas and stays so.")
+            notes.append(f"{student} is excused in Canvas and stays so.")
             continue
         if own.get("points_deducted"):
-            told.append(
+            notes.append(
                 f"{student}: Canvas takes off {own['points_deducted']:g} points for lateness by a policy of its "
                 "own, beside what the grade here has lost. Switch one of the two off."
             )
@@ -187,7 +186,7 @@ def plan(
             same += 1
         else:
             changes.append(change)
-    return Plan(assignment["id"], title, tuple(changes), same, tuple(told))
+    return Plan(assignment["id"], title, tuple(changes), same, tuple(notes))
 
 
 def _names_of(row: list) -> list[str]:
@@ -201,7 +200,7 @@ def show(found: Plan) -> None:
     """Print what would be sent, student by student."""
     console = Console(width=120)
     if found.changes:
-        table = Table(title=Text(f"What would change in Canvas: {found.title}"))
+        table = Table(title=plain_cell(f"What would change in Canvas: {found.title}"))
         for head in ("student", "points before", "after", "comment"):
             table.add_column(head, overflow="fold")
         for change in found.changes:
@@ -209,12 +208,12 @@ def show(found: Plan) -> None:
             after = "unchanged" if change.points is None else f"{change.points:g}"
             first = change.comment.partition("\n")[0]
             # names and comments are no markup
-            table.add_row(*map(Text, (change.student, before, after, first[:60])))
+            table.add_row(*map(plain_cell, (change.student, before, after, first[:60])))
         console.print(table)
     console.print(f"{len(found.changes)} to send; {found.same} are in Canvas as they are.")
 
 
-def send(canvas: Canvas, found: Plan) -> Sent:
+def send(canvas: Canvas, found: Plan) -> PushResult:
     """Send the changes of a plan, each once.
 
     A student whose request is not answered is looked up in Canvas. After MAX_UNANSWERED of them in a row
@@ -222,12 +221,12 @@ def send(canvas: Canvas, found: Plan) -> Sent:
     """
     done: list[str] = []
     doubtful: list[Change] = []
-    told: list[str] = []
+    notes: list[str] = []
     in_a_row = 0
     with progress("Sending") as bar:
         for change in bar.track(found.changes):
             try:
-                is_there = _sent(canvas, found.assignment, change, told)
+                is_there = _sent(canvas, found.assignment, change, notes)
             except LmsError as error:
                 raise LmsError(
                     f"{error} {len(done)} of {len(found.changes)} were sent before {change.student}; run the "
@@ -241,10 +240,10 @@ def send(canvas: Canvas, found: Plan) -> Sent:
             in_a_row += 1
             if in_a_row == MAX_UNANSWERED:
                 break
-    return Sent(tuple(done), tuple(change.student for change in doubtful), tuple(told))
+    return PushResult(tuple(done), tuple(change.student for change in doubtful), tuple(notes))
 
 
-def _sent(canvas: Canvas, assignment: int, change: Change, told: list[str]) -> bool:
+def _sent(canvas: Canvas, assignment: int, change: Change, notes: list[str]) -> bool:
     """Send one change; returns whether it is in Canvas."""
     data = {}
     if change.points is not None:
@@ -256,7 +255,7 @@ def _sent(canvas: Canvas, assignment: int, change: Change, told: list[str]) -> b
     except UnansweredError:
         return _arrived(canvas, assignment, change)
     if change.points is not None and _points(answer) != change.points:
-        told.append(
+        notes.append(
             f"{change.student}: Canvas recorded {_points(answer)} points, not {change.points:g}."
         )
     return True

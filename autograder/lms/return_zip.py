@@ -19,8 +19,8 @@ from pathlib import Path
 
 from autograder.course import Course, Exercise
 from autograder.errors import ExportError, writing
-from autograder.files import write_whole
-from autograder.grade.class_grades import Grade, Student, grades
+from autograder.files import PRIVATE, write_whole
+from autograder.grade.class_grades import Grade, Student, grades_of
 from autograder.grade.feedback import content_of, feedback_page
 from autograder.grade.groups import read_groups
 from autograder.lms.grade_table import match
@@ -35,15 +35,15 @@ DATE = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True)
-class Returned:
+class ReturnZip:
     """What a zip holds. packed, unchanged, without: students whose page is in it, has been returned
-    before, or does not exist; told: sentences for the instructor.
+    before, or does not exist; notes: sentences for the instructor.
     """
 
     packed: tuple[str, ...]
     unchanged: tuple[str, ...]
     without: tuple[str, ...]
-    told: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def _record(course: Course, exercise: Exercise) -> Path:
@@ -51,7 +51,7 @@ def _record(course: Course, exercise: Exercise) -> Path:
 
 
 def _from_worksheet(
-    path: Path, system: System, students: Mapping[str, Student], told: list[str]
+    path: Path, system: System, students: Mapping[str, Student], notes: list[str]
 ) -> dict[str, LmsName]:
     """Folders for Moodle by student, from the worksheet of an assignment."""
     participants = read_worksheet(path)
@@ -63,7 +63,7 @@ def _from_worksheet(
 
     found = {}
     for student, (one,) in match(
-        students.values(), [[one] for one in participants], names_of, told
+        students.values(), [[one] for one in participants], names_of, notes
     ).items():
         name = student_id(one.full_name) if one.full_name else "Participant"
         found[student] = LmsName(system.name, folder(name, one.number))
@@ -76,14 +76,14 @@ def _names(
     system: System,
     worksheet: Path | None,
     students: Mapping[str, Student],
-    told: list[str],
+    notes: list[str],
 ) -> dict[str, LmsName]:
     if worksheet and not system.has_worksheet:
         raise ExportError(
             f"--roster is for --lms moodle: {system.title} needs the names of its own zip."
         )
     if worksheet:
-        return _from_worksheet(worksheet, system, students, told)
+        return _from_worksheet(worksheet, system, students, notes)
     found = {s: n for s, n in remembered_names(course, exercise).items() if n.lms == system.name}
     if not found:
         also = " or give its grading worksheet with --roster" if system.has_worksheet else ""
@@ -101,7 +101,7 @@ def _tell_missing(
     system: System,
     unnamed: list[Grade],
     names: Mapping[str, LmsName],
-    told: list[str],
+    notes: list[str],
 ) -> None:
     """Say why pages that exist are not in the zip."""
     groups = read_groups(course, exercise.name)
@@ -112,12 +112,12 @@ def _tell_missing(
     ]
     others = [grade.student.id for grade in unnamed if grade.student.id not in through_group]
     if through_group:
-        told.append(
+        notes.append(
             f"{', '.join(through_group)}: {system.title} shows them the page of their group, if the assignment is a "
             "group assignment there."
         )
     if others:
-        told.append(
+        notes.append(
             f"{', '.join(others)}: there is feedback, but {system.title}'s zip had no file of theirs. "
             f"{system.way_back}"
         )
@@ -130,7 +130,7 @@ def write(
     output: Path,
     worksheet: Path | None = None,
     everything: bool = False,
-) -> Returned:
+) -> ReturnZip:
     """Pack the feedback pages of an exercise that say something new since they were packed last.
 
     lms: a name in SYSTEMS; worksheet: Moodle's grading worksheet, in place of the names of its zip;
@@ -143,16 +143,16 @@ def write(
         TableError: the worksheet can't be read.
         OutputError: the zip can't be written.
     """
-    told: list[str] = []
-    given = grades(course, [exercise])
+    notes: list[str] = []
+    grades = grades_of(course, [exercise])
     has_page = {
         grade.student.id: grade
-        for grade in given
+        for grade in grades
         if grade.submitter and feedback_page(course, grade.submitter, exercise.name).is_file()
     }
     students = {student: grade.student for student, grade in has_page.items()}
     system = SYSTEMS[lms]
-    names = _names(course, exercise, system, worksheet, students, told)
+    names = _names(course, exercise, system, worksheet, students, notes)
     record = _record(course, exercise)
     returned = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
     pages, unchanged, now = {}, [], {}
@@ -165,13 +165,13 @@ def write(
             pages[f"{names[student].prefix}{exercise}.html"] = student, page
     unnamed = [grade for student, grade in has_page.items() if student not in names]
     if not worksheet:
-        _tell_missing(course, exercise, system, unnamed, names, told)
+        _tell_missing(course, exercise, system, unnamed, names, notes)
     if pages:
         _pack({name: page for name, (_, page) in pages.items()}, output)
-        write_whole(record, json.dumps(returned | now, indent=1, ensure_ascii=False))
+        write_whole(record, json.dumps(returned | now, indent=1, ensure_ascii=False), PRIVATE)
     packed = sorted(student for student, _ in pages.values())
-    without = sorted(grade.student.id for grade in given if grade.student.id not in has_page)
-    return Returned(tuple(packed), tuple(unchanged), tuple(without), tuple(told))
+    without = sorted(grade.student.id for grade in grades if grade.student.id not in has_page)
+    return ReturnZip(tuple(packed), tuple(unchanged), tuple(without), tuple(notes))
 
 
 def _pack(pages: Mapping[str, Path], output: Path) -> None:

@@ -81,5 +81,15 @@ class System(Protocol):
     ) -> LmsName | None:
         """How a page of feedback finds its way back to who handed in this entry; None if it can't."""
 
-    def grades(self, given: Sequence[Grade], roster: Path | None, told: list[str]) -> Table:
-        """The grades as the system imports them; sentences for the instructor are added to told."""
+    def table_of(
+        self,
+        grades: Sequence[Grade],
+        roster: Path | None,
+        known: Mapping[str, LmsName],
+        notes: list[str],
+    ) -> Table:
+        """The grades as the system imports them.
+
+        known: what the zips of these exercises have called the students; sentences for the instructor are added
+        to notes.
+        """

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from autograder.book_index import book_url, colab_url
+from autograder.book_index import FOR_CLASS, book_url, colab_url, is_for_class
 from autograder.course import Course
 from autograder.errors import BookError, writing
 from autograder.files import digest_of, digest_of_files
@@ -20,11 +20,14 @@ from autograder.publish.execute_pages import execute_pages
 BUILDERS = ("jupyter-book", "sphinx", "myst-nb", "sphinx-book-theme", "pydata-sphinx-theme")
 
 
-def everything_digest(course: Course) -> str:
+def everything_digest(course: Course, for_class: bool = False) -> str:
     """A digest of all that the built book depends on: it is up to date while this stays the same."""
     root = course.root
     paths = [*course.book.rglob("*"), root / "_config.yml", root / "_toc.yml"]
-    paths += [exercise.notebook for exercise in course.exercises()]
+    # pages show their functions
+    exercises = [*course.exercises(), *course.ungraded()]
+    paths += [exercise.solution for exercise in exercises]
+    paths += [exercise.notebook for exercise in exercises]
     return digest_of(
         {
             "files": digest_of_files(paths, root),
@@ -35,20 +38,23 @@ def everything_digest(course: Course) -> str:
             "builders": {package: plain_version(package) for package in BUILDERS},
             # pages name the addresses that they are built for
             "addresses": [book_url(), colab_url("")],
+            "for_class": for_class,
         }
     )
 
 
-def build(course: Course, clean: bool = False) -> bool:
+def build(course: Course, clean: bool = False, for_class: bool = False) -> bool:
     """Build the book into _build/html; returns False when it was up to date.
 
-    clean: forget executed cells, too. Raises BookError with the end of the log when a cell raises or
+    clean: forget executed cells, too; for_class: leave out how one writes what the exercises ask for, also
+    when the environment says so. Raises BookError with the end of the log when a cell raises or
     Sphinx warns, OutputError when the folder can't be written.
     """
     root, pages = course.root, course.built_book
     folder = pages.parent
     stamp, log = folder / "stamp", folder / "build.log"
-    digest = everything_digest(course)
+    for_class = for_class or is_for_class()
+    digest = everything_digest(course, for_class)
     if (
         not clean
         and (pages / "index.html").is_file()
@@ -66,6 +72,7 @@ def build(course: Course, clean: bool = False) -> bool:
         environment = {
             **os.environ,
             "PYTHONPATH": str(root),
+            FOR_CLASS: "yes" if for_class else "",
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         }
         executed = [page for page in course.book.glob("*.md") if is_executed(page)]

@@ -16,13 +16,12 @@ from pathlib import Path
 from autograder.dependencies import Dependencies
 from autograder.files import digest_of
 from autograder.programs import plain_version
+from autograder.publish.experiments import FOLDERS, RESULTS
 from autograder.publish.page_source import read_page
 from autograder.publish.seed_base import seed_base
 
 # whose versions can change what a cell gives
 PACKAGES = ("numpy", "torch", "matplotlib", "scipy", "num2words", "sacrebleu", "sentencepiece")
-# pages are executed in book/, with the course's folder on the path
-FOLDERS = ("book", "")
 KERNELSPEC = "\nkernelspec:\n"
 KEY = "imports"
 
@@ -49,9 +48,9 @@ def imports_digest(root: Path, page: Path, text: str) -> str:
     """A digest of what a page's cells import.
 
     It covers what the cells use of this course's modules, directly or through others; the files that
-    these name, as the results of measurements; the scripts that the page's interactive figures write
-    into it; the base of its seeds if it uses them; and the versions of Python and of the packages that
-    compute.
+    these name, as the results of measurements; the page's stored results; the scripts that the page's
+    interactive figures write into it; the base of its seeds if it uses them; and the versions of Python
+    and of the packages that compute.
     """
     cells = read_page(page, text).cells
     trees = [cell.tree() for cell in cells]
@@ -61,8 +60,12 @@ def imports_digest(root: Path, page: Path, text: str) -> str:
     widgets = root / "book" / "widgets.py"
     names = scripts(widgets.read_text(encoding="utf-8"), trees) if widgets in modules else set()
     paths = [root / "book" / "_widgets" / f"{name}.js" for name in sorted(names)]
+    results = root / RESULTS / f"{page.stem}.json"
+    # only where there are some, so that the keys of other pages stay
+    stored = {"results": results.read_text(encoding="utf-8")} if results.is_file() else {}
     return digest_of(
-        {
+        stored
+        | {
             "code": used.key(),
             "scripts": {path.name: path.read_text(encoding="utf-8") for path in paths},
             "python": list(sys.version_info[:2]),

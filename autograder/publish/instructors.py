@@ -14,11 +14,10 @@ from pathlib import Path
 import jinja2
 import markupsafe
 
-from autograder.catalogue import Alternative, alternatives, definitions, discussions
+from autograder.catalogue import Alternative, alternatives, discussions
 from autograder.course import Course, Exercise
-from autograder.dependencies import names_in
 from autograder.exercises import heading, reference_answers, released
-from autograder.programs import bound_names, docstring_of
+from autograder.programs import bound_names, docstring_of, names_in, spans_of
 from autograder.publish.concept_tests import with_answers
 from autograder.runtime.guide import Way
 from autograder.text import with_code
@@ -87,7 +86,7 @@ def _whole_answers(program: str, alternative: Alternative) -> dict[str, str]:
 
     program: the reference, whose definitions are the answers; everything else is a helper.
     """
-    source, own = alternative.source.strip("\n"), definitions(program)
+    source, own = alternative.source.strip("\n"), spans_of(program)
     lines = source.split("\n")
     answers, helpers = {}, []
     for node in ast.parse(source).body:

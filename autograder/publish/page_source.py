@@ -17,9 +17,16 @@ from autograder.errors import BookError
 HIDING = {"remove-cell", "remove-input"}
 # words of text and code that a reader takes in per minute, so that 4,000 take 25 minutes
 WORDS_PER_MINUTE = 160
-# drawings written into a page, whose numbers nobody reads
-DRAWING = re.compile(r"<svg\b.*?</svg>", flags=re.DOTALL)
-MARKUP = re.compile(r"</?\w[^>]*>|^ *(`{3,}|:{3,}).*$|^ *:[\w-]+:.*$", flags=re.MULTILINE)
+# drawings written into a page, whose numbers nobody reads, and tasks, which are not for reading on
+NOT_READ = re.compile(r"<svg\b.*?</svg>|^:::\{practice\}.*?^:::$", flags=re.DOTALL | re.MULTILINE)
+# directives whose argument is text
+SPOKEN = r"^ *:{3,}\{(?:predict|depth)\}"
+MARKUP = re.compile(
+    rf"</?\w[^>]*>|{SPOKEN}|^ *(`{{3,}}|:{{3,}}).*$|^ *:[\w-]+:.*$", flags=re.MULTILINE
+)
+HEADING = re.compile(r"(#{1,6}) ")
+FENCE = re.compile(r" *(`{3,}|:{3,})(.*)")
+DEPTH = "{depth}"
 
 
 @dataclass(frozen=True)
@@ -69,14 +76,59 @@ class PageSource:
         return [part for part in self.parts if isinstance(part, str)]
 
     def words(self) -> int:
-        """Words of the text and of visible code; signs alone and the markup of directives don't count."""
-        texts = [MARKUP.sub(" ", DRAWING.sub(" ", text)) for text in self.texts]
+        """Words of the text and of visible code; signs alone markup and tasks don't count."""
+        texts = [MARKUP.sub(" ", NOT_READ.sub(" ", text)) for text in self.texts]
         texts += [cell.source for cell in self.cells if cell.visible]
         return sum(any(map(str.isalnum, word)) for text in texts for word in text.split())
 
     def minutes(self) -> int:
         """Minutes to read the page, rounded up."""
-        return math.ceil(self.words() / WORDS_PER_MINUTE)
+        return minutes_of(self.words())
+
+    def by_depth(self) -> tuple[PageSource, list[PageSource]]:
+        """The core, and in their order the parts that the page marks as in depth.
+
+        A part in depth is a section with those below it; its heading and its sentence are of the core.
+        """
+        core: list[str | CodeCell] = []
+        parts: list[list[str | CodeCell]] = []
+        # headings: of the section that we are in, and of the one in depth; 0 for none
+        level = deep = 0
+        for part in self.parts:
+            if isinstance(part, CodeCell):
+                (parts[-1] if deep else core).append(part)
+                continue
+            fence = ""
+            for line in part.split("\n"):
+                mark, heading = FENCE.match(line), HEADING.match(line)
+                if mark and not fence:
+                    fence = mark[1]
+                elif mark and mark[1].startswith(fence) and not mark[2].strip():
+                    fence = ""
+                elif heading and not fence:
+                    level = len(heading[1])
+                    deep = 0 if level <= deep else deep
+                (parts[-1] if deep else core).append(f"{line}\n")
+                if mark and mark[2].startswith(DEPTH):
+                    parts.append([])
+                    deep = deep or level
+        return _joined(core), list(map(_joined, parts))
+
+
+def _joined(parts: list[str | CodeCell]) -> PageSource:
+    """Parts as a page, lines that follow one another as one text."""
+    found: list[str | CodeCell] = []
+    for part in parts:
+        if found and isinstance(part, str) and isinstance(found[-1], str):
+            found[-1] += part
+        else:
+            found.append(part)
+    return PageSource(tuple(found))
+
+
+def minutes_of(words: int) -> int:
+    """Minutes to read that many words, rounded up."""
+    return math.ceil(words / WORDS_PER_MINUTE)
 
 
 def read_page(page: Path, text: str | None = None) -> PageSource:
@@ -100,3 +152,13 @@ def read_page(page: Path, text: str | None = None) -> PageSource:
         elif cell.cell_type == "markdown":
             parts.append(cell.source)
     return PageSource(tuple(parts))
+
+
+def page_to_read(page: Path) -> PageSource:
+    """A page without what nobody reads through: the questions under *Check yourself*.
+
+    Raises BookError as `read_page` does.
+    """
+    questions = r"^## Check yourself\n.*?(?=^## |\Z)"
+    text = page.read_text(encoding="utf-8")
+    return read_page(page, re.sub(questions, "", text, flags=re.DOTALL | re.MULTILINE))

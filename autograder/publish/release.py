@@ -15,6 +15,8 @@ from autograder.publish import instructors
 from autograder.publish.concept_tests import ANSWERS, QUESTIONS
 
 NAME = "attention-from-scratch"
+# what a fold with an answer begins with (book/_extensions/reference_code.py)
+ANSWER = b'<details class="reference-code'
 LICENCES = ("LICENSE", "LICENSE-TEXT")
 # the earliest time that a zip can hold, for every file, so that the same files make the same bytes
 EARLIEST = (1980, 1, 1, 0, 0, 0)
@@ -25,8 +27,9 @@ The book     Open index.html in a browser. No network is needed.
 Exercises    exercises/ has the notebooks. Each needs Python with
              numpy, torch, matplotlib and jupyterlab, and no other file.
 Licences     Code: BSD-3-Clause (LICENSE). Text and figures: CC BY 4.0
-             (LICENSE-TEXT). What the pages load of others, such as MathJax
-             and MiniSearch, lies in _static/ with its own licence.
+             (LICENSE-TEXT). What the pages load of others, such as MiniSearch,
+             Python, CodeMirror and the font of formulas, lies in _static/ with
+             its own licence.
 """
 
 
@@ -72,14 +75,21 @@ def contents(course: Course, name: str) -> dict[str, bytes]:
     return found | {f"{name}/README.txt": README.format(version=name).encode()}
 
 
-def make(course: Course, folder: Path | None = None) -> Path:
-    """Write the archive into a folder, by default _build/, and return its path.
+def make(course: Course, folder: Path | None = None, for_class: bool = False) -> Path:
+    """Write the archive of the book as it is built into a folder, by default _build/; returns its path.
 
-    Its bytes depend on nothing but what it holds. Raises OutputError when it can't be written.
+    for_class: leave out how one writes what the exercises ask for; the archive's name says so. Its bytes
+    depend on nothing but what it holds. Raises BookError when the book isn't built, or for a class and it
+    isn't built for one, OutputError when the archive can't be written.
     """
-    name = f"{NAME}-{version(course)}"
+    name = f"{NAME}-{version(course)}{'-class' if for_class else ''}"
     target = (folder or course.built_book.parent) / f"{name}.zip"
-    return _pack(contents(course, name), target)
+    held = contents(course, name)
+    if for_class and any(ANSWER in page for path, page in held.items() if path.endswith(".html")):
+        raise BookError(
+            "The built book shows answers to its exercises: run `python -m autograder book --for-class` first."
+        )
+    return _pack(held, target)
 
 
 def make_for_instructors(course: Course, folder: Path | None = None) -> Path:

@@ -1,7 +1,7 @@
 """What a reader can run: the visible code cells of a page, pasted into a fresh notebook.
 
 In: pages. Out: for each page the first thing that stops the pasted cells, if any. Beside Python's own
-modules they may import numpy, torch, matplotlib and the course's `solutions` and `figures`.
+modules they may import numpy, torch, matplotlib and the course's `solutions`, `figures` and `experiments`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 
 from autograder.publish.page_source import CodeCell, PageSource, read_page
 
-ALLOWED = {"numpy", "torch", "matplotlib", "solutions", "figures"}
+ALLOWED = {"numpy", "torch", "matplotlib", "solutions", "figures", "experiments"}
 SECONDS_A_CELL = 600
 # what a notebook has without an import
 GIVEN = {*dir(builtins), "get_ipython", "__name__", "__file__"}
@@ -81,7 +81,7 @@ def _packages(cell: CodeCell) -> Iterator[str]:
 def run_pasted(root: Path, page: Path) -> str | None:
     """Run a page's visible cells alone; None if they run, else what stops them.
 
-    root: the course's folder, whose `solutions` and book/figures.py the cells may import.
+    root: the course's folder, of which the cells may import what is in ALLOWED.
     """
     source = read_page(page)
     if forbidden := forbidden_imports(source):
@@ -90,7 +90,8 @@ def run_pasted(root: Path, page: Path) -> str | None:
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c.source) for c in cells])
     with tempfile.TemporaryDirectory() as folder:
         # `solutions` imports `autograder`; nothing else of the course can be imported
-        for target in (root / "solutions", root / "autograder", root / "book" / "figures.py"):
+        modules = (root / "book" / f"{name}.py" for name in ("figures", "experiments"))
+        for target in (root / "solutions", root / "autograder", *modules):
             (Path(folder) / target.name).symlink_to(target)
         client = NotebookClient(
             notebook,

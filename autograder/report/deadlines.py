@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from autograder.grade.class_grades import rounded
 from autograder.grade.lateness import Dates, Late, duration_in_words
+from autograder.progress import plain_cell
 
 
 def _local(moment: datetime.datetime) -> str:
@@ -31,7 +31,7 @@ def print_dates(dates: Sequence[Dates]) -> None:
             due = own.due + time
             # a student's id may look like markup
             row = "", student, f"{due:%Y-%m-%d %H:%M}", _local(due), duration_in_words(time)
-            table.add_row(*map(Text, row))
+            table.add_row(*map(plain_cell, row))
     Console(width=120).print(table)
 
 
@@ -46,5 +46,5 @@ def print_late(late: Sequence[Late]) -> None:
         changed = f" (was {rounded(one.before)})" if one.before != one.penalty else ""
         penalty = f"{rounded(one.penalty)}{changed}"
         row = one.exercise, one.student, duration_in_words(one.by), penalty
-        table.add_row(*map(Text, row))
+        table.add_row(*map(plain_cell, row))
     Console(width=120).print(table)

@@ -20,19 +20,21 @@ import jinja2
 from markupsafe import Markup
 from rapidfuzz.distance import Indel
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from autograder.book_index import book_sections, book_url
 from autograder.course import Course, Exercise
-from autograder.files import write_whole
+from autograder.files import PRIVATE, write_whole
 from autograder.grade.class_grades import Grade, recorded_grades
+from autograder.grade.exercise_words import words_of
 from autograder.grade.feedback import feedback_page
 from autograder.grade.gradebook import autograded_notebook
 from autograder.grade.groups import read_groups, submission_times
 from autograder.grade.result import Remark, Result
 from autograder.grade.words import Words, remark, sentence
+from autograder.progress import plain_cell
 from autograder.report import analysis, plots, similarity, standing
+from autograder.report.current import Stamps
 from autograder.tables import write_csv
 from autograder.text import with_code
 
@@ -47,7 +49,7 @@ MAX_TROUBLES = 6
 
 
 @dataclass(frozen=True)
-class Line:
+class ResultLine:
     """A line of an answer; differs: it has no counterpart in the other answer."""
 
     text: str
@@ -59,7 +61,7 @@ class Side:
     """One of two near-identical answers: as it was compared, and as it was handed in."""
 
     student: str
-    compared: Sequence[Line]
+    compared: Sequence[ResultLine]
     handed_in: str
 
 
@@ -117,7 +119,7 @@ def shortened(text: str) -> list[str]:
     return [*lines, f"... and {left_out} more characters"] if left_out else lines
 
 
-def side_by_side(one: str, other: str) -> tuple[list[Line], list[Line]]:
+def side_by_side(one: str, other: str) -> tuple[list[ResultLine], list[ResultLine]]:
     """The lines of two texts, each with whether the other text lacks it; long texts are shortened."""
     texts = shortened(one), shortened(other)
     differing: tuple[set[int], set[int]] = set(), set()
@@ -126,7 +128,7 @@ def side_by_side(one: str, other: str) -> tuple[list[Line], list[Line]]:
             differing[0].update(range(step.src_start, step.src_end))
             differing[1].update(range(step.dest_start, step.dest_end))
     first, second = (
-        [Line(line, number in found) for number, line in enumerate(lines)]
+        [ResultLine(line, number in found) for number, line in enumerate(lines)]
         for lines, found in zip(texts, differing, strict=True)
     )
     return first, second
@@ -141,7 +143,7 @@ def _sides(group: similarity.Group, answers: dict[str, dict[str, str]], stub: st
     ]
 
 
-def _told(failure: analysis.Failure) -> dict[str, Any]:
+def _failure_row(failure: analysis.Failure) -> dict[str, Any]:
     """A failure as its row says it: the sentences of one kind may differ from student to student."""
     words = [remark(f) if isinstance(f, Remark) else sentence(f) for _, f in failure.found]
     sentences = list(dict.fromkeys(words))
@@ -177,7 +179,7 @@ def _by_answer(near_public: dict[str, dict[str, list[str]]]) -> list[tuple[str, 
 
 def _about_the_class(exercise: Exercise, results: Sequence[Result]) -> dict[str, Any]:
     """What both pages of an exercise say: nothing that names a student, and nothing that one wrote."""
-    words = Words.of(exercise)
+    words = words_of(exercise)
     shares = [result.share for result in results]
     questions = analysis.questions(results)
     return {
@@ -214,7 +216,7 @@ def _exercise_page(
     """
     folder = course.home / "reports"
     answers = {result.student: _answers(course, result) for result in results}
-    words = Words.of(exercise)
+    words = words_of(exercise)
     public = similarity.public_answers(exercise)
     similar, near_public = similarity.compare(answers, public)
     groups = read_groups(course, exercise.name)
@@ -258,7 +260,7 @@ def _exercise_page(
         more_groups=[group.students for group in similar[MAX_GROUPS:]],
         median_seconds=statistics.median(result.seconds for result in results),
         slowest=max(results, key=lambda result: result.seconds),
-        failures=[_told(failure) for failure in analysis.failures(results)],
+        failures=[_failure_row(failure) for failure in analysis.failures(results)],
         students=sorted(results, key=lambda result: (-result.score, result.student)),
         counts_for=counts_for,
         feedback={result.student: feedback(result.student) for result in results},
@@ -270,20 +272,19 @@ def _summary_page(
     templates: jinja2.Environment,
     by_exercise: dict[Exercise, list[Result]],
     grades: Sequence[Grade],
-    about: Mapping[Exercise, Mapping[str, Any]],
 ) -> str:
     """The page that leads to the exercises' pages, and shows every student over the exercises."""
     rows = []
     for exercise, results in by_exercise.items():
-        own = about[exercise]
+        shares = [result.share for result in results]
         rows.append(
             {
                 "exercise": exercise.name,
-                "chapter": own["chapter"],
+                "chapter": _chapter(exercise),
                 "submissions": len(results),
-                "mean": own["mean"],
-                "full_marks": own["full_marks"],
-                "mistake": next(iter(own["misunderstood"]), None),
+                "mean": statistics.mean(shares),
+                "full_marks": shares.count(1),
+                "mistake": next(iter(analysis.misunderstood(exercise, results)), None),
                 "missing": sum(g.exercise == exercise.name and not g.submitter for g in grades),
             }
         )
@@ -299,7 +300,7 @@ def _summary_page(
 def write(course: Course, results: Sequence[Result]) -> Path:
     """Write a report for each exercise into reports/, and summary.html and summary.csv beside it.
 
-    What may be shown in the lecture is in lecture/.
+    What may be shown in the lecture is in lecture/. Reports that are up to date are left as they are.
 
     Returns the path of the summary, which leads to the reports. Raises OutputError when one of the
     files can't be written.
@@ -312,16 +313,22 @@ def write(course: Course, results: Sequence[Result]) -> Path:
     reports, lecture = course.home / "reports", course.home / "lecture"
     book = book_url() or Path(os.path.relpath(course.built_book, lecture)).as_posix()
     grades = recorded_grades(course, list(by_exercise))
-    about = {exercise: _about_the_class(exercise, own) for exercise, own in by_exercise.items()}
-    page = templates.get_template("exercise.html")
+    stamps = Stamps(course)
     for exercise, own in by_exercise.items():
         graded = [grade for grade in grades if grade.exercise == exercise.name]
-        text = _exercise_page(templates, course, exercise, own, graded, about[exercise])
-        write_whole(reports / f"{exercise.name}.html", text)
-        text = page.render(for_lecture=True, book=book, **about[exercise])
-        write_whole(lecture / f"{exercise.name}.html", text)
+        made_from = stamps.made_from(exercise, own, graded)
+        private, table = (reports / f"{exercise.name}.{kind}" for kind in ("html", "csv"))
+        for_lecture = lecture / f"{exercise.name}.html"
+        files = private, table, for_lecture
+        if stamps.are_current(exercise, made_from, files):
+            continue
+        about = _about_the_class(exercise, own)
+        text = _exercise_page(templates, course, exercise, own, graded, about)
+        write_whole(private, text, PRIVATE)
+        page = templates.get_template("exercise.html")
+        write_whole(for_lecture, page.render(for_lecture=True, book=book, **about))
         write_csv(
-            reports / f"{exercise.name}.csv",
+            table,
             ["student", "cell", "expression", "points", "earned", "verdict", "mistake"],
             (
                 [result.student, cell, ln.expression, ln.points, ln.earned, ln.verdict, ln.mistake]
@@ -329,8 +336,9 @@ def write(course: Course, results: Sequence[Result]) -> Path:
                 for cell, ln in result.lines()
             ),
         )
+        stamps.remember(exercise, made_from, files)
     summary = course.home / "summary.html"
-    write_whole(summary, _summary_page(templates, by_exercise, grades, about))
+    write_whole(summary, _summary_page(templates, by_exercise, grades), PRIVATE)
     rows = []
     for result in results:
         named = sorted({line.mistake for _, line in result.lines() if line.mistake})
@@ -352,8 +360,7 @@ def print_scores(results: Sequence[Result]) -> None:
         table.add_column(chapter if chapters.count(chapter) == 1 else exercise, justify="right")
     for student in sorted({result.student for result in results}):
         found = [scores.get((student, exercise)) for exercise in exercises]
-        # a folder's name may look like rich's markup
         table.add_row(
-            escape(student), *(f"{r.score:g} / {r.points:g}" if r else "-" for r in found)
+            plain_cell(student), *(f"{r.score:g} / {r.points:g}" if r else "-" for r in found)
         )
     Console(width=100).print(table)

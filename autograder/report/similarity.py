@@ -18,11 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 from rapidfuzz.distance import Indel
 from rapidfuzz.process import cdist
-from scipy.sparse.csgraph import connected_components
 
-from autograder.catalogue import alternative_answers, alternatives, definitions
+from autograder.catalogue import alternative_answers, alternatives
 from autograder.course import Exercise
-from autograder.exercises import given, is_answer_cell, reference_answers, released
+from autograder.exercises import is_answer_cell, metadata_of, reference_answers, released
+from autograder.programs import spans_of
 
 # Among the course's own correct answers of this size no two are nearer than 0.8, while changing a
 # line or two of one leaves 0.9 (tests/autograder/report/test_similarity.py); shorter ones are alike by nature.
@@ -115,11 +115,11 @@ def normalised(source: str) -> str:
 
 def own_part(source: str, stub: str) -> str:
     """What is compared of a program: its normal form without the lines that the stub gives."""
-    given = collections.Counter(line.strip() for line in normalised(stub).split("\n"))
+    expected_lines = collections.Counter(line.strip() for line in normalised(stub).split("\n"))
     lines = []
     for line in normalised(source).split("\n"):
-        if given[line.strip()] > 0:
-            given[line.strip()] -= 1
+        if expected_lines[line.strip()] > 0:
+            expected_lines[line.strip()] -= 1
         else:
             lines.append(line)
     return "\n".join(lines)
@@ -138,8 +138,8 @@ def public_answers(exercise: Exercise) -> dict[str, dict[str, str]]:
         sources[f'the alternative "{other.name}"'] = alternative_answers(program, other)
     found: dict[str, dict[str, str]] = {}
     for cell in filter(is_answer_cell, released(exercise).cells):
-        public = found[given(cell).grade_id] = {STUB: cell.source}
-        for name in definitions(cell.source):
+        public = found[metadata_of(cell).grade_id] = {STUB: cell.source}
+        for name in spans_of(cell.source):
             public |= {who: answers[name] for who, answers in sources.items() if name in answers}
     return found
 
@@ -194,7 +194,11 @@ def _linked(
 ) -> list[tuple[tuple[str, ...], int, float, tuple[str, str], float]]:
     """Groups of near texts: (students, size, highest similarity, who has it, share of near pairs)."""
     near = _near(texts, texts)
-    groups, group_of = connected_components(near > 0)
+    groups, group_of = len(texts), np.arange(len(texts))
+    if np.count_nonzero(near) > len(texts):
+        from scipy.sparse.csgraph import connected_components  # it takes half a second
+
+        groups, group_of = connected_components(near > 0)
     found = []
     for group in range(groups):
         inside = np.flatnonzero(group_of == group).tolist()

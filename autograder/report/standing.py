@@ -16,13 +16,14 @@ class HandedIn:
     """Students by what is to be done about their work on one exercise.
 
     missing: have handed in nothing; late; unread: a written answer has not been read; look_again: what
-    points were given for by hand has changed since.
+    points were given for by hand has changed since; unseen: work that the grader could not look at.
     """
 
     missing: tuple[str, ...]
     late: tuple[str, ...]
     unread: tuple[str, ...]
     look_again: tuple[str, ...]
+    unseen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ def handed_in(grades: Sequence[Grade]) -> HandedIn:
             lambda grade: grade.late,
             lambda grade: grade.unread > 0,
             lambda grade: grade.look_again,
+            lambda grade: grade.unseen,
         )
     )
     return HandedIn(*map(tuple, chosen))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import builtins
-import contextlib
 import functools
 import json
 import linecache
+import random
 import sysconfig
 import time
 import traceback
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +19,7 @@ import numpy as np
 from .helpers import Notes, helper_names
 from .memory import limited_memory
 from .plain_data import MAX_TEXT, Value, decode, encode, restore, valid_text
-from .tensors import loaded
+from .settings import usual_settings
 from .torch_internals import forbidding, seed_default_generator
 
 MAX_MODULES, MAX_PARAMETERS, MAX_AXES, MAX_FORBIDDEN = 50, 500, 16, 20
@@ -80,52 +79,6 @@ def compiled(text: str, mode: str) -> Any:
     return compile(text, FILENAME, mode)
 
 
-@contextlib.contextmanager
-def usual_settings() -> Iterator[None]:
-    """Undo what a notebook may have set for itself and that would make right answers raise."""
-    with (
-        np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"),
-        warnings.catch_warnings(),
-        _usual_settings_of_torch(),
-    ):
-        if any(action == "error" for action, *_ in warnings.filters):
-            warnings.simplefilter("default")
-        yield
-
-
-@contextlib.contextmanager
-def _usual_settings_of_torch() -> Iterator[None]:
-    """The same for torch, if there is torch."""
-    torch = loaded()
-    if torch is None:
-        yield
-        return
-    with torch.inference_mode(False), torch.enable_grad():
-        default = torch.get_default_dtype()
-        if default.itemsize < 4:
-            # tables and parameters would be too coarse to tell right from wrong
-            torch.set_default_dtype(torch.float32)
-        try:
-            yield
-        finally:
-            torch.set_default_dtype(default)
-
-
-@contextlib.contextmanager
-def one_thread() -> Iterator[None]:
-    """Compute on one thread for its duration: what is timed must not depend on the machine's cores."""
-    torch = loaded()
-    if torch is None:
-        yield
-        return
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
-
-
 def evaluate(
     expression: str,
     definitions: Mapping[str, Any],
@@ -146,6 +99,7 @@ def evaluate(
     namespace = {**definitions, **helper_names(notes), **inputs, "__builtins__": builtins}
     try:
         with forbidding(forbidden, notes.forbidden), usual_settings():
+            random.seed(parameter_seed)
             np.random.seed(parameter_seed % 2**32)
             seed_default_generator(parameter_seed)
             with limited_memory(megabytes, counted):

@@ -10,7 +10,11 @@ from typing import Any
 
 from .draw import Draw
 from .evaluate import compiled
+from .plain_data import unpack
 from .tensors import libraries
+
+# what may stand in a grade cell beside drawn inputs and its lines
+STATEMENTS = ("forbid", "agreement", "memory", "says", "equal", "unequal")
 
 
 @dataclass(frozen=True)
@@ -65,11 +69,27 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Relation:
+    """What results of right answers have in common, whatever the inputs: tried where a line fails.
+
+    says: what is told where it is violated; expression: gives a list of results; equal: whether these
+    have to be the same, or to differ; axis: of arrays that should be equal, along which the places are
+    told where they aren't.
+    """
+
+    says: str
+    expression: str
+    equal: bool = True
+    axis: int | None = None
+
+
+@dataclass(frozen=True)
 class GradeCell:
-    """A grade cell's forbidden names, and its steps in order: input statements, as text, and checks."""
+    """A grade cell's forbidden names, its steps in order (input statements, as text, and checks), relations."""
 
     forbidden: tuple[str, ...]
     steps: tuple[str | Check, ...]
+    relations: tuple[Relation, ...] = ()
 
     @property
     def checks(self) -> list[Check]:
@@ -77,12 +97,23 @@ class GradeCell:
         return [step for step in self.steps if isinstance(step, Check)]
 
     def asks(self) -> GradeCell:
-        """The same cell without baked answers and words: what two versions of a cell must share."""
+        """The same cell without baked answers, words and relations: what two versions must share."""
         steps = (
             step if isinstance(step, str) else replace(step, answer=None, says=None)
             for step in self.steps
         )
         return GradeCell(self.forbidden, tuple(steps))
+
+
+def read_relations(data: str) -> dict[str, tuple[Relation, ...]]:
+    """Relations by grade cell, from the lines below a notebook's note on what its checks compare with.
+
+    The last line has the answers, and the one above it the relations; a release of an older version has none.
+    """
+    *_, packed, _ = ["", *data.strip().split("\n")]
+    if not packed or packed.startswith("#"):
+        return {}
+    return {name: tuple(Relation(**one) for one in found) for name, found in unpack(packed).items()}
 
 
 def _sentence(text: str, parts: object = (), case: bool = True) -> Sentence:
@@ -106,7 +137,8 @@ def parse_cell(source: str) -> GradeCell:
     `agreement("targets", share=..., seconds=..., processor_seconds=...)` are judged by agreement, on one draw;
     those below `memory(megabytes=...)` may use no more memory than that;
     `says("...", parts=..., case=...)` belongs to the one line that it stands directly above, and
-    anywhere else raises ValueError.
+    anywhere else raises ValueError. `equal("...", expression, axis=...)` and `unequal("...", expression)`
+    are relations of the cell.
     """
     body = "\n".join(line for line in source.split("\n") if not line.startswith("%%autotest"))
     forbidden: list[str] = []
@@ -114,6 +146,7 @@ def parse_cell(source: str) -> GradeCell:
     agreement: Agreement | None = None
     says: Sentence | None = None
     megabytes: int | None = None
+    relations: list[Relation] = []
     for node in ast.parse(body).body:
         name, arguments, keywords = _call(node.value if isinstance(node, ast.Expr) else None)
         if says and name != "check":
@@ -123,6 +156,10 @@ def parse_cell(source: str) -> GradeCell:
         elif name == "memory":
             (keyword,) = keywords
             megabytes = ast.literal_eval(keyword.value)
+        elif name in ("equal", "unequal"):
+            named = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in keywords}
+            words, expression = map(ast.literal_eval, arguments)
+            relations.append(Relation(words, expression, name == "equal", **named))
         elif name in ("check", "agreement", "says"):
             named = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in keywords}
             first = ast.literal_eval(arguments[0])
@@ -138,7 +175,7 @@ def parse_cell(source: str) -> GradeCell:
             steps.append(ast.unparse(node))
     if says:
         raise ValueError(f"`says({says.text!r})` does not stand directly above a line's check")
-    return GradeCell(tuple(forbidden), tuple(steps))
+    return GradeCell(tuple(forbidden), tuple(steps), tuple(relations))
 
 
 def checks_with_inputs(cell: GradeCell, draw: Draw) -> Iterator[tuple[Check, dict[str, Any]]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -18,20 +19,39 @@ from .draw import Draw
 from .evaluate import Evaluation, evaluate
 from .grade_cell import Check, GradeCell, checks_with_inputs
 from .messages import sentence, title
-from .plain_data import Error, decode, restore
+from .parts import with_names
+from .plain_data import Error, restore
+from .relations import value_at
 
 # what the names are while a submission is graded: nothing of a check comes near a student's code
 STUBS = "\n".join(
     f"def {name}(*arguments, **named):\n    pass"
-    for name in ("failing_case", "hint", "discuss", "progress")
+    for name in ("failing_case", "hint", "discuss", "progress", "still_missing")
 )
 
 
+# of an array's entries, and of the text of anything else, that a case shows when it is printed
+MAX_ENTRIES, MAX_TEXT = 24, 200
+
+
 class Case(SimpleNamespace):
-    """Inputs of a check by name, `expected`, and `yours`: what your code gives, or its error in words."""
+    """Inputs of a check by name, `expected` and `yours`, and where these differ.
+
+    Of a result with several parts these are the first part that differs; yours is an error in words where
+    your code raises one.
+    """
 
     def __repr__(self) -> str:
-        return "\n".join(f"{name} = {value!r}" for name, value in vars(self).items())
+        return "\n".join(f"{name} = {_shown(name, value)}" for name, value in vars(self).items())
+
+
+def _shown(name: str, value: Any) -> str:
+    """A value of a case, or for a large one its shape and how to get it."""
+    shape = getattr(value, "shape", None)
+    if shape is not None and math.prod(shape) > MAX_ENTRIES:
+        return f"{type(value).__name__} of shape {tuple(shape)}: print(case.{name})"
+    text = repr(value)
+    return text if len(text) <= MAX_TEXT or isinstance(value, str) else f"{text[:MAX_TEXT]} ..."
 
 
 @dataclass(frozen=True)
@@ -77,7 +97,10 @@ class Guide:
             self._passed[grade_id] = None
 
     def failing_case(self) -> Case | None:
-        """The inputs of the first line of the last check that failed, as small as they are known."""
+        """A case of the first line of the last check that failed, as small as it is known.
+
+        Call it as `case = failing_case()`; `print(case)` shows it.
+        """
         last = self._last
         if last is None or not any(last.problems):
             print("There is no failing case: run a check that fails first.")
@@ -146,14 +169,19 @@ def _case(
         return None
     given = last.definitions, copy.deepcopy(inputs), seed, last.cell.forbidden, check.megabytes
     found = Evaluation.read(evaluate(check.expression, *given))
-    problem = judge(Expected.read(wanted), found)
+    expected = Expected.read(wanted)
+    problem = judge(expected, found)
     if problem is None:
         return None
+    problem = with_names(problem, check, inputs)
     used = {n.id for n in ast.walk(ast.parse(check.expression)) if isinstance(n, ast.Name)}
-    yours = sentence(problem) if isinstance(found.value, Error) else restore(found.value)
+    failed = isinstance(found.value, Error)
+    place = () if failed else problem.place
     return Case(
         **{name: value for name, value in inputs.items() if name in used},
         check=title(check),
-        expected=restore(decode(wanted["value"])),
-        yours=yours,
+        code=check.expression,
+        expected=restore(value_at(expected.value, place)),
+        yours=sentence(problem) if failed else restore(value_at(found.value, place)),
+        **({} if failed else {"difference": sentence(problem)}),
     )

@@ -5,11 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 from .compare import MAX_SHOWN, Difference
 from .grade_cell import Check
 from .helpers import NOTHING, Unusable
+from .violations import MAX_PLACES
+
+# a longer expression of a check tells a student nothing that its title does not
+MAX_READABLE = 120
 
 Parameters = Mapping[str, Any]
 
@@ -53,6 +58,24 @@ def offered(packages: Sequence[str]) -> str:
     )
 
 
+# what torch says where a GPU, or another device, is missing
+NO_DEVICE = re.compile(
+    r"not compiled with \w+ enabled|not linked with support for \w+ devices|no NVIDIA driver"
+    r"|No \w+ GPUs are available|'(?:CUDA|MPS|XPU)' backend|Cannot get \w+ generator",
+    re.IGNORECASE,
+)
+
+
+def without_device(message: str) -> str:
+    """What to add to an error's message that comes of a device which isn't there; empty for any other."""
+    if not NO_DEVICE.search(message):
+        return ""
+    return (
+        ". Answers are checked without a GPU, and all inputs are on the CPU: leave `.cuda()` out, and make new "
+        "tensors with `device=x.device`, where x is an input"
+    )
+
+
 def _error(p: Parameters) -> str:
     undefined = re.fullmatch(r"name '(\w+)' is not defined", p["message"])
     if p["name"] == "NameError" and undefined and not p["line"]:
@@ -69,6 +92,7 @@ def _error(p: Parameters) -> str:
     words = f"your code raised {p['name']}: {p['message']}{where}"
     if "deepcopy protocol" in p["message"]:
         words += ". Copy a tensor with `.clone()`: that also lets gradients through"
+    words += without_device(p["message"])
     return f"{words}. {offered(p['offered'])}" if "offered" in p else words
 
 
@@ -95,7 +119,8 @@ def _entries(p: Parameters) -> str:
     numbers = _pair(p["expected"], p["got"])
     if p["size"] == 1:
         return numbers
-    place = f"first at index {p['index']}"
+    # results that were stored before tell the first
+    place = f"{'most' if p.get('largest') else 'first'} at index {p['index']}"
     differ = "entries differs" if p["wrong"] == 1 else "entries differ"
     return f"{p['wrong']} of {p['size']} {differ}, {place}: {numbers}"
 
@@ -264,8 +289,19 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
 }
 
 
+def _violation(found: Parameters) -> str:
+    """A violated relation in words; found: from `violations.with_violations`."""
+    places = found["places"]
+    if not places:
+        return found["says"]
+    shown = ", ".join(map(str, places[:MAX_PLACES])) + (", ..." if len(places) > MAX_PLACES else "")
+    return f"{found['says']} (at position {shown})"
+
+
 def sentence(difference: Difference) -> str:
-    """A difference in words, with its place in a nested value."""
+    """A difference in words, with its place in a nested value; a violated relation alone, if there is one."""
+    if found := difference.parameters.get("violated"):
+        return "; ".join(map(_violation, found))
     words = SENTENCES[difference.aspect](difference.parameters)
     # one result of several may be None on purpose
     if difference.aspect == "kind" and not difference.place and words.endswith("got None"):
@@ -295,33 +331,37 @@ def _step(step: Sequence[str | int]) -> str:
     return repr(step[1])
 
 
+def is_readable(expression: str) -> bool:
+    """Whether showing an expression helps a student who knows its title: a long one hardly can."""
+    return len(expression) <= MAX_READABLE
+
+
 def title(check: Check) -> str:
     """What a line is called: what it tests in words, or its expression."""
     return check.says.text if check.says else check.expression
 
 
-class Mistake(Protocol):
-    """What is told about a known mistake."""
+@dataclass(frozen=True)
+class MistakeWords:
+    """What is said about a known mistake of an answer, which the check cell is meant to catch.
 
-    @property
-    def function(self) -> str: ...
+    section: the section to read again, empty when not known; the grader has its label there.
+    """
 
-    @property
-    def means(self) -> str: ...
+    function: str
+    cell: str
+    means: str
+    hint: str
+    section: str
 
-    @property
-    def hint(self) -> str: ...
 
-
-def explanation(name: str, mistake: Mistake, expression: str, by_line: bool = False) -> str:
+def explanation(name: str, mistake: MistakeWords, expression: str, by_line: bool = False) -> str:
     """What a student reads about a recognised mistake, below the line that shows it.
 
     by_line: only this line shows it; the words promise no more than that.
     """
-    used = {node.id for node in ast.walk(ast.parse(expression)) if isinstance(node, ast.Name)}
-    found = "This result matches a known mistake" if by_line else "Recognised"
-    lines = [f"{found}: {name}. {mistake.means}"]
-    if mistake.function in used:
+    lines = [f"This looks like a known mistake: {name}. {mistake.means}"]
+    if has_hint(mistake, expression):
         lines.append(f"Hint: {mistake.hint}")
     elif by_line:
         lines.append(
@@ -333,3 +373,9 @@ def explanation(name: str, mistake: Mistake, expression: str, by_line: bool = Fa
             "Mend that first."
         )
     return "\n".join(lines)
+
+
+def has_hint(mistake: MistakeWords, expression: str) -> bool:
+    """Whether a line that shows a mistake is the place of its hint: it calls the answer that is wrong."""
+    nodes = ast.walk(ast.parse(expression))
+    return mistake.function in {node.id for node in nodes if isinstance(node, ast.Name)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,11 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from .compare import difference
+from .helpers import NOTHING, Unusable
 from .plain_data import Array, Dictionary, Error, Items, Nothing, Number, Text, Unsupported, Value
 
 # a digest of the structure, then a projection and a norm of every floating number or array
 Fingerprint = Sequence[Any]
 NO_FINGERPRINT: Fingerprint = ("nothing",)
+# of a fingerprint, projections and norms in turn
+MOST_NUMBERS = 24
+# what a line adds to compare digits after the point, and how far from it results are
+ADDED, AROUND = 100, 50
 
 
 @dataclass(frozen=True)
@@ -22,13 +29,14 @@ class Judged:
     """One line on one draw: whether it passed, what came, and what known mistakes give there.
 
     mistakes: name -> fingerprint; a mistake that gives the right value is left out; says_little: what
-    came may come of many mistakes.
+    came may come of many mistakes; is_evidence: from `is_evidence`.
     """
 
     passed: bool
     fingerprint: Fingerprint
     mistakes: Mapping[str, Fingerprint] = field(default_factory=dict)
     says_little: bool = False
+    is_evidence: bool = True
 
 
 def fingerprint(value: Value) -> Fingerprint:
@@ -41,7 +49,15 @@ def fingerprint(value: Value) -> Fingerprint:
     numbers: list[float] = []
     _walk(value, structure, numbers)
     digest = hashlib.sha256("|".join(structure).encode()).hexdigest()[:10]
-    return [digest, *(float(f"{number:.8g}") for number in numbers)]
+    return [digest, *(float(f"{number:.7g}") for number in _folded(numbers))]
+
+
+def _folded(numbers: Sequence[float]) -> list[float]:
+    """Of many projections and norms, sums with weights: all gradients of a model would take much space."""
+    found = list(numbers[:MOST_NUMBERS])
+    for at, number in enumerate(numbers[MOST_NUMBERS:], start=MOST_NUMBERS):
+        found[at % MOST_NUMBERS] += (1 + 0.7 * (at // MOST_NUMBERS)) * number
+    return found
 
 
 def _walk(value: Value, structure: list[str], numbers: list[float]) -> None:
@@ -86,6 +102,10 @@ def _walk_array(array: np.ndarray, structure: list[str], numbers: list[float]) -
     places = np.flatnonzero(~finite).tolist()
     structure.append(",".join(str(float(flat[place])) for place in places) + str(places))
     flat = np.where(finite, flat, 0.0)
+    if flat.size and (np.abs(flat - ADDED) < AROUND).all():
+        # beside a constant all results look alike
+        structure.append("added")
+        flat = flat - ADDED
     weights = np.cos(1.3 * np.arange(flat.size) + 0.4) + 1.7
     with np.errstate(all="ignore"):
         numbers.extend([float(weights @ flat), float(weights @ np.abs(flat))])
@@ -104,8 +124,9 @@ def same_fingerprint(one: Fingerprint, other: Fingerprint) -> bool:
     return True
 
 
-def says_little(value: Value) -> bool:
-    """Whether a value may come of many mistakes: an error, all zeros, NaN, a few words."""
+def says_little(expected: Value, value: Value) -> bool:
+    """Whether a wrong value may come of many mistakes: an error, all zeros, NaN, a few words, or what
+    differs from the right value in its last digits only."""
 
     def plain(value: Value) -> list[Any]:
         """Texts and whole numbers, of which it takes several that differ."""
@@ -132,8 +153,39 @@ def says_little(value: Value) -> bool:
                 return len(np.unique(values[np.isfinite(values)])) > 2
         return False
 
+    if same_fingerprint(fingerprint(expected), fingerprint(value)):
+        return True
     leaves = plain(value)
     return not has_fractions(value) and (len(leaves) < 6 or len(set(leaves)) < 2)
+
+
+def is_evidence(expected: Value, got: Value) -> bool:
+    """Whether what is wrong with a value may be told as a known mistake.
+
+    An exception that a student's code raised may come of anything, and so may a single True or False.
+    What the check itself provokes is evidence: an exception that had to come, memory that is used up.
+    """
+    match expected, got:
+        case _, Error(name):
+            return name == Unusable.__name__
+        case Items(wanted), Items(found) if len(wanted) == len(found):
+            return _any_evidence(zip(wanted, found, strict=True))
+        case Dictionary(wanted), Dictionary(found) if wanted.keys() == found.keys():
+            return _any_evidence((wanted[key], found[key]) for key in wanted)
+        case Text(wanted), Text(found) if _names_exception(found):
+            return wanted != NOTHING
+        case Number(), Number(found):
+            return not isinstance(found, bool)
+    return True
+
+
+def _any_evidence(pairs: Iterable[tuple[Value, Value]]) -> bool:
+    return any(is_evidence(*pair) for pair in pairs if difference(*pair) is not None)
+
+
+def _names_exception(text: str) -> bool:
+    kind = getattr(builtins, text.partition(" ")[0], None)
+    return isinstance(kind, type) and issubclass(kind, Exception)
 
 
 def fits(judged: Sequence[Judged], name: str) -> bool:
@@ -155,7 +207,7 @@ def fitting(judged: Sequence[Judged]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Home:
+class Origin:
     """The answer that a known mistake is a version of, and the grade cell that is meant to catch it."""
 
     function: str
@@ -163,7 +215,7 @@ class Home:
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedMistake:
     """A mistake that is told at a line; by_line: only this line shows it, others of the cell may not."""
 
     name: str
@@ -174,12 +226,12 @@ class Recognition:
     """Which known mistakes are told where, cell by cell of one notebook.
 
     A mistake that explains every line of a cell is named there, others line by line. In either case no
-    other known mistake may fit as well. What the cells before have shown counts: a mistake whose own
+    other known mistake may fit as well, and an exception of the student's own code names none. What the cells before have shown counts: a mistake whose own
     cell has passed is none, and one that was named before is named again.
     """
 
-    def __init__(self, homes: Mapping[str, Home]) -> None:
-        self._homes = homes
+    def __init__(self, origins: Mapping[str, Origin]) -> None:
+        self._origins = origins
         self._passed: set[str] = set()
         self._named: dict[str, list[str]] = {}
         # by cell, the mistake that was named for sure
@@ -187,7 +239,7 @@ class Recognition:
         # cells with a line that failed and that nothing explains
         self._unexplained: set[str] = set()
 
-    def cell(self, grade_id: str, lines: Sequence[Sequence[Judged]]) -> list[Named | None]:
+    def cell(self, grade_id: str, lines: Sequence[Sequence[Judged]]) -> list[NamedMistake | None]:
         """What is told at each line of a cell. lines: for every line its draws.
 
         A cell may come again, with other values.
@@ -196,37 +248,41 @@ class Recognition:
         self._unexplained.discard(grade_id)
         self._named.pop(grade_id, None)
         self._sure.pop(grade_id, None)
-        told: list[Named | None] = [None] * len(lines)
+        named: list[NamedMistake | None] = [None] * len(lines)
         failed = [n for n, line in enumerate(lines) if not all(one.passed for one in line)]
         if not failed:
             self._passed.add(grade_id)
-            return told
+            return named
         before = {name for names in self._named.values() for name in names}
         together = [one for line in lines for one in line]
         whole = self._possible(fitting(together), together)
         known = [name for name in whole if name in before]
+        if not any(one.is_evidence for one in together if not one.passed):
+            whole = known
         if known or len(whole) == 1:
             name = (known or whole)[0]
             # the lines that would tell it from what nobody knows stand in its own cell
-            sure = name in self._sure.values() or self._homes[name].cell == grade_id
+            sure = name in self._sure.values() or self._origins[name].cell == grade_id
             if sure:
                 self._sure[grade_id] = name
-            told[failed[0]] = Named(name, by_line=not sure)
+            named[failed[0]] = NamedMistake(name, by_line=not sure)
             self._named[grade_id] = [name]
-            return told
+            return named
         candidates = {n: self._possible(fitting(lines[n]), lines[n]) for n in failed}
         for n in failed:
             only = candidates[n] if len(candidates[n]) == 1 else []
-            informative = not any(one.says_little for one in lines[n] if not one.passed)
+            informative = all(
+                one.is_evidence and not one.says_little for one in lines[n] if not one.passed
+            )
             names = self._named.setdefault(grade_id, [])
             for name in only if informative else ():
                 if name not in names:
-                    told[n] = Named(name, by_line=True)
+                    named[n] = NamedMistake(name, by_line=True)
                     names.append(name)
         names = self._named[grade_id]
         if not all(set(candidates[n]) & set(names) for n in failed):
             self._unexplained.add(grade_id)
-        return told
+        return named
 
     def suspects(self, grade_id: str, lines: Sequence[Sequence[Judged]]) -> list[str]:
         """The answers of other cells that these lines use, and in which something is unexplained."""
@@ -234,15 +290,15 @@ class Recognition:
         return sorted(self._unsure(one for line in lines for one in line) - own)
 
     def _functions_of(self, grade_id: str) -> set[str]:
-        return {home.function for home in self._homes.values() if home.cell == grade_id}
+        return {origin.function for origin in self._origins.values() if origin.cell == grade_id}
 
     def _unsure(self, judged: Iterable[Judged]) -> set[str]:
         """Answers that lines depend on, as their mistakes show there, and that are wrong in another way."""
         used = {
-            self._homes[name].function
+            self._origins[name].function
             for one in judged
             for name in one.mistakes
-            if name in self._homes
+            if name in self._origins
         }
         unsure = set().union(*map(self._functions_of, self._unexplained))
         return used & unsure
@@ -253,7 +309,7 @@ class Recognition:
         return [
             name
             for name in names
-            if name in self._homes
-            and self._homes[name].cell not in self._passed
-            and unsure <= {self._homes[name].function}
+            if name in self._origins
+            and self._origins[name].cell not in self._passed
+            and unsure <= {self._origins[name].function}
         ]

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import sys
+import io
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from .compare import Difference, Expected, judge
 from .draw import Draw
-from .evaluate import Evaluation, evaluate, one_thread, usual_settings
-from .grade_cell import Check, checks_with_inputs, parse_cell
+from .evaluate import Evaluation, evaluate
+from .fold import Fold
+from .grade_cell import Check, Relation, checks_with_inputs, parse_cell, read_relations
 from .guide import Guide, Outcome, Way
-from .messages import explanation, sentence, title
-from .mistakes import Home, Judged, Named, Recognition, fingerprint, says_little
+from .messages import MistakeWords, explanation, has_hint, sentence, title
+from .mistakes import (
+    Judged,
+    NamedMistake,
+    Origin,
+    Recognition,
+    fingerprint,
+    is_evidence,
+    says_little,
+)
 from .packages import not_offered, with_offered
 from .plain_data import unpack
 from .progress import Progress, Task
-from .telling import told as as_told
+from .settings import usual_settings
+from .telling import in_sight, refined
+from .violations import unexplained, with_violations
 
 
 def seed_of(grade_id: str) -> int:
@@ -30,6 +40,9 @@ def seed_of(grade_id: str) -> int:
 
 # differences that no inputs explain
 WITHOUT_CASE = ("kind", "keys", "parameters")
+NEXT = "Next: `hint()`, or `failing_case()` for an input to try; `progress()` shows your points."
+# of what a student's code prints during a check
+MAX_PRINTED, MAX_PRINTED_WIDTH = 3, 100
 RUN_ABOVE = "Choose Run > Run All Above Selected Cell, then run this cell again."
 
 
@@ -40,39 +53,30 @@ class AutotestFailure(Exception):
         return [str(self)]
 
 
-@dataclass(frozen=True)
-class ToldMistake:
-    """What is said about a known mistake; section: where to read again, empty when not known."""
-
-    function: str
-    cell: str
-    means: str
-    hint: str
-    section: str
-
-
 class Checks:
     """The checks of one notebook.
 
     mistakes: by name; sections: where to read again, by grade cell; ways: by answer, others than the
     student's; tasks: in the notebook's order; packages: what may be imported, None if that isn't known;
-    graded: by grade cell, the answers that it grades.
+    graded: by grade cell, the answers that it grades; show: prints what may be more than text.
     """
 
     def __init__(
         self,
-        mistakes: Mapping[str, ToldMistake],
+        mistakes: Mapping[str, MistakeWords],
         sections: Mapping[str, str],
         ways: Mapping[str, Sequence[Way]] | None = None,
         tasks: Sequence[Task] = (),
         packages: Sequence[str] | None = None,
         graded: Mapping[str, Sequence[str]] | None = None,
+        show: Callable[[Any], object] = print,
     ) -> None:
         self._mistakes = mistakes
         self._sections = sections
-        homes = {name: Home(told.function, told.cell) for name, told in mistakes.items()}
-        self._recognition = Recognition(homes)
+        origins = {name: Origin(words.function, words.cell) for name, words in mistakes.items()}
+        self._recognition = Recognition(origins)
         self._answers: Mapping[str, Mapping[str, dict]] = {}
+        self._relations: Mapping[str, Sequence[Relation]] = {}
         cells: dict[str, set[str]] = {}
         for cell, answers in (graded or {}).items():
             for answer in answers:
@@ -81,10 +85,24 @@ class Checks:
         self.progress = Progress(tasks)
         self._packages = packages
         self._warned: set[str] = set()
+        self._graded = graded or {}
+        self._display = show
+        # known mistakes that stand explained: name -> grade cell
+        self._told: dict[str, str] = {}
+        # whether a grade cell has failed, in the order in which they ran first
+        self._failed: dict[str, bool] = {}
 
-    def use_answers(self, answers: Mapping[str, Mapping[str, dict]]) -> None:
-        """What the checks compare with: grade cell -> expression -> answer, as the build baked it."""
+    def use_answers(
+        self,
+        answers: Mapping[str, Mapping[str, dict]],
+        relations: Mapping[str, Sequence[Relation]] | None = None,
+    ) -> None:
+        """What the checks compare with: grade cell -> expression -> answer, as the build baked it.
+
+        relations: by grade cell, those that the build took out of it.
+        """
         self._answers = answers
+        self._relations = relations or {}
 
     def _answer(self, grade_id: str, check: Check) -> dict:
         if check.answer is not None:
@@ -105,22 +123,23 @@ class Checks:
         draw = Draw(seed_of(grade_id))
         found: list[tuple[Check, Difference | None]] = []
         judged, answers = [], {}
-        for check, inputs in checks_with_inputs(cell, draw):
+        printed = io.StringIO()
+        drawn: dict[str, Any] = {}
+        for check, drawn in checks_with_inputs(cell, draw):
             answer = answers[check.expression] = self._answer(grade_id, check)
-            timed = one_thread() if check.agreement else contextlib.nullcontext()
-            with contextlib.redirect_stderr(sys.stdout), timed:
-                seed, forbidden, own = draw.parameter_seed, cell.forbidden, copy.deepcopy(inputs)
-                given = check.expression, definitions, own, seed, forbidden, check.megabytes
-                got = evaluate(*given)
+            own = copy.deepcopy(drawn)
+            given = definitions, own, draw.parameter_seed, cell.forbidden, check.megabytes
+            got = _quietly(printed, check.expression, *given)
             evaluation, expected = Evaluation.read(got), Expected.read(answer)
             if problem := judge(expected, evaluation):
-                problem = as_told(problem, check, inputs, expected, evaluation)
+                problem = refined(problem, check, drawn, expected, evaluation)
                 problem = with_offered(problem, self._packages or ())
             found.append((check, problem))
             value = evaluation.value
-            little = problem is not None and says_little(value)
+            little = problem is not None and says_little(expected.value, value)
+            evidence = bool(evaluation.forbidden) or is_evidence(expected.value, value)
             prints = fingerprint(value), answer["mistakes"]
-            judged.append([Judged(problem is None, *prints, little)])
+            judged.append([Judged(problem is None, *prints, little, evidence)])
         self.progress.record(grade_id, sum(c.points for c, problem in found if problem is None))
         problems = [problem for _, problem in found]
         begun = [problem for problem in problems if problem is None or problem.aspect != "to_do"]
@@ -130,11 +149,23 @@ class Checks:
             raise AutotestFailure(sentence(problems[0]))
         named = self._recognition.cell(grade_id, judged)
         suspects = self._recognition.suspects(grade_id, judged)
+        number = unexplained(problems, named)
+        relations = [*cell.relations, *self._relations.get(grade_id, ())]
+        if number is not None and relations:
+
+            def evaluated(expression: str) -> Evaluation:
+                given = definitions, copy.deepcopy(drawn), draw.parameter_seed, cell.forbidden
+                return Evaluation.read(_quietly(io.StringIO(), expression, *given))
+
+            check, problem = found[number]
+            assert problem is not None
+            problems[number] = with_violations(problem, relations, evaluated)
+            found[number] = check, problems[number]
         hints = self._hints(grade_id, found, named, suspects)
         outcome = Outcome(cell, seed_of(grade_id), definitions, problems, answers, hints)
         self.guide.record(grade_id, outcome)
         self._warn_of_packages(definitions)
-        self._show(grade_id, found, named, suspects)
+        self._show(grade_id, found, named, suspects, printed.getvalue())
 
     def _warn_of_packages(self, definitions: Mapping[str, Any]) -> None:
         """Say once of each package that it may be missing where the notebook is graded."""
@@ -153,7 +184,7 @@ class Checks:
         self,
         grade_id: str,
         found: list[tuple[Check, Difference | None]],
-        named: list[Named | None],
+        named: list[NamedMistake | None],
         suspects: list[str],
     ) -> list[str]:
         """What is tested, which mistake it may be, where to look, what to read: as far as it is known."""
@@ -182,44 +213,156 @@ class Checks:
         self,
         grade_id: str,
         found: list[tuple[Check, Difference | None]],
-        named: list[Named | None],
+        named: list[NamedMistake | None],
         suspects: list[str],
+        printed: str,
     ) -> None:
-        messages = [sentence(problem) if problem else "" for _, problem in found]
-        for number, (check, problem) in enumerate(found):
-            mark, earned = ("✗", 0) if problem else ("✓", check.points)
-            print(f"{mark} {earned:g}/{check.points:g} points   {title(check)}")
-            if problem is None:
-                continue
-            message = messages[number]
-            if message not in messages[:number]:
-                more = messages[number:].count(message) - 1
-                also = f"  (the same in {more} more {'check' if more == 1 else 'checks'})"
-                print(f"    {message}{also if more else ''}")
-            if mistake := named[number]:
-                told = self._mistakes[mistake.name]
-                words = explanation(mistake.name, told, check.expression, mistake.by_line)
-                print("    " + words.replace("\n", "\n    "))
-            if check.says:
-                print(f"    Checked: {check.expression}")
-        earned = sum(check.points for check, problem in found if problem is None)
-        if all(problem is None for _, problem in found):
+        self._told = {name: cell for name, cell in self._told.items() if cell != grade_id}
+        problems = [problem for _, problem in found]
+        again = any(problems) and (bool(suspects) or self._failed_before(grade_id))
+        self._failed[grade_id] = any(problems)
+        sure = next((one.name for one in named if one and not one.by_line), None)
+        if sure in self._told:
+            self._show_again(found, sure)
+        nothing_new = again and not any(one and one.name not in self._told for one in named)
+        told = in_sight(
+            problems,
+            named,
+            [
+                sentence(problem) if problem and not (one and one.name in self._told) else None
+                for problem, one in zip(problems, named, strict=True)
+            ],
+        )
+        # what passes, and what fails without more to say
+        folded: tuple[list[Check], list[Check]] = [], []
+        for (check, problem), mistake, is_told in zip(found, named, told, strict=True):
+            if problem is None and nothing_new:
+                folded[0].append(check)
+            elif problem and not is_told and not mistake and (sure or again):
+                folded[1].append(check)
+            else:
+                print(_marked(check, problem is None))
+                self._show_problem(grade_id, check, problem if is_told else None, mistake)
+        self._fold(folded[1], False, "wrong because of this mistake" if sure else "wrong as well")
+        self._fold(folded[0], True, "right")
+        _show_printed(printed)
+        if not any(problems):
             return
         mistake = next(filter(None, named), None)
         if suspects and not mistake:
             names = ", ".join(f"`{name}`" for name in suspects)
             print(f"This uses your {names}, where something is not right yet. Mend that first.")
         section = self._mistakes[mistake.name].section if mistake else self._sections.get(grade_id)
-        if section:
+        if section and not nothing_new:
             print(f"Read again: {section}")
-        total = sum(check.points for check, _ in found)
-        raise AutotestFailure(f"Not yet: {earned:g} of {total:g} points in this cell.")
+        raise _not_yet(found)
+
+    def _failed_before(self, grade_id: str) -> bool:
+        """Whether another cell of the same answer has run first, and is not right yet."""
+        answers = set(self._graded.get(grade_id, ()))
+        for cell, failed in self._failed.items():
+            if cell == grade_id:
+                return False
+            if failed and answers & set(self._graded.get(cell, ())):
+                return True
+        return False
+
+    def _show_problem(
+        self,
+        grade_id: str,
+        check: Check,
+        problem: Difference | None,
+        mistake: NamedMistake | None,
+    ) -> None:
+        """What is said below a line: what is wrong, and which mistake that is, in full once."""
+        name = mistake.name if mistake else ""
+        cell = self._told.get(name, grade_id)
+        if problem is not None and cell == grade_id:
+            print(f"    {sentence(problem)}")
+        if mistake is None:
+            return
+        known = self._mistakes[name]
+        if cell == grade_id:
+            words = explanation(name, known, check.expression, mistake.by_line)
+            print("    " + words.replace("\n", "\n    "))
+            if not mistake.by_line or has_hint(known, check.expression):
+                self._told[name] = grade_id
+        else:
+            print(f"    This looks like a known mistake: {name}. The checks `{cell}` explain it.")
+
+    def _fold(self, checks: Sequence[Check], passed: bool, words: str) -> None:
+        if len(checks) == 1:
+            print(_marked(checks[0], passed))
+        elif checks:
+            points = sum(check.points for check in checks)
+            more = "" if passed else " more"
+            mark = f"{_mark(passed, points)}{len(checks)}{more} lines are {words}"
+            self._display(Fold(mark, [_marked(check, passed) for check in checks]))
+
+    def _show_again(self, found: Sequence[tuple[Check, Difference | None]], name: str) -> None:
+        """Say of a cell that a mistake which stands explained shows here, too, and raise AutotestFailure."""
+        words = (
+            f"the mistake that the checks `{self._told[name]}` show, in your "
+            f"`{self._mistakes[name].function}`: {name}. Mend that first."
+        )
+        earned, total = _points(found)
+        lines = [_marked(check, problem is None) for check, problem in found]
+        self._display(Fold(f"✗ {earned:g}/{total:g} points   {words}", lines))
+        raise _not_yet(found)
+
+
+def _marked(check: Check, passed: bool) -> str:
+    return f"{_mark(passed, check.points)}{title(check)}"
+
+
+def _mark(passed: bool, points: float) -> str:
+    mark, earned = ("✓", points) if passed else ("✗", 0)
+    return f"{mark} {earned:g}/{points:g} points   "
+
+
+def _points(found: Sequence[tuple[Check, Difference | None]]) -> tuple[float, float]:
+    """What a cell has earned, and what it is worth."""
+    earned = sum(check.points for check, problem in found if problem is None)
+    return earned, sum(check.points for check, _ in found)
+
+
+def _not_yet(found: Sequence[tuple[Check, Difference | None]]) -> AutotestFailure:
+    earned, total = _points(found)
+    return AutotestFailure(f"Not yet: {earned:g} of {total:g} points in this cell. {NEXT}")
+
+
+def _quietly(printed: io.StringIO, expression: str, *given: Any) -> dict:
+    """What an expression gives, with what it prints put aside."""
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        return evaluate(expression, *given)
+
+
+def _show_printed(printed: str) -> None:
+    """Show the first lines of what a student's code has printed during a check."""
+    lines = printed.rstrip().splitlines()
+    if not lines:
+        return
+    more = f", the first {MAX_PRINTED} of {len(lines)} lines" if len(lines) > MAX_PRINTED else ""
+    print(f"Your code printed{more}:")
+    for line in lines[:MAX_PRINTED]:
+        print(f"    {line[:MAX_PRINTED_WIDTH]}")
+
+
+def unanswered(definitions: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """Those of some answers that aren't defined, or still hold what the notebook was handed out with."""
+
+    def is_stub(answer: Any) -> bool:
+        parts = vars(answer).values() if isinstance(answer, type) else [answer]
+        codes = [part.__code__ for part in parts if hasattr(part, "__code__")]
+        return any("NotImplementedError" in code.co_names for code in codes)
+
+    return [name for name in names if name not in definitions or is_stub(definitions[name])]
 
 
 def install_packed(packed: str) -> None:
     """Make `%%autotest` known to the notebook.
 
-    packed: {"mistakes": {name: the fields of ToldMistake}, "sections": {grade cell: where to read
+    packed: {"mistakes": {name: the fields of MistakeWords}, "sections": {grade cell: where to read
     again}, "ways": {answer: [the fields of Way]}, "tasks": [the fields of Task],
     "packages": names, "graded": {grade cell: answers}}.
     """
@@ -228,10 +371,11 @@ def install_packed(packed: str) -> None:
 
     shell = get_ipython()
     words = unpack(packed)
-    mistakes = {name: ToldMistake(**mistake) for name, mistake in words["mistakes"].items()}
+    mistakes = {name: MistakeWords(**mistake) for name, mistake in words["mistakes"].items()}
     ways = {answer: [Way(**way) for way in ways] for answer, ways in words["ways"].items()}
     tasks = [Task(**task) for task in words["tasks"]]
-    checks = Checks(mistakes, words["sections"], ways, tasks, words["packages"], words["graded"])
+    given = words["sections"], ways, tasks, words["packages"], words["graded"]
+    checks = Checks(mistakes, *given, display)
 
     def autotest(line: str, cell: str) -> None:
         # comparing must not raise either where a student's settings turn overflows into exceptions
@@ -242,7 +386,7 @@ def install_packed(packed: str) -> None:
         # below the note; the build has not put it in when nbgrader runs the cell
         _, _, data = cell.strip().partition("\n")
         if data:
-            checks.use_answers(unpack(data))
+            checks.use_answers(unpack(data.rpartition("\n")[2]), read_relations(data))
 
     shell.register_magic_function(autotest, magic_kind="cell")
     shell.register_magic_function(autotest_data, magic_kind="cell")
@@ -251,6 +395,13 @@ def install_packed(packed: str) -> None:
         """Show your points by task and what is open."""
         display(checks.progress.report())
 
+    def still_missing(*names: str) -> bool:
+        """Whether some of these answers aren't written yet; says which."""
+        found = unanswered(shell.user_ns, names)
+        if found:
+            print(f"Still missing: {', '.join(found)}. Write what is missing, and run its cell.")
+        return bool(found)
+
     guide = checks.guide
     # a student's own function of that name stays
     names = {
@@ -258,5 +409,6 @@ def install_packed(packed: str) -> None:
         "hint": guide.hint,
         "discuss": guide.discuss,
         "progress": progress,
+        "still_missing": still_missing,
     }
     shell.push({name: function for name, function in names.items() if name not in shell.user_ns})

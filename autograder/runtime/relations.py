@@ -206,7 +206,8 @@ def _by_value(
     if same(a, -b):
         return Difference("negated", found)
     factor = float((a * b).sum() / (a * a).sum())
-    if abs(factor) > 1e-6 and same(factor * a, b):
+    telling = abs(factor) > 1e-6 and not math.isclose(factor, 1, rel_tol=1e-5)
+    if telling and same(factor * a, b):
         return Difference("scale", {**found, "factor": factor})
     shift = float((b - a).mean())
     # of nearly equal numbers everything is true

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .compare import Difference, Expected, Step, difference, summary
+from .compare import Difference, Expected, difference, summary
 from .evaluate import Evaluation
 from .grade_cell import Check
 from .helpers import NO_GRADIENT
 from .messages import describe
+from .mistakes import NamedMistake
+from .offsets import added_constant
 from .parts import with_names
 from .plain_data import Array, Dictionary, Items, Number, Text, Value
 from .relations import OPEN, related, value_at
+from .violations import NUMBERS
 
 # differences that only this module tells
 TOLD = ("changed", "no_gradient")
@@ -24,9 +26,35 @@ MAX_SHOWN = 20
 NO_GRADIENT_OPEN = OPEN - {"shape", "dtype", "length"}
 # of parts that may be told to be right
 MAX_BESIDE = 5
+# of a cell's lines whose difference is told where no mistake explains the cell
+MAX_TOLD = 3
 
 
-def told(
+def in_sight(
+    problems: Sequence[Difference | None],
+    named: Sequence[NamedMistake | None],
+    sentences: Sequence[str | None],
+) -> list[bool]:
+    """Of which lines of a cell it is said how they are wrong; the others only count.
+
+    One mistake makes many lines wrong: where it is named, and where nothing new can be said but other
+    numbers, the first line tells all.
+    """
+    explained = any(one is not None and not one.by_line for one in named)
+    told: list[bool] = []
+    said: set[str] = set()
+    for problem, mistake, words in zip(problems, named, sentences, strict=True):
+        new = problem is not None and words is not None and words not in said
+        if new and problem and not mistake:
+            only_numbers = problem.aspect in NUMBERS and "violated" not in problem.parameters
+            new = not explained and not (said and only_numbers) and len(said) < MAX_TOLD
+        told.append(new)
+        if new and words:
+            said.add(words)
+    return told
+
+
+def refined(
     problem: Difference,
     check: Check,
     inputs: Mapping[str, Any],
@@ -107,45 +135,6 @@ def plain_list(value: Value) -> list | str:
     if items and len(plain) == len(items):
         return plain
     return [] if isinstance(value, Items) and not value.items else describe(summary(value))
-
-
-def added_constant(expression: str, place: tuple[Step, ...] = ()) -> float:
-    """The constant of an expression `100 + f(x)`: a line adds one so that zeros are no right answer.
-
-    place: the part of the value that is meant; in `[100 + f(x) for x in xs]` every part has the
-    constant.
-    """
-    node = ast.parse(expression, mode="eval").body
-    for step in place:
-        constant, node = _split(node)
-        if constant:
-            return constant
-        part = _part(node, step)
-        if part is None:
-            return 0
-        node = part
-    return _split(node)[0]
-
-
-def _split(node: ast.expr) -> tuple[float, ast.expr]:
-    """The constant that a sum adds, and the rest of it."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        for constant, rest in ((node.left, node.right), (node.right, node.left)):
-            if isinstance(constant, ast.Constant) and isinstance(constant.value, int | float):
-                return constant.value, rest
-    return 0, node
-
-
-def _part(node: ast.expr, step: Step) -> ast.expr | None:
-    match node:
-        case ast.ListComp(elt=item) if step[0] == "part":
-            return item
-        case ast.DictComp(value=item) if step[0] == "key":
-            return item
-        case ast.List(elts=items) | ast.Tuple(elts=items) if step[0] == "part":
-            plain = not any(isinstance(item, ast.Starred) for item in items)
-            return items[step[1] - 1] if plain and step[1] <= len(items) else None
-    return None
 
 
 def _without(problem: Difference, offset: float) -> Difference:

@@ -6,6 +6,10 @@
   refusal is refused, too.
 - `torch.utils._python_dispatch.TorchDispatchMode` with `_should_skip_dynamo`, and `torch.multiprocessing.reductions.StorageWeakRef`:
   to see every tensor that is made, and whether it still exists.
+- `torch.overrides._len_torch_function_stack`, `_pop_mode` and `_push_mode`, by which a default device is in force, too;
+  the hooks of all modules in `torch.nn.modules.module`; `torch.autograd.graph`'s hooks of saved tensors, of
+  which `torch._C._autograd` tells the last: to run a check without a notebook's own.
+- `torch._tensor_str.PRINT_OPTS`: to print as usual in a check.
 - `torch.default_generator`: `torch.manual_seed` keeps a stack trace for every accelerator.
 
 tests/autograder/test_adapters.py fails when one of these moves.
@@ -176,3 +180,50 @@ def seed_default_generator(seed: int) -> None:
     """Seed torch's generator for the CPU, if there is torch."""
     if torch := loaded():
         torch.default_generator.manual_seed(seed)
+
+
+# of all modules there are: dictionaries of hooks, in torch.nn.modules.module
+HOOKS = (
+    "_global_buffer_registration_hooks",
+    "_global_module_registration_hooks",
+    "_global_parameter_registration_hooks",
+    "_global_backward_pre_hooks",
+    "_global_backward_hooks",
+    "_global_forward_pre_hooks",
+    "_global_forward_hooks",
+    "_global_forward_hooks_always_called",
+    "_global_forward_hooks_with_kwargs",
+)
+
+
+@contextlib.contextmanager
+def without_modes_and_hooks() -> Iterator[None]:
+    """For its duration, nothing that a notebook has entered or registered changes what torch does."""
+    torch = needed()
+    overrides, module = torch.overrides, torch.nn.modules.module
+    modes = [overrides._pop_mode() for _ in range(overrides._len_torch_function_stack())]
+    held = [(hooks, dict(hooks)) for name in HOOKS if (hooks := getattr(module, name))]
+    for hooks, _ in held:
+        hooks.clear()
+    printed = torch._tensor_str.PRINT_OPTS
+    options = dict(vars(printed))
+    torch.set_printoptions(profile="default")
+    saved = contextlib.nullcontext()
+    if torch._C._autograd._top_saved_tensors_default_hooks(True) is not None:
+        # only the last pair counts
+        saved = torch.autograd.graph.saved_tensors_hooks(_as_it_is, _as_it_is)
+    try:
+        with saved:
+            yield
+    finally:
+        vars(printed).update(options)
+        for hooks, before in held:
+            hooks.update(before)
+        for _ in range(overrides._len_torch_function_stack()):
+            overrides._pop_mode()
+        for mode in reversed(modes):
+            overrides._push_mode(mode)
+
+
+def _as_it_is(tensor: Any) -> Any:
+    return tensor

@@ -5,8 +5,6 @@ Each prints a line that begins with GOT if it gets what it wants. All are small,
 
 from __future__ import annotations
 
-LEFT_BEHIND = "left-behind-by-an-attack"
-
 # name -> code; {root}, {home}, {port}: the repository, the grader's home, a listener on 127.0.0.1
 SANDBOX_ATTACKS: dict[str, str] = {
     "the repository looked through": """
@@ -210,6 +208,15 @@ SANDBOX_ATTACKS: dict[str, str] = {
             print("GOT", len(children), "processes")
         for pid in children:
             os.kill(pid, 9)
+    """,
+    "processes that keep every core busy": """
+        # each has a session of its own, and so its own share of the processor; they end with the sandbox
+        import subprocess
+        busy = ["/bin/sh", "-c", "while :; do :; done"]
+        started = [subprocess.Popen(busy, start_new_session=True) for _ in range(60)]
+        time.sleep(3)
+        if len(started) < 60:
+            print("only", len(started))
     """,
     "a thread storm": """
         done, threads = threading.Event(), []
@@ -481,5 +488,40 @@ SANDBOX_ATTACKS: dict[str, str] = {
                 print("GOT", place)
             except OSError:
                 pass
+    """,
+    "sockets that belong to no namespace": """
+        import socket
+        for family in set(range(1, 50)) - {{socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK}}:
+            for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_SEQPACKET):
+                try:
+                    print("GOT", socket.socket(family, kind))
+                except OSError:
+                    pass
+    """,
+    "memory in buffers of sockets": """
+        import socket
+        held, total = [], 0
+        piece = b"x" * 100_000
+        while total < 2_200_000_000:
+            pair = socket.socketpair()
+            held.append(pair)
+            for one in pair:
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 10_000_000)
+                one.setblocking(False)
+                try:
+                    while True:
+                        total += one.send(piece)
+                except BlockingIOError:
+                    pass
+            if len(held) == 200:
+                # each process may have a few hundred descriptors
+                if os.fork() == 0:
+                    time.sleep(20)
+                    os._exit(0)
+                for pair in held:
+                    for one in pair:
+                        one.close()
+                held.clear()
+        print("GOT", total)
     """,
 }

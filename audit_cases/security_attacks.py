@@ -11,7 +11,8 @@ from typing import Any
 from nbformat import NotebookNode
 from nbformat.v4 import new_markdown_cell
 
-from autograder.audit.attacks import ATTACKS, Attack, attack_by_code, save, with_code
+from audit_cases.attacks import attack_by_code, save, with_code
+from autograder.audit.registry import ATTACKS, Attack
 from autograder.course import Exercise
 from autograder.exercises import is_answer_cell
 from autograder.grade.answer_key import AnswerKey
@@ -180,6 +181,16 @@ _by_code(
     "very many messages that nobody reads",
     UNREAD.format(size=100_000, number=2_000),
     hangs=True,
+)
+_by_code(
+    "the grader's memory",
+    "a message of many parts",
+    """
+    ident, piece = kernel._shell_parent_ident.get(), bytes(30_000_000)
+    ident = ident if isinstance(ident, list) else [ident]
+    socket = getattr(kernel.shell_stream, "socket", kernel.shell_stream)
+    socket.send_multipart([*ident, *[piece] * 50], copy=False)
+    """,
 )
 
 
@@ -492,8 +503,7 @@ _by_code(
         def __getattr__(self, name):
             return getattr(shell, name)
         def user_expressions(self, expressions):
-            data = {MIME: answer(asked(expressions["value"]))} if expressions else {}
-            return {"value": {"status": "ok", "data": data, "metadata": {}}}
+            return answers(expressions)
     type(kernel).shell = Shell()
     IPython.get_ipython = lambda: type(kernel).shell
     """,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
-from autograder.audit.honest import (
+from audit_cases.honest import (
     add_after,
     add_before,
     answers_of,
@@ -22,8 +22,7 @@ from autograder.audit.honest import (
     decorate,
     style,
 )
-from autograder.catalogue import definitions
-from autograder.programs import docstring_of, without_docstrings
+from autograder.programs import docstring_of, spans_of, without_docstrings
 
 Function = ast.FunctionDef
 
@@ -302,7 +301,7 @@ def _rebind(name: str, code: str) -> None:
         first = answers_of(notebook)[0]
         for cell in answers_of(notebook):
             if re.match("def ", cell.source):
-                (answer,) = definitions(cell.source)
+                (answer,) = spans_of(cell.source)
                 place = notebook.cells.index(cell) + 1
                 notebook.cells.insert(place, new_code_cell(f"{answer} = styled({answer})"))
         notebook.cells.insert(notebook.cells.index(first), add_to_first)
@@ -579,7 +578,7 @@ def _subclass(name: str, body: str, before: str = "") -> None:
             notebook.cells.insert(first, new_code_cell(textwrap.dedent(before).strip()))
         for cell in answers_of(notebook):
             if cell.source.startswith("class "):
-                (answer,) = definitions(cell.source)
+                (answer,) = spans_of(cell.source)
                 code = textwrap.dedent(body).strip().replace("BASE", answer)
                 notebook.cells.insert(notebook.cells.index(cell) + 1, new_code_cell(code))
 
@@ -716,7 +715,7 @@ def _(notebook: NotebookNode) -> None:
 @style("helpers in cells of their own, called by the answers")
 def _(notebook: NotebookNode) -> None:
     for cell in answers_of(notebook):
-        (name,) = definitions(cell.source)
+        (name,) = spans_of(cell.source)
         place = notebook.cells.index(cell)
         notebook.cells[place:place] = [
             new_code_cell(cell.source),
@@ -739,7 +738,7 @@ def _(notebook: NotebookNode) -> None:
 @style("tests and prints below each answer, in its cell")
 def _(notebook: NotebookNode) -> None:
     for cell in answers_of(notebook):
-        (name,) = definitions(cell.source)
+        (name,) = spans_of(cell.source)
         cell.source += (
             f"\n\nassert callable({name})\nprint({name}.__name__)\nif __name__ == '__main__':\n"
             f"    print('ready')\n{name}"

@@ -9,41 +9,13 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from autograder.catalogue import definitions
-from autograder.course import Exercise
-from autograder.exercises import is_answer_cell, is_grade_cell, reference_answers, solved
-
-Change = Callable[[NotebookNode], None]
-
-
-@dataclass(frozen=True)
-class HonestStyle:
-    """One style: change makes the notebook that its student checks, damage what is handed in of it."""
-
-    name: str
-    change: Change
-    damage: Change | None = None
-
-    def checked(self, exercise: Exercise) -> NotebookNode:
-        """The notebook as its student sees and checks it."""
-        notebook = solved(exercise, reference_answers(exercise))
-        self.change(notebook)
-        return notebook
-
-    def handed_in(self, exercise: Exercise) -> NotebookNode:
-        """The notebook as it is handed in."""
-        notebook = self.checked(exercise)
-        if self.damage is not None:
-            self.damage(notebook)
-        return notebook
-
-
-HONEST_STYLES: dict[str, HonestStyle] = {}
+from autograder.audit.registry import HONEST_STYLES, Change, HonestStyle
+from autograder.exercises import is_answer_cell, is_grade_cell
+from autograder.programs import spans_of
 
 
 def _register(made: HonestStyle) -> None:
@@ -106,7 +78,7 @@ def decorate(name: str, code: str) -> None:
     @style(name)
     def change(notebook: NotebookNode) -> None:
         for cell in answers_of(notebook):
-            (answer,) = definitions(cell.source)
+            (answer,) = spans_of(cell.source)
             target = f"{answer}.forward" if re.match("class ", cell.source) else answer
             place = notebook.cells.index(cell)
             notebook.cells.insert(place + 1, _code(f"{target} = styled({target})"))
@@ -213,7 +185,7 @@ add_before("experiments that raise before the answers", "1 / 0", "undefined_name
 add_after(
     "experiments that raise behind the answers", "raise ValueError('an experiment')", "%no_magic"
 )
-add_after("an exit behind every answer", "import sys\nsys.exit('done')")
+add_after("an exit behind every answer", "import sys\nsys.exit('done')", "quit()", "exit")
 
 
 @style("everything deleted and run again")
@@ -243,7 +215,9 @@ add_before(
 add_before("float64 as default dtype", "torch.set_default_dtype(torch.float64)")
 add_before("float16 as default dtype", "torch.set_default_dtype(torch.float16)")
 add_before("gradients switched off", "torch.set_grad_enabled(False)")
-add_before("inference mode entered and never left", "torch.inference_mode().__enter__()")
+add_before(
+    "inference mode entered and never left", "mode = torch.inference_mode()\nmode.__enter__()"
+)
 add_before(
     "seeds set",
     "import random\nimport numpy as np\nrandom.seed(0)\nnp.random.seed(0)\ntorch.manual_seed(0)",
@@ -442,7 +416,7 @@ decorate(
 def _(notebook: NotebookNode) -> None:
     for cell in answers_of(notebook):
         if cell.source.startswith("class "):
-            (name,) = definitions(cell.source)
+            (name,) = spans_of(cell.source)
             code = f"""
             class Mixin:
                 def number_of_parameters(self):
@@ -497,7 +471,7 @@ def _(notebook: NotebookNode) -> None:
 def _(notebook: NotebookNode) -> None:
     for cell in answers_of(notebook):
         notebook.cells.insert(notebook.cells.index(cell) + 1, new_code_cell(cell.source))
-        (name,) = definitions(cell.source)
+        (name,) = spans_of(cell.source)
         cell.source = f"def {name}(*arguments):\n    raise NotImplementedError('To do: see below')"
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import textwrap
 
-from autograder.audit.attacks import ATTACKS, METER, attack_by_code
+from audit_cases.attacks import attack_by_code
+from autograder.audit.registry import ATTACKS, METER
 
 EXERCISE = "ch9_flash_attention"
 

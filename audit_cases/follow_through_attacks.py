@@ -8,61 +8,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
-from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell
-
-from autograder.course import Exercise
-from autograder.exercises import answer_cell, given, reference_answers, solved
+from autograder.audit.registry import FOLLOW_THROUGH_ATTACKS, FollowThroughAttack
 
 FUNCTIONS, CLASSES = "ch2_scaled_dot_product", "ch6_transformer"
 
-
-@dataclass(frozen=True)
-class FollowThroughAttack:
-    """One attack.
-
-    exercise: the name of the one it fits; missing: the earlier answers that it doesn't give; answers:
-    the later ones, by name; helpers: code that these need; trick: code that runs after it; behind: code in cells of its own, by the answer
-    cell above it; wrong: what stands in place of missing answers, if not the stub; hangs: whether it waits
-    until it is stopped, so that its limits should be short.
-    """
-
-    name: str
-    exercise: str
-    missing: tuple[str, ...]
-    answers: Mapping[str, str]
-    helpers: str
-    trick: str
-    behind: Mapping[str, str] = field(default_factory=dict)
-    wrong: Mapping[str, str] = field(default_factory=dict)
-    hangs: bool = False
-
-    def notebook(self, exercise: Exercise) -> NotebookNode:
-        """What is handed in."""
-        notebook = self._with(
-            {**self.answers, **self.wrong}, f"{self.helpers}\n{self.trick}", exercise
-        )
-        for place, code in self.behind.items():
-            names = [given(cell).get("grade_id") for cell in notebook.cells]
-            notebook.cells.insert(names.index(place) + 1, new_code_cell(code, id="trick"))
-        return notebook
-
-    def twin(self, exercise: Exercise) -> NotebookNode:
-        """The honest notebook."""
-        right = reference_answers(exercise)
-        answers = {**self.answers, **{name: right[name] for name in self.missing}}
-        return self._with(answers, self.helpers, exercise)
-
-    def _with(self, answers: Mapping[str, str], code: str, exercise: Exercise) -> NotebookNode:
-        notebook = solved(exercise, dict(answers), written="")
-        first = notebook.cells.index(answer_cell(notebook))
-        notebook.cells.insert(first, new_code_cell(code, id="helpers"))
-        return notebook
-
-
-FOLLOW_THROUGH_ATTACKS: dict[str, FollowThroughAttack] = {}
 
 # What every attack on exercise 2 begins with. LOOT: functions that were caught; `found` calls the first
 # of them, or of the earlier answers, that takes some arguments.

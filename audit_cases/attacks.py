@@ -10,90 +10,45 @@ import ast
 import functools
 import json
 import os
-import re
 import socket
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
-from autograder.audit.sandbox_attacks import LEFT_BEHIND, SANDBOX_ATTACKS
+from audit_cases.sandbox_attacks import SANDBOX_ATTACKS
+from autograder.audit.leftovers import LEFT_BEHIND
+from autograder.audit.registry import (
+    ATTACKS,
+    DEED,
+    HONEST_STUDENT,
+    MACHINE,
+    SETUP,
+    Attack,
+    names_torch,
+)
 from autograder.course import Exercise
 from autograder.embedding import PACKAGE
 from autograder.exercises import (
     answer_cell,
     baked_answers,
-    given,
     is_grade_cell,
+    metadata_of,
     reference_answers,
     released,
     solved,
 )
-from autograder.grade.answer_key import AnswerKey
 from autograder.grade.result import Basis, CellResult, LineResult, Result
 from autograder.instructor_settings import Limits
-from autograder.kernels import sandbox
 from autograder.kernels.student_kernel import REPLY_MIME
 from autograder.package import PACKAGE_ROOT
 from autograder.runtime.grade_cell import parse_cell
 from autograder.runtime.plain_data import pack
 
-# the student whose solved notebook lies in the same class, to be copied or harmed
-HONEST_STUDENT = "honest-student"
-# attacks of these kinds are not tried where nothing would stop them
-MACHINE, METER = "the machine", "the limit of memory"
 FORBIDDING = "ch2_scaled_dot_product"
-# writes a submission into a folder, knowing all that was expected
-HandIn = Callable[[Exercise, Path, "AnswerKey"], None]
-
-
-@dataclass(frozen=True)
-class Attack:
-    """One attack: make(exercise, folder) writes its submission into an empty folder.
-
-    without_sandbox: what it gains where kernels have no sandbox; empty for an attack that gains nothing
-    there either. undetected: what a forbidden function gains where its use isn't detected. exercise: the
-    name of the only one it fits, if not all. hangs: whether it makes a cell or a check run until it is
-    stopped, so that its limits should be short; again: what writes the folder once more when feedback has
-    been written, knowing all that was expected; the second grade is the attack's; of_another: whether the
-    feedback is another student's, and this one hands in for the first time; of_torch: whether its code
-    uses torch, so that it fits exercises with torch only.
-    """
-
-    name: str
-    kind: str
-    make: Callable[[Exercise, Path], None]
-    without_sandbox: str = ""
-    undetected: str = ""
-    exercise: str = ""
-    hangs: bool = False
-    again: HandIn | None = None
-    of_another: bool = False
-    of_torch: bool = False
-
-    @property
-    def may_gain(self) -> bool:
-        """Whether it is known to gain something."""
-        return bool(self.undetected or (self.without_sandbox and sandbox.why_not()))
-
-
-ATTACKS: dict[str, Attack] = {}
-
-
-def attacks(exercise: Exercise) -> list[Attack]:
-    """The attacks that fit an exercise, and this machine."""
-    return [
-        attack
-        for attack in ATTACKS.values()
-        if attack.exercise in ("", exercise.name)
-        and (exercise.uses_torch or not attack.of_torch)
-        and not (attack.kind in (MACHINE, METER) and sandbox.why_not())
-    ]
-
 
 # Making submissions -----------------------------------------------------------------------------
 
@@ -132,11 +87,6 @@ def attack_by_code(kind: str, name: str, code: str, **marks: Any) -> Attack:
     return Attack(name, kind, make, of_torch=names_torch(code), **marks)
 
 
-def names_torch(code: str) -> bool:
-    """Whether a piece of code, complete or not, uses torch by its name."""
-    return re.search(r"\btorch\b", code) is not None
-
-
 def _by_code(kind: str, name: str, code: str, **marks: Any) -> None:
     """Register an attack by code."""
     ATTACKS[name] = attack_by_code(kind, name, code, **marks)
@@ -163,13 +113,10 @@ def _packed_answers(exercise: Exercise) -> str:
     return pack(visible_answers(exercise))
 
 
-# how the two cells of an attack's code begin: what it may use, and what it does
-SETUP = "# what an attack may use"
-DEED = "# what this attack does"
 # What every attack by code may use. The modules of the runtime as this kernel has them, by name, and
 # each of its names in all of them at once (`patch`): modules import names from one another. `visible`,
 # the answers in the student's own notebook; `answer(expression)`, the reply they suggest;
-# `asked(text)`, the expression in the grader's question.
+# `asked(text)`, the grader's question; `answers(expressions)`, a shell's reply to those of one message.
 TOOLS = """
 import ast, base64, builtins, gc, glob, json, os, signal, subprocess, sys, threading, time
 import numpy as np{torch}
@@ -190,7 +137,10 @@ visible = plain_data.unpack(seen)
 def answer(expression):
     return json.dumps([{{**visible[expression], "forbidden": []}}] * 3)
 def asked(text):
-    return json.loads(ast.literal_eval(text[text.index("](") + 2:-1]))["expression"]
+    return json.loads(ast.literal_eval(text[text.index("](") + 2:-1]))
+def answers(expressions):
+    return {{name: {{"status": "ok", "data": {{MIME: answer(asked(text)["expression"])}}, "metadata": {{}}}}
+            for name, text in (expressions or {{}}).items()}}
 def value_of(expression):
     return plain_data.restore(plain_data.decode(visible[expression]["value"]))
 class Forged:
@@ -407,7 +357,7 @@ def _(exercise: Exercise, folder: Path) -> None:
     notebook.cells += [new_markdown_cell(text) for text in SCRIPTS]
     notebook.cells[-1].attachments = {"x.svg": {"image/svg+xml": SCRIPTS[0]}}
     for cell in notebook.cells:
-        if given(cell).get("solution") and cell.cell_type == "markdown":
+        if metadata_of(cell).get("solution") and cell.cell_type == "markdown":
             cell.source = "\n\n".join(SCRIPTS)
     save(exercise, folder, notebook)
 
@@ -424,6 +374,45 @@ _by_code(
     from IPython.display import publish_display_data
     for _ in range(100):
         publish_display_data({"image/png": base64.b64encode(os.urandom(1_400_000)).decode()})
+    """,
+)
+
+
+_OPENED = "".join(f"<b a={number}>" for number in range(400))
+_REPEATED = f"<p>{_OPENED}{'<p>x' * 1_000}"
+
+_by_code(
+    "harm to readers",
+    "formatting that is opened again in every paragraph",
+    f"""
+    from IPython.display import publish_display_data
+    for _ in range(8):
+        publish_display_data({{"text/html": {_REPEATED!r}}})
+    """,
+)
+
+
+@_attack("harm to readers", "Markdown whose formatting is opened again in every paragraph")
+def _(exercise: Exercise, folder: Path) -> None:
+    notebook = with_code(exercise, "pass")
+    notebook.cells += [new_markdown_cell(_REPEATED) for _ in range(12)]
+    save(exercise, folder, notebook)
+
+
+_by_code(
+    "harm to readers",
+    "small files of pictures with very many pixels",
+    r"""
+    import struct, zlib
+    from IPython.display import publish_display_data
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    size = 14_000
+    rows = chunk(b"IDAT", zlib.compress(bytes((1 + size // 8) * size), 9)) + chunk(b"IEND", b"")
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", size, size, 1, 0, 0, 0, 0))
+    picture = base64.b64encode(b"\x89PNG\r\n\x1a\n" + head + rows).decode()
+    for _ in range(20):
+        publish_display_data({"image/png": picture})
     """,
 )
 
@@ -459,10 +448,7 @@ _by_code(
     "hooks",
     "user_expressions patched",
     """
-    def forged(self, expressions):
-        data = {MIME: answer(asked(expressions["value"]))} if expressions else {}
-        return {"value": {"status": "ok", "data": data, "metadata": {}}}
-    type(shell).user_expressions = forged
+    type(shell).user_expressions = lambda self, expressions: answers(expressions)
     """,
 )
 _by_code(
@@ -470,9 +456,8 @@ _by_code(
     "do_execute patched",
     """
     async def do_execute(code, *arguments, user_expressions=None, **named):
-        data = {MIME: answer(asked(user_expressions["value"]))} if user_expressions else {}
-        value = {"status": "ok", "data": data, "metadata": {}}
-        return {"status": "ok", "execution_count": 1, "payload": [], "user_expressions": {"value": value}}
+        found = answers(user_expressions)
+        return {"status": "ok", "execution_count": 1, "payload": [], "user_expressions": found}
     kernel.do_execute = do_execute
     """,
 )
@@ -561,9 +546,9 @@ _by_code(
     + """
     lines = list(visible)
     for ahead in range(1, 60):
-        data = {MIME: answer(lines[ahead % len(lines)])}
-        value = {"status": "ok", "data": data, "metadata": {}}
-        content = {"status": "ok", "execution_count": 1, "payload": [], "user_expressions": {"value": value}}
+        found = {str(n): {"status": "ok", "data": {MIME: answer(lines[(ahead + n) % len(lines)])}, "metadata": {}}
+                 for n in range(20)}
+        content = {"status": "ok", "execution_count": 1, "payload": [], "user_expressions": found}
         send(kernel.shell_stream, "execute_reply", content, ahead)
         send(kernel.iopub_socket, "status", {"execution_state": "idle"}, ahead)
     """,
@@ -621,11 +606,40 @@ _by_code(
 )
 _by_code(
     "protocol spoofing",
+    "inputs of the other questions in a message returned",
+    """
+    tried = iter(())
+    def lie(name, *arguments, **named):
+        global tried
+        own = [np.asarray(a).tolist() for a in arguments if hasattr(a, "shape")]
+        for array in tried:
+            if array.tolist() not in own:
+                return array
+        questions = [asked(text) for text in kernel.get_parent("shell")["content"]["user_expressions"].values()]
+        trees = [tree for one in questions for draw in one["draws"] for tree in draw["inputs"].values()]
+        found = [plain_data.restore(plain_data.decode(tree)) for tree in trees]
+        tried = (one for one in found if hasattr(one, "shape"))
+        return next(tried, None)
+    """,
+)
+_by_code(
+    "protocol spoofing",
+    "the later questions in a message changed by the first",
+    """
+    def lie(name, *arguments, **named):
+        questions = kernel.get_parent("shell")["content"]["user_expressions"]
+        for number in questions:
+            questions[number] = "type('Right', (), {'_repr_mimebundle_': lambda self, **_: " + repr(
+                {MIME: answer(asked(questions[number])["expression"])}) + "})()"
+    """,
+)
+_by_code(
+    "protocol spoofing",
     "a reply of 150 MB",
     """
     def forged(self, expressions):
         text = "[" * 150_000_000 if expressions else ""
-        return {"value": {"status": "ok", "data": {MIME: text}, "metadata": {}}}
+        return {name: {"status": "ok", "data": {MIME: text}, "metadata": {}} for name in expressions or ()}
     type(shell).user_expressions = forged
     """,
     hangs=True,
@@ -1248,7 +1262,7 @@ def _(exercise: Exercise, folder: Path) -> None:
     answers = iter(solved(exercise, reference_answers(exercise)).cells)
     right = {cell.id: cell.source for cell in answers}
     for cell in notebook.cells:
-        if given(cell).get("solution"):
+        if metadata_of(cell).get("solution"):
             cell.source = right[cell.id]
     save(exercise, folder, notebook)
 
@@ -1281,7 +1295,13 @@ _by_code(
 
 # Ending, hanging, exhausting --------------------------------------------------------------------
 
-_by_code("ending and hanging", "the process ended", "os._exit(0)", hangs=True)
+# what Python offers for ending its process ends a cell only, so these ask C
+_by_code(
+    "ending and hanging",
+    "the process ended",
+    "import ctypes\nctypes.CDLL(None)._exit(0)",
+    hangs=True,
+)
 _by_code(
     "ending and hanging",
     "the process ended by an answer",
@@ -1324,7 +1344,10 @@ _by_code(
     hangs=True,
 )
 _by_code(
-    "ending and hanging", "the process stopped", "os.kill(os.getpid(), signal.SIGSTOP)", hangs=True
+    "ending and hanging",
+    "the process stopped",
+    "import ctypes\nctypes.CDLL(None).kill(os.getpid(), signal.SIGSTOP)",
+    hangs=True,
 )
 _by_code(
     "ending and hanging",
@@ -1352,6 +1375,8 @@ _by_code(
     "ending and hanging",
     "processes left behind",
     """
+    import ctypes
+    end = ctypes.CDLL(None)._exit
     command = [sys.executable, "-c", "import time; time.sleep(3600)"]
     for _ in range(5):
         subprocess.Popen(command, start_new_session=True)
@@ -1359,8 +1384,8 @@ _by_code(
             os.setsid()
             if os.fork() == 0:
                 time.sleep(3600)
-            os._exit(0)
-    os._exit(0)
+            end(0)
+    end(0)
     """,
     hangs=True,
 )
@@ -1488,7 +1513,7 @@ def _(exercise: Exercise, folder: Path) -> None:
     notebook = solved(exercise, {}, written="")
     cells = tuple(
         CellResult(
-            given(cell).grade_id,
+            metadata_of(cell).grade_id,
             tuple(LineResult(c.expression, c.points) for c in parse_cell(cell.source).checks),
         )
         for cell in _grade_cells(notebook)

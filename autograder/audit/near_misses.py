@@ -1,0 +1,138 @@
+"""Does what is nearly right lose its points, also in another data type?
+
+A tolerance that is too wide is seen by no known mistake, since these are far off. So every known mistake
+is judged once more with its results in float32, and what is right with a small error in it. It runs in a
+process of its own, as everything that evaluates the reference.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from autograder.build.source_notebook import source_notebook, unanswered_cells
+from autograder.catalogue import Mistake, mistake_answers, mistakes, with_answers
+from autograder.course import Course, Exercise
+from autograder.dependencies import depends_on
+from autograder.errors import CatalogueError
+from autograder.programs import names_in
+from autograder.reference import (
+    ERROR_MARK,
+    answer_job,
+    draws_of,
+    expected_value,
+    namespace_of,
+    place,
+    run_job,
+)
+from autograder.runtime.compare import Expected, judge
+from autograder.runtime.evaluate import Evaluation, evaluate
+from autograder.runtime.grade_cell import Check, parse_cell
+from autograder.runtime.mistakes import fingerprint
+from autograder.runtime.plain_data import Array, Dictionary, Items, Value
+
+# ten times what float64 is allowed, and a tenth of what float32 would be
+RELATIVE = 1e-5
+# four digits after the point are right, and no more
+OF_A_SUM = 9e-3
+
+
+def surprises(course: Course, exercise: Exercise) -> list[str]:
+    """A sentence for every line that something passes which is nearly right.
+
+    Lines that train something, or whose memory is limited, are left out. Raises CatalogueError.
+    """
+    cells = unanswered_cells(source_notebook(exercise, course.settings))
+    return run_job("autograder.audit.near_misses", exercise, cells=cells)
+
+
+def changed(value: Value, change: Callable[[Array], Array]) -> Value:
+    """A value with its arrays of float64 changed."""
+    match value:
+        case Array(dtype="float64"):
+            return change(value)
+        case Items(items):
+            return Items(tuple(changed(item, change) for item in items))
+        case Dictionary(items):
+            return Dictionary({key: changed(item, change) for key, item in items.items()})
+    return value
+
+
+def in_float32(array: Array) -> Array:
+    """The same numbers, rounded to float32."""
+    return replace(array, dtype="float32", values=array.values.astype(np.float32))
+
+
+def slightly_off(value: Value, adds_constant: bool) -> Value:
+    """A right value with an error that no rounding explains."""
+
+    def change(array: Array) -> Array:
+        # not all by the same, so that it is no factor
+        signs = np.where(np.arange(array.values.size) % 2, 1, -1).reshape(array.values.shape)
+        error = OF_A_SUM if adds_constant else RELATIVE * array.values
+        return replace(array, values=array.values + signs * error)
+
+    return changed(value, change)
+
+
+def _passing(
+    exercise: Exercise, cells: Mapping[str, str], wrong: list[tuple[Mistake, str]]
+) -> Iterator[str]:
+    """What passes a line and should not. wrong: mistakes with their programs."""
+    program = exercise.program()
+    namespace_of(program)
+    for grade_id, source in cells.items():
+        cell, where = parse_cell(source), place(exercise, grade_id)
+        draw, checks = draws_of(where, cell, [0], grade_id)
+        for check, inputs in checks:
+            if check.agreement or check.megabytes is not None:
+                continue
+            number = draw.parameter_seed
+            data = expected_value(where, program, check, copy.deepcopy(inputs), number)
+            expected = Expected.read(data)
+            right = Evaluation(expected.value, expected.parameters)
+            off = slightly_off(expected.value, bool(expected.expression))
+            single = changed(off, in_float32)
+            for value in (off, single) if fingerprint(off) != fingerprint(expected.value) else ():
+                if judge(expected, replace(right, value=value)) is None:
+                    yield f"a small error keeps the points of {grade_id}: {check.expression}"
+            for mistake, text in wrong:
+                if mistake.cell == grade_id and names_in(check.expression) & depends_on(
+                    program, mistake.function
+                ):
+                    yield from _gaining(
+                        check, text, copy.deepcopy(inputs), number, expected, mistake
+                    )
+
+
+def _gaining(
+    check: Check, program: str, inputs: dict, number: int, expected: Expected, mistake: Mistake
+) -> Iterator[str]:
+    got = Evaluation.read(evaluate(check.expression, namespace_of(program), inputs, number))
+    as_single = replace(got, value=changed(got.value, in_float32))
+    if judge(expected, got) and not judge(expected, as_single):
+        yield f"mistake {mistake.name!r} gains {check.expression} in float32"
+
+
+def _main() -> None:
+    job = answer_job()
+    exercise = job["exercise"]
+    try:
+        program = exercise.program()
+        wrong = [
+            (mistake, with_answers(program, mistake_answers(program, mistake)))
+            for mistake in mistakes(exercise)
+        ]
+        found = list(_passing(exercise, job["cells"], wrong))
+    except CatalogueError as error:
+        sys.exit(f"{ERROR_MARK}{error}")
+    json.dump(found, sys.stdout)
+
+
+if __name__ == "__main__":
+    _main()

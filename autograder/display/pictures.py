@@ -1,0 +1,42 @@
+"""The sizes of pictures, read from their first bytes: a small file may hold more than a browser can show."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+PNG, JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
+# markers of JPEG: those that begin a frame, which has the size, those without a length, and of scanned data
+FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
+WITHOUT_LENGTH, SCAN = {0x01, *range(0xD0, 0xD9)}, 0xDA
+
+
+def pixels(picture: bytes) -> int:
+    """How many pixels a PNG or JPEG file has; 0 where it doesn't say so, and no browser shows it."""
+    if picture.startswith(PNG):
+        if picture[12:16] != b"IHDR" or len(picture) < 24:
+            return 0
+        width, height = struct.unpack(">II", picture[16:24])
+        return width * height
+    return max(_frames(picture), default=0) if picture.startswith(JPEG) else 0
+
+
+def _frames(picture: bytes) -> Iterator[int]:
+    """The pixels of each frame that a JPEG file announces before its first scan."""
+    place = 2
+    while place + 9 <= len(picture):
+        if picture[place] != 0xFF:
+            place += 1
+            continue
+        marker = picture[place + 1]
+        if marker == SCAN:
+            return
+        if marker == 0xFF:
+            place += 1
+        elif marker in WITHOUT_LENGTH:
+            place += 2
+        else:
+            if marker in FRAMES:
+                height, width = struct.unpack(">HH", picture[place + 5 : place + 9])
+                yield width * height
+            place += 2 + max(2, int.from_bytes(picture[place + 2 : place + 4]))

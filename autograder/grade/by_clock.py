@@ -1,0 +1,52 @@
+"""Submissions that the clock has stopped: each is graded once more, after all others and alone."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+
+from autograder.grade.examine import Graded
+from autograder.grade.worker_pool import GradingJob, WorkerPool, examine_all
+from autograder.progress import say
+
+# for all that are graded once more
+ALONE_SECONDS = 1800
+
+
+def examine_fairly(
+    tasks: Iterator[GradingJob],
+    pool: WorkerPool,
+    given_up: Callable[[GradingJob], Graded],
+    done: Callable[[GradingJob], None],
+) -> Iterator[Graded]:
+    """Grade every task's submission.
+
+    What isn't final was stopped by the clock, perhaps because of others, so it comes last, graded again while
+    nothing else is. After ALONE_SECONDS the rest stays as it is; it is not current, and graded in the next run.
+
+    given_up: what a submission gets that has ended its worker twice; done: called after each.
+    """
+    stopped: list[GradingJob] = []
+    first: dict[str, Graded] = {}
+    for task, found in examine_all(tasks, pool):
+        graded = found or given_up(task)
+        done(task)
+        if graded.result.is_final:
+            yield graded
+        else:
+            stopped.append(task)
+            first[str(task)] = graded
+    if not stopped:
+        return
+    say(f"Stopped by the clock, and graded once more alone: {len(stopped)}.", error=True)
+    until = time.monotonic() + ALONE_SECONDS
+    again = itertools.takewhile(lambda _: time.monotonic() < until, stopped)
+    for task, found in examine_all(again, pool, at_once=1):
+        before = first.pop(str(task))
+        graded = found or before
+        if not graded.result.is_final:
+            told = "stopped by the clock again. It is graded again in the next run."
+            say(f"{task}: {told}", error=True)
+        yield graded
+    yield from first.values()

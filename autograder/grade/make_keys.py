@@ -1,0 +1,411 @@
+"""Making answer keys: what is expected in a class, evaluated once and kept in its folder."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import functools
+import itertools
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from nbformat import NotebookNode
+
+from autograder import reference
+from autograder.build.generate import answers_stamp
+from autograder.build.released_versions import released_versions
+from autograder.build.source_notebook import (
+    BUILT_SO_FAR_FILE,
+    built_so_far,
+    is_held_back,
+    source_notebook,
+    unanswered_cells,
+)
+from autograder.catalogue import mistakes
+from autograder.course import Course, Exercise
+from autograder.dependencies import answers_used
+from autograder.errors import ExerciseError
+from autograder.exercises import (
+    CHECK_CELLS,
+    grade_cells,
+    graded_answers,
+    is_answer_cell,
+    metadata_of,
+    released,
+)
+from autograder.expected import ExpectedCell
+from autograder.files import digest_of, write_whole
+from autograder.grade.answer_key import AnswerKey
+from autograder.grade.result import CellResult, Result
+from autograder.grade.seeds import FreshSeed, class_seed, fresh_seed
+from autograder.grade.submission import Submission
+from autograder.instructor_settings import CONFIG
+from autograder.programs import spans_of
+from autograder.reference import Conditions, expected_cells
+from autograder.right_versions import RightVersions, specified_names
+from autograder.runtime.grade_cell import parse_cell
+
+# importing the programs, and torch if they use it, takes seconds, so a process evaluates several seeds
+JOBS_IN_A_PROCESS = 8
+# differences of lines without a value, in which no mistake can be recognised
+WITHOUT_VALUE = {"ended", "no_code", "time_used_up", "timeout", "to_do", "unreadable"}
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What is to be evaluated for one exercise under one seed, and the file in which it is kept.
+
+    unanswered: grade cells without answers; graded: the answers that each grades; versions: right ones
+    of the answers; stamp: a digest of what the values depend on but the seed; is_own: whether
+    the seed is one submission's, for which mistakes are evaluated only in cells where it has failed;
+    failed: such cells.
+    """
+
+    exercise: Exercise
+    unanswered: Mapping[str, str]
+    graded: Mapping[str, tuple[str, ...]]
+    versions: RightVersions
+    stamp: str
+    seed: tuple[int, ...]
+    path: Path
+    is_own: bool = False
+    failed: frozenset[str] = frozenset()
+
+    @staticmethod
+    def of(course: Course, exercise: Exercise, seed: Sequence[int]) -> Evaluation:
+        """The job of an exercise in a class; ExerciseError when another release was handed out."""
+        source = source_notebook(exercise, course.settings, with_checker=False)
+        unanswered = unanswered_cells(source)
+        graded = graded_answers(source)
+        _refuse_another_release(exercise, unanswered, grade_cells(released(exercise)))
+        path = course.home.resolve() / "expected" / f"{exercise.name}.json"
+        stamp = answers_stamp(exercise, unanswered, path.with_suffix(".stamp"))
+        until = [e for e in course.exercises() if e.chapter <= exercise.chapter]
+        versions = RightVersions(exercise, specified_names(map(released, until)))
+        return Evaluation(exercise, unanswered, graded, versions, stamp, tuple(seed), path)
+
+    def under(self, fresh: FreshSeed) -> Evaluation:
+        """The same under another seed than the class's."""
+        folder, name = ("own", fresh.student) if fresh.student else ("rounds", fresh.round)
+        path = self.path.with_suffix("") / folder / f"{name}.json"
+        return replace(self, seed=fresh.integers, path=path, is_own=bool(fresh.student))
+
+    @functools.cached_property
+    def right_versions(self) -> dict[str, str]:
+        """By answer, an expression that gives a right version of it under this seed."""
+        return self.versions.under(self.seed)
+
+    @property
+    def made_from(self) -> str:
+        """A digest of all that the values depend on."""
+        return digest_of([self.stamp, self.seed, self.right_versions])
+
+    def file(self) -> dict[str, Any]:
+        """What the file holds: made_from, cells, and earlier: what the same cells were made from before.
+
+        seed; mistakes_in: the cells in which mistakes were evaluated, None for all. Empty without a whole
+        file.
+        """
+        without: dict[str, Any] = {"earlier": [], "seed": [], "mistakes_in": None}
+        try:
+            kept = json.loads(self.path.read_text())
+            return {**without, **kept} if {"made_from", "cells"} <= kept.keys() else {}
+        except (FileNotFoundError, ValueError, AttributeError, TypeError):
+            return {}
+
+    def kept(self) -> dict[str, ExpectedCell] | None:
+        """The cells that the file holds, if they were made from the same."""
+        kept = self.file()
+        if kept.get("made_from") != self.made_from:
+            return None
+        known = kept["mistakes_in"]
+        if known is not None and not self.failed <= {*known}:
+            return None
+        try:
+            return {name: ExpectedCell.read(cell) for name, cell in kept["cells"].items()}
+        except (AttributeError, KeyError, TypeError):
+            return None
+
+    @property
+    def mistakes_in(self) -> list[str] | None:
+        """The cells in which mistakes are to be evaluated, None for all: as the last time, and in failed."""
+        if not self.is_own:
+            return None
+        before = self.file()
+        known = before["mistakes_in"] if before and before["seed"] == [*self.seed] else []
+        return None if known is None else sorted(self.failed.union(known))
+
+    def keep(self, cells: Mapping[str, ExpectedCell]) -> None:
+        """Write the file, which only its owner may read."""
+        stored = {name: asdict(cell) for name, cell in cells.items()}
+        before, earlier, mistakes_in = self.file(), [], self.mistakes_in
+        if before and before["made_from"] == self.made_from:
+            # mistakes have been added
+            earlier = before["earlier"]
+        # as text, in which one NaN equals another
+        elif before and json.dumps(before["cells"]) == json.dumps(stored):
+            earlier = [*before["earlier"], before["made_from"]]
+        kept = {"made_from": self.made_from, "seed": self.seed, "mistakes_in": mistakes_in}
+        write_whole(
+            self.path, json.dumps({**kept, "earlier": earlier, "cells": stored}), mode=0o600
+        )
+
+    def evaluated(self) -> dict[str, ExpectedCell]:
+        """What the file holds, after `evaluate_missing`."""
+        cells = self.kept()
+        if cells is None:
+            raise ExerciseError(f"{self.path} was changed meanwhile. Run the command again.")
+        return cells
+
+
+def _expected(jobs: Sequence[Evaluation]) -> list[dict[str, ExpectedCell]]:
+    """Evaluate jobs of one exercise in one process."""
+    return expected_cells(jobs[0].exercise, jobs[0].unanswered, [_conditions(job) for job in jobs])
+
+
+def _conditions(job: Evaluation) -> Conditions:
+    seeds = [[*job.seed, number] for number in range(reference.DRAWS)]
+    chosen = job.mistakes_in
+    # a right version is put only in place of an answer that has failed
+    return Conditions(seeds, {} if chosen == [] else job.right_versions, chosen)
+
+
+def _evaluate(jobs: Sequence[Evaluation]) -> None:
+    """Evaluate jobs of one exercise in one process, and keep the values."""
+    for job, cells in zip(jobs, _expected(jobs), strict=True):
+        job.keep(cells)
+
+
+def evaluate_missing(jobs: Sequence[Evaluation]) -> None:
+    """Evaluate what isn't kept yet, in processes side by side, with a few jobs of one exercise each."""
+    missing: dict[tuple[Exercise, bool], list[Evaluation]] = {}
+    # submissions of one round have one job
+    for job in {job.path: job for job in jobs}.values():
+        if job.kept() is None:
+            missing.setdefault((job.exercise, job.mistakes_in == []), []).append(job)
+    _side_by_side(_evaluate, missing.values())
+
+
+def _evaluated(jobs: Sequence[Evaluation]) -> list[dict[str, ExpectedCell]]:
+    """What jobs give, kept or evaluated now; the files are large, and each is read once if it is whole."""
+    kept = [job.kept() for job in jobs]
+    evaluate_missing([job for job, cells in zip(jobs, kept, strict=True) if cells is None])
+    return [
+        job.evaluated() if cells is None else cells for job, cells in zip(jobs, kept, strict=True)
+    ]
+
+
+def _side_by_side(
+    evaluate: Callable[[Sequence[Evaluation]], Found], several: Iterable[Sequence[Evaluation]]
+) -> list[Found]:
+    """What an evaluation of a few jobs at a time gives; several: jobs of one exercise and kind each."""
+    batches = []
+    for jobs in several:
+        # a reference alone takes less time than it takes to import what it needs
+        share = math.ceil(len(jobs) / (os.cpu_count() or 1)) if jobs[0].mistakes_in == [] else 0
+        size = max(JOBS_IN_A_PROCESS, share)
+        batches += [jobs[start : start + size] for start in range(0, len(jobs), size)]
+    # threads only wait for processes here: ast.parse in several threads can raise SystemError
+    # (CPython issue 106905, up to 3.11.8)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
+        return list(threads.map(evaluate, batches))
+
+
+def _refuse_another_release(
+    exercise: Exercise, current: Mapping[str, str], handed_out: Mapping[str, str]
+) -> None:
+    """Raise ExerciseError when the released exercise isn't the one in solutions/."""
+    for name in sorted(set(current) | set(handed_out)):
+        now, then = current.get(name), handed_out.get(name)
+        if now is None or then is None or parse_cell(now).asks() != parse_cell(then).asks():
+            raise ExerciseError(
+                f"{exercise.name}, cell {name}: solutions/{exercise.name}.py, or a setting in "
+                f"{CONFIG}, has changed since exercises/ was built. Run `python -m autograder "
+                "build`, or restore it."
+            )
+
+
+def _code_that_runs(release: NotebookNode) -> list[str]:
+    """The locked code of a release that students' kernels execute."""
+    return [
+        cell.source
+        for cell in release.cells
+        if cell.cell_type == "code"
+        and not metadata_of(cell).get("grade")
+        and not metadata_of(cell).get("solution")
+        and metadata_of(cell).get("grade_id") not in CHECK_CELLS
+    ]
+
+
+def _complete_release(exercise: Exercise) -> tuple[NotebookNode, dict[str, str]]:
+    """The released notebook, and the files that go with it by name.
+
+    What a build has held back stands in its cell again, and in the file for code of the student's own
+    that imports it.
+    """
+    release = released(exercise)
+    if not is_held_back(release):
+        return release, {}
+    program = built_so_far(exercise)
+    (cell,) = [cell for cell in release.cells if cell.id == "built_so_far"]
+    cell.source = program
+    return release, {BUILT_SO_FAR_FILE: program}
+
+
+def answer_key(course: Course, exercise: Exercise) -> AnswerKey:
+    """An exercise's answer key for a class; ExerciseError or CatalogueError for an instructor's error."""
+    return AnswerKeys(course).of_class(exercise)
+
+
+class AnswerKeys:
+    """The answer keys of a class: one for each exercise, and those of submissions with a fresh seed.
+
+    A submission's own key is the class's, but for the inputs and what is expected on them.
+    """
+
+    def __init__(self, course: Course) -> None:
+        self._course = course
+        self._jobs: dict[Exercise, Evaluation] = {}
+        self._keys: dict[Exercise, AnswerKey] = {}
+
+    def prepare(self, exercises: Sequence[Exercise]) -> None:
+        """Make the class's keys of several exercises side by side."""
+        new = {
+            exercise: Evaluation.of(self._course, exercise, class_seed(self._course, exercise.name))
+            for exercise in exercises
+            if exercise not in self._keys
+        }
+        evaluated = _evaluated(list(new.values()))
+        self._jobs |= new
+        self._keys |= {
+            exercise: _answer_key(job, cells)
+            for (exercise, job), cells in zip(new.items(), evaluated, strict=True)
+        }
+
+    def of_class(self, exercise: Exercise) -> AnswerKey:
+        """An exercise's key for the class, made on first use."""
+        self.prepare([exercise])
+        return self._keys[exercise]
+
+    def _own_job(self, exercise: Exercise, student: str, submission: str) -> Evaluation | None:
+        """submission: its digest."""
+        self.prepare([exercise])
+        job = self._jobs[exercise]
+        fresh = fresh_seed(self._course, student, exercise.name, submission, job.seed)
+        return job.under(fresh) if fresh else None
+
+    def evaluate(self, submissions: Iterable[tuple[Exercise, Submission]]) -> None:
+        """Evaluate what some submissions' own keys need, several in one process."""
+        jobs = [self._own_job(exercise, s.student, s.digest) for exercise, s in submissions]
+        evaluate_missing([job for job in jobs if job is not None])
+
+    def lacking(self, exercise: Exercise, result: Result) -> Evaluation | None:
+        """What a submission's own key still needs to explain a result; None if nothing.
+
+        Work that is handed in again is graded without its own key's mistakes first, since these take far
+        longer than its grading, and once more with those of the cells in which it has failed.
+        """
+        failed = frozenset(cell.grade_id for cell in result.cells if _can_be_explained(cell))
+        if not failed:
+            return None
+        job = self._own_job(exercise, result.student, result.basis.submission)
+        known = job.file().get("mistakes_in") if job else None
+        if job is None or known is None or failed <= {*known}:
+            return None
+        return replace(job, failed=failed)
+
+    def digest(self, exercise: Exercise, submission: Submission) -> str:
+        """The digest of the key that a submission is graded with; nothing is evaluated for it."""
+        job = self._own_job(exercise, submission.student, submission.digest)
+        digest = self.of_class(exercise).digest
+        return digest_of([digest, job.made_from]) if job else digest
+
+    def earlier_digests(self, exercise: Exercise, submission: Submission) -> list[str]:
+        """The digests of a submission's own key under other code, which gave the same values."""
+        job = self._own_job(exercise, submission.student, submission.digest)
+        digest = self.of_class(exercise).digest
+        return [digest_of([digest, one]) for one in job.file()["earlier"]] if job else []
+
+    def own(self, exercise: Exercise, submission: Submission) -> AnswerKey | None:
+        """The key of a submission with a fresh seed; None for one that is graded with the class's.
+
+        It may lack mistakes: see `lacking`.
+        """
+        job = self._own_job(exercise, submission.student, submission.digest)
+        if job is None:
+            return None
+        (cells,) = _evaluated([job])
+        digest = self.digest(exercise, submission)
+        return replace(self.of_class(exercise), cells=cells, digest=digest)
+
+
+def _can_be_explained(cell: CellResult) -> bool:
+    """Whether a line of a grade cell has failed with a value, which may be a known mistake's."""
+    return any(line.verdict not in WITHOUT_VALUE for line in cell.lines if not line.passed)
+
+
+def keys_under(
+    course: Course,
+    exercise: Exercise,
+    seeds: Sequence[Sequence[int]],
+    advance: Callable[[int], None] | None = None,
+) -> list[AnswerKey]:
+    """An exercise's answer keys under seeds that are not the class's; nothing of them is kept.
+
+    advance: is told how many more are evaluated, since many take minutes. Raises ExerciseError or
+    CatalogueError for an instructor's error.
+    """
+    job = Evaluation.of(course, exercise, seeds[0])
+    jobs = [replace(job, seed=tuple(seed)) for seed in seeds]
+
+    def evaluated(few: Sequence[Evaluation]) -> list[dict[str, ExpectedCell]]:
+        cells = _expected(few)
+        if advance:
+            advance(len(few))
+        return cells
+
+    found = itertools.chain.from_iterable(_side_by_side(evaluated, [jobs]))
+    return [_answer_key(job, cells) for job, cells in zip(jobs, found, strict=True)]
+
+
+def _answer_key(job: Evaluation, cells: Mapping[str, ExpectedCell]) -> AnswerKey:
+    exercise = job.exercise
+    release, files = _complete_release(exercise)
+    mistake_cells = {mistake.name: mistake.cell for mistake in mistakes(exercise)}
+    mistake_functions = {mistake.name: mistake.function for mistake in mistakes(exercise)}
+    answers = {
+        metadata_of(cell).grade_id: tuple(spans_of(cell.source))
+        for cell in release.cells
+        if is_answer_cell(cell)
+    }
+    uses = {name: tuple(sorted(used)) for name, used in answers_used(exercise.program()).items()}
+    content = [
+        dict(cells),
+        mistake_cells,
+        mistake_functions,
+        answers,
+        job.graded,
+        uses,
+        job.right_versions,
+        _code_that_runs(release),
+    ]
+    return AnswerKey(
+        exercise=exercise.name,
+        release=release,
+        cells=cells,
+        mistake_cells=mistake_cells,
+        mistake_functions=mistake_functions,
+        answers=answers,
+        graded=job.graded,
+        uses=uses,
+        right_versions=job.right_versions,
+        packages=exercise.packages,
+        versions=released_versions(exercise),
+        files=files,
+        digest=digest_of(content),
+    )

@@ -1,0 +1,128 @@
+"""What is settled in a student's kernel before its first cell; it runs there, and needs nothing of this package.
+
+- Leaving ends a cell and no more, as `sys.exit` does in a notebook: `quit`, `exit`, `os._exit` and signals to
+  the own process, at once, in a thread, or from a timer. A process that ends after its reply would make the
+  grade depend on when it does.
+- `torch.compile` returns what it was given: what a compiler takes in time and tools, a grader hasn't got.
+- Random numbers that nobody has seeded are the same each time.
+
+Code that wants to end the process can still do it, in C for instance: `grade.late_end` deals with that.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import random
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+
+def _signals(*names: str) -> set[int]:
+    """The numbers of signals, of those that this system has."""
+    return {getattr(signal, name) for name in names if hasattr(signal, name)}
+
+
+# they end nothing
+HARMLESS = {0} | _signals("SIGCHLD", "SIGCONT", "SIGURG", "SIGWINCH")
+# sent by timers, or by whoever asks politely; by default each of them ends the process
+REQUESTS = _signals(*("SIGALRM", "SIGVTALRM", "SIGPROF", "SIGHUP", "SIGTERM", "SIGUSR1", "SIGUSR2"))
+
+
+def settle(shell: Any, seed: int) -> None:
+    """Settle all of it. shell: IPython's; seed: of random numbers."""
+    _leave_cells_only(shell)
+    _seed(seed)
+    torch: Any = sys.modules.get("torch")
+    if torch is not None:
+        torch.compile = _not_compiled
+
+
+def _leave(*_: Any, **__: Any) -> NoReturn:
+    raise SystemExit
+
+
+def _leave_cells_only(shell: Any) -> None:
+    """Let nothing in Python end this process but an interrupt that nobody catches."""
+    own = os.getpid()
+    shell.ask_exit = _leave
+    # it would stop the loop a moment later
+    shell.unobserve_all("exit_now")
+
+    def only_elsewhere(module: Any, name: str, is_meant: Callable[..., bool]) -> None:
+        """Let a function raise SystemExit where it would end, stop or interrupt this process."""
+        function = getattr(module, name, None)
+        if function is None:
+            # Windows has fewer
+            return
+
+        def called(*arguments: Any, **named: Any) -> Any:
+            # a process that was forked from this one is its own
+            if os.getpid() == own and is_meant(*arguments, *named.values()):
+                raise SystemExit
+            return function(*arguments, **named)
+
+        setattr(module, name, called)
+
+    def in_thread() -> bool:
+        return threading.current_thread() is not threading.main_thread()
+
+    def ends(number: int) -> bool:
+        if number == signal.SIGINT:
+            # a cell that interrupts itself ends; a thread would interrupt whatever runs by then
+            return in_thread()
+        return number not in HARMLESS and not callable(signal.getsignal(number))
+
+    def is_own(process: int) -> bool:
+        group = os.getpgrp() if hasattr(os, "getpgrp") else 0
+        return process in (own, 0, -1, -group)
+
+    only_elsewhere(os, "_exit", lambda *_: True)
+    only_elsewhere(os, "abort", lambda *_: True)
+    only_elsewhere(os, "kill", lambda process, number: is_own(process) and ends(number))
+    only_elsewhere(os, "killpg", lambda group, number: is_own(-group) and ends(number))
+    only_elsewhere(signal, "raise_signal", ends)
+    only_elsewhere(signal, "pthread_kill", lambda thread, number: ends(number))
+    only_elsewhere(_thread, "interrupt_main", lambda *_: in_thread())
+
+    for number in REQUESTS:
+        signal.signal(number, _no_effect)
+
+    def as_elsewhere() -> None:
+        for number in REQUESTS:
+            if signal.getsignal(number) is _no_effect:
+                signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, REQUESTS)
+
+    if hasattr(os, "register_at_fork"):
+        # what is sent to a new process before it has its own handlers must not be lost
+        os.register_at_fork(
+            before=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, REQUESTS),
+            after_in_parent=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, REQUESTS),
+            after_in_child=as_elsewhere,
+        )
+
+
+def _no_effect(number: int, frame: object) -> None:
+    """Handle a signal; unlike SIG_IGN, a program that is started doesn't inherit it."""
+
+
+def _seed(seed: int) -> None:
+    """Seed the generators of Python, NumPy and torch, and those of NumPy that are made without a seed."""
+    import numpy as np
+
+    random.seed(seed)
+    np.random.seed(seed % 2**32)
+    # those that are made without a seed ask this for one
+    entropy: Any = np.random.bit_generator
+    entropy.randbits = random.Random(seed).getrandbits
+    if torch := sys.modules.get("torch"):
+        torch.default_generator.manual_seed(seed)
+
+
+def _not_compiled(model: Any = None, **options: Any) -> Any:
+    """torch.compile without a compiler: a function or module as it is, or the decorator that gives it."""
+    return (lambda function: function) if model is None else model
