@@ -42,10 +42,11 @@ def train_on_cards(
 ) -> tuple[list[torch.Tensor], list[float]]:
     """Train one attention function with nothing around it.
 
-    network: "no projection", "one for both" or "one for each"; scale:
-    of the scores, 1 / sqrt(d_k) if it is None. Returns its matrices
-    for query, key and value, and the accuracy on each batch, which is
-    always new.
+    network: "no projection", "one for both", "half of the signs
+    flipped" (one for both, the last d_k / 2 entries of a key times -1)
+    or "one for each"; scale: of the scores, 1 / sqrt(d_k) if it is
+    None. Returns its matrices for query, key and value, and the
+    accuracy on each batch, which is always new.
     """
     torch.manual_seed(training_seed)
     size = 3 * N_NAMES
@@ -57,8 +58,11 @@ def train_on_cards(
     )
     if network == "no projection":
         w_query = w_key = torch.eye(size)
-    if network == "one for both":
+    if network in ("one for both", "half of the signs flipped"):
         w_key = w_query
+    signs = torch.ones(w_key.shape[1])
+    if network == "half of the signs flipped":
+        signs[d_k // 2 :] = -1
     # `attention` divides by the square root of d_k; this factor makes
     # it any other scale
     factor = 1.0 if scale is None else scale * d_k**0.5
@@ -70,7 +74,9 @@ def train_on_cards(
     for _ in range(n_steps):
         cards, right, _ = deal(64)
         output, _ = attention(
-            cards @ w_query * factor, cards @ w_key, cards @ w_value
+            cards @ w_query * factor,
+            cards @ w_key * signs,
+            cards @ w_value,
         )
         loss = F.cross_entropy(output.flatten(0, 1), right.flatten())
         step.zero_grad()
@@ -78,4 +84,5 @@ def train_on_cards(
         step.step()
         hits = (output.argmax(dim=-1) == right).float()
         accuracy.append(hits.mean().item())
-    return [w.detach() for w in (w_query, w_key, w_value)], accuracy
+    matrices = w_query, w_key * signs, w_value
+    return [w.detach() for w in matrices], accuracy

@@ -22,6 +22,10 @@
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
 # No function changes its arguments, and none leaves anything behind in a model that it gets.
+# Most inputs are in float64, and then six digits have to be right: compute in the data type of what you get.
+#
+# Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
+# Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
 #
 # The letters are the same everywhere in this notebook:
 #
@@ -373,7 +377,8 @@ def patch(
 #
 # $$\text{restored} = \frac{\text{difference of patched} - \text{difference of corrupted}}{\text{difference of clean} - \text{difference of corrupted}}$$
 #
-# Nothing is cut off: the result may be negative, or larger than 1. If the clean and the corrupted run have the same difference, there is no such scale. Raise a `ValueError` then.
+# Nothing is cut off: the result may be negative, or larger than 1. If the clean and the corrupted run have exactly the same difference, there is no such scale. Raise a `ValueError` then,
+# and only then: a difference that is small makes a scale, and no check has one that rounding alone could make. Return a `float`, not rounded.
 #
 # A small case with one text: if right minus wrong is 4 in the clean run, $-2$ in the corrupted and 1 in the patched one, the result is $3/6$.
 
@@ -565,3 +570,78 @@ def composition(w_a: torch.Tensor, w_b: torch.Tensor) -> float:
 # Rubric: 1 point for an explanation in which the head looks but what it writes does not matter, with a fitting experiment (attribution, OV circuit, ablation); 1 point for a second one (a redundant head, a shortcut by position) with
 # a fitting experiment (ablation or patching, texts with other distances); 1 point for why one score on one kind of text is not enough.
 # ### END SOLUTION
+
+# %% [markdown]
+# ## Now use it
+#
+# No points here, and grading leaves the next cell out. It trains a model of two layers on texts in which a segment comes twice, and points your instruments at it: which head looks at the token
+# after an earlier occurrence, does it copy, with which head of the first layer does it work together, and what is the model without it? Then it draws that head's map.
+# Take the `#` off the last line and run it: it takes less than half a minute on one core.
+
+# %% active="ipynb" nbgrader={"grade_id": "now_use_it", "locked": true}
+# import time
+#
+# from torch.nn import functional as F
+#
+#
+# def texts(batch, n_tokens=48, length=40, size=13):
+#     """Random tokens, among which one segment comes twice; and where the next token can be known."""
+#     tokens = torch.randint(n_tokens, (batch, length))
+#     starts = torch.randint(length - 2 * size + 1, (batch, 2)).sort(dim=1).values
+#     places = torch.arange(size)
+#     tokens.scatter_(1, starts[:, 1:] + size + places, tokens.gather(1, starts[:, :1] + places))
+#     known = torch.zeros(batch, length, dtype=torch.bool)
+#     return tokens, known.scatter(1, starts[:, 1:] + size + places[:-1], True)
+#
+#
+# def share_right(logits, tokens, known):
+#     return (logits[:, :-1].argmax(-1) == tokens[:, 1:])[known[:, :-1]].double().mean().item()
+#
+#
+# def now_use_it(seconds=20):
+#     if still_missing("prefix_matching", "ov_circuit", "copying", "mean_ablated", "composition"):
+#         return
+#     torch.manual_seed(0)
+#     run = AttentionOnly(48, 64, 4, 2)
+#     optimiser = torch.optim.Adam(run.parameters(), lr=0.004)
+#     begun = time.process_time()
+#     while time.process_time() - begun < seconds:
+#         tokens, known = texts(48)
+#         asked = known[:, :-1]
+#         loss = F.cross_entropy(run(tokens)[:, :-1][asked], tokens[:, 1:][asked])
+#         optimiser.zero_grad()
+#         loss.backward()
+#         optimiser.step()
+#     with torch.no_grad():
+#         tokens, known = texts(64)
+#         trace = run.trace(tokens)
+#         print(f"{share_right(trace.logits, tokens, known):.0%} of the tokens that can be known are right.\n")
+#         scores = [[prefix_matching(w, text) for w, text in zip(layer, tokens)] for layer in trace.weights]
+#         scores = torch.stack([torch.stack(layer).mean(dim=0) for layer in scores])
+#         print("layer  head  prefix matching  copying  right without it")
+#         for layer in (0, 1):
+#             w_v, w_o = (getattr(run.layers[layer], name).weight for name in ("w_v", "w_o"))
+#             for head in range(4):
+#                 part = slice(16 * head, 16 * head + 16)
+#                 copies = copying(ov_circuit(run.embed.weight, w_v[part], w_o[:, part], run.unembed.weight))
+#                 without = share_right(mean_ablated(run, tokens, layer, head, texts(64)[0]), tokens, known)
+#                 print(f"{layer:5} {head:5} {scores[layer, head]:16.2f} {copies:8.2f} {without:17.0%}")
+#         best = scores[1].argmax().item()
+#         w_k = run.layers[1].w_k.weight[16 * best : 16 * best + 16]
+#         w_v, w_o = run.layers[0].w_v.weight, run.layers[0].w_o.weight
+#         parts = [slice(16 * head, 16 * head + 16) for head in range(4)]
+#         helped = [composition(w_o[:, part] @ w_v[part], w_k) for part in parts]
+#         print(f"\nWhat the heads of layer 0 write, head {best} of layer 1 reads: {', '.join(f'{score:.2f}' for score in helped)}")
+#     try:
+#         import matplotlib.pyplot as plt
+#     except ImportError:
+#         print("There is no matplotlib here, so there is no map.")
+#         return
+#     plt.imshow(trace.weights[1, 0, best], cmap="Blues")
+#     plt.title(f"Layer 1, head {best}, one text")
+#     plt.xlabel("it looks at position")
+#     plt.ylabel("the position")
+#     plt.show()
+#
+#
+# # now_use_it()

@@ -21,6 +21,10 @@
 # A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in one check all are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome.
+# Most inputs are in float64, and then six digits have to be right: compute in the data type of what you get.
+#
+# Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
+# Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
 #
 # The letters are the same everywhere in this notebook:
 #
@@ -159,7 +163,7 @@ def attend(
 # says("is right where the scores of one example lie far below those of another", parts=["context", "weights"])
 # ### 1p AUTOTEST attend(far_below_zero, value, mask)
 # says("a masked score has no influence, however large it is", parts=["context", "weights"])
-# ### 1p AUTOTEST attend(np.where(mask, scores, 1e4 + scores), value, mask)
+# ### 1p AUTOTEST attend(np.where(mask, scores, 1e5 + scores), value, mask)
 # says("leaves its arguments as they were", parts=(["scores", "value", "mask", "result"], ["context", "weights"]))
 # ### 1p AUTOTEST inputs_after(attend, scores, value, mask)
 
@@ -238,12 +242,18 @@ class AdditiveAttention(nn.Module):
 # other_query, by_position = draw.tensor(B + 1, Dq), draw.tensor(S + 2, B + 1, Dk)
 # n = draw.integer(4, 7)
 # equal_query, equal_key, equal_mask = draw.tensor(n, n), draw.tensor(n, n, n), torch.from_numpy(draw.mask(n, n))
+# equal("what an example gives depends on the other examples of the batch", "[[one[:1] for one in fill(AdditiveAttention(Dq, Dk, A))(query, key)], fill(AdditiveAttention(Dq, Dk, A))(query[:1], key[:1])]")
+# equal("training mode gives another result than evaluation mode, though nothing is dropped", "[[module.train()(query, key, mask), module.eval()(query, key, mask)] for module in [fill(AdditiveAttention(Dq, Dk, A))]][0]")
+# equal("in another order the keys give another context", "[fill(AdditiveAttention(Dq, Dk, A))(query, given)[0] for given in (key, key.flip(1))]")
+# equal("a result moves when only keys change that the mask hides", "[fill(AdditiveAttention(Dq, Dk, A))(query, torch.where(mask[..., None], key, factor * key), mask) for factor in (1, -3)]")
+# unequal("the mask has no influence on the weights", "[fill(AdditiveAttention(Dq, Dk, A))(query, key, given)[1] for given in (None, mask)]")
+# unequal("the query has no influence on the weights", "[fill(AdditiveAttention(Dq, Dk, A))(given, key)[1] for given in (query, -query)]")
 # says("has the layers w_q, w_k and v, without bias")
 # ### 1p AUTOTEST parameter_shapes(AdditiveAttention(Dq, Dk, A))
 # says("weights and context are right without a mask", parts=["context", "weights"])
 # ### 1p AUTOTEST fill(AdditiveAttention(Dq, Dk, A))(query, key)
-# says("padding gets weight 0, the other weights sum to 1, and a mask counts for its own call only", parts=(["first mask", "another mask", "then without a mask"], ["context", "weights"]))
-# ### 1p AUTOTEST [[module(3 * query, 3 * key, mask), module(query, -key, mask.roll(1, 1)), module(query, key)] for module in [fill(AdditiveAttention(Dq, Dk, A))]][0]
+# says("padding gets weight 0, and a mask counts for its own call only, in training mode too", parts=(["first mask", "another mask", "then without a mask"], ["context", "weights"]))
+# ### 1p AUTOTEST [[module(3 * query, 3 * key, mask), module(query, -key, mask.roll(1, 1)), module(query, key)] for module in [fill(AdditiveAttention(Dq, Dk, A)).train()]][0]
 # says("works with a single example in the batch, and with a single position", parts=(["one example", "one position"], ["context", "weights"]))
 # ### 1p AUTOTEST [fill(AdditiveAttention(d_query=Dq, d_key=Dk, d_hidden=A))(query=query[:b], key=key[:b, :s]) for b, s in [(1, S), (B, 1)]]
 # says("is right where all sizes are equal", parts=["context", "weights"])
@@ -260,8 +270,8 @@ class AdditiveAttention(nn.Module):
 # ### 1p AUTOTEST gradients(fill(AdditiveAttention(Dq, Dk, A)), query, key)
 # says("passes gradients also where there is a mask", parts=["query", "key"])
 # ### 1p AUTOTEST gradients(fill(AdditiveAttention(Dq, Dk, A)), query, key, mask)
-# says("is right where v is large, and so are the scores, masked ones too", parts=(["v as it is", "v times 2000", "v times 2000, inputs negated"], ["context", "weights"]))
-# ### 1p AUTOTEST [[module.v.weight.data.mul_(factor), module(sign * query, sign * key, mask)][1] for module in [fill(AdditiveAttention(Dq, Dk, A))] for factor, sign in [(1, 1), (2000, 1), (1, -1)]]
+# says("is right where v is large, and so are the scores, masked ones too", parts=(["v as it is", "v times 200000", "v times 200000, inputs negated"], ["context", "weights"]))
+# ### 1p AUTOTEST [[module.v.weight.data.mul_(factor), module(sign * query, sign * key, mask)][1] for module in [fill(AdditiveAttention(Dq, Dk, A))] for factor, sign in [(1, 1), (2e5, 1), (1, -1)]]
 # says("leaves its inputs as they were, and works in float32", parts=(["query", "key", "mask", "result"], ["context", "weights"]))
 # ### 1p AUTOTEST inputs_after(fill(AdditiveAttention(Dq, Dk, A)).float(), query.float(), key.float(), mask)
 
@@ -342,10 +352,10 @@ class AttentionDecoderStep(nn.Module):
 # ### 2p AUTOTEST fill(AttentionDecoderStep(E, H, Dk, A))(embedded, state, key[:, :1])
 # says("new state, context and weights are right", parts=["new state", "context", "weights"])
 # ### 2p AUTOTEST fill(AttentionDecoderStep(E, H, Dk, A))(embedded, state, key)
-# says("the attention is called attention, and gets the mask", parts=["the step", "step.attention"])
-# ### 1p AUTOTEST [[step(embedded, state, key, mask), step.attention(state, key, mask)] for step in [fill(AttentionDecoderStep(E, H, Dk, A))]][0]
+# says("the attention is called attention, and gets the mask, in training mode too", parts=["the step", "step.attention"])
+# ### 1p AUTOTEST [[step(embedded, state, key, mask), step.attention(state, key, mask)] for step in [fill(AttentionDecoderStep(E, H, Dk, A)).train()]][0]
 # says("one module, called five times: it keeps nothing between the calls", parts=(["first call", "second call", "third call", "fourth call", "fifth call, one example"], ["new state", "context", "weights"]))
-# ### 1p AUTOTEST [[step(*equal, equal_key, equal_mask), step(*other, other_key), step(*equal, -equal_key), step(*equal[::-1], equal_key), step(*[x[:1] for x in equal], equal_key[:1], equal_mask[:1].roll(1, 1))] for step in [fill(AttentionDecoderStep(n, n, n, n))]][0]
+# ### 1p AUTOTEST [[step(*equal, equal_key, equal_mask), step(*other, other_key), step(*equal, -equal_key), step(*equal[::-1], equal_key, equal_mask.roll(1, 1)), step(*[x[:1] for x in equal], equal_key[:1], equal_mask[:1].roll(1, 1))] for step in [fill(AttentionDecoderStep(n, n, n, n))]][0]
 # says("passes gradients to all three inputs and to every layer", parts=["embedded", "state", "key"])
 # ### 1p AUTOTEST gradients(fill(AttentionDecoderStep(E, H, Dk, A)), embedded, state, key)
 

@@ -21,6 +21,10 @@
 # A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks all are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
+# Most inputs are in float64, and then six digits have to be right: compute in the data type of what you get.
+#
+# Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
+# Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
 #
 # The letters are the same everywhere in this notebook:
 #
@@ -94,9 +98,9 @@ def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
 # Each query has its own row of weights over the keys, and its output is the weighted sum of the values.
 #
 # - There may be any number of leading axes: `(T, dk)`, `(batch, T, dk)`, `(batch, heads, T, dk)` and so on.
-# - `mask` is boolean and `True` means *may attend*. A key with `False` gets weight exactly 0, and the weights of the
-#   others sum to 1. `mask=None` means that every key may be attended to.
-# - Scores may be large, in the thousands and of both signs, and so may masked ones.
+# - `mask` is boolean, has the shape of the weights, and `True` means *may attend*. A key with `False` gets weight exactly 0,
+#   and the weights of the others sum to 1. `mask=None` means that every key may be attended to.
+# - Scores may be large, in the thousands and of both signs. A masked key has weight 0 however large its score is.
 # - A query that may attend to nothing (its row of the mask is all `False`) has weights 0 and output 0, never NaN.
 #
 # A small case, with one query, two keys, $d_k = 4$ and $d_v = 2$: the query $(2, 0, 0, 0)$, the keys $(0, 0, 0, 0)$ and
@@ -151,12 +155,14 @@ def attention_numpy(
 # b, T, S, dk, dv = draw.sizes(5, low=3)
 # query, key, value = 6 * draw.array(b, T, dk), draw.array(b, S, dk), draw.array(b, S, dv)
 # mask, with_empty = draw.mask(b, T, S), draw.mask(b, T, S, empty=1)
+# shown = draw.mask(b, 1, S)
+# high_key = np.where(shown.mT, key, 1e5 + key)
 # says("gives masked keys no weight, and the others weights that sum to 1", parts=["output", "weights"])
 # ### 2p AUTOTEST attention_numpy(query, key, value, mask)
 # says("gives zeros to a query with nothing to attend to", parts=["output", "weights"])
 # ### 1p AUTOTEST attention_numpy(query, key, value, with_empty)
-# says("is right with scores in the thousands, masked ones too", parts=(["scores of both signs", "signs reversed", "scores moved far up or down"], ["output", "weights"]))
-# ### 1p AUTOTEST [attention_numpy(sign * query, shift + scale * key, value, mask) for sign, shift, scale in [(1, 0, 400), (-1, 0, 400), (1, 1e4, 1)]]
+# says("is right with scores in the thousands, masked ones too", parts=(["scores of both signs", "signs reversed", "scores moved far up or down", "masked scores far above the others"], ["output", "weights"]))
+# ### 1p AUTOTEST [*[attention_numpy(sign * query, shift + scale * key, value, mask) for sign, shift, scale in [(1, 0, 400), (-1, 0, 400), (1, 1e4, 1)]], attention_numpy(np.abs(query), high_key, value, shown.repeat(T, axis=1))]
 # says("leaves its arguments as they were", parts=(["query", "key", "value", "mask", "result"], ["output", "weights"]))
 # ### 1p AUTOTEST inputs_after(attention_numpy, query, key, value, mask)
 
@@ -216,6 +222,13 @@ def attention(
 # n = draw.integer(4, 7)
 # equal_query, equal_key, equal_value = 3 * draw.tensor(n, n, n), draw.tensor(n, n, n), draw.tensor(n, n, n)
 # equal_mask = torch.from_numpy(draw.mask(n, n, n))
+# equal("what an example gives depends on the other examples of the batch", "[[one[:1] for one in attention(query, key, value)], attention(query[:1], key[:1], value[:1])]")
+# equal("what a query gets depends on other queries", "[[one[..., 1:, :] for one in attention(query, key, value)], attention(query[..., 1:, :], key, value)]")
+# equal("in another order the keys, with their values, give another output", "[attention(query, key, value)[0], attention(query, key.flip(-2), value.flip(-2))[0]]")
+# equal("one vector added to all keys changes the weights", "[attention(query, given, value)[1] for given in (key, key + key[..., :1, :])]")
+# equal("twice the values don't give twice the output", "[2 * attention(query, key, value)[0], attention(query, key, 2 * value)[0]]")
+# equal("a result moves when only keys and values change that the mask hides", "[attention(query, *[torch.where(padding.mT, one, factor * one) for one in (key, value)], padding) for factor in (1, -3)]")
+# unequal("the mask has no influence on the weights", "[attention(query, key, value, given)[1] for given in (None, mask)]")
 # says("is right for matrices, without leading axes", parts=["output", "weights"])
 # ### 1p AUTOTEST attention(wide_query, wide_key, value[0, 0])
 # says("is right with two leading axes, batch and heads", parts=["output", "weights"])
@@ -224,8 +237,8 @@ def attention(
 # ### 2p AUTOTEST attention(query, key, value, mask)
 # says("takes a mask that broadcasts", parts=(["mask (batch, 1, 1, S)", "mask (T, S)", "mask (batch, 1, T, S)"], ["output", "weights"]))
 # ### 1p AUTOTEST [attention(query, key, value, given) for given in (padding, mask[0, 0], mask[:, :1])]
-# says("is right where all sizes are equal", parts=["output", "weights"])
-# ### 1p AUTOTEST attention(equal_query, equal_key, equal_value, equal_mask)
+# says("is right where all sizes are equal", parts=(["with a mask", "without a mask"], ["output", "weights"]))
+# ### 1p AUTOTEST [attention(equal_query, equal_key, equal_value, equal_mask), attention(equal_query, equal_key, equal_value)]
 
 # %% active="ipynb" nbgrader={"grade_id": "attention_edges", "grade": true, "points": 7}
 # forbid("scaled_dot_product_attention", "MultiheadAttention")
@@ -233,6 +246,8 @@ def attention(
 # query, key, value = draw.tensor(b, T, dk), draw.tensor(b, S, dk), draw.tensor(b, S, dv)
 # mask, with_empty = torch.from_numpy(draw.mask(b, T, S)), torch.from_numpy(draw.mask(b, T, S, empty=1))
 # names = draw.choices(10, ["float32", "float64"])
+# shown = torch.from_numpy(draw.mask(b, 1, S))
+# high_key = torch.where(shown.mT, key, 1e5 + key)
 # says("passes gradients to query, key and value", parts=["query", "key", "value"])
 # ### 1p AUTOTEST gradients(attention, query, key, value)
 # says("gives zeros to a query with nothing to attend to", parts=["output", "weights"])
@@ -241,8 +256,8 @@ def attention(
 # ### 1p AUTOTEST gradients(attention, query, key, value, with_empty)
 # says("keeps the data type of its inputs, also with a mask", parts=("{name} inputs, {kind}", ["output", "weights"], ["data type", "values"]))
 # ### 1p AUTOTEST [[[dtype_of(result), result] for result in attention(*[x[:1].to(getattr(torch, name)) for x in (query, key, value)], mask[:1] if kind == "a mask" else None)] for name in names for kind in ("no mask", "a mask")]
-# says("is right with scores in the thousands, masked ones too", parts=(["scores of both signs", "signs reversed", "scores moved far up or down"], ["output", "weights"]))
-# ### 1p AUTOTEST [attention(sign * query, shift + scale * key, value, mask) for sign, shift, scale in [(1, 0, 3000), (-1, 0, 3000), (1, 1e4, 1)]]
+# says("is right with scores in the thousands, masked ones too", parts=(["scores of both signs", "signs reversed", "scores moved far up or down", "masked scores far above the others"], ["output", "weights"]))
+# ### 1p AUTOTEST [*[attention(sign * query, shift + scale * key, value, mask) for sign, shift, scale in [(1, 0, 3000), (-1, 0, 3000), (1, 1e4, 1)]], attention(query.abs(), high_key, value, shown)]
 # says("takes tensors in any memory layout, such as transposed ones", parts=["output", "weights"])
 # ### 1p AUTOTEST attention(*[torch.stack([x.mT, 2 * x.mT]).mT.transpose(0, 1) for x in (query, key, value)], mask[:, None])
 # says("leaves its arguments as they were", parts=(["query", "key", "value", "mask", "result"], ["output", "weights"]))
@@ -351,7 +366,7 @@ def attention_jacobian(query: np.ndarray, key: np.ndarray) -> np.ndarray:
 # S, d = draw.sizes(2, low=3)
 # query, key = draw.array(d), draw.array(S, d)
 # equal_query, equal_key = draw.array(S), draw.array(S, S)
-# large_query, large_key = np.append(query[1:], 200), np.column_stack([key[:, 1:], np.full(S, 30)])
+# large_query, large_key = np.append(query[1:], 2e4), np.column_stack([key[:, 1:], 0.3 + draw.array(S) / 1e4])
 # says("every derivative is right")
 # ### 2p AUTOTEST attention_jacobian(query, key)
 # says("is right for keys that are far from zero")

@@ -20,7 +20,11 @@
 # Replace each `raise NotImplementedError(...)` by your code and run the check below it.
 # A check draws inputs in which all sizes differ and compares your values with the right ones.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
-# helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
+# helper functions of your own are welcome, and a later task may use what you wrote for an earlier one. No function changes its arguments.
+# Most inputs are in float64, and then six digits have to be right: compute in the data type of what you get.
+#
+# Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
+# Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
 #
 # The letters are the same everywhere in this notebook:
 #
@@ -83,6 +87,8 @@ def split_heads(x: torch.Tensor, n_heads: int) -> torch.Tensor:
 # B, T, H, d = draw.sizes(4, low=3, high=7)
 # x, equal = draw.tensor(B, T, H * d), draw.tensor(H, H, H * H)
 # integers = torch.from_numpy(draw.integers(T, B, H * d, low=-99, high=99))
+# equal("what an example gives depends on the other examples of the batch", "[split_heads(x, H)[:1], split_heads(x[:1], H)]")
+# equal("what a position gives depends on other positions", "[split_heads(x, H)[:, :, 1:], split_heads(x[:, 1:], H)]")
 # says("gives each head its own part of every vector")
 # ### 1p AUTOTEST split_heads(x, H)
 # says("is right where B, T, H and d are equal")
@@ -118,6 +124,8 @@ def merge_heads(x: torch.Tensor) -> torch.Tensor:
 # B, T, H, d = draw.sizes(4, low=3, high=7)
 # x, heads_last, equal = draw.tensor(B, H, T, d), draw.tensor(B, T, d, H), draw.tensor(H, H, H, H)
 # integers = torch.from_numpy(draw.integers(B, T, d, H, low=-99, high=99))
+# equal("what an example gives depends on the other examples of the batch", "[merge_heads(x)[:1], merge_heads(x[:1])]")
+# equal("what a position gives depends on other positions", "[merge_heads(x)[:, 1:], merge_heads(x[:, :, 1:])]")
 # says("joins the parts of all heads, head 0 first")
 # ### 1p AUTOTEST merge_heads(x)
 # says("is right where B, T, H and d are equal")
@@ -219,6 +227,15 @@ class MultiHeadAttention(nn.Module):
 # n = draw.integer(3, 5)
 # equal_query, equal_key, equal_value = [0.3 * draw.tensor(n, n, n * n) for _ in range(3)]
 # equal_mask = torch.from_numpy(draw.mask(n, 1, n, n))
+# equal("what an example gives depends on the other examples of the batch", "[[one[:1] for one in fill(MultiHeadAttention(D, H))(query, key, value)], fill(MultiHeadAttention(D, H))(query[:1], key[:1], value[:1])]")
+# equal("what a query gets depends on other queries", "[fill(MultiHeadAttention(D, H))(query, key, value)[0][:, 1:], fill(MultiHeadAttention(D, H))(query[:, 1:], key, value)[0]]")
+# equal("in another order the keys, with their values, give another output", "[fill(MultiHeadAttention(D, H))(query, key, value)[0], fill(MultiHeadAttention(D, H))(query, key.flip(1), value.flip(1))[0]]")
+# equal("training mode gives another result than evaluation mode, though nothing is dropped", "[[layer.train()(query, key, value), layer.eval()(query, key, value)] for layer in [fill(MultiHeadAttention(D, H))]][0]")
+# unequal("the mask has no influence on the output", "[fill(MultiHeadAttention(D, H))(query, key, value, given)[0] for given in (None, mask)]")
+# equal("a result moves when only keys and values change that the mask hides", "[fill(MultiHeadAttention(D, H))(query, *[torch.where(padding[:, 0, 0, :, None], one, factor * one) for one in (key, value)], padding) for factor in (1, -3)]")
+# unequal("the query has no influence on the output", "[fill(MultiHeadAttention(D, H))(given, key, value)[0] for given in (query, -query)]")
+# unequal("the key has no influence on the output", "[fill(MultiHeadAttention(D, H))(query, given, value)[0] for given in (key, -key)]")
+# unequal("the value has no influence on the output", "[fill(MultiHeadAttention(D, H))(query, key, given)[0] for given in (value, -value)]")
 # says("output and weights are right without a mask", parts=["output", "weights"])
 # ### 1p AUTOTEST fill(MultiHeadAttention(D, H))(query, key, value)
 # says("attends to the query itself, in a layer where no part has a bias", parts=(["parameters", "result"], ["output", "weights"]))
@@ -241,6 +258,11 @@ class MultiHeadAttention(nn.Module):
 # other, more = 0.3 * draw.tensor(T + 2, B + 1, D), 0.3 * draw.tensor(S + 1, B + 1, D)
 # heads = [draw.integer(2, 6) for _ in range(12)]
 # widths = [n * draw.integer(1, 5) + draw.integer(0, 1) for n in heads]
+# equal("what an example gives depends on the other examples of the batch", "[[one[:1] for one in fill(MultiHeadAttention(D, H))(query, key, value)], fill(MultiHeadAttention(D, H))(query[:1], key[:1], value[:1])]")
+# equal("what a query gets depends on other queries", "[fill(MultiHeadAttention(D, H))(query, key, value)[0][:, 1:], fill(MultiHeadAttention(D, H))(query[:, 1:], key, value)[0]]")
+# equal("in another order the keys, with their values, give another output", "[fill(MultiHeadAttention(D, H))(query, key, value)[0], fill(MultiHeadAttention(D, H))(query, key.flip(1), value.flip(1))[0]]")
+# equal("training mode gives another result than evaluation mode, though nothing is dropped", "[[layer.train()(query, key, value), layer.eval()(query, key, value)] for layer in [fill(MultiHeadAttention(D, H))]][0]")
+# equal("an earlier call has an influence on a later one", "[[layer(query, key, value, mask), [layer(query, -key, -value), layer(-query, key, value, mask.roll(1, -1)), layer(query, key, value, mask)][-1]] for layer in [fill(MultiHeadAttention(D, H))]][0]")
 # says("passes gradients to its inputs and all four layers, also under a mask", parts=["query", "key", "value"])
 # ### 1p AUTOTEST gradients(fill(MultiHeadAttention(D, H)), query, key, value, mask)
 # says("leaves its inputs as they were, and works in float32", parts=(["query", "key", "value", "mask", "result"], ["output", "weights"]))
@@ -254,7 +276,7 @@ class MultiHeadAttention(nn.Module):
 # says("computes the same in training mode, and afterwards in evaluation mode", parts=(["training mode", "evaluation mode afterwards"], ["output", "weights"]))
 # ### 1p AUTOTEST [[layer.train()(query, key, value, mask), layer.eval()(query, -key, -value)] for layer in [fill(MultiHeadAttention(D, H))]][0]
 # says("one layer, called four times: no call has an influence on the next", parts=(["first call", "second call", "third call", "fourth call, another mask"], ["output", "weights"]))
-# ### 1p AUTOTEST [[layer(query, key, value, mask), layer(*[x.transpose(0, 1) for x in (other, more, -more)]), layer(query, -key, value), layer(-query, key, value, mask.roll(1, -1))] for layer in [fill(MultiHeadAttention(D, H))]][0]
+# ### 1p AUTOTEST [[layer(query, key, value, mask), layer(*[x.transpose(0, 1) for x in (other, more, -more)]), layer(query, -key, -value), layer(-query, key, value, mask.roll(1, -1))] for layer in [fill(MultiHeadAttention(D, H))]][0]
 
 # %% [markdown]
 # ## 4. The same layer in PyTorch
@@ -268,6 +290,7 @@ class MultiHeadAttention(nn.Module):
 # | `out_proj.weight`, `out_proj.bias` | `(D, D)`, `(D,)` | the layer on the merged heads |
 #
 # Make one from your layer. It has the data type of your layer, its own copy of the numbers, and takes `(B, T, D)`. Your layer stays as it was.
+# Whether the one that you return is in training or in evaluation mode makes no difference: it has no dropout.
 
 
 # %% nbgrader={"grade_id": "to_torch", "solution": true}
@@ -359,7 +382,7 @@ def count_parameters(d_model: int, n_heads: int, bias: bool) -> int:
 # So the output of the layer is a sum over heads, plus the bias of `w_o`. Return the term of one head. The terms of all heads and the bias
 # add up to the layer's output. Mind that `nn.Linear` keeps its weight as `(out, in)`.
 #
-# The layer stays as it is, and gradients flow through the result.
+# The head attends with the layer's own `attention`. The layer stays as it is, and gradients flow through the result.
 #
 # Without a term, its head is gone: that is how the chapter prunes heads.
 
@@ -407,10 +430,16 @@ def head_contribution(
 # n = draw.integer(3, 5)
 # equal_query, equal_key, equal_value = [0.3 * draw.tensor(n, n, n * n) for _ in range(3)]
 # equal_mask = torch.from_numpy(draw.mask(n, 1, n, n))
+# equal("the layer gives another output after you took a head out of it", "[[layer(query, key, value)[0], [head_contribution(layer, query, key, value, head), layer(query, key, value)[0]][1]] for layer in [fill(MultiHeadAttention(D, H))]][0]")
+# equal("the parts of all heads and the bias don't add up to what your layer gives", "[[sum(head_contribution(layer, query, key, value, n) for n in range(H)) + layer.w_o.bias, layer(query, key, value)[0]] for layer in [fill(MultiHeadAttention(D, H))]][0]")
+# unequal("each head gives the same part", "[head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, n) for n in (0, head)]")
+# equal("what an example gives depends on the other examples of the batch", "[head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, head)[:1], head_contribution(fill(MultiHeadAttention(D, H)), query[:1], key[:1], value[:1], head)]")
+# unequal("the mask has no influence", "[head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, head, given) for given in (None, mask)]")
+# equal("in another order the keys, with their values, give another result", "[head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, head), head_contribution(fill(MultiHeadAttention(D, H)), query, key.flip(1), value.flip(1), head)]")
 # says("the part of one head is right")
 # ### 1p AUTOTEST head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, head)
-# says("one layer, asked for its heads in turn: part 1 is head 0, and the layer stays as it is", parts=["terms", "requires_grad of each parameter", "in training mode"])
-# ### 1p AUTOTEST [[[head_contribution(layer, query, key, value, n) for n in range(H)], {name: p.requires_grad for name, p in layer.named_parameters()}, layer.training] for layer in [fill(MultiHeadAttention(D, H)).train()]][0]
+# says("one layer, asked for its heads in turn: part 1 is head 0, and the layer stays as it is", parts=["terms, and head 0 once more", "requires_grad of each parameter", "sum of all numbers in each parameter", "in training mode"])
+# ### 1p AUTOTEST [[[head_contribution(layer, query, key, value, n) for n in [*range(H), 0]], {name: p.requires_grad for name, p in layer.named_parameters()}, {name: p.sum() for name, p in layer.named_parameters()}, layer.training] for layer in [fill(MultiHeadAttention(D, H)).train()]][0]
 # says("attends with the layer's own attention, and to the query itself in a layer without bias", parts=["another attention", "without bias"])
 # ### 1p AUTOTEST [head_contribution(fill(MultiHeadAttention(D, H, attention=lambda query, key, value, mask: attention(2 * query, key, value, mask))), query, key, value, head), head_contribution(fill(MultiHeadAttention(D, H, bias=False)), query, query, query, head)]
 # says("follows the mask, also for one example or one query", parts=["all examples and queries", "one example, mask (T, S)", "one query"])
@@ -426,7 +455,7 @@ def head_contribution(
 # and heads 3, 4 and 5 use group 1: head `h` uses group `h // (H / G)`. With `G = H` this is ordinary attention in heads,
 # with `G = 1` it is multi-query attention.
 #
-# The tensors are already projected and split. If `G` does not divide `H`, raise a `ValueError`.
+# The tensors are already projected and split. A query with nothing to attend to gets zeros, as in exercise 2. If `G` does not divide `H`, raise a `ValueError`.
 
 
 # %% nbgrader={"grade_id": "grouped_query_attention", "solution": true}
@@ -471,7 +500,17 @@ def grouped_query_attention(
 # mask, with_empty = torch.from_numpy(draw.mask(B, H, T, S)), torch.from_numpy(draw.mask(B, H, T, S, empty=2))
 # padding = torch.from_numpy(draw.mask(B, 1, 1, S))
 # equal_query, equal_key, equal_value = 2 * draw.tensor(4, 4, 4, 4), draw.tensor(4, 2, 4, 4), draw.tensor(4, 2, 4, 4)
+# many = draw.integer(17, 23)
+# many_query = 2 * draw.tensor(1, 2 * many, 1, d)
 # equal_mask = torch.from_numpy(draw.mask(4, 1, 4, 4))
+# equal("what an example gives depends on the other examples of the batch", "[[one[:1] for one in grouped_query_attention(query, key, value)], grouped_query_attention(query[:1], key[:1], value[:1])]")
+# equal("twice the values don't give twice the output", "[2 * grouped_query_attention(query, key, value)[0], grouped_query_attention(query, key, 2 * value)[0]]")
+# equal("one vector added to all keys changes the weights", "[grouped_query_attention(query, given, value)[1] for given in (key, key + key[:, :, :1])]")
+# equal("in another order the keys, with their values, give another output", "[grouped_query_attention(query, key, value)[0], grouped_query_attention(query, key.flip(2), value.flip(2))[0]]")
+# unequal("the mask has no influence on the output", "[grouped_query_attention(query, key, value, given)[0] for given in (None, mask)]")
+# equal("a result moves when only keys and values change that the mask hides", "[grouped_query_attention(query, *[torch.where(padding[:, 0, 0, :, None][:, None], one, factor * one) for one in (key, value)], padding) for factor in (1, -3)]")
+# equal("what a head gives depends on other heads of its group", "[grouped_query_attention(query, key, value)[0][:, :1], grouped_query_attention(torch.cat([query[:, :1], -query[:, 1:]], dim=1), key, value)[0][:, :1]]")
+# unequal("all groups of keys and values count as one", "[grouped_query_attention(query, given, value)[0] for given in (key, key[:, :1].expand_as(key))]")
 # says("each head uses the keys and values of its group", parts=["output", "weights"])
 # ### 1p AUTOTEST grouped_query_attention(query, key, value)
 # says("is ordinary attention with as many groups as heads", parts=["output", "weights"])
@@ -480,10 +519,10 @@ def grouped_query_attention(
 # ### 1p AUTOTEST inputs_after(grouped_query_attention, *[x[:1].clone() for x in (3 * query, key, value, mask)])
 # says("gives zeros to a query with nothing to attend to", parts=["output", "weights"])
 # ### 1p AUTOTEST grouped_query_attention(query, key, value, with_empty)
-# says("is right with a single group, masks that broadcast, and one query", parts=(["one group, mask (B, 1, 1, S)", "several groups, mask (H, T, S)", "one query, mask (1, S)"], ["output", "weights"]))
-# ### 1p AUTOTEST [grouped_query_attention(query[:b, :, :t], key[:b, :n], value[:b, :n], given) for b, t, n, given in [(B, T, 1, padding), (1, T, G, mask[0]), (B, 1, 1, mask[0, 0, :1])]]
-# says("is right where B, H, T, S and d are all 4, and G is 2", parts=["output", "weights"])
-# ### 1p AUTOTEST grouped_query_attention(equal_query, equal_key, equal_value, equal_mask)
+# says("is right with a single group, masks that broadcast, one query, and many heads", parts=(["one group, mask (B, 1, 1, S)", "several groups, mask (H, T, S)", "one query, mask (1, S)", "two groups of many heads, where one ends"], ["output", "weights"]))
+# ### 1p AUTOTEST [*[grouped_query_attention(query[:b, :, :t], key[:b, :n], value[:b, :n], given) for b, t, n, given in [(B, T, 1, padding), (1, T, G, mask[0]), (B, 1, 1, mask[0, 0, :1])]], [x[:, many - 1 : many + 1] for x in grouped_query_attention(many_query, key[:1, :2], value[:1, :2])]]
+# says("is right where B, H, T, S and d are all 4, and G is 2", parts=(["with a mask", "without a mask"], ["output", "weights"]))
+# ### 1p AUTOTEST [grouped_query_attention(equal_query, equal_key, equal_value, equal_mask), grouped_query_attention(equal_query, equal_key, equal_value)]
 
 # %% active="ipynb" nbgrader={"grade_id": "grouped_query_groups", "grade": true, "points": 2}
 # groups = [draw.integer(2, 4) for _ in range(24)]

@@ -21,6 +21,10 @@
 # A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks all are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
+# Most inputs are in float64, and then six digits have to be right: compute in the data type of what you get.
+#
+# Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
+# Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
 #
 # The letters are the same everywhere in this notebook:
 #
@@ -177,7 +181,7 @@ def combine(*masks: torch.Tensor | None) -> torch.Tensor | None:
 #
 # The softmax along the last axis, over the keys that may be attended to:
 #
-# - a masked key has weight exactly 0, and the weights of the others sum to 1, however large or small the scores are, masked ones included;
+# - a masked key has weight exactly 0, and the weights of the others sum to 1, however large or small the scores are, masked ones included (all are finite numbers);
 # - a row in which nothing may be attended to is all 0;
 # - gradients flow to `scores` and are finite everywhere. They are 0 at masked keys, and in the whole of an empty row;
 # - `mask` broadcasts to the shape of the scores, and `None` means that there is none;
@@ -217,8 +221,8 @@ def masked_softmax(scores: torch.Tensor, mask: torch.Tensor | None) -> torch.Ten
 # ### 1p AUTOTEST masked_softmax(equal, equal_mask)
 # says("takes a mask that broadcasts, of shape (B, 1, 1, S)", parts="scores of shape {tuple(part.shape)}")
 # ### 1p AUTOTEST [masked_softmax(part, padding[: len(part)]) for part in (scores, scores[:1], scores[:, :1, :1].contiguous())]
-# says("is the plain softmax without a mask", parts=["all scores", "one key"])
-# ### 1p AUTOTEST [masked_softmax(scores, None), masked_softmax(scores[..., :1].contiguous(), None)]
+# says("is the plain softmax without a mask", parts=["all scores", "one key", "all sizes equal"])
+# ### 1p AUTOTEST [masked_softmax(scores, None), masked_softmax(scores[..., :1].contiguous(), None), masked_softmax(equal, None)]
 
 # %% active="ipynb" nbgrader={"grade_id": "masked_softmax_edges", "grade": true, "points": 6}
 # B, T, S = draw.sizes(3, low=3)
@@ -232,8 +236,8 @@ def masked_softmax(scores: torch.Tensor, mask: torch.Tensor | None) -> torch.Ten
 # ### 1p AUTOTEST gradients(masked_softmax, scores, with_empty)
 # says("keeps the data type of the scores, also float16 and in an empty row", parts=("{name} scores", ["data type", "values"]))
 # ### 1p AUTOTEST [[[dtype_of(weights), weights] for weights in [masked_softmax(scores[0].to(getattr(torch, name)), first_empty)]][0] for name in names]
-# says("is right for scores in the thousands and of both signs, masked ones too", parts="{factor:g} * scores + {shift:g}")
-# ### 1p AUTOTEST [masked_softmax(factor * scores + shift, mask) for factor, shift in [(1e4, -1e5), (2000, 0), (-2000, 0)]]
+# says("is right for scores in the thousands and of both signs, masked ones too", parts="{factor:g} * scores + {shift:g}, masked ones {more:g} above that")
+# ### 1p AUTOTEST [masked_softmax(factor * scores + shift + more * ~mask, mask) for factor, shift, more in [(1e4, -1e5, 0), (2000, 0, 0), (-2000, 0, 0), (1, 0, 1e5)]]
 # says("takes scores and masks in any memory layout")
 # ### 1p AUTOTEST masked_softmax(torch.stack([scores.mT, -scores.mT]).mT.transpose(0, 1), with_empty[:, None])
 # says("leaves its arguments as they were, and looks at them in every call", parts=["scores", "mask", "result", "result for other tensors", "result for these with new numbers in them"])
@@ -320,7 +324,7 @@ def from_key_padding(mask: torch.Tensor) -> torch.Tensor:
 # - some subtract the mean of the features, or subtract one example from all of them, so that moving all features or all examples by the same amount changes nothing;
 # - all of them are smooth: if they depend on a number, then moving it by about 1 has an effect far above $10^{-9}$;
 # - rounding may change an output by $10^{-12}$ where it does not depend on the input. Count as dependent what moves by more than $10^{-9}$;
-# - there is no randomness in them, and they let gradients through, so a test by derivatives is welcome, too.
+# - there is no randomness in them, and they let gradients through; at the numbers that you get, a derivative isn't 0 by accident, so a test by derivatives is welcome, too.
 #
 # `x` stays exactly as it was. A small case: for `lambda x: x.cumsum(dim=1)`, the sum of all positions so far, the answer is the lower triangle, whatever `x` is.
 

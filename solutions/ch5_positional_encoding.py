@@ -22,6 +22,9 @@
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
 #
+# Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
+# Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
+#
 # The letters are the same everywhere in this notebook:
 #
 # | letter | size |
@@ -33,8 +36,10 @@
 # | `H`, `d` | heads, and the width of one head |
 # | `...` | any number of leading axes (batch, heads), also none |
 #
-# Positions are counted from 0. Some checks add a number such as 2 or 100 to your result. It makes them compare
-# to about four digits after the point, so that angles in float32 are as good as angles in float64.
+# Positions are counted from 0. Some checks add 100 to your result. It makes them compare to four digits after the
+# point, so that angles in float32 are as good as angles in float64. Where nothing is added, six digits have to be right
+# for vectors in float64: what is done with them stays in the data type that they have.
+# What is made of numbers alone, as a table, a matrix or a bias, may be float32 or float64.
 
 # %% nbgrader={"grade_id": "imports", "locked": true}
 import torch
@@ -92,11 +97,11 @@ def sinusoidal(n_positions: int, d_model: int, base: float = 10000.0) -> torch.T
 # base = float(draw.integer(50, 20000))
 # sizes = [2 * draw.integer(1, 9) for _ in range(4)]
 # says("every entry is right, whatever the base is")
-# ### 2p AUTOTEST 2 + sinusoidal(n, 2 * half, base)
+# ### 2p AUTOTEST 100 + sinusoidal(n, 2 * half, base)
 # says("every entry is right for the usual base")
-# ### 2p AUTOTEST 2 + sinusoidal(n, 2 * half)
+# ### 2p AUTOTEST 100 + sinusoidal(n, 2 * half)
 # says("is right with as many positions as columns, with one position, and with two columns", parts="sinusoidal({rows}, {width})")
-# ### 1p AUTOTEST [2 + sinusoidal(rows, width) for rows, width in [*zip(sizes, sizes), (1, 2 * half), (n, 2), (1, 2)]]
+# ### 1p AUTOTEST [100 + sinusoidal(rows, width) for rows, width in [*zip(sizes, sizes), (1, 2 * half), (n, 2), (1, 2)]]
 
 # %% active="ipynb" nbgrader={"grade_id": "sinusoidal_odd", "grade": true, "points": 2}
 # sizes = [draw.integer(1, 30) for _ in range(14)]
@@ -143,11 +148,11 @@ def shift_matrix(delta: int, d_model: int, base: float = 10000.0) -> torch.Tenso
 # base = float(draw.integer(50, 20000))
 # deltas = [draw.integer(-20, 20) for _ in range(4)] + [0]
 # says("moves every row some positions ahead")
-# ### 2p AUTOTEST 2 + shift_matrix(delta, 2 * half, base)
+# ### 2p AUTOTEST 100 + shift_matrix(delta, 2 * half, base)
 # says("moves back for negative steps, also a single pair", parts="d_model={width}")
-# ### 1p AUTOTEST [2 + shift_matrix(-delta, width, base) for width in (2 * half, 2)]
+# ### 1p AUTOTEST [100 + shift_matrix(-delta, width, base) for width in (2 * half, 2)]
 # says("is right for the usual base", parts="delta={delta}")
-# ### 2p AUTOTEST [2 + shift_matrix(delta, 2 * half) for delta in deltas]
+# ### 2p AUTOTEST [100 + shift_matrix(delta, 2 * half) for delta in deltas]
 
 # %% [markdown]
 # ## 3. Adding it to the vectors
@@ -155,7 +160,7 @@ def shift_matrix(delta: int, d_model: int, base: float = 10000.0) -> torch.Tenso
 # The module that a Transformer uses. It adds row `offset + t` of the table to the vector at position `t`, in every example of the batch, and then
 # applies dropout to the sum.
 #
-# - The table for `max_len` positions is made once, by `sinusoidal`. It is a *buffer* named `encoding`, of shape `(max_len, D)`: it moves with the
+# - The table for `max_len` positions is made once, by `sinusoidal`. It is a *buffer* named `encoding`, of shape `(max_len, D)`, persistent or not: it moves with the
 #   module but is never trained. The module has no parameter.
 # - `offset` is the position of the first vector. A decoder that writes one word at a time needs it: each call brings a sequence of length 1.
 # - Dropout acts in training mode only. The result has the data type of `x`, and `x` stays as it was. Gradients flow to `x`.
@@ -214,16 +219,17 @@ class PositionalEncoding(nn.Module):
 # says("is right where B and T are equal, and leaves x as it was", parts=["x", "result"])
 # ### 1p AUTOTEST inputs_after(fill(PositionalEncoding(2 * half, max_len=len(table)), encoding=table), equal)
 # says("one module, called several times: no call has an influence on the next", parts=["first call", "second call", "third call", "the last rows of the table", "after a call in half precision"])
-# ### 1p AUTOTEST [[module(x, offset), module(other.transpose(0, 1), 1), module(x), module(x, len(table) - T), [module(x.half()), module(x, 1)][1]] for module in [fill(PositionalEncoding(2 * half, max_len=len(table)), encoding=table)]][0]
+# ### 1p AUTOTEST [[module(x, offset), module(other.transpose(0, 1), 1), module(-x), module(x, len(table) - T), [module(x.half()), module(x, 1)][1]] for module in [fill(PositionalEncoding(2 * half, max_len=len(table)), encoding=table)]][0]
 
 # %% active="ipynb" nbgrader={"grade_id": "encoding_module", "grade": true, "points": 5}
 # B, T, half = draw.sizes(3, low=4, high=9)
 # sizes, rate = draw.sizes(3, low=10, high=50), draw.integer(20, 60) / 100
 # x, names = 10 + draw.tensor(B, T, 2 * half), draw.choices(10, ["float32", "float64", "float16", "bfloat16"])
+# wide = 10 + draw.tensor(1, 1, 64)
 # says("has a buffer called encoding, with your table, and no parameter", parts=("max_len={size}", ["parameters", "buffer", "table"]))
-# ### 1p AUTOTEST [[parameter_shapes(PositionalEncoding(2 * half, max_len=size)), list({"encoding"} & set(dict(PositionalEncoding(2 * half, max_len=size).named_buffers()))), 2 + PositionalEncoding(2 * half, max_len=size).encoding] for size in sizes]
+# ### 1p AUTOTEST [[parameter_shapes(PositionalEncoding(2 * half, max_len=size)), list({"encoding"} & set(dict(PositionalEncoding(2 * half, max_len=size).named_buffers()))), 100 + PositionalEncoding(2 * half, max_len=size).encoding] for size in sizes]
 # says("in training mode, each entry of the sum is 0 or divided by 1 - dropout")
-# ### 2p AUTOTEST torch.unique((PositionalEncoding(2 * half, rate, sizes[0]).train()(x) / PositionalEncoding(2 * half, rate, sizes[0]).eval()(x)).round(decimals=4))
+# ### 2p AUTOTEST torch.unique((PositionalEncoding(64, rate, sizes[0]).train()(wide) / PositionalEncoding(64, rate, sizes[0]).eval()(wide)).round(decimals=4))
 # says("passes gradients to x", parts=["x"])
 # ### 1p AUTOTEST gradients(PositionalEncoding(2 * half, max_len=sizes[0]), x)
 # says("keeps the data type of x", parts=("{name} x", ["data type", "values"]))
@@ -278,12 +284,16 @@ def rope(x: torch.Tensor, positions: torch.Tensor, theta: float = 10000.0) -> to
 # own = torch.from_numpy(draw.integers(B, H, T, low=0, high=40))
 # first, own_first = x[:, :, :1].contiguous(), own[:, :, :1].contiguous()
 # equal, equal_own = draw.tensor(T, T, T, 2 * half), torch.from_numpy(draw.integers(T, T, T, low=0, high=40))
+# equal("at position 0 something is turned", "[rope(x[0, 0], 0 * in_order), x[0, 0]]")
+# equal("the length of a vector changes", "[x[0].norm(dim=-1), rope(x[0], positions).norm(dim=-1)]")
+# equal("products of turned vectors depend on more than the distance of their positions", "[(rope(x[0, 0], positions + n) * rope(x[0, 1], in_order + n)).sum(dim=-1) for n in (0, 7)]")
+# equal("what a vector becomes depends on others", "[rope(x[0], positions)[:, 1:], rope(x[0][:, 1:], positions[1:])]")
 # says("turns the pairs of a single sequence")
 # ### 1p AUTOTEST 100 + rope(x[0, 0], in_order)
 # says("takes positions in any order, the same for all heads", parts=["first call", "the same tensors with other numbers in them"])
 # ### 1p AUTOTEST [100 + rope(own.neg_(), places.add_(1)) for own, places in [(x[0].clone(), positions.clone())] for _ in range(2)]
-# says("uses theta")
-# ### 1p AUTOTEST 100 + rope(x[0], positions, theta)
+# says("uses theta, also at large positions", parts=["positions up to 40", "positions around 6000"])
+# ### 1p AUTOTEST [100 + rope(x[0], positions, theta), 100 + rope(x[0] / 100, 6000 + positions, theta)]
 # says("takes positions of its own for each sequence, and a single position", parts=["one leading axis", "two leading axes", "one position, one pair", "one position, the same for all", "one position of its own for each", "one example"])
 # ### 1p AUTOTEST [100 + rope(x[0], own[0]), 100 + rope(x, own, theta=theta), 100 + rope(x[0, 0, :1, :2], positions[:1]), 100 + rope(first, positions[:1]), 100 + rope(first, own_first), 100 + rope(x[:1, :1], own[:1, :1])]
 # says("is right with as many examples and heads as positions", parts=["the same positions for all", "positions of its own for each"])
@@ -295,13 +305,13 @@ def rope(x: torch.Tensor, positions: torch.Tensor, theta: float = 10000.0) -> to
 # H, T, half = draw.sizes(3, low=3, high=7)
 # x, positions = draw.tensor(H, T, 2 * half), torch.from_numpy(draw.integers(T, low=5, high=40))
 # late = 5001 + 2 * torch.from_numpy(draw.integers(T, low=0, high=90))
-# names = draw.choices(10, ["float32", "float64", "float16", "bfloat16"])
+# usual, half_precision = draw.choices(5, ["float32", "float64"]), draw.choices(5, ["float16", "bfloat16"])
 # says("leaves its arguments as they were", parts=["x", "positions", "result"])
 # ### 1p AUTOTEST [100 + part for part in inputs_after(rope, x, positions)]
 # says("passes gradients to x", parts=["x"])
 # ### 1p AUTOTEST [100 + gradient for gradient in gradients(rope, x, positions)["inputs"]]
-# says("keeps the data type of x, with angles that are right in half precision, too", parts=("{name} x", ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(turned), (8 if name.endswith("16") else 100) + turned] for turned in [rope(x[:2].clone().to(getattr(torch, name)), late if name.endswith("16") else positions)]][0] for name in names]
+# says("keeps the data type of x, with angles that are right in half precision, too", parts=(["float32 and float64", "half precision, late positions"], None, ["data type", "values"]))
+# ### 1p AUTOTEST [[[dtype_of(turned), 100 + turned] for name in usual for turned in [rope(x[:2].clone().to(getattr(torch, name)), positions)]], [[dtype_of(turned), 8 + turned] for name in half_precision for turned in [rope(x[:2].clone().to(getattr(torch, name)), late)]]]
 
 # %% [markdown]
 # ## 5. A penalty on distance
@@ -356,13 +366,15 @@ def alibi_bias(n_heads: int, T: int) -> torch.Tensor:
 # (a) Attention is permutation-equivariant: if the words come in another order, each word gets the same vector as before. Both sentences consist of the same
 # words, so the encoder returns the same vectors, in another order, and a decoder that attends to them gets the same result for both. It cannot say who bites.
 #
-# (b) The numbers grow without bound: they drown the word vectors, and positions beyond the training length are larger than anything seen. And it has one direction and one
+# (b) The numbers grow without bound: without a norm they drown the word vectors, and positions beyond the training length are larger than anything seen. A layer norm in front of the
+# sublayers subtracts the mean of the entries, and with it a number that is the same in all of them: such a model never learns where a word stands. And there is one direction and one
 # scale only: the same shift should look the same wherever it happens, so that a comparison of two positions depends on their difference, and near positions should be easy to tell apart
 # while distant ones stay comparable. The sines have bounded entries, many scales, and a shift that is one matrix for all positions.
 #
 # Rubric: 1 point for "the two inputs cannot be told apart, because attention only permutes its outputs when its inputs are permuted"; 1 point for each of two properties that
 # $p$ itself lacks: bounded (or of the size of the word vectors), usable at unseen lengths, a shift that acts alike everywhere (dot products that depend on the difference), both fine and coarse
-# scales. "Unique for each position" earns nothing in (b): $p$ has this property.
+# scales, more than one direction (a layer norm in front of the sublayers removes what is the same in every entry). "It drowns the word vectors" earns its point as "not bounded", whether or not the
+# answer says that a layer norm would hide it. "Unique for each position" earns nothing in (b): $p$ has this property.
 # ### END SOLUTION
 
 # %% [markdown]
@@ -372,8 +384,8 @@ def alibi_bias(n_heads: int, T: int) -> torch.Tensor:
 # in both directions, learns the answer. Then it gets sequences of 32. It runs on what you wrote: the table, the rotation, the bias, or on a learned
 # table, or on nothing.
 #
-# **Predict before you run it.** Which of the five learn the task? Which still solve it at twice the length? In chapter 5 the winner at four times the length was ALiBi.
-# Will it win here?
+# **Predict before you run it.** Which of the five learn the task? Which still solve it at twice the length? In chapter 5 ALiBi still finds the last digit at four times the
+# length, nearly as well as the best encodings there, and is among the last at the two other tasks. Which of these is the task here like?
 #
 # The next cell defines everything. Take the `#` off its last line and run it (about half a minute), or call `experiment("rope", length=24)` and the like in a cell of your own.
 

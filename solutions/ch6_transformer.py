@@ -20,6 +20,10 @@
 # A check draws inputs in which all sizes differ and compares your values with the right ones.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
+# Most inputs are in float64, and then six digits have to be right: compute in the data type of what you get.
+#
+# Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
+# Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
 #
 # The letters are the same everywhere in this notebook:
 #
@@ -33,8 +37,8 @@
 # | `F` | `d_ff`, the width inside the feed-forward network |
 # | `V` | tokens in the vocabulary of the target |
 #
-# A mask is boolean, and `True` means *may attend*. The grader sets weights by the names of your attributes, so these names are part of each task. No function and no module
-# changes its arguments, and none remembers anything from one call to the next: a module may be called with a long sentence first and with a short one afterwards.
+# A mask is boolean, and `True` means *may attend*. The grader sets weights by the names of your attributes, so these names are part of each task. Modules and buffers without
+# weights, such as dropout and positions, may have any name. No function and no module changes its arguments, and none remembers anything from one call to the next: a module may be called with a long sentence first and with a short one afterwards.
 #
 # The cell *What you have built so far* holds what earlier exercises built: `attention` (2), `MultiHeadAttention` (3), `causal_mask`, `combine` and
 # `from_key_padding` (4), `PositionalEncoding` (5). You may put your own in their place. You need nothing else: PyTorch's ready-made attention and Transformer layers may not be called here.
@@ -98,12 +102,14 @@ class FeedForward(nn.Module):
 # F = draw.integer(10, 12)
 # x, rate, wide = draw.tensor(B, T, D), draw.integer(200, 600) / 1000, draw.integer(200, 220)
 # square, one = draw.tensor(T, T), draw.tensor(2)
+# equal("what a position gives depends on other positions", "[[module(x)[:, 1:], module(x[:, 1:])] for module in [fill(FeedForward(D, F))]][0]")
+# equal("training mode gives another result than evaluation mode, though nothing is dropped", "[[module.train()(x), module.eval()(x)] for module in [fill(FeedForward(D, F))]][0]")
 # says("gives the right values for a batch")
 # ### 1p AUTOTEST fill(FeedForward(D, F))(x)
 # says("passes the right gradients to its input and its weights")
 # ### 1p AUTOTEST gradients(fill(FeedForward(D, F)), x)
 # says("drops nothing in evaluation mode or at rate 0, and takes inputs of other shapes")
-# ### 1p AUTOTEST [[module(x[0]), module(-x)] for module in [fill(FeedForward(D, F, rate))]] + [fill(FeedForward(dropout=0.0, d_ff=F, d_model=D)).train()(x[0, 0]), fill(FeedForward(T, T)).train()(square)]
+# ### 1p AUTOTEST [[module(x[0]), module(-x[0]), module(-x)] for module in [fill(FeedForward(D, F, rate))]] + [fill(FeedForward(dropout=0.0, d_ff=F, d_model=D)).train()(x[0, 0]), fill(FeedForward(T, T)).train()(square)]
 # says("drops what the ReLU gives in training mode, and scales up what remains", parts=["at dropout=1.0", "what becomes of a number in training"])
 # ### 1p AUTOTEST [fill(FeedForward(D, F, dropout=1.0)).train()(x)] + [torch.unique((trained[usual != 0] / usual[usual != 0]).round(decimals=6)) for trained, usual in [[gradients(fill(FeedForward(2, wide, rate)).train(mode), one)["parameters"]["linear2.weight"] for mode in (True, False)]]]
 
@@ -184,6 +190,12 @@ class EncoderLayer(nn.Module):
 # D = H * d
 # x = draw.tensor(B, S, D)
 # mask, padding = torch.from_numpy(draw.mask(B, H, S, S)), torch.from_numpy(draw.mask(B, 1, 1, S))
+# equal("what an example gives depends on the other examples of the batch", "[[layer(x, mask)[:1] for layer in [fill(EncoderLayer(D, H, F, norm_first=first)) for first in (True, False)]], [layer(x[:1], mask[:1]) for layer in [fill(EncoderLayer(D, H, F, norm_first=first)) for first in (True, False)]]]")
+# equal("training mode gives another result than evaluation mode, though nothing is dropped", "[[layer.train()(x, mask) for layer in [fill(EncoderLayer(D, H, F, norm_first=first)) for first in (True, False)]], [layer(x, mask) for layer in [fill(EncoderLayer(D, H, F, norm_first=first)) for first in (True, False)]]]")
+# unequal("the mask has no influence", "[fill(EncoderLayer(D, H, F))(x, given) for given in (None, mask)]")
+# equal("a result moves when only positions change that the mask hides", "[fill(EncoderLayer(D, H, F))(given, padding)[padding[:, 0, 0]] for given in (x, torch.where(padding[:, 0, 0, :, None], x, 3 * x.flip(-1)))]")
+# equal("in another order the positions give other results, though there is no mask", "[[layer(x).flip(1) for layer in [fill(EncoderLayer(D, H, F, norm_first=first)) for first in (True, False)]], [layer(x.flip(1)) for layer in [fill(EncoderLayer(D, H, F, norm_first=first)) for first in (True, False)]]]")
+# unequal("a position isn't influenced by the others", "[[layer(x)[:, :1] for layer in [fill(EncoderLayer(D, H, F, norm_first=first)) for first in (True, False)]], [layer(x[:, :1]) for layer in [fill(EncoderLayer(D, H, F, norm_first=first)) for first in (True, False)]]]")
 # says("is right with norm_first and a mask for each head")
 # ### 2p AUTOTEST fill(EncoderLayer(D, H, F))(x, mask)
 # says("is right without norm_first, with a mask for each head")
@@ -198,19 +210,23 @@ class EncoderLayer(nn.Module):
 # B, S, H = draw.sizes(3, low=3, high=6)
 # F = draw.integer(7, 9)
 # D = 2 * H
-# x, rate = draw.tensor(B, S, D), draw.integer(20, 60) / 100
+# x, rate, share = draw.tensor(B, S, D), draw.integer(20, 60) / 100, draw.integer(300, 700) / 1000
+# wide = draw.tensor(1, 1, 48)
 # mask, with_empty = torch.from_numpy(draw.mask(B, 1, S, S)), torch.from_numpy(draw.mask(B, H, S, S, empty=2))
 # cube, square = draw.tensor(H, H, D), torch.from_numpy(draw.mask(H, 1, H, H))
+# equal("training mode gives another result than evaluation mode, though nothing is dropped", "[[layer.train()(x, mask) for layer in [fill(EncoderLayer(D, H, F, norm_first=first)) for first in (True, False)]], [layer.eval()(x, mask) for layer in [fill(EncoderLayer(D, H, F, norm_first=first)) for first in (True, False)]]]")
+# equal("a second call with the same inputs gives another result", "[layer(x, mask) for layer in [fill(EncoderLayer(D, H, F))] for _ in range(2)]")
+# equal("an earlier call has an influence on a later one", "[[layer(x, mask), [layer(cube, square), layer(x[:1]), layer(x, mask)][-1]] for layer in [fill(EncoderLayer(D, H, F))]][0]")
 # says("passes the right gradients to its input and its weights", parts="norm_first={first}")
 # ### 1p AUTOTEST [gradients(fill(EncoderLayer(D, H, F, norm_first=first)), x, mask) for first in (True, False)]
 # says("is right in training mode without dropout, also where a query may see nothing", parts="norm_first={first}")
 # ### 1p AUTOTEST [fill(EncoderLayer(D, H, F, norm_first=first)).train()(x, with_empty) for first in (True, False)]
 # says("drops nothing in evaluation mode", parts="norm_first={first}")
 # ### 1p AUTOTEST [fill(EncoderLayer(D, H, F, rate, first))(x, mask) for first in (True, False)]
-# says("drops the sublayers' results in training mode, and hands its rate on", parts=["the layer, norm_first=True", "feed_forward, norm_first=True", "the layer, norm_first=False", "feed_forward, norm_first=False"])
-# ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(EncoderLayer(D, H, F, dropout=1.0, norm_first=first)).train()] for result in (layer(x, mask), layer.feed_forward(x))]
-# says("may be called again with other sizes, some of them equal", parts=["1st call, norm_first=True", "2nd call, norm_first=True", "3rd call, norm_first=True", "4th call, with a mask, norm_first=True", "5th call, without one, norm_first=True", "1st call, norm_first=False", "2nd call, norm_first=False", "3rd call, norm_first=False", "4th call, with a mask, norm_first=False", "5th call, without one, norm_first=False"])
-# ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(EncoderLayer(D, H, F, norm_first=first))] for result in (layer(x, mask), layer(cube, square), layer(x[:1, :1]), layer(x[:1], mask[:1]), layer(x[:1]))]
+# says("drops entries of the sublayers' results in training mode, and hands its rate on", parts=["at dropout=1.0", "what becomes of an entry, or whether it has no gradient"])
+# ### 1p AUTOTEST [[result for first in (True, False) for layer in [fill(EncoderLayer(D, H, F, dropout=1.0, norm_first=first)).train()] for result in (layer(x, mask), layer.feed_forward(x))], {f"{kept}, norm_first={first}": torch.unique(((layer(wide) - wide) / (layer.eval()(wide) - wide)).round(decimals=6)) if first else torch.unique(gradients(layer, wide)["parameters"][f"{kept}.bias"] == 0) for kept, first in [("self_attention.w_o", False), ("feed_forward.linear2", True)] for layer in [fill(EncoderLayer(48, 2, 48, share, first)).train()] for _ in [[layer.feed_forward.eval(), [p.data.zero_() for name, p in layer.named_parameters() if first and name.startswith(("self_attention.w_o", "feed_forward.linear2")) and not name.startswith(kept)]]]}]
+# says("may be called again with other sizes, some of them equal", parts=["1st call, norm_first=True", "2nd call, norm_first=True", "3rd call, norm_first=True", "4th call, with a mask, norm_first=True", "5th call, other inputs, no mask, norm_first=True", "6th call, another mask, norm_first=True", "1st call, norm_first=False", "2nd call, norm_first=False", "3rd call, norm_first=False", "4th call, with a mask, norm_first=False", "5th call, other inputs, no mask, norm_first=False", "6th call, another mask, norm_first=False"])
+# ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(EncoderLayer(D, H, F, norm_first=first))] for result in (layer(x, mask), layer(cube, square), layer(x[:1, :1]), layer(x[:1], mask[:1]), layer(-x[:1]), layer(x[:1], mask[:1].roll(1, -1)))]
 # says("uses the attention that it is given")
 # ### 1p AUTOTEST fill(EncoderLayer(D, H, F, 0.0, True, lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(x, mask)
 
@@ -300,6 +316,15 @@ class DecoderLayer(nn.Module):
 # y, memory = draw.tensor(B, T, D), draw.tensor(B, S, D)
 # target_mask, memory_mask = torch.from_numpy(draw.mask(B, H, T, T)), torch.from_numpy(draw.mask(B, H, T, S))
 # padding = torch.from_numpy(draw.mask(B, 1, 1, S))
+# unequal("the memory has no influence", "[[layer(y, memory) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]], [layer(y, memory.flip(-1)) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]]]")
+# unequal("every position of the memory counts the same, whatever the target asks for", "[fill(DecoderLayer(D, H, F))(y, given) for given in (memory, memory.mean(1, keepdim=True))]")
+# equal("what an example gives depends on the other examples of the batch", "[[layer(y, memory, target_mask, memory_mask)[:1] for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]], [layer(y[:1], memory[:1], target_mask[:1], memory_mask[:1]) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]]]")
+# equal("training mode gives another result than evaluation mode, though nothing is dropped", "[[layer.train()(y, memory, target_mask) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]], [layer(y, memory, target_mask) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]]]")
+# equal("a result moves when only a part of the memory changes that its mask hides", "[fill(DecoderLayer(D, H, F))(y, given, memory_mask=padding) for given in (memory, torch.where(padding[:, 0, 0, :, None], memory, -memory))]")
+# equal("in another order the memory gives another result", "[[layer(y, memory) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]], [layer(y, memory.flip(1)) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]]]")
+# equal("in another order the targets give other results, though there is no mask", "[[layer(y, memory).flip(1) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]], [layer(y.flip(1), memory) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]]]")
+# unequal("the mask of the memory has no influence", "[fill(DecoderLayer(D, H, F))(y, memory, None, given) for given in (None, memory_mask)]")
+# unequal("the mask of the targets has no influence", "[fill(DecoderLayer(D, H, F))(y, memory, given) for given in (None, target_mask)]")
 # says("is right with norm_first and both masks")
 # ### 3p AUTOTEST fill(DecoderLayer(D, H, F))(y, memory, target_mask, memory_mask)
 # says("is right without norm_first, with both masks")
@@ -316,20 +341,24 @@ class DecoderLayer(nn.Module):
 # B, S, T, H, d = draw.sizes(5, low=3, high=7)
 # F = draw.integer(10, 12)
 # D = H * d
-# y, memory, rate = draw.tensor(B, T, D), draw.tensor(B, S, D), draw.integer(20, 60) / 100
+# y, memory, rate, share = draw.tensor(B, T, D), draw.tensor(B, S, D), draw.integer(20, 60) / 100, draw.integer(300, 700) / 1000
+# wide = draw.tensor(1, 1, 48)
 # target_mask, memory_mask = torch.from_numpy(draw.mask(T, T)), torch.from_numpy(draw.mask(B, H, T, S, empty=2))
 # square, more = draw.tensor(H, H, D), draw.tensor(H, H, D)
 # masks = [torch.from_numpy(draw.mask(H, 1, H, H)), torch.from_numpy(draw.mask(H, 1, 1, H))]
+# equal("training mode gives another result than evaluation mode, though nothing is dropped", "[[layer.train()(y, memory, target_mask, memory_mask) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]], [layer.eval()(y, memory, target_mask, memory_mask) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]]]")
+# equal("an earlier call has an influence on a later one", "[[layer(y, memory, target_mask, memory_mask), [layer(y, -memory), layer(square, more), layer(y, memory, target_mask, memory_mask)][-1]] for layer in [fill(DecoderLayer(D, H, F))]][0]")
+# unequal("the memory has no influence", "[[layer(y, memory) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]], [layer(y, memory.flip(-1)) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]]]")
 # says("passes the right gradients to the targets and to the memory", parts="norm_first={first}")
 # ### 1p AUTOTEST [gradients(fill(DecoderLayer(D, H, F, norm_first=first)), y, memory, target_mask, memory_mask)["inputs"] for first in (True, False)]
 # says("is right in training mode without dropout, also where a target sees no memory", parts="norm_first={first}")
 # ### 1p AUTOTEST [fill(DecoderLayer(D, H, F, norm_first=first)).train()(y, memory, target_mask, memory_mask) for first in (True, False)]
 # says("drops nothing in evaluation mode", parts="norm_first={first}")
 # ### 1p AUTOTEST [fill(DecoderLayer(D, H, F, rate, first))(y, memory, target_mask, memory_mask) for first in (True, False)]
-# says("drops the sublayers' results in training mode, and hands its rate on", parts=["the layer, norm_first=True", "feed_forward, norm_first=True", "the layer, norm_first=False", "feed_forward, norm_first=False"])
-# ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(DecoderLayer(D, H, F, dropout=1.0, norm_first=first)).train()] for result in (layer(y, memory, target_mask, memory_mask), layer.feed_forward(y))]
-# says("may be called again with other sizes, some of them equal", parts=["1st call, norm_first=True", "2nd call, norm_first=True", "3rd call, norm_first=True", "4th call, with masks, norm_first=True", "5th call, without any, norm_first=True", "1st call, norm_first=False", "2nd call, norm_first=False", "3rd call, norm_first=False", "4th call, with masks, norm_first=False", "5th call, without any, norm_first=False"])
-# ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(DecoderLayer(D, H, F, norm_first=first))] for result in (layer(y, memory, target_mask, memory_mask), layer(square, more, *masks), layer(y[:1, :1], memory[:1]), layer(y[:1, :2], memory[:1], target_mask[:2, :2], memory_mask[:1, :, :2]), layer(y[:1, :2], memory[:1]))]
+# says("drops entries of the sublayers' results in training mode, and hands its rate on", parts=["at dropout=1.0", "what becomes of an entry, or whether it has no gradient"])
+# ### 1p AUTOTEST [[result for first in (True, False) for layer in [fill(DecoderLayer(D, H, F, dropout=1.0, norm_first=first)).train()] for result in (layer(y, memory, target_mask, memory_mask), layer.feed_forward(y))], {f"{kept}, norm_first={first}": torch.unique(((layer(wide, wide) - wide) / (layer.eval()(wide, wide) - wide)).round(decimals=6)) if first else torch.unique(gradients(layer, wide, wide)["parameters"][f"{kept}.bias"] == 0) for kept, first in [("self_attention.w_o", False), ("cross_attention.w_o", True), ("feed_forward.linear2", True)] for layer in [fill(DecoderLayer(48, 2, 48, share, first)).train()] for _ in [[layer.feed_forward.eval(), [p.data.zero_() for name, p in layer.named_parameters() if first and name.startswith(("self_attention.w_o", "cross_attention.w_o", "feed_forward.linear2")) and not name.startswith(kept)]]]}]
+# says("may be called again with other sizes, some of them equal", parts=["1st call, norm_first=True", "2nd call, norm_first=True", "3rd call, norm_first=True", "4th call, with masks, norm_first=True", "5th call, without any, norm_first=True", "6th call, T equal to S, norm_first=True", "7th call, other targets and memory, norm_first=True", "8th call, other masks, norm_first=True", "1st call, norm_first=False", "2nd call, norm_first=False", "3rd call, norm_first=False", "4th call, with masks, norm_first=False", "5th call, without any, norm_first=False", "6th call, T equal to S, norm_first=False", "7th call, other targets and memory, norm_first=False", "8th call, other masks, norm_first=False"])
+# ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(DecoderLayer(D, H, F, norm_first=first))] for result in (layer(y, memory, target_mask, memory_mask), layer(square, more, *masks), layer(y[:1, :1], memory[:1]), layer(y[:1, :2], memory[:1], target_mask[:2, :2], memory_mask[:1, :, :2]), layer(y[:1, :2], memory[:1]), layer(square[:1], more[:1]), layer(square[1:2], more[1:2]), layer(y[:1, :2], memory[:1], target_mask[1:3, 1:3], memory_mask[:1, :, 1:3]))]
 # says("uses the attention that it is given, in both places")
 # ### 1p AUTOTEST fill(DecoderLayer(D, H, F, 0.0, True, lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(y, memory, target_mask, memory_mask)
 
@@ -342,7 +371,7 @@ class DecoderLayer(nn.Module):
 # |---|---|
 # | `source_embedding`, `target_embedding` | `nn.Embedding`, one for each vocabulary, not shared |
 # | `encoder`, `decoder` | `nn.ModuleList` of `n_layers` encoder or decoder layers, each with weights of its own |
-# | `encoder_norm`, `decoder_norm` | with `norm_first`, an `nn.LayerNorm` after the last layer: a sum that nobody has normalised yet would come out otherwise. Without `norm_first`, nothing |
+# | `encoder_norm`, `decoder_norm` | with `norm_first`, an `nn.LayerNorm` after the last layer: a sum that nobody has normalised yet would come out otherwise. Without `norm_first` there is no such norm: leave the attribute out, or make it `nn.Identity()` |
 # | `project` | `nn.Linear` with bias, from `D` to the target's vocabulary, not tied to the embedding |
 #
 # - Tokens become vectors: the embedding, times $\sqrt D$, plus the sinusoidal positions (counted from 0, padding included), then dropout.
@@ -464,12 +493,17 @@ class Transformer(nn.Module):
 # B, S, T, H = draw.sizes(4, low=4, high=7)
 # F = draw.integer(10, 12)
 # D, n, pad = 2 * H, 2, draw.integer(1, 4)
-# W, V = draw.sizes(2, low=6, high=12)
+# W, V = draw.sizes(2, low=8, high=12)
 # words, more_words = (torch.from_numpy(draw.integers(B, S, low=pad + 1, high=W - 1)) for _ in range(2))
 # target_in = torch.from_numpy(draw.integers(B, T, low=pad + 1, high=V - 1))
 # source = torch.from_numpy(draw.mask(B, S)) * (words - pad) + pad
 # memory = draw.tensor(B, S, D)
 # square, more = (torch.from_numpy(draw.integers(H, H, low=pad + 1, high=W - 1)) for _ in range(2))
+# unequal("the source has no influence on the logits", "[fill(Transformer(W, V, D, H, 1, F, pad=pad))(given, target_in) for given in (source, more_words)]")
+# unequal("the order of the source's words has no influence", "[fill(Transformer(W, V, D, H, 1, F, pad=pad)).encode(given).sum(1) for given in (words, words.flip(1))]")
+# equal("a logit moves when only later targets change", "[fill(Transformer(W, V, D, H, 1, F, pad=pad))(source, given)[:, :2] for given in (target_in, torch.cat([target_in[:, :2], target_in[:, 2:].flip(1)], dim=1))]", axis=1)
+# equal("what an example gives depends on the other examples of the batch", "[fill(Transformer(W, V, D, H, 1, F, pad=pad))(source, target_in)[:1], fill(Transformer(W, V, D, H, 1, F, pad=pad))(source[:1], target_in[:1])]")
+# equal("training mode gives another result than evaluation mode, though nothing is dropped", "[[model.train()(source, target_in), model.eval()(source, target_in)] for model in [fill(Transformer(W, V, D, H, 1, F, pad=pad))]][0]")
 # says("encodes sentences without padding, with two layers")
 # ### 2p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).encode(words)
 # says("decodes sentences without padding, with two layers")
@@ -497,6 +531,14 @@ class Transformer(nn.Module):
 # changed = torch.cat([target[:, : T - 2], other[:, T - 2 :]], dim=1)
 # memory, filling = draw.tensor(B, S, D), torch.full((B, 2), pad)
 # full, long = (torch.from_numpy(draw.integers(*shape, low=pad + 1, high=7)) for shape in ((B, S), (1, 200)))
+# equal("a logit moves when only later targets change", "[fill(Transformer(W, V, D, H, n, F, pad=pad))(source, given)[:, : T - 2] for given in (target, changed)]", axis=1)
+# equal("the memory moves when padding is put behind the source", "[fill(Transformer(W, V, D, H, n, F, pad=pad)).encode(given)[:, : source.shape[1]][source != pad] for given in (source, torch.cat([source, filling], dim=1))]")
+# equal("a logit moves when only the memory of padding changes", "[fill(Transformer(W, V, D, H, n, F, pad=pad)).decode(target, given, source) for given in (memory, torch.where((source == pad)[..., None], -memory, memory))]")
+# equal("a logit moves when padding is put behind the source", "[fill(Transformer(W, V, D, H, n, F, pad=pad))(given, target) for given in (source, torch.cat([source, filling], dim=1))]")
+# unequal("the last logits don't move when the first target changes", "[fill(Transformer(W, V, D, H, n, F, pad=pad))(source, given)[:, -1] for given in (target, torch.cat([7 - target[:, :1] % 2, target[:, 1:]], dim=1))]")
+# unequal("the source has no influence on the logits", "[fill(Transformer(W, V, D, H, n, F, pad=pad))(given, target) for given in (source, source.flip(0))]")
+# equal("what an example gives depends on the other examples of the batch", "[fill(Transformer(W, V, D, H, n, F, pad=pad))(source, target)[:1], fill(Transformer(W, V, D, H, n, F, pad=pad))(source[:1], target[:1])]")
+# equal("training mode gives another result than evaluation mode, though nothing is dropped", "[[model.train()(source, target), model.eval()(source, target)] for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))]][0]")
 # says("hides padding from words in the encoder, wherever it stands", parts=["in training mode", "in evaluation mode"])
 # ### 2p AUTOTEST [100 + model.train(mode).encode(source)[source != pad] for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for mode in (True, False)]
 # says("hides padding and the future from the targets", parts=["in training mode", "in evaluation mode"])
@@ -507,8 +549,8 @@ class Transformer(nn.Module):
 # ### 1p AUTOTEST [100 + model.train(mode)(torch.cat([source, filling], dim=1), target) for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for mode in (True, False)]
 # says("takes the token that `pad` names for padding, and no other", parts=["pad as drawn", "pad=0"])
 # ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad))(zeros, target), 100 + fill(Transformer(W, V, D, H, n, F))(zeros, target)]
-# says("may be called with longer and shorter sentences after one another, and with 200 tokens", parts=["1st call", "2nd call", "encode, 200 tokens", "a target of 200 tokens", "short ones after that", "decode, after another source was encoded"])
-# ### 1p AUTOTEST [100 + result for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for result in (model(full, target[:, :2]), model(full[:1, :2], target[:1]), model.encode(long)[:, -2:], model(full[:1, :3], long)[:, -2:], model(full[:2], target[:2, :3]), [model.encode(more_words), model.decode(target, memory, source)][1])]
+# says("may be called with longer and shorter sentences after one another, and with 200 tokens", parts=["1st call", "2nd call", "encode, 200 tokens", "a target of 200 tokens", "short ones after that", "others of the same lengths", "encode, another source", "decode, after another source was encoded", "decode, other targets and memory"])
+# ### 1p AUTOTEST [100 + result for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for result in (model(full, target[:, :2]), model(full[:1, :2], target[:1]), model.encode(long)[:, -2:], model(full[:1, :3], long)[:, -2:], model(full[:2], target[:2, :3]), model(full[2:4], other[:2, :3]), model.encode(more_words)[:, -1:], model.decode(target, memory, source), model.decode(other, -memory, source)[:, :1])]
 
 # %% active="ipynb" nbgrader={"grade_id": "transformer_training", "grade": true, "points": 4}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
@@ -519,7 +561,7 @@ class Transformer(nn.Module):
 # words = torch.from_numpy(draw.integers(B, S, low=pad + 1, high=W - 1))
 # target = torch.from_numpy(draw.integers(B, T, low=pad + 1, high=min(V, W) - 1))
 # source = torch.from_numpy(draw.mask(B, S)) * (words - pad) + pad
-# many, share = torch.from_numpy(draw.integers(9, 9, low=pad + 1, high=W - 1)), draw.integer(200, 600) / 1000
+# word, share = torch.from_numpy(draw.integers(1, 1, low=pad + 1, high=W - 1)), draw.integer(200, 600) / 1000
 # says("passes the right gradients to all of its weights")
 # ### 1p AUTOTEST {name: 100 + gradient for name, gradient in gradients(fill(Transformer(W, V, D, H, 1, F, pad=pad)), source, target)["parameters"].items()}
 # says("drops nothing in evaluation mode", parts="norm_first={first}")
@@ -527,7 +569,7 @@ class Transformer(nn.Module):
 # says("drops in its layers and after the positions in training mode, also after evaluation", parts=["evaluation, norm_first=True", "training, norm_first=True", "evaluation, norm_first=False", "training, norm_first=False"])
 # ### 1p AUTOTEST [100 + model.train(mode)(source, target) for first in (True, False) for model in [fill(Transformer(W, V, D, H, 1, F, dropout=1.0, pad=pad, norm_first=first))] for mode in (False, True)]
 # says("drops once after the positions, and scales up what remains", parts=["what becomes of a number in training"])
-# ### 1p AUTOTEST [torch.unique((trained / usual).round(decimals=3)) for model in [fill(Transformer(W, V, D, H, 0, F, share, pad, False))] for usual, trained in [[model.encode(many), model.train().encode(many)]]]
+# ### 1p AUTOTEST [torch.unique((trained / usual).round(decimals=3)) for model in [fill(Transformer(W, V, 64, H, 0, F, share, pad, False))] for usual, trained in [[model.encode(word), model.train().encode(word)]]]
 
 # %% [markdown]
 # ## 5. What goes in and what should come out

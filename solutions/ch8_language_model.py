@@ -21,6 +21,10 @@
 # A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks they are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one. No function changes its arguments.
+# Most inputs are in float64, and then six digits have to be right: compute in the data type of what you get.
+#
+# Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
+# Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
 #
 # The letters are the same everywhere in this notebook:
 #
@@ -168,7 +172,7 @@ def token_probabilities(
 # ## 2. A window, and sinks
 #
 # In a layer with a sliding window a query sees only the newest positions, and its own is one of them: with `window=3`, position 7 sees 5, 6 and 7. The first positions of a text, the *sinks*, may stay
-# visible beside the window for ever; models that were trained without a window need that.
+# visible beside the window for ever. A model that was trained without a window may break when it loses them: much of the weight of its heads goes to the first tokens, whatever these say (Xiao et al., 2024, call them *attention sinks*).
 #
 # The queries are the **last** `T` of `S` positions: query $t$ stands at position $p = S - T + t$. It may attend to key $s$ if
 #
@@ -237,7 +241,7 @@ def window_mask(T: int, S: int, window: int, sinks: int = 0) -> torch.Tensor:
 #   must not be more than those of $2\,(\text{window} + \text{sinks})$ positions.
 # - The positions of a piece are consecutive, and continue where the last piece ended; the first piece of all begins at 0. A piece that begins at position 0 begins a **new text**: what was held is forgotten, and the batch may have another size.
 # - The positions that come back are those in the text, not numbers of slots: rotations and masks need them. (The authors of the paper number the slots instead, after each eviction anew.)
-# - Each object is a cache of its own. What `update` has returned stays as it is when later pieces come.
+# - Each object is a cache of its own. What `update` has returned stays as it is when later pieces come. It may share memory with the pieces or with what the cache holds: nobody writes into a piece or into a result.
 #
 # A small case: `RollingCache(sinks=1, window=2)` gets positions 0 to 3 as one piece and returns all four. Then come 4 and 5 as a piece: it returns 0, 3, 4, 5. Then 6 alone: 0, 5, 6.
 
@@ -294,6 +298,8 @@ class RollingCache:
 # ends = [sum(lengths[: i + 1]) for i in range(len(lengths))]
 # pieces = [(end - length, end) for length, end in zip(lengths, ends)]
 # key, value = draw.tensor(B, H, n, d), draw.tensor(B, H, n, dv)
+# equal("what an earlier call has returned changes with later calls", "[[before, kept] for cache in [RollingCache(sinks, window)] for kept in [cache.update(key[:, :, :1], value[:, :, :1], torch.arange(1))] for before in [[one.clone() for one in kept]] for _ in [[cache.update(key[:, :, p : p + 1], value[:, :, p : p + 1], torch.arange(p, p + 1)) for p in range(1, 9)]]][0]")
+# equal("what an example gives depends on the other examples of the batch", "[[one[:1] for one in RollingCache(sinks, window).update(key[:, :, :4], value[:, :, :4], torch.arange(4))[:2]], RollingCache(sinks, window).update(key[:1, :, :4], value[:1, :, :4], torch.arange(4))[:2]]")
 # says("returns sinks and window when positions come one by one", parts=["key", "value", "positions"])
 # ### 2p AUTOTEST {f"position {p}": cache.update(key[:, :, p : p + 1], value[:, :, p : p + 1], torch.arange(p, p + 1)) for cache in [RollingCache(sinks, window)] for p in range(n)}
 # says("returns all that the queries of a piece need, short or long", parts=["key", "value", "positions"])
@@ -307,6 +313,8 @@ class RollingCache:
 # other_key, other_value = draw.tensor(B + 1, H, n, d), draw.tensor(B + 1, H, n, dv)
 # texts = [(key, value, 0, m), (key, value, m, m + 2), (-key, -value, 0, 1), (-key, -value, 1, 3), (-key, -value, 3, 4), (other_key, other_value, 0, m)]
 # limit = 2 * (sinks + window) * (B * H * (d + dv) + 1)
+# equal("what an earlier call has returned changes with later calls", "[[before, kept] for cache in [RollingCache(sinks, window)] for kept in [cache.update(key[:, :, :3], value[:, :, :3], torch.arange(3))] for before in [[one.clone() for one in kept]] for _ in [[cache.update(key[:, :, p : p + 1], value[:, :, p : p + 1], torch.arange(p, p + 1)) for p in range(3, 9)]]][0]")
+# equal("what an example gives depends on the other examples of the batch", "[[one[:1] for one in RollingCache(sinks, window).update(key[:, :, :4], value[:, :, :4], torch.arange(4))[:2]], RollingCache(sinks, window).update(key[:1, :, :4], value[:1, :, :4], torch.arange(4))[:2]]")
 # says("begins a new text at position 0", parts=(["first text", "its second piece", "second text", "its second piece", "its third piece", "third text, larger batch"], ["key", "value", "positions"]))
 # ### 1p AUTOTEST [cache.update(k[:, :, begin:end], v[:, :, begin:end], torch.arange(begin, end)) for cache in [RollingCache(sinks, window)] for k, v, begin, end in texts]
 # says("keeps two caches apart", parts=(["first cache", "second cache"], ["key", "value", "positions"]))
@@ -456,6 +464,12 @@ def latent_attention(
 # mask, padding = torch.from_numpy(draw.mask(B, H, T, S)), torch.from_numpy(draw.mask(B, 1, 1, S))
 # equal = [draw.tensor(n, n, n, n), draw.tensor(n, n, n, n), draw.tensor(n, n, n), draw.tensor(n, n, n), draw.tensor(n, n, n), draw.tensor(n, n, n)]
 # equal_mask = torch.from_numpy(draw.mask(n, n, n, n))
+# equal("what an example gives depends on the other examples of the batch", "[latent_attention(query, rope_query, latent, rope_key, w_uk, w_uv)[:1], latent_attention(query[:1], rope_query[:1], latent[:1], rope_key[:1], w_uk, w_uv)]")
+# equal("in another order the keys give another output", "[latent_attention(query, rope_query, one, other, w_uk, w_uv) for one, other in [(latent, rope_key), (latent.flip(1), rope_key.flip(1))]]")
+# equal("twice the matrix of the values doesn't give twice the output", "[2 * latent_attention(query, rope_query, latent, rope_key, w_uk, w_uv), latent_attention(query, rope_query, latent, rope_key, w_uk, 2 * w_uv)]")
+# unequal("the part of the keys with positions has no influence", "[latent_attention(query, rope_query, latent, given, w_uk, w_uv) for given in (rope_key, -rope_key)]")
+# unequal("the mask has no influence", "[latent_attention(query, rope_query, latent, rope_key, w_uk, w_uv, given) for given in (None, mask)]")
+# equal("a result moves when only keys change that the mask hides", "[latent_attention(query, rope_query, *[torch.where(padding[:, 0, 0, :, None], one, factor * one) for one in (latent, rope_key)], w_uk, w_uv, padding) for factor in (1, -3)]")
 # says("is right without a mask")
 # ### 1p AUTOTEST latent_attention(query, rope_query, latent, rope_key, w_uk, w_uv)
 # says("gives no weight to masked keys")
@@ -474,8 +488,8 @@ def latent_attention(
 # w_uk, w_uv = draw.tensor(H, dn, r), draw.tensor(H, dv, r)
 # mask, with_empty = torch.from_numpy(draw.mask(B, H, T, S)), torch.from_numpy(draw.mask(B, H, T, S, empty=2))
 # names = draw.choices(8, ["float32", "float64"])
-# says("gives 0 to a query with nothing to attend to, and is right for large scores", parts=["scores of ±200", "signs reversed", "all far below 0", "an empty row"])
-# ### 1p AUTOTEST [latent_attention(90 * query, 90 * rope_query, latent, rope_key, w_uk, w_uv, mask), latent_attention(-900 * query, -900 * rope_query, latent, rope_key, w_uk, w_uv, mask), latent_attention(query, -900 - rope_query, latent, rope_key.abs(), w_uk, w_uv, mask), latent_attention(query, rope_query, latent, rope_key, w_uk, w_uv, with_empty)]
+# says("gives 0 to a query with nothing to attend to, and is right for large scores", parts=["scores of ±200", "signs reversed, a thousand times as large", "all far below 0", "an empty row"])
+# ### 1p AUTOTEST [latent_attention(90 * query, 90 * rope_query, latent, rope_key, w_uk, w_uv, mask), latent_attention(-9e4 * query, -9e4 * rope_query, latent, rope_key, w_uk, w_uv, mask), latent_attention(query, -900 - rope_query, latent, rope_key.abs(), w_uk, w_uv, mask), latent_attention(query, rope_query, latent, rope_key, w_uk, w_uv, with_empty)]
 # says("passes gradients to all six tensors, never NaN", parts=["query", "rope_query", "latent", "rope_key", "w_uk", "w_uv"])
 # ### 1p AUTOTEST gradients(latent_attention, query, rope_query, latent, rope_key, w_uk, w_uv, with_empty)["inputs"]
 # says("keeps the data type of its inputs", parts=("{name} inputs", ["data type", "values"]))
@@ -500,7 +514,7 @@ def latent_attention(
 # This is the ramp of the paper, linear in the number of turns. (Llama 3.1 has the same ramp from 1 to 4. The authors' program and the libraries that follow it let the ramp be linear in the index $i$, between two rounded
 # indices: take the formula above.) YaRN's second part, a factor on the scores, is no part of this task.
 #
-# `d` is even and at least 4, `factor` at least 1. `original_length` matters for `"yarn"` only. Raise a `ValueError` for any other method.
+# The angles may be float32 or float64. `d` is even and at least 4, `factor` at least 1. `original_length` matters for `"yarn"` only. Raise a `ValueError` for any other method.
 #
 # A small case: $d = 4$, base 100, so $\theta = (1, 0.1)$, and $s = 4$. `"linear"` gives $(0.25, 0.025)$, `"ntk"` has the base $100 \cdot 4^2 = 1600$ and gives $(1, 0.025)$. With $L = 100$ the pairs turn $15.92$ and $1.59$ times, so `"yarn"` gives about $(0.6108, 0.0264)$.
 
@@ -549,13 +563,13 @@ def rope_frequencies(
 # methods = draw.choices(14, ["linear", "ntk", "yarn", "dynamic", "YaRN", "none", ""])
 # factors = draw.choices(14, [1.0, factor])
 # says("squeezes all positions with linear")
-# ### 1p AUTOTEST rope_frequencies(d, base, factor, length, "linear")
+# ### 1p AUTOTEST rope_frequencies(d, base, factor, length, "linear").float()
 # says("changes the base with ntk", parts=["a wide head", "a narrow head"])
-# ### 1p AUTOTEST [rope_frequencies(d, base, factor, length, "ntk"), rope_frequencies(other_d, other_base, factor, length, "ntk")]
+# ### 1p AUTOTEST [rope_frequencies(d, base, factor, length, "ntk").float(), rope_frequencies(other_d, other_base, factor, length, "ntk").float()]
 # says("mixes with yarn, by the number of turns", parts="original_length={n}")
-# ### 2p AUTOTEST [rope_frequencies(d, base, factor, original_length=n, method="yarn") for n in (length, 4 * length)]
+# ### 2p AUTOTEST [rope_frequencies(d, base, factor, original_length=n, method="yarn").float() for n in (length, 4 * length)]
 # says("is right for the narrowest heads, and for a factor of 1", parts="d={width}, factor={s:g}, {method}")
-# ### 1p AUTOTEST [rope_frequencies(width, other_base, s, length // 4, method) for width, s in [(4, factor), (6, factor), (other_d, 1.0)] for method in ("linear", "ntk", "yarn")]
+# ### 1p AUTOTEST [rope_frequencies(width, other_base, s, length // 4, method).float() for width, s in [(4, factor), (6, factor), (other_d, 1.0)] for method in ("linear", "ntk", "yarn")]
 # says("raises a ValueError for a method that it does not know", parts="factor={s:g}, method={method!r}")
 # ### 1p AUTOTEST [raised(rope_frequencies, d, base, s, length, method) for s, method in zip(factors, methods)]
 
@@ -671,3 +685,85 @@ def speculative_step(
 #
 # Rubric: 1 point for the probability of acceptance as $\min(p, q)$; 1 point for the residual that fills up exactly what is missing; 1 point for "only the speed" together with the bias towards what the draft prefers.
 # ### END SOLUTION
+
+# %% [markdown]
+# ## Now use it
+#
+# No points here, and grading leaves the next cell out. It trains a small language model on the documentation that comes with Python, under your `window_mask` and with your
+# `rope_frequencies`. Then the model writes, with your `RollingCache` and your `token_probabilities`. Take the `#` off the last line and run it: it takes less than half a minute on one core.
+
+# %% active="ipynb" nbgrader={"grade_id": "now_use_it", "locked": true}
+# import time
+# from pydoc_data.topics import topics
+#
+# from torch import nn
+# from torch.nn import functional as F
+#
+# WINDOW, SINKS, WIDTH, HEADS = 24, 2, 64, 4
+#
+#
+# class Layer(nn.Module):
+#     """Attention that looks back a few positions, and a feed-forward network."""
+#
+#     def __init__(self):
+#         super().__init__()
+#         self.norm1, self.norm2 = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+#         self.project, self.merge = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+#         self.think = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.ReLU(), nn.Linear(4 * WIDTH, WIDTH))
+#
+#     def turned(self, x, positions):
+#         angles = positions[:, None] * rope_frequencies(WIDTH // HEADS, 10000.0, 1.0, 64, "linear").float()
+#         first, second = x[..., 0::2], x[..., 1::2]
+#         parts = first * angles.cos() - second * angles.sin(), first * angles.sin() + second * angles.cos()
+#         return torch.stack(parts, dim=-1).flatten(-2)
+#
+#     def forward(self, x, positions, cache=None):
+#         """x: (B, T, WIDTH), the newest positions; cache: of what came before, if it is in none of x."""
+#         query, key, value = (part.unflatten(-1, (HEADS, -1)).transpose(1, 2) for part in self.project(self.norm1(x)).chunk(3, dim=-1))
+#         query, key = self.turned(query, positions), self.turned(key, positions)
+#         if cache is None:
+#             mask = window_mask(len(positions), len(positions), WINDOW, SINKS)
+#         else:
+#             # a single query, to which everything that comes back is visible
+#             (key, value, _), mask = cache.update(key, value, positions), None
+#         found, _ = attention(query, key, value, mask)
+#         x = x + self.merge(found.transpose(1, 2).flatten(2))
+#         return x + self.think(self.norm2(x))
+#
+#
+# def now_use_it(seconds=18, length=64):
+#     if still_missing("window_mask", "rope_frequencies", "RollingCache", "token_probabilities"):
+#         return
+#     torch.manual_seed(0)
+#     text = " ".join(" ".join(topics[name] for name in sorted(topics)).split())
+#     letters = sorted(set(text))
+#     number = {letter: n for n, letter in enumerate(letters)}
+#     tokens = torch.tensor([number[letter] for letter in text])
+#     embed, layers, logits = nn.Embedding(len(letters), WIDTH), nn.ModuleList([Layer(), Layer()]), nn.Linear(WIDTH, len(letters))
+#     model = nn.ModuleList([embed, layers, logits])
+#     optimiser = torch.optim.Adam(model.parameters(), lr=0.003)
+#     begun = time.process_time()
+#     while (left := 1 - (time.process_time() - begun) / seconds) > 0:
+#         starts = torch.randint(len(tokens) - length, (24, 1))
+#         batch = tokens[starts + torch.arange(length + 1)]
+#         x, positions = embed(batch[:, :-1]), torch.arange(length)
+#         for layer in layers:
+#             x = layer(x, positions)
+#         loss = F.cross_entropy(logits(x).flatten(0, 1), batch[:, 1:].flatten())
+#         optimiser.param_groups[0]["lr"] = 0.003 * left
+#         optimiser.zero_grad()
+#         loss.backward()
+#         optimiser.step()
+#     print(f"{loss.item() / math.log(2):.2f} bits for each character. It writes:\n")
+#     written, caches = tokens[:1].tolist(), [RollingCache(SINKS, WINDOW) for _ in layers]
+#     with torch.no_grad():
+#         for position in range(400):
+#             x, positions = embed(torch.tensor([written[-1:]])), torch.tensor([position])
+#             for layer, cache in zip(layers, caches):
+#                 x = layer(x, positions, cache)
+#             p = token_probabilities(logits(x)[0, 0], temperature=0.8, top_p=0.9)
+#             written.append(torch.multinomial(p, 1).item())
+#     print("".join(letters[token] for token in written))
+#
+#
+# # now_use_it()

@@ -22,6 +22,10 @@
 # A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks all are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
+# Most inputs are in float64, and then six digits have to be right: compute in the data type of what you get.
+#
+# Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
+# Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
 #
 # The letters are the same everywhere in this notebook:
 #
@@ -54,6 +58,8 @@ import torch
 # - a part in which a query may attend to nothing has output 0 and lse minus infinity for it. Merging with it changes nothing, and two such parts
 #   give output 0 and lse minus infinity, never NaN;
 # - the lse may be large, in the thousands and of both signs.
+#
+# A result with several parts may be a tuple or a list, here and in all tasks. Both parts of this one have the data type of what is merged.
 #
 # A small case, for one query and $d_v = 2$: the outputs $(4, 0)$ and $(8, 4)$ with the lse $0$ and $\ln 3$ become the output $(7, 3)$ with the lse $\ln 4$.
 
@@ -122,7 +128,7 @@ def merge(
 #   counted from 0. So the last query sees every key, and with more queries than keys the first `T - S` queries see none.
 # - A query with nothing to attend to has output 0 and lse minus infinity.
 # - The block sizes need not divide `T` and `S`, may be larger than these, and need not be equal. They change nothing in the result but rounding.
-# - Scores may be large, in the thousands and of both signs, and so may masked ones.
+# - Scores may be large, in the millions and of both signs. A key of the future has no weight, however large its score is.
 # - The inputs have one data type. The output has it, too. Compute in float32 where it is float16 or bfloat16: convert each tile to float32 when you take it.
 #   In this case the lse is float32. For float32 and float64 inputs everything has their type.
 # - You never have the whole matrix of scores, nor anything else as large. One check has several thousand queries and keys, and little memory: 60 MB beside what your function is given. A tile of `block_q` queries and *all* keys
@@ -202,9 +208,10 @@ def flash_forward(
 # more_query, less_key, less_value = 2 * draw.tensor(S, d), draw.tensor(T, d), draw.tensor(T, dv)
 # few = query[0, 0, : m + 1].float(), key[0, 0, : n + 1].float(), value[0, 0, : n + 1].float()
 # equal_query, equal_key, equal_value = 2 * draw.tensor(n, n, n), draw.tensor(n, n, n), draw.tensor(n, n, n)
+# more_query, less_key = [torch.cat([x, draw.tensor(len(x), 64)], dim=-1) for x in (more_query, less_key)]
 # says("is right for matrices, with fewer queries than keys", parts=["output", "lse"])
 # ### 2p AUTOTEST flash_forward(query[0, 0], key[0, 0], value[0, 0], m, n)
-# says("is right with more queries than keys, and block_q larger than block_k", parts=["output", "lse"])
+# says("is right with more queries than keys, block_q larger than block_k, and d above 64", parts=["output", "lse"])
 # ### 1p AUTOTEST flash_forward(more_query, less_key, less_value, block_q=n, block_k=m)
 # says("is right with one leading axis, with two, and with three", parts=(["one", "two", "three"], ["output", "lse"]))
 # ### 1p AUTOTEST [flash_forward(*[x[0] for x in (query, key, value)], m, n), flash_forward(query, key, value, n, m), flash_forward(*[x[None] for x in (-query, key, value)], m, n)]
@@ -223,6 +230,8 @@ def flash_forward(
 # query, key, value = 2 * draw.tensor(b, T, d), draw.tensor(b, S, d), draw.tensor(b, S, dv)
 # more_query, less_key, less_value = 2 * draw.tensor(b, S, d), draw.tensor(b, T, d), draw.tensor(b, T, dv)
 # square_query, square_key, square_value = 2 * draw.tensor(S, d), draw.tensor(S, d), draw.tensor(S, dv)
+# equal("the size of the tiles changes the result", "[flash_forward(query, key, value, *sizes, causal=True) for sizes in [(m, n), (n, m)]]")
+# equal("a query's result moves when only later keys and values change", "[flash_forward(square_query, *[torch.cat([one[:-1], -one[-1:]]) for one in given], m, n, causal=True)[0][:-1] for given in [(square_key, square_value), (torch.cat([square_key[:-1], square_value.new_ones(1, square_key.shape[-1])]), torch.cat([square_value[:-1], -square_value[-1:]]))]]", axis=0)
 # says("hides the future with as many queries as keys", parts=(["block_q smaller", "block_k smaller", "both equal"], ["output", "lse"]))
 # ### 2p AUTOTEST [flash_forward(square_query, square_key, square_value, *sizes, causal=True) for sizes in [(m, n), (n, m), (n, n)]]
 # says("lets the last query see every key, with fewer queries than keys", parts=(["block_q smaller", "block_k smaller"], ["output", "lse"]))
@@ -245,8 +254,8 @@ def flash_forward(
 # names = draw.choices(10, ["float16", "bfloat16", "float32", "float64"])
 # says("is right for scores in the thousands, of both signs", parts=("{factor} * query, {shift} + key", ["output", "lse"]))
 # ### 1p AUTOTEST [flash_forward(factor * query, shift + key, value, m, n) for factor, shift in [(1, -3000), (1, 3000), (-900, 0)]]
-# says("is right where masked scores are thousands above or below the others", parts=(["rising to the end", "all far below zero", "falling to the end"], ["output", "lse"]))
-# ### 1p AUTOTEST [flash_forward(sign * query, shift + rising, value, m, n, causal=True) for sign, shift in [(1, 0), (1, -9000), (-1, 0)]]
+# says("is right where masked scores are thousands above or below the others", parts=(["rising to the end", "all far below zero", "falling to the end", "rising a hundred times as fast"], ["output", "lse"]))
+# ### 1p AUTOTEST [flash_forward(sign * query, shift + rising, value, m, n, causal=True) for sign, shift in [(1, 0), (1, -90000), (-1, 0), (100, 0)]]
 # says("gives the data type of its inputs, and an lse of at least float32", parts=("{name} inputs", ["output", "lse"], ["data type", "values"]))
 # ### 1p AUTOTEST [[[dtype_of(x), x] for x in flash_forward(*[x[0].to(getattr(torch, name)) for x in (query, key, value)], m, n)] for name in names]
 # says("adds in float32 where the inputs are bfloat16, as the lse shows")
@@ -671,6 +680,9 @@ def linear_attention_chunked(
 # query, key, value = draw.tensor(b, h, T, d), draw.tensor(b, h, T, d), draw.tensor(b, h, T, dv)
 # equal = draw.tensor(chunk, chunk, chunk), draw.tensor(chunk, chunk, chunk), draw.tensor(chunk, chunk, chunk)
 # names = draw.choices(8, ["float32", "float64"])
+# equal("the size of the chunks changes the result", "[linear_attention_chunked(query[0, 0], key[0, 0], value[0, 0], size) for size in (1, T)]")
+# equal("a position's output moves when only later positions change", "[linear_attention_chunked(*[torch.cat([x[0, 0][:-1], factor * x[0, 0][-1:]]) for x in (query, key, value)], chunk)[0][:-1] for factor in (1, -2)]", axis=0)
+# equal("twice the values don't give twice the output", "[2 * linear_attention_chunked(query[0, 0], key[0, 0], value[0, 0], chunk)[0], linear_attention_chunked(query[0, 0], key[0, 0], 2 * value[0, 0], chunk)[0]]")
 # says("is right where the chunk divides", parts=["output", "state"])
 # ### 1p AUTOTEST linear_attention_chunked(*[x[0, 0, : 3 * chunk] for x in (query, key, value)], chunk)
 # says("is right where the last chunk is smaller", parts=["output", "state"])
@@ -704,3 +716,54 @@ def linear_attention_chunked(
 # Rubric: 1 point for traffic, not arithmetic, as the limit, with the matrix of scores as what is saved, 1 point for `block_q` (larger is better) and `block_k` (no difference) with the size of the fast memory as the limit,
 # 1 point for the work that stays quadratic.
 # ### END SOLUTION
+
+# %% [markdown]
+# ## Now use it
+#
+# No points here, and grading leaves the next cell out. It times your `flash_forward` beside the formula, which writes the whole matrix down, and beside PyTorch's own attention.
+# Take the `#` off the last line and run it: it takes less than half a minute on one core. Which of the three has the fewest numbers in memory, and which is the fastest on your machine? Change the blocks.
+
+# %% active="ipynb" nbgrader={"grade_id": "now_use_it", "locked": true}
+# import time
+#
+# from torch.nn import functional as F
+#
+#
+# def formula(query, key, value, causal):
+#     scores = query @ key.mT / query.shape[-1] ** 0.5
+#     if causal:
+#         scores = scores.masked_fill(~torch.ones_like(scores, dtype=torch.bool).tril(), -torch.inf)
+#     return scores.softmax(dim=-1) @ value
+#
+#
+# def milliseconds(function):
+#     """The fastest of three calls, and what it returns."""
+#     times = []
+#     for _ in range(3):
+#         begun = time.perf_counter()
+#         result = function()
+#         times.append(1000 * (time.perf_counter() - begun))
+#     return min(times), result
+#
+#
+# def now_use_it(block_q=128, block_k=512, lengths=(512, 1024, 2048, 4096)):
+#     if still_missing("flash_forward"):
+#         return
+#     threads = torch.get_num_threads()
+#     torch.set_num_threads(1)
+#     torch.manual_seed(0)
+#     try:
+#         print("milliseconds on one core      formula   PyTorch   yours   largest difference")
+#         for causal in (False, True):
+#             for length in lengths:
+#                 query, key, value = torch.randn(3, length, 64)
+#                 slow, right = milliseconds(lambda: formula(query, key, value, causal))
+#                 ready, _ = milliseconds(lambda: F.scaled_dot_product_attention(query[None], key[None], value[None], is_causal=causal))
+#                 own, found = milliseconds(lambda: flash_forward(query, key, value, block_q, block_k, causal)[0])
+#                 kind = "causal" if causal else "all keys"
+#                 print(f"{length:6} positions, {kind:10} {slow:11.1f} {ready:9.1f} {own:7.1f}   {(found - right).abs().max():.0e}")
+#     finally:
+#         torch.set_num_threads(threads)
+#
+#
+# # now_use_it()

@@ -7,10 +7,12 @@ networks of attention alone that learn to go on with it.
 from dataclasses import dataclass
 
 import torch
+from torch import nn
 from torch.nn import functional as F
 
 from solutions.attention_only import AttentionOnly
 from solutions.ch10_circuits import prefix_matching
+from solutions.smeared_keys import SmearedHeads
 
 N_TOKENS, LENGTH, SEGMENT = 64, 48, 16
 # how pages print a token
@@ -48,6 +50,26 @@ def texts(
     known = torch.zeros(batch, LENGTH, dtype=torch.bool)
     known.scatter_(1, second + steps[:-1], True)
     return tokens, known
+
+
+def vote(tokens: torch.Tensor) -> torch.Tensor:
+    """The most that positions can do: how probable it is, position by
+    position, that each token comes next, (B, T, V).
+
+    Each earlier token votes for itself, with the share of texts in
+    which the answer stands at its place. So this is one head whose
+    weights depend on positions alone, and which copies.
+
+    tokens: (B, LENGTH), as texts gives them.
+    """
+    room = LENGTH - 2 * SEGMENT + 1
+    weights = torch.zeros(LENGTH, LENGTH)  # (query, place)
+    for one in range(room):
+        for other in range(room):
+            first, second = min(one, other), max(one, other) + SEGMENT
+            steps = torch.arange(SEGMENT - 1)
+            weights[second + steps, first + steps + 1] += 1
+    return weights @ F.one_hot(tokens, N_TOKENS).float()
 
 
 def copied(
@@ -124,15 +146,16 @@ def train(
     steps: int,
     fixed: bool = False,
     every: int = 20,
+    rate: float = 0.003,
 ) -> dict[int, Found]:
-    """Train for so many steps on texts(fixed=fixed).
+    """Train for so many steps on texts(fixed=fixed), with Adam.
 
     The loss is that of the tokens that can be known.
 
     Returns: what was measured after every so many steps, by step; at
     0, before the first.
     """
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.003)
+    optimiser = torch.optim.Adam(model.parameters(), lr=rate)
     found = {0: measured(model, fixed)}
     for step in range(1, steps + 1):
         tokens, known = texts(fixed=fixed)
@@ -147,6 +170,22 @@ def train(
     return found
 
 
+def network(
+    n_layers: int = 2, learned: bool = False, smeared: bool = False
+) -> AttentionOnly:
+    """A network of this chapter before training.
+
+    learned: learned vectors for the positions instead of rotations.
+    smeared: heads with SmearedHeads' keys.
+    """
+    n_positions = LENGTH if learned else None
+    model = AttentionOnly(N_TOKENS, 64, 4, n_layers, n_positions)
+    if smeared:
+        layers = [SmearedHeads(64, 4, True) for _ in range(n_layers)]
+        model.layers = nn.ModuleList(layers)
+    return model
+
+
 def trained(
     number: int,
     n_layers: int = 2,
@@ -155,10 +194,8 @@ def trained(
 ) -> tuple[AttentionOnly, dict[int, Found]]:
     """A network of seed `number`, and what was measured on the way.
 
-    fixed: learned absolute positions, and the repeat always in the
-        second half. Otherwise rotary positions, random places.
+    fixed: the repeat is always in the second half, not at random.
     """
     torch.manual_seed(number)
-    n_positions = LENGTH if fixed else None
-    model = AttentionOnly(N_TOKENS, 64, 4, n_layers, n_positions)
+    model = network(n_layers)
     return model, train(model, steps, fixed)

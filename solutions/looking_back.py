@@ -3,9 +3,8 @@ another token further back. Small causal networks learn them; they
 differ only in how they know positions.
 """
 
-import copy
 import math
-from collections.abc import Sequence
+from collections.abc import Callable
 
 import torch
 from torch import nn
@@ -143,6 +142,10 @@ class Decoder(nn.Module):
         kind: "none", "sinusoidal", "learned", "Shaw", "T5", "RoPE"
             or "ALiBi".
         theta: RoPE's base.
+
+    Attributes:
+        table: from a length T and D_MODEL to what "sinusoidal" adds to
+            the embeddings, (T, D_MODEL).
     """
 
     def __init__(
@@ -153,6 +156,7 @@ class Decoder(nn.Module):
     ) -> None:
         super().__init__()
         self.kind = kind
+        self.table: Callable[[int, int], torch.Tensor] = sinusoidal
         self.embedding = nn.Embedding(N_TOKENS, D_MODEL)
         if kind == "learned":
             place = 0.3 * torch.randn(TESTED, D_MODEL)
@@ -173,7 +177,7 @@ class Decoder(nn.Module):
         """
         x, T = self.embedding(tokens), tokens.shape[-1]
         if self.kind == "sinusoidal":
-            x = x + sinusoidal(T, D_MODEL).to(x.dtype)
+            x = x + self.table(T, D_MODEL).to(x.dtype)
         if self.kind == "learned":
             x = x + self.place[:T]
         for layer in self.layers:
@@ -181,45 +185,27 @@ class Decoder(nn.Module):
         return self.output(x), weights
 
 
-def train(
-    models: Sequence[Decoder],
-    numbers: Sequence[int],
-    length: int,
-    n_steps: int,
-) -> None:
-    """Train networks, task by task with one for each seed in numbers,
-    on batches of streams of this length. They may be those of the
-    first tasks only.
-    """
-    tokens, answers = [], []
-    for number in numbers:
-        torch.manual_seed(number)
-        drawn, right = streams(n_steps * BATCH, length)
-        tokens.append(drawn)
-        answers.append(right)
-    data = []
-    for task in range(len(models) // len(numbers)):
-        for drawn, right in zip(tokens, answers, strict=True):
-            data.append((drawn, right[task]))
-    fit(models, data)
-
-
 def trained(
     kind: str,
-    numbers: Sequence[int],
+    task: int,
+    number: int,
+    rate: float = 0.01,
     n_layers: int = 1,
     theta: float = 10000.0,
-) -> list[Decoder]:
-    """Networks trained at length TRAINED, for each task one for each
-    seed in numbers; networks of the same seed begin alike.
+    n_steps: int = N_STEPS,
+) -> Decoder:
+    """A network that has learned a task, counted as in TASKS, from
+    n_steps batches of streams of length TRAINED.
+
+    With the same number, networks of the same shape begin alike and
+    see the same streams.
     """
-    models = []
-    for number in numbers:
-        torch.manual_seed(number)
-        models.append(Decoder(kind, n_layers, theta))
-    models = [copy.deepcopy(m) for _ in TASKS for m in models]
-    train(models, numbers, TRAINED, N_STEPS)
-    return models
+    torch.manual_seed(number)
+    model = Decoder(kind, n_layers, theta)
+    torch.manual_seed(number)
+    tokens, answers = streams(n_steps * BATCH, TRAINED)
+    fit([model], [(tokens, answers[task])], rate)
+    return model
 
 
 def held_out() -> tuple[torch.Tensor, torch.Tensor]:
@@ -241,50 +227,39 @@ def share_right(
 
 
 @torch.no_grad()
-def accuracy(
-    models: Sequence[Decoder],
-    n_seeds: int,
-) -> torch.Tensor:
-    """Shares of right answers, (tasks, seeds, TESTED).
-
-    models: task by task, with n_seeds networks each.
-    """
+def accuracy(model: Decoder, task: int) -> list[float]:
+    """The share of right answers at each of TESTED positions."""
     tokens, answers = held_out()
-    shares = [
-        share_right(
-            model(tokens)[0].argmax(dim=-1),
-            answers[i // n_seeds],
-        )
-        for i, model in enumerate(models)
-    ]
-    return torch.stack(shares).unflatten(0, (-1, n_seeds))
+    guesses = model(tokens)[0].argmax(dim=-1)
+    return share_right(guesses, answers[task]).tolist()
 
 
-def measured(
-    kind: str,
-    numbers: Sequence[int],
-    n_layers: int = 1,
-    theta: float = 10000.0,
-) -> list:
-    """The accuracy of trained networks, as nested lists."""
-    models = trained(kind, numbers, n_layers, theta)
-    return accuracy(models, len(numbers)).tolist()
+def guesses_from_bags(tokens: torch.Tensor) -> torch.Tensor:
+    """The best guesses, (tasks, B, T), of who knows the token at each
+    position and how often each came before, but not in which order.
+
+    tokens: (B, T).
+    """
+    B, T = tokens.shape
+    counts = torch.zeros(B, N_TOKENS)
+    guesses = torch.empty(len(TASKS), B, T, dtype=torch.long)
+    for t in range(T):
+        now = tokens[:, t]
+        digits = counts[:, :N_DIGITS]
+        digit = digits.argmax(dim=1)
+        guesses[0, :, t] = torch.where(now < N_DIGITS, now, digit)
+        guesses[2, :, t] = digit if t else now
+        # the first token is one of the digits, each as likely
+        n_digits = digits.sum(dim=1, keepdim=True).clamp(min=1)
+        later = counts.clone()
+        later[:, :N_DIGITS] -= digits / n_digits
+        guesses[1, :, t] = digit if t == 3 else later.argmax(dim=1)
+        counts[torch.arange(B), now] += 1
+    return guesses
 
 
 def guessed() -> torch.Tensor:
-    """The accuracy, (tasks, TESTED), of who knows the token at each
-    position and how often each token came before, but not in which
-    order: the commonest is the best guess.
-    """
+    """The accuracy, (tasks, TESTED), of the best guess from a bag."""
     tokens, answers = held_out()
-    counts = torch.zeros(len(tokens), N_TOKENS)
-    guesses = torch.empty_like(answers)
-    for t in range(TESTED):
-        now = tokens[:, t]
-        digit = counts[:, :N_DIGITS].argmax(dim=1)
-        guesses[0, :, t] = torch.where(now < N_DIGITS, now, digit)
-        guesses[1, :, t] = counts.argmax(dim=1)
-        guesses[2, :, t] = digit if t else now
-        counts[torch.arange(len(tokens)), now] += 1
-    shares = map(share_right, guesses, answers)
+    shares = map(share_right, guesses_from_bags(tokens), answers)
     return torch.stack(list(shares))

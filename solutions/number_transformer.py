@@ -5,11 +5,9 @@ and its training.
 # Pages show this code, in a column of 72 characters.
 # fmt: off
 import functools
-import math
 from dataclasses import dataclass
 
 import torch
-from torch import nn
 from torch.nn import functional as F
 
 from solutions.ch6_transformer import Transformer, shift
@@ -23,13 +21,12 @@ LONGEST = 20  # tokens of a translation, at most
 
 @dataclass(frozen=True)
 class Run:
-    """What training gives: the model, the loss and the length of the
-    gradient at each step, and the weights of the steps asked for.
+    """What training gives: the model, the loss at each step, and the
+    weights of the steps asked for.
     """
 
     model: Transformer
     losses: list[float]
-    norms: list[float]
     saved: list[dict[str, torch.Tensor]]
 
 
@@ -46,74 +43,75 @@ def tensors(numbers: list[int]) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 @functools.cache
-def pairs_to_learn(n_pairs: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The tensors of the first numbers that are for training."""
-    return tensors(number_data().seen[:n_pairs])
+def pairs_to_learn() -> tuple[torch.Tensor, torch.Tensor]:
+    """The tensors of 4000 numbers that are for training."""
+    return tensors(number_data().seen[:4000])
 
 
-def new_model(
-    norm_first: bool = True, dropout: float = 0.0
-) -> Transformer:
+def new_model() -> Transformer:
     """A Transformer before training: one layer on each side."""
     data = number_data()
     return Transformer(
         len(data.source_words), len(data.target_words),
         d_model=48, n_heads=4, n_layers=1, d_ff=96,
-        dropout=dropout, pad=PAD, norm_first=norm_first,
+        dropout=0.0, pad=PAD, norm_first=True,
     )
 
 
 def train(
     training_seed: int,
     n_steps: int = 200,
-    rate: float = 0.01,
-    warmup: int = 50,
     decay: bool = True,
     smoothing: float = 0.1,
-    dropout: float = 0.0,
-    clip: float = math.inf,
-    norm_first: bool = True,
-    n_pairs: int = 4000,
+    noise: float = 0.0,
     save_last: int = 0,
 ) -> Run:
     """Train on random batches of 48 pairs.
 
-    The learning rate rises to `rate` in `warmup` steps and, with
-    `decay`, falls to 0 in the last third. A gradient longer than
-    `clip` is made as short. `save_last` is how many sets of weights
-    are kept: the last ones, ten steps apart.
+    The learning rate rises to 0.01 in 50 steps and, with `decay`,
+    falls to 0 in the last third. `noise` is the share of words that
+    the decoder reads as other words. `save_last` is how many sets of
+    weights are kept: the last ones, ten steps apart.
     """
     torch.manual_seed(training_seed)
-    source, target = pairs_to_learn(n_pairs)
-    model = new_model(norm_first, dropout)
+    source, target = pairs_to_learn()
+    model = new_model()
     optimiser = torch.optim.Adam(
         model.parameters(), betas=(0.9, 0.98), fused=True
     )
-    losses, norms, saved = [], [], []
+    losses, saved = [], []
     for step in range(1, n_steps + 1):
-        factor = min(1, step / warmup) if warmup else 1
+        factor = min(1, step / 50)
         if decay:
             factor *= min(1, 3 * (1 - step / (n_steps + 1)))
-        optimiser.param_groups[0]["lr"] = rate * factor
+        optimiser.param_groups[0]["lr"] = 0.01 * factor
         rows = torch.randint(len(source), (48,))
         target_in, target_out = shift(target[rows])
+        if noise:
+            target_in = with_noise(target_in, noise)
         logits = model(source[rows], target_in)
         loss = smoothed_cross_entropy(
             logits, target_out, smoothing, PAD
         )
         optimiser.zero_grad()
         loss.backward()
-        norm = nn.utils.clip_grad_norm_(model.parameters(), clip)
         optimiser.step()
         losses.append(loss.item())
-        norms.append(norm.item())
         left = n_steps - step
         if left % 10 == 0 and left < 10 * save_last:
             saved.append({
                 name: p.detach().clone()
                 for name, p in model.named_parameters()
             })
-    return Run(model.eval(), losses, norms, saved)
+    return Run(model.eval(), losses, saved)
+
+
+def with_noise(words: torch.Tensor, share: float) -> torch.Tensor:
+    """Replace this share of the words, but no mark, by random ones."""
+    n_words = len(number_data().target_words)
+    other = torch.randint(END + 1, n_words, words.shape)
+    swapped = (torch.rand(words.shape) < share) & (words > END)
+    return torch.where(swapped, other, words)
 
 
 @torch.no_grad()

@@ -59,8 +59,10 @@ class NumberWords:
         return source, target
 
 
-def train_translator(network: type[EncoderDecoder], training_seed: int) -> EncoderDecoder:
-    """Train a network of chapter 1 on the numbers of seed 1."""
+def train_translator(
+    network: type[EncoderDecoder], training_seed: int, rate: float = 0.015
+) -> EncoderDecoder:
+    """Train a network of chapter 1 on the numbers of seed 1, with a learning rate."""
     data = NumberWords(seed(1))
     source, target = data.as_tensors(data.seen)
 
@@ -70,7 +72,7 @@ def train_translator(network: type[EncoderDecoder], training_seed: int) -> Encod
 
     torch.manual_seed(training_seed)
     model = network(len(data.source_words), len(data.target_words))
-    return train(model, sample, n_steps=400, learning_rate=0.015)
+    return train(model, sample, n_steps=400, learning_rate=rate)
 
 
 def exact_match(model: EncoderDecoder, data: NumberWords, numbers: list[int]) -> float:

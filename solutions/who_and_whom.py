@@ -105,17 +105,22 @@ class Reader(nn.Module):
         return scores, None if weights is None else weights[:, :, 0]
 
 
-def fit(models: Sequence[nn.Module], data: Sequence[tuple]) -> None:
+def fit(
+    models: Sequence[nn.Module],
+    data: Sequence[tuple],
+    rate: float = 0.01,
+) -> None:
     """Train models of the same shape side by side, in batches of 64.
 
     Args:
         models: modules that return scores (batch, ..., classes) first.
         data: for each model its inputs and, last, the right classes,
             (batch, ...).
+        rate: the learning rate.
     """
     # the first axis of each parameter counts the models
     parameters, _ = stack_module_state(models)
-    optimiser = torch.optim.Adam(parameters.values(), 0.01, fused=True)
+    optimiser = torch.optim.Adam(parameters.values(), rate, fused=True)
 
     def scores(own: dict, *inputs: torch.Tensor) -> torch.Tensor:
         return functional_call(models[0], own, inputs)[0]
@@ -143,6 +148,7 @@ def trained(
     n_questions: int = 2,
     start: float = 0.1,
     n_hidden: int = 0,
+    rate: float = 0.01,
 ) -> list[Reader]:
     """One reader per seed, with a layer that make_layer() gives,
     trained on 200 batches.
@@ -155,7 +161,7 @@ def trained(
             Reader(layer, d_model, n_questions, start, n_hidden),
         )
         data.append(sentences(n_questions, batch=200 * 64))
-    fit(readers, data)
+    fit(readers, data, rate)
     return readers
 
 

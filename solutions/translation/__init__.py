@@ -2,7 +2,7 @@
 
 data gives pairs of sentences, tokenizer cuts them into pieces, batches groups them, model builds the
 network, trainer trains it, run_folder keeps what a run leaves, decoding writes translations and
-evaluation scores them.
+evaluation scores them. command_line has the options, and commands what they start.
 """
 
 

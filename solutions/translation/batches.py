@@ -43,9 +43,10 @@ class Batches:
         tokens: rows times the longest sentence of a batch is at most this; one longer sentence is a
             batch of its own.
         seed: of the shuffling.
-        multiple: lengths are rounded up to a multiple of this.
-        few_shapes: round long lengths up further, so that there are at most eight between a number and its
-            double, and add rows with nothing to predict until batches of the same length have equally many.
+        multiple: lengths are rounded up to a multiple of this. That changes no batch's sentences, so
+            that a run learns from the same batches on every device.
+        few_shapes: round lengths up further, and add rows with nothing to predict, so that there are at most
+            four lengths, and four numbers of rows, between a number and its double.
     """
 
     def __init__(
@@ -78,13 +79,13 @@ class Batches:
         """Batches of the first epoch; others have about as many."""
         return len(self._epoch(0).batches)
 
-    def _rounded(self, lengths: np.ndarray) -> np.ndarray:
-        parts = -(-lengths // self.multiple)
+    def _rounded(self, number: int, multiple: int = 1) -> int:
+        """A length or a number of rows, rounded up."""
+        parts = -(-number // multiple)
         if self.few_shapes:
-            _, digits = np.frexp(parts - 1)  # of the binary number
-            step = 2 ** np.maximum(0, digits - 3)
+            step = 2 ** max(0, (parts - 1).bit_length() - 3)
             parts = -(-parts // step) * step
-        return parts * self.multiple
+        return parts * multiple
 
     def _shuffled(self, number: int) -> _Epoch:
         """The batches of an epoch."""
@@ -94,7 +95,7 @@ class Batches:
         left, right = sources.lengths[order], targets.lengths[order]
         # every other target length runs back, so that source lengths do not jump between them
         order = order[np.lexsort((np.where(right % 2, left, -left), right))]
-        longer = self._rounded(np.maximum(sources.lengths, targets.lengths)[order]).tolist()
+        longer = np.maximum(sources.lengths, targets.lengths)[order].tolist()
         cuts, begin, longest = [], 0, 0
         for place, length in enumerate(longer):
             longest = max(longest, length)
@@ -113,11 +114,11 @@ class Batches:
     def __getitem__(self, n: int) -> Batch:
         """Batch n."""
         epoch, rows = self._place(n)
-        wide = int(self._rounded(epoch.sources.lengths[rows]).max())
-        high = int(self._rounded(epoch.targets.lengths[rows]).max())
+        wide = self._rounded(int(epoch.sources.lengths[rows].max()), self.multiple)
+        high = self._rounded(int(epoch.targets.lengths[rows].max()), self.multiple)
         source, target = epoch.sources.padded(rows, wide), epoch.targets.padded(rows, high)
         if self.few_shapes:
-            missing = max(0, self.tokens // max(wide, high) - len(rows))
+            missing = self._rounded(len(rows)) - len(rows)
             source, target = (
                 np.pad(ids, ((0, missing), (0, 0)), constant_values=PAD) for ids in (source, target)
             )

@@ -13,8 +13,9 @@ from solutions.ch6_transformer import DecoderLayer, Transformer
 from solutions.translation import TranslationError
 from solutions.translation.graphs import Record, Replayed
 from solutions.translation.machine import Machine, out_of_memory
-from solutions.translation.model import FusedAttention, build
+from solutions.translation.model import FusedAttention, PackedAttention, build, share
 from solutions.translation.run_folder import RunFolder, load_weights
+from solutions.translation.settings import check_search
 from solutions.translation.tokenizer import BOS, EOS, PAD, Tokenizer
 
 
@@ -45,7 +46,7 @@ class CachedDecoder:
         self.mask = from_key_padding(source == model.pad)
         self.cross = [
             [
-                split_heads(project(memory), layer.cross_attention.n_heads)
+                share(_heads(project(memory), layer.cross_attention), layer.cross_attention.n_heads)
                 for project in (layer.cross_attention.w_k, layer.cross_attention.w_v)
             ]
             for layer in self.layers
@@ -104,9 +105,11 @@ class CachedDecoder:
     def _self(self, attention: MultiHeadAttention, number: int, y: torch.Tensor) -> torch.Tensor:
         """Self-attention of (B * K, 1, D) to itself and what came before."""
         query, *new = (
-            split_heads(project(y), attention.n_heads)
+            _heads(project(y), attention)
             for project in (attention.w_q, attention.w_k, attention.w_v)
-        )  # (B * K, H, 1, d)
+        )  # (B * K, H, 1, d), of keys and values perhaps with fewer heads
+        if isinstance(attention, PackedAttention) and attention.rotation:
+            query, new[0] = (attention.rotation(x, self.position) for x in (query, new[0]))
         if not self.caches[number]:
             rows, heads, _, width = new[0].shape
             self.caches[number] = [x.new_zeros(rows, heads, self.room, width) for x in new]
@@ -120,6 +123,7 @@ class CachedDecoder:
             for kept, x in zip((key, value), new, strict=True):
                 kept[:, :, self.length] = x[:, :, 0]
             key, value = (kept[:, :, : self.length + 1] for kept in (key, value))
+        key, value = (share(x, attention.n_heads) for x in (key, value))
         return attention.w_o(merge_heads(self.attend[number][0](query, key, value, mask)[0]))
 
     def _cross(self, attention: MultiHeadAttention, number: int, y: torch.Tensor) -> torch.Tensor:
@@ -128,6 +132,12 @@ class CachedDecoder:
         query = split_heads(attention.w_q(together), attention.n_heads)  # (B, H, K, d)
         output, _ = self.attend[number][1](query, *self.cross[number], self.mask)
         return attention.w_o(merge_heads(output)).view(y.shape)
+
+
+def _heads(x: torch.Tensor, layer: MultiHeadAttention) -> torch.Tensor:
+    """What one of a layer's matrices gives, (B, T, G * d), in heads: (B, G, T, d)."""
+    width = layer.w_q.out_features // layer.n_heads
+    return split_heads(x, x.shape[-1] // width)
 
 
 def _with_mask(layer: MultiHeadAttention) -> Callable:
@@ -150,7 +160,9 @@ class _Search:
     ) -> None:
         device, beam, rows = limits.device, decoder.beam, len(limits)
         self.decoder, self.refill = decoder, refill
-        penalties = [((5 + length) / 6) ** alpha for length in range(decoder.room + 1)]
+        penalties = [
+            (length if refill else (5 + length) / 6) ** alpha for length in range(decoder.room + 1)
+        ]
         self.penalties = torch.tensor(penalties, device=device)
         self.length = torch.zeros(1, dtype=torch.long, device=device)
         self.numbers = torch.arange(rows, device=device)
@@ -260,8 +272,8 @@ def search(
         decoder: of B sentences with a beam of K; 1 is greedy search.
         limits: (B,), the largest number of tokens of each, with EOS.
         alpha: exponent of the length penalty (Wu et al. 2016, equation 14).
-        refill: when a prefix ends, another takes its place in the same round, and a sentence is done
-            after K ends, as in fairseq; otherwise as in chapter 7.
+        refill: as in fairseq: when a prefix ends, another takes its place in the same round, a sentence is
+            done after K ends, and the length penalty is length ** alpha; otherwise as in chapter 7.
         record: how to repeat the step of a decoder all of whose calls do the same; None = compute it.
 
     Returns:
@@ -344,10 +356,7 @@ class Translator:
             TranslationError: a sentence is too long for the model or for the memory, beam is below 1, or
                 alpha is negative.
         """
-        if beam < 1:
-            raise TranslationError(f"--beam {beam}: at least 1")
-        if not alpha >= 0:
-            raise TranslationError(f"--alpha {alpha}: at least 0")
+        check_search(beam, alpha)
         rows = self.tokenizer.encode(texts)
         room = len(self.model.positions.get_buffer("encoding"))
         for number, row in enumerate(rows):

@@ -1,4 +1,4 @@
-"""How good translations are: exact match, and BLEU as sacreBLEU computes it."""
+"""How good translations are: exact match, and BLEU and chrF as sacreBLEU computes them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import html
 import re
 from collections.abc import Sequence
 
-from sacrebleu.metrics import BLEU
+from sacrebleu.metrics import BLEU, CHRF
+from sacrebleu.significance import PairedTest, Result
 
 from solutions.translation.settings import TaskSettings
 
@@ -58,6 +59,53 @@ def bleu_in_full(
     }
 
 
+def chrf(written: Sequence[str], references: Sequence[str]) -> dict:
+    """chrF (Popović 2015), which compares runs of letters instead of words.
+
+    Returns:
+        "chrf", 0 to 100, and "chrf_signature".
+    """
+    metric = CHRF()
+    score = metric.corpus_score(list(written), [list(references)])
+    return {"chrf": score.score, "chrf_signature": metric.get_signature().format()}
+
+
+def against(
+    written: Sequence[str],
+    others: Sequence[str],
+    references: Sequence[str],
+    settings: TaskSettings,
+    samples: int = 1000,
+) -> dict:
+    """Whether the difference of two systems' BLEU is more than chance: the paired bootstrap (Koehn 2004), as
+    sacreBLEU computes it.
+
+    Args:
+        written: translations.
+        others: those of the other system, of the same sentences.
+        references: one for each.
+        settings: those of the run.
+        samples: how many test sets to draw.
+
+    Returns:
+        "bleu_of_other"; "difference", positive if these translations are better; "p_value", how often chance
+        alone gives a difference as large; "signature".
+    """
+    metric = BLEU(tokenize="none" if _tokenised(settings) else "13a", force=True)
+    systems: list[tuple[str, Sequence[str]]] = [("other", others), ("this", written)]
+    test = PairedTest(systems, {"BLEU": metric}, [list(references)], "bs", samples)
+    signatures, found = test()
+    other, this = (one for one in found["BLEU"] if isinstance(one, Result))
+    difference = this.score - other.score
+    return {
+        "bleu_of_other": other.score,
+        "difference": difference,
+        # sacreBLEU counts what is larger than the difference, and 0 isn't larger than 0
+        "p_value": this.p_value if difference else 1.0,
+        "signature": signatures["BLEU"].format(),
+    }
+
+
 def detokenise(text: str) -> str:
     """Undo the tokenisation of `lc.norm.tok` files, which is that of Moses (Koehn et al. 2007).
 
@@ -81,8 +129,12 @@ def quality(
     of text, on the tokens as they are if the task's files are tokenised."""
     if settings.task == "numbers":
         return "exact_match", exact_match(written, references)
-    tokenised = settings.task == "multi30k" and settings.text != "raw"
-    return "bleu", bleu(written, references, "none" if tokenised else "13a")[0]
+    return "bleu", bleu(written, references, "none" if _tokenised(settings) else "13a")[0]
+
+
+def _tokenised(settings: TaskSettings) -> bool:
+    """Whether the text in the task's files is tokenised."""
+    return settings.task == "multi30k" and settings.text != "raw"
 
 
 def scores(written: Sequence[str], references: Sequence[str], settings: TaskSettings) -> dict:
@@ -95,15 +147,16 @@ def scores(written: Sequence[str], references: Sequence[str], settings: TaskSett
 
     Returns:
         "sentences" and "exact_match"; unless the task is numbers, also "bleu" on plain text with its parts,
-        as in `bleu_in_full`. Of text that is tokenised in its files, "bleu_tokenised" is the score on the
-        tokens as they are, and its parts end in "_tokenised", too; the plain text is in lower case then.
+        as in `bleu_in_full`, and "chrf". Of text that is tokenised in its files, "bleu_tokenised" is the
+        score on the tokens as they are, and its parts end in "_tokenised", too; the plain text is in lower
+        case then.
     """
     found: dict = {"sentences": len(references), "exact_match": exact_match(written, references)}
     if settings.task == "numbers":
         return found
-    tokenised = settings.task == "multi30k" and settings.text != "raw"
+    tokenised = _tokenised(settings)
     if tokenised:
         on_tokens = bleu_in_full(written, references, "none")
         found |= {f"{name}_tokenised": value for name, value in on_tokens.items()}
         written, references = (list(map(detokenise, texts)) for texts in (written, references))
-    return found | bleu_in_full(written, references, "13a", lowercase=tokenised)
+    return found | bleu_in_full(written, references, "13a", tokenised) | chrf(written, references)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from typing import ClassVar
 
 import torch
 
@@ -16,7 +17,13 @@ Function = Callable[[], None]
 Record = Callable[[Function], Function]
 
 
-_pool = functools.cache(torch.cuda.graph_pool_handle)
+@functools.cache
+def _first() -> torch.cuda.CUDAGraph:
+    """A graph that stays: PyTorch closes a pool of memory when the last graph in it is gone."""
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        torch.zeros((), device="cuda")
+    return graph
 
 
 def capture(function: Function) -> Function:
@@ -27,14 +34,21 @@ def capture(function: Function) -> Function:
     Returns:
         The function that replays them, on the tensors that were there while they were recorded.
     """
+    pool = _first().pool()
     graph = torch.cuda.CUDAGraph()
-    with (
-        # which PyTorch doesn't make the current one again if recording fails
-        torch.cuda.stream(torch.cuda.current_stream()),
-        # other threads, such as the one that prepares batches, may go on to allocate memory
-        torch.cuda.graph(graph, _pool(), capture_error_mode="thread_local"),
-    ):
-        function()
+    try:
+        with (
+            # which PyTorch doesn't make the current one again if recording fails
+            torch.cuda.stream(torch.cuda.current_stream()),
+            # other threads, such as the one that prepares batches, may go on to allocate memory
+            torch.cuda.graph(graph, pool, capture_error_mode="thread_local"),
+        ):
+            function()
+    except RuntimeError:
+        # the generator believes that it is being recorded still, and would refuse to draw
+        generator = torch.cuda.default_generators[torch.cuda.current_device()]
+        generator.graphsafe_set_state(generator.clone_state())
+        raise
     return graph.replay
 
 
@@ -44,7 +58,8 @@ class Replayed:
     The function leaves its results in tensors that it finds and that stay where they are. It never looks at
     a number on the device, and what it does depends on the shapes of its arguments alone. The first call
     with a shape computes as usual, so that libraries are set up and optimizers have their state; the second
-    one records. If that fails, this call and all others compute as usual, and one line says so.
+    one records. If that fails, which leaves PyTorch in a state in which no other graph can be recorded or
+    replayed, all functions compute as usual from then on, and one line says so.
 
     Args:
         function: takes tensors.
@@ -52,14 +67,15 @@ class Replayed:
         record: turns a function without arguments into one that repeats it.
     """
 
+    refused: ClassVar[set[Record]] = set()  # the ways of recording that have failed
+
     def __init__(
         self,
         function: Callable[..., None],
         device: torch.device,
         record: Record = capture,
     ) -> None:
-        self.function, self.device = function, device
-        self.record: Record | None = record
+        self.function, self.device, self.record = function, device, record
         self.buffers: dict[tuple[torch.Size, ...], list[torch.Tensor]] = {}
         self.replays: dict[tuple[torch.Size, ...], Function] = {}
 
@@ -81,18 +97,16 @@ class Replayed:
             else:
                 buffer.fill_(x)
         usual = functools.partial(self.function, *self.buffers[shapes])
-        if again and shapes not in self.replays:
-            self.replays[shapes] = self._recorded(usual)
-        self.replays.get(shapes, usual)()
+        if again and shapes not in self.replays and self.record not in self.refused:
+            self._record(shapes, usual)
+        repeat = usual if self.record in self.refused else self.replays.get(shapes, usual)
+        repeat()
 
-    def _recorded(self, function: Function) -> Function:
-        """The function that replays another one, or that one if it can't be recorded."""
-        if self.record is None:
-            return function
+    def _record(self, shapes: tuple[torch.Size, ...], function: Function) -> None:
+        """Record a function, or note that it can't be done."""
         try:
-            return self.record(function)
+            self.replays[shapes] = self.record(function)
         except RuntimeError as error:
-            self.record = None
+            self.refused.add(self.record)
             reason = str(error).partition("\n")[0]
             print(f"goes on without CUDA graphs, since recording failed: {reason}", file=sys.stderr)
-            return function

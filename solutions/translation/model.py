@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
 
 import torch
@@ -11,6 +12,7 @@ from torch import nn
 from solutions.ch2_scaled_dot_product import attention as formula
 from solutions.ch3_multi_head import MultiHeadAttention, merge_heads, split_heads
 from solutions.ch4_masking import causal_mask, from_key_padding
+from solutions.ch5_positional_encoding import rope
 from solutions.ch6_transformer import DecoderLayer, EncoderLayer, Transformer
 from solutions.translation import TranslationError
 from solutions.translation.settings import ModelSettings
@@ -100,11 +102,56 @@ class FusedAttention(nn.Module):
         return output[..., :width], None
 
 
+class Rotation(nn.Module):
+    """RoPE of chapter 5, with the angles of all positions computed once.
+
+    Args:
+        width: of the queries and keys, even.
+        n_positions: how many positions there are.
+    """
+
+    cos: torch.Tensor
+    sin: torch.Tensor
+
+    def __init__(self, width: int, n_positions: int) -> None:
+        super().__init__()
+        pairs = torch.tensor([1.0, 0.0]).repeat(n_positions, width // 2)
+        turned = rope(pairs, torch.arange(n_positions))
+        self.register_buffer("cos", turned[:, 0::2].clone(), persistent=False)
+        self.register_buffer("sin", turned[:, 1::2].clone(), persistent=False)
+
+    def forward(self, x: torch.Tensor, places: slice | torch.Tensor) -> torch.Tensor:
+        """Turn x (..., T, d), whose positions are these T."""
+        cos, sin = self.cos[places], self.sin[places]
+        first, second = x[..., 0::2], x[..., 1::2]
+        turned = torch.stack([first * cos - second * sin, first * sin + second * cos], dim=-1)
+        return turned.flatten(-2).to(x.dtype)
+
+
 class PackedAttention(MultiHeadAttention):
     """Multi-head attention whose projections of the same vectors are one matrix product.
 
     It has the parameters of chapter 3's layer, and the same numbers come out.
+
+    Args:
+        d_model, n_heads, attention: as in chapter 3.
+        key_heads: heads of keys and values, which divide n_heads.
+        rotation: what turns queries and keys by their positions; None = nothing.
     """
+
+    def __init__(
+        self,
+        d_model: int,
+        n_heads: int,
+        attention: Callable,
+        key_heads: int,
+        rotation: Rotation | None = None,
+    ) -> None:
+        super().__init__(d_model, n_heads, attention)
+        self.width = d_model // n_heads
+        if key_heads != n_heads:
+            self.w_k, self.w_v = (nn.Linear(d_model, key_heads * self.width) for _ in range(2))
+        self.rotation = rotation
 
     def forward(
         self,
@@ -113,22 +160,51 @@ class PackedAttention(MultiHeadAttention):
         value: torch.Tensor,
         mask: torch.Tensor | None = None,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Attend, as in chapter 3."""
-        if key is not value:
-            return super().forward(query, key, value, mask)
+        """Attend, as in chapter 3; key and value are the same vectors."""
         if query is key:
             heads = self._projected(query, self.w_q, self.w_k, self.w_v)
         else:
             heads = [*self._projected(query, self.w_q), *self._projected(key, self.w_k, self.w_v)]
-        output, weights = self.attention(*heads, mask)
+        if self.rotation:
+            places = slice(0, query.shape[1])
+            heads[:2] = [self.rotation(x, places) for x in heads[:2]]
+        shared = [share(x, self.n_heads) for x in heads[1:]]
+        output, weights = self.attention(heads[0], *shared, mask)
         return self.w_o(merge_heads(output)), weights
 
     def _projected(self, x: torch.Tensor, *layers: nn.Linear) -> list[torch.Tensor]:
-        """(B, H, T, d) of each layer, of x (B, T, D)."""
+        """The heads (B, H, T, d) of each layer, of x (B, T, D)."""
         weight = torch.cat([layer.weight for layer in layers])
         bias = torch.cat([layer.bias for layer in layers])
-        parts = F.linear(x, weight, bias).chunk(len(layers), dim=-1)
-        return [split_heads(part, self.n_heads) for part in parts]
+        parts = F.linear(x, weight, bias).split([layer.out_features for layer in layers], dim=-1)
+        return [split_heads(part, part.shape[-1] // self.width) for part in parts]
+
+
+def share(x: torch.Tensor, n_heads: int) -> torch.Tensor:
+    """Keys or values (B, G, S, d) for each head of the queries, (B, H, S, d), as in chapter 3's grouped
+    queries: head h has those of group h // (H / G)."""
+    times = n_heads // x.shape[1]
+    return x if times == 1 else x.repeat_interleave(times, dim=1)
+
+
+class GatedFeedForward(nn.Module):
+    """SwiGLU (Shazeer 2020): one projection, after a SiLU, is the gate of another.
+
+    Args:
+        d_model: width D of the vectors that come in and go out.
+        d_ff: width F in between.
+        dropout: the probability of dropping an entry of the product, in training mode.
+    """
+
+    def __init__(self, d_model: int, d_ff: int, dropout: float) -> None:
+        super().__init__()
+        self.gate, self.linear1 = (nn.Linear(d_model, d_ff) for _ in range(2))
+        self.linear2 = nn.Linear(d_ff, d_model)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Work on every position of x (..., D)."""
+        return self.linear2(self.dropout(F.silu(self.gate(x)) * self.linear1(x)))
 
 
 class ByteDropout(nn.Dropout):
@@ -156,7 +232,8 @@ class ByteDropout(nn.Dropout):
 
 
 class FastTransformer(Transformer):
-    """The Transformer of chapter 6 with less work in training: the same weights give the same numbers.
+    """The Transformer of chapter 6 with less work in training: the same weights give the same numbers, unless
+    a setting asks for a part of another kind.
 
     Args:
         vocab_size: pieces of the vocabulary, which both languages share.
@@ -185,13 +262,29 @@ class FastTransformer(Transformer):
         encoding = self.positions.get_buffer("encoding")
         del self.positions.encoding
         self.positions.register_buffer("encoding", encoding, persistent=False)
+        rotation = None
+        if settings.positions == "rope":
+            rotation = Rotation(settings.d_model // settings.heads, len(encoding))
+            encoding.zero_()
+        key_heads = settings.key_heads or settings.heads
         for layer in [*self.encoder, *self.decoder]:
+            if settings.feed_forward == "swiglu":
+                layer.feed_forward = GatedFeedForward(settings.d_model, settings.d_ff, 0.0)
             layer.feed_forward.dropout.p = settings.activation_dropout
         for layer in [*self.encoder, *self.decoder]:
             for name, child in layer.named_children():
                 if isinstance(child, MultiHeadAttention):
-                    packed = PackedAttention(settings.d_model, child.n_heads, formula)
+                    # positions of two languages can't be compared
+                    turned = rotation if name == "self_attention" else None
+                    packed = PackedAttention(
+                        settings.d_model, child.n_heads, formula, key_heads, turned
+                    )
                     setattr(layer, name, packed)
+        if settings.norm == "rms":
+            for module in list(self.modules()):
+                for name, child in module.named_children():
+                    if isinstance(child, nn.LayerNorm):
+                        setattr(module, name, nn.RMSNorm(settings.d_model, eps=child.eps))
         if self.fused:
             dropout, flash = settings.attention_dropout, device in GPU
             for layer in list(self.modules()):

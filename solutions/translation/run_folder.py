@@ -21,7 +21,6 @@ import pickle
 from pathlib import Path
 
 import torch
-from matplotlib.figure import Figure
 from torch import nn
 
 from solutions.translation import TranslationError
@@ -267,6 +266,9 @@ class RunFolder:
 
     def plot(self) -> None:
         """Draw the loss against the step."""
+        # takes half a second to import, for which no translation should wait
+        from matplotlib.figure import Figure
+
         figure = Figure(figsize=(7, 4), layout="constrained")
         axes = figure.add_subplot(xlabel="step", ylabel="loss per token (nats)", yscale="log")
         for name, label in (("loss", "training"), ("valid_loss", "validation")):

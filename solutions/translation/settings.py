@@ -74,6 +74,22 @@ class ModelSettings:
     )
     norm_first: bool = option(True, "layer norm before each sublayer instead of after it")
     tie: bool = option(True, "one matrix for both embeddings and the last layer")
+    positions: str = option(
+        "sinusoidal",
+        "add sinusoids to the embeddings, or rotate queries and keys of self-attention (RoPE)",
+        ("sinusoidal", "rope"),
+    )
+    norm: str = option("layer", "layer norm, or RMSNorm in its place", ("layer", "rms"))
+    feed_forward: str = option(
+        "relu",
+        "ReLU, or SwiGLU, which has three matrices of --d-ff instead of two",
+        ("relu", "swiglu"),
+    )
+    key_heads: int = option(
+        0,
+        "heads of keys and values, each for a group of queries' heads; 0 = as many as --heads",
+        value="HEADS",
+    )
 
 
 @dataclass(frozen=True)
@@ -191,7 +207,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "d_ff": 256,
         "dropout": 0.0,
         "smoothing": 0.0,
-        "steps": 300,
+        "steps": 400,
         "tokens": 2000,
         "rate": 2e-3,
         "warmup": 100,
@@ -229,13 +245,23 @@ def complete(given: dict[str, Any]) -> Settings:
     settings = Settings(**(RECIPES[given.get("task", Settings.task)] | given))
     for name, value in dataclasses.asdict(settings).items():
         option = "--" + name.replace("_", "-")
-        least = int(name not in ("seed", "save_every", "patience"))
+        least = int(name not in ("seed", "save_every", "patience", "key_heads"))
         if type(value) is int and value < least:
             raise TranslationError(f"{option} {value} is too small: at least {least}")
         if type(value) is float and not 0 <= value < math.inf:
             raise TranslationError(f"{option} {value} must be a number that is not negative")
         if (name.endswith("dropout") or name in ("smoothing", "ema")) and value >= 1:
             raise TranslationError(f"{option} {value} must be below 1")
+    heads, key_heads = settings.heads, settings.key_heads
+    if settings.d_model % heads:
+        raise TranslationError(f"--heads {heads} does not divide --d-model {settings.d_model}")
+    if key_heads and heads % key_heads:
+        raise TranslationError(f"--key-heads {key_heads} does not divide --heads {heads}")
+    if settings.positions == "rope" and settings.d_model // heads % 2:
+        raise TranslationError(
+            f"--positions rope turns pairs of numbers, and a head has {settings.d_model // heads}: an even "
+            "number is --d-model divided by --heads"
+        )
     if settings.distill_weight > 1:
         raise TranslationError(f"--distill-weight {settings.distill_weight} must be at most 1")
     if settings.longest > 1000:
@@ -246,3 +272,15 @@ def complete(given: dict[str, Any]) -> Settings:
     if settings.rdrop and not any(dropouts):
         raise TranslationError("--rdrop needs --dropout: without it, both passes are the same")
     return settings
+
+
+def check_search(beam: int, alpha: float) -> None:
+    """Make sure that there is such a search.
+
+    Raises:
+        TranslationError: beam is below 1, or alpha is negative.
+    """
+    if beam < 1:
+        raise TranslationError(f"--beam {beam}: at least 1")
+    if not alpha >= 0:
+        raise TranslationError(f"--alpha {alpha}: at least 0")

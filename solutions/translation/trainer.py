@@ -116,6 +116,7 @@ class Trainer:
         self.seconds = self.processor_seconds = 0.0  # the latter of all processes together
         self.best = -math.inf
         self.since_best = 0
+        self.deadline = math.inf
         self.checkpoint_due = False  # whether the last step is to be validated still
         self.stop = Interruption(alone=machine.world_size == 1)
         self._seed()
@@ -428,17 +429,20 @@ class Trainer:
                 f"--steps {self.settings.steps}: {folder.path} has done {self.step} already"
             )
 
-    def run(self, folder: RunFolder, show: bool = True) -> None:
+    def run(self, folder: RunFolder, show: bool = True, minutes: float | None = None) -> None:
         """Train to the last step, with metrics and checkpoints.
 
         Args:
             folder: where they go; process 0 alone writes.
             show: whether to draw a progress bar.
+            minutes: end after this time, with a checkpoint; None = after the last step.
 
         Raises:
             Stopped: Ctrl-C or SIGTERM; a checkpoint of the last step is there.
             TranslationError: the loss is no longer a number, or the disk is full.
         """
+        if minutes is not None:
+            self.deadline = time.perf_counter() + 60 * minutes
         with self.stop, _progress(show and self.machine.rank == 0) as bar:
             try:
                 with self.stop.can_leave(together=False):
@@ -456,7 +460,8 @@ class Trainer:
                 ) from None
 
     def _advance(self, log: _Log) -> bool:
-        """Do a step and what is due after it; True if training is over since nothing gets better.
+        """Do a step and what is due after it; True if training is over since nothing gets better or the time
+        is up.
 
         Raises:
             Interrupted: somebody asked to stop, and all steps that are done are in the metrics.
@@ -468,8 +473,15 @@ class Trainer:
             raise
         log.add(step)
         settings, alone = self.settings, self.machine.world_size == 1
-        due = self.step == settings.steps or (
-            self.step % settings.save_every == 0 if settings.save_every else step.work.ends_epoch
+        over = time.perf_counter() > self.deadline
+        due = (
+            over
+            or self.step == settings.steps
+            or (
+                self.step % settings.save_every == 0
+                if settings.save_every
+                else step.work.ends_epoch
+            )
         )
         overdue = alone and time.perf_counter() - log.saved > SAVE_SECONDS
         logged = self.step % settings.log_every == 0
@@ -484,7 +496,7 @@ class Trainer:
             log.saved = time.perf_counter()
         if asked:
             raise Interrupted
-        return ended
+        return ended or over
 
     def _wait(self) -> None:
         """Wait for the other processes, so that none ends before the checkpoint is written."""
