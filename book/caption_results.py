@@ -16,14 +16,12 @@ from solutions.translation.settings import OPTIONS, complete
 RESULT = "benchmarks/captions.json"
 # of one run that was stopped after an hour
 HOUR = "benchmarks/multi30k_en_de_hour.json"
-# of a model of the same size, trained before without teachers, and of a smaller one
+# of a model of the same size, trained before without teachers
 ALONE = "benchmarks/multi30k_en_de_without_teachers.json"
-SMALLER = "benchmarks/multi30k_en_de_4000_pieces.json"
-# of an earlier student, with a length penalty fixed beforehand and one chosen on the validation pairs
-TEACHERS = "benchmarks/multi30k_en_de_teachers.json"
-TEACHERS_TUNED = "benchmarks/multi30k_en_de_teachers_tuned_penalty.json"
 # of students beside runs without teachers
 DISTILLATION = "benchmarks/distillation.json"
+# of the published recipe as it is, on a GPU
+PUBLISHED = "benchmarks/multi30k_en_de_published.json"
 # of short runs that differ from one another in one setting
 ABLATION = "benchmarks/ablation.json"
 # how fast two training processes are beside two threads
@@ -128,10 +126,6 @@ class Run:
         found = (one.measured["nearest"] for one in self.sentences)
         return max(one["most_shared"] / one["four_grams"] for one in found)
 
-    def best_valid_bleu(self) -> float:
-        """The highest BLEU on the validation pairs among the settings of the search that were tried."""
-        return max(one["bleu"] for one in self.measured["run"]["valid_bleu"])
-
     def curve(self, name: str) -> np.ndarray:
         """The values of one column of the curve, such as "processor_minutes"."""
         return np.array([point[name] for point in self.measured["run"]["curve"]])
@@ -161,8 +155,7 @@ class Variant:
     """A recipe that differs from the reference in one setting; BLEU and loss are of the validation pairs.
 
     bleu (with a beam of 5), greedy and loss (nats a piece) are means over its runs, of which there is one
-    for each seed; each_bleu and each_greedy are those of each run. minutes (of processor time) are those of
-    the first run, since a later one may come from another machine.
+    for each seed; each_bleu are those of each run.
     """
 
     name: str
@@ -171,21 +164,14 @@ class Variant:
     greedy: float
     loss: float
     each_bleu: tuple[float, ...]
-    each_greedy: tuple[float, ...]
-    minutes: float
-    parameters: int
     steps: int
 
 
 @dataclass(frozen=True)
 class Ablation:
-    """Short runs of as many tokens each: the reference recipe and its variants, the best BLEU first.
-
-    rate: the reference's highest learning rate.
-    """
+    """Short runs of as many tokens each: the reference recipe and its variants, the best BLEU first."""
 
     tokens: float
-    rate: float
     reference: Variant
     variants: list[Variant]
 
@@ -259,20 +245,14 @@ def hour_run() -> Run:
     return _without_captions(HOUR)
 
 
+def published_run() -> dict[str, Any]:
+    """The results of the published recipe with three seeds."""
+    return _stored(PUBLISHED)
+
+
 def alone_run() -> Run:
     """The result of a model of the same size without teachers, of which the page shows no captions."""
     return _without_captions(ALONE)
-
-
-def smaller_run() -> Run:
-    """The result of a model with 4,000 pieces, of which there are no captions."""
-    return _without_captions(SMALLER)
-
-
-def taught_runs() -> list[Run]:
-    """The results of an earlier student: with a length penalty fixed beforehand, and with one chosen
-    on the validation pairs."""
-    return [_without_captions(name) for name in (TEACHERS, TEACHERS_TUNED)]
 
 
 def ablation() -> Ablation:
@@ -286,14 +266,11 @@ def ablation() -> Ablation:
             for column in ("valid_bleu", "greedy_valid_bleu", "valid_loss")
         )
         means = [float(np.mean(column)) for column in (bleu, greedy, loss)]
-        first = [runs[0][column] for column in ("processor_minutes", "parameters", "steps")]
-        values: list[Any] = [*means, bleu, greedy, *first]
+        values: list[Any] = [*means, bleu, runs[0]["steps"]]
         found.append(Variant(name, " ".join(one["changed"]), *values))
     reference, *variants = found
     variants.sort(key=lambda one: one.bleu, reverse=True)
-    settings = dict(word.split("=") for word in stored["settings_of_reference"] if "=" in word)
-    rate = float(settings["--rate"])
-    return Ablation(stored["tokens_of_a_run"], rate, reference, variants)
+    return Ablation(stored["tokens_of_a_run"], reference, variants)
 
 
 def distillation() -> Distillation:

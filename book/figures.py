@@ -17,6 +17,8 @@ from matplotlib.axes import Axes
 from matplotlib.collections import QuadMesh
 from matplotlib.colors import LinearSegmentedColormap, Normalize, to_rgba
 from matplotlib.figure import Figure
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path as Curve
 
 # The same meaning on every page. Each colour has a contrast of at least 3:1 with white and with
 # #121212, and any two differ for readers who see no red, green or blue. That is enough for lines
@@ -187,6 +189,52 @@ def heatmap(
                 color="white" if strong else INK_ON_CELL,
             )
     return mesh
+
+
+def alignment_lines(
+    weights: np.ndarray,
+    source: Sequence[str],
+    target: Sequence[str],
+    alt: str,
+    caption: str,
+    least: float = 0.02,
+) -> HTML:
+    """Weights as lines between words, the thicker the larger.
+
+    Args:
+        weights: (T, S), between 0 and 1.
+        source: The words on the left, (S,).
+        target: The words on the right, (T,).
+        alt: As in `as_html`.
+        caption: As in `as_html`.
+        least: Smaller weights are left out.
+    """
+    longest = max(len(source), len(target))
+    fig, ax = plt.subplots(figsize=(5.2, max(3.4, 0.27 * longest)))
+    left, right = (np.linspace(1, 0, len(words)) for words in (source, target))
+    for t, i in np.argwhere(weights > least):
+        strength = float(weights[t, i])
+        ends = (0, left[i]), (0.5, left[i]), (0.5, right[t]), (1, right[t])
+        ax.add_patch(
+            PathPatch(
+                Curve(ends, [Curve.MOVETO, Curve.CURVE4, Curve.CURVE4, Curve.CURVE4]),
+                fill=False,
+                edgecolor=COLOURS["weights"],
+                linewidth=7 * strength,
+                alpha=0.25 + 0.6 * strength,
+                capstyle="round",
+            )
+        )
+    for x, words, heights, colour, side in (
+        (0, source, left, "key", "right"),
+        (1, target, right, "query", "left"),
+    ):
+        ax.scatter([x] * len(words), heights, s=55, color=COLOURS[colour], zorder=3)
+        for height, word in zip(heights, words, strict=True):
+            ax.text(x + 0.1 * (x - 0.5), height, word, ha=side, va="center", fontsize=12)
+    ax.set(xlim=(-0.4, 1.4), ylim=(-0.06, 1.06))
+    ax.axis("off")
+    return as_html(fig, alt, caption)
 
 
 def number_text(entry: float, digits: int) -> str:

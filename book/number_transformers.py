@@ -12,7 +12,7 @@ from solutions.number_transformer import train as train_anew
 
 def train(training_seed: int, **recipe: Any) -> Run:
     """What `solutions.number_transformer.train` returns, trained only once."""
-    return as_run(kept(trained, training_seed, without_defaults(recipe)), recipe)
+    return as_run(kept(trained, training_seed, without_defaults(recipe)))
 
 
 def without_defaults(recipe: dict[str, Any]) -> dict[str, Any]:
@@ -27,18 +27,17 @@ def trained(training_seed: int, recipe: dict[str, Any]) -> dict[str, Any]:
     return {
         "weights": _plain(dict(run.model.named_parameters())),
         "losses": run.losses,
-        "norms": run.norms,
         "saved": [_plain(weights) for weights in run.saved],
     }
 
 
-def as_run(found: dict[str, Any], recipe: dict[str, Any]) -> Run:
+def as_run(found: dict[str, Any]) -> Run:
     """The training that `trained` wrote down."""
-    model = new_model(recipe.get("norm_first", True), recipe.get("dropout", 0.0))
+    model = new_model()
     # the table of positions is no parameter
     model.load_state_dict(model.state_dict() | _tensors(found["weights"]))
     saved = [_tensors(weights) for weights in found["saved"]]
-    return Run(model.eval(), found["losses"], found["norms"], saved)
+    return Run(model.eval(), found["losses"], saved)
 
 
 def _plain(weights: dict[str, torch.Tensor]) -> dict[str, list]:

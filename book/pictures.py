@@ -1,5 +1,7 @@
 """Makes the pictures that are committed: of a notebook's check for the README, and the favicon as PNG.
 
+What the check says is kept as text, too, for the book's first page.
+
 python -m book.pictures
 """
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 CHROMIUM = "/usr/bin/chromium"
 BOOK = Path(__file__).parent
 NOTEBOOK_PICTURE = BOOK / "pictures" / "named_mistake.gif"
+NAMED_MISTAKE = NOTEBOOK_PICTURE.with_suffix(".txt")
 FAVICON = BOOK / "_static" / "favicon.png"
 
 EXERCISE = "ch2_scaled_dot_product"
@@ -39,6 +42,8 @@ def attention_numpy(query, key, value, mask=None):
     weights = softmax(scores)
     return weights @ value, weights
 """
+# how the lines begin that name a mistake and help
+NAMING = ("This looks like", "Hint:")
 KEYSTROKES = 6  # characters of the answer that a frame adds
 WIDTH, HEIGHT = 930, 500
 
@@ -73,6 +78,13 @@ def check_output() -> str:
     raise ValueError("The check accepts the answer, so there is no mistake to show.")
 
 
+def named_mistake(output: str) -> str:
+    """The part of a check's output that names the mistake, to its hint."""
+    lines = output.split("\n")
+    last = max(n for n, line in enumerate(lines) if line.strip().startswith(NAMING))
+    return "\n".join(lines[: last + 1]) + "\n"
+
+
 def cell_html(content: str, active: bool = False) -> str:
     """A cell of the notebook."""
     return f'<div class="cell{" active" if active else ""}">{content}</div>'
@@ -91,7 +103,7 @@ def steps(output: str) -> Iterator[tuple[str, int]]:
     running = check.replace('"cell"', '"cell active"')
     yield code + running, 700
     lines = output.split("\n")
-    named = {n for n, line in enumerate(lines) if line.strip().startswith(("Recognised:", "Hint:"))}
+    named = {n for n, line in enumerate(lines) if line.strip().startswith(NAMING)}
     for shown, time in ((2, 1200), (max(named) + 1, 3500), (len(lines), 6000)):
         text = "\n".join(
             f'<span class="named">{html.escape(line)}</span>' if n in named else html.escape(line)
@@ -125,7 +137,8 @@ def draw_favicon(page: Page, path: Path) -> None:
 
 
 def main() -> None:
-    """Draw both with the system's Chromium."""
+    """Draw both with the system's Chromium, and write the text."""
+    NAMED_MISTAKE.write_text(named_mistake(check_output()), encoding="utf-8")
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as tools:

@@ -1,28 +1,26 @@
 """The translators of chapter 1: trained by whichever of its pages comes first, and what they compute."""
 
+import numpy as np
 import torch
 from kept import kept
 
-from solutions.encoder_decoder import START, EncoderDecoder, OneVector
+from solutions.encoder_decoder import START, EncoderDecoder, shift_right
 from solutions.number_words import NumberWords
 from solutions.number_words import train_translator as train_anew
 
-NETWORKS = {"attention": EncoderDecoder, "one vector": OneVector}
-
 
 def train_translator(network: type[EncoderDecoder], training_seed: int) -> EncoderDecoder:
-    """What `solutions.number_words.train_translator` returns, trained only once."""
-    (kind,) = (name for name, known in NETWORKS.items() if known is network)
-    kept_weights = kept(trained_weights, kind, training_seed)
+    """What `solutions.number_words.train_translator` returns for the network with attention, trained only once."""
+    kept_weights = kept(trained_weights, training_seed)
     weights = {name: torch.tensor(values) for name, values in kept_weights.items()}
     model = network(len(weights["embed_source.weight"]), len(weights["embed_target.weight"]))
     model.load_state_dict(weights)
     return model
 
 
-def trained_weights(kind: str, training_seed: int) -> dict[str, list]:
+def trained_weights(training_seed: int) -> dict[str, list]:
     """All parameters of a trained network by their names, as JSON can hold them."""
-    model = train_anew(NETWORKS[kind], training_seed)
+    model = train_anew(EncoderDecoder, training_seed)
     return {name: values.tolist() for name, values in model.state_dict().items()}
 
 
@@ -53,3 +51,33 @@ def decoder_trace(model: EncoderDecoder, data: NumberWords, n: int) -> dict[str,
         words = [data.target_words[i] for i in likely.indices.tolist()]
         trace["likely"].append(list(zip(words, likely.values.tolist(), strict=True)))
     return trace
+
+
+@torch.no_grad()
+def next_word_parts(model: EncoderDecoder, data: NumberWords, n: int) -> dict[str, np.ndarray]:
+    """All that the decoder's rows need to be computed with other weights, for `widgets.next_word`.
+
+    Returns:
+        gates (S, 3H), what each encoder state adds to the cell's gates; inputs (T, 3H), what the word
+        before adds; hidden (T, 3H) and states (T, H) of the state before; read_states (V, H) and
+        read_values (S, V), the readout of the new state and of each encoder state, with its bias.
+    """
+    source, target = data.as_tensors([n])
+    memory, mask, state = model.encode(source)
+    cell, readout = model.step.cell, model.readout
+    read = model.embed_target(shift_right(target))[0]  # (T, E)
+    n_embed, n_state = read.shape[1], state.shape[1]
+    states = []
+    for embedded in read:
+        states.append(state[0])
+        state, _, _ = model.step(embedded[None], state, memory, mask)
+    before = torch.stack(states)
+    parts = {
+        "gates": memory[0] @ cell.weight_ih[:, n_embed:].T,
+        "inputs": read @ cell.weight_ih[:, :n_embed].T + cell.bias_ih,
+        "hidden": before @ cell.weight_hh.T + cell.bias_hh,
+        "states": before,
+        "read_states": readout.weight[:, :n_state],
+        "read_values": memory[0] @ readout.weight[:, n_state:].T + readout.bias,
+    }
+    return {name: part.numpy() for name, part in parts.items()}

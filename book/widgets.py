@@ -353,6 +353,59 @@ def decoder_steps(
     return _figure("decoder", "Decoder with attention, step by step", data, still, caption)
 
 
+def next_word(
+    source: Sequence[str],
+    target: Sequence[str],
+    vocabulary: Sequence[str],
+    weights: dict[str, np.ndarray],
+    parts: dict[str, np.ndarray],
+    row: int,
+    caption: str,
+) -> HTML:
+    """The next word of a recurrent decoder, with the weights of one row to slide.
+
+    Args:
+        source: the source words, (S,).
+        target: the right words, a row of weights for each, (T,).
+        vocabulary: the words that may be written, (V,).
+        weights: weights (T, S) by name, the network's own first.
+        parts: what `translators.next_word_parts` returns.
+        row: the row that is chosen at the start.
+        caption: what to see in the figure.
+    """
+    rounded = {name: part.astype(float).round(5) for name, part in parts.items()}
+    right = [list(vocabulary).index(word) for word in target]
+    forced = [
+        [_next_word(rounded, t, one)[word] for one in np.eye(len(source))]
+        for t, word in enumerate(right)
+    ]
+    title = "probability of each row's word when all of its weight is on one place"
+    data = {
+        "title": title,
+        "source": list(source),
+        "target": list(target),
+        "vocabulary": list(vocabulary),
+        "right": right,
+        "row": row,
+        "names": list(weights),
+        "weights": [_plain(one) for one in weights.values()],
+        **{name: part.tolist() for name, part in rounded.items()},
+    }
+    still = _scroll(title, _table(title, target, source, np.array(forced), "output"))
+    return _figure("nextword", "Other weights, another word", data, still, caption)
+
+
+def _next_word(parts: dict[str, np.ndarray], t: int, weights: np.ndarray) -> np.ndarray:
+    """Probabilities (V,) of the word of row t under weights (S,): the GRU cell and the readout."""
+    state, hidden = parts["states"][t], np.split(parts["hidden"][t], 3)
+    given = np.split(weights @ parts["gates"] + parts["inputs"][t], 3)
+    reset, keep = (1 / (1 + np.exp(-(given[k] + hidden[k]))) for k in (0, 1))
+    new = (1 - keep) * np.tanh(given[2] + reset * hidden[2]) + keep * state
+    scores = parts["read_states"] @ new + weights @ parts["read_values"]
+    powers = np.exp(scores - scores.max())
+    return powers / powers.sum()
+
+
 def beam_tree(
     words: Sequence[str], log_p: np.ndarray, bos: int, eos: int, longest: int, caption: str
 ) -> HTML:

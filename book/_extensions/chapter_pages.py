@@ -3,8 +3,13 @@
 The sections of those pages are in the list, too, each with its labels as ids, but the style sheet shows
 only the one that an address names. So an address of the first page with the label of a section that has
 moved to another page, as in feedback that was written before, leads to the link to that section.
+
+So does a page whose section has moved to another one of the same chapter, or of none: MOVED names these.
+
+Every page of chapter 3 lists in the same way the pages of no chapter that have a section labelled `ch3-...`.
 """
 
+import re
 from pathlib import Path
 
 from docutils import nodes
@@ -14,11 +19,41 @@ from autograder.book_index import plain_title
 
 TOGGLE = '<summary><span class="toctree-toggle"'
 TITLE = "The other pages of this chapter"
+ELSEWHERE = "See also"
+# the labels of sections by the page on which they once stood
+MOVED = {
+    "book/ch5_long": ["ch5-long-quiz"],
+    "book/ch7_gpu": ["ch7-trainer"],
+    "book/ch8_window": ["ch8-longer"],
+    "book/teaching": ["teaching-sandbox"],
+}
 
 
-def labels(section: nodes.section) -> list[str]:
-    """The ids of a section and of the sections in it."""
-    return [name for part in section.findall(nodes.section) for name in part["ids"]]
+# a section's title, and its ids, the first of which is its address
+Section = tuple[str, list[str]]
+
+
+def sections_of(app: Sphinx, page: str) -> list[Section]:
+    """The sections of a page, each with the ids of those in it, too."""
+    whole = next(app.env.get_doctree(page).findall(nodes.section))
+    return [
+        (
+            section[section.first_child_matching_class(nodes.title)].astext(),
+            [name for part in section.findall(nodes.section) for name in part["ids"]],
+        )
+        for section in whole
+        if isinstance(section, nodes.section)
+    ]
+
+
+def sections_elsewhere(app: Sphinx, chapter: str) -> dict[str, list[Section]]:
+    """The sections with labels of a chapter, `ch3`, on pages of no chapter."""
+    found: dict[str, list[Section]] = {}
+    labels = app.env.domaindata["std"]["labels"]
+    for name, (page, label, title) in sorted(labels.items()):
+        if name.startswith(f"{chapter}-") and not page.startswith("book/ch"):
+            found.setdefault(page, []).append((title, [label]))
+    return found
 
 
 def entry(text: str, address: str) -> nodes.list_item:
@@ -27,28 +62,46 @@ def entry(text: str, address: str) -> nodes.list_item:
     return nodes.list_item("", nodes.paragraph("", "", link))
 
 
+def lead_on(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Add links to the sections that once stood on a page, each shown where an address names it."""
+    labels = app.env.domaindata["std"]["labels"]
+    listed = nodes.bullet_list(classes=["moved-sections"])
+    for name in MOVED.get(page, []):
+        other, label, title = labels[name]
+        item = entry(title, f"{app.builder.get_relative_uri(page, other)}#{label}")
+        item["ids"] = [name]
+        listed += item
+    if listed.children:
+        next(doctree.findall(nodes.section)).insert(1, listed)
+
+
 def list_pages(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Add the list to the end of a chapter's page that has others under it in the contents."""
-    others = app.env.toctree_includes.get(page, [])
-    if not page.startswith("book/ch") or not others:
+    """Add the lists to the end of a chapter's page."""
+    chapter = re.match(r"book/(ch\d+)_", page)
+    if not chapter:
         return
-    pages = nodes.bullet_list(classes=["chapter-pages"])
+    below = app.env.toctree_includes.get(page, [])
+    lists = {
+        TITLE: {other: sections_of(app, other) for other in below},
+        ELSEWHERE: sections_elsewhere(app, chapter[1]),
+    }
     taken = {name for node in doctree.findall(nodes.Element) for name in node.get("ids", [])}
-    for other in others:
-        address = app.builder.get_relative_uri(page, other)
-        whole = next(app.env.get_doctree(other).findall(nodes.section))
-        item = entry(app.env.titles[other].astext(), address)
-        sections = nodes.bullet_list()
-        for section in [part for part in whole if isinstance(part, nodes.section)]:
-            title = section[section.first_child_matching_class(nodes.title)].astext()
-            row = entry(title, f"{address}#{section['ids'][0]}")
-            row["ids"] = [name for name in labels(section) if name not in taken]
-            taken.update(row["ids"])
-            sections += row
-        item += sections
-        pages += item
-    chapter = next(doctree.findall(nodes.section))
-    chapter += [nodes.rubric("", TITLE, classes=["chapter-pages-title"]), pages]
+    end = next(doctree.findall(nodes.section))
+    for words, pages in lists.items():
+        listed = nodes.bullet_list(classes=["chapter-pages"])
+        for other, sections in pages.items():
+            address = app.builder.get_relative_uri(page, other)
+            item = entry(app.env.titles[other].astext(), address)
+            rows = nodes.bullet_list()
+            for title, names in sections:
+                row = entry(title, f"{address}#{names[0]}")
+                row["ids"] = [name for name in names if name not in taken]
+                taken.update(row["ids"])
+                rows += row
+            item += rows
+            listed += item
+        if pages:
+            end += [nodes.rubric("", words, classes=["chapter-pages-title"]), listed]
 
 
 def name_toggles(app: Sphinx, exception: Exception | None) -> None:
@@ -57,11 +110,12 @@ def name_toggles(app: Sphinx, exception: Exception | None) -> None:
         return
     for path in Path(app.outdir).rglob("*.html"):
         text = path.read_text(encoding="utf-8")
-        named = TOGGLE.replace("<summary>", '<summary aria-label="Pages of this chapter">')
+        named = TOGGLE.replace("<summary>", '<summary aria-label="Pages below this one">')
         path.write_text(text.replace(TOGGLE, named), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-resolved", list_pages)
+    app.connect("doctree-resolved", lead_on)
     app.connect("build-finished", name_toggles)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

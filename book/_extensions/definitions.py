@@ -70,6 +70,5 @@ def describe_terms(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.add_js_file("definitions.js")
     app.connect("doctree-resolved", describe_terms)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

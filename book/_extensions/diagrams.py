@@ -39,7 +39,7 @@ def drawing(path: Path, prefix: str, lit: str = "") -> str:
     if lit and lit not in parts(svg):
         raise ValueError(f"{path.name} has no part '{lit}', only {', '.join(sorted(parts(svg)))}")
     if lit:
-        svg.set("class", svg.get("class") + " small")
+        svg.set("class", f"{svg.get('class')} small")
     for element in svg.iter():
         for name, value in element.attrib.items():
             if name == "id":

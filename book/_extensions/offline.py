@@ -26,11 +26,11 @@ class ByAuthor(Style):
     default_sorting_style = "author_year_title"
 
 
-def add_vendored_scripts(app: Sphinx) -> None:
-    """Copy the vendored MathJax to `_static`.
+def add_vendored_files(app: Sphinx) -> None:
+    """Copy what is vendored to `_static`.
 
-    Jupyter Book loads every script that it finds in its static folders on every page. MathJax
-    breaks when loaded twice, so its folder is added here, after Jupyter Book has looked.
+    Jupyter Book loads every script that it finds in its static folders on every page. These are for some
+    pages, so their folder is added here, after Jupyter Book has looked.
     """
     app.config.html_static_path.append(str(VENDOR))
 
@@ -61,28 +61,19 @@ def offer_notebook(
         context["ipynb_source"] = f"{page}.ipynb"
 
 
-def spare_mathjax(
-    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
-) -> None:
-    """Take MathJax off a page without formulas; Sphinx asks the pages below it, too."""
-    if 'class="math' not in context.get("body", ""):
-        scripts = context["script_files"]
-        context["script_files"] = [file for file in scripts if "mathjax" not in str(file.filename)]
-
-
-def icon_font(path: Path, characters: set[int]) -> str:
+def font_address(font: TTFont, characters: set[int]) -> str:
     """The glyphs of some characters as a font that fits into a style sheet.
 
-    The font has no name: its licence keeps the name for the whole of it.
+    It has no name: a licence may keep the name for the whole font. What a formula's large brackets and roots
+    are made of is in it, too.
 
     Args:
-        path: the font file with all icons.
+        font: the whole font; it is cut.
         characters: code points; those the font lacks, such as the logos of brands, are left out.
 
     Returns:
         The font's address, which starts with `data:`.
     """
-    font = TTFont(path, recalcTimestamp=False)
     subsetter = subset.Subsetter(subset.Options(name_IDs=[], layout_features=[]))
     subsetter.populate(unicodes=characters)
     subsetter.subset(font)
@@ -119,7 +110,8 @@ def keep_icons_in_use(app: Sphinx, exception: Exception | None) -> None:
     everything = "".join(sheets.values())
     characters = {ord(character) for character in re.findall("[\ue000-\uf8ff]", everything)}
     characters |= {int(code, 16) for code in re.findall(r'"\\([ef][0-9a-f]{3})"', everything)}
-    font = icon_font(static / "vendor/fontawesome/webfonts/fa-solid-900.ttf", characters)
+    icons = static / "vendor/fontawesome/webfonts/fa-solid-900.ttf"
+    font = font_address(TTFont(icons, recalcTimestamp=False), characters)
     theme = static / "styles" / "pydata-sphinx-theme.css"
     sheets[theme] += (
         "/*! Icons: some of Font Awesome Free 6.5.2, copyright 2024 Fonticons, Inc., "
@@ -135,11 +127,9 @@ def keep_icons_in_use(app: Sphinx, exception: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     register_plugin("pybtex.style.formatting", "by_author", ByAuthor)
-    app.connect("builder-inited", add_vendored_scripts)
+    app.connect("builder-inited", add_vendored_files)
     app.connect("html-page-context", plain_citation_roles)
     # before the theme makes its download button
     app.connect("html-page-context", offer_notebook, priority=400)
-    # after Sphinx has added it
-    app.connect("html-page-context", spare_mathjax, priority=600)
     app.connect("build-finished", keep_icons_in_use)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from docutils import nodes
+from folds import fold
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -34,6 +35,8 @@ def offer_exercise(app: Sphinx, doctree: nodes.document, page: str) -> None:
     for link in list(doctree.findall(addnodes.download_reference)):
         if not page.startswith("book/ch") or not (found := NOTEBOOK.search(link["reftarget"])):
             continue
+        if "exercise-bar" in link.parent.parent["classes"]:
+            continue
         section = link.parent
         while not isinstance(section, nodes.section):
             section = section.parent
@@ -44,7 +47,9 @@ def offer_exercise(app: Sphinx, doctree: nodes.document, page: str) -> None:
         if address:
             opened = nodes.reference("", "Open in Colab", refuri=address, internal=False)
             ways += [nodes.Text(" · "), opened]
-        section += ways
+        # before the folds with the answers
+        answers = section.first_child_matching_class(fold)
+        section.insert(len(section) if answers is None else answers, ways)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

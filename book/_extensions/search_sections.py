@@ -20,6 +20,8 @@ from docutils import nodes
 from latex2mathml.symbols_parser import convert_symbol
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.builders.html import StandaloneHTMLBuilder
+from sphinx.environment import BuildEnvironment
 
 SEARCH = Path(__file__).parent.parent / "_search"
 
@@ -34,6 +36,8 @@ SETS_ARGUMENT = re.compile(r"\\(?!(?:[dt]?frac|sqrt|begin|end)\b)[A-Za-z]+(?=\{)
 # left by a source or a formula in the middle of a sentence
 SPACE_BEFORE_SIGN = re.compile(r"\s+([.,;:?!])(?=\s|$)")
 
+# what is about a page, and questions, most of whose choices are wrong
+BESIDE = {"reading-time", "exercise-bar", "kept-here", "can-do", "quiz"}
 NOT_TEXT = (
     nodes.Invisible,
     nodes.system_message,
@@ -119,14 +123,14 @@ def text_of(node: nodes.Node) -> str:
     if isinstance(node, nodes.raw):
         captions = CAPTION.findall(node.astext()) if node.get("format") == "html" else []
         return " ".join(html.unescape(TAG.sub("", caption)) for caption in captions)
-    if isinstance(node, (*NOT_TEXT, nodes.literal_block)) or _is_reading_time(node):
+    if isinstance(node, (*NOT_TEXT, nodes.literal_block)) or _is_beside(node):
         return ""
     between = "" if isinstance(node, nodes.TextElement) else " "
     return between.join(text_of(child) for child in node.children)
 
 
-def _is_reading_time(node: nodes.Node) -> bool:
-    return isinstance(node, nodes.paragraph) and "reading-time" in node["classes"]
+def _is_beside(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.Element) and not BESIDE.isdisjoint(node.get("classes", ()))
 
 
 def code_of(node: nodes.Node) -> str:
@@ -153,7 +157,7 @@ def exercise_of(section: nodes.section) -> tuple[str, ...]:
     found = [
         NOTEBOOK.search(link["reftarget"])
         for link in section.findall(addnodes.download_reference)
-        if _section_of(link) is section
+        if _section_of(link) is section and not _is_beside(link.parent.parent)
     ]
     numbers = {match[1] for match in found if match}
     return tuple(f"Exercise {number}" for number in numbers) if len(numbers) == 1 else ()
@@ -202,17 +206,22 @@ def term_entry(item: nodes.definition_list_item, depth: int) -> Entry:
     return Entry(depth, anchor, terms[0], tuple(terms[1:]), _line(text), "")
 
 
+def _found(env: BuildEnvironment) -> dict[str, list[Entry]]:
+    """What can be found, by page; Sphinx keeps it with its environment."""
+    return vars(env).setdefault("search_entries", {})
+
+
 def begin(app: Sphinx) -> None:
     """Leave out Sphinx's index; the page `search` is made as a page like any other."""
-    app.env.search_entries = {}
-    if app.builder.name == "html":
+    _found(app.env).clear()
+    if isinstance(app.builder, StandaloneHTMLBuilder) and app.builder.name == "html":
         app.builder.search = False
         app.config.html_additional_pages["search"] = "search.html"
 
 
 def keep_article(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Keep what can be found on a page, before other extensions add lists and links to it."""
-    app.env.search_entries[page] = entries(doctree)
+    _found(app.env)[page] = entries(doctree)
 
 
 def write_index(app: Sphinx, exception: Exception | None) -> None:
@@ -222,7 +231,7 @@ def write_index(app: Sphinx, exception: Exception | None) -> None:
     pages = []
     for page in app.env.collect_relations():  # in the order of the contents
         numbers = app.env.toc_secnumbers.get(page, {}).get("", ())
-        found = app.env.search_entries[page]
+        found = _found(app.env)[page]
         if found:
             title = ".".join(map(str, numbers)) + ". " if numbers else ""
             address = app.builder.get_target_uri(page)
@@ -237,8 +246,6 @@ def write_index(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.add_js_file("search.js", loading_method="defer")
-    app.add_css_file("search.css")
     app.connect("builder-inited", begin)
     app.connect("doctree-resolved", keep_article, priority=400)
     app.connect("build-finished", write_index)

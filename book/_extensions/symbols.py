@@ -3,6 +3,7 @@
 import re
 
 from docutils import nodes
+from folds import fold_summary
 from sphinx.application import Sphinx
 
 NOTATION = "book/notation"
@@ -42,8 +43,8 @@ def rows(notation: nodes.document) -> dict[str, nodes.row]:
         if head[0].astext() in ("Letter", "Symbol"):
             for row in body:
                 for node in [*row[0].findall(nodes.math), *row[1].findall(nodes.literal)]:
-                    found.setdefault(called(node), row)
-    found.pop(None, None)
+                    if name := called(node):
+                        found.setdefault(name, row)
     return found
 
 
@@ -73,7 +74,7 @@ def link_symbols(app: Sphinx, doctree: nodes.document, page: str) -> None:
         linked = set()
         for node in [n for n in section.findall() if isinstance(n, nodes.math | nodes.literal)]:
             name = called(node)
-            if name in linked or name not in known or _in_link_or_title(node):
+            if name in linked or name not in known or _in_link_or_heading(node):
                 continue
             linked.add(name)
             address, meaning = f"{notation}#{anchor(name)}", known[name][-1].astext()
@@ -83,9 +84,9 @@ def link_symbols(app: Sphinx, doctree: nodes.document, page: str) -> None:
             link += node
 
 
-def _in_link_or_title(node: nodes.Node) -> bool:
+def _in_link_or_heading(node: nodes.Node) -> bool:
     while node := node.parent:
-        if isinstance(node, nodes.reference | nodes.title):
+        if isinstance(node, nodes.reference | nodes.title | fold_summary):
             return True
     return False
 

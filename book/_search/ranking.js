@@ -255,7 +255,7 @@
   }
 
   function rated({ entry, ideas, found }, rarity) {
-    const title = entry.title.replace(/^\d+\. /, "");
+    const title = entry.title.replace(/^[\d.]+\. /, "");
     let factor = 1;
     let isExact = false;
     for (const name of new Set([title, ...entry.names, title.split(": ")[0]])) {

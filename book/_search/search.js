@@ -105,6 +105,7 @@
 
     function show() {
       clearTimeout(waiting);
+      results.ariaBusy = "false";
       const query = field.value.trim();
       hits = query ? search(query) : [];
       const number = `${hits.length} ${hits.length === 1 ? "place" : "places"} found.`;
@@ -132,6 +133,7 @@
 
     field.addEventListener("input", () => {
       clearTimeout(waiting);
+      results.ariaBusy = "true"; // what is in sight is of other words
       waiting = setTimeout(show, 120);
       if (!dialog) history.replaceState(null, "", `?q=${encodeURIComponent(field.value)}`);
     });

@@ -93,8 +93,14 @@
         return draw("path", { d: `M 0 ${from} C 50 ${from} 50 ${to} 100 ${to}` });
       }));
       picture.replaceChildren(...lines.flat());
-      chosen = { side: "target", at: 0 };
+      chosen = { side: "target", at: farthestBack() };
       change();
+    };
+    // The target word whose weight lies farthest behind that of the word before it, if one place has most.
+    const farthestBack = () => {
+      const places = matrix().map((numbers) => numbers.indexOf(Math.max(...numbers)));
+      const back = places.map((place, t) => (t && matrix()[t][place] > 0.5 ? places[t - 1] - place : 0));
+      return back.indexOf(Math.max(...back));
     };
     build();
     const choices = [

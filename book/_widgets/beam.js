@@ -68,7 +68,7 @@
       rounds.input.max = search.rounds.length;
       rounds.set(Math.min(at, search.rounds.length));
     };
-    again(0);
+    again(Infinity); // what has been found
     const width = choice("kept in each round", data.beams.map(String), (i) => { beam = data.beams[i]; again(rounds.input.valueAsNumber); });
     width.querySelector("select").selectedIndex = data.start;
     const power = choice("α", data.alphas.map(String), (i) => { alpha = data.alphas[i]; again(rounds.input.valueAsNumber); });

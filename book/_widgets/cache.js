@@ -4,7 +4,7 @@
   const { make, table, write, steps, tick, text, scroll, saying, start } = window.figures;
 
   start("cache", (data) => {
-    let step = 0;
+    let step = data.words.length - 1;
     let kind = 0; // 0: right positions, 1: always position 0
     const chips = data.words.map((word) => {
       const weight = make("small");
@@ -33,7 +33,7 @@
       says.dataset.value = difference;
     };
     show();
-    const walk = steps("word", data.words.length, (i) => `${i + 1} of ${data.words.length}`, (i) => { step = i; show(); });
+    const walk = steps("word", data.words.length, (i) => `${i + 1} of ${data.words.length}`, (i) => { step = i; show(); }, step);
     const mistake = tick("every new word gets position 0", false, (on) => { kind = Number(on); show(); });
     const details = data.titles.map((title, k) => {
       const one = table(title, data.words, data.words, "weights");

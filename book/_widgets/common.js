@@ -94,18 +94,43 @@
     return { node: control(label, input, output), input, set };
   };
 
-  // A slider with buttons beside it, for what happens step by step.
-  const steps = (label, count, says, changed) => {
-    const all = slider(label, count, 0, says, (i) => {
-      back.disabled = i === 0;
-      next.disabled = i === Number(all.input.max);
+  // A slider with buttons beside it, for what happens step by step; `first` is where it stands at first.
+  const PLAY_MS = 1200; // time to read a step
+  const steps = (label, count, says, changed, first = 0) => {
+    let timer = null;
+    const at = () => Number(all.input.value);
+    const last = () => Number(all.input.max);
+    const all = slider(label, count, first, says, (i) => {
+      if (i === last()) stop();
+      able();
       changed(i);
     });
-    const go = (by) => () => all.set(Number(all.input.value) + by);
+    const able = () => {
+      back.disabled = at() === 0;
+      next.disabled = at() === last();
+    };
+    const stop = () => {
+      clearInterval(timer);
+      timer = null;
+      play.textContent = "Play";
+    };
+    const go = (by) => () => {
+      stop();
+      all.set(at() + by);
+    };
     const back = button("Back", go(-1));
     const next = button("Next", go(1));
-    back.disabled = true;
-    return { node: make("div", { class: "steps" }, back, next, all.node), input: all.input, set: all.set };
+    const play = button("Play", () => {
+      if (timer) {
+        stop();
+        return;
+      }
+      play.textContent = "Pause";
+      timer = setInterval(() => all.set(at() + 1), PLAY_MS);
+      if (at() === last()) all.set(0);
+    });
+    able();
+    return { node: make("div", { class: "steps" }, play, back, next, all.node), input: all.input, set: all.set };
   };
 
   const choice = (label, options, changed) => {

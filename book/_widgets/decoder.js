@@ -66,12 +66,14 @@
       });
       says.textContent = sayings[kinds[last]](t);
     };
-    show(0);
+    // where the decoder looks for the second word
+    const first = T > 1 ? kinds.length + kinds.indexOf("weights") : 0;
+    show(first);
     const all = table(data.title, data.target, data.source, "weights");
     all.set(data.weights, 2, 1);
     const count = kinds.length * T;
     return [
-      steps("step", count, (i) => `${i + 1} of ${count}: ${kinds[i % kinds.length]}, word ${Math.floor(i / kinds.length) + 1}`, show).node,
+      steps("step", count, (i) => `${i + 1} of ${count}: ${kinds[i % kinds.length]}, word ${Math.floor(i / kinds.length) + 1}`, show, first).node,
       make("div", { class: "words" }, ...words),
       says,
       ...Object.values(shown).map(({ node }) => node),

@@ -74,14 +74,16 @@
         says.textContent = `From here ${data.answer[t]} is to come out.${next}`;
       }
     };
-    show(0);
+    // the second target word looks at the source
+    const first = Math.min(6, last);
+    show(first);
     const tables = data.tables.map(({ title, rows, columns, name }) => {
       const one = table(title, rows, columns, "weights");
       one.set(data[name], 2, 1);
       return one.node;
     });
     return [
-      steps("step", last + 1, (i) => `${i} of ${last}`, show).node,
+      steps("step", last + 1, (i) => `${i} of ${last}`, show, first).node,
       picture, says,
       make("details", {}, make("summary", {}, "All weights"), parts(...tables)),
     ];

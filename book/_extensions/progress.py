@@ -1,0 +1,99 @@
+"""Sphinx extension: the page on which readers see what they have read, answered and done.
+
+`{progress}` is a table of the chapters' pages with the number of predictions and questions on each;
+_static/memory.js fills in what this browser remembers. The foot of each page of a chapter says where that is
+kept.
+"""
+
+import html
+from pathlib import Path
+
+from docutils import nodes
+from exercise_bar import chapter_of, offer_of
+from page_numbers import number_of
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+PAGE = "book/progress"
+HEADS = ("Page", "Read", "Predicted", "Right", "Exercise")
+KINDS = ("predict", "quiz")
+
+
+class progress(nodes.General, nodes.Element):
+    """Where the table stands, until all pages have been counted."""
+
+
+class Progress(SphinxDirective):
+    """The table."""
+
+    def run(self) -> list[nodes.Node]:
+        return [progress()]
+
+
+def row(app: Sphinx, page: str, first: str) -> str:
+    """A page's row of the table. first: the first page of its chapter, which stands for the exercise."""
+    offer = offer_of(Path(app.srcdir), chapter_of(page)) if page == first else None
+    counted = {kind: app.env.metadata[page].get(kind, 0) for kind in KINDS}
+    told = "".join(f' data-{kind}="{number}"' for kind, number in counted.items())
+    exercise = " data-exercise" if offer else ""
+    title = html.escape(number_of(app.env, page) + app.env.titles[page].astext())
+    address = app.builder.get_relative_uri(PAGE, page)
+    cells = ["–", *map(str, counted.values()), f"Exercise {offer.number}" if offer else ""]
+    return (
+        f'<tr data-page="{Path(page).name}"{told}{exercise}>'
+        f'<th scope="row"><a class="reference internal" href="{address}">{title}</a></th>'
+        + "".join(
+            f'<td data-kind="{kind}">{words}</td>'
+            for kind, words in zip(("read", *KINDS, "done"), cells, strict=True)
+        )
+        + "</tr>"
+    )
+
+
+def fill_table(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Make the table, when all pages have been read."""
+    for node in list(doctree.findall(progress)):
+        below = app.env.toctree_includes
+        firsts = [name for name in below if chapter_of(name)]
+        firsts.sort(key=lambda name: int(chapter_of(name).removeprefix("ch")))
+        rows = [
+            row(app, name, first) for first in firsts for name in (first, *below.get(first, ()))
+        ]
+        heads = "".join(f'<th scope="col">{words}</th>' for words in HEADS)
+        table = (
+            f'<div class="results progress-table"><table class="table"><thead><tr>{heads}</tr></thead>'
+            f"<tbody>{''.join(rows)}</tbody></table></div>"
+        )
+        node.replace_self(nodes.raw("", table, format="html"))
+
+
+def say_where_it_is_kept(app: Sphinx, doctree: nodes.document) -> None:
+    """End a chapter's page with a line that a script puts the reader's mark into."""
+    if not chapter_of(app.env.docname):
+        return
+    where = addnodes.pending_xref(
+        "",
+        nodes.inline("", "your progress"),
+        refdoc=app.env.docname,
+        refdomain="std",
+        reftype="doc",
+        reftarget=f"/{PAGE}",
+        refexplicit=True,
+        refwarn=True,
+    )
+    line = nodes.paragraph("", "", classes=["kept-here"])
+    line += [
+        nodes.Text("Marks, guesses and answers stay in this browser. See "),
+        where,
+        nodes.Text("."),
+    ]
+    next(doctree.findall(nodes.section)).append(line)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_node(progress)
+    app.add_directive("progress", Progress)
+    app.connect("doctree-read", say_where_it_is_kept)
+    app.connect("doctree-resolved", fill_table)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

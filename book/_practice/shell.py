@@ -1,0 +1,469 @@
+"""Runs a task of an exercise in a page: a small stand-in for IPython around the notebook's own cells.
+
+It is loaded into the Python of the browser (worker.js), and into CPython by benchmarks/numpy_in_page.py, and
+needs the standard library and NumPy only. Whatever it has to say it writes as lines of JSON:
+`{"out": text}` for what code prints, `{"map": weights}` for what is to be drawn, `{"done": result}` at the end
+of a job.
+
+The NumPy of the browser is older than the one that the course is pinned to, and a stand-in takes torch's place
+where an exercise brings it along (torch_stand_in/). What they lack never leads to a verdict: it is noted, and the
+job's result says what was lacking.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import functools
+import gc
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import io
+import json
+import linecache
+import sys
+import sysconfig
+import traceback
+import types
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+# characters that one job may print
+MAX_OUTPUT = 40_000
+# how an answer's text begins as it is handed out, and how one ends that isn't right
+TO_DO, NOT_YET = "To do", "Not yet: "
+# a warning looks for it, to say where something was made, and does without
+NOT_NEEDED = "tracemalloc"
+# stands before a line that the page folds away, behind the last one without it
+FOLDED = "\x1f"
+CUT = "\n… The rest of the output is left out.\n"
+FOLDER = "/practice/"
+
+_lines = sys.stdout
+# what a job has asked for that isn't there, in order
+_lacking: dict[str, None] = {}
+
+
+def _say(**message: Any) -> None:
+    _lines.write(json.dumps(message) + "\n")
+    _lines.flush()
+
+
+class Printed(io.TextIOBase):
+    """What code prints, as messages, up to a length."""
+
+    left = MAX_OUTPUT
+
+    def writable(self) -> bool:
+        """It is made for that."""
+        return True
+
+    def write(self, text: str) -> int:
+        """Pass a text on, or its beginning."""
+        if self.left > 0:
+            _say(out=text[: self.left] + (CUT if len(text) > self.left else ""))
+        self.left -= len(text)
+        return len(text)
+
+
+class Lacking:
+    """Stands for a module that isn't there, and notes that somebody asked for it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        _lacking[self._name] = None
+        raise AttributeError(f"{self._name} is not available in the page")
+
+
+class NoteMissingModules:
+    """The last finder: notes what can't be imported here."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        """Find nothing."""
+        if name != NOT_NEEDED:
+            _lacking[name] = None
+
+
+class StandIn(importlib.abc.Loader):
+    """The first finder: the modules of the stand-in for torch, by name, and nothing as long as there are none."""
+
+    sources: ClassVar[dict[str, str]] = {}
+
+    def find_spec(
+        self, name: str, path: Any = None, target: Any = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Find a module of the stand-in."""
+        if name not in self.sources:
+            return None
+        return importlib.machinery.ModuleSpec(name, self, is_package=name == "torch")
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
+        """As usual."""
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        """Run it; what it refuses is noted here."""
+        # in a folder of packages, so that errors are told at the lines of those who call it
+        filename = f"{sysconfig.get_path('purelib')}/{module.__name__.replace('.', '/')}.py"
+        exec(compile(self.sources[module.__name__], filename, "exec"), vars(module))
+        if module.__name__ == "torch.refusals":
+            vars(module)["noted"] = _lacking
+
+
+def _lacks(name: str) -> property:
+    def get(_: Any) -> Any:
+        _lacking[name] = None
+        raise AttributeError(f"{name} is not available in the page")
+
+    return property(get)
+
+
+def fit_numpy(names: dict[str, list[str]]) -> None:
+    """Give NumPy the names of another version.
+
+    names: the public names of "numpy" and of "ndarray" there. What this version has beside them is taken
+    away, but for NumPy's own modules, which use some of it; what it lacks is noted when somebody asks for
+    it. Only `mT`, which checks need, is put in.
+    """
+    whole = types.ModuleType(np.__name__)
+    vars(whole).update(vars(np))
+    for module in [one for name, one in sys.modules.items() if name.startswith("numpy.")]:
+        vars(module).update({name: whole for name, one in vars(module).items() if one is np})
+    for name in [name for name in vars(np) if not name.startswith("_")]:
+        if name not in names["numpy"] and not isinstance(getattr(np, name), types.ModuleType):
+            delattr(np, name)
+    lacking = set(names["numpy"]) - set(dir(np))
+    older = getattr(np, "__getattr__", None)
+
+    def find(name: str) -> Any:
+        if name in lacking:
+            _lacking[f"np.{name}"] = None
+        if older is None:
+            raise AttributeError(f"module 'numpy' has no attribute {name!r}")
+        return older(name)
+
+    vars(np)["__getattr__"] = find
+    # the class is written in C, and its own dictionary is reached in no other way
+    (attributes,) = gc.get_referents(np.ndarray.__dict__)
+    for name in set(names["ndarray"]) - set(dir(np.ndarray)):
+        attributes[name] = _lacks(f"array.{name}")
+    if "mT" not in dir(np.ndarray) or isinstance(attributes["mT"], property):
+        attributes["mT"] = property(lambda array: array.swapaxes(-1, -2))
+
+
+# functions that add up or multiply the numbers of a sequence, and methods that give integers
+OF_SEQUENCES = ("sum", "prod", "cumsum", "cumprod", "dot", "inner", "outer", "vdot")
+OF_ARRAYS = (
+    *("sum", "prod", "cumsum", "cumprod", "trace", "astype"),
+    *("argmax", "argmin", "argsort", "argpartition", "searchsorted", "nonzero"),
+)
+
+
+def make_integers_int64() -> None:
+    """Let NumPy give int64 wherever it gives int32 only because an integer has 32 bits in the browser.
+
+    In a notebook it has 64 bits, and a product of sizes that fits there would overflow here. What is asked for as
+    int32 stays so. Operators between booleans and Python's integers aren't reached.
+    """
+    if np.dtype(int) == np.int64:
+        return
+    for name, function in list(vars(np).items()):
+        kinds = types.FunctionType | types.BuiltinFunctionType
+        if isinstance(function, kinds) and not name.startswith("_"):
+            setattr(np, name, _in_64_bits(function, name in OF_SEQUENCES))
+    (attributes,) = gc.get_referents(np.ndarray.__dict__)
+    for name in OF_ARRAYS:
+        attributes[name] = _in_64_bits(attributes[name], False)
+    vars(np)["int_"] = np.int64
+    # it holds the methods that Python has looked up before
+    sys._clear_type_cache()
+
+
+def _in_64_bits(function: Callable, of_sequence: bool) -> Callable:
+    @functools.wraps(function)
+    def call(*given: Any, **named: Any) -> Any:
+        arguments = [np.int64 if one is int else one for one in given]
+        if named.get("dtype") is int:
+            named["dtype"] = np.int64
+        if of_sequence and arguments and isinstance(arguments[0], list | tuple):
+            arguments[0] = np.asarray(arguments[0])
+        found = function(*arguments, **named)
+        asked = "dtype" in named or any(
+            isinstance(one, str | type | np.dtype) or _has_32_bits(one) for one in arguments
+        )
+        return found if asked and function.__name__ != "einsum" else _widened(found)
+
+    return call
+
+
+def _has_32_bits(value: Any) -> bool:
+    return isinstance(value, np.ndarray | np.generic) and value.dtype.char in "il"
+
+
+def _widened(found: Any) -> Any:
+    if _has_32_bits(found):
+        return np.int64(found) if isinstance(found, np.generic) else found.astype(np.int64)
+    return type(found)(map(_widened, found)) if type(found) in (tuple, list) else found
+
+
+class Shell(types.SimpleNamespace):
+    """What the checks use of IPython: names, and magics of cells."""
+
+    def __init__(self) -> None:
+        super().__init__(user_ns={}, magics={})
+
+    def register_magic_function(self, function: Callable, magic_kind: str) -> None:
+        """Make a magic of cells known by the function's name."""
+        self.magics[function.__name__] = function
+
+    def push(self, names: dict[str, Any]) -> None:
+        """Define names."""
+        self.user_ns.update(names)
+
+    def run(self, source: str, filename: str = "<cell>") -> None:
+        """Run a cell."""
+        if source.startswith("%%"):
+            first, _, rest = source.partition("\n")
+            name, _, line = first[2:].partition(" ")
+            self.magics[name](line, rest)
+        else:
+            exec(compile(source, filename, "exec", dont_inherit=True), self.user_ns)
+
+
+_shell = Shell()
+
+
+def _display(shown: Any) -> None:
+    """Print what a check displays, and, marked, what it keeps behind that line."""
+    print(shown)
+    for line in getattr(shown, "lines", ()):
+        print(FOLDED + line)
+
+
+def _install_ipython() -> None:
+    ipython, display = types.ModuleType("IPython"), types.ModuleType("IPython.display")
+    vars(ipython).update(get_ipython=lambda: _shell, display=display)
+    vars(display).update(display=_display)
+    sys.modules |= {"IPython": ipython, "IPython.display": display}
+    # what a notebook shows as HTML is printed here, and the page's Python comes without this
+    if importlib.util.find_spec("html") is None:
+        sys.modules["html"] = types.ModuleType("html")
+
+
+class Exercise:
+    """An exercise's notebook, as far as its tasks in pages need it.
+
+    header: its first cell; checker, data: those of the checks; cells: by task, the sources of its
+    grade cells.
+    """
+
+    def __init__(self, header: str, checker: str, data: str, cells: dict[str, list[str]]) -> None:
+        global _shell
+        self.shell = _shell = Shell()
+        self.cells = cells
+        for name in [name for name in sys.modules if name.startswith("attention_checks")]:
+            del sys.modules[name]
+        self._run_around(header, "<header>")
+        self.shell.run(checker)
+        self.shell.run(data)
+        self._names = dict(self.shell.user_ns)
+        self._failed = ""
+
+    def _run_around(self, source: str, filename: str) -> None:
+        """Run a program with what only notes its use in place of modules that aren't there."""
+        for statement in ast.parse(source).body:
+            try:
+                code = compile(ast.Module([statement], []), filename, "exec", dont_inherit=True)
+                exec(code, self.shell.user_ns)
+            except ModuleNotFoundError as error:
+                for alias in getattr(statement, "names", []):
+                    name = alias.asname or alias.name.partition(".")[0]
+                    self.shell.user_ns[name] = Lacking(str(error.name))
+
+    def _take(self, answers: dict[str, str]) -> dict[str, str]:
+        """Define answers, and nothing else beside what the notebook defines.
+
+        Returns why those that can't be run are left out, by task.
+        """
+        self.shell.user_ns.clear()
+        self.shell.user_ns.update(self._names)
+        left_out = {}
+        for name, source in answers.items():
+            try:
+                with contextlib.redirect_stdout(None):
+                    self._run_around(source, self._remember(name, source))
+            except BaseException as error:
+                left_out[name] = in_own_lines(error)
+        # what they lack counts only when somebody uses it
+        _lacking.clear()
+        return left_out
+
+    def run_cell(self, code: str, answers: dict[str, str]) -> dict[str, str]:
+        """Run a cell of a page with a reader's answers; returns "error" if it can't be run.
+
+        It may call `show_map`. answers: by task.
+        """
+        left_out = self._take(answers)
+        self.shell.push({"show_map": show_map})
+        try:
+            self.shell.run(code, self._remember("cell", code))
+        except BaseException as error:
+            told = in_own_lines(error)
+            if isinstance(error, NameError) and (why := left_out.get(str(error.name))):
+                told += f"\nYour code for {error.name} can't be run:\n{why}"
+            return {"error": told}
+        return {}
+
+    def check(self, task: str, answers: dict[str, str]) -> dict[str, Any]:
+        """Check a task as the notebook does, and print what it prints.
+
+        answers: by task, also of others that this one may use. Returns "passed", and "hints", in steps,
+        for the first cell that isn't right; "error" instead, if the answer can't be run.
+        """
+        self._failed = ""
+        others = {name: source for name, source in answers.items() if name != task}
+        left_out = self._take(others)
+        try:
+            used = {
+                node.id for node in ast.walk(ast.parse(answers[task])) if isinstance(node, ast.Name)
+            }
+            for name in used & left_out.keys():
+                print(f"This uses your {name}, which can't be run:\n{left_out[name]}\n")
+            self.shell.run(answers[task], self._remember(task, answers[task]))
+            if task not in self.shell.user_ns:
+                raise NameError(f"nothing here defines {task}")
+            return self._judged(task)
+        except BaseException as error:
+            return {"passed": False, "error": in_own_lines(error)}
+
+    def _judged(self, task: str) -> dict[str, Any]:
+        hints: list[str] = []
+        for cell in self.cells[task]:
+            if (failure := self._failure(cell)) is None:
+                continue
+            # the page says the rest, and in words of its own
+            if not failure.startswith(NOT_YET):
+                print(failure)
+            if not self._failed:
+                self._failed, hints = cell, self._hints()
+            if failure.startswith(TO_DO):
+                break  # the other cells would say the same
+        return {"passed": not self._failed, "hints": hints}
+
+    def failing_case(self) -> None:
+        """Print small inputs on which the last answer is wrong."""
+        with contextlib.redirect_stdout(io.StringIO()):
+            self._failure(self._failed)
+        print(self.shell.user_ns["failing_case"]())
+
+    def _remember(self, task: str, source: str) -> str:
+        """Keep an answer where error messages look up its lines; returns the name of its file."""
+        filename = f"{FOLDER}{task}.py"
+        linecache.cache[filename] = len(source), None, source.splitlines(True), filename
+        return filename
+
+    def _failure(self, cell: str) -> str | None:
+        try:
+            self.shell.run(cell)
+        except Exception as error:
+            if type(error).__name__ != "AutotestFailure":
+                raise
+            return str(error)
+        return None
+
+    def _hints(self) -> list[str]:
+        hints: list[str] = []
+        while True:
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                self.shell.user_ns["hint"]()
+            hint = said.getvalue().strip()
+            if hint in hints or not hint.startswith("Hint"):
+                return hints
+            hints.append(hint)
+
+
+def show_map(words: Sequence[str], weights: np.ndarray) -> None:
+    """Let the page draw attention weights: (n, n), a row for each word that looks.
+
+    Raises ValueError when there isn't a row and a column for each word.
+    """
+    numbers = np.asarray(weights, dtype=float)
+    size = (len(words), len(words))
+    if numbers.shape != size:
+        raise ValueError(
+            f"a map of {len(words)} words needs weights of shape {size}, not {numbers.shape}"
+        )
+    # JSON has no NaN
+    rows = [[float(entry) if np.isfinite(entry) else None for entry in row] for row in numbers]
+    _say(map={"words": [str(word) for word in words], "weights": rows})
+
+
+def in_own_lines(error: BaseException) -> str:
+    """An exception in words, with the lines of the reader's own code that led to it."""
+    places = [
+        f"Line {frame.lineno}: {frame.line}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename.startswith(FOLDER)
+    ]
+    if isinstance(error, SyntaxError):
+        places = [f"Line {error.lineno}: {(error.text or '').rstrip()}"]
+        return "\n".join([*places, f"{type(error).__name__}: {error.msg}"])
+    return "\n".join([*places, f"{type(error).__name__}: {error}"])
+
+
+_exercises: dict[str, Exercise] = {}
+
+
+def start(names: dict[str, list[str]]) -> None:
+    """Once, before anything else. names: see `fit_numpy`."""
+    fit_numpy(names)
+    make_integers_int64()
+    _install_ipython()
+    sys.meta_path.insert(0, StandIn())
+    sys.meta_path.append(NoteMissingModules())
+    # nobody can be asked
+    sys.stdin = io.StringIO()
+    _say(done={})
+
+
+@contextlib.contextmanager
+def _messages() -> Iterator[None]:
+    printed = Printed()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        yield
+
+
+def load(name: str, notebook: dict[str, Any], stand_in: dict[str, str]) -> None:
+    """Take an exercise. notebook: the arguments of `Exercise`; stand_in: the modules of that for torch, if any."""
+    StandIn.sources.update(stand_in)
+    with _messages():
+        _exercises[name] = Exercise(**notebook)
+    _lacking.clear()
+    _say(done={})
+
+
+def check(name: str, task: str, answers: dict[str, str]) -> None:
+    """Check a task of an exercise that is loaded."""
+    with _messages():
+        result = _exercises[name].check(task, answers)
+    _say(done={**result, "lacking": list(_lacking)})
+
+
+def run_cell(name: str, code: str, answers: dict[str, str]) -> None:
+    """Run a cell of a page with answers to the tasks of an exercise that is loaded."""
+    with _messages():
+        result = _exercises[name].run_cell(code, answers)
+    _say(done={**result, "lacking": list(_lacking)})
+
+
+def failing_case(name: str) -> None:
+    """Print small inputs on which the answer that was checked last is wrong."""
+    with _messages():
+        _exercises[name].failing_case()
+    _say(done={})

@@ -1,0 +1,98 @@
+"""Gives tensors their methods and operators; those that only torch's have refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from . import dtypes
+from .operations import FUNCTIONS, METHODS
+from .refusals import offered, refuse
+from .shapes import matrix_transpose, reversed_axes, to
+from .tensor import Tensor, in_place
+
+# another name of the same operation
+OTHER_NAMES = {
+    "multiply": "mul",
+    "divide": "div",
+    "subtract": "sub",
+    "swapaxes": "transpose",
+    "concat": "cat",
+}
+IN_PLACE = ("add", "sub", "mul", "div", "exp", "masked_fill", "logical_not")
+OPERATORS = {
+    **{f"__{name}__": name for name in ("add", "sub", "mul", "matmul", "neg", "abs")},
+    **{f"__{name}__": name for name in ("eq", "ne", "lt", "le", "gt", "ge")},
+    **{f"__{name}__": f"bitwise_{name}" for name in ("and", "or", "xor")},
+    **{f"__i{name}__": f"{name}_" for name in ("add", "sub", "mul")},
+    "__truediv__": "div",
+    "__itruediv__": "div_",
+    "__invert__": "bitwise_not",
+    "__getitem__": "get_item",
+    "__setitem__": "set_item",
+}
+REFUSED = (
+    *("floordiv", "rfloordiv", "ifloordiv", "mod", "rmod", "imod", "divmod", "rdivmod"),
+    *("pow", "rpow", "ipow", "lshift", "rshift", "ilshift", "irshift", "rlshift", "rrshift"),
+    *("iand", "ior", "ixor", "imatmul", "rmatmul", "complex", "contains", "reversed", "pos"),
+    *("round", "delitem", "copy", "reduce_ex", "array_wrap", "dlpack", "cuda_array_interface"),
+    *("enter", "exit", "trunc", "floor", "ceil", "int", "index"),
+)
+
+
+def reflected(function: Callable) -> Callable:
+    """An operator whose left side is no tensor."""
+    return lambda self, other: function(other, self)
+
+
+def operator(function: Callable) -> Callable:
+    """An operator that leaves it to Python where the other side is nothing to compute with."""
+
+    def call(self: Tensor, *other: Any) -> Any:
+        if other and isinstance(other[0], str | None.__class__):
+            return NotImplemented
+        return function(self, *other)
+
+    return call
+
+
+def _refusal(name: str) -> Callable:
+    def call(*arguments: Any, **named: Any) -> None:
+        refuse(f"tensor.{name}")
+
+    return call
+
+
+def _converted(kind: dtypes.DType) -> Callable:
+    return offered(lambda self: to(self, kind))
+
+
+def _as_it_is(self: Tensor, *arguments: Any) -> Tensor:
+    return self
+
+
+def give_methods() -> None:
+    """Complete the class Tensor."""
+    for other, name in OTHER_NAMES.items():
+        FUNCTIONS[other] = FUNCTIONS[name]
+        if name in METHODS:
+            METHODS[other] = METHODS[name]
+    found: dict[str, Any] = dict(METHODS)
+    found |= {f"{name}_": in_place(FUNCTIONS[name]) for name in IN_PLACE}
+    found["view"] = found.pop("view_as_shape")
+    found["where"] = lambda self, condition, other: FUNCTIONS["where"](condition, self, other)
+    found |= {name: operator(found[target]) for name, target in OPERATORS.items()}
+    for name in ("__getitem__", "__setitem__"):
+        found[name] = found.pop(OPERATORS[name])
+    found |= {f"__r{name}__": reflected(FUNCTIONS[name]) for name in ("add", "sub", "mul")}
+    found["__rtruediv__"] = lambda self, other: FUNCTIONS["mul"](self.reciprocal(), other)
+    found |= {f"__r{name}__": found[f"__{name}__"] for name in ("and", "or", "xor")}
+    kinds = {"bool": dtypes.bool_, "int": dtypes.int32, "long": dtypes.int64}
+    kinds |= {"float": dtypes.float32, "double": dtypes.float64}
+    found |= {name: _converted(kind) for name, kind in kinds.items()}
+    # nothing to do here
+    found |= dict.fromkeys(("cpu", "resolve_conj", "resolve_neg", "as_subclass"), _as_it_is)
+    found |= {"T": property(reversed_axes), "mT": property(matrix_transpose)}
+    found |= {f"__{name}__": _refusal(f"__{name}__") for name in REFUSED}
+    for name, value in found.items():
+        setattr(Tensor, name, value)

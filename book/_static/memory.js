@@ -1,0 +1,212 @@
+// What a reader has guessed, answered, read and done: kept in this browser's own memory and sent nowhere.
+// Guesses stand beside results, marks in the contents, and the page of progress shows, exports and forgets
+// all of it.
+"use strict";
+
+(() => {
+  const KEY = "attention-from-scratch";
+  const pageOf = (address) => new URL(address, location.href).pathname.replace(/.*\/|\.html$/g, "");
+  const here = pageOf(location.href);
+
+  // pages by name, each with {read, done, guesses: {question: guess}, answers: {question: {choice, right}}}
+  function load() {
+    try {
+      const kept = JSON.parse(localStorage.getItem(KEY));
+      return kept && typeof kept === "object" ? kept : {};
+    } catch {
+      return {};
+    }
+  }
+  function save(pages) {
+    try {
+      localStorage.setItem(KEY, JSON.stringify(pages));
+    } catch {
+      // a browser that keeps nothing: all is for this visit
+    }
+    showMarks();
+  }
+  // Change what is kept of a page, read again first: another tab may have changed it.
+  function change(kind, name, value, of = here) {
+    const pages = load();
+    const page = (pages[of] ??= {});
+    if (name === null) page[kind] = value;
+    else (page[kind] ??= {})[name] = value;
+    save(pages);
+  }
+  const make = (tag, attributes = {}, ...children) => {
+    const node = Object.assign(document.createElement(tag), attributes);
+    node.append(...children);
+    return node;
+  };
+  function tick(words, kind, of = here) {
+    const input = make("input", { type: "checkbox", checked: load()[of]?.[kind] === true });
+    input.addEventListener("change", () => change(kind, null, input.checked, of));
+    return make("label", {}, input, ` ${words}`);
+  }
+
+  // Predictions: choices become radio buttons; without choices there is a line to write in.
+  function keepGuess(box) {
+    const fold = box.nextElementSibling;
+    const list = box.querySelector("ul");
+    const guessed = load()[here]?.guesses?.[box.id];
+    const shown = make("p", { className: "guess", hidden: true });
+    fold?.querySelector("summary")?.after(shown);
+    const show = (...words) => {
+      shown.replaceChildren("You guessed: ", ...words);
+      shown.hidden = false;
+    };
+    if (!list) {
+      const input = make("input", { type: "text", maxLength: 200, value: guessed ?? "" });
+      input.addEventListener("change", () => {
+        change("guesses", box.id, input.value);
+        show(input.value);
+      });
+      if (guessed) show(guessed);
+      box.append(make("label", { className: "own-guess" }, "Your guess: ", input));
+      return;
+    }
+    const choices = [...list.children].map((item, number) => {
+      const input = make("input", { type: "radio", name: box.id, checked: guessed === number });
+      const paragraph = item.children.length === 1 && item.querySelector(":scope > p");
+      const words = make("span", {}, ...(paragraph || item).childNodes);
+      const keep = () => show(...words.cloneNode(true).childNodes);
+      input.addEventListener("change", () => {
+        change("guesses", box.id, number);
+        keep();
+      });
+      // when formulas have been set
+      if (guessed === number) fold?.addEventListener("toggle", keep, { once: true });
+      return make("label", {}, input, words);
+    });
+    const question = box.querySelector(".question");
+    question.id = `${box.id}-question`;
+    const group = make("div", { className: "choices" }, ...choices);
+    group.setAttribute("role", "radiogroup");
+    group.setAttribute("aria-labelledby", question.id);
+    list.replaceWith(group);
+  }
+
+  // Questions with choices: the first answer counts.
+  function keepAnswer(box) {
+    const choices = [...box.querySelectorAll(":scope > details.choice")];
+    const mark = (number) => {
+      const summary = choices[number]?.querySelector("summary");
+      summary?.append(make("small", { className: "first-answer" }, " your first answer"));
+    };
+    const kept = load()[here]?.answers?.[box.id];
+    if (kept) mark(kept.choice);
+    choices.forEach((choice, number) => {
+      choice.querySelector("summary").addEventListener("click", () => {
+        if (load()[here]?.answers?.[box.id]) return;
+        change("answers", box.id, { choice: number, right: choice.classList.contains("right") });
+        mark(number);
+      });
+    });
+  }
+
+  const counted = (page) => ({
+    guesses: Object.keys(page.guesses ?? {}).length,
+    right: Object.values(page.answers ?? {}).filter(({ right }) => right).length,
+    answers: Object.keys(page.answers ?? {}).length,
+  });
+
+  function showMarks() {
+    const pages = load();
+    for (const link of document.querySelectorAll(".bd-links a.reference")) {
+      link.querySelector(".marks")?.remove();
+      const page = pages[pageOf(link.href)];
+      if (!page) continue;
+      const { guesses, answers } = counted(page);
+      const marks = [
+        [page.read, "✓", "read"],
+        [guesses + answers, "●", "questions answered"],
+        [page.done, "◆", "exercise done"],
+      ].filter(([there]) => there);
+      if (!marks.length) continue;
+      const shown = make("span", { className: "marks" }, marks.map(([, sign]) => sign).join(""));
+      shown.setAttribute("role", "img");
+      shown.setAttribute("aria-label", marks.map(([, , words]) => words).join(", "));
+      shown.title = shown.getAttribute("aria-label");
+      link.append(shown);
+    }
+  }
+
+  function showProgress(table) {
+    const pages = load();
+    for (const row of table.querySelectorAll("[data-page]")) {
+      const page = pages[row.dataset.page] ?? {};
+      const { guesses, right } = counted(page);
+      const cells = {
+        read: page.read ? "✓ read" : "–",
+        predict: `${guesses} of ${row.dataset.predict}`,
+        quiz: `${right} of ${row.dataset.quiz}`,
+        done: "exercise" in row.dataset ? (page.done ? "◆ done" : "–") : "",
+      };
+      for (const [kind, words] of Object.entries(cells)) {
+        row.querySelector(`[data-kind=${kind}]`).textContent = words;
+      }
+    }
+  }
+
+  function addButtons(table) {
+    const says = make("p", { className: "says" });
+    says.setAttribute("role", "status");
+    const button = (words, pressed) => make("button", { type: "button", onclick: pressed }, words);
+    const file = make("input", { type: "file", accept: ".json", className: "progress-file" });
+    file.setAttribute("aria-label", "File with progress");
+    file.hidden = true;
+    const finish = (words) => {
+      showProgress(table);
+      says.textContent = words;
+    };
+    file.addEventListener("change", async () => {
+      try {
+        const pages = JSON.parse(await file.files[0].text());
+        const known = (page) => page && typeof page === "object" && !Array.isArray(page);
+        if (!known(pages) || !Object.values(pages).every(known)) throw new TypeError();
+        save(pages);
+        finish("The file's progress is here now.");
+      } catch {
+        finish("This file holds no progress. Choose one that was exported here.");
+      }
+    });
+    const download = () => {
+      const address = URL.createObjectURL(
+        new Blob([JSON.stringify(load(), null, 1)], { type: "application/json" }),
+      );
+      make("a", { href: address, download: "attention-progress.json" }).click();
+      URL.revokeObjectURL(address);
+      finish("Your browser has saved attention-progress.json.");
+    };
+    const forget = button("Forget everything", () => {
+      if (forget.dataset.asked) {
+        delete forget.dataset.asked;
+        forget.textContent = "Forget everything";
+        save({});
+        finish("All of it is forgotten.");
+      } else {
+        forget.dataset.asked = "yes";
+        forget.textContent = "Really forget everything?";
+      }
+    });
+    const buttons = [button("Export", download), button("Import", () => file.click()), forget];
+    const line = make("div", { className: "progress-buttons" }, ...buttons, file);
+    table.closest(".progress-table").before(line, says);
+  }
+
+  document.querySelectorAll(".admonition.predict[id]").forEach(keepGuess);
+  document.querySelectorAll(".quiz[id]").forEach(keepAnswer);
+  const bar = document.querySelector(".exercise-bar");
+  if (bar) {
+    // the notebook has the name of the chapter's first page, which stands for the exercise
+    const first = pageOf(bar.querySelector("a.download").href).replace(/\.ipynb$/, "");
+    bar.append(make("p", {}, tick("I've done this exercise", "done", first)));
+  }
+  const foot = document.querySelector(".kept-here");
+  foot?.prepend(tick("I've read this page", "read"), ". ");
+  for (const table of document.querySelectorAll(".progress-table table")) {
+    addButtons(table);
+    showProgress(table);
+  }
+  showMarks();
+})();
