@@ -25,7 +25,7 @@ from pathlib import Path
 from benchmarks.record import provenance, save
 from solutions.translation import data, machine
 from solutions.translation.__main__ import main as trainer
-from solutions.translation.__main__ import settings_of
+from solutions.translation.command_line import settings_of
 from solutions.translation.decoding import Translator
 from solutions.translation.evaluation import quality
 from solutions.translation.model import n_parameters

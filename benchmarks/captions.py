@@ -1,7 +1,7 @@
 """What a trained English-German model makes of captions of our own, for the book's page on Multi30k.
 
 python -m benchmarks.captions --data DIR                  the run in runs/ that was begun last
-python -m benchmarks.captions --data DIR --run RUN --alphas 1.4      with a length penalty fixed beforehand
+python -m benchmarks.captions --data DIR --run RUN --alphas 1        with a length penalty fixed beforehand
 
 First each of our sentences is looked up in all splits of Multi30k: one that occurs there is an error. Then
 the run is scored as `benchmarks.multi30k` does it, and translates the sentences with the settings that
@@ -28,7 +28,7 @@ from benchmarks.multi30k import ALPHAS, Choice, add_alphas, score, translated
 from benchmarks.own_captions import CAPTIONS, COUNTERPARTS, MAPPED, verdicts
 from benchmarks.record import save
 from solutions.translation import TranslationError, data, machine
-from solutions.translation.__main__ import RUNS
+from solutions.translation.command_line import RUNS
 from solutions.translation.decoding import Translator
 from solutions.translation.evaluation import bleu
 from solutions.translation.machine import Machine

@@ -21,7 +21,7 @@ from typing import Any
 from autograder.catalogue import mistake_answers, mistakes, with_answers
 from autograder.course import Course, Exercise
 from autograder.exercises import baked_answers, grade_cells, released
-from autograder.reference import definitions, prepare_process
+from autograder.reference import namespace_of, prepare_process
 from autograder.runtime.draw import Draw
 from autograder.runtime.evaluate import evaluate
 from autograder.runtime.grade_cell import GradeCell, checks_with_inputs, parse_cell
@@ -52,7 +52,7 @@ def measured(exercise: Exercise) -> list[dict[str, float | str]]:
         programs = {"right": program}
         programs |= {m.name: with_answers(program, mistake_answers(program, m)) for m in known}
         for answer, text in programs.items():
-            names = definitions(text)
+            names = namespace_of(text)
             whole, alone = _whole(checks, grade_id, source, names), _answers(grade_id, cell, names)
             pairs = [(_seconds(whole), _seconds(alone)) for _ in range(ROUNDS)]
             check, evaluated = (statistics.median(times) for times in zip(*pairs, strict=True))

@@ -34,11 +34,11 @@ from benchmarks.record import save
 from benchmarks.sealing import EXERCISE, STOCK_START, honest_submissions
 
 
-def hand_in(course: Course, count: int) -> None:
+def hand_in(course: Course, count: int, exercise: str = EXERCISE) -> None:
     """Lay honest submissions into a class: the reference and alternatives in turn."""
-    texts = honest_submissions(course.exercise(EXERCISE))
+    texts = honest_submissions(course.exercise(exercise))
     for number in range(count):
-        path = course.submitted / f"s{number:04}" / EXERCISE / f"{EXERCISE}.ipynb"
+        path = course.submitted / f"s{number:04}" / exercise / f"{exercise}.ipynb"
         path.parent.mkdir(parents=True)
         path.write_text(texts[number % len(texts)], encoding="utf-8")
 

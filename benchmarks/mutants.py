@@ -21,9 +21,10 @@ from pathlib import Path
 from autograder.catalogue import alternative_answers, alternatives, with_answers
 from autograder.course import Course, Exercise
 from autograder.exercises import reference_answers
-from autograder.grade.answer_key import AnswerKeys
+from autograder.expected import ExpectedCell
+from autograder.grade.make_keys import AnswerKeys
 from autograder.mutations import OutOfTime, code, mutations, time_limit
-from autograder.reference import ExpectedCell, definitions, prepare_process
+from autograder.reference import namespace_of, prepare_process
 from autograder.runtime.compare import Expected, judge
 from autograder.runtime.evaluate import Evaluation, evaluate
 from autograder.runtime.plain_data import decode, restore
@@ -45,7 +46,7 @@ def passes(program: str, cells: list[ExpectedCell]) -> bool:
     """Whether a program passes every line of some grade cells, but for those that train."""
     try:
         with time_limit(SECONDS):
-            names = definitions(program)
+            names = namespace_of(program)
         for line in (line for cell in cells for line in cell.lines if not line.agreement):
             for draw in line.draws:
                 inputs = {name: restore(decode(tree)) for name, tree in draw.inputs.items()}

@@ -1,12 +1,10 @@
 """The same right and wrong answers for our grader and for others: how many wrong ones pass, how many right ones fail?
 
 python -m benchmarks.peers
-python -m benchmarks.peers --grader ours --task flash
 
 The other graders are installed from the package index, in the versions below, into an environment that is thrown away. The answers
-stand in `peer_answers`; they were committed before any grader had seen them. A wrong answer counts for a grader
-only if it is wrong by this grader's own statement of the task. With --grader or --task the other verdicts in the result are
-kept, if the texts of their answers are still the same.
+stand in `peer_answers`. A wrong answer counts for a grader only if it is wrong by this grader's own statement of the
+task. The result keeps what the first run of the same list of answers gave.
 """
 
 from __future__ import annotations
@@ -19,9 +17,11 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import nbformat
 
@@ -38,35 +38,30 @@ from benchmarks.peer_answers.answer import (
     Task,
 )
 from benchmarks.peer_answers.table import TASKS
-from benchmarks.record import save
+from benchmarks.record import about, save
 
 VERSIONS = {TORCH_JUDGE: "0.1.1", TORCHLEET: "0.1.0"}
 WORKER = Path(__file__).with_name("peers_worker.py")
 RESULT = Path(__file__).with_suffix(".json")
-ANSWERS = "benchmarks/peer_answers"
 SECONDS = 120  # for one answer, with us for the checks of one cell; most need a few
-
-# Answers that turned out not to be what they say, after they had been graded: (task, answer, grader) -> why.
-# They stay in the result with their verdict, and don't count.
-EXCLUDED: dict[tuple[str, str, str], str] = {}
+# wrong answers that are published, those that a program made, and those of both that are wrong with scores
+# of hundreds only
+KINDS = ("published", "generated", "large")
 
 
 @dataclass(frozen=True)
 class Verdict:
     """What a grader says of an answer.
 
-    failed: the checks that it fails; digest: of the text that was handed in; excluded: why it
-    doesn't count, or empty.
+    kind: one of KINDS, or `right`; failed: the checks that it fails.
     """
 
     task: str
     answer: str
     grader: str
-    right: bool
+    kind: str
     passed: bool
     failed: tuple[str, ...]
-    digest: str
-    excluded: str = ""
 
 
 def handed_in(answer: Answer, place: Place) -> str:
@@ -74,25 +69,30 @@ def handed_in(answer: Answer, place: Place) -> str:
     return f"{answer.text.strip()}\n\n\n{place.adapter.strip()}\n"
 
 
-def digest(text: str) -> str:
-    """A text in short."""
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def verdict(
-    task: Task, answer: Answer, grader: str, text: str, passed: bool, failed: Iterable[str]
-) -> Verdict:
-    """A verdict that knows whether it counts."""
-    why = EXCLUDED.get((task.name, answer.name, grader), "")
-    return Verdict(
-        task.name, answer.name, grader, answer.right, passed, tuple(failed), digest(text), why
-    )
+def kind(answer: Answer, grader: str) -> str:
+    """Where an answer counts."""
+    if answer.right:
+        return "right"
+    if grader in answer.large:
+        return "large"
+    return "published" if answer.source else "generated"
 
 
 def places(task: Task, grader: str) -> list[tuple[Answer, Place]]:
     """The answers that a grader is given in a task."""
     found = [(answer, task.place(grader, answer)) for answer in task.answers]
     return [(answer, place) for answer, place in found if place is not None]
+
+
+def digest(tasks: Sequence[Task] = TASKS) -> str:
+    """Of the whole list: what is handed in to whom, and what it counts as."""
+    told = [
+        (task.name, grader, answer.name, kind(answer, grader), handed_in(answer, place))
+        for task in tasks
+        for grader in GRADERS
+        for answer, place in places(task, grader)
+    ]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
 # The peers --------------------------------------------------------------------------------------
@@ -113,10 +113,13 @@ def environment(folder: Path, graders: Iterable[str]) -> Path:
 def judged_by_peer(python: Path, grader: str, tasks: Sequence[Task]) -> Iterator[Verdict]:
     """Give the answers of some tasks to a peer in an environment."""
     given = [(task, answer, place) for task in tasks for answer, place in places(task, grader)]
-    texts = [handed_in(answer, place) for _, answer, place in given]
     jobs = [
-        {"task": place.name, "code": text, "entries": place.entries}
-        for (_, _, place), text in zip(given, texts, strict=True)
+        {
+            "tasks": place.name.split(),
+            "code": handed_in(answer, place),
+            "entries": place.entries,
+        }
+        for _, answer, place in given
     ]
     request = {"grader": grader, "seconds": SECONDS, "jobs": jobs}
     with tempfile.TemporaryDirectory() as folder:
@@ -133,18 +136,15 @@ def judged_by_peer(python: Path, grader: str, tasks: Sequence[Task]) -> Iterator
     if done.returncode:
         raise SystemExit(f"{grader} could not be run:\n{done.stderr}")
     told = [json.loads(line) for line in done.stdout.splitlines()]
-    for (task, answer, _), text, found in zip(given, texts, told, strict=True):
-        yield verdict(task, answer, grader, text, found["passed"], found["failed"])
-
-
-def judged_by_peers(graders: Sequence[str], tasks: Sequence[Task]) -> Iterator[Verdict]:
-    """Give the answers of some tasks to peers, in an environment that is thrown away."""
-    if not graders:
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        python = environment(Path(folder) / "environment", graders)
-        for grader in graders:
-            yield from judged_by_peer(python, grader, tasks)
+    for (task, answer, _), found in zip(given, told, strict=True):
+        yield Verdict(
+            task.name,
+            answer.name,
+            grader,
+            kind(answer, grader),
+            found["passed"],
+            tuple(found["failed"]),
+        )
 
 
 # Ours -------------------------------------------------------------------------------------------
@@ -171,100 +171,73 @@ def judged_by_us(tasks: Sequence[Task]) -> Iterator[Verdict]:
                 nbformat.write(solved(exercise, {entry: text}), path)
                 graded = grader.key(exercise).graded
                 result = grader.grade(student, exercise).result
-                failed = [
+                failed = tuple(
                     f"{grade_id}, {line.verdict}: {line.expression}"
                     for grade_id, line in result.lines()
                     if entry in graded[grade_id] and not line.passed
-                ]
-                yield verdict(task, answer, OURS, text, not failed, failed)
+                )
+                yield Verdict(task.name, answer.name, OURS, kind(answer, OURS), not failed, failed)
 
 
 # The result -------------------------------------------------------------------------------------
 
 
-def counts(verdicts: Iterable[Verdict], tasks: Sequence[Task] = TASKS) -> list[dict]:
-    """By task and grader: wrong answers given and passed, right ones given and failed.
+def counts(verdicts: Iterable[Verdict], tasks: Sequence[Task] = TASKS) -> list[dict[str, Any]]:
+    """By task and grader: of each kind, how many were given and how many passed.
 
     None for a grader that has no such task.
     """
-    verdicts = [one for one in verdicts if not one.excluded]
+    verdicts = list(verdicts)
     rows = []
     for task in tasks:
-        row: dict = {"task": task.name, "title": task.title}
+        row: dict[str, Any] = {"task": task.name, "title": task.title}
         for grader in GRADERS:
             mine = [one for one in verdicts if (one.task, one.grader) == (task.name, grader)]
-            wrong = [one.passed for one in mine if not one.right]
-            right = [one.passed for one in mine if one.right]
             row[grader] = grader in task.places and {
-                "wrong": len(wrong),
-                "wrong_passed": sum(wrong),
-                "right": len(right),
-                "right_failed": len(right) - sum(right),
+                kind: {
+                    "given": sum(one.kind == kind for one in mine),
+                    "passed": sum(one.kind == kind and one.passed for one in mine),
+                }
+                for kind in (*KINDS, "right")
             }
             row[grader] = row[grader] or None
         rows.append(row)
     return rows
 
 
-def total(rows: Sequence[Mapping], grader: str) -> dict[str, int]:
-    """The sums of all tasks that a grader has."""
-    found = [row[grader] for row in rows if row[grader] is not None]
-    return {name: sum(row[name] for row in found) for name in found[0]} if found else {}
-
-
-def still_true(kept: Sequence[Mapping], tasks: Sequence[Task] = TASKS) -> list[Verdict]:
-    """Verdicts of an earlier result whose answers are still the same."""
-    texts = {
-        (task.name, answer.name, grader): (digest(handed_in(answer, place)), answer.right)
-        for task in tasks
-        for grader in GRADERS
-        for answer, place in places(task, grader)
-    }
-    found = []
-    for one in kept:
-        key = one["task"], one["answer"], one["grader"]
-        if texts.get(key) == (one["digest"], one["right"]):
-            found.append(
-                Verdict(**one | {"failed": tuple(one["failed"]), "excluded": EXCLUDED.get(key, "")})
-            )
-    return found
-
-
-def commit_of(path: str) -> str:
-    """The last commit that changed a path."""
-    told = ["git", "log", "-1", "--format=%h %cI", "--", path]
-    return subprocess.run(told, capture_output=True, text=True, check=False).stdout.strip()
+def first_run(rows: Sequence[dict[str, Any]], kept: dict[str, Any] | None) -> dict[str, Any]:
+    """The counts of the first run of this list of answers, with its date and commit; kept: an earlier result."""
+    if kept is not None and kept.get("list") == digest():
+        return kept["first"]
+    present = about()
+    return {"date": present["date"], "commit": present["commit"], "tasks": rows}
 
 
 def main() -> None:
     """Grade, count and save."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--grader", choices=GRADERS, action="append", help="only this one")
-    parser.add_argument("--task", choices=[task.name for task in TASKS], action="append")
-    arguments = parser.parse_args()
-    graders = arguments.grader or GRADERS
-    tasks = [task for task in TASKS if not arguments.task or task.name in arguments.task]
-    names = {task.name for task in tasks}
-    kept = json.loads(RESULT.read_text(encoding="utf-8"))["verdicts"] if RESULT.exists() else []
-    verdicts = [
-        one for one in still_true(kept) if one.grader not in graders or one.task not in names
-    ]
-    verdicts += judged_by_peers([grader for grader in graders if grader != OURS], tasks)
-    verdicts += judged_by_us(tasks) if OURS in graders else ()
-    order = {(task.name, answer.name): None for task in TASKS for answer in task.answers}
-    place = {key: number for number, key in enumerate(order)}
-    verdicts.sort(key=lambda one: (place[one.task, one.answer], GRADERS.index(one.grader)))
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
+    verdicts, minutes = [], {}
+    with tempfile.TemporaryDirectory() as folder:
+        python = environment(Path(folder) / "environment", VERSIONS)
+        for grader in GRADERS:
+            start = time.monotonic()
+            judged = (
+                judged_by_us(TASKS) if grader == OURS else judged_by_peer(python, grader, TASKS)
+            )
+            verdicts += judged
+            minutes[grader] = round((time.monotonic() - start) / 60, 1)
     rows = counts(verdicts)
+    kept = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.exists() else None
     wrong = [answer for task in TASKS for answer in task.answers if not answer.right]
     measured = {
         "peers": VERSIONS,
-        "wrong_answers": len(wrong),
-        "with_a_source": sum(bool(answer.source) for answer in wrong),
-        "right_answers": sum(answer.right for task in TASKS for answer in task.answers),
+        "list": digest(),
+        "published": sum(bool(answer.source) for answer in wrong),
+        "generated": sum(not answer.source for answer in wrong),
+        "right": sum(answer.right for task in TASKS for answer in task.answers),
+        "minutes": minutes,
         "tasks": rows,
-        "total": {grader: total(rows, grader) for grader in GRADERS},
-        "answers_commit": commit_of(ANSWERS),
-        "exercises_commit": commit_of("exercises"),
+        "first": first_run(rows, kept),
         "answers": [
             {"task": task.name, "name": one.name, "what": one.what, "source": one.source}
             for task in TASKS

@@ -1,7 +1,7 @@
 """Give answers to another grader, each in a process of its own. Run by `benchmarks.peers` in that grader's environment.
 
-Reads from standard input JSON: {"grader": name, "seconds": limit, "jobs": [{"task", "code", "entries"}, ...]}. Prints
-one line of JSON for each job: {"passed": whether the grader says so, "failed": its own checks that failed}.
+Reads from standard input JSON: {"grader": name, "seconds": of processor time for an answer, "jobs": [{"tasks", "code", "entries"}, ...]}. Prints
+one line of JSON for each job: {"passed": whether the grader says so of all tasks, "failed": its own checks that failed}.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ import json
 import multiprocessing
 import os
 import re
+import resource
 import sys
 import tempfile
+from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -21,6 +23,7 @@ import torch
 
 # where torch-judge keeps the outcome, in the folder of the process
 PROGRESS = "progress.json"
+WAITS = 30  # times the processor time of an answer
 # a line of a check that failed: a cross or a collision, perhaps its number, its name, perhaps the reason
 FAILED = re.compile(r"^\s*[❌💥]\s*(?:\[\d+/\d+\] )?(.*?)(?: — .*)?$")
 
@@ -32,24 +35,31 @@ def names_of(code: str) -> dict:
     return names
 
 
+def passes(grader: str, task: str, names: dict, entries: Sequence[str]) -> bool:
+    """Whether the answer among some names passes a grader's task."""
+    if grader == "torch-judge":
+        # it finds the answer in the globals of the caller, and keeps the outcome in a file
+        exec(f"from torch_judge import check\ncheck({task!r})", names)
+        kept = json.loads(Path(PROGRESS).read_text(encoding="utf-8"))
+        return kept[task]["status"] == "solved"
+    from torchleet import check
+
+    return check(task, **{name: names[name] for name in entries})
+
+
 def ask(grader: str, job: dict) -> tuple[bool, str]:
     """What a grader says of an answer: whether it passes, and all that was printed."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         names = names_of(job["code"])
-        if grader == "torch-judge":
-            # it finds the answer in the globals of the caller, and keeps the outcome in a file
-            exec(f"from torch_judge import check\ncheck({job['task']!r})", names)
-            kept = json.loads(Path(PROGRESS).read_text(encoding="utf-8"))
-            return kept[job["task"]]["status"] == "solved", printed.getvalue()
-        from torchleet import check
-
-        passed = check(job["task"], **{name: names[name] for name in job["entries"]})
-        return passed, printed.getvalue()
+        found = [passes(grader, task, names, job["entries"]) for task in job["tasks"]]
+    return all(found), printed.getvalue()
 
 
-def judge(grader: str, job: dict, reply: Connection) -> None:
+def judge(grader: str, job: dict, seconds: int, reply: Connection) -> None:
     """In a process of its own, in a folder of its own."""
+    # processor time, so that a busy machine makes no difference; the system ends who needs more
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as home:
         os.chdir(home)
@@ -72,11 +82,14 @@ def main() -> None:
     context = multiprocessing.get_context("fork")
     for job in request["jobs"]:
         here, there = context.Pipe(duplex=False)
-        process = context.Process(target=judge, args=(request["grader"], job, there))
+        process = context.Process(
+            target=judge, args=(request["grader"], job, request["seconds"], there)
+        )
         process.start()
         there.close()
         verdict = {"passed": False, "failed": ["no verdict in time"]}
-        if here.poll(request["seconds"]):
+        # what waits for ever needs no processor time
+        if here.poll(WAITS * request["seconds"]):
             with contextlib.suppress(EOFError):
                 verdict = here.recv()
         process.kill()

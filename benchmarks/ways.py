@@ -18,7 +18,7 @@ from autograder.catalogue import with_answers
 from autograder.course import Course, Exercise
 from autograder.exercises import grade_cells, graded_answers, released
 from autograder.publish.instructors import solved_answers
-from autograder.reference import definitions, draws_of, prepare_process
+from autograder.reference import draws_of, namespace_of, prepare_process
 from autograder.runtime.evaluate import evaluate
 from autograder.runtime.grade_cell import Check, GradeCell, parse_cell
 from benchmarks.record import save
@@ -63,7 +63,7 @@ def measured(exercise: Exercise) -> dict[str, dict[str, float]]:
         if not lines:
             continue
         names = {
-            version.title: definitions(with_answers(program, {answer.name: version.source}))
+            version.title: namespace_of(with_answers(program, {answer.name: version.source}))
             for version in answer.versions
         }
         rounds = [

@@ -17,7 +17,8 @@ GRADERS = (TORCH_JUDGE, TORCHLEET, OURS)
 class Place:
     """Where a grader asks for a task.
 
-    name: what the grader calls the task, for ours the exercise; adapter: code that defines what is asked for;
+    name: what the grader calls the task, for ours the exercise; some names with a space between them where a
+    grader has split the task, which is passed if all are; adapter: code that defines what is asked for;
     entries: the names that are asked for.
     """
 
@@ -32,8 +33,9 @@ class Answer:
 
     what: the mistake, or the style of a right answer; text: code that defines the functions that adapters
     call; wrong_for: by grader, why the answer is wrong by this grader's own statement of the task; a wrong answer
-    is given to these graders only. source: where the mistake was published, or empty; function: which of our
-    answers it is graded as, or empty for the task's own.
+    is given to these graders only. source: where the mistake was published, or empty for generated ones;
+    function: which of our answers it is graded as, or empty for the task's own; large: for which graders it is
+    wrong with scores of hundreds only.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Answer:
     wrong_for: Mapping[str, str] = field(default_factory=dict)
     source: str = ""
     function: str = ""
+    large: frozenset[str] = frozenset()
 
     @property
     def right(self) -> bool:
@@ -53,7 +56,7 @@ class Answer:
 class Task:
     """A task that our exercises share with another grader.
 
-    text: right code, from which wrong answers are made; places: by grader, None where it has no such
+    text: right code, from which wrong answers are made; places: by grader, where it has such a
     task; helpers: places of ours for answers that are wrong in a part of the task which our exercises ask for by itself.
     """
 
@@ -80,3 +83,20 @@ def edited(text: str, *edits: tuple[str, str]) -> str:
             raise ValueError(f"{old!r} occurs {text.count(old)} times, not once")
         text = text.replace(old, new)
     return text
+
+
+def wrong_answer(
+    text: str,
+    name: str,
+    what: str,
+    *edits: tuple[str, str],
+    source: str,
+    judge: str = "",
+    leet: str = "",
+    ours: str = "",
+    function: str = "",
+) -> Answer:
+    """A published mistake in a text; judge, leet and ours: why it is wrong, by each grader's statement."""
+    reasons = {TORCH_JUDGE: judge, TORCHLEET: leet, OURS: ours}
+    wrong_for = {grader: why for grader, why in reasons.items() if why}
+    return Answer(name, what, edited(text, *edits), wrong_for, source, function)

@@ -4,6 +4,8 @@ The peers ask for a layer that also takes the whole text at once, ours for one s
 in what the whole text sees are not ours.
 """
 
+from functools import partial
+
 from benchmarks.peer_answers.answer import (
     OURS,
     TORCH_JUDGE,
@@ -12,6 +14,7 @@ from benchmarks.peer_answers.answer import (
     Place,
     Task,
     edited,
+    wrong_answer,
 )
 
 TEXT = """
@@ -66,51 +69,21 @@ PREFILL = "the statement asks for a causal mask where the whole text is given"
 PIECES = "the statement takes several new tokens with a cache, with the result of the full pass"
 
 
-def wrong(name, what, *edits, source="", judge="", leet="", ours=""):
-    """A wrong answer; judge, leet and ours: why, by the statement of each grader."""
-    reasons = {TORCH_JUDGE: judge, TORCHLEET: leet, OURS: ours}
-    wrong_for = {grader: why for grader, why in reasons.items() if why}
-    return Answer(name, what, edited(TEXT, *edits), wrong_for, source)
+wrong = partial(wrong_answer, TEXT)
 
 
-def everywhere(name, what, *edits, source="", why=SAME):
+def everywhere(name, what, *edits, source, why=SAME):
     """A wrong answer, for the same reason by all three statements."""
     return wrong(name, what, *edits, source=source, judge=why, leet=why, ours=why)
 
 
 WRONG = [
     everywhere(
-        "newest_only",
-        "the cache holds the newest position only",
-        (KEY, "pass"),
-        (VALUE, "pass"),
-    ),
-    everywhere(
-        "new_ones_first",
-        "new positions are put before the earlier ones",
-        (KEY, "key = torch.cat([key, old_key], dim=2)"),
-        (VALUE, "value = torch.cat([value, old_value], dim=2)"),
-        why=ALL,
-    ),
-    everywhere(
         "keys_for_values",
         "the new value in the cache is a key",
         (KEY, "value = torch.cat([old_value, key], dim=2)"),
         (VALUE, "key = torch.cat([old_key, key], dim=2)"),
         source="https://github.com/huggingface/transformers/issues/34232",
-        why=ALL,
-    ),
-    everywhere(
-        "along_the_heads",
-        "joins along the axis of the heads",
-        (KEY, "key = torch.cat([old_key, key], dim=1)"),
-        (VALUE, "value = torch.cat([old_value, value], dim=1)"),
-        why=ALL,
-    ),
-    everywhere(
-        "oldest_dropped",
-        "every new position pushes the oldest one out",
-        (APPEND, APPEND.replace("dim=2)", "dim=2)[:, :, 1:]")),
         why=ALL,
     ),
     everywhere(
@@ -127,32 +100,6 @@ WRONG = [
             "    return key, value\n",
         ),
         source="https://github.com/TrenTorch/TrenTorch/pull/192",
-        why=ALL,
-    ),
-    everywhere(
-        "appended_twice",
-        "a new position is appended twice",
-        (KEY, "key = torch.cat([old_key, key, key], dim=2)"),
-        (VALUE, "value = torch.cat([old_value, value, value], dim=2)"),
-        why=ALL,
-    ),
-    everywhere(
-        "first_example_for_all",
-        "the cache of the first text is used for all texts of the batch",
-        (KEY, "key = torch.cat([old_key[:1].expand_as(old_key), key], dim=2)"),
-        (VALUE, "value = torch.cat([old_value[:1].expand_as(old_value), value], dim=2)"),
-        why=ALL,
-    ),
-    everywhere(
-        "kept_in_half_precision",
-        "the cache is rounded to float16",
-        (KEY, "key = torch.cat([old_key.half().to(key.dtype), key], dim=2)"),
-        (VALUE, "value = torch.cat([old_value.half().to(value.dtype), value], dim=2)"),
-    ),
-    everywhere(
-        "at_most_a_thousand",
-        "silently keeps the last 1,024 positions only",
-        (APPEND, APPEND.replace("dim=2)", "dim=2)[:, :, -1024:]")),
         why=ALL,
     ),
     everywhere(
@@ -178,11 +125,6 @@ WRONG = [
         "the newest query sees the first key only",
         (VISIBLE, "return torch.ones(T, S, dtype=torch.bool).tril()"),
         source="https://github.com/pytorch/executorch/pull/21749",
-    ),
-    everywhere(
-        "without_own_position",
-        "a query does not see its own position",
-        (VISIBLE, "return torch.ones(T, S, dtype=torch.bool).tril(S - T - 1)"),
     ),
     wrong(
         "no_mask_at_all",

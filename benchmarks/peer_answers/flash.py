@@ -1,5 +1,7 @@
 """FlashAttention's forward pass: tiles of queries and keys, and a softmax in one pass."""
 
+from functools import partial
+
 from benchmarks.peer_answers.answer import (
     OURS,
     TORCH_JUDGE,
@@ -8,6 +10,7 @@ from benchmarks.peer_answers.answer import (
     Place,
     Task,
     edited,
+    wrong_answer,
 )
 
 TEXT = """
@@ -61,17 +64,12 @@ BOUND = (
 )
 ANY_LENGTH = "the statement allows lengths that the tiles do not divide"
 WIDTH = "the statement allows any width of a head"
-EXACT = "the statement asks for the result of standard attention, not for one that is rounded"
 
 
-def wrong(name, what, *edits, source="", judge="", leet="", ours=""):
-    """A wrong answer; judge, leet and ours: why, by the statement of each grader."""
-    reasons = {TORCH_JUDGE: judge, TORCHLEET: leet, OURS: ours}
-    wrong_for = {grader: why for grader, why in reasons.items() if why}
-    return Answer(name, what, edited(TEXT, *edits), wrong_for, source)
+wrong = partial(wrong_answer, TEXT)
 
 
-def everywhere(name, what, *edits, source="", why=FORMULA):
+def everywhere(name, what, *edits, source, why=FORMULA):
     """A wrong answer, for the same reason by all three statements."""
     return wrong(name, what, *edits, source=source, judge=why, leet=why, ours=why)
 
@@ -106,22 +104,6 @@ WRONG = [
         why=BOUND,
     ),
     everywhere(
-        "one_maximum_for_all_rows",
-        "one maximum for all queries of the tile, so that rows far below it are 0 / 0",
-        (NEW, "new = torch.maximum(top, s.amax(dim=(-2, -1), keepdim=True))"),
-        why=BOUND,
-    ),
-    everywhere(
-        "output_not_corrected",
-        "what has been added up so far is not corrected when the maximum grows",
-        (RESULT, "result = result + p @ v"),
-    ),
-    everywhere(
-        "sum_not_corrected",
-        "the sum of the exponentials is not corrected when the maximum grows",
-        (TOTAL, "total = total + p.sum(dim=-1, keepdim=True)"),
-    ),
-    everywhere(
         "correction_upside_down",
         "corrects by exp(new - old) in place of exp(old - new)",
         (SHRINK, "shrink = torch.where(top == -math.inf, 0.0, torch.exp(safe - top))"),
@@ -148,12 +130,6 @@ WRONG = [
         source="https://github.com/meta-pytorch/MSLK/pull/242",
     ),
     everywhere(
-        "last_keys_dropped",
-        "goes through whole tiles of keys only",
-        ("range(0, S, block_k)", "range(0, max(S - S % block_k, 1), block_k)"),
-        why=ANY_LENGTH,
-    ),
-    everywhere(
         "last_keys_are_zeros",
         "the last tile is filled up with zeros, whose score of 0 has weight",
         (
@@ -163,15 +139,6 @@ WRONG = [
             "s = q @ k.transpose(-2, -1) * scale",
         ),
         source="https://github.com/flashinfer-ai/flashinfer/pull/5090",
-        why=ANY_LENGTH,
-    ),
-    everywhere(
-        "last_queries_are_zeros",
-        "computes whole tiles of queries only and leaves zeros for the rest",
-        (
-            END,
-            "outputs.append(result / total.masked_fill(total == 0, 1.0) * (q.shape[-2] == block_q))",
-        ),
         why=ANY_LENGTH,
     ),
     wrong(
@@ -197,18 +164,6 @@ WRONG = [
         why=WIDTH,
     ),
     everywhere(
-        "scale_of_sixty_four",
-        "the scale is 1/8, which is right for a width of 64 only",
-        (SCALE, "scale = 0.125"),
-        why=WIDTH,
-    ),
-    wrong(
-        "root_of_the_values_width",
-        "scales by the root of the width of the values",
-        (SCALE, "scale = value.shape[-1] ** -0.5"),
-        ours="the statement lets the values have another width than the keys",
-    ),
-    everywhere(
         "no_scale",
         "the scores are not scaled",
         (SCALE, "scale = 1.0"),
@@ -230,49 +185,11 @@ WRONG = [
         source="https://github.com/flagos-ai/FlagGems/pull/424",
     ),
     everywhere(
-        "normalised_in_every_tile",
-        "each tile is divided by its own sum, and the tiles are added",
-        (RESULT, "result = result + (p / p.sum(dim=-1, keepdim=True).clamp(min=1e-30)) @ v"),
-        (END, "outputs.append(result)"),
-    ),
-    everywhere(
-        "not_normalised",
-        "nothing is divided by the sum of the exponentials",
-        (END, "outputs.append(result)"),
-    ),
-    everywhere(
-        "sum_of_the_last_tile",
-        "divides by the sum of the last tile",
-        (TOTAL, "total = p.sum(dim=-1, keepdim=True)"),
-    ),
-    everywhere(
-        "sum_of_means",
-        "adds up the means of the exponentials of the tiles",
-        (TOTAL, "total = shrink * total + p.mean(dim=-1, keepdim=True)"),
-    ),
-    everywhere(
-        "weights_in_bfloat16",
-        "the exponentials are rounded to bfloat16",
-        (RESULT, "result = shrink * result + p.bfloat16().to(dtype) @ v"),
-        why=EXACT,
-    ),
-    everywhere(
         "keys_for_values",
         "the weighted sum is of the keys",
         ("v = value[..., j : j + block_k, :].to(dtype)", "v = k"),
         ("value.shape[-1]), dtype=dtype)", "key.shape[-1]), dtype=dtype)"),
         source="https://github.com/ruvnet/agentic-flow/issues/191",
-    ),
-    wrong(
-        "whole_matrix",
-        "computes the whole matrix of scores, in one piece",
-        (
-            "for i in range(0, T, block_q):",
-            "block_q, block_k = T, S\n    for i in range(0, T, block_q):",
-        ),
-        judge="the statement asks for blocks instead of the full matrix of scores",
-        leet="the statement forbids a tensor of N x N",
-        ours="the statement forbids the whole matrix of scores",
     ),
     wrong(
         "lse_in_base_two",
@@ -282,29 +199,11 @@ WRONG = [
         ours="the statement asks for the natural log-sum-exp",
     ),
     wrong(
-        "lse_without_maximum",
-        "the log-sum-exp lacks the maximum",
-        (SUMS, "sums.append(torch.log(total).squeeze(-1))"),
-        ours="the statement asks for the log-sum-exp of the scores",
-    ),
-    wrong(
         "causal_from_the_top_left",
         "query 0 sees key 0 only, also with fewer queries than keys",
         ("[:, None] + S - T", "[:, None]"),
         source="https://github.com/pytorch/executorch/pull/21749",
         ours="the statement says that the last query sees every key",
-    ),
-    wrong(
-        "causal_without_own_position",
-        "a query may not attend to its own position",
-        ("torch.arange(j, j + k.shape[-2]) > last", "torch.arange(j, j + k.shape[-2]) >= last"),
-        ours="the statement says that query t sees the keys up to t + S - T",
-    ),
-    wrong(
-        "adds_in_half_precision",
-        "adds up in the data type of the inputs",
-        ("torch.promote_types(query.dtype, torch.float32)", "query.dtype"),
-        ours="the statement asks for float32 where the inputs are float16 or bfloat16",
     ),
 ]
 

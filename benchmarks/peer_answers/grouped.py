@@ -4,6 +4,8 @@ The peers ask for a layer or a function with its projections, ours for attention
 as tasks of their own.
 """
 
+from functools import partial
+
 from benchmarks.peer_answers.answer import (
     OURS,
     TORCH_JUDGE,
@@ -12,6 +14,7 @@ from benchmarks.peer_answers.answer import (
     Place,
     Task,
     edited,
+    wrong_answer,
 )
 
 TEXT = """
@@ -66,26 +69,22 @@ MASK = "the statement asks for a mask"
 HEADS = "by the statement a head is a part of every position's vector"
 
 
-def wrong(name, what, *edits, source="", judge="", leet="", ours="", function=""):
-    """A wrong answer; judge, leet and ours: why, by the statement of each grader."""
-    reasons = {TORCH_JUDGE: judge, TORCHLEET: leet, OURS: ours}
-    wrong_for = {grader: why for grader, why in reasons.items() if why}
-    return Answer(name, what, edited(TEXT, *edits), wrong_for, source, function)
+wrong = partial(wrong_answer, TEXT)
 
 
-def everywhere(name, what, *edits, source="", why=FORMULA, function=""):
+def everywhere(name, what, *edits, source, why=FORMULA, function=""):
     """A wrong answer, for the same reason by all three statements."""
     return wrong(
         name, what, *edits, source=source, judge=why, leet=why, ours=why, function=function
     )
 
 
-def masked(name, what, *edits, source=""):
+def masked(name, what, *edits, source):
     """A wrong answer where a mask is given; torch-judge's statement has none."""
     return wrong(name, what, *edits, source=source, leet=MASK, ours=MASK)
 
 
-def chosen(name, what, index, source=""):
+def chosen(name, what, index, source):
     """Heads that use the wrong group; index: an expression for the group of each head."""
     return everywhere(
         name,
@@ -116,13 +115,6 @@ WRONG = [
         "head // min(16, share) * min(16, share) // share",
         source="https://github.com/FlashML-org/FreeToken/pull/177",
     ),
-    chosen("first_group_for_all", "all heads use the first group", "head * 0"),
-    chosen(
-        "last_group_for_the_rest",
-        "the first heads use one group each, the rest the last one",
-        "head.clamp(max=groups - 1)",
-    ),
-    chosen("groups_reversed", "the groups are used in reverse order", "groups - 1 - head // share"),
     everywhere(
         "heads_left_out",
         "the order of the heads is right for as many groups as heads in a group, otherwise some stay 0",
@@ -133,12 +125,6 @@ WRONG = [
             "output = weights @ value * done[:, None, None]",
         ),
         source="https://github.com/HazyResearch/HipKittens/pull/22",
-        why=GROUPS,
-    ),
-    everywhere(
-        "values_repeated_as_a_whole",
-        "keys are repeated one by one, values as a whole",
-        (VALUE, "value = value.repeat(1, share, 1, 1)"),
         why=GROUPS,
     ),
     everywhere(
@@ -155,13 +141,6 @@ WRONG = [
         (KEY, "key = key.repeat_interleave(share, dim=2)"),
         (VALUE, "value = value.repeat_interleave(share, dim=2)"),
         source="https://github.com/PrimeIntellect-ai/prime-rl/pull/2681",
-        why=GROUPS,
-    ),
-    everywhere(
-        "mean_of_the_groups",
-        "all heads use the mean of the groups",
-        (KEY, "key = key.mean(dim=1, keepdim=True)"),
-        (VALUE, "value = value.mean(dim=1, keepdim=True)"),
         why=GROUPS,
     ),
     wrong(
@@ -193,20 +172,10 @@ WRONG = [
         source="https://github.com/nerminnuraydogan/vision-transformer/issues/1",
     ),
     everywhere(
-        "softmax_over_heads",
-        "the softmax runs over the heads",
-        (SOFTMAX, "weights = torch.softmax(scores, dim=1)"),
-    ),
-    everywhere(
         "keys_for_values",
         "the weighted sum is of the keys",
         (OUTPUT, "output = weights @ key"),
         source="https://github.com/ruvnet/agentic-flow/issues/191",
-    ),
-    everywhere(
-        "plain_mean",
-        "all keys have the same weight",
-        (SOFTMAX, "weights = torch.softmax(scores * 0, dim=-1)"),
     ),
     masked(
         "mask_ignored",
@@ -235,13 +204,6 @@ WRONG = [
         "heads are split without a transposition, so that a head holds whole positions",
         (SPLIT, "return x.reshape(batch, n_heads, length, width // n_heads)"),
         source="https://github.com/reczoo/FuxiCTR/issues/30",
-        why=HEADS,
-        function="split_heads",
-    ),
-    everywhere(
-        "split_interleaved",
-        "neighbouring components belong to different heads",
-        (SPLIT, "return x.reshape(batch, length, width // n_heads, n_heads).permute(0, 3, 1, 2)"),
         why=HEADS,
         function="split_heads",
     ),

@@ -4,7 +4,17 @@ torch-judge asks for the form without a mask, with a feature map and divided by 
 without both. So a mistake is made in two functions, where it makes sense in both. torchleet has no such task.
 """
 
-from benchmarks.peer_answers.answer import OURS, TORCH_JUDGE, Answer, Place, Task, edited
+from functools import partial
+
+from benchmarks.peer_answers.answer import (
+    OURS,
+    TORCH_JUDGE,
+    Answer,
+    Place,
+    Task,
+    edited,
+    wrong_answer,
+)
 
 TEXT = """
 import math
@@ -42,61 +52,18 @@ ADD = "state = state + k.transpose(-2, -1) @ v\n"
 END = "return torch.cat(outputs, dim=-2), state"
 
 FORMULA = "not the formula of the statement, for almost all inputs"
-CHEAP = "the statement forbids the matrix of all pairs"
 TEXTS = "by the statement the result depends on the arguments alone"
 
 
-def wrong(name, what, *edits, source="", judge="", ours=""):
-    """A wrong answer; judge and ours: why, by the statement of each grader."""
-    reasons = {TORCH_JUDGE: judge, OURS: ours}
-    wrong_for = {grader: why for grader, why in reasons.items() if why}
-    return Answer(name, what, edited(TEXT, *edits), wrong_for, source)
+wrong = partial(wrong_answer, TEXT)
 
 
-def both(name, what, *edits, source="", why=FORMULA):
+def both(name, what, *edits, source, why=FORMULA):
     """A wrong answer, for the same reason by both statements."""
     return wrong(name, what, *edits, source=source, judge=why, ours=why)
 
 
 WRONG = [
-    both(
-        "zeros",
-        "the output is 0",
-        (RESULT, "return q @ state / norm * 0"),
-        (END, "return torch.cat(outputs, dim=-2) * 0, state"),
-    ),
-    both(
-        "noise",
-        "the output is random numbers",
-        (RESULT, "return q @ state * 0 + torch.randn_like(value)"),
-        (END, "return torch.cat(outputs, dim=-2) * 0 + torch.randn_like(value), state"),
-    ),
-    both(
-        "values",
-        "the output is the values, which ignores queries and keys",
-        (RESULT, "return q @ state * 0 + value"),
-        (END, "return torch.cat(outputs, dim=-2) * 0 + value, state"),
-    ),
-    both(
-        "softmax",
-        "attention with a softmax",
-        (
-            RESULT,
-            "return torch.softmax(query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5, dim=-1) @ value",
-        ),
-        (
-            END,
-            "scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5\n    "
-            "hidden = torch.ones(T, T, dtype=torch.bool).triu(1)\n    "
-            "return torch.softmax(scores.masked_fill(hidden, -math.inf), dim=-1) @ value, state",
-        ),
-    ),
-    wrong(
-        "not_normalised",
-        "nothing is divided by the sum of the weights",
-        (RESULT, "return q @ state"),
-        judge=FORMULA,
-    ),
     wrong(
         "times_the_sum",
         "multiplies by the sum of the weights, since the 1 / was forgotten",
@@ -117,54 +84,6 @@ WRONG = [
         (NORM, "norm = (q * k.sum(dim=0)).sum(dim=-1, keepdim=True)"),
         source="https://github.com/fla-org/flash-linear-attention/issues/850",
         judge=FORMULA,
-    ),
-    wrong(
-        "running_sum_of_the_weights",
-        "divides by the sum over the keys so far, in attention to all keys",
-        (NORM, "norm = (q * k.cumsum(dim=-2)).sum(dim=-1, keepdim=True)"),
-        judge=FORMULA,
-    ),
-    wrong(
-        "elu_without_one",
-        "the feature map lacks the 1, so that weights may be negative",
-        (MAP, "q, k = F.elu(query), F.elu(key)"),
-        judge=FORMULA,
-    ),
-    wrong(
-        "no_feature_map",
-        "there is no feature map",
-        (MAP, "q, k = query, key"),
-        judge=FORMULA,
-    ),
-    wrong(
-        "another_feature_map",
-        "the exponential as feature map",
-        (MAP, "q, k = query.exp(), key.exp()"),
-        judge=FORMULA,
-    ),
-    wrong(
-        "queries_not_mapped",
-        "the feature map is applied to the keys only",
-        (MAP, "q, k = query, F.elu(key) + 1"),
-        judge=FORMULA,
-    ),
-    both(
-        "state_transposed",
-        "the state is values times keys",
-        (STATE, "state = value.transpose(-2, -1) @ k"),
-        (ADD, "state = state + v.transpose(-2, -1) @ k\n"),
-    ),
-    both(
-        "state_averaged",
-        "the state is a mean over the positions, not a sum",
-        (STATE, "state = k.transpose(-2, -1) @ value / key.shape[-2]"),
-        (ADD, "state = state + k.transpose(-2, -1) @ v / k.shape[-2]\n"),
-    ),
-    both(
-        "scaled",
-        "divides by the root of the width, as with a softmax",
-        (RESULT, "return q @ state / norm / query.shape[-1] ** 0.5"),
-        ("for start in range", "query = query / query.shape[-1] ** 0.5\n    for start in range"),
     ),
     both(
         "last_chunk_dropped",
@@ -202,45 +121,11 @@ WRONG = [
         source="https://github.com/alibaba/MNN/pull/4424",
         why=TEXTS,
     ),
-    both(
-        "whole_matrix",
-        "computes the weights of all pairs",
-        (RESULT, "return (q @ k.transpose(-2, -1)) @ value / norm"),
-        ("    outputs = []\n", "    outputs = []\n    chunk = T\n"),
-        why=CHEAP,
-    ),
     wrong(
         "without_own_position",
         "a position does not see its own key",
         (INSIDE, "inside = torch.tril(q @ k.transpose(-2, -1), -1) @ v"),
         source="https://github.com/open-lm-engine/accelerated-model-architectures/pull/480",
-        ours=FORMULA,
-    ),
-    wrong(
-        "whole_chunk_visible",
-        "a position sees all keys of its chunk",
-        (INSIDE, "inside = (q @ k.transpose(-2, -1)) @ v"),
-        ours=FORMULA,
-    ),
-    wrong(
-        "own_chunk_twice",
-        "the chunk is added to the state before its queries are answered",
-        (
-            f"{OUTPUT}\n        {ADD}",
-            "state = state + k.transpose(-2, -1) @ v\n        outputs.append(q @ state + inside)\n",
-        ),
-        ours=FORMULA,
-    ),
-    wrong(
-        "state_forgotten",
-        "the state holds the last chunk only",
-        (ADD, "state = k.transpose(-2, -1) @ v\n"),
-        ours=FORMULA,
-    ),
-    wrong(
-        "no_state",
-        "a position sees its own chunk only",
-        (OUTPUT, "outputs.append(inside)"),
         ours=FORMULA,
     ),
 ]

@@ -1,5 +1,7 @@
 """Scaled dot-product attention: the formula, and a mask where the grader asks for one."""
 
+from functools import partial
+
 from benchmarks.peer_answers.answer import (
     OURS,
     TORCH_JUDGE,
@@ -7,7 +9,7 @@ from benchmarks.peer_answers.answer import (
     Answer,
     Place,
     Task,
-    edited,
+    wrong_answer,
 )
 
 TEXT = """
@@ -36,28 +38,21 @@ SHIFT = "weights = scores - scores.amax(dim=-1, keepdim=True)"
 SHARE = "weights = weights / weights.sum(dim=-1, keepdim=True)"
 EMPTY = "weights = weights * mask"
 OUTPUT = "output = weights @ value"
-SOFTMAX = f"{SHIFT}\n    weights = weights.exp()\n    {SHARE}"
 
 FORMULA = "not the formula of the statement, for almost all inputs"
-WIDTHS = "the statement lets the values have another width than the keys"
 BOUND = "the statement sets no bound on the scores"
 MASK = "the statement asks for a mask, applied before the softmax"
-AUTOGRAD = "the statement asks for gradients"
 
 
-def wrong(name, what, *edits, source="", judge="", leet="", ours=""):
-    """A wrong answer; judge, leet and ours: why, by the statement of each grader."""
-    reasons = {TORCH_JUDGE: judge, TORCHLEET: leet, OURS: ours}
-    wrong_for = {grader: why for grader, why in reasons.items() if why}
-    return Answer(name, what, edited(TEXT, *edits), wrong_for, source)
+wrong = partial(wrong_answer, TEXT)
 
 
-def everywhere(name, what, *edits, source="", why=FORMULA):
+def everywhere(name, what, *edits, source, why=FORMULA):
     """A wrong answer, for the same reason by all three statements."""
     return wrong(name, what, *edits, source=source, judge=why, leet=why, ours=why)
 
 
-def masked(name, what, *edits, source=""):
+def masked(name, what, *edits, source):
     """A wrong answer where a mask is given; torch-judge's statement has none."""
     return wrong(name, what, *edits, source=source, leet=MASK, ours=MASK)
 
@@ -76,11 +71,6 @@ WRONG = [
         source="https://github.com/esceptico/perceiver-io/issues/9",
     ),
     everywhere(
-        "over_the_width",
-        "divides by the width, not by its root",
-        (SCALE, "scores = scores / query.shape[-1]"),
-    ),
-    everywhere(
         "scaled_twice",
         "the queries are scaled, and the scores once more",
         (
@@ -88,22 +78,6 @@ WRONG = [
             "scores = scores / query.shape[-1] ** 0.5\n    scores = scores / query.shape[-1] ** 0.5",
         ),
         source="https://github.com/AI-Hypercomputer/maxtext/issues/3138",
-    ),
-    everywhere(
-        "root_of_the_values_width",
-        "divides by the root of the width of the values",
-        (SCALE, "scores = scores / value.shape[-1] ** 0.5"),
-        why=WIDTHS,
-    ),
-    everywhere(
-        "root_of_the_keys_number",
-        "divides by the root of the number of keys",
-        (SCALE, "scores = scores / key.shape[-2] ** 0.5"),
-    ),
-    everywhere(
-        "divides_by_eight",
-        "divides by 8, which is right for a width of 64 only",
-        (SCALE, "scores = scores / 8"),
     ),
     everywhere(
         "softmax_over_queries",
@@ -134,27 +108,6 @@ WRONG = [
         (SHIFT, "weights = scores"),
         source="https://github.com/NVIDIA/FasterTransformer/issues/43",
         why=BOUND,
-    ),
-    everywhere(
-        "one_maximum_for_all",
-        "the largest of all scores is subtracted, so that rows far below it are 0 / 0",
-        (SHIFT, "weights = scores - scores.max()"),
-        why=BOUND,
-    ),
-    everywhere(
-        "not_normalised",
-        "the weights are not divided by their sum",
-        (SHARE, "weights = weights * 1.0"),
-    ),
-    everywhere(
-        "normalised_over_all",
-        "the weights of all queries together sum to 1",
-        (SHARE, "weights = weights / weights.sum(dim=(-2, -1), keepdim=True)"),
-    ),
-    everywhere(
-        "plain_mean",
-        "all keys have the same weight",
-        (SCALE, "scores = scores * 0"),
     ),
     masked(
         "mask_after_softmax",
@@ -253,27 +206,6 @@ WRONG = [
             "weights = torch.nn.functional.dropout(weights, 0.1)\n    output = weights @ value",
         ),
         source="https://github.com/pytorch/pytorch/issues/124464",
-    ),
-    wrong(
-        "weights_detached",
-        "no gradient passes through the weights",
-        (OUTPUT, "output = weights.detach() @ value"),
-        judge=AUTOGRAD,
-        ours=AUTOGRAD,
-    ),
-    wrong(
-        "keys_detached",
-        "no gradient reaches the keys",
-        ("query @ key.transpose(-2, -1)", "query @ key.detach().transpose(-2, -1)"),
-        judge=AUTOGRAD,
-        ours=AUTOGRAD,
-    ),
-    wrong(
-        "without_gradients",
-        "everything is computed under no_grad",
-        ("def core", "@torch.no_grad()\ndef core"),
-        judge=AUTOGRAD,
-        ours=AUTOGRAD,
     ),
 ]
 

@@ -1,12 +1,6 @@
-"""All tasks, in the order of the results."""
+"""All tasks, in the order of the results, each with its published and its generated answers."""
 
-from benchmarks.peer_answers import cache, flash, grouped, linear, scaled_dot_product, window
+from benchmarks.peer_answers.generated import with_generated
+from benchmarks.peer_answers.tasks import PUBLISHED
 
-TASKS = (
-    scaled_dot_product.TASK,
-    flash.TASK,
-    window.TASK,
-    grouped.TASK,
-    linear.TASK,
-    cache.TASK,
-)
+TASKS = tuple(map(with_generated, PUBLISHED))

@@ -4,6 +4,8 @@ The peers' window reaches as far ahead as back and does not count the query, our
 far it reaches in both directions. Our task asks for the mask only.
 """
 
+from functools import partial
+
 from benchmarks.peer_answers.answer import (
     OURS,
     TORCH_JUDGE,
@@ -12,6 +14,7 @@ from benchmarks.peer_answers.answer import (
     Place,
     Task,
     edited,
+    wrong_answer,
 )
 
 TEXT = """
@@ -46,21 +49,17 @@ OUR_BAND = "the statement: the window counts the query and ends with it"
 PEERS_FORMULA = "scaled dot-product attention under the mask, for almost all inputs"
 
 
-def wrong(name, what, *edits, source="", judge="", leet="", ours=""):
-    """A wrong answer; judge, leet and ours: why, by the statement of each grader."""
-    reasons = {TORCH_JUDGE: judge, TORCHLEET: leet, OURS: ours}
-    wrong_for = {grader: why for grader, why in reasons.items() if why}
-    return Answer(name, what, edited(TEXT, *edits), wrong_for, source)
+wrong = partial(wrong_answer, TEXT)
 
 
-def band(name, what, new, source=""):
+def band(name, what, new, source):
     """A window that is wrong by all three statements."""
     return wrong(
         name, what, (BAND, new), source=source, judge=PEERS_BAND, leet=PEERS_BAND, ours=OUR_BAND
     )
 
 
-def attend(name, what, *edits, source="", why=PEERS_FORMULA):
+def attend(name, what, *edits, source, why=PEERS_FORMULA):
     """Attention that is wrong; our task asks for the mask only."""
     return wrong(name, what, *edits, source=source, judge=why, leet=why)
 
@@ -71,21 +70,6 @@ WRONG = [
         "reaches back one key too far",
         "(key >= query - back - 1) & (key <= query + ahead)",
         source="https://github.com/huggingface/transformers/issues/39408",
-    ),
-    band(
-        "one_too_few",
-        "does not see the oldest key of the window",
-        "(key >= query - back + (back > 0)) & (key <= query + ahead)",
-    ),
-    band(
-        "one_too_many_on_both_sides",
-        "reaches one key too far in both directions",
-        "(key >= query - back - 1) & (key <= query + ahead + 1)",
-    ),
-    band(
-        "ends_excluded",
-        "compares with < where <= was meant",
-        "(key > query - back) & (key < query + ahead)",
     ),
     band(
         "both_conditions_or_one",
@@ -119,31 +103,6 @@ WRONG = [
         (BAND, "(key >= query - back) & (key <= query + back)"),
         source="https://github.com/ReaLLMASIC/ReaLLM-Forge/pull/108",
         ours="the statement: s <= p, no key of the future",
-    ),
-    band(
-        "twice_as_wide",
-        "the window is taken for one side of twice the width",
-        "(key >= query - 2 * back) & (key <= query + 2 * ahead)",
-    ),
-    band(
-        "half_as_wide",
-        "the window is taken for both sides together",
-        "(key >= query - back // 2) & (key <= query + ahead // 2)",
-    ),
-    band(
-        "blocks",
-        "the sequence is cut into blocks, and a query sees the keys of its block",
-        "(key // (back + 1) == query // (back + 1)) & (key <= query + ahead)",
-    ),
-    band(
-        "zero_is_no_window",
-        "a window that reaches nowhere is taken for none",
-        "((key >= query - back) & (key <= query + ahead)) | (back == 0)",
-    ),
-    band(
-        "without_itself",
-        "a query does not see its own position",
-        "(key >= query - back) & (key <= query + ahead) & ((key != query) | (back == 0))",
     ),
     band(
         "window_inverted",
