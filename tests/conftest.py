@@ -13,13 +13,21 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from autograder import nbgrader_adapter
 from autograder.course import Course, Exercise
-from autograder.reference import ExpectedCell
-from tests.support.browser import CHROMIUM
+from autograder.expected import ExpectedCell
+from autograder.publish import book
+from tests.support.browser import CHROMIUM, NO_OTHER_HOST
+from tests.support.copies import repository, with_short_limits
 from tests.support.course import COURSE
 from tests.support.kept_expected import expected_cells
 from tests.support.small_course import built_exercise, settings_of_a_course
 
 pytest_plugins = ["tests.support.processor_budget"]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than there are cores: tests wait for browsers, kernels and limits of time."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +37,9 @@ def browser():
     if not CHROMIUM.exists():
         pytest.skip(f"no browser: {CHROMIUM} is missing")
     with playwright.sync_playwright() as tools:
-        browser = tools.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        browser = tools.chromium.launch(
+            executable_path=str(CHROMIUM), args=["--no-sandbox", NO_OTHER_HOST]
+        )
         yield browser
         browser.close()
 
@@ -66,6 +76,7 @@ SLOW_FILES = (
     "autograder/test_course.py",
     "autograder/grade/test_current.py",
     "book/test_diagrams.py",
+    "book/test_folds.py",
     "autograder/grade/test_follow_through.py",
     "autograder/grade/test_forged_replies.py",
     "autograder/lms/test_gradescope.py",
@@ -113,14 +124,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """
     if "exercise" in metafunc.fixturenames:
         grouped = metafunc.definition.get_closest_marker("xdist_group")
+        often = metafunc.definition.get_closest_marker("every_time")
+
+        def marks(name: str) -> list[pytest.MarkDecorator]:
+            own = [] if grouped else [pytest.mark.xdist_group(name)]
+            return own if often is None or name in often.args else [*own, pytest.mark.weekly]
+
         metafunc.parametrize(
             "exercise",
-            [
-                pytest.param(
-                    one, id=one.name, marks=() if grouped else pytest.mark.xdist_group(one.name)
-                )
-                for one in COURSE.exercises()
-            ],
+            [pytest.param(one, id=one.name, marks=marks(one.name)) for one in COURSE.exercises()],
         )
 
 
@@ -137,6 +149,13 @@ def expected() -> Callable[[Exercise], dict[str, ExpectedCell]]:
 def fast_gradebooks() -> None:
     """Tests that make a gradebook by nbgrader itself make it as the grader does."""
     nbgrader_adapter.make_gradebooks_fast()
+
+
+@pytest.fixture(scope="session")
+def built_book() -> Path:
+    """The folder of the built book, built if it is not up to date, which takes seconds to find out."""
+    book.build(COURSE)
+    return COURSE.built_book
 
 
 # Courses of their own -----------------------------------------------------------------------------
@@ -156,19 +175,37 @@ def small_exercise(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exercis
         yield built_exercise(root)
 
 
+@pytest.fixture(params=["few mistakes", pytest.param("all mistakes", marks=pytest.mark.weekly)])
+def some_mistakes(
+    request: pytest.FixtureRequest, exercise: Exercise, few_mistakes: Course
+) -> Exercise:
+    """An exercise with a sample of its known mistakes; once a week with all of them."""
+    all_of_them = request.param == "all mistakes"
+    return exercise if all_of_them else few_mistakes.exercise(exercise.name)
+
+
+@pytest.fixture(scope="session")
+def few_mistakes(tmp_path_factory: pytest.TempPathFactory) -> Course:
+    """A copy of this course with a sample of the known mistakes."""
+    return Course(repository(tmp_path_factory.mktemp("few"), few_mistakes=True))
+
+
 # Classes ------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="session")
 def short_course(tmp_path_factory):
-    """A copy of the repository whose submissions have only a few seconds, with one answer key made."""
-    from autograder.grade.answer_key import answer_key
-    from tests.support.copies import repository, with_short_limits
+    """A copy of the repository whose submissions have only a few seconds, with one answer key made.
+
+    It has a sample of the known mistakes.
+    """
+    from tests.support.class_keys import give_keys
     from tests.support.submissions import EXERCISE
 
-    course = Course(with_short_limits(repository(tmp_path_factory.mktemp("short"))))
+    root = repository(tmp_path_factory.mktemp("short"), few_mistakes=True)
+    course = Course(with_short_limits(root))
     course.home.mkdir()
-    answer_key(course, course.exercise(EXERCISE.name))
+    give_keys(course, EXERCISE.name)
     return course
 
 

@@ -25,19 +25,28 @@ from tests.support.commands import (
     SUBSTITUTIONS,
     canvas,
     fenced_blocks,
+    github,
     run_block,
+    run_trainer,
     scratch_copy,
     shell_blocks,
     substituted,
 )
 from tests.support.course import COURSE
 from tests.support.environments import sharing_environment
+from tests.support.github_class import check_class
 
 # a module that was imported before is run again, as it is meant to be
 pytestmark = pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")
 RUN = [block for block in shell_blocks() if not block.why_not_run]
 # the page whose commands install the grader, into an environment of its own
 INSTALLING = "book/own_course.md"
+# the page on which a class works
+ON_GITHUB = "book/on_github.md"
+# the page whose commands train: several processes, and each imports what takes seconds
+TRAINING = "book/ch7_multi30k.md"
+# pages on running a class, which share its folder and what is graded in it
+OF_A_CLASS = ("book/teaching.md", "book/teaching_lms.md", "book/jupyterhub.md", ON_GITHUB)
 # packages of this project that can be run
 OURS = ("autograder", "solutions", "benchmarks")
 # programs that every system has, and git, are taken as known
@@ -65,18 +74,27 @@ def canvas_address():
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=pytest.mark.xdist_group(f"commands of {page}"))
+        pytest.param(page, marks=pytest.mark.xdist_group(f"commands of {group}"))
         for page in dict.fromkeys(block.page for block in RUN)
+        for group in ["a class" if page in OF_A_CLASS else page]
     ],
 )
 def test_the_commands_of_a_page_run_in_its_order(root, canvas_address, page, tmp_path):
-    folder, prefix = root, Path(sys.prefix)
+    if page == TRAINING:
+        for done in run_trainer(root, [block for block in RUN if block.page == page]):
+            assert done.returncode == 0, f"{page}, {done.args}:\n{plain_text(done.stdout)}"
+        return
+    folder, prefix, class_there = root, Path(sys.prefix), None
     if page == INSTALLING:
         prefix = sharing_environment(tmp_path / "venv").prefix
+    if page == ON_GITHUB:
+        class_there = github(tmp_path, root)
     for block in RUN:
         if block.page == page:
-            done, folder = run_block(folder, block, canvas_address, prefix)
+            done, folder = run_block(folder, block, canvas_address, prefix, class_there)
             assert done.returncode == 0, f"{page}, line {block.line}:\n{plain_text(done.stdout)}"
+    if class_there:
+        check_class(class_there)
 
 
 def test_every_fence_says_what_it_holds():

@@ -37,7 +37,7 @@ def shell(root: Path, text: str) -> subprocess.CompletedProcess:
 
 @pytest.mark.slow
 def test_the_first_change_goes_from_red_to_green(tmp_path):
-    root = repository(tmp_path)
+    root = repository(tmp_path, few_mistakes=True)
     (root / ".gitignore").write_text("course/\n__pycache__/\n")
     for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "Begin"]):
         subprocess.run([*GIT, *words], cwd=root, check=True)

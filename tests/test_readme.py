@@ -28,6 +28,8 @@ def test_its_picture_shows_what_the_check_says():
     said = pictures.check_output()
     shown = ALTERNATIVE.partition('"')[2].strip('"')
     assert shown in " ".join(said.split())
+    # the first page of the book has the words themselves
+    assert pictures.NAMED_MISTAKE.read_text(encoding="utf-8") == pictures.named_mistake(said)
 
 
 def test_it_counts_the_known_mistakes_rightly():
@@ -46,5 +48,7 @@ def test_its_links_lead_somewhere():
 def test_its_table_has_the_chapters_of_the_book():
     rows = re.findall(r"^\| (\d+)\. ([^|]+) \|", README, re.MULTILINE)
     intro = (COURSE.book / "intro.md").read_text(encoding="utf-8")
-    assert rows == re.findall(r"^\| \{doc\}`(\d+)\. ([^<`]+) <ch", intro, re.MULTILINE)
+    assert rows == re.findall(
+        r"^:::\{grid-item-card\} \{doc\}`(\d+)\. ([^<`]+) <ch", intro, re.MULTILINE
+    )
     assert len(rows) == 10

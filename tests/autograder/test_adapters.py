@@ -115,11 +115,13 @@ def test_the_first_message_of_the_iopub_channel_is_a_welcome(tmp_path):
     while not jupyter_adapter.is_listening(manager):
         assert manager.is_alive()
         time.sleep(0.01)
-    client = jupyter_adapter.open_client(manager)
+    client, relays = jupyter_adapter.open_client(manager, tmp_path)
     assert client.iopub_channel.socket.poll(20_000)
     parts = client.iopub_channel.socket.recv_multipart()
     message = jupyter_adapter.read_message(client.session, parts)
     client.stop_channels()
+    for relay in relays.values():
+        relay.close()
     jupyter_adapter.end_kernel(manager)
     jupyter_adapter.close(manager)
     assert message["msg_type"] == jupyter_adapter.WELCOME

@@ -1,57 +1,67 @@
-"""The course as its users meet it: our commands and nbgrader's own, in a copy of the repository."""
+"""The course as its users meet it: our commands and nbgrader's own.
+
+In a copy of the repository, and where any exercise will do in a course of one answer.
+"""
 
 import csv
 import json
 import re
 import shutil
 
+import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.build.generate import write_sources
+from autograder.catalogue import mistake_answers, mistakes
 from autograder.course import SAMPLE_PREFIX, Course
+from autograder.exercises import reference_answers, solved
+from tests.support.class_keys import give_keys
 from tests.support.copies import command, repository, run, with_short_limits
+from tests.support.course import COURSE
 
 pytestmark = [pytest.mark.xdist_group("course"), pytest.mark.slow]
-EXERCISE = "ch2_scaled_dot_product"
+EXERCISE, SMALL = "ch2_scaled_dot_product", "ch9_small"
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
     """A copy of the repository with the sample class graded in it."""
-    root = with_short_limits(repository(tmp_path_factory.mktemp("course")))
+    folder = tmp_path_factory.mktemp("course")
+    root = with_short_limits(repository(folder, few_mistakes=True))
+    (root / "course").mkdir()
+    give_keys(Course(root), EXERCISE)
     for words in (("sample",), ("grade", "--feedback")):
         done = command(root, *words, "--exercise", EXERCISE)
         assert done.status == 0, done.stderr
     return root
 
 
-def submitted(root, student):
-    return root / "course" / "submitted" / student / EXERCISE / f"{EXERCISE}.ipynb"
+def submitted(root, student, exercise=SMALL):
+    return root / "course" / "submitted" / student / exercise / f"{exercise}.ipynb"
 
 
-def graded_at(root, student):
+def graded_at(root, student, exercise=SMALL):
     """When a student's result was written."""
-    folder = root / "course" / "autograded" / student / EXERCISE
-    return (folder / f"{EXERCISE}.result.json").stat().st_mtime_ns
+    folder = root / "course" / "autograded" / student / exercise
+    return (folder / f"{exercise}.result.json").stat().st_mtime_ns
 
 
-def scores(root):
+def scores(root, exercise=SMALL):
     with Gradebook(f"sqlite:///{root}/course/gradebook.db") as gradebook:
         return {
             submission.student.id.removeprefix(SAMPLE_PREFIX): submission.score
-            for submission in gradebook.assignment_submissions(EXERCISE)
+            for submission in gradebook.assignment_submissions(exercise)
         }
 
 
-def automatic_points(root):
+def automatic_points(root, exercise=SMALL):
     with Gradebook(f"sqlite:///{root}/course/gradebook.db") as gradebook:
-        cells = gradebook.find_notebook(EXERCISE, EXERCISE).grade_cells
+        cells = gradebook.find_notebook(exercise, exercise).grade_cells
         return sum(cell.max_score for cell in cells if cell.cell_type == "code")
 
 
 def test_the_sample_class_gets_what_it_deserves(copy):
-    found, full = scores(copy), automatic_points(copy)
+    found, full = scores(copy, EXERCISE), automatic_points(copy, EXERCISE)
     assert {found[name] for name in ("ada", "ben", "chi", "max")} == {full}
     assert found["ida"] == 0
     for name in ("dia", "eli", "fay", "gus", "hao", "jon", "kim", "lea"):
@@ -78,33 +88,59 @@ def test_feedback_and_summary_say_what_went_wrong(copy):
     assert "What the class misunderstood" in text and "sample-kim" in text
     with (copy / "course" / "summary.csv").open(encoding="utf-8") as file:
         rows = {row["student"]: row for row in csv.DictReader(file)}
-    assert float(rows["sample-ada"]["score"]) == automatic_points(copy)
+    assert float(rows["sample-ada"]["score"]) == automatic_points(copy, EXERCISE)
 
 
 def test_a_second_run_grades_nothing_again_and_json_has_every_line(copy):
-    before = graded_at(copy, "sample-ada")
+    before = graded_at(copy, "sample-ada", EXERCISE)
     done = command(copy, "grade", "--json", "results.json")
     assert done.status == 0, done.stderr
-    assert graded_at(copy, "sample-ada") == before
+    assert graded_at(copy, "sample-ada", EXERCISE) == before
     results = {r["student"]: r for r in json.loads((copy / "results.json").read_text())}
     lines = [line for cell in results["sample-dia"]["cells"] for line in cell["lines"]]
     assert {"expression", "points", "difference", "mistake", "by_line", "given"} == set(lines[0])
     assert any(line["mistake"] for line in lines)
     earned = sum(line["points"] for line in lines if line["difference"] is None)
-    assert earned == scores(copy)["dia"]
+    assert earned == scores(copy, EXERCISE)["dia"]
 
 
-def test_an_edited_submission_is_graded_again_and_only_that(copy):
-    student = submitted(copy, "sample-ida")
-    before, untouched = graded_at(copy, "sample-ada"), student.read_text(encoding="utf-8")
+# A class of three -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def small(small_exercise):
+    """A course with a real class: one with full marks, one with a known mistake, one with nothing done."""
+    root, program = small_exercise.root, small_exercise.program()
+    # which nbgrader's commands import from the folder of their settings
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(COURSE.root / "autograder", root / "autograder", ignore=ignored)
+    (known,) = mistakes(small_exercise)
+    answers = {
+        "zoe": reference_answers(small_exercise),
+        "dia": mistake_answers(program, known),
+        "yan": {},
+    }
+    for student, own in answers.items():
+        submitted(root, student).parent.mkdir(parents=True)
+        nbformat.write(solved(small_exercise, own), submitted(root, student))
+    done = command(root, "grade", "--feedback")
+    assert done.status == 0, done.stderr
+    full = automatic_points(root)
+    found = scores(root)
+    assert found["zoe"] == full > found["dia"] > found["yan"] == 0
+    return root
+
+
+def test_an_edited_submission_is_graded_again_and_only_that(small):
+    student = submitted(small, "yan")
+    before, untouched = graded_at(small, "zoe"), student.read_text(encoding="utf-8")
     try:
-        shutil.copy(submitted(copy, "sample-ada"), student)
-        assert command(copy, "grade").status == 0
-        assert scores(copy)["ida"] == automatic_points(copy)
-        assert graded_at(copy, "sample-ada") == before
+        shutil.copy(submitted(small, "zoe"), student)
+        assert command(small, "grade").status == 0
+        assert scores(small)["yan"] == automatic_points(small)
+        assert graded_at(small, "zoe") == before
     finally:
         student.write_text(untouched, encoding="utf-8")
-        assert command(copy, "grade").status == 0
 
 
 # nbgrader's own commands --------------------------------------------------------------------------
@@ -112,63 +148,57 @@ def test_an_edited_submission_is_graded_again_and_only_that(copy):
 
 def feedback_page(root):
     """A student's feedback page, without its stamp and the random folder of the kernel."""
-    page = root / "course" / "feedback" / "sample-dia" / EXERCISE / f"{EXERCISE}.html"
+    page = root / "course" / "feedback" / "dia" / SMALL / f"{SMALL}.html"
     text = page.read_text(encoding="utf-8").partition("<!-- feedback ")[0].strip()
     return re.sub(r"/tmp/\S*grade-\w+/", "", text)
 
 
 @pytest.fixture(scope="module")
-def stock(copy):
-    """The same course after nbgrader's own generate_assignment, autograde, feedback and export."""
-    course = Course(copy)
-    write_sources(course, [course.exercise(EXERCISE)])
-    before, page = scores(copy), feedback_page(copy)
-    released = (copy / "exercises" / EXERCISE / f"{EXERCISE}.ipynb").read_text(encoding="utf-8")
+def stock(small):
+    """The same course after nbgrader's own autograde, feedback and export."""
+    before, page = scores(small), feedback_page(small)
     for words in (
-        ("generate_assignment", EXERCISE, "--force"),
-        ("autograde", EXERCISE, "--student=sample-dia", "--force"),
-        ("generate_feedback", EXERCISE, "--student=sample-dia", "--force"),
+        ("autograde", SMALL, "--student=dia", "--force"),
+        ("generate_feedback", SMALL, "--student=dia", "--force"),
         ("export", "--to=grades.csv"),
     ):
-        done = run(copy, "nbgrader", *words)
+        done = run(small, "nbgrader", *words)
         assert done.returncode == 0, done.stderr
-    return before, released, page
+    return before, page
 
 
-def test_nbgraders_commands_give_what_ours_give(copy, stock):
-    before, released, page = stock
-    regenerated = copy / "exercises" / EXERCISE / f"{EXERCISE}.ipynb"
-    assert json.loads(regenerated.read_text(encoding="utf-8")) == json.loads(released)
-    assert scores(copy) == before
+def test_nbgraders_commands_give_what_ours_give(small, stock):
+    before, page = stock
+    assert scores(small) == before
     assert "Hint:" in page
-    assert feedback_page(copy) == page
-    with (copy / "grades.csv").open(encoding="utf-8") as file:
+    assert feedback_page(small) == page
+    with (small / "grades.csv").open(encoding="utf-8") as file:
         exported = {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
-    assert exported == {f"{SAMPLE_PREFIX}{name}": score for name, score in before.items()}
+    assert exported == before
 
 
-def test_nbgrader_validate_tells_right_from_wrong(copy):
-    for student, words in (("ada", "Success"), ("dia", "FAILED")):
-        path = submitted(copy, f"{SAMPLE_PREFIX}{student}")
-        done = run(copy, "nbgrader", "validate", path)
+def test_nbgrader_validate_tells_right_from_wrong(small):
+    for student, words in (("zoe", "Success"), ("dia", "FAILED")):
+        path = submitted(small, student)
+        done = run(small, "nbgrader", "validate", path)
         assert (words.lower() in done.stdout.lower()) is True, done.stdout
 
 
-def test_late_work_pays_the_penalty_that_nbgrader_is_told(copy):
-    config = copy / "nbgrader_config.py"
+def test_late_work_pays_the_penalty_that_nbgrader_is_told(small):
+    config = small / "nbgrader_config.py"
     text = config.read_text(encoding="utf-8")
-    stamp = submitted(copy, "sample-ada").with_name("timestamp.txt")
+    stamp = submitted(small, "zoe").with_name("timestamp.txt")
     due = "--duedate=2027-03-01 18:00:00 UTC"
     try:
         config.write_text(text + '\nc.LateSubmissionPlugin.penalty_method = "zero"\n')
         stamp.write_text("2027-03-01 21:00:00 UTC\n")
-        assert run(copy, "nbgrader", "db", "assignment", "add", EXERCISE, due).returncode == 0
-        words = ("autograde", EXERCISE, "--student=sample-ada", "--force")
-        assert run(copy, "nbgrader", *words).returncode == 0
-        with Gradebook(f"sqlite:///{copy}/course/gradebook.db") as gradebook:
-            submission = gradebook.find_submission(EXERCISE, "sample-ada")
+        assert run(small, "nbgrader", "db", "assignment", "add", SMALL, due).returncode == 0
+        words = ("autograde", SMALL, "--student=zoe", "--force")
+        assert run(small, "nbgrader", *words).returncode == 0
+        with Gradebook(f"sqlite:///{small}/course/gradebook.db") as gradebook:
+            submission = gradebook.find_submission(SMALL, "zoe")
             (notebook,) = submission.notebooks
-            assert submission.score == automatic_points(copy)
+            assert submission.score == automatic_points(small)
             assert notebook.late_submission_penalty == submission.score
     finally:
         stamp.unlink()
@@ -178,61 +208,47 @@ def test_late_work_pays_the_penalty_that_nbgrader_is_told(copy):
 # What else an instructor and a student meet -------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def small(copy, tmp_path_factory):
-    """A copy with a real class of two, one with full marks and one with none, graded."""
-    root = with_short_limits(repository(tmp_path_factory.mktemp("small")))
-    for student, sample in (("zoe", "sample-ada"), ("yan", "sample-ida")):
-        submitted(root, student).parent.mkdir(parents=True)
-        shutil.copy(submitted(copy, sample), submitted(root, student))
-    done = command(root, "grade")
-    assert done.status == 0, done.stderr
-    return root
-
-
 def test_the_seed_is_secret_kept_and_renewed_on_request(small):
     path = small / "course" / "seeds.json"
     before = json.loads(path.read_text())
     assert path.stat().st_mode & 0o077 == 0
-    assert len(before[EXERCISE]) == 8
-    full = automatic_points(small)
-    assert scores(small) == {"zoe": full, "yan": 0}
+    assert len(before[SMALL]) == 8
+    graded = [graded_at(small, student) for student in ("zoe", "yan")]
     assert command(small, "grade", "--new-seed").status == 0
     after = json.loads(path.read_text())
-    assert after[EXERCISE] != before[EXERCISE]
-    assert scores(small) == {"zoe": full, "yan": 0}
+    assert after[SMALL] != before[SMALL]
+    assert all(graded_at(small, one) > t for one, t in zip(("zoe", "yan"), graded, strict=True))
+    found = scores(small)
+    assert (found["zoe"], found["yan"]) == (automatic_points(small), 0)
     assert command(small, "grade").status == 0
     assert json.loads(path.read_text()) == after
 
 
-def test_an_exercise_that_changed_since_it_was_graded_is_refused_or_graded_anew(small):
-    solution = small / "solutions" / f"{EXERCISE}.py"
-    text = solution.read_text(encoding="utf-8")
-    changed = text.replace(
-        "### 2p AUTOTEST attention(query, key, value, mask)",
-        "### 1p AUTOTEST attention(query, key, value, mask)",
+def test_an_exercise_that_changed_since_it_was_graded_is_refused_or_graded_anew(
+    small, small_exercise
+):
+    text = small_exercise.solution.read_text(encoding="utf-8")
+    changed = text.replace("### 1p AUTOTEST double(x)", "### 0.5p AUTOTEST double(x)")
+    changed = changed.replace(
+        '"values", "grade": true, "points": 2', '"values", "grade": true, "points": 1.5'
     )
-    changed = re.sub(
-        r'("attention_values", "grade": true, "points": )(\d+)',
-        lambda m: f"{m[1]}{int(m[2]) - 1}",
-        changed,
-    )
-    assert changed != text
-    solution.write_text(changed, encoding="utf-8")
+    assert changed.count("0.5p") == 3 and '"points": 1.5' in changed
+    small_exercise.solution.write_text(changed, encoding="utf-8")
     done = command(small, "grade", "--new-seed")
     assert done.status == 2
-    assert "attention_values" in done.stderr
-    assert command(small, "build", "--exercise", EXERCISE).status == 0
+    assert "values" in done.stderr
+    assert command(small, "build", "--exercise", SMALL).status == 0
     done = command(small, "grade")
     assert done.status == 2
     assert "--rerelease" in done.stderr
-    full = scores(small)["zoe"]
+    full = automatic_points(small)
     done = command(small, "grade", "--rerelease")
     assert done.status == 0, done.stderr
-    assert scores(small) == {"zoe": full - 1, "yan": 0}
+    found = scores(small)
+    assert (found["zoe"], found["yan"]) == (full - 0.5, 0)
     results = list((small / "course" / "autograded").rglob("*.result.json"))
     written = [path.stat().st_mtime_ns for path in results]
-    assert len(results) == 2 and command(small, "grade", "--rerelease").status == 0
+    assert len(results) == 3 and command(small, "grade", "--rerelease").status == 0
     # only what an exercise that has changed gave is graded again
     assert [path.stat().st_mtime_ns for path in results] == written
 

@@ -10,7 +10,7 @@ from tests.support.imports import MODULES, imported
 LAYERS = [
     {
         *("dependencies", "diffs", "edits", "errors", "files", "mutations", "package", "programs"),
-        *("rules", "splices", "syntax_trees", "tables"),
+        *("rules", "splices", "syntax_trees", "tables", "times"),
     },
     {"runtime"},
     {"course", "instructor_settings", "text"},
@@ -20,6 +20,7 @@ LAYERS = [
         "book_index",
         "embedding",
         "exercises",
+        "expected",
         "reference",
         "right_versions",
         "nbgrader_adapter",

@@ -36,6 +36,7 @@ from tests.support.course import COURSE
         ("packages", [3]),
         ("packages", None),
         ("require_sandbox", "yes"),
+        ("follow_through", 0),
         pytest.param("python", str(Path(__file__).parent), id="a folder"),
     ],
 )
@@ -54,6 +55,8 @@ def test_settings_are_read():
     assert settings.limits.memory_bytes == 500_000_000
     assert settings.python == sys.executable
     assert Settings.read({"require_sandbox": True}).require_sandbox
+    assert Settings().follow_through
+    assert not Settings.read({"follow_through": False}).follow_through
     assert Settings.read({}) == Settings() and not Settings().require_sandbox
     assert Settings.read({"packages": ["einops", "einops"]}).packages == ("einops",)
     assert Settings.read({"packages": []}).packages == ()

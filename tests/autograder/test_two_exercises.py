@@ -9,12 +9,13 @@ from autograder.build import generate
 from autograder.course import Course
 from autograder.errors import CourseError
 from autograder.exercises import baked_answers, reference_answers, released, solved
-from autograder.grade.answer_key import answer_key
 from autograder.grade.feedback import feedback_page, write_feedback
 from autograder.grade.grade_class import Grader, grade_class, handed_in
+from autograder.grade.make_keys import answer_key
 from autograder.publish.instructors import discussion_page
 from autograder.report import pages
 from autograder.runtime.plain_data import decode, restore
+from tests.support.grading import grade_here
 
 IMPORTS = '# %% nbgrader={"grade_id": "imports", "locked": true}\nimport numpy as np\n'
 ANSWER = """
@@ -132,10 +133,10 @@ def test_a_key_of_a_submissions_own_stays_the_same_while_its_values_do(course):
     generate.build(course)
     second = course.exercise(SECOND)
     hand_in_right(course, second)
-    write_feedback(course, grade_class(course))
+    write_feedback(course, grade_here(course, SECOND))
     # whoever hands in again has read the feedback, and gets inputs of their own
     hand_in_right(course, second, remark="  # again")
-    grade_class(course)
+    grade_here(course, SECOND)
     (kept,) = (course.home / "expected" / SECOND / "own").glob("*.json")
     held = json.loads(kept.read_text())
     # earlier versions of the grader wrote it without

@@ -245,7 +245,7 @@ def test_a_row_says_what_is_not_as_accepted(monkeypatch):
 
 
 def test_the_commands_give_the_settings_of_the_runs():
-    from solutions.translation.__main__ import _parser, settings_of
+    from solutions.translation.command_line import parser, settings_of
 
     run = caption_results.measured_run().measured["run"]
     first = {k: v for k, v in run["settings"].items() if k not in ("init_from", "distill_from")}
@@ -261,7 +261,7 @@ def test_the_commands_give_the_settings_of_the_runs():
             program = "torchrun --nproc-per-node 2" if settings["processes"] == 2 else "python"
             before, _, words = line.replace("\\\n", " ").partition(" -m solutions.translation ")
             assert before == program
-            given = _parser().parse_args(words.split())
+            given = parser().parse_args(words.split())
             assert given.folder == (f"runs/pair{number}" if earlier else None)
             found = settings_of(words.split()).to_json()
             wanted = settings.keys() - {"processes"}

@@ -13,10 +13,10 @@ import torch
 
 from benchmarks.gpu.__main__ import Part, measure, parts
 from benchmarks.gpu.operators import linear_in_chunks
+from book.gpu_results import card
 from tests.support.course import COURSE
 
 ROOT = COURSE.root
-STORED = json.loads((ROOT / "benchmarks" / "gpu_h100.json").read_text(encoding="utf-8"))
 
 
 def numbers(found):
@@ -95,13 +95,15 @@ def test_linear_attention_in_chunks_is_its_formula():
         torch.testing.assert_close(linear_in_chunks(q, k, v, chunk), expected, rtol=1e-6, atol=1e-6)
 
 
-def test_the_stored_measurement_says_what_it_is_of():
-    assert STORED["commit"] == "e5b90a6" and STORED["date"] == "2026-11-26"
-    assert "H100" in STORED["device"] and STORED["versions"]["torch"].startswith("2.11.0")
-    assert {*STORED["parts"]} >= {*STORED["of_this_commit_alone"]}
-    known = parts("", 0)
-    assert {*STORED["parts"]} - {*known} == {"compiling"}
-    best = max(
-        row["flops_per_second"] for row in STORED["parts"]["roofline"]["layer of 4096"]["bfloat16"]
-    )
-    assert best == pytest.approx(752e12, rel=0.01)
+def test_the_stored_measurements_say_what_they_are_of():
+    known = {*parts("", 0)}
+    first, second = card("H100"), card("H200")
+    for one, by_hand in ((first, {"compiling"}), (second, {"graphs_beside_eager"})):
+        measured = one.measured
+        assert one.name in measured["device"] and measured["versions"]["torch"].startswith("2.11.0")
+        assert measured["date"] == "2026-11-26" and {*measured["parts"]} - known == by_hand
+    assert {*first.measured["parts"]} >= {*first.measured["of_this_commit_alone"]}
+    assert max(speed for _, speed in first.layer("bfloat16")) == pytest.approx(752e12, rel=0.01)
+    assert second.steps("adam, graphs")[64] == pytest.approx(3.72, abs=0.01)
+    assert "commit 6485a32," in second.source("ladder")
+    assert "commit 4900014 and 6485a32," in second.source("ladder", "steps")

@@ -1,13 +1,15 @@
 """What the comparison with other graders counts, and that its answers are what they say."""
 
+import importlib
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 import torch
 from torch.nn import functional as F
 
 from benchmarks import peers
+from benchmarks.peer_answers import __main__ as drawing
 from benchmarks.peer_answers.answer import (
     GRADERS,
     OURS,
@@ -18,15 +20,32 @@ from benchmarks.peer_answers.answer import (
     Task,
     edited,
 )
+from benchmarks.peer_answers.generated import LIST
+from benchmarks.peer_answers.oracle import (
+    CASES,
+    LARGE_ONLY,
+    SAME,
+    WRONG,
+    Case,
+    Large,
+    judged,
+    namespace,
+    outcomes,
+    qkv,
+    results,
+    without_the_crossing,
+)
 from benchmarks.peer_answers.table import TASKS
-from benchmarks.peers import Verdict
+from benchmarks.peer_answers.tasks import PUBLISHED
 from book.peer_results import Comparison
-from tests.support.peer_oracle import drawn, namespace, qkv, results, same
+
+WRONG_ANSWERS = [answer for task in TASKS for answer in task.answers if not answer.right]
 
 
 def some(task):
-    """The first right answer of a task and the first wrong one; those of all others are `weekly`."""
-    return [next(a for a in task.answers if a.right == right) for right in (True, False)]
+    """The first right answer of a task, and the first and the last wrong one; all others are `weekly`."""
+    wrong = [answer for answer in task.answers if not answer.right]
+    return [next(answer for answer in task.answers if answer.right), wrong[0], wrong[-1]]
 
 
 GIVEN = [
@@ -44,16 +63,12 @@ GIVEN = [
 ]
 
 
-def wrong_answers():
-    return [answer for task in TASKS for answer in task.answers if not answer.right]
-
-
-def test_there_are_many_answers_and_most_have_a_source():
-    wrong = wrong_answers()
-    assert len(wrong) >= 100
-    assert sum(bool(answer.source) for answer in wrong) >= len(wrong) / 2
-    assert all(not a.source or a.source.startswith("https://github.com/") for a in wrong)
-    assert sum(answer.right for task in TASKS for answer in task.answers) >= 15
+def test_wrong_answers_are_published_or_generated():
+    published = [answer for answer in WRONG_ANSWERS if answer.source]
+    generated = [answer for answer in WRONG_ANSWERS if answer.name.startswith("generated_")]
+    assert len(published) + len(generated) == len(WRONG_ANSWERS)
+    assert all(answer.source.startswith("https://github.com/") for answer in published)
+    assert len(published) >= 100 and len(generated) >= 150
 
 
 def test_names_and_texts_are_there_once():
@@ -71,7 +86,7 @@ def expected():
         key = task.name, grader, place.entries
         if key not in found:
             found[key] = results(task.name, grader, task.text, place)
-            assert not isinstance(found[key][-1], Exception), found[key][-1]
+            assert found[key][-1].value is not None
         return found[key]
 
     return of
@@ -80,46 +95,77 @@ def expected():
 @pytest.mark.parametrize(("task", "answer", "grader"), GIVEN)
 def test_an_answer_is_what_it_says(task, answer, grader, expected):
     place = task.place(grader, answer)
-    found = results(task.name, grader, answer.text, place)
-    assert same(expected(task, grader, place), found) == answer.right
+    found = judged(expected(task, grader, place), results(task.name, grader, answer.text, place))
+    said = WRONG if grader not in answer.large else LARGE_ONLY
+    assert found == (SAME if answer.right else said)
 
 
-def test_the_code_that_answers_are_made_from_is_right():
-    """Against PyTorch and loops."""
+@pytest.mark.parametrize("task", PUBLISHED, ids=lambda task: task.name)
+def test_the_code_that_answers_are_made_from_gives_what_the_solutions_give(task):
+    place = task.places[OURS]
+    solution = vars(importlib.import_module(f"solutions.{place.name}"))
+    right = [
+        Case(one.value.double(), True) if isinstance(one, Large) else Case(one.double(), False)
+        for one in CASES[task.name, OURS]({name: solution[name] for name in place.entries})
+    ]
+    assert judged(right, results(task.name, OURS, task.text, place)) == SAME
+
+
+def test_the_functions_that_only_peers_ask_for_are_right():
     text = {task.name: task.text for task in TASKS}
     x = qkv((2, 3), 4, 5, 6, 7)
     mask = torch.tensor([[True, False, True, True, False]] * 4)
     right = F.scaled_dot_product_attention(*x, attn_mask=mask)
-    assert torch.allclose(
-        namespace(text["scaled_dot_product"], "")["core"](*x, mask)[0], right, atol=1e-6
-    )
-    flash = namespace(text["flash"], "")["core"]
-    output, lse = flash(*x, 3, 2)
-    assert torch.allclose(output, F.scaled_dot_product_attention(*x), atol=1e-6)
-    assert torch.allclose(lse, (x[0] @ x[1].mT / 6**0.5).logsumexp(-1), atol=1e-6)
+    assert torch.allclose(namespace(text["window"], "")["attend"](*x, mask), right, atol=1e-6)
     square = qkv((2,), 5, 5, 6, 7)
     causal = F.scaled_dot_product_attention(*square, is_causal=True)
-    assert torch.allclose(flash(*square, 3, 2, True)[0], causal, atol=1e-6)
-    window = namespace(text["window"], "")
-    band = window["band"](*window["positions"](5, 5), 1, 1)
-    assert band.tolist() == [[abs(i - j) <= 1 for j in range(5)] for i in range(5)]
-    assert torch.allclose(
-        window["attend"](*square, band),
-        F.scaled_dot_product_attention(*square, attn_mask=band),
-        atol=1e-6,
-    )
-    query, key, value = (drawn(2, n, 5, 4, seed=seed) for seed, n in enumerate((6, 2, 2)))
-    right = F.scaled_dot_product_attention(query, key, value, enable_gqa=True)
-    assert torch.allclose(
-        namespace(text["grouped"], "")["core"](query, key, value)[0], right, atol=1e-6
-    )
-    linear = namespace(text["linear"], "")
+    assert torch.allclose(namespace(text["causal"], "")["attend"](*square), causal, atol=1e-6)
     q, k = F.elu(square[0]) + 1, F.elu(square[1]) + 1
     weights = q @ k.mT
     right = weights / weights.sum(-1, keepdim=True) @ square[2]
-    assert torch.allclose(linear["attend"](*square), right, atol=1e-5)
-    right = (square[0] @ square[1].mT).tril() @ square[2]
-    assert torch.allclose(linear["chunked"](*square, 2)[0], right, atol=1e-5)
+    assert torch.allclose(namespace(text["linear"], "")["attend"](*square), right, atol=1e-5)
+    names, angles = namespace(text["rope"], ""), torch.rand(5, 3)
+    pairs = torch.complex(square[0][..., :3], square[0][..., 3:])
+    turned = pairs * torch.polar(torch.ones(5, 3), angles)
+    cos, sin = (torch.cat([one, one], dim=1) for one in (angles.cos(), angles.sin()))
+    right = torch.cat([turned.real, turned.imag], dim=-1)
+    assert torch.allclose(names["applied"](square[0], cos, sin), right, atol=1e-6)
+
+
+def test_the_oracle_of_guess_and_check_keeps_the_targets_distribution():
+    q, p = torch.tensor([[0.2, 0.7, 0.1]]), torch.tensor([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1]])
+    found = outcomes(q, p)
+    assert sum(found.values()) == pytest.approx(1)
+    first = [sum(x for tokens, x in found.items() if tokens[0] == v) for v in range(3)]
+    assert first == pytest.approx(p[0].tolist())
+
+
+def test_a_nucleus_without_the_crossing_token():
+    found = without_the_crossing(torch.tensor([0.1, 0.5, 0.4]), 0.8)
+    assert found.tolist() == [0, 1, 0]
+
+
+def test_a_difference_that_only_large_scores_show():
+    right = [Case(torch.ones(2), False), Case(torch.ones(2), True)]
+    assert judged(right, right) == SAME
+    assert judged(right, [right[0], Case(torch.zeros(2), True)]) == LARGE_ONLY
+    assert judged(right, [right[0], Case(None, False)]) == LARGE_ONLY
+    assert judged(right, [Case(torch.zeros(2), False), right[1]]) == WRONG
+    assert judged(right, [Case(torch.ones(3), False), right[1]]) == WRONG
+    assert judged(right, [Case(None, False)]) == WRONG
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        pytest.param(task, id=task.name, marks=() if task.name == "softmax" else pytest.mark.weekly)
+        for task in PUBLISHED
+    ],
+)
+def test_the_list_is_what_the_generator_draws(task):
+    kept = json.loads(LIST.read_text(encoding="utf-8"))[task.name]
+    assert [asdict(change) for change in drawing.changes(task)] == kept["changes"]
+    assert drawing.large_only(task) == kept["large"]
 
 
 def task_of(*answers):
@@ -129,15 +175,16 @@ def task_of(*answers):
 
 
 SMALL = task_of(
-    Answer("a", "", "1", {TORCH_JUDGE: "because", OURS: "because"}),
+    Answer("a", "", "1", {TORCH_JUDGE: "because", OURS: "because"}, "https://example.org"),
     Answer("b", "", "2", {TORCH_JUDGE: "because"}),
     Answer("c", "", "3"),
+    Answer("d", "", "4", {OURS: "because"}, large=frozenset({OURS})),
 )
 
 
 def verdicts(task=SMALL, passed=True):
     return [
-        peers.verdict(task, answer, grader, peers.handed_in(answer, place), passed, ())
+        peers.Verdict(task.name, answer.name, grader, peers.kind(answer, grader), passed, ())
         for grader in GRADERS
         for answer, place in peers.places(task, grader)
     ]
@@ -145,35 +192,40 @@ def verdicts(task=SMALL, passed=True):
 
 def test_an_answer_is_given_only_where_it_is_wrong_by_the_statement():
     assert [answer.name for answer, _ in peers.places(SMALL, TORCH_JUDGE)] == ["a", "b", "c"]
-    assert [answer.name for answer, _ in peers.places(SMALL, OURS)] == ["a", "c"]
+    assert [answer.name for answer, _ in peers.places(SMALL, OURS)] == ["a", "c", "d"]
     assert peers.places(SMALL, TORCHLEET) == []
 
 
-def test_counts_by_task():
+def test_counts_by_task_and_kind():
     (row,) = peers.counts(verdicts(), [SMALL])
-    assert row[TORCH_JUDGE] == {"wrong": 2, "wrong_passed": 2, "right": 1, "right_failed": 0}
     assert row[TORCHLEET] is None
-    assert row[OURS] == {"wrong": 1, "wrong_passed": 1, "right": 1, "right_failed": 0}
+    assert row[TORCH_JUDGE] == {
+        "published": {"given": 1, "passed": 1},
+        "generated": {"given": 1, "passed": 1},
+        "large": {"given": 0, "passed": 0},
+        "right": {"given": 1, "passed": 1},
+    }
     (row,) = peers.counts(verdicts(passed=False), [SMALL])
-    assert row[OURS] == {"wrong": 1, "wrong_passed": 0, "right": 1, "right_failed": 1}
-    assert peers.total([row, row], TORCH_JUDGE)["wrong"] == 4
+    assert row[OURS]["large"] == {"given": 1, "passed": 0}
+    assert row[OURS]["published"] == {"given": 1, "passed": 0}
 
 
-def test_excluded_answers_do_not_count():
-    without = [
-        replace(one, excluded="not wrong") if one.answer == "a" else one for one in verdicts()
+def test_the_first_run_of_a_list_is_kept_as_long_as_the_list_is_the_same():
+    kept = {"list": peers.digest(), "first": {"tasks": ["before"]}}
+    assert peers.first_run([], kept) == {"tasks": ["before"]}
+    for other in (None, {"list": "another", "first": {"tasks": ["before"]}}):
+        assert peers.first_run(["now"], other)["tasks"] == ["now"]
+
+
+def test_the_digest_is_of_texts_and_of_what_they_count_as():
+    answer = SMALL.answers[0]
+    others = [
+        replace(answer, text="changed"),
+        replace(answer, source=""),
+        replace(answer, large=frozenset({OURS})),
     ]
-    (row,) = peers.counts(without, [SMALL])
-    assert row[TORCH_JUDGE]["wrong"] == row[TORCH_JUDGE]["wrong_passed"] == 1
-    assert row[OURS]["wrong"] == 0
-
-
-def test_verdicts_are_kept_while_the_text_is_the_same():
-    kept = [vars(one) for one in verdicts()]
-    assert peers.still_true(kept, [SMALL]) == verdicts()
-    other = task_of(replace(SMALL.answers[0], text="changed"), *SMALL.answers[1:])
-    assert {one.answer for one in peers.still_true(kept, [other])} == {"b", "c"}
-    assert all(isinstance(one, Verdict) for one in peers.still_true(kept, [other]))
+    digests = {peers.digest([task_of(one)]) for one in (answer, *others)}
+    assert len(digests) == 4
 
 
 def test_an_edit_has_to_fit_exactly_once():
@@ -184,37 +236,44 @@ def test_an_edit_has_to_fit_exactly_once():
 
 def test_the_stored_result_is_of_these_answers_and_complete():
     stored = json.loads(peers.RESULT.read_text(encoding="utf-8"))
-    kept = peers.still_true(stored["verdicts"])
-    given = sum(len(peers.places(task, grader)) for task in TASKS for grader in GRADERS)
-    assert len(kept) == len(stored["verdicts"]) == given
-    rows = peers.counts(kept)
-    assert stored["tasks"] == rows
-    assert stored["total"] == {grader: peers.total(rows, grader) for grader in GRADERS}
-    assert stored["wrong_answers"] == len(wrong_answers())
+    assert stored["list"] == peers.digest()
+    kept = [peers.Verdict(**one) for one in stored["verdicts"]]
+    assert len(kept) == sum(len(peers.places(task, grader)) for task in TASKS for grader in GRADERS)
+    assert stored["tasks"] == peers.counts(kept)
+    assert stored["published"] + stored["generated"] == len(WRONG_ANSWERS)
+    assert set(stored["minutes"]) == set(GRADERS)
+
+
+def counted(given, passed):
+    return {"given": given, "passed": passed}
 
 
 def test_the_page_shows_what_counts():
-    row = {"task": "small", "title": "Small"}
-    row |= dict.fromkeys(GRADERS)
-    counted = {"wrong": 3, "wrong_passed": 1, "right": 2, "right_failed": 0}
-    verdict = {"task": "small", "right": False, "passed": True, "excluded": "", "grader": OURS}
+    row = {"task": "small", "title": "Small"} | dict.fromkeys(GRADERS)
+    kinds = {"published": counted(3, 1), "generated": counted(0, 0), "large": counted(0, 0)}
+    first = row | {OURS: kinds | {"right": counted(2, 2)}}
+    now = row | {OURS: kinds | {"published": counted(3, 0), "right": counted(2, 1)}}
+    verdict = {"task": "small", "passed": True, "grader": OURS}
     found = Comparison(
         {
-            "tasks": [row | {OURS: counted}],
-            "total": {TORCH_JUDGE: None, TORCHLEET: None, OURS: counted},
+            "tasks": [now],
+            "first": {"tasks": [first]},
             "answers": [{"task": "small", "name": "a", "what": "a mistake"}],
             "verdicts": [
-                verdict | {"answer": "a"},
-                verdict | {"answer": "b", "passed": False},
-                verdict | {"answer": "c", "excluded": "not wrong"},
-                verdict | {"answer": "d", "right": True},
+                verdict | {"answer": "a", "kind": "published"},
+                verdict | {"answer": "b", "kind": "published", "passed": False},
+                verdict | {"answer": "d", "kind": "right"},
             ],
-        }
+        },
+        {"tasks": [{"title": "Small", "wrong": 9, "first": 2, "later": 1}]},
     )
-    assert found.rows() == [
-        ["Small", "no task", "no task", "1 of 3"],
-        ["All", "no task", "no task", "1 of 3"],
+    assert found.rows("published") == [["Small", "no task", "no task", "0 of 3"]]
+    assert found.rows("generated") == []
+    assert found.missed(OURS) == [["Small", "published", "a mistake"]]
+    assert found.of_task(OURS, "small") == (0, 3)
+    assert found.right_failed(OURS) == 1 and found.right_failed(TORCHLEET) == 0
+    assert found.changed() == [
+        ["Small", OURS, "published", "1 of 3", "0 of 3"],
+        ["Small", OURS, "right", "2 of 2", "1 of 2"],
     ]
-    assert found.missed(OURS) == [["Small", "a mistake"]]
-    assert found.passing(OURS, "small") == {"a"}
-    assert [one["answer"] for one in found.excluded()] == ["c"]
+    assert found.earlier_rows() == [["Small", "2 of 9", "1 of 9"]]

@@ -22,8 +22,9 @@ from benchmarks import (
     throughput,
 )
 from solutions.translation import TranslationError, data, machine, objective, trainer
-from solutions.translation.__main__ import main, settings_of
+from solutions.translation.__main__ import main
 from solutions.translation.batches import Batches
+from solutions.translation.command_line import settings_of
 from solutions.translation.model import build
 from solutions.translation.run_folder import RunFolder
 from solutions.translation.settings import complete
@@ -31,23 +32,30 @@ from solutions.translation.tokenizer import BOS, EOS, Rows, learn
 from tests.support.colour_captions import TINY, WORDS, colours, write
 
 
-@pytest.fixture
-def captions(tmp_path):
-    """A Multi30k of colours, without its test pairs."""
-    folder = tmp_path / "captions"
-    folder.mkdir()
-    write(folder, "train", colours(200, 0))
-    write(folder, "val", colours(30, 1))
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with a Multi30k of colours, without its test pairs, and with a short run on it."""
+    folder = tmp_path_factory.mktemp("made")
+    captions = folder / "captions"
+    captions.mkdir()
+    write(captions, "train", colours(200, 0))
+    write(captions, "val", colours(30, 1))
+    words = ["train", "--task=multi30k", f"--data={captions}", "--folder", str(folder / "run")]
+    words += ["--device=cpu", "--threads=1", "--steps=24", "--save-every=3", *WORDS]
+    assert main(words) == 0
     return folder
 
 
 @pytest.fixture
-def run(captions, tmp_path):
-    """A short run on it."""
-    words = ["train", "--task=multi30k", f"--data={captions}", "--folder", str(tmp_path / "run")]
-    words += ["--device=cpu", "--threads=1", "--steps=24", "--save-every=3", *WORDS]
-    assert main(words) == 0
-    return tmp_path / "run"
+def captions(made, tmp_path):
+    """A copy of those captions, to which test pairs can be added."""
+    return shutil.copytree(made / "captions", tmp_path / "captions")
+
+
+@pytest.fixture
+def run(made, tmp_path):
+    """A copy of that run."""
+    return shutil.copytree(made / "run", tmp_path / "run")
 
 
 def test_what_is_chosen_needs_no_test_pairs(run):
@@ -152,8 +160,8 @@ def test_a_run_learns_from_the_translations_of_another(run, captions, tmp_path):
     assert main([*words, "--device=cpu", "--threads=1", "--steps=2", *WORDS]) == 0
 
 
-def test_a_student_is_compared_with_a_run_that_differs_in_nothing_else(run, captions, tmp_path):
-    student = tmp_path / "student"
+def test_a_student_is_compared_with_a_run_that_differs_in_nothing_else(made, run, tmp_path):
+    student, captions = tmp_path / "student", made / "captions"
     words = [
         "train",
         "--task=multi30k",

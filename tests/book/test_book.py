@@ -1,4 +1,4 @@
-"""The built book: clean, whole, without solutions, without a word to another host."""
+"""The built book: clean, whole, with answers in their folds alone, without a word to another host."""
 
 import ast
 import html
@@ -11,6 +11,9 @@ import pytest
 from autograder.catalogue import mistakes
 from autograder.exercises import reference_answers
 from autograder.publish import book
+from autograder.publish.experiments import not_stored
+from tests.support.browser import BARS
+from tests.support.built_pages import parsed
 from tests.support.course import COURSE, SHOWS_MARKERS, chapter_pages
 from tests.support.exercise_programs import normalised, whole_answers
 
@@ -18,42 +21,26 @@ pytestmark = pytest.mark.xdist_group("book")
 
 
 class Page(html.parser.HTMLParser):
-    """What the tests look at in a page: code, ids, links, and what it loads."""
+    """What a page loads."""
 
     def __init__(self, path):
         super().__init__()
-        self.code, self.ids, self.links, self.loads = [], set(), [], []
-        self._in_pre = 0
+        self.loads = []
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag, attributes):
         given = dict(attributes)
-        if given.get("id"):
-            self.ids.add(given["id"])
-        if tag == "a" and given.get("href"):
-            self.links.append(given["href"])
         if tag in ("script", "img", "iframe", "source") and given.get("src"):
             self.loads.append(given["src"])
         if tag == "link" and given.get("rel") in ("stylesheet", "preload", "icon"):
             self.loads.append(given["href"])
-        if tag == "pre":
-            self._in_pre += 1
-            self.code.append("")
-
-    def handle_endtag(self, tag):
-        if tag == "pre":
-            self._in_pre -= 1
-
-    def handle_data(self, data):
-        if self._in_pre:
-            self.code[-1] += data
 
 
 @pytest.fixture(scope="module")
-def pages():
-    """Every page of the book, built if it is not up to date."""
-    book.build(COURSE)
-    return {path: Page(path) for path in sorted(COURSE.built_book.glob("book/*.html"))}
+def pages(built_book):
+    """Every page of the book that has a source, built if it is not up to date."""
+    paths = sorted(built_book.glob("book/*.html"))
+    return {path: Page(path) for path in paths if (COURSE.book / f"{path.stem}.md").exists()}
 
 
 def chapters():
@@ -69,11 +56,50 @@ def test_every_chapter_is_built(pages):
     assert {"intro", "notation", "glossary", "bibliography", *chapters()} <= built
 
 
-def test_the_book_holds_no_solution_and_no_marker(pages):
+def test_the_books_own_sheets_and_scripts_are_joined(built_book):
+    for kind in ("css", "js"):
+        joined = (built_book / f"_static/course.{kind}").read_text(encoding="utf-8")
+        parts = sorted((COURSE.book / "_static").glob(f"*.{kind}"))
+        assert len(parts) > 1
+        for part in parts:
+            assert part.read_text(encoding="utf-8") in joined, part.name
+            assert not (built_book / "_static" / part.name).exists()
+
+
+def test_a_page_loads_few_files_and_none_that_it_has_no_use_for(pages):
+    for path, page in pages.items():
+        names = [address.partition("?")[0].rpartition("/")[2] for address in page.loads]
+        assert 10 < len(names) < BARS["requests"], path.name
+        assert [name for name in names if name.endswith(".css")][-1] == "course.css", path.name
+        assert names.count("course.js") == 1, path.name
+        uses_design = re.search(r'class="(?:[^"]* )?sd-', path.read_text(encoding="utf-8"))
+        assert ("sphinx-design.min.css" in names) is bool(uses_design), path.name
+
+
+def code_in_folds(path):
+    """The code in a page's folds *One way to write it*."""
+    return [fold.pre.get_text() for fold in parsed(path).select("details.reference-code")]
+
+
+def code_elsewhere(path):
+    """All other blocks of a page."""
+    for block in parsed(path)("pre"):
+        if not block.find_parent("details", class_="reference-code"):
+            yield block.get_text()
+
+
+def test_every_answer_is_shown_where_one_of_its_exercise_is(pages):
+    shown = [code for path in pages for code in code_in_folds(path)]
+    trees = {tree for code in shown for tree in normalised(code)}
+    for exercise in COURSE.exercises():
+        assert not {name for tree, name in whole_answers(exercise).items() if tree not in trees}
+
+
+def test_answers_stand_in_their_folds_alone_and_no_page_has_markers(pages):
     answers = {}
     for exercise in COURSE.exercises():
         answers |= whole_answers(exercise)
-    programs = [(path.name, text) for path, page in pages.items() for text in page.code]
+    programs = [(path.name, code) for path in pages for code in code_elsewhere(path)]
     for path in COURSE.built_book.glob("_sources/**/*.ipynb"):
         for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
             programs.append((path.name, "".join(cell["source"])))
@@ -103,6 +129,11 @@ def test_pages_load_nothing_from_elsewhere(pages):
     for path, page in pages.items():
         for address in page.loads:
             assert not re.match(r"(https?:)?//", address), f"{path.name} loads {address}"
+
+
+def test_no_page_has_computed_what_should_be_stored(pages):
+    line = not_stored("")
+    assert [path.name for path in pages if line in path.read_text(encoding="utf-8")] == []
 
 
 def test_figures_have_a_caption(pages):
@@ -162,14 +193,15 @@ def test_each_chapter_has_its_parts():
         texts = {page: (COURSE.book / f"{page}.md").read_text(encoding="utf-8") for page in pages}
         for page, text in texts.items():
             for part in ("Takeaways", "Predict", "description:"):
-                assert part in text, f"{page} lacks {part}"
+                assert part in text or f"{{{part.lower()}}}" in text, f"{page} lacks {part}"
         for part in ("Further reading", f"{pages[0]}.ipynb"):
             assert any(part in text for text in texts.values()), f"{pages[0]} lacks {part}"
 
 
-def test_a_book_for_another_address_is_built_anew(monkeypatch):
+def test_a_book_for_another_address_or_a_class_is_built_anew(monkeypatch):
     monkeypatch.delenv("BOOK_URL", raising=False)
-    before = book.everything_digest(COURSE)
+    before, of_a_class = (book.everything_digest(COURSE, for_class) for for_class in (False, True))
+    assert of_a_class != before
     monkeypatch.setenv("BOOK_URL", "https://example.org/course")
     assert book.everything_digest(COURSE) != before
 

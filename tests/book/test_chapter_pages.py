@@ -37,12 +37,22 @@ SECOND = r"""\
 ### Deeper
 """
 
+NO_CHAPTER = """\
+# Mistakes
+
+(ch2-mistake)=
+## One of chapter 2
+
+(ch3-mistake)=
+## One of chapter 3
+"""
+
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("book")
-    texts = {"book/ch2_one": FIRST, "book/ch2_two": SECOND}
-    extensions = ["sphinx.ext.mathjax", "chapter_pages"]
+    texts = {"book/ch2_one": FIRST, "book/ch2_two": SECOND, "book/mistakes": NO_CHAPTER}
+    extensions = ["chapter_pages"]
     done = build_book(folder, texts, extensions, "myst_enable_extensions = ['dollarmath']\n")
     assert done.returncode == 0, done.stderr
     return {
@@ -52,7 +62,7 @@ def pages(tmp_path_factory):
 
 
 def test_the_first_page_lists_the_sections_of_the_others(pages):
-    entries = pages["ch2_one"].select("ul.chapter-pages a")
+    entries = pages["ch2_one"].select("ul.chapter-pages")[0].select("a")
     assert [link.get_text() for link in entries] == [
         "Two",
         "What it costs in √n",
@@ -62,7 +72,6 @@ def test_the_first_page_lists_the_sections_of_the_others(pages):
     for link in entries[1:]:
         path, _, label = link["href"].partition("#")
         assert path == "ch2_two.html" and label in ids
-    assert not pages["ch2_two"].select("ul.chapter-pages")
 
 
 @pytest.mark.parametrize("label", ["two-cost", "two-cost-time", "two-here"])
@@ -75,3 +84,13 @@ def test_a_label_that_moved_is_an_entry_of_the_list(pages, label):
 def test_ids_of_the_first_page_stay_unique(pages):
     ids = [element["id"] for element in pages["ch2_one"].find_all(id=True)]
     assert len(ids) == len(set(ids)) and {"one-here", "without-a-label"} <= {*ids}
+
+
+def test_every_page_of_a_chapter_leads_to_its_sections_on_other_pages(pages):
+    for page in ("ch2_one", "ch2_two"):
+        item = pages[page].find(id="ch2-mistake")
+        assert item.name == "li" and item.a["href"] == "mistakes.html#ch2-mistake"
+        assert not pages[page].find(id="ch3-mistake")
+    (listed,) = pages["ch2_two"].select("ul.chapter-pages")
+    assert listed.li.a["href"] == "mistakes.html" and len(listed.select("a")) == 2
+    assert not pages["mistakes"].select("ul.chapter-pages")

@@ -38,8 +38,6 @@ WORDS
 SETTINGS = """
 html_theme = "sphinx_book_theme"
 myst_enable_extensions = ["dollarmath"]
-html_static_path = [STATIC]
-html_css_files = ["book.css"]
 """
 
 
@@ -48,8 +46,7 @@ def built(tmp_path_factory):
     folder = tmp_path_factory.mktemp("terms")
     pages = {"book/ch1_terms": CHAPTER, "book/glossary": GLOSSARY}
     pages["book/other"] = "# Other\n\nNo terms here, and {reading-minutes}`1` minutes.\n"
-    settings = SETTINGS.replace("STATIC", repr(str(COURSE.book / "_static")))
-    done = build_book(folder, pages, ["reading_time", "definitions"], settings)
+    done = build_book(folder, pages, ["reading_time", "definitions", "page_files"], SETTINGS)
     assert done.returncode == 0, done.stderr
     return folder / "html" / "book"
 

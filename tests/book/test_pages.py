@@ -12,8 +12,7 @@ import pytest
 from fontTools.ttLib import TTFont
 
 from autograder.book_index import book_sections
-from autograder.publish import book
-from tests.support.browser import BARS, CHROMIUM, served, settle
+from tests.support.browser import BARS, CHROMIUM, listening, served, settle
 from tests.support.course import COURSE
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -26,28 +25,28 @@ pytestmark = [
 
 CHAPTERS = sorted(path.stem for path in COURSE.book.glob("ch*.md"))
 NAMES = [f"book/{path.stem}" for path in sorted(COURSE.book.glob("*.md"))]
-NAMES += ["search", "genindex", "404"]
+NAMES += ["search", "genindex", "404", "book/ch7_cost"]
 
 FORMULAS = """() => ({
     written: document.querySelectorAll(".math").length,
-    set: document.querySelectorAll(".math mjx-container").length,
-    wrong: [...document.querySelectorAll("mjx-merror")].map(node => node.textContent),
+    set: [...document.querySelectorAll(".math math")].filter(node => node.textContent.trim()).length,
+    wrong: [...document.querySelectorAll("merror")].map(node => node.textContent),
     fonts: [...document.fonts].filter(font => font.status === "error").map(font => font.family),
 })"""
 
-# without a script: formulas, those whose MathML is seen, and TeX or what looks like it among what is seen
+# formulas, those that are seen, and TeX or what looks like it among them
 MATHML = """() => ({
     written: [...document.querySelectorAll("article .math")].filter(
-        node => !node.closest("details:not([open]), .chapter-pages")).length,
-    seen: [...document.querySelectorAll("article noscript math")].filter(
-        node => node.checkVisibility() && node.getBoundingClientRect().width > 2
-            && node.textContent.trim() && !node.textContent.includes("\\\\")).length,
-    tex: [...document.querySelectorAll(".math")].filter(node => node.checkVisibility()).length,
+        node => !node.closest("details:not([open]) > :not(summary), .chapter-pages")).length,
+    seen: [...document.querySelectorAll("article .math math")].filter(
+        node => node.checkVisibility() && node.getBoundingClientRect().width > 2).length,
+    tex: [...document.querySelectorAll(".math")].map(node => node.textContent)
+        .filter(text => /[\\\\$&]/.test(text)),
 })"""
 
 WIDTHS = (390, 768, 1280)
-# A page of each kind, looked at with all rules in a narrow window in the dark, too: what is drawn there is
-# made of the same parts and colours on every page. `-m weekly` looks at the others.
+WIDE = {"width": 1280, "height": 720}
+# A page of each kind. What is drawn on the others is made of the same parts and colours.
 KINDS = (
     "book/intro",
     "book/ch2_scaled_dot_product",
@@ -57,6 +56,15 @@ KINDS = (
     "search",
     "genindex",
 )
+# looked at with all rules of axe, and without a script; `-m weekly` looks at the others
+OFTEN = {*KINDS, *NAMES[::6]}
+
+
+def some(names):
+    """Cases for all pages, of which those of other names are left to `-m weekly`."""
+    return [pytest.param(name, marks=() if name in names else pytest.mark.weekly) for name in NAMES]
+
+
 # axe lists every element that passes unless it is asked not to, which takes as long as its rules
 EVERYTHING = {"preload": False, "resultTypes": ["violations"]}
 # what only a wide window shows, such as the contents, is the same on every page: one in the dark will do
@@ -71,7 +79,7 @@ CODE = """() => [...document.querySelectorAll("pre")]
 
 # what has to be scrolled sideways: code, printed text, computed tables and formulas
 SCROLLED = """() => [...document.querySelectorAll(
-        "article :is(pre, .results, div.math, mjx-container[display=true])")]
+        "article :is(pre, .results, div.math)")]
     .filter(node => node.checkVisibility() && node.scrollWidth > node.clientWidth + 1
         && node.clientWidth)
     .filter((node, _, all) => !all.some(other => other !== node && other.contains(node)))
@@ -80,6 +88,21 @@ SCROLLED = """() => [...document.querySelectorAll(
 LONG_LINES = """most => [...document.querySelectorAll("article .cell_output pre")]
     .flatMap(node => node.textContent.split("\\n")).filter(line => line.length > most).length"""
 MOST_COLUMNS = 76
+
+# What sticks out of the window, and doesn't lie in a box that scrolls or is a part of a drawing: the window
+# itself doesn't scroll for what a box with `overflow: hidden` cuts off.
+STICKS_OUT = """width => [...document.querySelectorAll(":is(.bd-header-article, article, footer) *")]
+    .filter(node => {
+        const box = node.getBoundingClientRect();
+        if (box.width < 2 || (box.right < width + 1 && box.left > -1) || node.closest("svg svg, svg *"))
+            return false;
+        if (!node.checkVisibility({visibilityProperty: true})) return false;
+        for (let over = node.parentElement; over; over = over.parentElement)
+            if (/auto|scroll/.test(getComputedStyle(over).overflowX)
+                && over !== document.scrollingElement && over !== document.body) return false;
+        return true;
+    })
+    .map(node => `${node.localName}.${node.getAttribute("class")}: ${node.textContent.trim().slice(0, 60)}`)"""
 
 # what a reader can unfold with a click, with or without a script
 UNFOLD = "() => document.querySelectorAll('details').forEach(node => node.open = true)"
@@ -92,39 +115,50 @@ ICONS = """() => [...document.querySelectorAll("*")].flatMap(node =>
 
 
 @pytest.fixture(scope="module")
-def site():
-    """The address of the book, built if it is not up to date."""
-    book.build(COURSE)
-    with served(COURSE.built_book) as address:
+def site(built_book):
+    """The address of the book."""
+    with served(built_book) as address:
         yield address
 
 
+@pytest.fixture(scope="module")
+def visit(browser):
+    """A function that opens a page; pages with the same options share a tab."""
+    tabs = {}
+
+    def visit(address, **options):
+        key = repr(sorted(options.items()))
+        if key not in tabs:
+            tabs[key] = browser.new_context(**options).new_page()
+        return visited(tabs[key], address, options.get("viewport", WIDE))
+
+    yield visit
+    for page in tabs.values():
+        page.context.close()
+
+
 @contextlib.contextmanager
-def visit(browser, address, **options):
-    """Open a page with every other origin closed; nothing may be asked of them, or go wrong."""
-    context = browser.new_context(**options)
-    page = context.new_page()
+def visited(page, address, viewport):
+    """A page of one origin in a tab; nothing may be asked of any other, or go wrong."""
     troubles = []
     origin = re.match(r"https?://[^/]*/|file://", address)[0]
 
-    def watch(route):
-        if route.request.url.startswith((origin, "data:")):
-            route.continue_()
-        else:
-            troubles.append(route.request.url)
-            route.abort()
+    def watch(request):
+        if not request.url.startswith((origin, "data:")):
+            troubles.append(request.url)
 
     def listen(message):
         if message.type in ("error", "warning"):
             troubles.append(f"{message.location['url']}: {message.text}")
 
-    context.route("**/*", watch)
-    page.on("console", listen)
-    page.on("pageerror", lambda error: troubles.append(str(error)))
-    page.on("requestfailed", lambda request: troubles.append(f"failed: {request.url}"))
-    page.goto(address)
-    yield page
-    context.close()
+    failing = {
+        "pageerror": lambda error: troubles.append(str(error)),
+        "requestfailed": lambda request: troubles.append(f"failed: {request.url}"),
+    }
+    page.set_viewport_size(viewport)
+    with listening(page, request=watch, console=listen, **failing):
+        page.goto(address)
+        yield page
     assert not troubles
 
 
@@ -168,10 +202,10 @@ def fetched(page):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_page_from_disk_at_every_width(browser, site, icon_glyphs, name):
+def test_page_from_disk_at_every_width(visit, site, icon_glyphs, name):
     address = (COURSE.built_book / f"{name}.html").as_uri()
     narrow = {"width": WIDTHS[0], "height": 800}
-    with visit(browser, address, offline=True, reduced_motion="reduce", viewport=narrow) as page:
+    with visit(address, offline=True, reduced_motion="reduce", viewport=narrow) as page:
         settle(page)
         check_formulas(page)
         icons = {*page.evaluate(ICONS)}
@@ -179,13 +213,17 @@ def test_page_from_disk_at_every_width(browser, site, icon_glyphs, name):
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 800})
             check_widths(page, width)
-        check_accessibility(page, EVERYTHING, "wide, light")
+        if name in OFTEN:
+            check_accessibility(page, EVERYTHING, "wide, light")
         page.evaluate(UNFOLD)
-        if name.startswith("book/ch"):
+        if name.startswith("book/ch") and name != "book/ch7_cost":
             # the last of the widths: on a wide page nothing has to be scrolled
             assert page.evaluate(SCROLLED) == 0
             assert page.evaluate(LONG_LINES, MOST_COLUMNS) == 0
             check_size(page, name)
+        page.set_viewport_size(narrow)
+        assert page.evaluate(STICKS_OUT, WIDTHS[0]) == []
+        check_widths(page, WIDTHS[0])
         figures = page.locator("figure.widget:not(.map)")
         assert figures.locator(".live").count() == figures.count()
         assert page.locator("figure svg:visible").count() >= page.locator("figure.plot").count()
@@ -199,14 +237,19 @@ def check_size(page, name):
     assert figures and sum(len(figure.encode()) for figure in figures) <= 300_000
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=() if name in KINDS else pytest.mark.weekly) for name in NAMES],
-)
-def test_narrow_page_in_the_dark(browser, site, name):
+@pytest.mark.weekly
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in OFTEN])
+def test_everyone_can_use_the_page(visit, site, name):
+    with visit((COURSE.built_book / f"{name}.html").as_uri()) as page:
+        settle(page)
+        check_accessibility(page, EVERYTHING, "wide, light")
+
+
+@pytest.mark.parametrize("name", some(KINDS))
+def test_narrow_page_in_the_dark(visit, site, name):
     address = (COURSE.built_book / f"{name}.html").as_uri()
     narrow = {"width": WIDTHS[0], "height": 800}
-    with visit(browser, address, color_scheme="dark", viewport=narrow) as page:
+    with visit(address, color_scheme="dark", viewport=narrow) as page:
         page.locator("html[data-theme=dark]").wait_for()
         settle(page)
         check_widths(page, WIDTHS[0])
@@ -217,33 +260,34 @@ def test_every_kind_of_page_is_one_of_the_book():
     assert set(KINDS) <= set(NAMES)
 
 
-def test_colours_of_a_wide_page_in_the_dark(browser, site):
-    with visit(browser, f"{site}book/{CHAPTERS[0]}.html", color_scheme="dark") as page:
+def test_colours_of_a_wide_page_in_the_dark(visit, site):
+    with visit(f"{site}book/{CHAPTERS[0]}.html", color_scheme="dark") as page:
         page.locator("html[data-theme=dark]").wait_for()
         settle(page)
         check_accessibility(page, COLOURS, "1280, dark")
 
 
-def test_style_sheets_let_a_reader_turn_the_screen(browser, site):
-    with visit(browser, f"{site}book/{CHAPTERS[0]}.html") as page:
+def test_style_sheets_let_a_reader_turn_the_screen(visit, site):
+    with visit(f"{site}book/{CHAPTERS[0]}.html") as page:
         settle(page)
         check_accessibility(page, STYLE_SHEETS, CHAPTERS[0])
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_page_without_a_script(browser, site, name):
-    with visit(browser, f"{site}{name}.html", java_script_enabled=False) as page:
+@pytest.mark.parametrize("name", some(OFTEN))
+def test_page_without_a_script(visit, site, name):
+    with visit(f"{site}{name}.html", java_script_enabled=False) as page:
         assert page.locator("main h1:visible").inner_text()
         assert page.locator("main p:visible").count() > 0
         formulas = page.evaluate(MATHML)
         assert formulas["seen"] == formulas["written"] and not formulas["tex"]
         page.set_viewport_size({"width": 390, "height": 800})
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        # every word of the text is there to read, or one click on a <details> away
+        # every word of the text is there to read, or one click on a <details> away; what only a script
+        # can serve isn't
         hidden = page.evaluate(
             """() => [...document.querySelectorAll("article :is(p, li, pre, td)")].filter(node =>
                 node.textContent.trim() && !node.checkVisibility()
-                && !node.closest("details:not([open]), .chapter-pages")).map(node => node.textContent)"""
+                && !node.closest("details:not([open]), .chapter-pages, .moved-sections, .open-folds")).map(node => node.textContent)"""
         )
         assert not hidden
         page.evaluate(UNFOLD)
@@ -251,21 +295,21 @@ def test_page_without_a_script(browser, site, name):
             assert figure.locator("svg:visible, td:visible").count() > 0
 
 
-def test_answers_of_the_quizzes_are_hidden_until_asked_for_and_open_without_a_script(browser, site):
+def test_answers_of_the_quizzes_are_hidden_until_asked_for_and_open_without_a_script(visit, site):
     address = f"{site}book/{book_sections(COURSE.root)['ch1-quiz'].page}.html"
-    answers = ".admonition.dropdown > p:last-child"
-    with visit(browser, address) as page:
-        settle(page)
-        answer = page.locator(answers).last
-        assert not answer.evaluate("node => node.checkVisibility({opacityProperty: true})")
-    with visit(browser, address, java_script_enabled=False) as page:
-        assert page.locator(answers).count() > 2
-        assert page.locator(answers).last.is_visible()
+    for scripts in (True, False):
+        with visit(address, java_script_enabled=scripts) as page:
+            choices = page.locator(".quiz details.choice")
+            assert choices.count() > 2
+            reason = choices.first.locator("p")
+            assert not reason.is_visible()
+            choices.first.locator("summary").click()
+            assert reason.is_visible()
 
 
-def test_captions_and_pasted_words_have_the_weight_of_text(browser, site):
+def test_captions_and_pasted_words_have_the_weight_of_text(visit, site):
     """A hairline fades where a fallback font has one, and all bold is none."""
-    with visit(browser, f"{site}book/ch7_multi30k.html") as page:
+    with visit(f"{site}book/ch7_multi30k.html") as page:
         for what in ("article figcaption", "article :not(strong) > span.pasted-text"):
             assert page.locator(what).count() > 0
             weights = page.locator(what).evaluate_all(
@@ -274,8 +318,8 @@ def test_captions_and_pasted_words_have_the_weight_of_text(browser, site):
             assert {*weights} == {"400"}, what
 
 
-def test_controls_of_a_figure_stay_in_it_on_a_phone(browser, site):
-    with visit(browser, f"{site}book/ch4_mask_conventions.html") as page:
+def test_controls_of_a_figure_stay_in_it_on_a_phone(visit, site):
+    with visit(f"{site}book/ch4_mask_conventions.html") as page:
         page.set_viewport_size({"width": 390, "height": 800})
         right = page.locator("figure.widget .live").bounding_box()
         for control in page.locator("figure.widget .live select").all():
@@ -283,16 +327,17 @@ def test_controls_of_a_figure_stay_in_it_on_a_phone(browser, site):
             assert box["x"] + box["width"] <= right["x"] + right["width"] + 0.5
 
 
-def test_an_address_from_before_a_move_shows_the_link_to_its_section(browser, site):
-    """The list at the foot of a chapter's first page has titles of pages, until an address names a section."""
+def test_an_address_from_before_a_move_shows_the_link_to_its_section(visit, site):
+    """The lists at the foot of a chapter's first page have titles of pages, until an address names a section."""
     address = f"{site}book/ch2_scaled_dot_product.html"
-    with visit(browser, address) as page:
+    with visit(address) as page:
         links = page.locator(".chapter-pages a:visible")
-        assert links.count() == 2 < page.locator(".chapter-pages a").count()
+        # the chapter's other pages, and two of no chapter
+        assert links.count() == 4 < page.locator(".chapter-pages a").count()
     label = "ch2-saturation"
     assert book_sections(COURSE.root)[label].page == "ch2_scaling"
-    with visit(browser, f"{address}#{label}") as page:
-        assert page.locator(".chapter-pages a:visible").count() == 3
+    with visit(f"{address}#{label}") as page:
+        assert page.locator(".chapter-pages a:visible").count() == 5
         section = page.locator(".chapter-pages ul a:visible")
         assert section.inner_text() == "Why the scores are divided by the square root"
         assert section.get_attribute("href").startswith("ch2_scaling.html#")
@@ -302,8 +347,8 @@ def test_an_address_from_before_a_move_shows_the_link_to_its_section(browser, si
         )
 
 
-def test_the_page_for_wrong_addresses_leads_to_the_search(browser, site):
-    with visit(browser, f"{site}404.html") as page:
+def test_the_page_for_wrong_addresses_leads_to_the_search(visit, site):
+    with visit(f"{site}404.html") as page:
         page.locator("main input[name=q]").fill("softmax")
         page.locator("main button[type=submit]").click()
         page.wait_for_url(f"{site}search.html?q=softmax")

@@ -1,69 +1,187 @@
-"""Predict boxes: the answer is folded, so that a reader can think before looking.
+"""Predictions: a reader can think before looking, and one fold has the answer with what explains it.
 
-An answer is the output of a cell with the tag `hide-output` or `hide-cell`, or a `{dropdown}`; both are
-<details> on the page, which open without JavaScript. It belongs to the last box above it in the section.
+A page is converted when it has `{predict}`; on others a box `{admonition} Predict` is answered by the next
+folded output.
 """
 
+import ast
 import re
+
+import pytest
 
 from autograder.publish.page_source import CodeCell, read_page
 from tests.support.course import COURSE
 from tests.support.small_book import FRONT
 
-# a box, with the question's first words; an answer; a heading
-EVENTS = re.compile(
-    r"^(?P<fence>`{3,}|:{3,})\{admonition\} *(?P<title>Predict.*)\n(?P<body>(?: *:.*\n)*.*)"
-    r"|^(?:`{3,}|:{3,})(?P<answer>\{dropdown\})"
-    r"|^(?P<heading>#+) ",
+FOLDING = {"hide-output", "hide-cell"}
+# of cells whose output nobody sees
+SILENT = {"remove-cell", "remove-output"}
+FEWEST_WORDS = 8
+
+BEGIN, END = "{predict}", "{predict-end}"
+MARKS = re.compile(
+    r"^(?:(?P<box>`{3,}|:{3,})\{admonition\} *Predict.*"
+    r"|:{3,}(?P<mark>\{predict\}|\{predict-end\}) *(?P<question>.*)\n(?P<body>(?:(?!:{3}).*\n)*):{3,} *"
+    r"|(?:`{3,}|:{3,})(?P<dropdown>\{dropdown\}).*"
+    r"|(?P<heading>#+) .*)$",
     flags=re.MULTILINE,
 )
-FOLDING = {"hide-output", "hide-cell"}
+GLUED = re.compile(r"\{glue:?\w*\}`(\w+)")
 
 
-def boxes_without_an_answer(page):
-    """The first words of the questions whose answer isn't folded."""
-    waiting, found = None, []
+def faults(page):
+    """What is wrong with a page's predictions, as pairs of the question's first words and the fault."""
+    found, question, held, given = [], None, None, set()
+    old = None
+    new = boxes = folded = False
+
+    def end_box():
+        if old:
+            found.append((old, "has no folded answer"))
+
     for part in page.parts:
         if isinstance(part, CodeCell):
-            waiting = None if part.tags & FOLDING else waiting
+            if part.tags & FOLDING:
+                old = None
+                if held is not None:
+                    found.append((question, "has a fold in its fold"))
+                else:
+                    folded = True
+            if held is not None:
+                held.append(part)
             continue
-        for event in EVENTS.finditer(part):
-            if event["answer"]:
-                waiting = None
+        last = 0
+        for mark in [*MARKS.finditer(part), None]:
+            text = part[last : mark.start() if mark else len(part)]
+            last = mark.end() if mark else last
+            if held is not None:
+                held.append(text)
+            elif given & set(GLUED.findall(text)):
+                found.append((question, "has a number of its answer in the open"))
+            if not mark:
                 continue
-            found += [waiting] if waiting else []
-            waiting = (
-                " ".join(event["body"].split("\n")[-1].split()[:8]) if event["fence"] else None
-            )
-    return found + ([waiting] if waiting else [])
+            if mark["box"]:
+                end_box()
+                old, boxes = "a box", True
+            elif mark["mark"] == BEGIN:
+                if held is not None:
+                    found.append((question, "does not end"))
+                question, held, new = " ".join(mark["question"].split()[:6]), [], True
+            elif mark["mark"] == END:
+                if held is None:
+                    found.append((question, "has ended already"))
+                else:
+                    found += [(question, fault) for fault in faults_of(held)]
+                    given = names_given(held)
+                held = None
+            elif mark["dropdown"]:
+                old = None
+                if held is not None:
+                    found.append((question, "has a fold in its fold"))
+            else:
+                end_box()
+                old, given = None, set()
+                if held is not None:
+                    found.append((question, "does not end in its section"))
+                    held = None
+    end_box()
+    if held is not None:
+        found.append((question, "does not end"))
+    if new and boxes:
+        found.append((question, "is on a page with an old box"))
+    if new and folded:
+        found.append((question, "is on a page with another folded output"))
+    return found
+
+
+def faults_of(held):
+    """What is wrong with what a fold holds."""
+    outputs = [part for part in held if isinstance(part, CodeCell) and not part.tags & SILENT]
+    words = sum(len(re.findall(r"\w+", part)) for part in held if isinstance(part, str))
+    if not outputs:
+        yield "has no output in its fold"
+    if words < FEWEST_WORDS:
+        yield "has no prose in its fold"
+
+
+def names_given(held):
+    """The names that cells of a fold give to the text."""
+    return {
+        node.args[0].value
+        for part in held
+        if isinstance(part, CodeCell)
+        for node in ast.walk(part.tree())
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "id", "") in ("glue", "note")
+        and node.args
+        and isinstance(node.args[0], ast.Constant)
+    }
 
 
 def page_of(*parts):
     return read_page(COURSE.book / "page.md", FRONT + "\n# Title\n\n" + "\n".join(parts))
 
 
-BOX = "```{admonition} Predict\n:class: tip\nHow large is it, in your view?\n```\n"
-CELL = "```{code-cell} ipython3\nprint(1)\n```\n"
-FOLDED = "```{code-cell} ipython3\n:tags: [hide-output]\nprint(1)\n```\n"
-ANSWER = "```{dropdown} Answer\nLarge.\n```\n"
-QUESTION = "How large is it, in your view?"
+def cell(code="print(1)", tags=""):
+    return f"```{{code-cell}} ipython3\n{f':tags: [{tags}]' if tags else ''}\n{code}\n```\n"
 
 
-def test_answers_are_found():
-    assert boxes_without_an_answer(page_of(BOX, FOLDED, CELL)) == []
-    assert boxes_without_an_answer(page_of(BOX, CELL, "Words.\n", ANSWER)) == []
-    nested = BOX.replace("```", "````").replace("view?\n", f"view?\n\n{ANSWER}")
-    assert boxes_without_an_answer(page_of(nested, CELL)) == []
+ASK = ":::{predict} How large is it, in your view?\n:shows: the number\n- small\n- large\n:::\n"
+WHY = "It's larger than most people think, because all of them count.\n"
+STOP = ":::{predict-end}\n:::\n"
+SHOWN = cell('print(1)\nnote("size", 1)')
+BOX = "```{admonition} Predict\n:class: tip\nHow large is it?\n```\n"
+DROPDOWN = "```{dropdown} Answer\nLarge.\n```\n"
+QUESTION = "How large is it, in your"
 
 
-def test_boxes_without_an_answer_are_found():
-    assert boxes_without_an_answer(page_of(BOX, CELL)) == [QUESTION]
-    assert boxes_without_an_answer(page_of(BOX, "## Next\n", FOLDED)) == [QUESTION]
-    other = BOX.replace("How", "And how")
-    assert boxes_without_an_answer(page_of(BOX, other, FOLDED)) == [QUESTION]
-    assert boxes_without_an_answer(page_of(ANSWER, BOX)) == [QUESTION]
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [ASK, SHOWN, WHY, STOP],
+        [cell(), ASK, cell(), WHY, cell(tags="remove-cell"), STOP, "Words."],
+        [ASK, SHOWN, WHY, STOP, "## Later\n", "It's {glue:text}`size:.0f`."],
+        [BOX, cell(tags="hide-output"), cell()],
+        [BOX, cell(), "Words.\n", DROPDOWN],
+    ],
+)
+def test_good_predictions(parts):
+    assert faults(page_of(*parts)) == []
+
+
+@pytest.mark.parametrize(
+    ("parts", "fault"),
+    [
+        ([ASK, WHY, STOP], "has no output in its fold"),
+        ([ASK, cell(tags="remove-cell"), WHY, STOP], "has no output in its fold"),
+        ([ASK, SHOWN, STOP, WHY], "has no prose in its fold"),
+        (
+            [ASK, SHOWN, WHY, STOP, "It's {glue:text}`size:.0f`."],
+            "has a number of its answer in the open",
+        ),
+        ([ASK, SHOWN, WHY, cell(tags="hide-output"), STOP], "has a fold in its fold"),
+        ([ASK, SHOWN, WHY, DROPDOWN, STOP], "has a fold in its fold"),
+        (
+            [ASK, SHOWN, WHY, STOP, cell(tags="hide-output")],
+            "is on a page with another folded output",
+        ),
+        ([ASK, SHOWN, WHY, STOP, BOX, DROPDOWN], "is on a page with an old box"),
+        ([ASK, SHOWN, WHY], "does not end"),
+        ([ASK, SHOWN, WHY, "## Next\n"], "does not end in its section"),
+        ([ASK, SHOWN, WHY, STOP, STOP], "has ended already"),
+    ],
+)
+def test_bad_predictions(parts, fault):
+    assert faults(page_of(*parts)) == [(QUESTION, fault)]
+
+
+@pytest.mark.parametrize(
+    "parts", [[BOX, BOX, DROPDOWN], [BOX, cell()], [BOX, "## Next\n", DROPDOWN], [DROPDOWN, BOX]]
+)
+def test_boxes_without_an_answer_are_found(parts):
+    assert faults(page_of(*parts)) == [("a box", "has no folded answer")]
 
 
 def test_every_prediction_can_be_checked():
     pages = {path.stem: read_page(path) for path in sorted(COURSE.book.glob("ch*.md"))}
-    assert [(n, box) for n, p in pages.items() for box in boxes_without_an_answer(p)] == []
+    assert [(name, *fault) for name, page in pages.items() for fault in faults(page)] == []

@@ -37,7 +37,9 @@ def rows_below(heading):
 # Misconceptions, hours ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("chapter", "exercises"), chapter_exercises().items(), ids=str)
+@pytest.mark.parametrize(
+    ("chapter", "exercises"), chapter_exercises().items(), ids=map(str, chapter_exercises())
+)
 def test_beliefs_are_known_mistakes_with_the_sections_that_cure_them(chapter, exercises):
     known = {m.name: m.section for exercise in exercises for m in mistakes(exercise)}
     rows = rows_below(f"### Chapter {chapter}")
@@ -48,7 +50,9 @@ def test_beliefs_are_known_mistakes_with_the_sections_that_cure_them(chapter, ex
         assert known.get(found["mistake"]) == found["section"], row
 
 
-@pytest.mark.parametrize(("chapter", "exercises"), chapter_exercises().items(), ids=str)
+@pytest.mark.parametrize(
+    ("chapter", "exercises"), chapter_exercises().items(), ids=map(str, chapter_exercises())
+)
 def test_every_chapter_has_its_points_and_its_title(chapter, exercises):
     (row,) = [r for r in rows_below("## How long things take") if f"`{chapter}`" in r]
     cells = [cell for exercise in exercises for cell in released(exercise).cells]
@@ -70,8 +74,9 @@ def test_the_longer_plan_names_every_page():
 
 
 def chapter_of(section):
-    """The number of the chapter that a section belongs to."""
-    return int(re.match(r"ch(\d+)_", book_sections(COURSE.root)[section].page)[1])
+    """The number of the chapter that a section of the book belongs to."""
+    label = book_sections(COURSE.root)[section].label
+    return int(re.match(r"ch(\d+)-", label)[1])
 
 
 def test_each_test_has_its_questions_with_one_answer_each():
@@ -132,11 +137,15 @@ def test_the_page_of_an_exercise_has_every_version_whole(exercise):
     assert "<script" not in page and "http" not in re.sub(r"http-equiv", "", page)
 
 
-def test_every_version_is_right_alone_and_has_been_timed(exercise):
-    """With its imports and helpers, and the reference's other answers; but for what is trained."""
+def test_every_version_is_right_alone_and_has_been_timed(exercise, few_mistakes, expected):
+    """With its imports and helpers, and the reference's other answers; but for what is trained.
+
+    Its memory is that of the alternative as a whole, which passes all lines in `test_diagnosis`.
+    """
+    cells = expected(few_mistakes.exercise(exercise.name))
     for answer in instructors.solved_answers(exercise):
         for version in answer.versions if answer.name != "fit" else ():
-            check_answer(exercise, answer.name, version.source)
+            check_answer(exercise, cells, answer.name, version.source, memory=False)
             assert version.milliseconds is not None, "run `python -m benchmarks.ways`"
 
 

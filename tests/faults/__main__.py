@@ -64,6 +64,10 @@ def main(words: list[str]) -> int:
         if not words
         or any(word in " ".join([fault.name, fault.file, *fault.caught_by]) for word in words)
     ]
+    if not chosen:
+        sys.exit(
+            f"No fault, file or test of a fault has {' or '.join(map(repr, words))} in its name."
+        )
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         copy(folder)

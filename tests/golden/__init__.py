@@ -37,8 +37,8 @@ MISTAKES = (
     "no scaling",
     "mask ignored",
 )
-# parameters of a difference that depend on the machine or on how often a cell ran
-VARYING = {"error", "message"}
+# parameters of a difference that depend on the machine, on its limits or on how often a cell ran
+VARYING = {"error", "message", "seconds"}
 DIGITS = 4
 
 
@@ -94,19 +94,20 @@ def _stable(result: Result) -> dict[str, Any]:
     lines = {
         f"{cell['grade_id']}: {line['expression']}": line["points"]
         if line["difference"] is None
-        else {"difference": _rounded(line["difference"]), "mistake": line["mistake"]}
+        else {"difference": stable(line["difference"]), "mistake": line["mistake"]}
         for cell in data["cells"]
         for line in cell["lines"]
     }
     return {"score": result.score, "remarks": data["remarks"], "lines": lines}
 
 
-def _rounded(value: Any) -> Any:
+def stable(value: Any) -> Any:
+    """A part of a result without what varies, with rounded numbers."""
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}")
     if isinstance(value, dict):
-        return {name: _rounded(part) for name, part in value.items() if name not in VARYING}
-    return [_rounded(part) for part in value] if isinstance(value, list) else value
+        return {name: stable(part) for name, part in value.items() if name not in VARYING}
+    return [stable(part) for part in value] if isinstance(value, list) else value
 
 
 def write(results: dict[str, Any], path: Path) -> None:

@@ -18,5 +18,6 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         from autograder.course import Course
 
-        write(golden_results(Course(with_short_limits(repository(Path(folder))))), path)
+        root = repository(Path(folder))
+        write(golden_results(Course(with_short_limits(root))), path)
     print(f"Written: {path.relative_to(COURSE.root)}")

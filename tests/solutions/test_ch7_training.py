@@ -16,6 +16,7 @@ from torch.nn import functional as F
 import solutions.ch7_training as ch7
 from autograder import catalogue
 from autograder.exercises import grade_cells, released
+from autograder.programs import spans_of
 from autograder.runtime.draw import Draw
 from autograder.runtime.grade_cell import checks_with_inputs, parse_cell
 from solutions.ch2_scaled_dot_product import attention
@@ -305,7 +306,7 @@ def test_neither_counting_nor_least_squares_learns_the_language(fit):
 
 
 def test_every_function_but_one_has_a_mistake():
-    names = set(catalogue.definitions(EXERCISE.program()))
+    names = set(spans_of(EXERCISE.program()))
     mistakes = catalogue.mistakes(EXERCISE)
     # what is trained has no fingerprint by which a mistake could be recognised
     assert {mistake.function for mistake in mistakes} == names - {"fit"}

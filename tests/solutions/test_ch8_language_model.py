@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 import solutions.ch8_language_model as ch8
 from autograder import catalogue
+from autograder.programs import spans_of
 from solutions.ch5_positional_encoding import rope
 from tests.support.course import COURSE, names_with
 
@@ -495,7 +496,7 @@ def test_the_catalogue_is_large_enough():
     assert len(catalogue.mistakes(EXERCISE)) >= 60
     assert len(catalogue.alternatives(EXERCISE)) >= 7
     wrong = {mistake.function for mistake in catalogue.mistakes(EXERCISE)}
-    assert wrong == set(catalogue.definitions(EXERCISE.program()))
+    assert wrong == set(spans_of(EXERCISE.program()))
 
 
 @pytest.mark.parametrize("alternative", catalogue.alternatives(EXERCISE), ids=lambda a: a.name)

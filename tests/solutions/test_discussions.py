@@ -7,18 +7,13 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.build.source_notebook import source_notebook, told_to_students
-from autograder.catalogue import (
-    alternative_answers,
-    alternatives,
-    definitions,
-    discussions,
-    without_markers,
-)
+from autograder.build.source_notebook import source_notebook, words_for_students
+from autograder.catalogue import alternative_answers, alternatives, discussions
 from autograder.catalogue_file import MAX_FRAGMENT
 from autograder.exercises import graded_answers, reference_answers
 from autograder.instructor_settings import Settings
-from autograder.reference import definitions as names_of
+from autograder.programs import spans_of, without_markers
+from autograder.reference import namespace_of
 from tests.support.answers import check_answer, same
 from tests.support.course import COURSE
 from tests.support.readability import grade, sentences, words
@@ -29,23 +24,23 @@ WAYS = [
     )
     for exercise in COURSE.exercises()
     for marks in [pytest.mark.xdist_group(exercise.name)]
-    for answer in definitions(exercise.program())
+    for answer in spans_of(exercise.program())
     for number in range(2)
 ]
 
 
 def test_every_task_has_two_other_ways(exercise):
     found = discussions(exercise)
-    assert [discussion.function for discussion in found] == list(definitions(exercise.program()))
+    assert [discussion.function for discussion in found] == list(spans_of(exercise.program()))
     assert all(len(discussion.ways) == 2 for discussion in found)
     # a notebook knows by its grade cells that a task is passed
     graded = graded_answers(source_notebook(exercise, Settings())).values()
     assert {discussion.function for discussion in found} == {n for names in graded for n in names}
-    assert list(told_to_students(exercise)["ways"]) == [d.function for d in found]
+    assert list(words_for_students(exercise)["ways"]) == [d.function for d in found]
 
 
 @pytest.mark.parametrize(("of_exercise", "answer", "number"), WAYS)
-def test_a_fragment_is_right_in_its_program(of_exercise, answer, number):
+def test_a_fragment_is_right_in_its_program(of_exercise, answer, number, few_mistakes, expected):
     """A program that defines the answer is checked like one; another has to assert something."""
     (found,) = [one for one in discussions(of_exercise) if one.function == answer]
     program = found.programs[number]
@@ -53,11 +48,12 @@ def test_a_fragment_is_right_in_its_program(of_exercise, answer, number):
     np.random.seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if answer in definitions(program):
-            check_answer(of_exercise, answer, program)
+        if answer in spans_of(program):
+            cells = expected(few_mistakes.exercise(of_exercise.name))
+            check_answer(of_exercise, cells, answer, program)
         else:
             assert "same(" in program or "assert" in program
-            names = {**names_of(of_exercise.program()), "same": same}
+            names = {**namespace_of(of_exercise.program()), "same": same}
             exec(compile(program, f"<{answer}>", "exec"), names)
 
 

@@ -11,10 +11,13 @@ from solutions.induction import (
     SIGNS,
     copied,
     measured,
+    network,
     texts,
     train,
     trained,
+    vote,
 )
+from solutions.smeared_keys import SmearedHeads
 
 
 def place_of_copy(tokens, known):
@@ -99,8 +102,37 @@ def test_training_gives_what_was_measured_and_is_repeatable():
     assert not torch.equal(model.unembed.weight, again.unembed.weight)
 
 
-def test_the_network_for_fixed_places_has_positions_that_are_learned():
-    fixed, _ = trained(0, fixed=True, steps=1)
-    free, _ = trained(0, n_layers=1, steps=1)
-    assert fixed.place.weight.shape == (LENGTH, 64) and free.place is None
-    assert (len(fixed.layers), len(free.layers)) == (2, 1)
+def test_networks_have_the_positions_and_keys_that_are_asked_for():
+    assert network().place is None and len(network(n_layers=1).layers) == 1
+    assert network(learned=True).place.weight.shape == (LENGTH, 64)
+    assert all(isinstance(layer, SmearedHeads) for layer in network(smeared=True).layers)
+    assert not isinstance(network().layers[0], SmearedHeads)
+
+
+def test_fixed_texts_and_the_rate_reach_the_training():
+    def end(**settings):
+        torch.manual_seed(0)
+        model = network(n_layers=1)
+        train(model, 2, **settings)
+        return model.unembed.weight
+
+    assert not torch.equal(end(), end(fixed=True))
+    assert not torch.equal(end(), end(rate=0.01))
+    assert trained(0, n_layers=1, fixed=True, steps=1)[0].place is None
+
+
+def test_a_vote_is_that_of_a_count_over_all_places():
+    torch.manual_seed(0)
+    tokens, _ = texts(3)
+    votes = vote(tokens)
+    room = range(LENGTH - 2 * SEGMENT + 1)
+    for text, shares in zip(tokens.tolist(), votes.tolist(), strict=True):
+        for q in (20, 31, 46):
+            counts = [0] * N_TOKENS
+            for one in room:
+                for other in room:
+                    first, second = sorted((one, other))
+                    second += SEGMENT
+                    if second <= q < second + SEGMENT - 1:
+                        counts[text[first + q - second + 1]] += 1
+            assert shares[q] == counts

@@ -1,11 +1,13 @@
 """Chapter 5's tasks and networks, against loops."""
 
+import itertools
 import math
+from collections import Counter
 
 import pytest
 import torch
 
-from solutions.ch5_positional_encoding import rope
+from solutions.ch5_positional_encoding import rope, sinusoidal
 from solutions.looking_back import (
     FARTHEST,
     N_BUCKETS,
@@ -15,8 +17,11 @@ from solutions.looking_back import (
     TASKS,
     Decoder,
     Layer,
+    accuracy,
     bucket,
+    guesses_from_bags,
     streams,
+    trained,
 )
 
 KINDS = ["none", "sinusoidal", "learned", "Shaw", "T5", "RoPE", "ALiBi"]
@@ -115,3 +120,43 @@ def test_a_factor_on_the_scores_sharpens():
     layer.sharpness = 2.0
     power = before**2
     torch.testing.assert_close(layer(x)[1], power / power.sum(dim=-1, keepdim=True))
+
+
+def test_the_table_of_sines_can_be_another():
+    model = make("sinusoidal")
+    tokens, _ = streams(1, 20)
+    before = model(tokens)[0]
+    model.table = lambda T, d_model: sinusoidal(T + 5, d_model)[5:]
+    assert (model(tokens)[0] - before).abs().max() > 0.01
+    plain = make("sinusoidal")
+    plain.table = lambda T, d_model: torch.zeros(T, d_model)
+    torch.testing.assert_close(plain(tokens)[0], make("none")(tokens)[0])
+
+
+def test_no_guess_from_a_bag_is_better():
+    torch.manual_seed(0)
+    tokens, _ = streams(40, 7)
+    guesses = guesses_from_bags(tokens)
+    for b, row in enumerate(tokens.tolist()):
+        for t, now in enumerate(row):
+            # all orders of the earlier tokens are equally likely, if a digit stands first
+            orders = [
+                order for order in itertools.permutations(row[:t]) if t and order[0] < N_DIGITS
+            ]
+            streams_so_far = [(*order, now) for order in orders] or [(now,)]
+            right = [
+                Counter(next(i for i in reversed(s) if i < N_DIGITS) for s in streams_so_far),
+                Counter(s[t - 3] for s in streams_so_far) if t >= 3 else Counter(),
+                Counter(s[0] for s in streams_so_far),
+            ]
+            for task, counted in enumerate(right):
+                best = max(counted.values(), default=0)
+                assert counted[guesses[task, b, t].item()] == best, (task, row[: t + 1])
+
+
+def test_a_network_learns_its_task():
+    untrained, learned = (trained("Shaw", 0, 0, n_steps=n) for n in (1, 60))
+    last = [sum(accuracy(model, 0)[:16]) / 16 for model in (untrained, learned)]
+    assert last[1] > last[0] + 0.2
+    one, other = (trained("Shaw", 1, 0, n_steps=1).state_dict() for _ in range(2))
+    assert all(torch.equal(one[name], other[name]) for name in one)

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from solutions.encoder_decoder import END, START, EncoderDecoder, OneVector, shift_right
+from solutions.moved_weights import decode
 from solutions.number_words import LONGEST_FIRST, NumberWords, alignment, english, german
 from tests.support.course import COURSE
 
@@ -68,3 +69,21 @@ def test_a_trace_ends_with_the_words_that_are_written(monkeypatch):
     softmax = torch.tensor(trace["scores"]).softmax(dim=-1)
     np.testing.assert_allclose(trace["weights"], softmax, atol=1e-6)
     sys.modules.pop("translators")
+
+
+def test_parts_of_the_next_word_give_what_the_network_writes(monkeypatch):
+    monkeypatch.syspath_prepend(COURSE.book)
+    from translators import next_word_parts
+    from widgets import _next_word
+
+    torch.manual_seed(0)
+    data = NumberWords(1)
+    model = EncoderDecoder(len(data.source_words), len(data.target_words))
+    source, target = data.as_tensors([27])
+    p, weights = decode(model, source, target)
+    parts = next_word_parts(model, data, 27)
+    for t, word in enumerate(target[0].tolist()):
+        found = _next_word(parts, t, weights[0, t].numpy())
+        np.testing.assert_allclose(found[word], p[0, t], rtol=1e-4)
+    for name in ("translators", "widgets"):
+        sys.modules.pop(name)

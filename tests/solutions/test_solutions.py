@@ -9,8 +9,9 @@ from torch.overrides import TorchFunctionMode
 from autograder import catalogue
 from autograder.book_index import book_sections
 from autograder.build.source_notebook import source_notebook
-from autograder.exercises import given
+from autograder.exercises import metadata_of
 from autograder.instructor_settings import Settings
+from autograder.programs import definition_source, spans_of
 from tests.support.course import COURSE, chapter_pages
 
 
@@ -29,8 +30,8 @@ class Calls(TorchFunctionMode):
 def test_running_a_solution_defines_its_answers_and_does_nothing_else(exercise, capfd):
     program = exercise.program()
     # of its cells, only imports and answers are in the module: no example, no check, no experiment
-    cells = [cell for cell in source_notebook(exercise, Settings()).cells if given(cell)]
-    others = [c.source for c in cells if c.cell_type == "code" and given(c).get("grade")]
+    cells = [cell for cell in source_notebook(exercise, Settings()).cells if metadata_of(cell)]
+    others = [c.source for c in cells if c.cell_type == "code" and metadata_of(c).get("grade")]
     assert others and "draw." in "".join(others)
     states = np.random.get_state()[1].copy(), torch.get_rng_state()
     with Calls() as calls:
@@ -39,7 +40,7 @@ def test_running_a_solution_defines_its_answers_and_does_nothing_else(exercise, 
     assert capfd.readouterr() == ("", "")
     assert (np.random.get_state()[1] == states[0]).all()
     assert torch.equal(torch.get_rng_state(), states[1])
-    assert set(catalogue.definitions(program)) <= set(names)
+    assert set(spans_of(program)) <= set(names)
     assert not {"draw", "query", "experiment"} & set(names)
 
 
@@ -52,12 +53,17 @@ def test_the_mistakes_of_a_catalogue_fit(exercise):
     places = book_sections(COURSE.root)
     # what has been read by then
     chapters = chapter_pages().items()
-    pages = {"notation", *(p for number, ps in chapters if number <= exercise.chapter for p in ps)}
+    pages = {
+        "notation",
+        "symptoms",
+        "differences",
+        *(p for number, ps in chapters if number <= exercise.chapter for p in ps),
+    }
     for mistake in found:
         # raises where a change doesn't fit
         source = catalogue.mistake_source(program, mistake)
-        assert source != catalogue.definition_source(program, mistake.function)
-        assert mistake.function in catalogue.definitions(source)
+        assert source != definition_source(program, mistake.function)
+        assert mistake.function in spans_of(source)
         assert f'"grade_id": "{mistake.cell}", "grade": true' in program
         assert places[mistake.section].page in pages, mistake.section
 

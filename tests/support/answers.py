@@ -1,18 +1,19 @@
 """Whether an answer passes the lines of its own grade cells."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import torch
 
-from autograder.build.source_notebook import source_notebook, unanswered_cells
 from autograder.catalogue import with_answers
-from autograder.exercises import graded_answers
-from autograder.instructor_settings import Settings
-from autograder.reference import definitions as names_of
-from autograder.reference import draws_of, expected_value
+from autograder.course import Exercise
+from autograder.exercises import graded_answers, released
+from autograder.expected import ExpectedCell
+from autograder.reference import namespace_of
 from autograder.runtime.compare import Expected, judge
 from autograder.runtime.evaluate import Evaluation, evaluate
-from autograder.runtime.grade_cell import parse_cell
 from autograder.runtime.messages import sentence
+from autograder.runtime.plain_data import decode, restore
 
 
 def same(one, other):
@@ -24,26 +25,31 @@ def same(one, other):
     np.testing.assert_allclose(*as_arrays, rtol=1e-4, atol=1e-5)
 
 
-def check_answer(exercise, answer, source):
-    """Assert that an answer passes all lines of its own grade cells."""
-    notebook = source_notebook(exercise, Settings())
-    graded, program = graded_answers(notebook), exercise.program()
-    names = {**names_of(with_answers(program, {answer: source})), "same": same}
+def check_answer(
+    exercise: Exercise,
+    cells: Mapping[str, ExpectedCell],
+    answer: str,
+    source: str,
+    memory: bool = True,
+) -> None:
+    """Assert that an answer passes all lines of its own grade cells on one draw that nobody sees.
+
+    cells: what the exercise's cells expect on DRAWS, by grade_id; source: the answer with its imports and
+    helpers, which takes the reference's place; memory: whether lines count whose memory is measured, which
+    fill much of it and so take seconds.
+    """
+    graded = graded_answers(released(exercise))
+    names = {**namespace_of(with_answers(exercise.program(), {answer: source})), "same": same}
     passed = 0
-    for name, text in unanswered_cells(notebook).items():
-        if answer not in graded[name]:
-            continue
-        cell = parse_cell(text)
-        draw, checks = draws_of(name, cell, [7], name)
-        for check, inputs in checks:
-            seed = draw.parameter_seed
-            expected = {
-                **expected_value(name, program, check, inputs, seed),
-                "mistakes": {},
-            }
-            limit = check.megabytes
-            got = evaluate(check.expression, names, inputs, seed, cell.forbidden, limit)
-            problem = judge(Expected.read(expected), Evaluation.read(got))
-            assert problem is None, f"{check.expression}: {sentence(problem)}"
+    for grade_id, cell in cells.items():
+        for line in cell.lines if answer in graded[grade_id] else ():
+            if line.megabytes and not memory:
+                continue
+            draw = line.draws[-1]
+            inputs = {name: restore(decode(tree)) for name, tree in draw.inputs.items()}
+            given = line.expression, names, inputs, draw.parameter_seed, cell.forbidden
+            got = Evaluation.read(evaluate(*given, line.megabytes))
+            problem = judge(Expected.read(draw.expected), got)
+            assert problem is None, f"{line.expression}: {sentence(problem)}"
             passed += 1
     assert passed

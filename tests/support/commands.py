@@ -3,23 +3,31 @@
 import contextlib
 import csv
 import datetime
+import io
 import itertools
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import nbformat
+import pytest
 
-from autograder.exercises import given, reference_answers, released, solved
+from autograder.course import Course
+from autograder.exercises import metadata_of, reference_answers, released, solved
 from tests.support import canvas_server
-from tests.support.copies import repository
+from tests.support.class_keys import give_keys
+from tests.support.copies import command, repository
 from tests.support.course import COURSE
+from tests.support.forked_commands import ForkedCommands
+from tests.support.github_class import GitHub, class_on_github
 
 EXERCISE = COURSE.exercise("ch1_additive_attention")
 PAGES = [
@@ -62,7 +70,7 @@ SUBSTITUTIONS = (
     # a small model, one length
     (
         r"\bbenchmarks\.throughput\b",
-        "benchmarks.throughput --eager --rounds 1 --tokens 64 --width 32 --lengths 8",
+        "benchmarks.throughput --eager --rounds 1 --tokens 64 --width 32 --lengths 8 --threads 1",
     ),
     # two processes: there may be no more cores
     (r"--nproc-per-node 4\b", "--nproc-per-node 2"),
@@ -95,8 +103,7 @@ class Block:
     @property
     def commands(self) -> list[str]:
         """Its commands, without comments and empty lines, continued lines joined."""
-        lines = (re.sub(r"(^|\s+)#.*", "", line).strip() for line in _joined(self.text).split("\n"))
-        return [line for line in lines if line]
+        return _commands(_joined(self.text))
 
     @property
     def why_not_run(self) -> str:
@@ -128,6 +135,12 @@ def fenced_blocks(page: Path) -> list[Block]:
 def shell_blocks() -> list[Block]:
     """The shell blocks of all pages, in their order."""
     return [block for page in PAGES for block in fenced_blocks(page) if block.language == SHELL]
+
+
+def _commands(text: str) -> list[str]:
+    """The lines of a block, without comments and empty ones."""
+    lines = (re.sub(r"(^|\s+)#.*", "", line).strip() for line in text.split("\n"))
+    return [line for line in lines if line]
 
 
 def _joined(text: str) -> str:
@@ -201,30 +214,65 @@ def scratch_copy(folder: Path) -> Path:
     row = ["Participant 501", "First Student", "first@example.org", modified]
     _write_table(root / "worksheet.csv", WORKSHEET, row)
     _write_captions(root / "captions")
+    # what is expected of the exercise that the pages grade
+    (root / "course").mkdir()
+    give_keys(Course(root), EXERCISE.name)
     (root / "canvas.token").write_text(canvas_server.TOKEN, encoding="utf-8")
     return root
 
 
 def canvas() -> contextlib.AbstractContextManager[canvas_server.State]:
     """A stand-in for Canvas with the exercise as an assignment, and the student of the zip."""
-    points = sum(given(cell).get("points", 0) for cell in released(EXERCISE).cells)
+    points = sum(metadata_of(cell).get("points", 0) for cell in released(EXERCISE).cells)
     state = canvas_server.class_of(EXERCISE.name, points, 1001)
     state.users[0]["login_id"] = "s001"
     return canvas_server.serving(state)
 
 
-def run_block(
-    folder: Path, block: Block, canvas_address: str, prefix: Path = Path(sys.prefix)
-) -> tuple[subprocess.CompletedProcess, Path]:
-    """Run a block in a folder, as somebody does who types its lines; the first failure ends it.
+def github(folder: Path, root: Path) -> GitHub:
+    """A stand-in for GitHub in a folder, with a class that works on the exercise; its roster in the root."""
+    return class_on_github(folder, EXERCISE, root / "github.csv")
 
-    Questions are answered with yes. Address of a package index: none. prefix: the virtual environment that is
-    active. Returns how it ended, and the folder that it has changed to.
-    """
+
+def _of_the_grader(block: Block) -> list[list[str]]:
+    """The words of a block's commands if all are the grader's own, and nothing in them is for a shell."""
+    lines = _commands(substituted(block.text))
+    program = "python -m autograder "
+    if not all(line.startswith(program) for line in lines) or re.search(
+        r"[|&;<>(){}*`]", block.text
+    ):
+        return []
+    return [shlex.split(line.removeprefix(program)) for line in lines]
+
+
+def _run_here(
+    folder: Path, commands: list[list[str]], canvas_address: str
+) -> subprocess.CompletedProcess:
+    """Run commands of the grader in this process, which has imported what each would import anew."""
+    given = {"CANVAS_ADDRESS": canvas_address, "NO_PROXY": "127.0.0.1"}
+    printed, status = "", 0
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in given.items():
+            patch.setenv(name, value)
+        patch.delenv("BOOK_URL", raising=False)
+        for words in commands:
+            patch.setattr("sys.stdin", io.StringIO("y\n" * 9))
+            ended = command(folder, *map(os.path.expandvars, words))
+            printed, status = printed + ended.stdout + ended.stderr, ended.status
+            if status:
+                break
+    return subprocess.CompletedProcess(commands, status, printed)
+
+
+def _environment(canvas_address: str, prefix: Path, github: GitHub | None) -> dict[str, str]:
+    """The environment of somebody who has activated a virtual environment, and has no package index."""
     # nbgrader's own programs lie beside this Python
     places = [str(prefix / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
+    if github:
+        places.insert(0, str(github.programs))
     environment = {
         **os.environ,
+        **(github.environment if github else {}),
         "PATH": os.pathsep.join(dict.fromkeys(places)),
         "VIRTUAL_ENV": str(prefix),
         "OMP_NUM_THREADS": "1",
@@ -234,12 +282,29 @@ def run_block(
     }
     for name in ("PYTHONPATH", "BOOK_URL", "MAKEFLAGS", "MAKELEVEL"):
         environment.pop(name, None)
+    return environment
+
+
+def run_block(
+    folder: Path,
+    block: Block,
+    canvas_address: str,
+    prefix: Path = Path(sys.prefix),
+    github: GitHub | None = None,
+) -> tuple[subprocess.CompletedProcess, Path]:
+    """Run a block in a folder, as somebody does who types its lines; the first failure ends it.
+
+    One that has only commands of the grader runs in this process, all others in a shell. Questions are answered with yes. Address of a package index: none. prefix: the virtual environment that is
+    active; github: the stand-in that `gh` talks to. Returns how it ended, and the folder that it has changed to.
+    """
+    if commands := _of_the_grader(block):
+        return _run_here(folder, commands, canvas_address), folder
     with tempfile.NamedTemporaryFile("r", encoding="utf-8") as left:
         ending = f"trap 'pwd > {left.name}' EXIT\n"
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", ending + substituted(block.text)],
             cwd=folder,
-            env=environment,
+            env=_environment(canvas_address, prefix, github),
             input="y\n" * 9,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -248,3 +313,20 @@ def run_block(
             check=False,
         )
         return done, Path(left.read().strip())
+
+
+def run_trainer(folder: Path, blocks: Sequence[Block]) -> list[subprocess.CompletedProcess]:
+    """Run the lines of blocks in a folder until one fails; those of `python -m` share PyTorch's import."""
+    forked, ended = ForkedCommands(folder, _environment("", Path(sys.prefix), None)), []
+    with contextlib.closing(forked):
+        for line in (line for block in blocks for line in block.commands):
+            python, m, *words = shlex.split(substituted(line))
+            if (python, m) == ("python", "-m"):
+                status, printed = forked.run(words[0], words[1:])
+                ended.append(subprocess.CompletedProcess(words, status, printed))
+            else:
+                done, _ = run_block(folder, replace(blocks[0], text=line), "")
+                ended.append(done)
+            if ended[-1].returncode:
+                break
+    return ended

@@ -11,14 +11,19 @@ from pathlib import Path
 
 from autograder.__main__ import main
 from tests.support.course import COURSE
+from tests.support.few_mistakes import leave_out_mistakes
 
-COPIED = ("autograder", "solutions", "exercises", "book")
-# short, because some submissions use them up
-LIMITS = {"cell_seconds": 8, "grade_cell_seconds": 8, "notebook_seconds": 120}
+COPIED = ("autograder", "audit_cases", "solutions", "exercises", "book")
+# short, because some submissions use it up
+CELL_SECONDS = 3
 
 
-def repository(folder: Path) -> Path:
-    """What grading needs of this repository, copied to a folder."""
+def repository(folder: Path, few_mistakes: bool = False) -> Path:
+    """What grading needs of this repository, copied to a folder.
+
+    few_mistakes: whether the catalogues are a sample, with which an answer key takes little time. An exercise
+    is then one of the copy, `Course(root).exercise(name)`, and a build evaluates it anew.
+    """
     root = folder / "repository"
     root.mkdir()
     for name in COPIED:
@@ -27,6 +32,8 @@ def repository(folder: Path) -> Path:
     for pattern in ("*.py", "*.yml", "*.txt"):
         for path in COURSE.root.glob(pattern):
             shutil.copy(path, root)
+    if few_mistakes:
+        leave_out_mistakes(root)
     return root
 
 
@@ -37,9 +44,11 @@ def configure(root: Path, *lines: str) -> None:
     path.write_text("\n".join([text, *lines, ""]), encoding="utf-8")
 
 
-def with_short_limits(root: Path) -> Path:
-    """Let a copy's submissions have only a few seconds."""
-    configure(root, *(f"c.Grader.{name} = {seconds}" for name, seconds in LIMITS.items()))
+def with_short_limits(root: Path, cell_seconds: int = CELL_SECONDS) -> Path:
+    """Let the cells of a copy's submissions have only a few seconds."""
+    limits = dict.fromkeys(("cell_seconds", "grade_cell_seconds"), cell_seconds)
+    limits["notebook_seconds"] = 120
+    configure(root, *(f"c.Grader.{name} = {seconds}" for name, seconds in limits.items()))
     return root
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from autograder.catalogue import Alternative, alternative_answers, with_answers
 from autograder.course import Course, Exercise
-from autograder.reference import definitions
+from autograder.reference import namespace_of
 from autograder.runtime.plain_data import Value, decode, encode
 
 COURSE = Course.find()
@@ -41,4 +41,4 @@ def plain(value: Any) -> Value:
 def names_with(exercise: Exercise, alternative: Alternative) -> dict[str, Any]:
     """The names that the reference program defines with an alternative's answers in place of its own."""
     program = exercise.program()
-    return definitions(with_answers(program, alternative_answers(program, alternative)))
+    return namespace_of(with_answers(program, alternative_answers(program, alternative)))

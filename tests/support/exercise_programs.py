@@ -2,8 +2,7 @@
 
 import ast
 
-from autograder.catalogue import definition_source, definitions, without_markers
-from autograder.programs import without_docstrings
+from autograder.programs import definition_source, spans_of, without_docstrings, without_markers
 
 
 def normalised(program):
@@ -23,7 +22,7 @@ def normalised(program):
 def whole_answers(exercise):
     program = exercise.program()
     found = {}
-    for name in definitions(program):
+    for name in spans_of(program):
         for tree, part in normalised(without_markers(definition_source(program, name))).items():
             if "raise" not in part:
                 found[tree] = f"{name}: {part}"

@@ -4,13 +4,13 @@ import zlib
 
 from autograder.runtime.compare import Expected
 from autograder.runtime.draw import Draw
+from autograder.runtime.messages import MistakeWords
 from autograder.runtime.mistakes import fingerprint
-from autograder.runtime.notebook import ToldMistake
 from autograder.runtime.plain_data import encode, pack
 from tests.support.course import plain
 
-HALVED = ToldMistake("double", "values", "The result is half.", "Which factor?", 'chapter 1, "A"')
-SHIFTED = ToldMistake("shift", "shifted", "One too many.", "Where does it begin?", "")
+HALVED = MistakeWords("double", "values", "The result is half.", "Which factor?", 'chapter 1, "A"')
+SHIFTED = MistakeWords("shift", "shifted", "One too many.", "Where does it begin?", "")
 SECTIONS = {"values": 'chapter 2, "B"', "shifted": 'chapter 2, "C"'}
 
 

@@ -33,10 +33,10 @@ MARKS = """() => {
     };
     const all = (selector) => document.querySelectorAll(`article ${selector}`);
     all(".cell_output").forEach(one => mark("result", node => one.prepend(node)));
-    all(":is(.sd-summary-content, .admonition.dropdown > .admonition-title)").forEach(
-        one => mark("answer", node => one.matches("p") ? one.after(node) : one.prepend(node)));
+    all(":is(.sd-summary-content, details.fold:not(.reference-code) > summary)").forEach(one =>
+        mark("answer", node => one.matches("summary") ? one.after(node) : one.prepend(node)));
     all(".cell_input").forEach(one => {
-        const folded = one.closest("details:not([open])");
+        const folded = one.closest("details.hide:not([open])");
         mark(folded ? "folded code" : "code", node => one.prepend(node));
     });
     all("figure").forEach(one => {

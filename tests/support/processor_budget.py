@@ -1,8 +1,10 @@
 """A pytest plugin: what each group of tests costs, against a budget, and the longest groups first.
 
-A group is an xdist group, or else the folder that a test lies in. Its processor time, with that of all
-processes that its tests start, is divided by that of a fixed workload run between the tests, so that a
-slow or busy machine doesn't count. `--write-budget` stores what was measured as the new budget.
+A group is an xdist group, or else the folder that a test lies in. Tests that share a module's fixtures
+run on one worker, because each would set them up otherwise; they count with their folder. A group's
+processor time, with that of all processes that its tests start, is divided by that of a fixed workload
+run between the tests, so that a slow or busy machine doesn't count. `--write-budget` stores what was
+measured as the new budget.
 """
 
 from __future__ import annotations
@@ -36,9 +38,22 @@ def xdist_group(item: pytest.Item) -> str:
     return str(mark.args[0] if mark.args else mark.kwargs["name"]) if mark else ""
 
 
+def _path_of(path: Path) -> str:
+    return path.relative_to(TESTS.parent).as_posix()
+
+
 def group_of(item: pytest.Item) -> str:
     """The name of a test's group."""
-    return xdist_group(item) or item.path.parent.relative_to(TESTS.parent).as_posix()
+    name = xdist_group(item)
+    return _path_of(item.path.parent) if name in ("", _path_of(item.path)) else name
+
+
+def shares_module_fixture(item: pytest.Item) -> bool:
+    """Whether a test uses a fixture that its module sets up once."""
+    if not isinstance(item, pytest.Function):
+        return False
+    found = item._fixtureinfo.name2fixturedefs.values()
+    return any(fixture.scope == "module" for one in found for fixture in one)
 
 
 def budget() -> dict[str, float]:
@@ -161,6 +176,12 @@ def pytest_configure(config: pytest.Config) -> None:
     meter = Meter()
     config.pluginmanager.register(meter)
     config.pluginmanager.register(Budget(config, meter))
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Keep tests that share a module's fixtures on one worker."""
+    if not xdist_group(item) and shares_module_fixture(item):
+        item.add_marker(pytest.mark.xdist_group(_path_of(item.path)))
 
 
 @pytest.hookimpl(trylast=True)

@@ -17,7 +17,8 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from autograder.course import Course
-from autograder.exercises import answer_cell, given, reference_answers, released, solved
+from autograder.exercises import answer_cell, metadata_of, reference_answers, released, solved
+from tests.support.copies import CELL_SECONDS
 from tests.support.course import COURSE
 
 EXERCISE = COURSE.exercise("ch2_scaled_dot_product")
@@ -101,12 +102,12 @@ def folder_is_a_file(folder):
     folder.write_text("a file")
 
 
-@submission(NONE, "No notebook named")
+@submission(FULL, "its name should be")
 def ending_in_capitals(folder):
     save(folder, right(), f"{EXERCISE.name}.IPYNB")
 
 
-@submission(NONE, "No notebook named")
+@submission(FULL, "its name should be")
 def saved_as_text(folder):
     save(folder, right(), f"{NAME}.txt")
 
@@ -139,10 +140,18 @@ def a_name_in_other_scripts(folder):
     save(folder, right(), "Übung 注意.ipynb")
 
 
-@submission(NONE, "No notebook named")
+@submission(NONE, "No notebook named", "(a.ipynb, b.ipynb). A person will look at them")
 def two_wrong_names(folder):
     save(folder, right(), "a.ipynb")
-    save(folder, right(), "b.ipynb")
+    other = right()
+    answer_cell(other).source += "\n# another version"
+    save(folder, other, "b.ipynb")
+
+
+@submission(FULL, "beside it was graded")
+def finished_copy(folder):
+    save(folder, released(EXERCISE))
+    save(folder, right(), f"{EXERCISE.name}-Copy1.ipynb")
 
 
 @submission(FULL)
@@ -195,7 +204,7 @@ def directory(folder):
     (folder / NAME).mkdir()
 
 
-@submission(NONE, "too large")
+@submission(FULL, "The notebook takes 30 MB", "They were left out")
 def thirty_megabytes(folder):
     notebook = right()
     notebook.metadata.picture = "x" * 30_000_000
@@ -232,7 +241,7 @@ def nested(folder):
     (folder / NAME).write_text("[" * 100_000)
 
 
-@submission(NONE, "not a notebook that can be read")
+@submission(NONE, "The file ends in the middle")
 def cut_in_the_middle(folder):
     text = json.dumps(right())
     (folder / NAME).write_text(text[: len(text) // 2])
@@ -250,6 +259,20 @@ def line_breaks_of_windows_in_cells(folder):
     for cell in notebook.cells:
         cell.source = cell.source.replace("\n", "\r\n")
     save(folder, notebook)
+
+
+@submission(FULL, "isn't saved in UTF-8")
+def letters_of_windows(folder):
+    notebook = right()
+    notebook.cells.append(new_markdown_cell("Größe"))
+    (folder / NAME).write_text(json.dumps(notebook, ensure_ascii=False), encoding="cp1252")
+
+
+@submission(NONE, "git's conflict markers")
+def conflict_markers(folder):
+    text = json.dumps(right(), indent=1)
+    marked = "<<<<<<< HEAD\n 1,\n=======\n 2,\n>>>>>>> other\n"
+    (folder / NAME).write_text(text.replace("\n", f"\n{marked}", 1))
 
 
 @submission(FULL)
@@ -396,7 +419,7 @@ def answer_without_its_marks(folder):
 @submission(FULL)
 def nothing_but_answers(folder):
     notebook = right()
-    notebook.cells = [cell for cell in notebook.cells if given(cell).get("solution")]
+    notebook.cells = [cell for cell in notebook.cells if metadata_of(cell).get("solution")]
     save(folder, notebook)
 
 
@@ -406,7 +429,7 @@ def checks_deleted(folder):
     notebook.cells = [
         cell
         for cell in notebook.cells
-        if not (cell.cell_type == "code" and given(cell).get("grade"))
+        if not (cell.cell_type == "code" and metadata_of(cell).get("grade"))
     ]
     save(folder, notebook)
 
@@ -414,7 +437,7 @@ def checks_deleted(folder):
 @submission(FULL)
 def locked_cells_deleted(folder):
     notebook = right()
-    notebook.cells = [cell for cell in notebook.cells if not given(cell).get("locked")]
+    notebook.cells = [cell for cell in notebook.cells if not metadata_of(cell).get("locked")]
     save(folder, notebook)
 
 
@@ -631,7 +654,7 @@ def loop_that_cannot_be_interrupted(folder):
     save(folder, notebook)
 
 
-@submission(FULL, "ran for more than 8 seconds")
+@submission(FULL, f"ran for more than {CELL_SECONDS} seconds")
 def endless_cell(folder):
     with_cell(folder, "while True:\n    pass")
 
@@ -640,7 +663,7 @@ def endless_cell(folder):
 def kernel_dies(folder):
     notebook = right()
     place = notebook.cells.index(answer_cell(notebook, 1))
-    notebook.cells.insert(place, new_code_cell("import os\nos._exit(1)"))
+    notebook.cells.insert(place, new_code_cell("import ctypes\nctypes.CDLL(None)._exit(1)"))
     save(folder, notebook)
 
 
@@ -670,6 +693,63 @@ def prints_and_warns(folder):
 @submission(FULL, "StdinNotImplementedError")
 def asks_for_input(folder):
     with_cell(folder, "name = input('Your name? ')")
+
+
+@submission(FULL)
+def quits(folder):
+    with_cell(folder, "quit()")
+
+
+@submission(FULL)
+def device_by_default(folder):
+    with_cell(folder, "import torch\ntorch.set_default_device('meta')")
+
+
+@submission(FULL)
+def compiles(folder):
+    notebook = right()
+    cell = answer_cell(notebook, 2)
+    cell.source = f"@torch.compile\n{cell.source}"
+    save(folder, notebook)
+
+
+@submission(SOME, "Torch not compiled with CUDA enabled", "leave `.cuda()` out")
+def asks_for_a_gpu(folder):
+    notebook = right()
+    cell = answer_cell(notebook, 2)
+    cell.source = cell.source.replace("    scores = ", "    query = query.cuda()\n    scores = ")
+    save(folder, notebook)
+
+
+@submission(SOME, "defines `softmax`, and stands below this check", "move it into the answer cell")
+def answer_below_its_check(folder):
+    notebook = right()
+    notebook.cells.append(new_code_cell(answer_cell(notebook).source))
+    answer_cell(notebook).source = answer_cell(released(EXERCISE)).source
+    save(folder, notebook)
+
+
+@submission(FULL)
+def helper_between_moved_answers(folder):
+    notebook = right()
+    first, second = answer_cell(notebook), answer_cell(notebook, 1)
+    first.source += "\n_own = softmax\ndef softmax(x, axis=-1):\n    return same(_own(x, axis))"
+    notebook.cells.remove(second)
+    place = notebook.cells.index(first)
+    notebook.cells[place:place] = [second, new_code_cell("def same(x):\n    return x")]
+    save(folder, notebook)
+
+
+@submission(FULL, "A person will read them")
+def written_answer_in_the_cell_below(folder):
+    notebook = right()
+    cell, stub = (
+        next(c for c in one.cells if c.cell_type == "markdown" and metadata_of(c).get("solution"))
+        for one in (notebook, released(EXERCISE))
+    )
+    notebook.cells.insert(notebook.cells.index(cell) + 1, new_markdown_cell(cell.source))
+    cell.source = stub.source
+    save(folder, notebook)
 
 
 @submission(FULL)

@@ -1,17 +1,23 @@
 """The audit says what it saw: a clean one is clean, and a surprise is told."""
 
 import json
+import subprocess
+import sys
 
 import nbformat
 import pytest
 
 from autograder.audit import audit
 from autograder.audit.cases import Case, catalogue_cases, extra_cases, honest_cases
-from autograder.audit.own_check import disagreements, own_check
+from autograder.audit.own_check import disagreements, marks_shown, names_shown, own_check
+from autograder.audit.registry import register_cases
 from autograder.catalogue import mistake_answers, mistakes
 from autograder.course import Course
 from autograder.errors import SubmissionFolderError
 from autograder.exercises import reference_answers, solved
+from autograder.kernels.outputs import Outputs
+from autograder.runtime.fold import Fold
+from tests.support.course import COURSE
 
 pytestmark = pytest.mark.xdist_group("attacks")
 
@@ -23,6 +29,7 @@ def course(small_exercise):
 
 def some_cases(exercise):
     """The reference, the untouched notebook, one mistake, one alternative and one style."""
+    register_cases(COURSE.root)
     first = {}
     for case in [*catalogue_cases(exercise), *honest_cases(exercise)]:
         first.setdefault(case.kind, case)
@@ -90,8 +97,35 @@ def test_a_students_own_check_is_read_line_by_line_with_the_mistake_it_names(
     assert len(told) == len(wrong) + sum(name is not None for name in check.mistakes.values())
 
 
+def test_lines_behind_a_fold_are_read_and_the_fold_is_none():
+    fold = Fold(
+        "✗ 1/3 points   the mistake that the checks `a` show, in your `f`: halved. Mend that first.",
+        ["✓ 1/1 points   is < 3", "✗ 0/2 points   is right"],
+    )
+    outputs = Outputs(10_000)
+    outputs.add("stream", {"name": "stdout", "text": "✓ 1/1 points   is long\n"})
+    shown = {"text/plain": repr(fold), "text/html": fold._repr_html_()}
+    outputs.add("display_data", {"data": shown})
+    assert marks_shown(outputs.kept) == {"is long": "✓", "is < 3": "✓", "is right": "✗"}
+    assert names_shown(outputs.kept[1].data["text/plain"]) == ["halved"]
+
+
 def test_a_folder_of_further_submissions_that_is_missing_is_an_error(
     course, small_exercise, tmp_path
 ):
     with pytest.raises(SubmissionFolderError, match="There is no folder"):
         audit.run(course, [small_exercise], extra=tmp_path / "nowhere")
+
+
+def test_a_course_has_cases_of_its_own(tmp_path):
+    package = tmp_path / "audit_cases"
+    package.mkdir()
+    registers = "HONEST_STYLES['of its own'] = HonestStyle('of its own', lambda notebook: None)"
+    text = f"from autograder.audit.registry import HONEST_STYLES, HonestStyle\n{registers}\n"
+    (package / "__init__.py").write_text(text, encoding="utf-8")
+    shown = "import pathlib, sys; from autograder.audit.registry import *; "
+    shown += "register_cases(pathlib.Path(sys.argv[1])); print(list(HONEST_STYLES), list(ATTACKS))"
+    command = [sys.executable, "-c", shown, tmp_path]
+    # where another package of this name could be imported
+    ended = subprocess.run(command, cwd=COURSE.root, capture_output=True, text=True, check=True)
+    assert ended.stdout == "['of its own'] []\n"

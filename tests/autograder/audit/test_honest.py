@@ -6,11 +6,13 @@ import pytest
 
 from autograder.audit import audit, cases
 from autograder.audit.examiner import AuditedClass
-from autograder.audit.honest import HONEST_STYLES
+from autograder.audit.registry import HONEST_STYLES, register_cases
 from autograder.exercises import reference_answers, solved
+from tests.support.class_keys import give_keys
 from tests.support.course import COURSE
 
 pytestmark = pytest.mark.xdist_group("honest")
+register_cases(COURSE.root)
 # Every style runs here once: on an exercise of one answer; where it names torch, on chapter 2's; where modules
 # make a difference, on one with modules, too. `audit` runs all on all.
 EXERCISE, MODULES = "ch2_scaled_dot_product", "ch1_additive_attention"
@@ -24,8 +26,8 @@ ON_MODULES = [
     "results that aren't contiguous",
     "metadata stripped by another editor",
 ]
-# the student's own check takes as long as the grade: `audit` runs it for all, this for every third
-OWN_CHECK = list(HONEST_STYLES)[::3]
+# the student's own check takes as long as the grade: `audit` runs it for all, this for every sixth
+OWN_CHECK = list(HONEST_STYLES)[::6]
 
 
 def brings_torch(name):
@@ -55,18 +57,19 @@ def cases_of(exercise):
 
 
 @pytest.fixture(scope="module")
-def known():
+def known(few_mistakes):
     return {
         (exercise, name): case
         for exercise in (EXERCISE, MODULES)
-        for name, case in cases_of(COURSE.exercise(exercise)).items()
+        for name, case in cases_of(few_mistakes.exercise(exercise)).items()
     }
 
 
 @pytest.fixture(scope="module")
-def audited(tmp_path_factory, known):
-    folder = tmp_path_factory.mktemp("honest")
-    with AuditedClass(COURSE.root, folder, [known[case] for case in CASES]) as audited:
+def audited(tmp_path_factory, few_mistakes, known):
+    course = replace(few_mistakes, class_folder=tmp_path_factory.mktemp("honest"))
+    give_keys(course, EXERCISE, MODULES)
+    with AuditedClass(course.root, course.home, [known[case] for case in CASES]) as audited:
         yield audited
 
 

@@ -17,12 +17,14 @@ from autograder.build.checks import check_catalogue, check_certainty, check_vari
 from autograder.build.source_notebook import autotest_lines, source_notebook, unanswered_cells
 from autograder.course import Course
 from autograder.errors import CatalogueError, ExerciseError, OutputError
-from autograder.exercises import given, grade_cells, is_grade_cell, released
+from autograder.exercises import grade_cells, is_grade_cell, metadata_of, released
+from autograder.expected import ExpectedCell, ExpectedLine
 from autograder.instructor_settings import Settings
-from autograder.reference import ExpectedCell, ExpectedLine, expected_cell
+from autograder.reference import expected_cell
 from autograder.runtime.grade_cell import parse_cell
 from autograder.runtime.plain_data import decode, restore, unpack
 from tests.support.course import COURSE
+from tests.support.few_mistakes import leave_out_mistakes
 from tests.support.small_course import (
     CHECK,
     DOUBLE,
@@ -169,8 +171,9 @@ def test_what_a_line_must_agree_with_stays_with_the_grader(course_folder):
     )
     exercise, source = exercise_with(course_folder, lines)
     (line,) = expected_cell(exercise, "values", source, [[0], [1], [2]]).lines
-    # once, as training takes its time
-    (drawn,) = line.draws
+    # once, as training takes its time, and other inputs for a second try
+    drawn, other = line.draws
+    assert line.asked == (drawn,) and other.inputs != drawn.inputs
     assert list(drawn.inputs) == ["x"] and line.agreement.seconds == 30
     assert drawn.expected["share"] == 0.9 and not drawn.mistakes
     x, twice = (restore(decode(t)) for t in (drawn.inputs["x"], drawn.expected["value"]))
@@ -221,7 +224,7 @@ def test_what_the_process_of_the_checks_refuses_is_raised_here_and_changes_nothi
     exercise, source = exercise_with(small.root, CHECK)
     cells = checked_cells(exercise, {"values": source}, [[], [1]])
     assert cells == {
-        "values": expected_cell(exercise, "values", source, [[], [1]], with_small=True)
+        "values": expected_cell(exercise, "values", source, [[], [1]], for_release=True)
     }
 
 
@@ -528,7 +531,7 @@ def test_weights_and_allowed_functions_of_the_settings_are_in_the_built_notebook
     assert built(weighted) == ["ch9_small"]
     (found,) = (c for c in released(exercise).cells if is_grade_cell(c))
     cell = parse_cell(found.source)
-    assert given(found).points == 6
+    assert metadata_of(found).points == 6
     assert [check.points for check in cell.checks] == [6]
     assert cell.forbidden == ("MultiheadAttention",)
 
@@ -542,12 +545,17 @@ def test_weights_and_allowed_functions_of_the_settings_are_in_the_built_notebook
 
 
 @pytest.mark.slow
-def test_nbgrader_generates_the_same_notebook_byte_for_byte(course_folder, evaluated):
-    name = "ch1_additive_attention"
+@pytest.mark.parametrize(
+    "name", ["ch9_small", pytest.param("ch1_additive_attention", marks=pytest.mark.weekly)]
+)
+def test_nbgrader_generates_the_same_notebook_byte_for_byte(course_folder, evaluated, name):
     for folder in ("solutions", "solutions/catalogue"):
         for file in ("__init__.py", f"{name}.py", f"{name}.md"):
             if (COURSE.root / folder / file).exists():
                 shutil.copy(COURSE.root / folder / file, course_folder / folder)
+    if name == "ch9_small":
+        write_exercise(course_folder, name, [IMPORTS, DOUBLE, check_cell(CHECK)])
+    leave_out_mistakes(course_folder)
     course = Course(course_folder)
     exercise = course.exercise(name)
     generate.build(course)
@@ -589,3 +597,23 @@ def test_names_of_parts_that_do_not_fit_are_refused(course_folder):
     exercise, source = exercise_with(course_folder, lines)
     with pytest.raises(CatalogueError, match=r"cell values: above `.*1 names for 2 parts"):
         expected_cell(exercise, "values", source, [[0]])
+
+
+def test_a_kept_stamp_is_the_one_that_would_be_made(course_folder):
+    cells, kept = [IMPORTS, DOUBLE, check_cell(CHECK)], course_folder / "kept.stamp"
+
+    def stamps(**changes):
+        """With a stamp of before, with the present one, and without one."""
+        exercise = write_exercise(course_folder, "ch9_small", cells, [mistake(**changes)])
+        given = {"values": "x = draw.array(3)\ncheck('double(x)', points=2)"}
+        after = generate.answers_stamp(exercise, given, kept)
+        again = generate.answers_stamp(exercise, given, kept)
+        anew = generate.answers_stamp(exercise, given)
+        assert after == again == anew == kept.read_text().split()[1]
+        return anew
+
+    first = stamps()
+    assert stamps(rule="2 * x -> x / 3") != first
+    assert stamps(name="another") != first
+    # words count for nothing
+    assert stamps(hint="Which one?") == first

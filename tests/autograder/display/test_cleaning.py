@@ -94,3 +94,51 @@ def test_a_picture_that_is_missing_is_told():
 )
 def test_whatever_is_nested_is_shown(text):
     assert on_a_page(clean_markdown(text)).strip()
+
+
+def opened(characters):
+    """Formatting elements that are opened, and paragraphs in each of which a parser opens them again."""
+    half = characters // 2
+    elements = "".join(f"<b a={number}>" for number in range(half // 11))
+    return f"<p>{elements}{'<p>x' * (half // 4)}"
+
+
+REPEATING = {
+    "opened and not closed": opened,
+    "a long attribute": lambda size: f"<p><b title='{'>' * (size // 2)}'>{'<p>x' * (size // 8)}",
+    "ends that end nothing": lambda size: (
+        "<p>"
+        + "<i a=1><i a=2><i a=3>" * 40
+        + f"<table><td>{'</i>' * 120}</table>{'<p>x' * (size // 8)}"
+    ),
+    "ends in a comment": lambda size: (
+        "<p>"
+        + "".join(f"<u a={n}>" for n in range(50))
+        + f"<!--{'</u>' * 50}-->{'<p>x' * (size // 8)}"
+    ),
+    "tables in tables": lambda size: f"<b a=1><b a=2>{'<table><tr><td>x' * (size // 20)}",
+}
+
+
+@pytest.mark.parametrize("name", REPEATING)
+@pytest.mark.parametrize("size", [1_000, 3_000, 9_000, 18_000])
+def test_what_is_shown_is_never_much_longer_than_its_source(name, size):
+    source = REPEATING[name](size)
+    bound = 6 * len(source) + 3_000
+    assert len(clean_html(source)) < bound
+    markdown = clean_markdown(source[:9_000])
+    assert len(markdown) < bound
+    assert len(on_a_page(markdown)) < 3 * bound
+
+
+def test_a_table_as_pandas_shows_it_stays_a_table():
+    row = "<tr><th>1</th>" + "<td>0.25</td>" * 8 + "</tr>"
+    links = '<a href="https://example.org/a/page/with/a/longer/name">here</a> <b>bold</b> '
+    source = f"<p>{links * 5}</p><table border='1' class='dataframe'>{row * 60}</table>"
+    assert clean_html(source).count("<td>") == 480 and clean_html(source).count("<b>") == 5
+
+
+def test_words_of_html_that_is_shown_as_text_stay():
+    source = opened(9_000)
+    assert "&lt;b a=1&gt;" in clean_html(source)
+    assert "< b a=1>" in clean_markdown(source)

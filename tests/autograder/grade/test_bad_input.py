@@ -17,13 +17,14 @@ from nbgrader.api import Gradebook
 from autograder.audit.leftovers import left_running
 from autograder.errors import GradebookError, OutputError
 from autograder.grade import words
+from autograder.grade.exercise_words import words_of
 from autograder.grade.feedback import feedback_page, write_feedback
 from autograder.grade.grade_class import Grader, grade_class
 from autograder.grade.gradebook import Recorder, autograded_notebook, stored_result
 from autograder.grade.submission import read_submission
 from autograder.grade.verdicts import result_path
-from autograder.grade.words import Words
 from autograder.report import pages
+from tests.support.grading import grade_here
 from tests.support.submissions import (
     EXERCISE,
     FULL,
@@ -51,7 +52,7 @@ def test_a_score_and_a_reason_are_recorded(graded_class, name):
     # the page shows as code what the sentences have between backticks
     text = html.unescape(re.sub("</?code>", "`", page.read_text(encoding="utf-8")))
     assert [word for word in case.words if word not in text] == []
-    told = Words.of(EXERCISE)
+    told = words_of(EXERCISE)
     assert all(told.line(line) for _, line in result.lines() if not line.passed)
     with Gradebook(course.db_url) as gradebook:
         assert gradebook.find_submission(EXERCISE.name, name).score == result.score
@@ -65,7 +66,7 @@ def test_the_summary_gives_a_reason_for_every_lost_point(graded_class):
     rows = page.read_text(encoding="utf-8").split("<tr>")
     for name, case in SUBMISSIONS.items():
         (row,) = [row for row in rows if f">{name}</a>" in row]
-        reason = row.rsplit("<td>", 1)[1].split("</td>")[0]
+        reason = html.unescape(row.rsplit("<td>", 1)[1].split("</td>")[0])
         if case.score != FULL:
             assert reason
         if case.score == NONE:
@@ -137,10 +138,10 @@ def test_what_changes_after_it_was_read_is_graded_next_time(new_class, before_re
     course = hand_in(new_class(), "honest")
     path = folder_of(course, "honest") / NAME
     before_recording(lambda graded: path.write_text("{}", encoding="utf-8"))
-    (first,) = grade_class(course, [EXERCISE])
+    (first,) = grade_here(course, EXERCISE.name)
     assert first.score == first.points
     before_recording(lambda graded: None)
-    (second,) = grade_class(course, [EXERCISE])
+    (second,) = grade_here(course, EXERCISE.name)
     assert second.score == 0
 
 
@@ -151,9 +152,9 @@ def test_what_changes_after_it_was_read_is_graded_next_time(new_class, before_re
 def half_graded(new_class):
     """A course with one student graded, and what another, not yet recorded, has got."""
     course = hand_in(new_class(), "honest")
-    (first,) = grade_class(course, [EXERCISE])
+    (first,) = grade_here(course, EXERCISE.name)
     shutil.copytree(folder_of(course, "honest"), folder_of(course, "late"))
-    return course, first, Grader(course).grade("late", EXERCISE)
+    return course, first, Grader(course).grade("late", course.exercise(EXERCISE.name))
 
 
 def test_one_page_that_cannot_be_written_costs_nobody_else_theirs(half_graded):
@@ -233,6 +234,7 @@ def test_a_grade_that_cannot_be_written_is_told_and_written_later(
 def test_an_interrupted_run_loses_and_repeats_nothing(new_class, before_recording):
     names = ("answer_deleted", "empty_folder", "honest", "not_json", "wrong_name")
     course = hand_in(new_class(), *names)
+    exercises = [course.exercise(EXERCISE.name)]
 
     def recorded():
         paths = {name: autograded_notebook(course, name, EXERCISE.name) for name in names}
@@ -249,19 +251,19 @@ def test_an_interrupted_run_loses_and_repeats_nothing(new_class, before_recordin
 
     before_recording(interrupt)
     with pytest.raises(KeyboardInterrupt):
-        grade_class(course, [EXERCISE])
+        grade_class(course, exercises)
     assert left_running() == set()
     before = recorded()
     assert len(before) == 2
     recorded_again = []
     before_recording(lambda graded: recorded_again.append(graded.result.student))
-    results = grade_class(course, [EXERCISE])
+    results = grade_class(course, exercises)
     assert [result.student for result in results] == list(names)
     assert set(recorded_again) == set(names) - set(before)
     after = recorded()
     assert set(after) == set(names)
     assert {name: after[name] for name in before} == before
-    assert grade_class(course, [EXERCISE]) == results
+    assert grade_class(course, exercises) == results
     assert recorded() == after
     assert Path(course.home / "gradebook.db").exists()
 

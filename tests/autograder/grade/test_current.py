@@ -13,11 +13,13 @@ from autograder.course import Course
 from autograder.exercises import reference_answers, released, solved
 from autograder.grade import examine
 from autograder.grade.feedback import feedback_page, write_feedback
-from autograder.grade.grade_class import Grader, grade_class, handed_in, recorded_results
+from autograder.grade.grade_class import Grader, handed_in, recorded_results
 from autograder.grade.gradebook import autograded_notebook, stored_result
-from autograder.grade.result import GRADER_VERSION
+from autograder.grade.result import GRADER_VERSION, Remark
 from autograder.grade.verdicts import result_path
-from tests.support.copies import repository, with_short_limits
+from tests.support.class_keys import give_keys
+from tests.support.copies import CELL_SECONDS, repository, with_short_limits
+from tests.support.grading import grade_here
 from tests.support.submissions import EXERCISE, NAME, folder_of, right, save
 
 pytestmark = pytest.mark.xdist_group("submissions")
@@ -27,7 +29,10 @@ MISTAKE = "no scaling"
 @pytest.fixture(scope="module")
 def class_of_three(tmp_path_factory):
     """A graded copy: a right answer, a known mistake, and a right answer with a companion file."""
-    course = Course(with_short_limits(repository(tmp_path_factory.mktemp("current"))))
+    root = repository(tmp_path_factory.mktemp("current"), few_mistakes=True)
+    course = Course(with_short_limits(root))
+    course.home.mkdir()
+    give_keys(course, EXERCISE.name)
     (mistake,) = [m for m in mistakes(EXERCISE) if m.name == MISTAKE]
     wrong = mistake_answers(EXERCISE.program(), mistake)
     notebooks = {
@@ -39,7 +44,7 @@ def class_of_three(tmp_path_factory):
         folder_of(course, student).mkdir(parents=True)
         save(folder_of(course, student), notebook)
     (folder_of(course, "helped") / "data.csv").write_text("1,2")
-    results = grade_class(course, [EXERCISE])
+    results = grade_here(course, EXERCISE.name)
     write_feedback(course, results)
     assert {r.student: {c.mistake for c in r.cells} - {None} for r in results} == {
         "helped": set(),
@@ -150,13 +155,19 @@ def test_another_solution_grades_everybody_again(class_of_three, edit):
 def test_a_known_mistake_that_is_gone_grades_everybody_again(class_of_three, edit):
     catalogue = class_of_three.exercise(EXERCISE.name).catalogue
     edit(catalogue, f"## {MISTAKE} [", "## not scaled [")
-    edit(catalogue, f"Like *{MISTAKE}*.", "Like *not scaled*.")
     assert to_grade(class_of_three) == EVERYBODY
 
 
 def test_another_limit_grades_everybody_again(class_of_three, edit):
     config = class_of_three.root / "nbgrader_config.py"
-    edit(config, "c.Grader.grade_cell_seconds = 8", "c.Grader.grade_cell_seconds = 9")
+    limit = "c.Grader.grade_cell_seconds = "
+    edit(config, f"{limit}{CELL_SECONDS}", f"{limit}9")
+    assert to_grade(class_of_three) == EVERYBODY
+
+
+def test_follow_through_that_is_switched_off_grades_everybody_again(class_of_three, edit):
+    config = class_of_three.root / "nbgrader_config.py"
+    edit(config, "# c.Grader.follow_through", "c.Grader.follow_through")
     assert to_grade(class_of_three) == EVERYBODY
 
 
@@ -191,6 +202,12 @@ def test_what_another_version_of_the_grader_graded_is_graded_again(class_of_thre
     found = stored_result(class_of_three, "right", EXERCISE.name)
     basis = dataclasses.replace(found.basis, grader=version)
     dataclasses.replace(found, basis=basis).write(stored)
+    assert to_grade(class_of_three) == ["right"]
+
+
+def test_what_the_clock_has_stopped_is_graded_again(class_of_three, stored):
+    found = stored_result(class_of_three, "right", EXERCISE.name)
+    dataclasses.replace(found, remarks=(Remark("by_clock"),)).write(stored)
     assert to_grade(class_of_three) == ["right"]
 
 
@@ -282,6 +299,6 @@ def test_points_given_by_hand_survive_grading_again(class_of_three):
         before = gradebook.find_submission(EXERCISE.name, "right").score
     path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     assert to_grade(course) == ["right"]
-    grade_class(course, [course.exercise(EXERCISE.name)])
+    grade_here(course, EXERCISE.name)
     with Gradebook(course.db_url) as gradebook:
         assert gradebook.find_submission(EXERCISE.name, "right").score == before

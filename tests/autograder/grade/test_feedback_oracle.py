@@ -6,33 +6,28 @@ from dataclasses import replace
 import nbformat
 import pytest
 
-from autograder.audit import cases
-from autograder.audit.examiner import AuditedClass
-from autograder.audit.security_attacks import hand_in_table
+from audit_cases.security_attacks import hand_in_table
 from autograder.course import Course
 from autograder.exercises import reference_answers, solved
-from autograder.grade.answer_key import AnswerKeys
 from autograder.grade.feedback import feedback_page, write_feedback
-from autograder.grade.grade_class import Grader, WorkerOptions, grade_class, recorded_results
+from autograder.grade.grade_class import Grader, recorded_results
+from autograder.grade.make_keys import AnswerKeys
 from autograder.grade.result import Basis, LineResult, Result
 from autograder.grade.seeds import (
     class_seed,
+    end_round,
     fresh_seed,
-    is_told,
-    remember_told,
+    has_feedback,
 )
 from autograder.grade.words import sentence
 from autograder.instructor_settings import Limits
 from autograder.runtime.compare import Difference
 from autograder.runtime.plain_data import Array, decode
 from tests.support.course import COURSE
+from tests.support.grading import grade_here
 
 pytestmark = pytest.mark.xdist_group("submissions")
 EXERCISE = COURSE.exercise("ch2_scaled_dot_product")
-ATTACKS = (
-    "handed in again with a table of all that was expected",
-    "handed in late with a table of all that was expected of another student",
-)
 
 
 def graded(course, student, digest):
@@ -58,7 +53,7 @@ def test_who_is_graded_after_feedback_was_written_is_graded_on_inputs_of_a_later
     first = graded(course, "a", "one")
     graded(course, "b", "other")
     assert seed(course, "a", "one") is seed(course, "c", "late") is None
-    remember_told(course, first)
+    end_round(course, first)
     assert seed(course, "a", "one") is seed(course, "b", "other") is None
     # whoever hands in now may have read a page, their own or somebody else's
     late = seed(course, "c", "late")
@@ -67,13 +62,13 @@ def test_who_is_graded_after_feedback_was_written_is_graded_on_inputs_of_a_later
     assert [fresh.student for fresh in again] == ["a", "b", "a"]
     assert len({fresh.integers for fresh in (late, *again)}) == 4
     # feedback about a seed of one's own tells nothing that holds for others
-    remember_told(course, graded(course, "a", "two"))
+    end_round(course, graded(course, "a", "two"))
     assert seed(course, "c", "late") == late and seed(course, "a", "two") == again[0]
     assert seed(course, "a", "one") is None
     # and feedback on the second round ends that one
     result = graded(course, "c", "late")
     graded(course, "d", "late too")
-    remember_told(course, result)
+    end_round(course, result)
     assert seed(course, "c", "late") == seed(course, "d", "late too") == late
     assert seed(course, "e", "later").round == 2 and seed(course, "c", "again").student == "c"
     assert seed(course, "e", "later").integers != late.integers
@@ -84,60 +79,55 @@ def test_who_is_graded_after_feedback_was_written_is_graded_on_inputs_of_a_later
 def test_about_the_inputs_of_a_new_seed_nobody_has_been_told_anything(course):
     result = graded(course, "a", "one")
     old = class_seed(course, "ch1_x")
-    remember_told(course, result)
+    end_round(course, result)
     late = seed(course, "c", "late")
-    assert is_told(course, "ch1_x")
+    assert has_feedback(course, "ch1_x")
     assert class_seed(course, "ch1_x", new=True) != old
-    assert not is_told(course, "ch1_x")
+    assert not has_feedback(course, "ch1_x")
     assert seed(course, "c", "late") is seed(course, "a", "two") is None
-    remember_told(course, result)
+    end_round(course, result)
     assert seed(course, "c", "late").integers != late.integers
 
 
 def test_a_result_that_cannot_be_read_counts_as_not_graded(course):
     graded(course, "a", "one")
     (course.autograded / "a" / "ch1_x" / "ch1_x.result.json").write_text("{", encoding="utf-8")
-    remember_told(course, graded(course, "b", "two"))
+    end_round(course, graded(course, "b", "two"))
     assert seed(course, "b", "two") is None and seed(course, "a", "one").round == 1
 
 
 @pytest.mark.slow
-def test_a_table_of_all_that_was_expected_earns_nothing_once_feedback_is_written(tmp_path):
-    known = [cases.Case(EXERCISE, "attack", name) for name in ATTACKS]
-    with AuditedClass(COURSE.root, tmp_path, known) as audited:
-        for case in known:
-            found = audited.grade(case)
-            assert found.harm == ()
-            assert found.result.score == 0 and found.result.points > 0
-        # the table is right: without a fresh seed it would have earned everything
-        folder = audited.course.submitted / "first" / EXERCISE.name
-        folder.mkdir(parents=True)
-        grader = Grader(audited.course)
-        hand_in_table(EXERCISE, folder, grader.key(EXERCISE))
-        result = grader.grade("first", EXERCISE).result
-        assert result.score == result.points
+def test_a_table_of_all_that_was_expected_earns_everything_without_a_fresh_seed(
+    small_exercise, tmp_path
+):
+    """So the attacks that hand one in again, among those of test_attacks.py, lack nothing else."""
+    course = Course(small_exercise.root, class_folder=tmp_path)
+    folder = course.submitted / "first" / small_exercise.name
+    folder.mkdir(parents=True)
+    grader = Grader(course)
+    hand_in_table(small_exercise, folder, grader.key(small_exercise))
+    result = grader.grade("first", small_exercise).result
+    assert result.score == result.points > 0
 
 
-def hand_in(course, student, notebook):
-    folder = course.submitted / student / EXERCISE.name
+def hand_in(course, exercise, student, notebook):
+    folder = course.submitted / student / exercise.name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    nbformat.write(notebook, folder / f"{EXERCISE.name}.ipynb")
+    nbformat.write(notebook, folder / f"{exercise.name}.ipynb")
 
 
 @pytest.mark.slow
-def test_an_honest_student_who_hands_in_again_keeps_full_marks_and_stays_current(new_class):
-    course = new_class()
-    wrong = reference_answers(EXERCISE)
-    wrong.popitem()
-    right = solved(EXERCISE, reference_answers(EXERCISE))
+def test_an_honest_student_who_hands_in_again_keeps_full_marks_and_stays_current(
+    small_exercise, tmp_path
+):
+    exercise, course = small_exercise, Course(small_exercise.root, class_folder=tmp_path)
+    right = solved(exercise, reference_answers(exercise))
     for student in ("again", "patient"):
-        hand_in(course, student, solved(EXERCISE, wrong))
-    exercise = course.exercise(EXERCISE.name)
-    options = WorkerOptions(workers=1)
-    write_feedback(course, grade_class(course, [exercise], options=options))
-    hand_in(course, "again", right)
-    second = {r.student: r for r in grade_class(course, [exercise], options=options)}
+        hand_in(course, exercise, student, solved(exercise, {}))
+    write_feedback(course, grade_here(course, exercise.name))
+    hand_in(course, exercise, "again", right)
+    second = {result.student: result for result in grade_here(course, exercise.name)}
     assert second["again"].score == second["again"].points
     keys = AnswerKeys(course)
     assert second["patient"].basis.answer_key == keys.of_class(exercise).digest
@@ -178,12 +168,11 @@ def {name}(*arguments, **named):
 
 @pytest.mark.slow
 def test_feedback_shows_no_drawn_input_in_full_and_nothing_printed_meanwhile(new_class):
-    course, exercise = new_class(), EXERCISE
+    course = new_class()
     answers = {name: TELLING.format(name=name) for name in reference_answers(EXERCISE)}
-    hand_in(course, "teller", solved(EXERCISE, answers))
-    options = WorkerOptions(workers=1)
     exercise = course.exercise(EXERCISE.name)
-    (result,) = grade_class(course, [exercise], options=options)
+    hand_in(course, exercise, "teller", solved(EXERCISE, answers))
+    (result,) = grade_here(course, EXERCISE.name)
     # else this proves nothing
     assert any("PRINTED" in cell.printed for cell in result.cells)
     write_feedback(course, [result])

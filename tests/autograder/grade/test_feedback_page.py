@@ -2,6 +2,7 @@
 
 import html
 import re
+from dataclasses import replace
 
 import nbformat
 import pytest
@@ -9,13 +10,20 @@ from nbformat.v4 import new_markdown_cell
 from nbgrader.api import Gradebook
 
 from autograder.exercises import reference_answers, released, solved, task_names
+from autograder.grade.exercise_words import words_of
 from autograder.grade.feedback import feedback_page, write_feedback
-from autograder.grade.feedback_page import Checks, Line, Page, Task, as_text
-from autograder.grade.grade_class import WorkerOptions, grade_class
-from autograder.grade.seeds import is_told
-from autograder.grade.words import Words
+from autograder.grade.feedback_page import (
+    CellSection,
+    LineRow,
+    Page,
+    TaskSection,
+    as_markdown,
+    as_text,
+)
+from autograder.grade.seeds import has_feedback
 from tests.support.copies import run
 from tests.support.course import COURSE
+from tests.support.grading import grade_here
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("submissions")]
 EXERCISE = COURSE.exercise("ch2_scaled_dot_product")
@@ -35,14 +43,13 @@ def test_every_named_cell_belongs_to_a_task():
 def pages(new_class):
     """The class, and its page before and after somebody has read the written answer."""
     course = new_class()
-    exercise = course.exercise(EXERCISE.name)
     answers = reference_answers(EXERCISE)
     last = list(answers)[-1]
     del answers[last]
     folder = course.submitted / "ann" / EXERCISE.name
     folder.mkdir(parents=True)
     nbformat.write(solved(EXERCISE, answers), folder / f"{EXERCISE.name}.ipynb")
-    results = grade_class(course, [exercise], options=WorkerOptions(workers=1))
+    results = grade_here(course, EXERCISE.name)
     write_feedback(course, results)
     path = feedback_page(course, "ann", EXERCISE.name)
     before = path.read_text(encoding="utf-8")
@@ -87,7 +94,7 @@ def test_what_is_lost_is_in_view_and_the_rest_folded(pages):
 
 def test_a_check_is_shown_by_what_it_tests_and_its_expression_folded(pages):
     _, result, page, _ = pages
-    words, page = Words.of(EXERCISE), " ".join(html.unescape(page).split()).replace(" <", "<")
+    words, page = words_of(EXERCISE), " ".join(html.unescape(page).split()).replace(" <", "<")
     for cell, line in result.lines():
         title = words.title(cell, line.expression)
         assert title != line.expression and f"</strong> {title}<" in page
@@ -113,27 +120,36 @@ def test_nbgraders_command_writes_the_same_page_and_remembers_it(graded_class):
     theirs = path.read_text(encoding="utf-8")
     without = re.compile(r"\s*<!-- feedback \w+ \w+ -->\s*")
     assert without.sub("", theirs).strip() == without.sub("", before).strip()
-    assert is_told(course, EXERCISE.name)
+    assert has_feedback(course, EXERCISE.name)
 
 
 # In short, as text --------------------------------------------------------------------------------
 
 
-def test_a_page_in_short_has_what_was_lost_and_what_is_open():
-    right = Line("keeps the type", "f(x)", 2, 2, "")
-    lost = Line("sums to one", "g(x)", 3, 0, "the values differ\n\nRecognised:  none.\n")
-    dropped = Line("is fast", "h(x)", 0, 0, "too slow")
+@pytest.fixture
+def some_page():
+    """A page of four tasks with everything that can be told, and its totals."""
+    right = LineRow("keeps the type", "f(x)", 2, 2, "", is_passed=True)
+    later = LineRow("adds", "k(x)", 1, 1, "right, given a correct `f`", is_passed=True)
+    with_it = LineRow("multiplies", "m(x)", 1, 0, "8 of 8 entries differ", folded=True)
+    lost = LineRow("sums to one", "g(x)", 3, 0, "the values differ\n\nRecognised:  none.\n")
+    dropped = LineRow("is fast", "h(x)", 0, 0, "too slow")
     answer = new_markdown_cell("Because.")
     answer.metadata.nbgrader = {"grade": True, "comment": "Say why, too."}
     tasks = (
-        Task("Scores", 5, 2, checks={"a": Checks((right, lost, dropped), "")}),
-        Task("Context", 4, 4, checks={"b": Checks((right, dropped), "")}),
-        Task("In words", 0, 0, unread=3, cells=[answer]),
-        Task("Before the first task"),
+        TaskSection(
+            "Scores", 5, 2, checks={"a": CellSection((right, lost, with_it, dropped, later), "")}
+        ),
+        TaskSection("Context", 4, 4, checks={"b": CellSection((right, dropped), "")}),
+        TaskSection("In words", 0, 0, unread=3, cells=[answer]),
+        TaskSection("Before the first task"),
     )
     page = Page("Exercise 1", ("Your file was renamed.",), tasks, ())
-    totals = {"score": 16 / 3, "max_score": 12, "late_penalty": 2 / 3}
-    assert as_text(page, totals).split("\n") == [
+    return page, {"score": 16 / 3, "max_score": 12, "late_penalty": 2 / 3}
+
+
+def test_a_page_in_short_has_what_was_lost_and_what_is_open(some_page):
+    assert as_text(*some_page).split("\n") == [
         "Exercise 1: 5.33 of 9 points",
         "3 more are open: a written answer has not been read yet.",
         "0.67 points were taken off for handing in late.",
@@ -142,7 +158,36 @@ def test_a_page_in_short_has_what_was_lost_and_what_is_open():
         "Scores: 2 of 5 points",
         "- sums to one: the values differ",
         "  Recognised: none.",
+        "- 1 more check fails with it",
         "",
         "In words: 3 points are open",
         "- Comment: Say why, too.",
     ]
+
+
+def test_a_page_in_markdown_has_the_same(some_page):
+    assert as_markdown(*some_page).split("\n") == [
+        *("# Exercise 1", "", "**5.33 of 9 points.**"),
+        "3 more are open: a written answer has not been read yet.",
+        "0.67 points were taken off for handing in late.",
+        *("", "```text", "Your file was renamed.", "```", ""),
+        *("| task | points |", "| --- | --- |"),
+        *("| Scores | 2 of 5 |", "| Context | 4 of 4 |", "| In words | open |"),
+        *("", "## Scores", "", "**sums to one** (0 of 3)", ""),
+        *("```text", "the values differ", "", "Recognised:  none.", "", "```"),
+        *("", "1 more check fails with it."),
+        *("", "## In words", "", "A comment:", "", "> Say why, too.", ""),
+    ]
+
+
+def test_in_markdown_nothing_of_a_students_acts(some_page):
+    page, totals = some_page
+    hostile = "```\n@somebody <img src=x>\n[x](https://example.org)\x1b[2J\n````` #1"
+    line = LineRow("keeps the type", "f(x)", 2, 0, hostile)
+    task = TaskSection("Scores", 2, 0, checks={"a": CellSection((line,), "<a href='x'>there</a>")})
+    told = as_markdown(replace(page, tasks=(task,), remarks=(hostile,)), totals)
+    blocks = re.findall(r"^(``````)text\n(.*?)\n\1$", told, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2 and all("@somebody" in text for _, text in blocks)
+    outside = re.sub(r"^(``````)text\n.*?\n\1$", "", told, flags=re.MULTILINE | re.DOTALL)
+    assert not [part for part in ("@", "<img", "#1", "example.org") if part in outside]
+    assert "\x1b" not in told and "Read again: <a href='x'>there</a>" in told

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import shutil
 from dataclasses import replace
 
@@ -11,23 +12,25 @@ import pytest
 import torch
 
 from autograder.audit.cases import catalogue_cases
-from autograder.audit.follow_through_attacks import FOLLOW_THROUGH_ATTACKS
+from autograder.audit.registry import FOLLOW_THROUGH_ATTACKS, register_cases
 from autograder.build.generate import build
-from autograder.catalogue import definitions, mistake_answers, mistakes
+from autograder.catalogue import mistake_answers, mistakes
 from autograder.course import Course
 from autograder.errors import CatalogueError
 from autograder.exercises import reference_answers, released, solved
 from autograder.grade import words
-from autograder.grade.answer_key import answer_key
 from autograder.grade.examine import grade_submission
 from autograder.grade.follow_through import SecondRun, follow_through
 from autograder.grade.kernel_run import Step
+from autograder.grade.make_keys import answer_key
 from autograder.grade.result import LineResult, Remark
 from autograder.grade.submission import Submission, SubmittedCell
 from autograder.kernels.student_kernel import KernelStartError
+from autograder.programs import spans_of
 from autograder.reference import check_right_versions
-from autograder.right_versions import right_versions, specified_names
+from autograder.right_versions import RightVersions, specified_names
 from autograder.runtime.compare import Difference
+from tests.support.copies import repository
 from tests.support.course import COURSE
 
 pytestmark = pytest.mark.xdist_group("follow-through")
@@ -35,7 +38,7 @@ pytestmark = pytest.mark.xdist_group("follow-through")
 
 def right_of(exercise, seed=(1, 2)):
     until = [e for e in COURSE.exercises() if e.chapter <= exercise.chapter]
-    return right_versions(exercise, specified_names(map(released, until)), seed)
+    return RightVersions(exercise, specified_names(map(released, until))).under(seed)
 
 
 def source_of(expression):
@@ -52,7 +55,7 @@ def source_of(expression):
 
 
 def test_a_right_version_shows_no_other_answer_by_its_name(exercise):
-    own = list(definitions(exercise.program()))
+    own = list(spans_of(exercise.program()))
     for answer, expression in right_of(exercise).items():
         tree = ast.parse(source_of(expression))
         named = [n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
@@ -68,7 +71,7 @@ def test_a_right_version_shows_no_other_answer_by_its_name(exercise):
 
 
 def test_the_last_answer_has_no_right_version_and_every_other_has_one(exercise):
-    own = list(definitions(exercise.program()))
+    own = list(spans_of(exercise.program()))
     assert list(right_of(exercise)) == own[:-1]
 
 
@@ -310,12 +313,16 @@ def test_nothing_but_verdicts_is_kept_of_the_second_run(small, tmp_path):
 
 @pytest.mark.parametrize(
     "fault",
-    ["import os\n    os._exit(1)", "raise SystemExit", "while True:\n        pass"],
+    [
+        "import ctypes\n    ctypes.CDLL(None)._exit(1)",
+        "raise SystemExit",
+        "while True:\n        pass",
+    ],
     ids=["ends the kernel", "exits", "never ends"],
 )
 def test_an_answer_that_takes_the_kernel_with_it_costs_its_own_points_only(small, fault):
     own = small[0].settings
-    short = replace(own, limits=replace(own.limits, cell_seconds=4, grade_cell_seconds=4))
+    short = replace(own, limits=replace(own.limits, cell_seconds=2, grade_cell_seconds=2))
     wrong = {"double": f"def double(x):\n    {fault}"}
     found = points(small, ANSWERS | wrong, settings=short)
     assert found == FULL | {"double": 0}
@@ -323,10 +330,10 @@ def test_an_answer_that_takes_the_kernel_with_it_costs_its_own_points_only(small
 
 def test_a_second_run_that_ends_itself_leaves_the_first_verdicts(small):
     before = (
-        "import os, sys\n"
+        "import ctypes, sys\nend = ctypes.CDLL(None)._exit\n"
         "def watch(frame, event, argument):\n"
         "    if frame.f_code.co_filename == '<string>' and 'double' in frame.f_code.co_names:\n"
-        "        os._exit(0)\n"
+        "        end(0)\n"
         "sys.settrace(watch)\n"
     )
     wrong = {"double": "def double(x):\n    return 3 * x"}
@@ -358,7 +365,7 @@ def test_an_answer_that_uses_a_later_one_is_refused(small, tmp_path):
     (tmp_path / "solutions" / "ch9_small.py").write_text(text)
     other = type(exercise)(tmp_path, "ch9_small")
     with pytest.raises(CatalogueError, match="'double' uses 'shifted', which comes later"):
-        right_versions(other, frozenset(), [1])
+        RightVersions(other, frozenset())
 
 
 def test_a_right_version_that_is_not_right_is_refused(small):
@@ -378,11 +385,28 @@ def test_names_that_the_statement_does_not_specify_are_hidden(small):
 # The course ---------------------------------------------------------------------------------------
 
 
+def with_one_mistake(folder, chapter, answer, name):
+    """A copy of the course whose catalogue of a chapter has a single mistake; evaluating all takes a minute."""
+    course = Course(repository(folder))
+    exercise = course.exercise(chapter)
+    headings = re.split(
+        "^(?=# )", exercise.catalogue.read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
+    (heading, text) = next(
+        (part.split("\n", 1)[0], mistake)
+        for part in headings
+        if part.startswith(f"# {answer}:")
+        for mistake in re.split("^(?=## )", part, flags=re.MULTILINE)
+        if mistake.startswith(f"## {name}\n")
+    )
+    exercise.catalogue.write_text(f"{heading}\n\n{text}", encoding="utf-8")
+    return course, exercise
+
+
 def test_a_forgotten_relu_costs_the_points_of_the_feed_forward_network_only(tmp_path):
-    exercise = COURSE.exercise("ch6")
-    course = Course(COURSE.root, class_folder=tmp_path)
+    course, exercise = with_one_mistake(tmp_path, "ch6", "FeedForward", "no ReLU")
     key, program = answer_key(course, exercise), exercise.program()
-    wrong = next(m for m in mistakes(exercise) if m.name == "no ReLU")
+    (wrong,) = mistakes(exercise)
     answers = reference_answers(exercise) | mistake_answers(program, wrong)
     own = [cell for cell, graded in key.graded.items() if "FeedForward" in graded]
     assert own == ["feed_forward_values"]
@@ -393,6 +417,7 @@ def test_a_forgotten_relu_costs_the_points_of_the_feed_forward_network_only(tmp_
 
 
 def test_there_are_enough_attacks_and_each_has_a_right_twin():
+    register_cases(COURSE.root)
     assert len(FOLLOW_THROUGH_ATTACKS) >= 20
     for attack in FOLLOW_THROUGH_ATTACKS.values():
         exercise = COURSE.exercise(attack.exercise)

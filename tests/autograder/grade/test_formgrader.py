@@ -4,7 +4,6 @@ import json
 import os
 import re
 import secrets
-import shutil
 import subprocess
 import sys
 import time
@@ -15,15 +14,16 @@ import pytest
 from autograder.audit.sample_class import sample_submissions
 from autograder.build.generate import write_missing_sources
 from autograder.course import SAMPLE_PREFIX, Course
-from autograder.grade.grade_class import WorkerOptions, grade_class
+from autograder.grade.exercise_words import words_of
 from autograder.grade.gradebook import stored_result
-from autograder.grade.words import Words
 from autograder.grade.written_questions import read_questions
+from tests.support.class_keys import give_keys
+from tests.support.copies import repository
 from tests.support.course import COURSE
+from tests.support.grading import grade_here
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("formgrader")]
 EXERCISE = COURSE.exercise("ch2_scaled_dot_product")
-COPIED = ("autograder", "solutions", "exercises", "book")
 STUDENTS = ("ada", "dia")
 KEPT = "See what happens to the variance."
 
@@ -36,12 +36,10 @@ def as_read(text):
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
     """A copy of the course with two graded submissions in it, one right and one wrong."""
-    root = tmp_path_factory.mktemp("formgrader")
-    ignored = shutil.ignore_patterns("__pycache__", "_vendor")
-    for name in COPIED:
-        shutil.copytree(COURSE.root / name, root / name, ignore=ignored)
-    shutil.copy(COURSE.root / "nbgrader_config.py", root)
+    root = repository(tmp_path_factory.mktemp("formgrader"), few_mistakes=True)
     course = Course(root)
+    course.home.mkdir()
+    give_keys(course, EXERCISE.name)
     made = sample_submissions(course.exercise(EXERCISE.name))
     for student in STUDENTS:
         folder = course.submitted / f"{SAMPLE_PREFIX}{student}" / EXERCISE.name
@@ -53,7 +51,7 @@ def graded(tmp_path_factory):
     comments.write_text(f"question,key,points,comment\n{question},kept,-1,{KEPT}\n")
     # formgrader lists the assignments that have a source
     write_missing_sources(course, [course.exercise(EXERCISE.name)])
-    grade_class(course, [course.exercise(EXERCISE.name)], options=WorkerOptions(workers=1))
+    grade_here(course, EXERCISE.name)
     return course
 
 
@@ -89,7 +87,7 @@ def formgrader(graded, tmp_path_factory):
 def verdicts(course, student):
     """What the grader found, as a page shows it: grade cell -> points and lines of text."""
     exercise = course.exercise(EXERCISE.name)
-    words = Words.of(exercise)
+    words = words_of(exercise)
     found = {}
     for cell in stored_result(course, student, EXERCISE.name).cells:
         lines = []

@@ -11,6 +11,7 @@ from autograder.course import Course
 from autograder.errors import GradebookError
 from autograder.exercises import reference_answers, solved
 from autograder.grade.gradebook import register
+from tests.support.class_keys import give_keys
 from tests.support.copies import command, configure, repository, run
 from tests.support.course import COURSE
 
@@ -21,7 +22,9 @@ pytestmark = pytest.mark.xdist_group("gradebook_address")
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory):
     """A copy of the repository whose nbgrader_config.py names other folders and another database."""
-    root = repository(tmp_path_factory.mktemp("elsewhere"))
+    root = repository(tmp_path_factory.mktemp("elsewhere"), few_mistakes=True)
+    (root / "course").mkdir()
+    give_keys(Course(root), EXERCISE)
     other = root.parent / "other"
     other.mkdir()
     configure(

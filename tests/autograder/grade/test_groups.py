@@ -46,12 +46,12 @@ def test_whose_submission_counts(handed_in, wanted):
 
 
 def test_several_submissions_in_a_group_are_told():
-    assert TEAM.told({"s1": EARLY, "s4": None}) == []
-    (told,) = TEAM.told({"s1": EARLY, "s2": LATE})
+    assert TEAM.notes({"s1": EARLY, "s4": None}) == []
+    (told,) = TEAM.notes({"s1": EARLY, "s2": LATE})
     assert told.startswith("Group A: s2, s1 have handed in") and told.endswith(
         "for s3 counts s2's."
     )
-    (told,) = TEAM.told({"s1": EARLY, "s2": LATE, "s3": None})
+    (told,) = TEAM.notes({"s1": EARLY, "s2": LATE, "s3": None})
     assert "for them." in told
 
 
@@ -121,7 +121,7 @@ def course(tmp_path, gradebook):
 
 def test_each_member_has_the_grade_of_the_group(course):
     groups.set_groups(course, [FIRST], TEAM)
-    found = {g.student.id: (g.score, g.submitter) for g in export.grades(course, [FIRST])}
+    found = {g.student.id: (g.score, g.submitter) for g in export.grades_of(course, [FIRST])}
     assert found == {
         **dict.fromkeys(("s1", "s2", "s3"), (20, "s1")),
         "s4": (0, ""),
@@ -131,9 +131,9 @@ def test_each_member_has_the_grade_of_the_group(course):
     with Gradebook(course.db_url) as book:
         book.find_grade("all", FIRST.name, FIRST.name, "s1").manual_score = 25
         book.db.commit()
-    found = {g.student.id: g.score for g in export.grades(course, [FIRST])}
+    found = {g.student.id: g.score for g in export.grades_of(course, [FIRST])}
     assert [found[s] for s in ("s1", "s2", "s3", "s4")] == [25, 25, 25, 0]
-    hidden = export.without_names(export.grades(course, [FIRST]), course)
+    hidden = export.without_names(export.grades_of(course, [FIRST]), course)
     names = {grade.student.id for grade in hidden}
     assert {grade.submitter for grade in hidden} <= names | {""}
 

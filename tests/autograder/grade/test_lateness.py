@@ -16,11 +16,12 @@ from autograder.course import Course, Exercise
 from autograder.errors import CourseError, DateError, ExerciseError, GradebookError, TableError
 from autograder.exercises import released
 from autograder.grade import gradebook, lateness
-from autograder.grade.grade_class import grade_class
 from autograder.grade.lateness import Extension
 from autograder.nbgrader_adapter import transaction
+from autograder.times import read_time
 from tests.support.copies import command, repository
 from tests.support.course import COURSE
+from tests.support.grading import grade_here
 from tests.support.submissions import EXERCISE as GRADED
 from tests.support.submissions import hand_in
 
@@ -49,15 +50,20 @@ AHEAD = f"{datetime.date.today().year + 1}-03-01"
     ],
 )
 def test_a_time_is_read_in_its_zone(text, wanted):
-    assert lateness.read_time(text) == wanted
+    assert read_time(text) == wanted
 
 
 @pytest.mark.parametrize(
-    "text", ["", "soon", "2027-13-01", "2027-03-01 18:00 Nowhere/City", "1 March 2027", "2d"]
+    "text",
+    [
+        *("", "soon", "2027-13-01", "2027-03-01 18:00 Nowhere/City", "1 March 2027", "2d"),
+        *("01/03/2027 18:00", "01.03.2027", "03-01-2027 18:00 UTC", "2027-07-01 18:00 CEST"),
+        *("2027-03-01 6 PM", "2027-03-01 18:00 Berlin"),
+    ],
 )
 def test_what_is_no_time_is_an_error_with_an_example(text):
     with pytest.raises(DateError, match="2027-03-01 18:00 UTC"):
-        lateness.read_time(text)
+        read_time(text)
 
 
 @pytest.mark.parametrize(
@@ -201,6 +207,39 @@ def test_a_setting_of_penalties_that_is_wrong_is_named(course, section, name, va
     assert f"c.{section}.{name}" in str(caught.value) and "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("extension", [0, 1])
+@pytest.mark.parametrize(
+    ("due", "handed_in", "seconds"),
+    [
+        ("2027-03-01", "23:59:00", 0),
+        ("2027-03-01", "23:59:30", 0),
+        ("2027-03-01", "23:59:59.999999", 0),
+        ("2027-03-01 23:59:20 UTC", "23:59:59", 0),
+        ("2027-03-01 23:58 UTC", "23:59:00", 60),
+        ("2027-03-01 23:58 UTC", "23:59:30", 90),
+    ],
+)
+def test_a_due_date_lasts_to_the_end_of_the_minute_that_is_shown(
+    course, due, handed_in, seconds, extension
+):
+    lateness.set_due_date(course, course.exercise(FIRST), read_time(due))
+    lateness.extend(course, [Extension("s1", FIRST, extension * DAY)])
+    hand_in_at(course, "s1", f"2027-03-0{1 + extension} {handed_in} UTC")
+    late = [("s1", datetime.timedelta(seconds=seconds), 20)] if seconds else []
+    assert penalties(course) == late
+
+
+@pytest.mark.parametrize("text", ["01/03/2027 18:00", "2027-03-01 20:00:00.0 CEST", "soon"])
+def test_a_time_of_submission_that_could_be_another_is_told_and_not_guessed(course, text):
+    lateness.set_due_date(course, course.exercise(FIRST), DUE - 99 * DAY)
+    hand_in_at(course, "s1", text)
+    assert penalties(course) == []
+    (told,) = lateness.unreadable_times(course, [course.exercise(FIRST)])
+    assert repr(text) in told and "timestamp.txt" in told and "2027-03-01 18:00 UTC" in told
+    hand_in_at(course, "s1", "2027-03-01 18:00:00.25 UTC")
+    assert lateness.unreadable_times(course, [course.exercise(FIRST)]) == []
+
+
 def test_a_time_stamp_that_is_gone_or_damaged_leaves_the_recorded_time(course):
     lateness.set_due_date(course, course.exercise(FIRST), DUE)
     hand_in_at(course, "s1", "2027-03-02 18:00:00 UTC")
@@ -319,7 +358,7 @@ def test_an_exercise_without_a_due_date_cannot_be_extended(course):
 
 def test_without_a_gradebook_there_is_nobody_to_extend(tmp_path):
     empty = Course(COURSE.root, class_folder=tmp_path)
-    with pytest.raises(GradebookError, match="nbgrader db student import"):
+    with pytest.raises(GradebookError, match="python -m autograder roster"):
         lateness.extend(empty, [Extension("s1", FIRST, DAY)])
     assert lateness.update_penalties(empty, empty.exercises()) == []
     assert not list(tmp_path.iterdir())
@@ -436,7 +475,7 @@ def test_an_extension_given_before_holds_when_the_submission_is_graded(new_class
     with Gradebook(course.db_url) as book:
         book.add_student("honest")
     lateness.extend(course, [Extension("honest", exercise.name, DAY)])
-    (result,) = grade_class(course, [exercise])
+    (result,) = grade_here(course, exercise.name)
     with Gradebook(course.db_url) as book:
         submission = book.find_submission(exercise.name, "honest")
         assert submission.extension == DAY and submission.late_submission_penalty == 0

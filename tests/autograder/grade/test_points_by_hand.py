@@ -8,10 +8,12 @@ from nbgrader.api import Gradebook
 
 from autograder.course import Course
 from autograder.errors import ExerciseError
-from autograder.exercises import given, grade_cells, solved
+from autograder.exercises import grade_cells, metadata_of, solved
+from autograder.grade.class_grades import grades_of
 from autograder.grade.examine import Graded
 from autograder.grade.gradebook import Recorder, register
-from autograder.grade.result import Basis, CellResult, Limits, LineResult, Result
+from autograder.grade.result import Basis, CellResult, Limits, LineResult, Remark, Result
+from autograder.lms.export import write
 from autograder.runtime.compare import Difference
 from tests.support.course import COURSE
 
@@ -35,18 +37,18 @@ def course(gradebook, tmp_path):
     return Course(COURSE.root, class_folder=tmp_path)
 
 
-def grade(course, text, earned=0, points=3):
+def grade(course, text, earned=0, points=3, remarks=()):
     """Record a submission: an answer in words, what one check has earned, and the question's points."""
     notebook = solved(EXERCISE, {}, written=text)
     for cell in notebook.cells:
-        if given(cell).get("grade_id") == QUESTION:
+        if metadata_of(cell).get("grade_id") == QUESTION:
             cell.metadata.nbgrader.points = points
     difference = None if earned else Difference("no_code")
     cells = tuple(
         CellResult(name, (LineResult("f(x)", POINTS, difference, None),))
         for name in grade_cells(notebook)
     )
-    result = Result("s1", NAME, cells, (), Basis("", "", Limits(), {}), 1.0)
+    result = Result("s1", NAME, cells, tuple(remarks), Basis("", "", Limits(), {}), 1.0)
     with Recorder(course) as recorder:
         recorder.record(Graded(result, notebook))
 
@@ -100,6 +102,44 @@ def test_what_has_changed_needs_one_until_it_was_given(course, name, text, optio
     assert recorded(course, name) == (3, False)
 
 
+OTHER_WORK = Remark("other_work", {"wanted": NAME, "number": 1, "names": ["copy.ipynb"]})
+
+
+def unseen(course):
+    (own,) = grades_of(course, [EXERCISE])
+    return own.unseen, own.unread
+
+
+def test_what_the_grader_could_not_see_waits_for_a_person(course, tmp_path):
+    grade(course, "", remarks=[OTHER_WORK])
+    # neither lost checks nor an untouched question are final
+    assert recorded(course, CHECK) == recorded(course, QUESTION) == (None, True)
+    assert unseen(course) == (True, 3)
+    told = "\n".join(write(course, [EXERCISE], "csv", tmp_path / "grades.csv"))
+    assert "work that the grader could not look at: s1" in told
+    for name in (QUESTION, *grade_cells(solved(EXERCISE, {}))):
+        by_hand(course, name, 1)
+    grade(course, "", remarks=[OTHER_WORK])
+    assert recorded(course, CHECK) == (1, False) and unseen(course) == (False, 0)
+
+
+def test_checks_that_passed_need_no_person(course):
+    grade(course, "", earned=POINTS, remarks=[OTHER_WORK])
+    assert recorded(course, CHECK) == (None, False)
+    grade(course, "")
+    assert recorded(course, QUESTION) == (None, False) and unseen(course) == (False, 0)
+
+
+def test_a_written_answer_that_may_stand_elsewhere_is_not_called_missing(course):
+    grade(course, "", remarks=[Remark("written_beside", {"cell": QUESTION})])
+    assert recorded(course, QUESTION) == (None, True) and unseen(course) == (False, 3)
+    with Gradebook(course.db_url) as book:
+        assert book.find_comment(QUESTION, NAME, NAME, "s1").auto_comment is None
+    grade(course, "")
+    with Gradebook(course.db_url) as book:
+        assert book.find_comment(QUESTION, NAME, NAME, "s1").auto_comment == "No response."
+
+
 def test_other_points_for_an_answer_in_words_are_another_release(course_folder):
     shutil.copytree(EXERCISE.notebook.parent, course_folder / "exercises" / NAME)
     (course_folder / "solutions" / f"{NAME}.py").touch()
@@ -112,7 +152,7 @@ def test_other_points_for_an_answer_in_words_are_another_release(course_folder):
         book.add_submission(NAME, "s1")
     assert not register(made, exercise, rerelease=True)
     notebook = nbformat.read(exercise.notebook, as_version=4)
-    (cell,) = [cell for cell in notebook.cells if given(cell).get("grade_id") == QUESTION]
+    (cell,) = [cell for cell in notebook.cells if metadata_of(cell).get("grade_id") == QUESTION]
     cell.source = cell.source.replace("two to five", "a few")
     nbformat.write(notebook, exercise.notebook)
     assert not register(made, exercise)

@@ -9,7 +9,7 @@ import pytest
 from autograder.__main__ import main
 from autograder.course import Course
 from autograder.errors import CourseError, ResultError
-from autograder.grade.grade_class import grade_class, recorded_results
+from autograder.grade.grade_class import recorded_results
 from autograder.grade.gradebook import autograded_notebook, stored_result
 from autograder.grade.result import (
     FORMAT,
@@ -24,6 +24,7 @@ from autograder.grade.verdicts import result_path
 from autograder.instructor_settings import Limits, Settings
 from autograder.runtime.compare import Difference
 from tests.support.course import COURSE
+from tests.support.grading import grade_here
 from tests.support.submissions import EXERCISE, hand_in
 
 pytestmark = pytest.mark.xdist_group("submissions")
@@ -143,7 +144,7 @@ def class_of_four(new_class):
     """Four students' quickly graded submissions, and their results."""
     names = ("a_list", "empty_folder", "no_cells", "not_json")
     course = hand_in(new_class(), *names)
-    return course, grade_class(course, [EXERCISE])
+    return course, grade_here(course, EXERCISE.name)
 
 
 @pytest.mark.slow
@@ -160,7 +161,7 @@ def test_a_result_that_cannot_be_read_is_graded_again(class_of_four):
     untouched = paths[3].stat().st_mtime_ns
     with pytest.raises(ResultError, match=str(paths[0])):
         recorded_results(course, [EXERCISE])
-    again = grade_class(course, [EXERCISE])
+    again = grade_here(course, EXERCISE.name)
     assert [dataclasses.replace(result, seconds=0) for result in again] == [
         dataclasses.replace(result, seconds=0) for result in results
     ]

@@ -7,7 +7,7 @@ import nbformat
 import pytest
 
 from autograder.course import Course
-from autograder.exercises import given, grade_cells, released, solved
+from autograder.exercises import grade_cells, metadata_of, released, solved
 from autograder.grade.examine import Graded
 from autograder.grade.gradebook import Recorder, autograded_notebook, register
 from autograder.grade.result import Basis, CellResult, LineResult, Result
@@ -62,7 +62,7 @@ def two_points_more(course):
     """Change the points of a check, and release it."""
     exercise = course.exercise(NAME)
     notebook = released(exercise)
-    (cell,) = [cell for cell in notebook.cells if given(cell).get("grade_id") == CHECK]
+    (cell,) = [cell for cell in notebook.cells if metadata_of(cell).get("grade_id") == CHECK]
     assert cell.source.count("points=2") == 1
     cell.source = cell.source.replace("points=2", "points=4")
     cell.metadata.nbgrader.points += 2
@@ -100,9 +100,9 @@ def test_students_read_that_a_dropped_question_does_not_count(course):
     exercise = course.exercise(NAME)
     notebook = released(exercise)
     for cell in notebook.cells:
-        if given(cell).get("grade_id") == CHECK:
+        if metadata_of(cell).get("grade_id") == CHECK:
             cell.source, number = re.subn(r"points=\d+", "points=0", cell.source)
-        if given(cell).get("grade_id") in (CHECK, QUESTION):
+        if metadata_of(cell).get("grade_id") in (CHECK, QUESTION):
             cell.metadata.nbgrader.points = 0
     nbformat.write(notebook, exercise.notebook)
     register(course, exercise)
@@ -115,6 +115,6 @@ def test_students_read_that_a_dropped_question_does_not_count(course):
     # names of code in a sentence are code
     assert page.count("<code>a&lt;b&gt;</code> doesn't exist") == number
     graded = nbformat.read(autograded_notebook(course, "ada", NAME), as_version=4)
-    (cell,) = [cell for cell in graded.cells if given(cell).get("grade_id") == CHECK]
+    (cell,) = [cell for cell in graded.cells if metadata_of(cell).get("grade_id") == CHECK]
     for kind in ("text/plain", "text/html"):
         assert cell.outputs[0].data[kind].count("✗ doesn't count:") == number

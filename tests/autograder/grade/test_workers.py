@@ -1,6 +1,8 @@
 """Who examines: what happens when a worker ends, on this machine and on a cluster."""
 
+import contextlib
 import dataclasses
+import importlib.util
 import multiprocessing
 import os
 import shutil
@@ -19,27 +21,34 @@ import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.course import Course
 from autograder.errors import GradebookError, SandboxError, WorkerPoolError
 from autograder.exercises import reference_answers, solved
+from autograder.grade import by_clock, trial
 from autograder.grade import grade_class as module
-from autograder.grade import trial
-from autograder.grade.class_grades import grades
+from autograder.grade.class_grades import grades_of
 from autograder.grade.examine import Graded
 from autograder.grade.grade_class import Grader, WorkerOptions, grade_class
 from autograder.grade.gradebook import Recorder, autograded_notebook, stored_result
-from autograder.grade.result import Basis, CellResult, LineResult, Result
+from autograder.grade.result import Basis, CellResult, LineResult, Remark, Result
 from autograder.grade.submission import Submission
 from autograder.grade.verdicts import result_path
-from autograder.grade.worker_pool import Task, examine_all
+from autograder.grade.worker_pool import GradingJob, examine_all
 from autograder.instructor_settings import Limits, Settings
 from autograder.lms.import_zip import import_zip
+from autograder.package import PACKAGE_ROOT
 from autograder.runtime.compare import Difference
+from tests.support.class_keys import give_keys
 from tests.support.course import COURSE
+from tests.support.grading import grade_here
 
 pytestmark = pytest.mark.xdist_group("workers")
 EXERCISE = COURSE.exercise("ch1_additive_attention")
 NAME = EXERCISE.notebook.name
+
+
+def exercises_of(course):
+    """The exercise of these tests in a course, as the functions take it."""
+    return [course.exercise(EXERCISE.name)]
 
 
 class Died(Exception):
@@ -82,7 +91,7 @@ class FakePool:
 
 
 def examined_by(pool, names):
-    tasks = (Task(EXERCISE.name, Submission(name)) for name in names)
+    tasks = (GradingJob(EXERCISE.name, Submission(name)) for name in names)
     return {task.submission.student: graded for task, graded in examine_all(tasks, pool)}
 
 
@@ -101,6 +110,61 @@ def test_a_worker_that_ends_costs_nobody_else_anything_and_is_told(kills, lost, 
     assert sorted(again) == lost and len(told) == len(ended) + len(again)
     assert results == {name: None if name in lost else name for name in names}
     assert all(pool.seen.count(name) <= 2 for name in names)
+
+
+def stopped_or_not(student, kinds):
+    """A graded submission with remarks of some kinds."""
+    remarks = tuple(Remark(kind) for kind in kinds)
+    basis = Basis("", "", Limits(), {})
+    return Graded(Result(student, EXERCISE.name, (), remarks, basis, 1.0), None)
+
+
+class ByClockPool(FakePool):
+    """Stops some students' first gradings by the clock, and some always."""
+
+    capacity = 3
+
+    def __init__(self, once, always):
+        super().__init__({})
+        self.once, self.always, self.beside = list(once), always, []
+
+    def submit(self, task):
+        student = task.submission.student
+        self.beside.append(sum(not future.done() for future in self.running))
+        future = Future()
+        self.running.append(future)
+        self.seen.append(student)
+        stopped = student in self.always or student in self.once
+        if student in self.once:
+            self.once.remove(student)
+        graded = stopped_or_not(student, ["by_clock"] if stopped else [])
+        threading.Timer(0.02, lambda: future.set_result(graded)).start()
+        return future
+
+
+@pytest.mark.parametrize("seconds", [100, 0])
+def test_who_was_stopped_by_the_clock_is_graded_again_after_all_others_alone(
+    seconds, monkeypatch, capsys
+):
+    monkeypatch.setattr(by_clock, "ALONE_SECONDS", seconds)
+    told = []
+    pool = ByClockPool(once=["b", "e"], always=["c"])
+    jobs = [GradingJob(EXERCISE.name, Submission(name)) for name in "abcdef"]
+    found = list(by_clock.examine_fairly(iter(jobs), pool, None, told.append))
+    assert sorted(str(task)[0] for task in told) == list("abcdef")
+    names = [graded.result.student for graded in found]
+    assert sorted(names) == list("abcdef")
+    final = {graded.result.student: graded.result.is_final for graded in found}
+    if seconds:
+        # in the order in which they ended
+        again = pool.seen[6:]
+        assert pool.seen[:6] == [*"abcdef"] and sorted(again) == [*"bce"] and names[-3:] == again
+        assert pool.beside[-3:] == [0, 0, 0]
+        assert final == {name: name != "c" for name in "abcdef"}
+        assert "c ch1_additive_attention: stopped by the clock again" in capsys.readouterr().err
+    else:
+        assert pool.seen == [*"abcdef"]
+        assert final == {name: name not in "bce" for name in "abcdef"}
 
 
 def hand_in(course, count):
@@ -124,19 +188,20 @@ def recorded(course):
 
 
 @pytest.fixture(scope="module")
-def seeded(tmp_path_factory):
-    """A class folder with nothing but a seed and what the reference gives under it."""
-    course = Course(COURSE.root, class_folder=tmp_path_factory.mktemp("seeded"))
-    Grader(course).key(EXERCISE)
+def seeded(tmp_path_factory, few_mistakes):
+    """A class with nothing but a seed and what the reference gives under it."""
+    course = dataclasses.replace(few_mistakes, class_folder=tmp_path_factory.mktemp("seeded"))
+    give_keys(course, EXERCISE.name)
     return course
 
 
 @pytest.fixture
-def new_folder(seeded, tmp_path):
-    """A class folder under that seed."""
-    shutil.copytree(seeded.home / "expected", tmp_path / "class" / "expected")
-    shutil.copy(seeded.home / "seeds.json", tmp_path / "class")
-    return tmp_path / "class"
+def empty_class(seeded, tmp_path):
+    """A class without submissions under that seed."""
+    course = dataclasses.replace(seeded, class_folder=tmp_path / "class")
+    shutil.copytree(seeded.home / "expected", course.home / "expected")
+    shutil.copy(seeded.home / "seeds.json", course.home)
+    return course
 
 
 @pytest.fixture
@@ -211,7 +276,7 @@ def graded(seeded):
     thread = threading.Thread(target=kill)
     thread.start()
     try:
-        results = grade_class(course, [EXERCISE], options=WorkerOptions(workers=2))
+        results = grade_class(course, exercises_of(course), options=WorkerOptions(workers=2))
     finally:
         ended.set()
         thread.join()
@@ -227,39 +292,61 @@ def test_a_worker_killed_on_this_machine_loses_nothing(graded):
     assert multiprocessing.active_children() == []
 
 
+FORKED = r"""
+import gc, os, pathlib, re
+import autograder.grade.preload
+if pid := os.fork():
+    os.waitpid(pid, 0)
+else:
+    gc.collect()
+    shares = pathlib.Path("/proc/self/smaps_rollup").read_text()
+    print(re.search(r"Private_Dirty: +(\d+)", shares)[1])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux only")
+def test_a_forked_workers_garbage_collector_copies_no_memory_of_modules():
+    command = [sys.executable, "-c", FORKED]
+    done = subprocess.run(command, cwd=PACKAGE_ROOT, capture_output=True, text=True, check=True)
+    # in kB; it would be 24 MB
+    assert int(done.stdout) < 8_000
+
+
 @pytest.mark.slow
-def test_a_pool_ends_none_but_its_own_processes(new_folder):
-    course = hand_in(Course(COURSE.root, class_folder=new_folder), 1)
+def test_a_pool_ends_none_but_its_own_processes(empty_class):
+    course = hand_in(empty_class, 1)
     other = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(600,))
     other.start()
+    before = set(multiprocessing.active_children())
     try:
-        grade_class(course, [EXERCISE], options=WorkerOptions(workers=1))
-        assert multiprocessing.active_children() == [other]
+        grade_class(course, exercises_of(course), options=WorkerOptions(workers=1))
+        assert other in before and set(multiprocessing.active_children()) == before
     finally:
         other.terminate()
         other.join()
 
 
 @pytest.mark.slow
-def test_workers_that_cannot_start_end_the_run_and_cost_nobody_points(new_folder, monkeypatch):
-    course = hand_in(Course(COURSE.root, class_folder=new_folder), 1)
+def test_workers_that_cannot_start_end_the_run_and_cost_nobody_points(empty_class, monkeypatch):
+    course = hand_in(empty_class, 1)
     # a new worker runs the file of the main module first
     main = types.ModuleType("__main__")
-    main.__file__ = str(new_folder / "missing.py")
+    main.__file__ = str(empty_class.home / "missing.py")
     monkeypatch.setitem(sys.modules, "__main__", main)
+    before = multiprocessing.active_children()
     with pytest.raises(WorkerPoolError, match="end while they start"):
-        grade_class(course, [EXERCISE], options=WorkerOptions(workers=1))
+        grade_class(course, exercises_of(course), options=WorkerOptions(workers=1))
     assert recorded(course) == []
-    assert multiprocessing.active_children() == []
+    assert set(multiprocessing.active_children()) <= set(before)
 
 
 @pytest.mark.slow
-def test_a_submission_finds_a_folder_for_temporary_files(new_folder):
-    course = hand_in(Course(COURSE.root, class_folder=new_folder), 1)
+def test_a_submission_finds_a_folder_for_temporary_files(empty_class):
+    course = hand_in(empty_class, 1)
     # torch's optimisers make one as well
     code = "import tempfile, torch\ntorch.optim.Adam([torch.nn.Parameter(torch.ones(2))])\nprint(tempfile.mkdtemp())"
     add_cell(handed_in(course, "s0"), code)
-    last = Grader(course).grade("s0", EXERCISE).notebook.cells[-1]
+    last = Grader(course).grade("s0", *exercises_of(course)).notebook.cells[-1]
     assert [output.output_type for output in last.outputs] == ["stream"], last.outputs
     assert "/tmp" in last.outputs[0].text
 
@@ -331,7 +418,7 @@ def test_a_trial_writes_nothing_until_it_is_confirmed(graded, monkeypatch, capsy
     before = path.read_bytes(), recorded(course)
     monkeypatch.setattr("builtins.input", lambda text: "n")
     options = WorkerOptions(workers=1)
-    assert not trial.regrade(course, [EXERCISE], options, confirmed=False)
+    assert not trial.regrade(course, exercises_of(course), options, confirmed=False)
     told = capsys.readouterr().out
     assert (
         "s1" in told
@@ -339,7 +426,7 @@ def test_a_trial_writes_nothing_until_it_is_confirmed(graded, monkeypatch, capsy
         and "s2" not in told
     )
     assert (path.read_bytes(), recorded(course)) == before
-    assert trial.regrade(course, [EXERCISE], options, confirmed=True)
+    assert trial.regrade(course, exercises_of(course), options, confirmed=True)
     assert stored_result(course, "s1", EXERCISE.name).score == full
     with Gradebook(course.db_url) as gradebook:
         grade = gradebook.find_grade(*place)
@@ -350,27 +437,42 @@ def test_a_trial_writes_nothing_until_it_is_confirmed(graded, monkeypatch, capsy
 # A cluster --------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def cluster():
+@contextlib.contextmanager
+def local_cluster(**options):
+    """A cluster whose scheduler runs in this process.
+
+    It loads the package again, from the zip that workers get; at the end the package is what it was.
+    """
     from distributed import LocalCluster
 
-    # the scheduler runs in this process, and imports the package from the zip that workers get
     ours = {name: sys.modules[name] for name in sys.modules if name.split(".")[0] == "autograder"}
-    path = list(sys.path)
-    options = {"dashboard_address": None, "host": "127.0.0.1", "processes": True}
-    with LocalCluster(n_workers=2, threads_per_worker=1, **options) as started:
+    package = ours["autograder"]
+    attributes, path = dict(vars(package)), list(sys.path)
+    with LocalCluster(
+        threads_per_worker=1, dashboard_address=None, host="127.0.0.1", processes=True, **options
+    ) as started:
         yield started
     for name in [name for name in sys.modules if name.split(".")[0] == "autograder"]:
         del sys.modules[name]
     sys.modules.update(ours)
+    # the zip is gone, and what isn't imported yet would be looked for in it
+    vars(package).clear()
+    vars(package).update(attributes)
     sys.path[:] = path
 
 
+@pytest.fixture(scope="module")
+def cluster():
+    with local_cluster(n_workers=2) as started:
+        yield started
+    assert Path(importlib.util.find_spec("autograder.report").origin).is_relative_to(COURSE.root)
+
+
 @pytest.mark.slow
-def test_a_cluster_grades_although_a_worker_is_killed(cluster, new_folder, before_recording):
+def test_a_cluster_grades_although_a_worker_is_killed(cluster, empty_class, before_recording):
     from distributed import Client
 
-    course = hand_in(Course(COURSE.root, class_folder=new_folder), 5)
+    course = hand_in(empty_class, 5)
     with Client(cluster, set_as_default=False) as client:
         pids = client.run(os.getpid)
         before = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.allowed_failures)
@@ -383,21 +485,22 @@ def test_a_cluster_grades_although_a_worker_is_killed(cluster, new_folder, befor
 
         before_recording(kill)
         options = WorkerOptions(scheduler=cluster.scheduler_address)
-        results = grade_class(course, [EXERCISE], options=options)
+        results = grade_class(course, exercises_of(course), options=options)
         after = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.allowed_failures)
     assert killed
     assert [result.score for result in results] == [results[0].points] * 5
     assert len(recorded(course)) == 5
     assert before == after
     # by whatever pool it was graded, a grade is current
-    assert Grader(course).stale([(result.student, EXERCISE) for result in results]) == []
+    (exercise,) = exercises_of(course)
+    assert Grader(course).stale([(result.student, exercise) for result in results]) == []
 
 
 @pytest.mark.slow
-def test_a_worker_with_other_versions_is_refused(cluster, new_folder, monkeypatch):
+def test_a_worker_with_other_versions_is_refused(cluster, empty_class, monkeypatch):
     from autograder.grade import dask_pool
 
-    course = hand_in(Course(COURSE.root, class_folder=new_folder), 1)
+    course = hand_in(empty_class, 1)
     plain, seen = dask_pool._plain, []
 
     def other(packages):
@@ -410,14 +513,13 @@ def test_a_worker_with_other_versions_is_refused(cluster, new_folder, monkeypatc
         WorkerPoolError, match=r"other versions than this process: torch 1\.0\.0, not"
     ):
         options = WorkerOptions(scheduler=cluster.scheduler_address)
-        grade_class(course, [EXERCISE], options=options)
+        grade_class(course, exercises_of(course), options=options)
     assert not autograded_notebook(course, "s0", EXERCISE.name).exists()
 
 
 @pytest.mark.slow
-def test_a_cluster_with_certificates_grades_and_refuses_who_has_none(new_folder, tmp_path):
+def test_a_cluster_with_certificates_grades_and_refuses_who_has_none(empty_class, tmp_path):
     import dask.config
-    from distributed import LocalCluster
     from distributed.security import Security
 
     if shutil.which("openssl") is None:
@@ -432,20 +534,18 @@ def test_a_cluster_with_certificates_grades_and_refuses_who_has_none(new_folder,
         "distributed.comm.tls.ca-file": str(certificate),
         **{f"distributed.comm.tls.{role}": own for role in ("scheduler", "worker", "client")},
     }
-    course = hand_in(Course(COURSE.root, class_folder=new_folder), 1)
-    options = {"dashboard_address": None, "processes": True, "threads_per_worker": 1}
-    with dask.config.set(configured):
-        cluster = LocalCluster(
-            n_workers=1, host="127.0.0.1", protocol="tls://", security=Security(), **options
-        )
-    with cluster:
+    course = hand_in(empty_class, 1)
+    with contextlib.ExitStack() as started:
+        with dask.config.set(configured):
+            options = {"protocol": "tls://", "security": Security()}
+            cluster = started.enter_context(local_cluster(n_workers=1, **options))
         address = cluster.scheduler_address
         assert address.startswith("tls://")
         pool = WorkerOptions(scheduler=address)
         with pytest.raises(WorkerPoolError, match="this process needs one as well"):
-            grade_class(course, [EXERCISE], options=pool)
+            grade_class(course, exercises_of(course), options=pool)
         with dask.config.set(configured):
-            (result,) = grade_class(course, [EXERCISE], options=pool)
+            (result,) = grade_class(course, exercises_of(course), options=pool)
         assert result.score == result.points
 
 
@@ -511,26 +611,26 @@ def postgres():
 
 
 @pytest.mark.slow
-def test_the_gradebook_may_be_postgresql(postgres, new_folder):
+def test_the_gradebook_may_be_postgresql(postgres, empty_class):
     url, server = postgres
-    course = hand_in(Course(COURSE.root, class_folder=new_folder, database=url), 2)
-    results = grade_class(course, [EXERCISE], options=WorkerOptions(workers=1))
+    course = hand_in(dataclasses.replace(empty_class, database=url), 2)
+    results = grade_here(course, EXERCISE.name)
     full = results[0].points
     assert recorded(course) == [("s0", full), ("s1", full)]
-    assert not (new_folder / "gradebook.db").exists()
-    assert [grade.student.id for grade in grades(course, [EXERCISE])] == ["s0", "s1"]
+    assert not (course.home / "gradebook.db").exists()
+    assert [grade.student.id for grade in grades_of(course, exercises_of(course))] == ["s0", "s1"]
     with Gradebook(url) as gradebook:
         gradebook.update_or_create_student("s1", lms_user_id="1001")
-    with zipfile.ZipFile(new_folder / "class.zip", "w") as archive:
+    with zipfile.ZipFile(course.home / "class.zip", "w") as archive:
         archive.writestr(f"whoever_1001_1_{NAME}", "{}")
-    elsewhere = dataclasses.replace(course, submissions=new_folder / "imported")
-    assert import_zip(elsewhere, new_folder / "class.zip", EXERCISE).new == ["s1"]
+    elsewhere = dataclasses.replace(course, submissions=course.home / "imported")
+    assert import_zip(elsewhere, course.home / "class.zip", EXERCISE).new == ["s1"]
     path = handed_in(course, "s1")
     path.write_text(path.read_text(encoding="utf-8") + " ", encoding="utf-8")
     server.send_signal(signal.SIGINT)
     server.wait(20)
     with pytest.raises(GradebookError, match=r"can't be used.*What was recorded before is kept"):
-        grade_class(course, [EXERCISE], options=WorkerOptions(workers=1))
+        grade_class(course, exercises_of(course), options=WorkerOptions(workers=1))
     assert stored_result(course, "s1", EXERCISE.name).score == full
 
 
@@ -543,7 +643,7 @@ def test_a_cluster_worker_that_joins_late_is_asked_for_its_sandbox_when_it_exami
         dask_pool, "grade_submission", lambda *arguments: examined.append(arguments)
     )
     monkeypatch.setattr(dask_pool.AnswerKey, "from_json", staticmethod(lambda text: None))
-    task = Task(EXERCISE.name, Submission("late"))
+    task = GradingJob(EXERCISE.name, Submission("late"))
     with pytest.raises(SandboxError, match="no namespaces here"):
         dask_pool._examine("", task, Settings(), True)
     assert examined == []

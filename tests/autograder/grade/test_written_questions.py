@@ -4,7 +4,7 @@ import nbformat
 import pytest
 
 from autograder.course import Course
-from autograder.exercises import given, released
+from autograder.exercises import metadata_of, released
 from autograder.grade.comments import written_questions
 from autograder.grade.written_questions import ShowQuestions, beside, read_questions
 from tests.support.course import COURSE
@@ -15,19 +15,19 @@ QUESTION = "previous_state"
 
 def shown(answer, root=COURSE.root, **resources):
     notebook = released(EXERCISE)
-    ids = [given(cell).get("grade_id") for cell in notebook.cells]
+    ids = [metadata_of(cell).get("grade_id") for cell in notebook.cells]
     notebook.cells[ids.index(QUESTION)].source = answer
     before = len(notebook.cells)
     step = ShowQuestions(root=str(root), enabled=True)
     notebook, _ = step(notebook, {"assignment_id": EXERCISE.name, **resources})
-    ids = [given(cell).get("grade_id") for cell in notebook.cells]
+    ids = [metadata_of(cell).get("grade_id") for cell in notebook.cells]
     return notebook.cells[ids.index(QUESTION) - 1], len(notebook.cells) - before
 
 
 def test_every_question_has_its_text_an_answer_and_a_rubric(exercise):
     found = read_questions(exercise)
     assert found.keys() == written_questions(exercise).keys()
-    sources = {given(c).get("grade_id"): c.source for c in released(exercise).cells}
+    sources = {metadata_of(c).get("grade_id"): c.source for c in released(exercise).cells}
     for name, question in found.items():
         # what students are asked, and nothing that they are not shown
         assert sources[name].startswith(question.text)
@@ -38,7 +38,7 @@ def test_every_question_has_its_text_an_answer_and_a_rubric(exercise):
 def test_a_replaced_question_is_shown_again_with_the_rubric():
     question = read_questions(EXERCISE)[QUESTION]
     cell, added = shown("Because it would need itself.", submission_id="0")
-    assert added == 1 and cell.cell_type == "markdown" and not given(cell)
+    assert added == 1 and cell.cell_type == "markdown" and not metadata_of(cell)
     assert cell.source.startswith(question.text)
     assert f"**Rubric.** {question.rubric}" in cell.source and question.answer in cell.source
     nbformat.validate(cell, ref="markdown_cell", version=4)

@@ -5,13 +5,13 @@ import json
 import pytest
 import torch
 
+from autograder.expected import ExpectedDraw, ExpectedLine
 from autograder.grade import words
 from autograder.grade.kernel_run import KernelRun
 from autograder.instructor_settings import Limits, Settings
 from autograder.kernels import sandbox
 from autograder.kernels.kernel_memory import HELD, NOTEBOOK_BYTES, PROCESSES
 from autograder.kernels.student_kernel import StudentKernel
-from autograder.reference import ExpectedDraw, ExpectedLine
 from autograder.runtime.compare import Expected, judge
 from autograder.runtime.evaluate import Evaluation, evaluate
 from autograder.runtime.grade_cell import parse_cell

@@ -7,9 +7,12 @@ import time
 
 import pytest
 
-from autograder.instructor_settings import Settings
-from autograder.kernels.processor_time import ProcessorTime, available, descendants
+from autograder.expected import ExpectedDraw, ExpectedLine
+from autograder.grade.kernel_run import KernelRun
+from autograder.instructor_settings import Limits, Settings
+from autograder.kernels.processor_time import ProcessorTime, TimeLimit, available, descendants
 from autograder.kernels.student_kernel import StudentKernel
+from autograder.runtime.mistakes import NO_FINGERPRINT
 
 pytestmark = pytest.mark.skipif(not available(), reason="this system has no /proc")
 
@@ -78,3 +81,57 @@ def test_a_kernel_is_timed_with_the_processes_that_it_starts():
     assert evaluation["value"] == {"kind": "number", "value": 1}
     # the student's process says nothing of its child
     assert evaluation["processor_seconds"] < 0.5 < reply.processor_seconds < 3
+
+
+# Limits -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("program", "by_clock"), [("while True: pass", False), ("import time; time.sleep(60)", True)]
+)
+def test_who_computes_is_stopped_by_its_time_and_who_waits_by_the_clock(program, by_clock):
+    with subprocess.Popen([sys.executable, "-c", program]) as process:
+        limit = TimeLimit(process.pid, 1.0)
+        while not limit.is_over():
+            time.sleep(limit.until_next_look())
+        assert limit.by_clock() is by_clock
+        assert (limit.waited() > 1.5) is by_clock
+        process.kill()
+
+
+WAITS = """
+import os, subprocess
+own = os.getpid()
+def wait(seconds):
+    # stopped from outside, like one that gets no processor
+    subprocess.run(["sh", "-c", f"kill -STOP {own}; sleep {seconds}; kill -CONT {own}"])
+    return seconds
+"""
+
+
+def test_a_kernel_that_gets_no_processor_for_a_while_loses_nothing_by_it():
+    draw = {"inputs": {}, "parameter_seed": 0}
+    request = {"expression": "wait(1.5)", "forbidden": [], "draws": [draw]}
+    with StudentKernel(Settings()) as kernel:
+        assert kernel.run(WAITS, 60).status == "ok"
+        reply = kernel.ask(request, 1.0)
+        assert (reply.status, reply.by_clock, reply.waited > 1) == ("ok", False, True)
+        assert json.loads(reply.value)[0]["value"] == {"kind": "number", "value": 1.5}
+        # by the clock it ends after all
+        reply = kernel.run("wait(5)", 1.0)
+        assert (reply.status, reply.by_clock) == ("timeout", True)
+
+
+def test_lines_of_a_grade_cell_share_its_time_without_what_they_wait():
+    one = {"value": {"kind": "number", "value": 1}, "parameters": []}
+    draw = ExpectedDraw({}, 0, one, NO_FINGERPRINT, {})
+    line = ExpectedLine("wait(1)", 1, (draw,))
+    with StudentKernel(Settings()) as kernel:
+        run = KernelRun(kernel, Limits(grade_cell_seconds=1.2))
+        run.run_cell(WAITS, "own")
+        deadline = time.monotonic() + 1.2
+        answers = [run.ask(line, (), deadline) for _ in range(2)]
+        assert [answer.problem for answer in answers] == [None, None]
+        assert not run.by_clock
+        last = [run.ask(line, (), deadline) for _ in range(3)][-1]
+        assert last.problem.aspect == "time_used_up" and run.by_clock

@@ -8,13 +8,13 @@ from dataclasses import replace
 
 import pytest
 
-from autograder.course import Course
-from autograder.grade.answer_key import answer_key
 from autograder.grade.grade_class import grading_settings
+from autograder.grade.make_keys import answer_key
 from autograder.grade.submission import Submission, SubmittedCell
-from autograder.grade.worker_pool import LocalPool, Task
+from autograder.grade.worker_pool import GradingJob, LocalPool
 from autograder.kernels import forkserver, sandbox
 from autograder.kernels.student_kernel import StudentKernel
+from tests.support.class_keys import give_keys
 from tests.support.course import COURSE
 
 pytestmark = [
@@ -86,10 +86,13 @@ def outputs(cells):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sandboxed", [True, False])
-def test_a_workers_kernel_holds_none_of_the_graders_secrets(tmp_path, monkeypatch, sandboxed):
+def test_a_workers_kernel_holds_none_of_the_graders_secrets(
+    few_mistakes, tmp_path, monkeypatch, sandboxed
+):
     if sandboxed and sandbox.why_not():
         pytest.skip("there is no sandbox here")
-    course = Course(COURSE.root, class_folder=tmp_path)
+    course = replace(few_mistakes, class_folder=tmp_path)
+    give_keys(course, EXERCISE.name)
     told = planted()
     hidden = {name: planted() for name in ("argv", "environ", "authkey", "key", "settings")}
     monkeypatch.setattr(sys, "argv", [*sys.argv, "--db", f"postgresql://u:{hidden['argv']}@h/n"])
@@ -98,12 +101,12 @@ def test_a_workers_kernel_holds_none_of_the_graders_secrets(tmp_path, monkeypatc
     monkeypatch.setitem(process._config, "authkey", hidden["authkey"].encode())
     # stands for seeds and expected values: it travels with them
     mistake = {"mistake_cells": {hidden["key"]: "cell"}, "mistake_functions": {hidden["key"]: "f"}}
-    key = replace(answer_key(course, EXERCISE), **mistake)
+    key = replace(answer_key(course, course.exercise(EXERCISE.name)), **mistake)
     settings = grading_settings(course)
     limits = replace(settings.limits, sandbox=sandboxed, cell_seconds=300, memory_mb=4000)
     settings = replace(settings, limits=limits, weights={hidden["settings"]: 1})
     cells = (SubmittedCell("code", f"mine = {told!r}"), SubmittedCell("code", SEARCH))
-    task = Task(EXERCISE.name, Submission("a", cells), own_key=key)
+    task = GradingJob(EXERCISE.name, Submission("a", cells), own_key=key)
     with LocalPool({EXERCISE.name: key}, settings, workers=1) as pool:
         pool.start()
         try:

@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import datetime
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -173,11 +174,11 @@ def test_nbgraders_own_exporter_says_the_same(course, tmp_path):
 
 
 def test_columns_stand_in_the_order_of_the_chapters(course):
-    grades = export.grades(course, EXERCISES[:1])
+    grades = export.grades_of(course, EXERCISES[:1])
     later = [dataclasses.replace(grade, exercise="ch10_later") for grade in grades]
     head, _ = export.as_table([grades[0], later[0]])
     assert head == ["student", FIRST, "ch10_later"]
-    reverse = export.grades(course, EXERCISES[::-1])
+    reverse = export.grades_of(course, EXERCISES[::-1])
     assert [grade.exercise for grade in reverse[:2]] == [SECOND, FIRST]
 
 
@@ -252,7 +253,7 @@ def test_the_grades_of_a_class_take_as_many_queries_as_those_of_one(tmp_path):
         hear = lambda *heard, asked=asked: asked.append(heard[2])
         sqlalchemy.event.listen(Engine, "before_cursor_execute", hear)
         try:
-            found = export.grades(made, EXERCISES[:1])
+            found = export.grades_of(made, EXERCISES[:1])
         finally:
             sqlalchemy.event.remove(Engine, "before_cursor_execute", hear)
         assert [(grade.score, grade.unread) for grade in found] == [(n / 2, 2) for n in range(size)]
@@ -358,7 +359,7 @@ def test_canvas_may_split_names_into_two_columns(course, tmp_path):
         ["Comma", "Jo Ann", "1001", "login1", "A", "1"],
         ["Named", "By", "7", "login7", "A", "1"],
     )
-    given = export.grades(course, EXERCISES[1:])
+    given = export.grades_of(course, EXERCISES[1:])
     # as import-zip calls a student of a zip from Canvas
     by_name = dataclasses.replace(given[1], student=export.Student("namedby_7"))
     table = canvas_files.as_canvas([given[0], by_name], path, told := [])
@@ -445,7 +446,7 @@ def test_moodle_gets_identifiers_that_all_have(course, tmp_path):
 def test_moodle_finds_who_came_in_a_zip_by_the_full_name(course, tmp_path):
     renamed = [
         dataclasses.replace(grade, student=export.Student(names.student_id(f"Jo {name}")))
-        for grade in export.grades(course, EXERCISES[:1])
+        for grade in export.grades_of(course, EXERCISES[:1])
         for name in [grade.student.id]
     ]
     path = roster(tmp_path, MOODLE, *(["Jo", s, "", f"{s}@uni", "-"] for s in STUDENTS))
@@ -455,7 +456,7 @@ def test_moodle_finds_who_came_in_a_zip_by_the_full_name(course, tmp_path):
 
 
 def test_two_rows_that_fit_are_no_ones(course, tmp_path):
-    grade = export.grades(course, EXERCISES[:1])[0]
+    grade = export.grades_of(course, EXERCISES[:1])[0]
     given = [dataclasses.replace(grade, student=export.Student("Jo_Doe"))]
     path = roster(tmp_path, MOODLE, *(["Jo", "Doe", n, f"{n}@uni", "-"] for n in "12"))
     with pytest.raises(ExportError, match="No student"):
@@ -464,7 +465,7 @@ def test_two_rows_that_fit_are_no_ones(course, tmp_path):
 
 
 def test_one_row_that_fits_two_students_is_no_ones(course, tmp_path):
-    grade = export.grades(course, EXERCISES[:1])[0]
+    grade = export.grades_of(course, EXERCISES[:1])[0]
     twins = [export.Student(name, "Wei", "Zhang") for name in ("s8", "s9")]
     own = [dataclasses.replace(grade, student=who) for who in (*twins, export.Student("s1"))]
     rows = ["Wei", "Zhang", "77", "wei@uni", "-"], ["Jo", "Doe", "s1", "jo@uni", "-"]
@@ -475,7 +476,7 @@ def test_one_row_that_fits_two_students_is_no_ones(course, tmp_path):
 
 
 def test_the_grading_worksheet_tells_two_of_one_name_apart(course, tmp_path):
-    grade = export.grades(course, EXERCISES[:1])[0]
+    grade = export.grades_of(course, EXERCISES[:1])[0]
     twins = [export.Student(f"Wei_Zhang_{number}") for number in (7022, 7023)]
     given = [dataclasses.replace(grade, student=who) for who in twins]
     head = ["Identifier", "Full name", "Email address", "Grade"]
@@ -487,8 +488,82 @@ def test_the_grading_worksheet_tells_two_of_one_name_apart(course, tmp_path):
     assert [row[0] for row in body] == ["a@uni", "b@uni"] and len(told) == 1
 
 
+SHEET = [
+    *("Identifier", "Full name", "Email address", "Status", "Grade", "Maximum grade"),
+    *(
+        "Grade can be changed",
+        "Last modified (submission)",
+        "Last modified (grade)",
+        "Feedback comments",
+    ),
+]
+
+
+def sheet_row(number, name="", email="", maximum="32.00"):
+    time = "Monday, 1 March 2027, 9:14 PM"
+    return [f"Participant {number}", name, email, "Submitted", "", maximum, "Yes", time, "-", "=so"]
+
+
+def one_exercise(course, tmp_path, path):
+    output = tmp_path / "out" / "grades.csv"
+    told = export.write(course, EXERCISES[:1], "moodle", output, path)
+    return rows(output), told
+
+
+def test_moodles_worksheet_comes_back_in_its_form(course, tmp_path):
+    given = [
+        sheet_row(501, "Jo Ann", 's1"@example.org'),
+        sheet_row(502, "Nobody Here", "nobody@example.org"),
+        sheet_row(503, "The Quoted", "s2@example.org"),
+    ]
+    (head, *body), told = one_exercise(course, tmp_path, roster(tmp_path, SHEET, *given))
+    assert head == SHEET and [row[0] for row in body] == [row[0] for row in given]
+    assert [row[4] for row in body] == ["20.25", "", "7"]
+    for before, after in zip(given, body, strict=True):
+        # a formula that somebody has written doesn't become one
+        assert [*after[:4], *after[5:9]] == [*before[:4], *before[5:9]] and after[9] == "'=so"
+    assert {words.split()[0] for words in told} == {"s3", "s4", "s5"}
+
+
+def test_anonymous_participants_are_found_by_their_numbers_in_the_zip(course, tmp_path):
+    columns = [n for n in SHEET if n not in ("Full name", "Email address")]
+    given = [[row[0], *row[3:]] for row in map(sheet_row, (7022, 7023, 7024))]
+    known = {
+        "s1": names.LmsName("moodle", moodle_files.folder("Participant", "7023")),
+        "s2": names.LmsName("moodle", moodle_files.folder("Participant", "7022")),
+        # of another system
+        "s3": names.LmsName("canvas", "minushome_7024_1_"),
+    }
+    exercise = EXERCISES[0]
+    try:
+        names.remember_names(course, exercise, known)
+        (head, *body), _ = one_exercise(course, tmp_path, roster(tmp_path, columns, *given))
+    finally:
+        (course.home / "lms_names" / f"{exercise}.json").unlink()
+    assert head == columns
+    assert [row[2] for row in body] == ["7", "20.25", ""]
+
+
+@pytest.mark.parametrize("mark", [";", "\t"])
+def test_a_worksheet_that_a_spreadsheet_has_saved_is_read(course, tmp_path, mark):
+    given = sheet_row(501, "Jo Ann", 's1"@example.org')
+    path = roster(
+        tmp_path, SHEET, given, mark=mark, encoding="utf-16" if mark == "\t" else "cp1252"
+    )
+    (_, row), _ = one_exercise(course, tmp_path, path)
+    assert row[4] == "20.25"
+
+
+def test_a_worksheet_of_other_points_or_of_several_exercises_is_refused(course, tmp_path):
+    path = roster(tmp_path, SHEET, sheet_row(501, "Jo Ann", 's1"@example.org', "100.00"))
+    with pytest.raises(ExportError, match=r"Moodle gives 100\.00 points .* has 32"):
+        one_exercise(course, tmp_path, path)
+    with pytest.raises(ExportError, match="--exercise"):
+        export.write(course, EXERCISES, "moodle", tmp_path / "out.csv", path)
+
+
 def test_an_identifier_that_is_a_formula_is_left_out_and_told(course, tmp_path):
-    given = export.grades(course, EXERCISES[:1])
+    given = export.grades_of(course, EXERCISES[:1])
     path = roster(
         tmp_path, MOODLE, *(["", s, s, f"={s}" if s == "s1" else s, "-"] for s in STUDENTS)
     )
@@ -509,9 +584,10 @@ def test_moodle_without_a_roster_has_user_names(course, tmp_path):
 
 
 def test_the_command_writes_the_file_and_says_what_is_to_be_said(course, tmp_path):
-    # a copy: this repository may have a class of its own
+    # copies: this repository may have a class of its own, and the command records penalties again
     root, output = repository(tmp_path), tmp_path / "grades.csv"
-    words = ["export", "--db", course.db_url, "--format", "canvas", "--output", output]
+    gradebook = shutil.copy(course.db_url.removeprefix("sqlite:///"), tmp_path / "copy.db")
+    words = ["export", "--db", f"sqlite:///{gradebook}", "--format", "canvas", "--output", output]
     ended = command(root, *words)
     assert ended.status == 0 and str(output) in ended.stdout and "--roster" in ended.stderr
     assert rows(output)[0] == [*CANVAS, FIRST, SECOND]

@@ -12,7 +12,8 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.__main__ import main
-from autograder.course import Course
+from autograder.audit import sample_class
+from autograder.course import SAMPLE_MARK, Course
 from autograder.errors import CourseError, OutputError, SubmissionFolderError
 from autograder.grade import lateness
 from autograder.lms import import_zip as importer
@@ -57,9 +58,19 @@ def laid_out(course):
     for path in sorted((course / "submitted").rglob("*")):
         if path.is_file() and path.name != "timestamp.txt":
             student, exercise, name = path.relative_to(course / "submitted").parts
-            assert (exercise, name) == (EXERCISE, NAME)
-            found[student] = path.read_text(encoding="utf-8")
+            assert exercise == EXERCISE
+            if name == NAME:
+                found[student] = path.read_text(encoding="utf-8")
     return found
+
+
+def beside(course):
+    """The student's other notebooks, by student: name and content."""
+    return {
+        path.parents[1].name: (path.name, path.read_text(encoding="utf-8"))
+        for path in sorted((course / "submitted").glob(f"*/{EXERCISE}/*.ipynb"))
+        if path.name != NAME
+    }
 
 
 # Names --------------------------------------------------------------------------------------------
@@ -84,7 +95,7 @@ def test_canvas(unpack):
         "anon_Ab3xY": "anonymous",
         "anon_Zz9zZ": "anonymous and late",
     }
-    (late,) = done.told
+    (late,) = done.notes
     assert "anon_Zz9zZ, roerichard_1002" in late and "has no due date here" in late
 
 
@@ -107,7 +118,7 @@ def test_moodle(unpack, name):
         }
     )
     assert laid_out(unpack.course) == {"Jane_Doe": "jane"}
-    assert (done.new, done.told) == (["Jane_Doe"], [])
+    assert (done.new, done.notes) == (["Jane_Doe"], [])
 
 
 @pytest.mark.parametrize(
@@ -136,7 +147,7 @@ def test_two_of_one_name_are_told_apart(unpack):
         }
     )
     assert laid_out(unpack.course) == {"Jo_Doe_11": "one", "jo_doe_12": "other"}
-    assert len(done.told) == 2 and "occurs twice" in done.told[0]
+    assert len(done.notes) == 2 and "occurs twice" in done.notes[0]
 
 
 def test_students_of_the_roster_keep_their_ids(unpack):
@@ -162,7 +173,7 @@ def test_who_is_not_in_the_roster_is_told(unpack):
     files = {f"doejane_1001_1_{NAME}": "1", f"strangeralice_99_2_{NAME}": "2"}
     with Gradebook(Course(COURSE.root, class_folder=unpack.course).db_url) as book:
         book.add_student("s1", lms_user_id="1001")
-    (told,) = unpack(files).told
+    (told,) = unpack(files).notes
     assert told.startswith("Not in the roster: strangeralice_99. ")
 
 
@@ -189,7 +200,7 @@ def test_moodles_worksheet_tells_two_of_one_name_apart(unpack, tmp_path):
         ["Participant 7023", "Wei Zhang", "s8@uni", "-"],
     )
     done = unpack(WEI, worksheet=worksheet(tmp_path, *rows))
-    assert laid_out(unpack.course) == {"s9": "7022", "s8": "7023"} and done.told == []
+    assert laid_out(unpack.course) == {"s9": "7022", "s8": "7023"} and done.notes == []
 
 
 # Times --------------------------------------------------------------------------------------------
@@ -255,12 +266,12 @@ def test_canvas_mark_of_lateness_counts_from_the_due_date(unpack):
         "roe": "2027-03-01 18:01:00 UTC",
         "ann": "2027-03-02 18:01:00 UTC",
     }
-    (told,) = [words for words in done.told if words.startswith("Late")]
+    (told,) = [words for words in done.notes if words.startswith("Late")]
     assert "ann, roe" in told and "a minute late" in told
     # a time that somebody has corrected stays, and is not asked for again
     stamp = unpack.course / "submitted" / "ann" / EXERCISE / "timestamp.txt"
     stamp.write_text("2027-03-03 12:00:00 UTC\n")
-    assert not [words for words in unpack(files).told if words.startswith("Late")]
+    assert not [words for words in unpack(files).notes if words.startswith("Late")]
     assert stamps(unpack.course)["ann"] == "2027-03-03 12:00:00 UTC"
     # handed in again, and late again: the mark is the new submission's
     done = unpack({f"roerichard_LATE_1002_2003_{NAME}": "again"})
@@ -271,7 +282,7 @@ def test_a_time_that_the_newer_submission_lacks_is_told(unpack):
     unpack({f"ada_1_10_{NAME}": "first"})
     stamp = unpack.course / "submitted" / "ada_1" / EXERCISE / "timestamp.txt"
     stamp.write_text("2027-03-01 21:14:00 UTC\n")
-    (told,) = unpack({f"ada_1_11_{NAME}": "second"}).told
+    (told,) = unpack({f"ada_1_11_{NAME}": "second"}).notes
     assert told.startswith("ada_1 has handed in again") and not stamp.exists()
 
 
@@ -301,7 +312,14 @@ def test_of_several_notebooks_the_one_of_the_right_name_or_the_newest_is_taken(u
         "dia_4": "only one",
         "Fay": "newer",
     }
-    told = "\n".join(done.told)
+    # the others lie beside them: the grader sees which was worked on
+    assert beside(unpack.course) == {
+        "ada_1": ("scratch (1).ipynb", "newer, wrong name"),
+        "ben_2": ("draft (1).ipynb", "older"),
+        "chi_3": (f"{EXERCISE} (1).ipynb", "older"),
+        "Fay": ("b (1).ipynb", "older"),
+    }
+    told = "\n".join(done.notes)
     for words in (
         f"ada_1 has handed in 2 notebooks; {NAME} was taken",
         "ben_2 has handed in 2 notebooks; final.ipynb was taken",
@@ -339,7 +357,7 @@ def test_a_notebook_with_a_further_ending_or_in_a_zip_is_taken(unpack):
         "chi_3": "in a zip",
         "dia_4": "only one",
     }
-    told = "\n".join(done.told)
+    told = "\n".join(done.notes)
     for words in (
         "holds 2 notebooks",
         "holds a notebook that unpacks to far more",
@@ -347,7 +365,7 @@ def test_a_notebook_with_a_further_ending_or_in_a_zip_is_taken(unpack):
         "Typed in as text or as a link in place of a file, and left out: 2",
     ):
         assert words in told
-    assert len(done.told) == 4
+    assert len(done.notes) == 4
 
 
 def test_nothing_is_overwritten_without_a_word(unpack):
@@ -383,7 +401,7 @@ def test_a_path_that_leads_out_is_left_out(unpack, tmp_path, name):
     before = set(tmp_path.parent.rglob("*.ipynb"))
     done = unpack({name: "out", f"ben_2_20_{NAME}": "in"})
     assert laid_out(unpack.course) == {"ben_2": "in"}
-    assert "left out: 1" in done.told[0]
+    assert "left out: 1" in done.notes[0]
     assert {path.name for path in set(tmp_path.parent.rglob("*.ipynb")) - before} == {NAME}
     assert len(set(tmp_path.parent.rglob(NAME)) - before) == 1
 
@@ -394,17 +412,17 @@ def test_links_devices_and_encrypted_files_are_left_out(unpack):
     device.external_attr = 0o020666 << 16
     done = unpack({link: "/etc/passwd", device: "", f"chi_3_30_{NAME}": "in"})
     assert laid_out(unpack.course) == {"chi_3": "in"}
-    assert sum("is a link" in words for words in done.told) == 2
+    assert sum("is a link" in words for words in done.notes) == 2
 
 
 def test_a_bomb_does_not_go_off(unpack, monkeypatch):
     zeros = b"0" * 5_000_000
     done = unpack({f"ada_1_10_{NAME}": zeros, f"ben_2_20_{NAME}": "in"})
     assert laid_out(unpack.course) == {"ben_2": "in"}
-    assert "far more than a notebook" in done.told[0]
-    monkeypatch.setattr(importer, "MAX_NOTEBOOK", 1_000)
+    assert "far more than a notebook" in done.notes[0]
+    monkeypatch.setattr(importer, "MAX_WITH_OUTPUTS", 1_000)
     done = unpack({f"ada_1_10_{NAME}": os.urandom(1_001)})
-    assert "too large" in done.told[0]
+    assert "too large" in done.notes[0]
     monkeypatch.setattr(importer, "MAX_TOTAL", 1_500)
     with pytest.raises(SubmissionFolderError, match="would unpack to more than"):
         unpack({f"ada_{n}_{n}_{NAME}": os.urandom(900) for n in range(2)})
@@ -422,7 +440,7 @@ def test_a_header_that_lies_about_the_size_is_not_believed(tmp_path):
     path = tmp_path / "class.zip"
     path.write_bytes(content)
     done = import_zip(path, tmp_path)
-    assert done.new == [] and "is damaged" in done.told[0]
+    assert done.new == [] and "is damaged" in done.notes[0]
 
 
 def test_one_damaged_file_costs_no_other(unpack, tmp_path):
@@ -434,7 +452,7 @@ def test_one_damaged_file_costs_no_other(unpack, tmp_path):
     course = tmp_path / "other"
     done = import_zip(path, course)
     assert laid_out(course) == {"ben_2": "in"}
-    assert "ada_1" in done.told[0] and "is damaged" in done.told[0]
+    assert "ada_1" in done.notes[0] and "is damaged" in done.notes[0]
 
 
 # The command, and errors -------------------------------------------------------------------------------------------
@@ -474,7 +492,31 @@ def test_a_folder_that_cannot_be_written_is_an_error_with_a_way_out(unpack):
         unpack({f"ada_1_10_{NAME}": "in"})
 
 
-def test_no_class_is_laid_out_beside_the_sample_class(unpack):
+@pytest.mark.parametrize("marked", [True, False])
+def test_no_class_is_laid_out_beside_the_sample_class(unpack, marked):
     (unpack.course / "submitted" / "sample-ada").mkdir(parents=True)
-    with pytest.raises(SubmissionFolderError, match="sample class"):
+    if marked:
+        (unpack.course / "submitted" / "sample-zoe").mkdir()
+        (unpack.course / "submitted" / SAMPLE_MARK).touch()
+    with pytest.raises(SubmissionFolderError, match="sample class") as refused:
         unpack({f"ada_1_10_{NAME}": "in"})
+    assert "delete" not in str(refused.value)
+
+
+def test_a_student_who_is_called_like_the_sample_class_is_a_student(unpack):
+    """No message leads to a class being deleted because of a name, and no grading removes a submission."""
+    named = {f"sample-ada Lovelace_123_assignsubmission_file_/{NAME}": "in"}
+    assert unpack(named).new == ["sample-ada_Lovelace"]
+    assert unpack(named).unchanged == ["sample-ada_Lovelace"]
+    course = Course(COURSE.root, class_folder=unpack.course)
+    assert not course.is_sample_class
+    assert not sample_class.make(course, [course.exercise(EXERCISE)])
+
+
+def test_the_sample_class_is_marked_by_who_makes_it(tmp_path):
+    course = Course(COURSE.root, class_folder=tmp_path / "course")
+    assert sample_class.make(course, [course.exercise(EXERCISE)]) and course.is_sample_class
+    assert sample_class.make(course, [course.exercise(EXERCISE)])
+    (course.submitted / "s001").mkdir()
+    assert not course.is_sample_class
+    assert not sample_class.make(course, [course.exercise(EXERCISE)])

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from autograder.errors import ExportError, LmsError
-from autograder.exercises import given, released
+from autograder.exercises import metadata_of, released
 from autograder.lms import push
 from autograder.lms.canvas_api import Canvas, CanvasCourse, Token, UnansweredError, read_token
 from autograder.lms.export import Grade, Student
@@ -62,15 +62,15 @@ def grades(scores=SCORES):
     ]
 
 
-def planned(state, given=None, comments=(), **options):
+def planned(state, their_grades=None, comments=(), **options):
     with connected(state) as canvas:
-        return push.plan(canvas, EXERCISE, given or grades(), dict(comments), **options)
+        return push.plan(canvas, EXERCISE, their_grades or grades(), dict(comments), **options)
 
 
-def pushed(state, given=None, comments=()):
+def pushed(state, their_grades=None, comments=()):
     """Plan and send, as the command does."""
     with connected(state) as canvas:
-        plan = push.plan(canvas, EXERCISE, given or grades(), dict(comments))
+        plan = push.plan(canvas, EXERCISE, their_grades or grades(), dict(comments))
         return push.send(canvas, plan)
 
 
@@ -108,7 +108,7 @@ def test_what_differs_is_planned_and_nothing_is_sent(server):
 
 def test_grades_and_comments_arrive_once_and_are_not_sent_again(server):
     sent = pushed(server, comments=TEXTS)
-    assert len(sent.done) == 5 and sent.unconfirmed == sent.told == ()
+    assert len(sent.done) == 5 and sent.unconfirmed == sent.notes == ()
     assert in_canvas(server) == WANTED
     for number, (text,) in comments_in_canvas(server).items():
         assert text.startswith(TEXTS[f"s{number}"]) and re.search(r"\n\n\[feedback \w{12}\]$", text)
@@ -123,7 +123,7 @@ def test_a_new_text_is_a_new_comment_and_leaves_the_grade_alone(server):
     ((user, form),) = server.changes
     assert user == 1002 and form.keys() == {"comment[text_comment]"}
     # the command without --comments
-    pushed(server, given=grades(SCORES | {1002: 8.0}))
+    pushed(server, their_grades=grades(SCORES | {1002: 8.0}))
     assert server.changes[1:] == [(1002, {"submission[posted_grade]": "8.00"})]
 
 
@@ -136,7 +136,7 @@ def test_a_comment_of_the_instructors_is_no_comment_of_ours(server):
 
 def test_students_are_found_by_number_login_and_sis_number(server):
     server.users[2]["sis_user_id"] = "sis1003"
-    given = grades({1001: 1.0, 1002: 2.0, 1003: 3.0, 1004: 4.0})
+    their_grades = grades({1001: 1.0, 1002: 2.0, 1003: 3.0, 1004: 4.0})
     ids = [
         Student("x1", lms_user_id="1001"),
         Student("login1002"),
@@ -145,28 +145,31 @@ def test_students_are_found_by_number_login_and_sis_number(server):
     ]
     own = [
         Grade(g.exercise, who, g.raw_score, 0, POINTS, submitter=who.id)
-        for g, who in zip(given, ids, strict=True)
+        for g, who in zip(their_grades, ids, strict=True)
     ]
     found = planned(server, own)
     users = {change.student: (change.user, change.points) for change in found.changes}
     assert users == {"x1": (1001, 1), "login1002": (1002, 2), "sis1003": (1003, 3)}
     told = "stranger is not in the course in Canvas and was left out."
-    assert told in found.told and not any("roster" in words for words in found.told)
+    assert told in found.notes and not any("roster" in words for words in found.notes)
 
 
 def test_nobody_known_is_an_error(server):
-    given = [Grade(EXERCISE.name, Student("x"), 1, 0, POINTS, submitter="x")]
+    their_grades = [Grade(EXERCISE.name, Student("x"), 1, 0, POINTS, submitter="x")]
     with pytest.raises(ExportError, match="is in the course in Canvas: is it that of this class"):
-        planned(server, given)
+        planned(server, their_grades)
 
 
 def test_who_is_excused_or_has_handed_in_nothing_is_left_alone_and_told(server):
     server.submissions[1001]["excused"] = True
     server.submissions[1002]["points_deducted"] = 2.0
-    given = [*grades({1001: 5.0, 1002: 7.0}), Grade(EXERCISE.name, Student("s9"), 0, 0, POINTS)]
-    found = planned(server, given, TEXTS)
+    their_grades = [
+        *grades({1001: 5.0, 1002: 7.0}),
+        Grade(EXERCISE.name, Student("s9"), 0, 0, POINTS),
+    ]
+    found = planned(server, their_grades, TEXTS)
     assert [change.student for change in found.changes] == ["s1002"]
-    told = "\n".join(found.told)
+    told = "\n".join(found.notes)
     assert "Nothing handed in, and nothing sent: s9" in told
     assert "s1001 is excused" in told and "s1002: Canvas takes off 2 points" in told
 
@@ -182,7 +185,7 @@ def test_a_grade_that_canvas_records_otherwise_is_told(server):
         plan = push.plan(canvas, EXERCISE, grades({1001: 5.0}), {})
         put = canvas.put
         canvas.put = lambda *request: {**put(*request), "entered_score": 4.0}
-        (told,) = push.send(canvas, plan).told
+        (told,) = push.send(canvas, plan).notes
     assert told == "s1001: Canvas recorded 4 points, not 5."
 
 
@@ -222,12 +225,12 @@ def test_two_assignments_of_one_name_are_told_apart_by_number(server):
 
 
 def test_grades_that_canvas_hides_or_gives_to_groups_are_told(server):
-    assert planned(server).told == ()
+    assert planned(server).notes == ()
     server.assignments[1].update(post_manually=True, group_category_id=5)
-    hidden, by_group = planned(server).told
+    hidden, by_group = planned(server).notes
     assert "when you post them" in hidden and "graded by group in Canvas" in by_group
     server.assignments[1]["grade_group_students_individually"] = True
-    assert len(planned(server).told) == 1
+    assert len(planned(server).notes) == 1
 
 
 # A server that fails ------------------------------------------------------------------------------
@@ -505,7 +508,7 @@ def test_the_command_shows_asks_and_sends(graded_class, tmp_path, monkeypatch):
     course, results = graded_class
     scores = {name: result.score for name, result in results.items()}
     points = sum(
-        given(cell).get("points", 0) for cell in released(course.exercise(GRADED.name)).cells
+        metadata_of(cell).get("points", 0) for cell in released(course.exercise(GRADED.name)).cells
     )
     with serving(class_of(GRADED.name, points, *range(1, len(scores) + 1))) as state:
         user_of = {}
@@ -516,7 +519,7 @@ def test_the_command_shows_asks_and_sends(graded_class, tmp_path, monkeypatch):
         assert done.status == 2 and "There is no token" in done.stderr
         monkeypatch.setenv("CANVAS_TOKEN", TOKEN)
         monkeypatch.setattr("builtins.input", lambda question: "n")
-        done = command(course.root, *words, "--comments")
+        done = command(course.root, *words)
         assert done.status == 0 and "Nothing was sent." in done.stdout, done.stderr
         assert "What would change in Canvas" in done.stdout and state.changes == []
         done = command(course.root, *words, "--comments", "--yes")

@@ -190,7 +190,7 @@ def test_in_canvas_a_group_sees_its_one_page(course, tmp_path):
     imported(course, tmp_path, {"s1": f"a_1001_2001_{NAME}"})
     done, files = returned(course, tmp_path, "canvas")
     assert [*map(canvas_takes, files)] == [("1001", "2001")] and done.without == ()
-    group, others = done.told
+    group, others = done.notes
     assert group.startswith("s4: Canvas shows them the page of their group")
     assert others.startswith("s2, s3: there is feedback") and "push --comments" in others
 
@@ -210,7 +210,7 @@ def test_in_moodle_each_member_gets_the_page_by_the_worksheet(course, tmp_path):
     done, files = returned(course, tmp_path, "moodle", worksheet=worksheet(tmp_path, *rows))
     found = {moodle_takes(name)[0]: text.partition(":")[0] for name, text in files.items()}
     assert found == {501: "s1", 502: "s2", 503: "s3", 504: "s1"}
-    assert (done.without, done.told) == ((), ())
+    assert (done.without, done.notes) == ((), ())
 
 
 def test_the_number_of_a_group_is_no_participants(course, tmp_path):
@@ -218,7 +218,7 @@ def test_the_number_of_a_group_is_no_participants(course, tmp_path):
     imported(course, tmp_path, MOODLE_ZIP | {"s1": f"Team A_77_assignsubmission_file/{NAME}"})
     done, files = returned(course, tmp_path, "moodle")
     assert {moodle_takes(name)[0] for name in files} == {502, 503}
-    (told,) = done.told
+    (told,) = done.notes
     assert told.startswith("s1, s4: there is feedback") and "worksheet" in told
 
 

@@ -74,7 +74,7 @@ def test_words_styles_and_pins_of_other_tools_execute_nothing(copy, before, chan
     ("file", "executed"),
     [
         ("book/_widgets/clock.js", {"ch5"}),
-        ("book/_widgets/alignment.js", {"ch1", "ch7", "ch10"}),
+        ("book/_widgets/alignment.js", {"ch1", "ch10"}),
         ("book/_widgets/common.js", CHAPTERS),
     ],
 )
@@ -85,20 +85,25 @@ def test_a_change_of_a_script_reaches_the_pages_with_its_figures(
     assert changed_chapters(copy, before) == executed
 
 
-@pytest.mark.parametrize(
-    ("file", "definition", "executed"),
-    [
-        ("book/figures.py", "def show(", CHAPTERS),
-        ("solutions/ch2_scaled_dot_product.py", "def attention(", CHAPTERS - {"ch1"}),
-        ("solutions/ch6_transformer.py", "class EncoderLayer(", {"ch6", "ch7", "ch8"}),
-        # chapters 6 and 7 use it, and chapter 3 does not
-        ("solutions/ch1_additive_attention.py", "class AdditiveAttention(", {"ch1", "ch6", "ch7"}),
-        ("solutions/ch8_language_model.py", "def token_probabilities(", {"ch8"}),
-    ],
+# definitions, by the file that has them and how they begin, and the chapters that use them
+USED_IN = (
+    ("book/figures.py", "def show(", CHAPTERS),
+    ("solutions/ch2_scaled_dot_product.py", "def attention(", CHAPTERS - {"ch1"}),
+    ("solutions/ch6_transformer.py", "class EncoderLayer(", {"ch4", "ch6", "ch7", "ch8", "ch10"}),
+    # chapters 6 and 7 use it, and chapter 3 does not
+    ("solutions/ch1_additive_attention.py", "class AdditiveAttention(", {"ch1", "ch6", "ch7"}),
+    ("solutions/ch8_language_model.py", "def token_probabilities(", {"ch8"}),
 )
+
+
+def test_what_nothing_uses_executes_nothing(copy, before, change):
+    for file, definition, _ in USED_IN:
+        change(file, f"\n{definition}", f"\nOTHER = 1\n\n\n{definition}")
+    assert digests(copy) == before
+
+
+@pytest.mark.parametrize(("file", "definition", "executed"), USED_IN)
 def test_a_change_reaches_the_pages_that_use_it(copy, before, change, file, definition, executed):
-    change(file, f"\n{definition}", f"\nOTHER = 1\n\n\n{definition}")
-    assert not changed_chapters(copy, before)
     change(file, f"\n{definition}", f"\n@type\n{definition}")
     assert changed_chapters(copy, before) == executed
 
@@ -119,6 +124,17 @@ def test_a_new_result_reaches_the_page_that_shows_it(tmp_path):
     for result in ("1", "2"):
         (tmp_path / "benchmarks" / "x.json").write_text(result)
         found.append([cache_key.imports_digest(tmp_path, page, given) for given in (text, other)])
+    assert found[0][0] != found[1][0] and found[0][1] == found[1][1]
+
+
+def test_a_new_stored_result_reaches_its_page_alone(tmp_path):
+    (tmp_path / "book" / "results").mkdir(parents=True)
+    text = FRONT + "```{code-cell} ipython3\nimport math\n```\n"
+    pages = [tmp_path / "book" / name for name in ("one.md", "two.md")]
+    found = []
+    for result in ("1", "2"):
+        (tmp_path / "book" / "results" / "one.json").write_text(result)
+        found.append([cache_key.imports_digest(tmp_path, page, text) for page in pages])
     assert found[0][0] != found[1][0] and found[0][1] == found[1][1]
 
 

@@ -85,4 +85,6 @@ def test_modules_that_pages_show_are_narrow():
         for name in re.findall(r"^`{3,}\{literalinclude\} (\S+)$", path.read_text(), re.MULTILINE)
     }
     for path in shown:
+        if path.suffix != ".py":
+            continue  # a message of a check, whose lines wrap
         assert max(map(len, path.read_text().split("\n"))) <= MOST_COLUMNS, path.name

@@ -10,15 +10,14 @@ import pytest
 from autograder import new_course
 from autograder.course import Course
 from autograder.errors import BookError, OutputError
-from autograder.publish import book, release
+from autograder.publish import release
 from tests.support.course import COURSE, SHOWS_MARKERS
 
 pytestmark = pytest.mark.xdist_group("book")
 
 
 @pytest.fixture(scope="module")
-def archive(tmp_path_factory):
-    book.build(COURSE)
+def archive(built_book, tmp_path_factory):
     return release.make(COURSE, tmp_path_factory.mktemp("release"))
 
 
@@ -33,7 +32,7 @@ def test_it_holds_the_book_and_the_exercises_and_nothing_else(archive):
     for exercise in COURSE.exercises():
         notebook = f"exercises/{exercise}/{exercise}.ipynb"
         assert found.pop(notebook) == exercise.notebook.read_bytes()
-    assert "index.html" in found and "_static/mathjax/LICENSE" in found
+    assert "index.html" in found and "_static/formulas-OFL.txt" in found
     for name, content in found.items():
         assert (COURSE.built_book / name).read_bytes() == content
         assert not re.match(r"(solutions|course|autograder|work)/", name)
@@ -65,15 +64,32 @@ def test_another_course_has_no_release():
         release.refuse_another_course(Course(new_course.TEMPLATE))
 
 
-def test_a_folder_that_cannot_be_written_is_an_error_with_a_way_out(tmp_path):
-    """The pages and exercises of a course of none are enough for this."""
+@pytest.fixture
+def built_course(tmp_path):
+    """A course without exercises, whose book has one empty page."""
     shutil.copy(COURSE.root / "pyproject.toml", tmp_path)
     for name in ("_build/html/index.html", "solutions/none", *release.LICENCES):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    assert release.make(Course(tmp_path)).parent == tmp_path / "_build"
+    return Course(tmp_path)
+
+
+def test_the_archive_for_a_class_says_so_and_holds_no_answers(built_course, archive, tmp_path):
+    assert release.make(built_course, for_class=True).stem.endswith("-class")
+    with zipfile.ZipFile(archive) as packed:
+        pages = [name for name in packed.namelist() if name.endswith(".html")]
+        (shown,) = [packed.read(name) for name in pages if name.endswith("/ch10_together.html")]
+    (built_course.built_book / "index.html").write_bytes(shown)
+    release.make(built_course)
+    with pytest.raises(BookError, match="book --for-class"):
+        release.make(built_course, tmp_path, for_class=True)
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_with_a_way_out(built_course, tmp_path):
+    """The pages and exercises of a course of none are enough for this."""
+    assert release.make(built_course).parent == tmp_path / "_build"
     with pytest.raises(OutputError, match=r"can't be written: .*write elsewhere"):
-        release.make(Course(tmp_path), tmp_path / "nowhere")
+        release.make(built_course, tmp_path / "nowhere")
 
 
 def test_unpacked_it_opens_from_disk(archive, tmp_path, browser):
@@ -92,7 +108,7 @@ def test_unpacked_it_opens_from_disk(archive, tmp_path, browser):
     page.wait_for_url("**/book/intro.html")
     page.get_by_role("link", name="2. Scaled dot-product attention").first.click()
     page.wait_for_url("**/ch2_scaled_dot_product.html")
-    page.wait_for_function("document.querySelectorAll('mjx-container').length > 50")
-    assert page.locator(".math").count() == page.locator("mjx-container").count()
+    assert page.locator(".math math").count() == page.locator(".math").count() > 50
+    assert page.evaluate("document.fonts.load('16px Formulas').then(found => found.length)") == 1
     assert not elsewhere and not broken
     context.close()

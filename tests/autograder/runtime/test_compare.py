@@ -50,10 +50,39 @@ def test_differences_are_named_by_the_first_property_that_breaks():
     assert aspect(True, 1) == "number"
 
 
-def test_a_float32_result_is_accepted_and_a_rounded_one_is_not():
-    values = np.random.RandomState(0).standard_normal((4, 5))
-    assert aspect(values, values.astype(np.float32)) is None
-    assert aspect(values, np.round(values, 3)) == "entries"
+VALUES = np.random.RandomState(0).standard_normal((4, 5))
+
+
+def test_a_result_that_was_cast_to_float32_is_accepted_and_a_rounded_one_is_not():
+    assert aspect(VALUES, VALUES.astype(np.float32)) is None
+    assert aspect(VALUES, np.round(VALUES, 3)) == "entries"
+
+
+@pytest.mark.parametrize("error", [3e-6, 5e-5])
+def test_casting_makes_no_near_miss_right(error):
+    near = VALUES * (1 + error)
+    assert aspect(VALUES, near) is not None
+    assert aspect(VALUES, near.astype(np.float32)) is not None
+    # what is expected in float32 has float32's rounding
+    assert aspect(VALUES.astype(np.float32), near) is None
+    assert aspect(VALUES.astype(np.float32), near.astype(np.float32)) is None
+
+
+def test_where_a_statement_leaves_the_data_type_open_float32_is_tolerated():
+    near = (VALUES * (1 + 5e-5)).astype(np.float32)
+    expected, got = Expected(plain(VALUES)), Evaluation(plain(near))
+    assert judge(expected, got) is not None
+    assert judge(expected, got, lenient=True) is None
+    # but what is float64 is judged as ever
+    assert judge(expected, Evaluation(plain(VALUES * (1 + 5e-5))), lenient=True) is not None
+
+
+def test_a_factor_of_nearly_one_is_never_told():
+    wanted = np.array([[0.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    got = wanted.copy()
+    got[0, 0] = 1e-9
+    assert "factor" not in found(wanted, got).parameters
+    assert "factor" not in found(wanted, wanted * (1 + 2e-6)).parameters
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ import pytest
 
 from autograder.runtime.draw import Draw
 from autograder.runtime.guide import STUBS, Case, Way
+from autograder.runtime.messages import MistakeWords
 from autograder.runtime.mistakes import fingerprint
-from autograder.runtime.notebook import AutotestFailure, Checks, ToldMistake, seed_of
+from autograder.runtime.notebook import AutotestFailure, Checks, seed_of
 from autograder.runtime.plain_data import encode
 from tests.support.course import plain
 
@@ -18,7 +19,7 @@ says("is right for a row", case=False)
 check('twice(x[0])', points=1)
 says("doubles")
 check('twice(x)', points=1)"""
-HALVED = ToldMistake("twice", "values", "Half.", "Which factor?", 'chapter 1, "A"')
+HALVED = MistakeWords("twice", "values", "Half.", "Which factor?", 'chapter 1, "A"')
 WAYS = {
     "twice": [Way("By addition.", "x + x", "Nothing."), Way("By a loop.", "for row in x:", "Time.")]
 }
@@ -58,10 +59,19 @@ def check(checks, capsys):
 
 def test_a_failing_case_is_the_smallest_and_has_no_more_than_the_line_uses(check):
     case = check(lambda x: x / 2).failing_case()
-    assert list(vars(case)) == ["x", "check", "expected", "yours"]
+    assert list(vars(case)) == ["x", "check", "code", "expected", "yours", "difference"]
     assert case.x.shape == (2, 3) and case.check == "doubles"
     assert np.allclose(case.expected, 2 * case.x) and np.array_equal(case.yours, case.x / 2)
-    assert repr(case).startswith("x = array([[")
+    assert repr(case).startswith("x = array([[") and "code = 'twice(x)'" in repr(case)
+    assert "every entry is 0.5 times" in case.difference or "entries differ" in case.difference
+
+
+def test_a_printed_case_is_short_however_large_its_inputs_are():
+    case = Case(x=np.zeros((30, 40)), steps=list(range(500)), difference="6 of 9 entries differ")
+    lines = repr(case).splitlines()
+    assert lines[0] == "x = ndarray of shape (30, 40): print(case.x)"
+    assert lines[1].endswith(" ...") and max(map(len, lines)) < 250
+    assert lines[2] == "difference = '6 of 9 entries differ'"
 
 
 def test_where_the_smallest_case_passes_it_is_the_one_that_was_checked(check):

@@ -7,9 +7,8 @@ import torch
 from autograder.runtime.compare import ASPECTS, Difference, Expected, difference, judge
 from autograder.runtime.evaluate import Evaluation, evaluate
 from autograder.runtime.grade_cell import Agreement, Check
-from autograder.runtime.messages import explanation, sentence
-from autograder.runtime.notebook import ToldMistake
-from autograder.runtime.telling import told
+from autograder.runtime.messages import MistakeWords, explanation, sentence
+from autograder.runtime.telling import refined
 from tests.support.course import plain
 
 WEIGHTS = np.array([[0.2, 0.8, 0.0], [0.5, 0.25, 0.25]])
@@ -42,13 +41,13 @@ VALUES = {
     "rows": (
         WEIGHTS,
         WEIGHTS * [[2], [1]],
-        "the rows do not sum to one; 2 of 6 entries differ, first at index [0, 0]: expected 0.2, got 0.4",
+        "the rows do not sum to one; 2 of 6 entries differ, most at index [0, 1]: expected 0.8, got 1.6",
     ),
     "scale": (
         WEIGHTS - 5,
         3 * (WEIGHTS - 5),
-        "every entry is 3 times the expected one; 6 of 6 entries differ, first at index [0, 0]: "
-        "expected -4.8, got -14.4",
+        "every entry is 3 times the expected one; 6 of 6 entries differ, most at index [0, 2]: "
+        "expected -5, got -15",
     ),
     "entries": (
         torch.tensor(1.5),
@@ -123,7 +122,7 @@ def test_an_example_of_a_wrong_translation_is_shown():
     expected = Expected(plain([[1, 2], [3], [4]]), share=0.75, processor_seconds=10)
     got = Evaluation(plain([[1, 2], [5, 6], []]), processor_seconds=9.04)
     inputs = {"asked": [[7], [8, 9], [7]]}
-    problem = told(judge(expected, got), check, inputs, expected, got)
+    problem = refined(judge(expected, got), check, inputs, expected, got)
     assert sentence(problem) == (
         "1 of 3 are right, 75% are asked for; the first that is not: [8, 9] should become [3], and yours "
         "is [5, 6]. 9.0 of 10 seconds of processor time were used"
@@ -145,19 +144,19 @@ def test_a_place_in_a_nested_value_comes_first():
 
 
 def test_a_recognised_mistake_gives_its_hint_where_its_function_is_used():
-    mistake = ToldMistake(
+    mistake = MistakeWords(
         "attention", "values", "Scores are too large.", "Which factor is missing?", ""
     )
     said = "no scaling", mistake
     assert explanation(*said, "attention(q, k)").split("\n") == [
-        "Recognised: no scaling. Scores are too large.",
+        "This looks like a known mistake: no scaling. Scores are too large.",
         "Hint: Which factor is missing?",
     ]
     where = explanation(*said, "layer(q, k)").split("\n")
-    assert where[0] == "Recognised: no scaling. Scores are too large."
+    assert where[0] == "This looks like a known mistake: no scaling. Scores are too large."
     assert where[1].startswith("It is in your `attention`, which this uses")
     assert explanation(*said, "attention(q, k)", by_line=True).split("\n") == [
-        "This result matches a known mistake: no scaling. Scores are too large.",
+        "This looks like a known mistake: no scaling. Scores are too large.",
         "Hint: Which factor is missing?",
     ]
     assert explanation(*said, "layer(q)", by_line=True).endswith("Look there first.")

@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 
 from autograder.runtime.mistakes import (
-    Home,
+    MOST_NUMBERS,
     Judged,
+    Origin,
     Recognition,
     fingerprint,
     fitting,
+    is_evidence,
     same_fingerprint,
     says_little,
 )
-from autograder.runtime.plain_data import Error
+from autograder.runtime.plain_data import Error, Items
 from tests.support.course import plain
 
 
@@ -60,9 +62,18 @@ def test_an_infinity_is_told_from_nan_and_from_its_negative():
     assert len({one[0] for one in prints}) == 3
 
 
+def _plain(value):
+    """A nested list as a value, with errors in it."""
+    if isinstance(value, list) and any(isinstance(item, Error) for item in value):
+        return Items(tuple(item if isinstance(item, Error) else plain(item) for item in value))
+    return plain(value)
+
+
 def line(passed, value, **mistakes):
     prints = {name: printed(wrong) for name, wrong in mistakes.items()}
-    return Judged(passed, printed(value), prints, not passed and says_little(plain(value)))
+    return Judged(
+        passed, printed(value), prints, not passed and says_little(plain(9.5), plain(value))
+    )
 
 
 def told(recognition, grade_id, *lines):
@@ -74,9 +85,9 @@ def told(recognition, grade_id, *lines):
 @pytest.fixture
 def recognition():
     """Two cells of `first`, two known mistakes each, and one of `second`, which uses `first`."""
-    homes = {name: Home("first", "one") for name in "ab"}
-    homes |= {name: Home("first", "two") for name in "cd"}
-    return Recognition(homes | {"z": Home("second", "three")})
+    homes = {name: Origin("first", "one") for name in "ab"}
+    homes |= {name: Origin("first", "two") for name in "cd"}
+    return Recognition(homes | {"z": Origin("second", "three")})
 
 
 def test_a_mistake_is_named_if_it_alone_explains_every_line(recognition):
@@ -125,11 +136,52 @@ def test_a_line_on_which_several_known_mistakes_agree_names_none(recognition):
 )
 def test_what_may_come_of_many_mistakes_names_none_by_its_line_alone(recognition, value):
     value = value if isinstance(value, Error) else plain(value)
-    assert says_little(value)
+    assert says_little(plain(9.5), value)
     one = Judged(False, fingerprint(value), {"a": fingerprint(value)}, says_little=True)
     assert told(recognition, "one", one, line(False, 9.9)) == [None, None]
     # where it explains all of the cell it is named
     assert told(recognition, "one", one) == ["a"]
+
+
+RAISED = Error("ValueError", "no")
+MEMORY = Error("Unusable", "your code needs more than 60 MB of memory")
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "evidence"),
+    [
+        (np.arange(4) / 3, RAISED, False),
+        ([np.arange(4) / 3, 1.5], [np.arange(4) / 3, RAISED], False),
+        (["nothing"] * 9, ["nothing", "ValueError"] * 4 + ["nothing"], False),
+        ([True, False, 1.5], [False, True, 1.5], False),
+        ({"a": True}, {"a": False}, False),
+        # what the check provokes
+        (np.arange(4) / 3, MEMORY, True),
+        (["ValueError", "nothing"], ["nothing", "nothing"], True),
+        (["ValueError that names 3 and 4"], ["ValueError that names 4"], True),
+        # values, also where something else is no evidence
+        (np.arange(4) / 3, np.full(4, np.nan), True),
+        (np.tri(4) > 0, np.tri(4) < 1, True),
+        ([True, 1.5], [False, 2.5], True),
+        (["nothing", 1.5], ["ValueError", 2.5], True),
+        ("float64", "float32", True),
+    ],
+)
+def test_an_exception_and_a_bit_are_no_evidence(recognition, expected, got, evidence):
+    got = got if isinstance(got, Error) else _plain(got)
+    assert is_evidence(plain(expected), got) is evidence
+    one = Judged(False, fingerprint(got), {"a": fingerprint(got)}, False, evidence)
+    assert told(recognition, "one", one) == ["a" if evidence else None]
+
+
+def test_results_beside_a_constant_are_told_apart():
+    """Two wrong results of hundreds of numbers around 100 have nearly the same sum."""
+    random = np.random.RandomState(0)
+    prints = [printed(100 + random.standard_normal((5, 7, 10))) for _ in range(200)]
+    assert not any(same_fingerprint(prints[0], other) for other in prints[1:])
+    values = random.standard_normal((5, 7, 10))
+    assert same_fingerprint(printed(100 + values), printed(100 + values + 1e-9))
+    assert not same_fingerprint(printed(100 + values), printed(values))
 
 
 @pytest.mark.parametrize(
@@ -137,7 +189,14 @@ def test_what_may_come_of_many_mistakes_names_none_by_its_line_alone(recognition
     [0.3, np.arange(4) / 3, np.tri(3) > 0, ["a", "b"] * 4, {"a": [0.25]}, np.arange(6)],
 )
 def test_what_hardly_comes_of_another_mistake_says_much(value):
-    assert not says_little(plain(value))
+    assert not says_little(plain(9.5), plain(value))
+    assert says_little(plain(value), plain(value))
+
+
+def test_last_digits_say_little():
+    right = np.arange(1, 9) / 3
+    assert says_little(plain(right), plain(right.astype("float32").astype("float64")))
+    assert not says_little(plain(right), plain(1.001 * right))
 
 
 def test_a_mistake_of_another_cell_is_told_by_line_until_it_was_named_there(recognition):
@@ -173,3 +232,13 @@ def test_what_follows_from_an_unexplained_fault_is_not_named_after_another_answe
     told(recognition, "one", line(False, 7.1, a=7.1))
     assert recognition.suspects("three", [[uses_both]]) == []
     assert told(recognition, "three", uses_both) == ["z"]
+
+
+def test_a_fingerprint_of_many_arrays_is_short_and_tells_each_of_them():
+    arrays = [np.arange(1, 5) / (n + 3) for n in range(60)]
+    whole = printed(arrays)
+    assert len(whole) == 1 + MOST_NUMBERS
+    for n in range(60):
+        changed = [1.001 * one if k == n else one for k, one in enumerate(arrays)]
+        assert not same_fingerprint(printed(changed), whole), n
+    assert not same_fingerprint(printed(arrays[::-1]), whole)

@@ -10,7 +10,7 @@ from autograder.package import PACKAGE_ROOT
 BEFORE = """
 import sys
 import numpy as np
-from autograder.runtime import evaluate, tensors
+from autograder.runtime import evaluate, settings, tensors
 from autograder.runtime.draw import Draw
 from autograder.runtime.grade_cell import checks_with_inputs, parse_cell
 
@@ -18,7 +18,7 @@ cell = parse_cell("n = draw.integer(2, 9)\\ncheck('f(n)', points=1)")
 ((check, inputs),) = checks_with_inputs(cell, Draw(1))
 got = evaluate.evaluate("[f(n), {'a': np.ones(2)}]", {"f": lambda n: n / 2}, inputs, 3)
 assert got["value"]["kind"] == "list", got
-with evaluate.one_thread():
+with settings.one_thread():
     pass
 assert tensors.loaded() is None and not tensors.is_tensor(np.ones(2)) and not tensors.is_module(3)
 assert tensors.libraries() == {"np": np}

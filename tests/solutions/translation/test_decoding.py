@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import torch
 from sacrebleu.metrics import BLEU
@@ -15,7 +16,7 @@ from solutions.ch7_training import beam_search, corpus_bleu, greedy_decode
 from solutions.translation import TranslationError, machine
 from solutions.translation.__main__ import main
 from solutions.translation.decoding import CachedDecoder, Translator, search
-from solutions.translation.evaluation import bleu, detokenise, exact_match, scores
+from solutions.translation.evaluation import against, bleu, detokenise, exact_match, scores
 from solutions.translation.model import FusedAttention, build
 from solutions.translation.settings import complete
 from solutions.translation.tokenizer import BOS, EOS, PAD, learn
@@ -120,21 +121,21 @@ def full_step(model, source):
     )
 
 
-@pytest.mark.parametrize("fixed", [False, True], ids=["finished rows go", "finished rows stay"])
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
 @pytest.mark.parametrize("beam", [1, 2, 5])
-def test_sentences_side_by_side_are_translated_as_chapter_7_does_one(
-    wordy, many, beam, alpha, fixed
-):
+def test_sentences_side_by_side_are_translated_as_chapter_7_does_one(wordy, many, beam, alpha):
+    """Whether finished rows go or stay."""
     limits = torch.tensor([6 + row % 5 for row in range(len(many))])
     with torch.inference_mode():
-        decoder = CachedDecoder(wordy, many, beam, 10, fixed)
-        found = search(decoder, limits, alpha, record=record if fixed else None)
+        decoder = CachedDecoder(wordy, many, beam, 10, fixed=False)
+        found = search(decoder, limits, alpha)
         for row, limit, ids in zip(many, limits.tolist(), found, strict=True):
             step = full_step(wordy, row[None])
             assert ids == beam_search(step, BOS, EOS, beam, limit, alpha)[0].tolist()
             if beam == 1:
                 assert ids == greedy_decode(step, BOS, EOS, limit, 1, PAD)[0].tolist()
+        decoder = CachedDecoder(wordy, many, beam, 10, fixed=True)
+        assert search(decoder, limits, alpha, record=record) == found
     assert len({*map(tuple, found)}) > 5 and len({ids[-1] == EOS for ids in found}) == 2
 
 
@@ -150,7 +151,7 @@ def refilled(step, beam, limit, alpha):
         ends = [ids[-1] == EOS or length == limit for ids, _ in candidates]
         for (ids, total), over in list(zip(candidates, ends, strict=True))[:beam]:
             if over:
-                ended.append((total / ((5 + length) / 6) ** alpha, ids))
+                ended.append((total / length**alpha, ids))
         open_ = [c for c, over in zip(candidates, ends, strict=True) if not over][:beam]
         hypotheses = open_
         if len(ended) >= beam or not open_:
@@ -315,6 +316,46 @@ def test_evaluating_needs_sentences_and_a_place_to_write(trained, capsys):
     assert "cannot write" in capsys.readouterr().err
     assert main(["evaluate", *run]) == 1
     assert "has no split 'test': give --source and --target" in capsys.readouterr().err
+
+
+def test_a_run_is_compared_with_other_translations(trained, tmp_path, capsys):
+    """Those of the run itself differ by nothing; too few are refused."""
+    files = ["--source", str(trained / "en"), "--target", str(trained / "de")]
+    words = ["evaluate", "--folder", str(trained / "run"), "--device=cpu", *files]
+    capsys.readouterr()
+    assert main([*words, "--against", str(trained / "de")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["against"]["difference"] == 0 and found["against"]["p_value"] == 1
+    assert found["chrf"] == 100 and "bs:1000" in found["against"]["signature"]
+    others = tmp_path / "others"
+    others.write_text("rot\n", encoding="utf-8")
+    assert main([*words, "--against", str(others)]) == 1
+    assert "1 lines for 100 sentences" in capsys.readouterr().err
+
+
+def test_chance_is_as_large_as_a_bootstrap_by_hand_says():
+    """Two systems that err on other sentences, beside resampling with chapter 7's function."""
+    draw = np.random.default_rng(0)
+    references = [" ".join(draw.choice(list("abcdefgh"), 9)) for _ in range(80)]
+    systems = [
+        [f"{line} a" if draw.random() < share else line for line in references]
+        for share in (0.5, 0.62)
+    ]
+    settings = complete({"task": "multi30k"})
+    found = against(*systems, references, settings)
+    tokens = [[line.split() for line in lines] for lines in (*systems, references)]
+    differences = []
+    for _ in range(400):
+        rows = draw.integers(80, size=80)
+        one, other, wanted = ([lines[n] for n in rows] for lines in tokens)
+        differences.append(corpus_bleu(one, wanted) - corpus_bleu(other, wanted))
+    by_hand = np.mean(np.abs(np.array(differences) - np.mean(differences)) > found["difference"])
+    assert 0.01 < by_hand < 0.9 and found["p_value"] == pytest.approx(by_hand, abs=0.1)
+    expected = [corpus_bleu(one, tokens[2]) for one in tokens[:2]]
+    assert found["difference"] == pytest.approx(expected[0] - expected[1])
+    assert found["bleu_of_other"] == pytest.approx(expected[1])
+    worse = against(references, [f"{line} a a" for line in references], references, settings)
+    assert worse["difference"] > 10 and worse["p_value"] < 0.01
 
 
 def test_bleu_is_that_of_chapter_7_on_tokens():

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from solutions.translation import TranslationError
-from solutions.translation.__main__ import settings_of
+from solutions.translation.command_line import settings_of
 from solutions.translation.run_folder import RunFolder
 from solutions.translation.settings import OPTIONS, Settings, complete
 
@@ -83,7 +83,8 @@ def test_every_option_can_be_given_and_stays_what_it_is():
     for name, field in OPTIONS.items():
         choices = field.metadata["choices"]
         given[name] = choices[-1] if choices else values.get(type(field.default), "text")
-    given |= {"pieces": "bpe"}  # BPE-dropout needs it
+    # BPE-dropout needs the one, and RoPE the other
+    given |= {"pieces": "bpe", "d_model": 14}
     words = []
     for name, value in given.items():
         option = "--" + name.replace("_", "-")
@@ -100,3 +101,27 @@ def test_every_option_can_be_given_and_stays_what_it_is():
 def test_settings_cannot_be_changed():
     with pytest.raises(dataclasses.FrozenInstanceError):
         complete({}).steps = 3
+
+
+def test_settings_come_from_a_file_and_the_command_line_comes_first(tmp_path):
+    stored = complete({"task": "parallel", "steps": 70, "source": ("a",), "target": ("b",)})
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(stored.to_json()), encoding="utf-8")
+    found = settings_of(["train", f"--config={path}", "--seed=3"])
+    assert found == dataclasses.replace(stored, seed=3)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"step": 3}', "step: no setting is called so"),
+        ('{"steps": "3"}', "steps is '3', not of the type int"),
+        ("[3]", "it has no settings by name"),
+        ("{", "Expecting property name"),
+    ],
+)
+def test_a_file_of_settings_that_is_none_says_why(tmp_path, text, told):
+    path = tmp_path / "mine.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(TranslationError, match=f"--config .*mine.json: {told}"):
+        settings_of(["train", f"--config={path}"])

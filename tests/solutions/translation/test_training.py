@@ -2,11 +2,8 @@
 
 import json
 import math
-import os
 import re
 import signal
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -379,25 +376,6 @@ def test_steps_done_again_are_measured_once(finished, tmp_path):
     assert folder.settings().steps == 6
 
 
-def test_two_processes_compute_what_one_does(tmp_path):
-    changed = {"dropout": 0.0, "steps": 4, "log_every": 1}
-    alone = tmp_path / "alone"
-    assert main(command(alone, accumulate=4, **changed)) == 0
-    two = tmp_path / "two"
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    arguments = [*launch, "-m", "solutions.translation", *command(two, accumulate=2, **changed)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(arguments, cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("2 processes") == 1
-    losses = [[line["loss"] for line in RunFolder(run).measured()] for run in (two, alone)]
-    assert len(losses[0]) == 4
-    torch.testing.assert_close(*losses, rtol=1e-5, atol=0)
-    for name, value in weights(alone).items():
-        if not name.endswith("w_k.bias"):
-            torch.testing.assert_close(weights(two)[name], value, rtol=1e-3, atol=1e-4, msg=name)
-
-
 def failure(capsys, arguments):
     """The one line that a command ends with."""
     assert main(arguments) == 1
@@ -491,7 +469,9 @@ def test_resume_keeps_the_settings(finished, tmp_path, capsys):
     [
         ({"vocab_size": 5000}, "no vocabulary of 5000 pieces"),
         ({"target_language": "xx"}, "num2words has no language 'xx'"),
-        ({"heads": 3}, "n_heads=3 does not divide d_model=16"),
+        ({"heads": 3}, "--heads 3 does not divide --d-model 16"),
+        ({"key_heads": 3}, "--key-heads 3 does not divide --heads 2"),
+        ({"d_model": 14, "positions": "rope"}, "turns pairs of numbers, and a head has 7"),
         ({"steps": 0}, "--steps 0 is too small: at least 1"),
         ({"dropout": 1.0}, "--dropout 1.0 must be below 1"),
         ({"rate": -1.0}, "--rate -1.0 must be a number that is not negative"),
@@ -602,15 +582,15 @@ def test_resuming_keeps_average_and_subword_dropout(tmp_path):
     words["schedule"] = "noam"  # which does not depend on the number of steps
     for folder in (whole, cut):
         folder.mkdir()
-    assert main(parallel(whole, steps=16, **words)) == 0
-    assert main(parallel(cut, steps=9, **words)) == 0
+    assert main(parallel(whole, steps=8, **words)) == 0
+    assert main(parallel(cut, steps=5, **words)) == 0
     run = ["--folder", str(cut / "run"), "--device=cpu", "--threads=1"]
-    assert main(["train", *run, "--resume", "--steps=16"]) == 0
+    assert main(["train", *run, "--resume", "--steps=8"]) == 0
     one, other = (RunFolder(folder / "run") for folder in (whole, cut))
     assert same(one.read()["average"], other.read()["average"])
     assert same(one.read()["model"], other.read()["model"])
     assert not same(one.read()["model"], one.read()["average"])
-    losses = [[line for line in folder.measured() if line["step"] == 16] for folder in (one, other)]
+    losses = [[line for line in folder.measured() if line["step"] == 8] for folder in (one, other)]
     assert losses[0][0]["loss"] == losses[1][0]["loss"]
 
 
@@ -712,6 +692,18 @@ def test_a_finished_run_used_wrongly_says_what_is_right(finished, tmp_path, caps
     before = RunFolder(run).settings()
     assert re.search(told, failure(capsys, [*words, "--folder", str(run), "--device=cpu"]))
     assert RunFolder(run).settings() == before
+
+
+def test_a_run_ends_when_its_time_is_up_and_goes_on_to_the_same_bits(finished, tmp_path, capsys):
+    run = tmp_path / "run"
+    assert main([*command(run, steps=6), "--minutes=0.00001"]) == 0
+    state = RunFolder(run).read()
+    assert state["step"] == 1 and RunFolder(run).weights()
+    assert main(["train", "--resume", "--folder", str(run), "--device=cpu", "--threads=1"]) == 0
+    assert same(weights(run), weights(finished))
+    assert "--minutes 0.0: more than 0" in failure(
+        capsys, [*command(run / "a", steps=6), "--minutes=0"]
+    )
 
 
 def test_a_run_without_a_checkpoint_says_so(finished, tmp_path, capsys):

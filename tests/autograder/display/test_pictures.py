@@ -1,0 +1,67 @@
+"""Pictures that are larger than a page may show, whatever their files take."""
+
+import base64
+import io
+import struct
+import zlib
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from autograder.display.pictures import pixels
+from autograder.grade.submission import _pictures, _PicturesLeft
+from autograder.kernels.outputs import Allowance, Outputs
+
+
+def png(width, height):
+    """A PNG file of one colour: a few kilobytes, whatever its size."""
+
+    def chunk(kind, data):
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
+
+    header = struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0)
+    rows = zlib.compress(bytes((1 + (width + 7) // 8) * min(height, 1000)), 9)
+    ends = chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + ends
+
+
+@pytest.mark.parametrize("kind", ["png", "jpeg"])
+def test_the_size_of_a_file_that_a_library_has_written(kind):
+    file = io.BytesIO()
+    plt.imsave(file, np.random.rand(31, 47), format=kind)
+    assert pixels(file.getvalue()) == 31 * 47
+    assert all(pixels(file.getvalue()[:cut]) in (0, 31 * 47) for cut in range(200))
+
+
+def test_what_is_no_picture_has_no_pixels():
+    assert pixels(b"") == pixels(b"GIF89a" + bytes(50)) == pixels(b"\xff\xd8\xff" + bytes(50)) == 0
+
+
+def shown(outputs, picture):
+    data = {"image/png": base64.b64encode(picture).decode(), "text/plain": "figure"}
+    outputs.add("display_data", {"data": data})
+    return [kind for output in outputs.kept for kind in output.get("data", {})].count("image/png")
+
+
+def test_a_kernel_shows_no_picture_of_196_megapixels():
+    outputs = Outputs(1_000)
+    assert shown(outputs, png(3_000, 3_000)) == 1
+    assert shown(outputs, png(14_000, 14_000)) == 1
+    assert "not shown" in outputs.kept[-2].text or "not shown" in outputs.kept[-1].get("text", "")
+
+
+def test_all_pictures_of_a_kernel_have_so_many_pixels():
+    left = Allowance()
+    counts = [shown(Outputs(1_000, left), png(4_000, 4_000)) for _ in range(9)]
+    assert counts == [1] * 6 + [0] * 3
+
+
+def test_pasted_pictures_have_so_many_pixels():
+    left = _PicturesLeft()
+    data = base64.b64encode(png(4_000, 4_000)).decode()
+    pasted = {f"{number}.png": {"image/png": data} for number in range(5)}
+    pasted["large.png"] = {"image/png": base64.b64encode(png(14_000, 14_000)).decode()}
+    assert [len(_pictures(pasted, left)) for _ in range(3)] == [5, 1, 0]

@@ -1,0 +1,101 @@
+"""What is settled in a student's kernel: leaving ends a cell, nothing is compiled, chance is the same each time."""
+
+import time
+
+import pytest
+
+from autograder.instructor_settings import Settings
+from autograder.kernels import forkserver
+from autograder.kernels.student_kernel import StudentKernel
+from autograder.lms.gradescope import packed_modules
+from benchmarks.misbehaving import ENDS
+
+# nothing in Python can keep these from ending the process
+REALLY = {"end in C", "end in C, later", "segmentation fault", "killed by a child"}
+# their cell goes on; what they have started goes off later
+LATER = {
+    "exit_now",
+    "terminates itself",
+    "alarm",
+    "timer of the system",
+    "timer in a thread",
+    "kill in a thread",
+    "interrupt in a thread",
+    "call_later of sys.exit",
+    "call_later of stop",
+    "task that exits",
+}
+
+
+@pytest.fixture(scope="module")
+def kernel():
+    if not forkserver.available():
+        pytest.skip("kernels are not forked here")
+    with StudentKernel(Settings()) as started:
+        yield started
+
+
+def text(reply):
+    return "".join(out.get("text", "") for out in reply.outputs)
+
+
+@pytest.mark.parametrize("name", [name for name in ENDS if name not in REALLY])
+def test_leaving_ends_a_cell_and_nothing_else(kernel, name):
+    # IPython calls what stands alone in a cell
+    code = ENDS[name] if name == "exit without a call" else f"{ENDS[name]}\nafter = {name!r}"
+    reply = kernel.run(code, 20)
+    assert reply.status == ("ok" if name in LATER else "error")
+    done = kernel.run("print(globals().get('after'))", 20)
+    assert done.status == "ok" and (name in text(done)) is (name in LATER)
+
+
+def test_what_was_started_before_goes_off_without_effect(kernel):
+    # an alarm is set for whole seconds
+    time.sleep(1.1)
+    assert kernel.run("1 + 1", 20).status == "ok"
+
+
+def test_a_process_that_was_forked_from_the_kernel_ends_as_it_should(kernel):
+    code = (
+        "import multiprocessing, os, signal, time\n"
+        "fork = multiprocessing.get_context('fork')\n"
+        "one = fork.Process(target=os._exit, args=(7,))\none.start()\none.join(10)\n"
+        "other = fork.Process(target=time.sleep, args=(60,))\nother.start()\nother.terminate()\n"
+        "other.join(10)\n"
+        "third = os.fork()\nif third == 0:\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "print(one.exitcode, other.exitcode, os.waitpid(third, 0)[1])"
+    )
+    assert text(kernel.run(code, 40)).split()[-3:] == ["7", "-15", "9"]
+
+
+def test_nothing_is_compiled(kernel):
+    code = (
+        "import torch\n"
+        "@torch.compile\ndef one(x):\n    return 2 * x\n"
+        "@torch.compile(fullgraph=True)\ndef other(x):\n    return 3 * x\n"
+        "layer = torch.nn.Linear(1, 1)\nlayer.compile()\nlayer(torch.ones(1))\n"
+        "import sys\n"
+        "print(one(2), other(2), torch.compile(layer) is layer, 'torch._dynamo.eval_frame' in sys.modules)"
+    )
+    assert text(kernel.run(code, 20)) == "4 6 True False\n"
+
+
+def test_the_zip_for_gradescope_has_it():
+    names = {path.name for path in packed_modules()}
+    assert {"in_kernel.py", "settings.py", "without_outputs.py", "matching.py"} <= names
+
+
+CHANCE = (
+    "import random, numpy as np, torch\n"
+    "print(random.random(), np.random.rand(), np.random.default_rng().random(), torch.rand(1).item(),"
+    " list({'a', 'b', 'c', 'd'}))"
+)
+
+
+def test_what_nobody_has_seeded_is_the_same_in_each_kernel_of_a_seed():
+    drawn = []
+    for seed in (1, 1, 2):
+        with StudentKernel(Settings(), seed=seed) as started:
+            drawn.append(text(started.run(CHANCE, 20)).split())
+    assert len(drawn[0]) == 8 and drawn[0] == drawn[1]
+    assert not set(drawn[0][:4]) & set(drawn[2][:4])

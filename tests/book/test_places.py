@@ -1,0 +1,124 @@
+"""Where a reader is: numbers of pages, the line and the bar under a title, tasks, the first page, progress."""
+
+import json
+import re
+
+import pytest
+
+from autograder.exercises import graded_answers, released, tasks
+from autograder.publish.page_source import read_page
+from tests.support.browser import CHROMIUM, served, settle
+from tests.support.built_pages import parsed
+from tests.support.course import COURSE, chapter_pages
+
+pytestmark = pytest.mark.xdist_group("book")  # as the other tests of the built book: one builds it
+
+CHAPTERS = sorted(chapter_pages())
+TASK = re.compile(r"^:::\{task\} (.+)$", re.MULTILINE)
+
+
+def soup(name):
+    return parsed(COURSE.built_book / "book" / f"{name}.html")
+
+
+@pytest.fixture(scope="module")
+def pages(built_book):
+    """The pages of chapters in the order of the contents, by chapter."""
+    return {number: [soup(name) for name in chapter_pages()[number]] for number in chapter_pages()}
+
+
+@pytest.fixture(scope="module")
+def site(pages):
+    if not CHROMIUM.exists():
+        pytest.skip(f"no browser: {CHROMIUM} is missing")
+    with served(COURSE.built_book) as address:
+        yield address
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_pages_are_numbered_and_counted(pages, chapter):
+    for place, page in enumerate(pages[chapter]):
+        number = f"{chapter}.{place}. " if place else f"{chapter}. "
+        title = page.select_one("article h1").get_text()
+        assert title.startswith(number)
+        assert not page.select("h2 .section-number, h3 .section-number")
+        assert page.title.get_text().startswith(number)
+        current = page.select(".bd-links a.current.reference.internal")[-1]
+        assert current.get_text().startswith(number)
+        line = page.select_one(".reading-time").get_text()
+        assert line.startswith(f"Page {place + 1} of {len(pages[chapter])} of this chapter")
+
+
+def test_each_page_has_a_bar_with_the_exercise(pages, exercise):
+    found = tasks(released(exercise))
+    points = sum(sum(task.checks.values()) + task.written for task in found)
+    for page in pages[exercise.chapter]:
+        (bar,) = page.select(".exercise-bar")
+        assert f"{len(found)} tasks, {points:g} points" in bar.get_text()
+        download = bar.select_one("a.download")["href"]
+        copy = COURSE.built_book / "book" / download
+        assert copy.read_bytes() == exercise.notebook.read_bytes()
+        assert bar.select_one(f"a[href$='#ch{exercise.chapter}-exercise']")
+
+
+def test_each_task_can_be_done_from_one_place_on(exercise):
+    text = "\n".join(
+        part
+        for name in chapter_pages()[exercise.chapter]
+        for part in read_page(COURSE.book / f"{name}.md").texts
+    )
+    named = [name for names in TASK.findall(text) for name in names.split()]
+    answers = {name for names in graded_answers(released(exercise)).values() for name in names}
+    assert sorted(named) == sorted(answers)
+
+
+def test_the_first_page_has_a_figure_and_what_a_check_says(pages):
+    page = soup("intro")
+    assert page.select_one("figure.widget[data-widget=alignment] .still td")
+    shown = page.select_one(".check-message").get_text()
+    assert (COURSE.book / "pictures" / "named_mistake.txt").read_text("utf-8").strip() in shown
+    links = [link["href"] for link in page.select(".begin a")]
+    assert {"ch1_additive_attention.html", "teaching.html"} <= {*links}
+
+
+def test_progress_lists_all_pages_of_chapters(pages):
+    rows = soup("progress").select(".progress-table tbody tr")
+    listed = [name for number in CHAPTERS for name in chapter_pages()[number]]
+    assert [row["data-page"] for row in rows] == listed
+    for row in rows:
+        page = soup(row["data-page"])
+        assert int(row["data-predict"]) == len(page.select(".admonition.predict"))
+        assert int(row["data-quiz"]) == len(page.select(".quiz")) > 0
+
+
+def test_marks_are_shown_exported_brought_back_and_forgotten(open_tab, site, tmp_path):
+    page = open_tab(site)
+    page.goto(f"{site}book/ch2_cost.html")
+    settle(page)
+    page.get_by_label("I've read this page").check()
+    page.get_by_label("I've done this exercise").check()
+    page.locator(".quiz details.right summary").first.click()
+    marks = page.locator(".bd-links .marks")
+    page.goto(f"{site}book/progress.html")
+    labels = marks.evaluate_all("nodes => nodes.map(node => node.getAttribute('aria-label'))")
+    # the exercise is the chapter's
+    assert labels == ["exercise done", "read, questions answered"]
+    assert "◆ done" in page.locator("tr[data-page=ch2_scaled_dot_product]").inner_text()
+    row = page.locator("tr[data-page=ch2_cost]")
+    assert "✓ read" in row.inner_text() and "1 of 1" in row.inner_text()
+    with page.expect_download() as file:
+        page.get_by_role("button", name="Export").click()
+    path = tmp_path / "progress.json"
+    file.value.save_as(path)
+    assert [*json.loads(path.read_text(encoding="utf-8"))] == ["ch2_cost", "ch2_scaled_dot_product"]
+    page.get_by_role("button", name="Forget everything").click()
+    assert marks.count() == 2
+    page.get_by_role("button", name="Really forget everything?").click()
+    assert marks.count() == 0 and "✓" not in row.inner_text()
+    other = tmp_path / "other.json"
+    other.write_text("[1, 2]", encoding="utf-8")
+    page.get_by_label("File with progress").set_input_files(other)
+    page.get_by_text("This file holds no progress.").wait_for()
+    page.get_by_label("File with progress").set_input_files(path)
+    page.get_by_text("The file's progress is here now.").wait_for()
+    assert marks.count() == 2 and "✓ read" in row.inner_text()

@@ -1,0 +1,482 @@
+"""Tasks in pages: the same verdicts as in the notebook, and what a reader can do with a block."""
+
+import contextlib
+import functools
+import io
+import json
+import re
+import shutil
+import sys
+
+import nbformat
+import numpy as np
+import pytest
+
+from autograder.__main__ import main
+from autograder.build import generate
+from autograder.catalogue import mistakes
+from autograder.course import Exercise
+from autograder.exercises import reference_answers, released
+from autograder.publish import book
+from autograder.publish.practice import practice_notebook, practice_tasks
+from benchmarks.numpy_in_page import RESULT, TASKS, answers_to, checked, digest
+from book.vendored import VENDOR, hashes, make
+from solutions.first_hour import full_attention
+from tests.support.browser import BARS, CHROMIUM, served
+from tests.support.built_pages import parsed
+from tests.support.course import COURSE
+
+axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-core")
+
+MOST_BYTES_BEFORE = 40_000  # that a page with blocks loads more, compressed by no server
+MOST_BYTES_OF_A_CHECK = 6_000_000
+BLOCK = re.compile(r"^:::\{practice\} (\w+) (\w+)$", flags=re.MULTILINE)
+HOUR = Exercise(COURSE.root, "first_hour")
+GATE = json.loads(RESULT.read_text(encoding="utf-8"))
+NAMED = "    This looks like a known mistake: "
+WRONG = """def softmax(x, axis=-1):
+    e = np.exp(x)
+    return e / e.sum(axis=axis, keepdims=True)
+"""
+# what a reader's code can do, each with what has to be said
+ODD = {
+    "def softmax(x, axis=-1)\n    return x\n": "Line 1: def softmax(x, axis=-1)\nSyntaxError: expected ':'",
+    "import numpy as np\nhalf = np.zeros(3)\nhalf[7]\n": "Line 3: half[7]\nIndexError",
+    "def soft_max(x, axis=-1):\n    return x\n": "NameError: nothing here defines softmax",
+    "if True:\n    half = 1\n     softmax = 2\n": "Line 3:      softmax = 2\nIndentationError",
+    "x = input()\n": "Line 1: x = input()\nEOFError",
+    "def softmax(x, axis=-1):\n    raise KeyboardInterrupt\n": "Line 2: raise KeyboardInterrupt\nKeyboard",
+    # its words need names that this NumPy has and the course's has not
+    "half = np.arange(3)\nhalf -= 0.5\n": "Line 2: half -= 0.5\nUFuncTypeError: Cannot cast",
+}
+# what fails without a name, with what has to be said
+UNNAMED = {
+    "def softmax(x, axis=-1):\n    np.exp(x, out=x)\n    return x\n": "UFuncTypeError: Cannot cast",
+    "async def softmax(x, axis=-1):\n    return x\n": "got something of type coroutine",
+}
+# all signs of a usual keyboard
+KEYS = "#" + "".join(map(chr, range(32, 127)))
+LACKING = {
+    "import torch\nsoftmax = torch.softmax\n": "torch.softmax with these arguments",
+    "import torch\nsoftmax = torch.cumsum\n": "torch.cumsum",
+    "from torch import optim\n": "torch.optim",
+    "def softmax(x, axis=-1):\n    return np.concat([x])\n": "np.concat",
+    "def softmax(x, axis=-1):\n    return torch.softmax(x, axis)\n": "torch.softmax with these arguments",
+}
+# which integers have which size, where a product would overflow in fewer bits
+INTEGERS = """import numpy as np
+mask = np.array([[True, False], [True, True]])
+for found in (
+    *(np.array([2, 3]), np.arange(3), np.zeros(2, dtype=int), np.asarray([1.5], int), np.full(2, 7)),
+    *(mask.sum(), np.sum(mask, axis=0), mask.cumsum(), mask.astype(int), mask.nonzero()[0]),
+    *(np.argmax(mask), mask.argsort(), np.where(mask)[0], np.unique([3, 3], return_counts=True)[1]),
+    *(np.prod((50_000, 50_000)), np.sum([2**30] * 4), np.array([50_000]) * 50_000),
+    *(np.array([70_000] * 2).prod(), np.arange(3, dtype=np.int32).max(), np.zeros(2, "int32")),
+    *(np.array([1, 2], dtype=np.int32) + 1, np.array([True]), np.array([1, 2.5]), np.int_(3)),
+):
+    print(found.dtype, found.tolist())
+"""
+
+
+def exercises():
+    return {name: Exercise(COURSE.root, name) for name in TASKS}
+
+
+def blocks(pattern):
+    """The tasks with a block on pages, as pairs of task and exercise."""
+    return [
+        (task, exercise)
+        for page in sorted(COURSE.book.glob(pattern))
+        for exercise, task in BLOCK.findall(page.read_text(encoding="utf-8"))
+    ]
+
+
+def test_every_offered_task_has_a_block_and_the_same_verdicts():
+    offered = {task: name for name, tasks in TASKS.items() for task in tasks}
+    assert dict(blocks("*.md")) == offered
+    # one block in the chapters, where the list of all tasks leads
+    assert sorted(blocks("ch*.md")) == sorted(
+        one for one in offered.items() if one[1] != "first_hour"
+    )
+    for task, name in offered.items():
+        gate, exercise = GATE[task], Exercise(COURSE.root, name)
+        assert gate["different"] == 0, task
+        assert gate["same"] + gate["refused"] == len(answers_to(exercise, task)), task
+        assert gate["key"] == digest(exercise, task), (
+            f"{task} has changed: run `python -m benchmarks.numpy_in_page`"
+        )
+
+
+def test_the_vendored_files_are_those_that_were_made():
+    assert hashes(VENDOR) == json.loads((VENDOR / "python/versions.json").read_text())
+    licences = (VENDOR / "python/LICENSE").read_text(encoding="utf-8")
+    assert "PYTHON SOFTWARE FOUNDATION LICENSE" in licences and "NumPy Developers" in licences
+
+
+@pytest.mark.weekly
+@pytest.mark.skipif(not shutil.which("npm"), reason="npm is not installed")
+def test_npm_makes_the_same_files(tmp_path):
+    make(tmp_path)
+    assert hashes(tmp_path) == hashes(VENDOR)
+
+
+def first_mistakes(name, count):
+    """Some mistakes of an exercise: (task, answers)."""
+    exercise = Exercise(COURSE.root, name)
+    labels = [
+        [(task, answers) for label, answers in answers_to(exercise, task).items() if label]
+        for task in TASKS[name]
+    ]
+    # the first of each task is what is handed out
+    jobs = [job for jobs in zip(*labels, strict=False) for job in jobs]
+    return jobs[len(labels) : count + len(labels)]
+
+
+browser_only = [
+    pytest.mark.slow,
+    pytest.mark.xdist_group("book"),
+    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser: {CHROMIUM} is missing"),
+]
+
+
+@pytest.fixture(scope="module")
+def address():
+    """The built book on a plain server, which compresses nothing and sends no special headers."""
+    book.build(COURSE)
+    with served(COURSE.built_book) as found:
+        yield found
+
+
+@pytest.fixture
+def opened(browser, address):
+    """A function that opens a page; what it loads is in its `loads`, and nothing may go wrong."""
+    contexts, troubles = [], []
+
+    def open_page(name, **options):
+        context = browser.new_context(reduced_motion="reduce", **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.loads = []
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("response", lambda response: page.loads.append(response))
+        page.on("requestfailed", lambda request: troubles.append(request.url))
+        page.goto(f"{address}book/{name}.html")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not troubles
+
+
+RUN = """async ({jobs, version}) => {
+    const worker = new Worker(`../_static/practice/worker.js?v=${version}`);
+    const ask = program => new Promise((resolve, reject) => {
+        let text = "";
+        worker.onmessage = ({data}) => {
+            text += data.out ?? "";
+            if (data.done) resolve([text, data.done]);
+            if (data.broken) reject(new Error(data.broken));
+        };
+        worker.postMessage({program});
+    });
+    const call = (name, given) =>
+        ask(`${name}(*json.loads(${JSON.stringify(JSON.stringify(given))}))`);
+    const found = [], loaded = new Set();
+    for (const [exercise, task, answers] of jobs) {
+        if (!loaded.has(exercise)) {
+            const held = await (await fetch(`../_static/practice/tasks/${exercise}.json`)).json();
+            if (!loaded.size) await call("start", [held.names]);
+            await call("load", [exercise, held.notebook, held.standIn]);
+            loaded.add(exercise);
+        }
+        found.push(await call("check", [exercise, task, answers]));
+    }
+    worker.terminate();
+    return found;
+}"""
+
+
+def names_in(printed):
+    return [line for line in printed.splitlines() if line.startswith(NAMED)]
+
+
+@pytest.mark.usefixtures("browser")
+class TestInTheBrowser:
+    pytestmark = browser_only
+
+    def test_verdicts_and_names_are_those_of_the_notebook(self, opened):
+        right = [
+            (name, task, answers_to(exercise, task)[""])
+            for name, exercise in exercises().items()
+            for task in TASKS[name]
+        ]
+        wrong = {name: first_mistakes(name, 10) for name in list(TASKS)[:2]}
+        odd = [
+            ("ch2_scaled_dot_product", "softmax", {"softmax": code})
+            for code in [*UNNAMED, *ODD, *LACKING, INTEGERS]
+        ]
+        jobs = right + [(name, *job) for name, found in wrong.items() for job in found] + odd
+        page = opened("practice")
+        found = page.evaluate(RUN, {"jobs": jobs, "version": "test"})
+        for (_, task, _), (printed, done) in zip(right, found, strict=False):
+            assert done["passed"] and not done["lacking"], (task, printed, done)
+            assert "✗" not in printed
+        found = found[len(right) :]
+        for name, wrong_jobs in wrong.items():
+            here = checked(sys.executable, Exercise(COURSE.root, name), wrong_jobs)
+            for (printed, done), (told, _) in zip(here, found, strict=False):
+                assert not done["passed"]
+                assert names_in(told) == names_in(printed)
+            # most are named; a few can't be told from others by their values
+            assert sum(bool(names_in(printed)) for printed, _ in here) > len(here) / 2
+            found = found[len(wrong_jobs) :]
+        for (told, done), words in zip(found, UNNAMED.values(), strict=False):
+            assert words in told and not done["lacking"] and not done["passed"]
+        found = found[len(UNNAMED) :]
+        for (_, done), words in zip(found, ODD.values(), strict=False):
+            assert done["error"].startswith(words)
+        for (_, done), name in zip(found[len(ODD) :], LACKING.values(), strict=False):
+            assert done["lacking"] == [name]
+        with contextlib.redirect_stdout(io.StringIO()) as here:
+            exec(INTEGERS, {})
+        assert found[-1][0].startswith(here.getvalue())
+
+    def test_a_reader_writes_a_wrong_softmax_and_mends_it(self, opened, address):
+        page = opened("ch2_scaling", accept_downloads=True)
+        page.wait_for_load_state("networkidle")
+        before = [response.url for response in page.loads]
+        assert not [url for url in before if re.search(r"worker|shell|editor|python\.|tasks/", url)]
+        assert size_before(page) <= MOST_BYTES_BEFORE
+        assert 10 < len(before) <= BARS["requests"]
+        block = page.locator("#task-softmax")
+        status, output = block.get_by_role("status"), block.locator(".task-output")
+        settled = functools.partial(
+            page.wait_for_function, "!document.querySelector('#task-softmax .task-check').disabled"
+        )
+        # the keyboard alone: into the field, out of it, and a check from inside
+        block.get_by_label("Your code for softmax").focus()
+        field = block.locator(".cm-content")
+        field.wait_for()
+        assert "To do" in field.inner_text()
+        page.keyboard.press("Control+a")
+        page.keyboard.type(KEYS)
+        assert field.inner_text() == KEYS
+        page.keyboard.press("Control+a")
+        page.keyboard.insert_text(WRONG)
+        page.keyboard.press("Escape")
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "Check"
+        page.keyboard.press("Enter")
+        page.keyboard.press("Enter")  # a second press does nothing
+        status.get_by_text("Not yet right.").wait_for(timeout=60_000)
+        assert "This looks like a known mistake: no maximum subtracted." in output.inner_text()
+        assert output.inner_text().count("each row of a matrix") == 1
+        again = output.get_by_role("link", name='chapter 2, "A softmax that does not overflow"')
+        section = COURSE.built_book / "book" / again.get_attribute("href").partition("#")[0]
+        assert parsed(section).find(id=again.get_attribute("href").partition("#")[2])
+        loads = [r for r in page.loads[len(before) :] if r.url.startswith(address)]
+        sizes = [int(response.headers["content-length"]) for response in loads]
+        assert 1_000_000 < sum(sizes) <= MOST_BYTES_OF_A_CHECK
+        assert page.evaluate("document.activeElement.textContent") == "Check"
+        block.get_by_role("button", name="Hint").click()
+        assert "Hint 1 of" in output.inner_text()
+        block.get_by_role("button", name="Show a failing case").click()
+        settled()
+        assert "expected = " in output.inner_text()
+        assert page.evaluate("document.activeElement.textContent") == "Check"
+        assert not block.locator("details.reference-code").is_visible()
+        assert [url for url in (r.url for r in page.loads) if not url.startswith(address)] == [
+            url for url in (r.url for r in page.loads) if url.startswith(("data:", "blob:"))
+        ]
+        # lines that are folded away, opened by the keyboard, stay open
+        field.focus()
+        page.keyboard.press("Control+a")
+        page.keyboard.insert_text(WRONG.replace(", keepdims=True", ""))
+        page.keyboard.press("Control+Enter")
+        status.get_by_text("Not yet right.").wait_for()
+        fold = output.locator("details")
+        folded = fold.get_by_text("leaves its argument as it was")
+        assert "3 more lines are wrong as well" in fold.locator("summary").inner_text()
+        assert not folded.is_visible()
+        fold.locator("summary").focus()
+        page.keyboard.press("Enter")
+        block.get_by_role("button", name="Hint").click()
+        assert "Hint 1 of" in output.inner_text() and folded.is_visible()
+        # mended, with the editor's own undo on the way
+        field.focus()
+        page.keyboard.press("Control+a")
+        page.keyboard.insert_text("nothing")
+        page.keyboard.press("Control+z")
+        assert "np.exp(x)" in field.inner_text()
+        page.keyboard.press("Control+a")
+        page.keyboard.insert_text(WRONG.replace("exp(x)", "exp(x - x.max(axis, keepdims=True))"))
+        page.keyboard.press("Control+Enter")
+        status.get_by_text("All checks pass.").wait_for()
+        assert block.locator(".task-state").inner_text() == "✓ passed"
+        assert block.locator("details.reference-code").is_visible()
+        # a verdict is of the code that was checked
+        page.keyboard.type(" ")
+        status.get_by_text("Your code has changed since this check.").wait_for()
+        assert block.locator(".task-state").inner_text() == "changed since it passed"
+        page.keyboard.press("Backspace")
+        assert block.locator(".task-state").inner_text() == "✓ passed"
+        with page.expect_download() as download:
+            block.get_by_role("button", name="Download the notebook").click()
+        mine = nbformat.read(download.value.path(), as_version=4)
+        exercise = COURSE.exercise("ch2_scaled_dot_product")
+        theirs = nbformat.read(exercise.notebook, as_version=4)
+        changed = [
+            cell.id
+            for cell, other in zip(mine.cells, theirs.cells, strict=True)
+            if cell.source != other.source
+        ]
+        assert changed == ["softmax"] and "x.max" in mine.cells[5].source
+        # another visit
+        page.reload()
+        assert block.locator(".task-state").inner_text() == "✓ passed"
+        assert "x.max" in block.locator("textarea").input_value()
+        block.get_by_role("button", name="Reset").click()
+        assert "To do" in block.locator("textarea").input_value()
+        block.get_by_role("button", name="Bring my code back").click()
+        assert "x.max" in block.locator("textarea").input_value()
+
+    def test_the_first_hour_ends_with_a_map_of_ones_own(self, opened):
+        narrow = {"width": 390, "height": 800}
+        page = opened("first_hour", viewport=narrow, color_scheme="dark")
+        answers = answers_to(HOUR, "masked_attention")[""]
+        sentence, broken = page.locator("#cell-sentence-map"), page.locator("#cell-broken-mask")
+        broken.get_by_role("button", name="Run").click()
+        broken.get_by_text(
+            "This uses softmax, masked_attention: pass these tasks first."
+        ).wait_for()
+        for task, answer in answers.items():
+            block = page.locator(f"#task-{task.replace('_', '-')}")
+            if task == "full_attention":
+                write(block, answers_to(HOUR, task)["softmax over the queries"][task])
+                block.get_by_role("button", name="Check").click()
+                block.get_by_text("This looks like a known mistake: softmax over the qu").wait_for()
+                again = block.get_by_role("link", name='page "Your first hour", "')
+                assert again.get_attribute("href") == "first_hour.html#hour-matrix"
+            write(block, answer)
+            block.get_by_role("button", name="Check").click()
+            block.get_by_text("All checks pass.").wait_for(timeout=60_000)
+        sentence.get_by_role("button", name="Run").click()
+        sentence.locator(".task-map").wait_for()
+        axes = ["query (the word that looks)", "key (the word looked at)"]
+        assert sentence.locator(".task-map .axis").all_text_contents() == axes
+        x = np.array([[0, 1, 0], [1, 1, 1], [0, 0, 1], [0, 0, 2]], dtype=float)
+        assert drawn(sentence) == [f"{w:.2f}" for w in full_attention(x, x, x)[1].ravel()]
+        # as it stands there, and broken
+        moves = {}
+        for code in ("np.tri(4, dtype=bool)", "np.tri(4, dtype=bool).T"):
+            held = broken.locator("textarea").input_value()
+            write(broken, held.replace("np.tri(4, dtype=bool)", code))
+            broken.get_by_role("button", name="Run").click()
+            broken.locator(".task-map").wait_for()
+            printed = broken.locator(".task-output").inner_text()
+            moves[code] = len(re.findall(r"moves by 0\.0$", printed, re.MULTILINE))
+            assert drawn(broken).count("0.00") == 6
+        assert [*moves.values()] == [3, 0]
+        assert page.evaluate("document.documentElement.scrollWidth") <= narrow["width"]
+        found = axe.Axe().run(page, options={"resultTypes": ["violations"]}).response
+        assert found["passes"] and not found["violations"]
+
+    def test_an_endless_loop_ends(self, opened):
+        page = opened("first_hour")
+        # what is still being loaded would fail with the reload
+        page.wait_for_load_state("networkidle")
+        page.clock.install()
+        page.reload()
+        block, other = page.locator("#task-dot-scores"), page.locator("#task-softmax")
+        field = block.get_by_label("Your code for dot_scores")
+        field.evaluate("node => { node.value = 'print(\"begun\")\\nwhile True:\\n    pass\\n'; }")
+        block.get_by_role("button", name="Check").click()
+        block.locator(".task-output").get_by_text("begun").wait_for(timeout=60_000)
+        # one thing at a time on a page
+        other.get_by_role("button", name="Check").click()
+        other.get_by_text("Python is at work elsewhere on this page.").wait_for()
+        page.clock.fast_forward(20_000)
+        block.get_by_text("Stopped after 20 seconds.").wait_for()
+        assert block.get_by_role("button", name="Check").is_enabled()
+        assert "while True" in field.input_value()
+
+
+def write(block, code):
+    """Put code into a block's field as if it had been typed, without the editor."""
+    put = "(node, code) => { node.value = code; node.dispatchEvent(new Event('input')); }"
+    block.locator("textarea").evaluate(put, code)
+
+
+def drawn(block):
+    """The numbers of a block's map."""
+    return block.locator(".task-map .weight").all_text_contents()
+
+
+def size_before(page):
+    """Bytes that a page loads for its blocks before anybody does anything."""
+    names = [r for r in page.loads if "/practice/practice." in r.url]
+    return sum(int(response.headers["content-length"]) for response in names)
+
+
+@pytest.mark.parametrize("how", ["from disk", "without a script"])
+class TestWithoutPython:
+    pytestmark = browser_only
+
+    def test_the_block_is_statement_code_and_link(self, browser, address, how):
+        disk = how == "from disk"
+        context = browser.new_context(java_script_enabled=disk)
+        page = context.new_page()
+        start = COURSE.built_book.as_uri() + "/" if disk else address
+        page.goto(f"{start}book/ch2_scaling.html")
+        block = page.locator("#task-softmax")
+        assert block.locator("textarea, button:has-text('Check')").count() == 0
+        assert "def softmax" in block.locator("pre").first.inner_text()
+        link = block.locator(".task-links a").get_attribute("href")
+        assert (COURSE.built_book / "book" / link).resolve().is_file()
+        # the way of the first hour: every block as text, with its notebook and the map that the course draws
+        page.goto(f"{start}book/first_hour.html")
+        for block in page.locator(".task").all():
+            assert block.locator("textarea").count() == 0
+            assert block.locator("pre").first.inner_text().strip()
+            assert block.locator(".task-links a").get_attribute("href").endswith(".ipynb")
+        page.get_by_text("Show the map that the").click()
+        assert page.locator("figure.plot").first.is_visible()
+        context.close()
+
+
+def test_mistakes_of_the_first_hour_are_named_and_other_ways_pass():
+    wrong = {mistake.name for mistake in mistakes(HOUR)} | {"as handed out"}
+    jobs = [
+        (label, task, answers)
+        for task in TASKS[HOUR.name]
+        for label, answers in answers_to(HOUR, task).items()
+    ]
+    done = checked(sys.executable, HOUR, [job[1:] for job in jobs])
+    for (label, task, _), (printed, result) in zip(jobs, done, strict=True):
+        assert result["passed"] is (label not in wrong), (task, label, printed)
+        if label in wrong - {"as handed out"}:
+            assert f"{NAMED}{label}." in printed, printed
+
+
+def test_the_first_hours_notebook_is_what_its_solution_generates(capsys):
+    assert COURSE.ungraded() == [HOUR]
+    record = released(HOUR).metadata.autotest
+    assert (record.made_from, record.answers) == generate.stamps(HOUR, COURSE.settings)
+    main(["build", "--exercise", HOUR.name])
+    assert capsys.readouterr().out == "The exercises are up to date.\n"
+
+
+def test_an_answer_that_needs_one_which_cannot_be_run_is_told_so():
+    answers = answers_to(HOUR, "full_attention")[""] | {"softmax": "def softmax(x:\n"}
+    ((printed, result),) = checked(sys.executable, HOUR, [("full_attention", answers)])
+    assert not result["passed"]
+    assert "This uses your softmax, which can't be run:\nLine 1: def softmax(x:" in printed
+
+
+def test_what_a_page_loads_has_no_answer():
+    for exercise in exercises().values():
+        held = json.dumps(practice_notebook(exercise).as_json(), ensure_ascii=False)
+        for name, answer in reference_answers(exercise).items():
+            assert answer.split('"""')[-1].strip() not in held, name
+        assert set(practice_tasks(exercise)) >= set(TASKS[exercise.name])

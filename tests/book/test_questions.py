@@ -1,0 +1,194 @@
+"""Questions with choices, and what a browser remembers of guesses and answers."""
+
+import json
+import re
+
+import bs4
+import pytest
+
+from autograder.publish.page_source import read_page
+from tests.support.browser import CHROMIUM, served
+from tests.support.course import COURSE
+from tests.support.small_book import FRONT, build_book
+
+QUIZ = """\
+:::{quiz} How much is one and one?
+:right: 2
+
+One.
+: That's [too little](here).
+
+Two.
+: As [counted](here).
+
+Three.
+: That's too much.
+:::
+"""
+PAGE = f"""
+(here)=
+# Counting
+
+:::{{predict}} Which is larger, one or two?
+:shows: the larger one
+- one
+- *two*
+:::
+
+```{{code-cell}} ipython3
+print(max(1, 2))
+```
+
+Two is larger, because it comes later.
+
+:::{{predict-end}}
+:::
+
+:::{{predict}} How large is it in your view?
+:shows: the number
+:::
+
+```{{code-cell}} ipython3
+print(41 + 1)
+```
+
+It is larger than most people think.
+
+:::{{predict-end}}
+:::
+
+## Check yourself
+
+{QUIZ}
+"""
+NAME = "book/ch2_counting"
+EXTENSIONS = ["folds", "questions", "predictions", "page_files"]
+SETTINGS = """
+html_theme = "sphinx_book_theme"
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+"""
+
+
+@pytest.fixture(scope="module")
+def pages():
+    """The pages of chapters, by name."""
+    return {path.stem: read_page(path) for path in sorted(COURSE.book.glob("ch*.md"))}
+
+
+def built(folder, text):
+    done = build_book(folder, {NAME: FRONT + text}, EXTENSIONS, SETTINGS)
+    return done.stderr if done.returncode else ""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("book")
+    assert built(folder, PAGE) == ""
+    return folder
+
+
+def test_each_choice_says_whether_it_is_right(folder):
+    page = bs4.BeautifulSoup((folder / f"html/{NAME}.html").read_text("utf-8"), "html.parser")
+    choices = page.select(".quiz > details.choice")
+    assert [one.summary.text for one in choices] == ["One.", "Two.", "Three."]
+    assert ["right" in one["class"] for one in choices] == [False, True, False]
+    reasons = [one.p.text for one in choices]
+    assert reasons == ["No. That’s too little.", "Right. As counted.", "No. That’s too much."]
+    assert not page.select("details[open]")
+    names = [box["id"] for box in page.select(".quiz, .predict")]
+    assert [name.partition("-")[0] for name in names] == ["predict", "predict", "quiz"]
+    assert len(set(names)) == 3
+
+
+WRONG = {
+    "no_such_choice": (":right: 2", ":right: 4"),
+    "no_right_choice": (":right: 2\n", ""),
+    "too_few_choices": ("Three.\n: That's too much.\n", ""),
+}
+
+
+def test_a_question_without_its_right_choice_fails_the_build(tmp_path):
+    pages = {}
+    for name, (old, new) in WRONG.items():
+        assert old in QUIZ
+        pages[f"book/ch2_{name}"] = f"# Counting\n\n(here)=\n## Here\n\n{QUIZ.replace(old, new)}"
+    done = build_book(tmp_path, pages, EXTENSIONS, SETTINGS)
+    assert done.returncode
+    for name in WRONG:
+        page, said = f"/ch2_{name}.md:", "{quiz} needs at least 3 choices"
+        assert any(page in line and said in line for line in done.stderr.splitlines())
+
+
+def test_every_page_has_a_question_whose_wrong_choices_say_where_to_read(pages):
+    for name, page in pages.items():
+        text = "\n".join(page.texts)
+        (section,) = re.findall(r"^## Check yourself\n(.*?)^## ", text, re.DOTALL | re.MULTILINE)
+        quizzes = re.findall(r"^:::\{quiz\} .*?^:::$", section, re.DOTALL | re.MULTILINE)
+        assert quizzes, name
+        for quiz in quizzes:
+            reasons = re.findall(r"^: .*", quiz, re.MULTILINE)
+            assert all(re.search(r"\]\([\w-]+\)", reason) for reason in reasons), quiz
+
+
+def test_the_right_choice_does_not_stand_in_one_place(pages):
+    places = [
+        int(place)
+        for page in pages.values()
+        for place in re.findall(r"^:right: (\d)$", "\n".join(page.texts), re.MULTILINE)
+    ]
+    assert {*places} == {1, 2, 3, 4}
+    assert all(places.count(place) <= len(places) / 2 for place in places)
+
+
+# In a browser -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def address(folder):
+    if not CHROMIUM.exists():
+        pytest.skip(f"no browser: {CHROMIUM} is missing")
+    with served(folder / "html") as address:
+        yield f"{address}{NAME}.html"
+
+
+def kept(page):
+    return json.loads(page.evaluate("localStorage.getItem('attention-from-scratch')"))
+
+
+def test_guesses_and_answers_are_kept_and_shown(open_tab, address):
+    page = open_tab(re.match(r"http://[^/]*/", address)[0])
+    page.goto(address)
+    group = page.get_by_role("radiogroup", name="Which is larger, one or two?")
+    group.get_by_label("one").focus()
+    page.keyboard.press("ArrowDown")
+    page.get_by_label("Your guess:").fill("40")
+    page.get_by_label("Your guess:").blur()
+    choices = page.locator(".quiz summary")
+    choices.nth(2).focus()
+    page.keyboard.press("Enter")
+    # the first answer counts
+    choices.nth(1).click()
+    (found,) = kept(page).values()
+    predictions = page.locator(".predict")
+    names = [predictions.nth(n).get_attribute("id") for n in range(2)]
+    assert found["guesses"] == {names[0]: 1, names[1]: "40"}
+    assert [*found["answers"].values()] == [{"choice": 2, "right": False}]
+    page.reload()
+    assert group.get_by_label("two").is_checked()
+    assert "your first answer" in choices.nth(2).inner_text()
+    for fold, guess in zip(page.locator(".predict-answer").all(), ("two", "40"), strict=True):
+        fold.locator("summary").click()
+        assert fold.locator(".guess").inner_text() == f"You guessed: {guess}"
+    link = page.locator(".bd-links a.reference", has_text="Counting")
+    assert link.get_by_role("img", name="questions answered").inner_text() == "●"
+
+
+def test_a_browser_that_keeps_nothing_still_shows_everything(open_tab, address):
+    page = open_tab(re.match(r"http://[^/]*/", address)[0])
+    page.add_init_script(
+        "Object.defineProperty(window, 'localStorage', {get() { throw new Error('none'); }})"
+    )
+    page.goto(address)
+    page.get_by_role("radio", name="two").check()
+    page.locator(".predict-answer summary").first.click()
+    assert page.get_by_text("You guessed: two").is_visible()
