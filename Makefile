@@ -3,7 +3,7 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
-.PHONY: course test test-fast paste-test book exercises grade feedback audit serve release lab check lock clean setup
+.PHONY: course test test-fast paste-test experiments book exercises grade feedback audit serve release lab check lock clean setup
 
 course: $(READY)      ## everything: exercises, a graded sample class, feedback, the book
 	@$(PYTHON) -m autograder course
@@ -16,6 +16,9 @@ test-fast: $(READY)   ## the tests that take less than some seconds each
 
 paste-test: $(READY)  ## the visible code of the book's pages runs without the hidden one
 	@$(PYTHON) -m autograder paste-test
+
+experiments: $(READY) ## book/results/, the stored results of experiments
+	@$(PYTHON) -m autograder experiments
 
 book: $(READY)        ## the book, in _build/html
 	@$(PYTHON) -m autograder book
