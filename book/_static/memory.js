@@ -74,8 +74,7 @@
         change("guesses", box.id, number);
         keep();
       });
-      // when formulas have been set
-      if (guessed === number) fold?.addEventListener("toggle", keep, { once: true });
+      if (guessed === number) keep();
       return make("label", {}, input, words);
     });
     const question = box.querySelector(".question");
