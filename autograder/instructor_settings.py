@@ -63,8 +63,8 @@ class Settings:
     are multiplied by when the exercise is built; allowed: by exercise, functions that its cells forbid
     and that are allowed after all; packages: what students' code may import beside what the exercise
     itself imports and what comes with Python, by the names that are imported; require_sandbox: refuse to run
-    submissions where there is no sandbox; keep_best: who hands in again for fewer points, after lateness,
-    keeps the earlier grade; follow_through: grade a later answer once more with right versions of earlier
+    submissions where there is no sandbox; keep_best: who hands in again, or is graded again by newer
+    rules, for fewer points, after lateness, keeps the earlier grade; follow_through: grade a later answer once more with right versions of earlier
     ones that are wrong; course: the course's
     folder, which no student's kernel may see, and user: the id of the user that kernels run as where
     there is no sandbox and the grader is root (see `kernels.own_user`), 0 for the grader's own; these

@@ -9,8 +9,8 @@ the graded notebook, from which gradebook, feedback and reports are made.
 - `kernel_run` runs cells and asks checks in one kernel; `follow_through` does so once more, with right
   versions in place of wrong answers on which later ones depend.
 - `worker_pool` and `dask_pool` run it on many processes and machines, and `preload` is what the former's
-  are forked from; `grade_class` and `trial` decide which submissions to grade; `by_clock` grades once
-  more, alone, what the clock has stopped.
+  are forked from; `grade_class` and `trial` decide which submissions to grade, and `changes` says whose
+  points other rules move; `by_clock` grades once more, alone, what the clock has stopped.
 - `gradebook` records results, and `reconcile` sees that it holds them when grades are told; `words`,
   `verdicts` and `feedback` say them, and `page_workers` writes pages in processes with limits.
 - `roster` reads who the students are.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from autograder.course import Course, Exercise
 from autograder.errors import ResultError, SubmissionFolderError, WorkerPoolError, needing
-from autograder.grade import gradebook, resubmissions
+from autograder.grade import changes, gradebook, resubmissions
 from autograder.grade.answer_key import AnswerKey
 from autograder.grade.by_clock import examine_fairly
 from autograder.grade.examine import Graded, basis, grade_submission, refused
@@ -255,8 +255,15 @@ def grade_class(
         with Recorder(course) as recorder:
             for graded in grader.examine(work, options, "Grading"):
                 recorder.record(graded)
-        resubmissions.tell(recorder.fallen)
+        _tell(recorder)
     return recorded_results(course, exercises)
+
+
+def _tell(recorder: Recorder) -> None:
+    """Print whose points have changed because of other rules, and who handed in again for fewer."""
+    if recorder.regraded:
+        changes.show(recorder.regraded, "Graded again by other rules")
+    resubmissions.tell(recorder.fallen)
 
 
 def grade_named(
@@ -293,7 +300,7 @@ def grade_named(
                     graded = grader.grade(who, what)
                 recorder.record(graded, create_student)
                 done.append(graded.result)
-        resubmissions.tell(recorder.fallen)
+        _tell(recorder)
     results = [stored_result(course, who, what.name) for who, what in named]
     reconcile(course, exercises, [result for result in results if result is not None])
     return done

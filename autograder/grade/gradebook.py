@@ -19,6 +19,7 @@ from autograder.errors import ExerciseError, GradebookError, writing
 from autograder.exercises import copied, is_grade_cell, metadata_of, released
 from autograder.files import PRIVATE_READ_ONLY, close_to_others, write_whole
 from autograder.grade import resubmissions
+from autograder.grade.changes import Change
 from autograder.grade.examine import Graded
 from autograder.grade.exercise_words import words_of
 from autograder.grade.lateness import penalty
@@ -150,6 +151,8 @@ class Recorder:
     def __init__(self, course: Course) -> None:
         # results of students whose new submission got fewer points than the one before
         self.fallen: list[Result] = []
+        # submissions that were graded before by other rules
+        self.regraded: list[Change] = []
         self._course = course
         # what an earlier version has written was open to all who can reach it
         close_to_others(course.autograded, course.feedback, course.home / "reports")
@@ -172,6 +175,8 @@ class Recorder:
         handed_in = self._handed_in(result)
         path = autograded_notebook(self._course, result.student, result.exercise)
         earlier = resubmissions.earlier(path, result)
+        if before_rules := resubmissions.by_other_rules(path, result):
+            self.regraded.append(Change(before_rules, result))
         try:
             with self._transactions.begin() as gradebook:
                 before = self._total(gradebook, result) if earlier else 0.0

@@ -1,4 +1,7 @@
-"""What is told of a submission that got fewer points than the one before, and when the earlier grade stays."""
+"""What is told of a submission that got fewer points than before, and when the earlier grade stays.
+
+It may be handed in again, or graded again by other rules: a newer grader, another answer key, other versions.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,14 @@ from autograder.grade.result import Remark, Result
 from autograder.grade.verdicts import result_path
 from autograder.progress import say
 
-# kinds of remarks: fewer points than before; fewer, and the earlier grade counts
-FELL, KEPT = "fell", "kept_best"
+# kinds of remarks: fewer points than before; fewer, and the earlier grade counts, of another submission or
+# of the same by other rules
+FELL, KEPT, KEPT_RULES = "fell", "kept_best", "kept_rules"
 
 
-def has(result: Result, kind: str) -> bool:
-    """Whether a result has a remark of a kind."""
-    return any(remark.kind == kind for remark in result.remarks)
+def has(result: Result, *kinds: str) -> bool:
+    """Whether a result has a remark of one of some kinds."""
+    return any(remark.kind in kinds for remark in result.remarks)
 
 
 def _stored(notebook: Path) -> Result | None:
@@ -31,8 +35,19 @@ def _asked(result: Result) -> list[tuple[str, str, float]]:
     return [(cell, line.expression, line.points) for cell, line in result.lines()]
 
 
+def by_other_rules(notebook: Path, result: Result) -> Result | None:
+    """The result that the same submission got by other rules; None if there is none.
+
+    notebook: the graded copy of the submission before.
+    """
+    found = _stored(notebook)
+    if found is None or not found.is_final or found.basis == result.basis:
+        return None
+    return found if found.basis.submission == result.basis.submission else None
+
+
 def earlier(notebook: Path, result: Result) -> Result | None:
-    """The result of the submission before, by the same checks; None if there is none.
+    """The result of the submission before, or of the same by other rules, by the same checks; None if none.
 
     notebook: the graded copy of the submission before.
     """
@@ -40,12 +55,14 @@ def earlier(notebook: Path, result: Result) -> Result | None:
     if found is None or _asked(found) != _asked(result):
         return None
     is_another = found.basis.submission != result.basis.submission
-    return found if is_another or has(found, KEPT) else None
+    if is_another or has(found, KEPT, KEPT_RULES):
+        return found
+    return by_other_rules(notebook, result)
 
 
 def with_remark(notebook: Path, before: Result | None, result: Result) -> Result:
     """A result that says so if the submission before got more points, also when it is graded again."""
-    if before is not None:
+    if before is not None and before.basis.submission != result.basis.submission:
         fell = result.score < before.score
         return _with(result, Remark(FELL, {"before": before.score})) if fell else result
     same = _stored(notebook)
@@ -56,9 +73,10 @@ def with_remark(notebook: Path, before: Result | None, result: Result) -> Result
 
 
 def kept(before: Result, result: Result) -> Result:
-    """The result of the submission before, which stays: it is current as long as the new one is there."""
-    others = tuple(remark for remark in before.remarks if remark.kind != KEPT)
-    told = Remark(KEPT, {"points": result.score})
+    """The result that was there before, which stays: it is current as long as the submission is the same."""
+    is_same = before.basis.submission == result.basis.submission and not has(before, KEPT)
+    others = tuple(one for one in before.remarks if one.kind not in (KEPT, KEPT_RULES))
+    told = Remark(KEPT_RULES if is_same else KEPT, {"points": result.score})
     return replace(before, remarks=(*others, told), basis=result.basis)
 
 
@@ -73,11 +91,12 @@ def is_kept(notebook: Path) -> bool:
 
 
 def notes(results: Sequence[Result]) -> list[str]:
-    """Whose grade fell by handing in again, and who keeps the better one, for the instructor."""
+    """Whose grade fell by handing in again, and who keeps a better one, for the instructor."""
     told = []
     for kind, words in (
         (FELL, "handed in again and got fewer points than before"),
         (KEPT, "handed in again for fewer points, and the earlier grade counts"),
+        (KEPT_RULES, "was graded again for fewer points, and the earlier grade counts"),
     ):
         for result in results:
             for remark in result.remarks:

@@ -181,6 +181,10 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
         f"You have handed in again, and the checks gave {p['points']:g} points to that. The better grade counts: "
         "what you see here is the submission before."
     ),
+    "kept_rules": lambda p: (
+        f"This submission was graded again by newer rules, which gave it {p['points']:g} points. The better grade "
+        "counts: what you see here is the earlier one."
+    ),
     "by_clock": lambda p: (
         "Something in this notebook was stopped by the clock, before it had computed as long as it may: the "
         "machine had too much else to do, or the notebook waits. It is graded again."

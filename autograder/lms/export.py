@@ -67,9 +67,8 @@ def notes_on_kept(course: Course, exercises: Sequence[Exercise]) -> list[str]:
         for exercise in exercises
         for path in sorted(course.autograded.glob(f"*/{exercise.name}/{exercise.name}.result.json"))
     )
-    return resubmissions.notes(
-        [one for one in results if resubmissions.has(one, resubmissions.KEPT)]
-    )
+    kinds = resubmissions.KEPT, resubmissions.KEPT_RULES
+    return resubmissions.notes([one for one in results if resubmissions.has(one, *kinds)])
 
 
 def pseudonym(student: str, course: Course) -> str:

@@ -2,6 +2,7 @@
 
 import datetime
 import shutil
+from dataclasses import replace
 
 import pytest
 from nbgrader.api import Gradebook
@@ -13,7 +14,14 @@ from autograder.grade.class_grades import grades_of
 from autograder.grade.examine import Graded
 from autograder.grade.gradebook import Recorder, autograded_notebook, register, stored_result
 from autograder.grade.lateness import update_penalties
-from autograder.grade.result import Basis, CellResult, Limits, LineResult, Result
+from autograder.grade.result import (
+    GRADER_VERSION,
+    Basis,
+    CellResult,
+    Limits,
+    LineResult,
+    Result,
+)
 from autograder.lms.export import write
 from autograder.runtime.compare import Difference
 from tests.support.course import COURSE
@@ -45,8 +53,8 @@ def keeping(course):
     return course
 
 
-def hand_in(course, digest, passed, at="2027-03-01 10:00:00 UTC", points=1.0):
-    """Record a submission of which so many checks passed, each worth so many points."""
+def recorded(course, digest, passed, at="2027-03-01 10:00:00 UTC", points=1.0, **rules):
+    """Record a submission of which so many checks passed, each worth so many points, by some rules."""
     folder = course.submitted / "s1" / NAME
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "timestamp.txt").write_text(at)
@@ -58,10 +66,15 @@ def hand_in(course, digest, passed, at="2027-03-01 10:00:00 UTC", points=1.0):
         )
         for number, name in enumerate(grade_cells(notebook))
     )
-    result = Result("s1", NAME, cells, (), Basis(digest, "key", Limits(), {}), 1.0)
+    basis = replace(Basis(digest, "key", Limits(), {}), **rules)
     with Recorder(course) as recorder:
-        recorder.record(Graded(result, notebook))
-    return recorder.fallen
+        recorder.record(Graded(Result("s1", NAME, cells, (), basis, 1.0), notebook))
+    return recorder
+
+
+def hand_in(course, digest, passed, **how):
+    """The same; returns the results of which it is told that they fell."""
+    return recorded(course, digest, passed, **how).fallen
 
 
 def grade(course):
@@ -132,3 +145,41 @@ def test_points_by_hand_count_for_both(keeping):
         book.db.commit()
     hand_in(keeping, "two", 4)
     assert grade(keeping) == 9 + 3
+
+
+OLDER = {"grader": 1, "versions": {"numpy": "1.26.0"}}
+
+
+def test_it_is_told_what_other_rules_change(course):
+    hand_in(course, "one", 4, **OLDER)
+    again = recorded(course, "one", 2)
+    assert again.fallen == [] and told(course) == [] and grade(course) == 2
+    (change,) = again.regraded
+    assert change.net == -2 and len(change.cells) == 2
+    assert all("1 -> 0\n  fails now: f(x)" in cell for cell in change.cells)
+    reasons = [f"the grader: version 1 -> {GRADER_VERSION}", "numpy 1.26.0 -> -"]
+    assert change.reasons == reasons
+    # by the same rules, and another submission
+    assert recorded(course, "one", 2).regraded == []
+    assert recorded(course, "two", 3, **OLDER).regraded == []
+
+
+def test_other_rules_take_no_points_where_the_better_grade_stays(keeping, tmp_path):
+    hand_in(keeping, "one", 4, **OLDER)
+    (kept,) = hand_in(keeping, "one", 2)
+    assert grade(keeping) == 4 and kept.basis.grader == GRADER_VERSION
+    assert "graded again by newer rules, which gave it 2 points" in told(keeping)[0]
+    said = f"{NAME}: s1 was graded again for fewer points, and the earlier grade counts: 4, then 2."
+    assert said in write(keeping, [EXERCISE], "csv", tmp_path / "grades.csv")
+    # once more by the same rules, and by others
+    hand_in(keeping, "one", 2)
+    assert grade(keeping) == 4 and len(told(keeping)) == 1
+    hand_in(keeping, "one", 1, answer_key="other")
+    assert grade(keeping) == 4 and "gave it 1 points" in told(keeping)[0]
+    hand_in(keeping, "one", 5, answer_key="a third")
+    assert grade(keeping) == 5 and told(keeping) == []
+
+
+def test_other_checks_are_not_compared(keeping):
+    hand_in(keeping, "one", 4, points=2.0, **OLDER)
+    assert hand_in(keeping, "one", 4) == [] and grade(keeping) == 4

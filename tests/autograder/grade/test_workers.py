@@ -23,7 +23,7 @@ from nbgrader.api import Gradebook
 
 from autograder.errors import GradebookError, SandboxError, WorkerPoolError
 from autograder.exercises import reference_answers, solved
-from autograder.grade import by_clock, trial
+from autograder.grade import by_clock, changes, trial
 from autograder.grade import grade_class as module
 from autograder.grade.class_grades import grades_of
 from autograder.grade.examine import Graded
@@ -368,7 +368,7 @@ def trial_of(student, before, after):
         found = tuple(CellResult(name, own) for name, own in lines.items())
         return Result(student, EXERCISE.name, found, (), Basis("", "", Limits(), {}), 1.0)
 
-    return trial.Change(made(before), Graded(made(after), nbformat.v4.new_notebook()))
+    return changes.Change(made(before), made(after))
 
 
 def test_a_trial_lists_who_gains_and_who_loses_and_counts_the_others(capsys):
@@ -383,7 +383,7 @@ def test_a_trial_lists_who_gains_and_who_loses_and_counts_the_others(capsys):
         trial_of("both", {"x": {old: 2}, "y": {"a": 0}}, {"x": {new: 0}, "y": {"a": 2}}),
     ]
     assert [change.net for change in found[-3:]] == [2, -2, 0]
-    trial.show(found)
+    changes.show(found, "What would change")
     printed = capsys.readouterr().out
     assert printed.count(f"x: {old} (no longer asked)") == printed.count(f"x: {new} (new)") == 1
     rows = [
@@ -396,19 +396,25 @@ def test_a_trial_lists_who_gains_and_who_loses_and_counts_the_others(capsys):
     )
 
 
+def graded_by_an_earlier_version(course):
+    """As if an earlier version of the grader had given s1 no points for the first line: its cell, and it."""
+    now = stored_result(course, "s1", EXERCISE.name)
+    cell, *others = now.cells
+    line, *lines = cell.lines
+    failed = dataclasses.replace(line, difference=Difference("to_do"))
+    changed = dataclasses.replace(cell, lines=(failed, *lines))
+    basis = dataclasses.replace(now.basis, grader=now.basis.grader - 1)
+    path = result_path(autograded_notebook(course, "s1", EXERCISE.name))
+    dataclasses.replace(now, cells=(changed, *others), basis=basis).write(path)
+    return cell, line
+
+
 @pytest.mark.slow
 def test_a_trial_writes_nothing_until_it_is_confirmed(graded, monkeypatch, capsys):
     course, results = graded
     full = results[0].points
     path = result_path(autograded_notebook(course, "s1", EXERCISE.name))
-    # as if an earlier version of the grader had given s1 no points for the first check
-    now = stored_result(course, "s1", EXERCISE.name)
-    cell, *others = now.cells
-    line, *lines = cell.lines
-    failed = dataclasses.replace(line, difference=Difference("to_do"))
-    cell = dataclasses.replace(cell, lines=(failed, *lines))
-    basis = dataclasses.replace(now.basis, grader=now.basis.grader - 1)
-    dataclasses.replace(now, cells=(cell, *others), basis=basis).write(path)
+    cell, line = graded_by_an_earlier_version(course)
     place = (cell.grade_id, EXERCISE.name, EXERCISE.name, "s1")
     with Gradebook(course.db_url) as gradebook:
         grade = gradebook.find_grade(*place)
@@ -432,6 +438,21 @@ def test_a_trial_writes_nothing_until_it_is_confirmed(graded, monkeypatch, capsy
         grade = gradebook.find_grade(*place)
         assert (grade.extra_credit, grade.manual_score) == (0.5, 0.25)
         assert grade.auto_score == cell.points
+
+
+@pytest.mark.slow
+def test_grading_lists_whose_points_a_newer_grader_moves_and_why(graded, capsys):
+    course, results = graded
+    cell, line = graded_by_an_earlier_version(course)
+    grade_class(course, exercises_of(course), options=WorkerOptions(workers=1))
+    told = capsys.readouterr().out
+    (row,) = [text for text in told.splitlines() if "->" in text and "s1" in text]
+    assert f"{cell.grade_id}: {cell.points - line.points:g} -> {cell.points:g}" in row
+    assert "the grader:" in row and "passes now" in told and "s2" not in told
+    assert "1 graded anew: 0 lose points, 1 gain" in " ".join(told.split())
+    assert stored_result(course, "s1", EXERCISE.name).score == results[0].points
+    grade_class(course, exercises_of(course))
+    assert "graded anew" not in capsys.readouterr().out
 
 
 # A cluster --------------------------------------------------------------------------------------

@@ -39,6 +39,8 @@ def in_process(words, moment):
     """Run a command of the trainer. Before an encoder layer is called, `moment` is, with whether the layer
     learns and how often such a layer has been called."""
     torch.set_num_threads(1)
+    # a shell that starts the tests in the background has them ignore it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     calls = {True: 0, False: 0}
 
     def look(module, inputs):
