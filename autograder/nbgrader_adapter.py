@@ -2,7 +2,8 @@
 
 - `preprocessors.SaveCells`, run alone; it raises RuntimeError when cells were removed.
 - `preprocessors.AssignLatePenalties.init_plugin` and `plugin_inst`, for the configured plugin.
-- `api.Gradebook.db` and `.engine`, to write a submission's grades in one transaction.
+- `api.Gradebook.db` and `.engine`, to write a submission's grades in one transaction, and to remove a cell that
+  holds no points.
 - `api.get_alembic_version`, replaced by a faster one (see `_version_of_tables`), and `dbutil.ALEMBIC_DIR`.
 - `api.SubmittedAssignment` made without notebooks, for an extension of a student who has not handed in.
 - `submission_id` and `assignment_id` among the resources of formgrader's page of one submission.
@@ -206,12 +207,41 @@ def transaction(url: str) -> Iterator[Gradebook]:
 def save_cells(exercise: str, db_url: str, notebook: NotebookNode) -> None:
     """Make a notebook's cells known to the gradebook.
 
-    Raises RuntimeError when cells were added or removed since submissions were graded.
+    Raises RuntimeError when cells for answers or checks were added or removed since submissions were graded.
     """
+    from nbgrader.api import Gradebook
     from nbgrader.preprocessors import SaveCells
 
+    with Gradebook(db_url) as gradebook:
+        _save_only_shown(gradebook, exercise, notebook)
     resources = {"nbgrader": {"notebook": exercise, "assignment": exercise, "db_url": db_url}}
     SaveCells().preprocess(notebook, resources)
+
+
+def _save_only_shown(gradebook: Gradebook, exercise: str, notebook: NotebookNode) -> None:
+    """Add and remove locked cells that hold no points, which SaveCells refuses once work is graded."""
+    from nbgrader.api import MissingEntry
+    from nbgrader.utils import is_grade, is_locked, is_solution, is_task
+
+    def names(kind: Callable[[NotebookNode], bool]) -> set[str]:
+        return {cell.metadata["nbgrader"]["grade_id"] for cell in notebook.cells if kind(cell)}
+
+    with contextlib.suppress(MissingEntry):
+        known = gradebook.find_notebook(exercise, exercise)
+        parts = (known.grade_cells, known.solution_cells, known.task_cells)
+        with_points = [names(kind) for kind in (is_grade, is_solution, is_task)]
+        if not known.submissions or [{cell.name for cell in part} for part in parts] != with_points:
+            return
+        own = set.union(names(is_locked), *with_points)
+        for cell in known.source_cells:
+            if cell.name not in own:
+                gradebook.db.delete(cell)
+        then = {cell.name for cell in known.source_cells}
+        for cell in notebook.cells:
+            if is_locked(cell) and cell.metadata["nbgrader"]["grade_id"] in own - then:
+                name = cell.metadata["nbgrader"]["grade_id"]
+                gradebook.add_source_cell(name, exercise, exercise, cell_type=cell.cell_type)
+        gradebook.db.commit()
 
 
 def late_penalty(config: Config, student: str, score: float, seconds_late: float) -> float | None:

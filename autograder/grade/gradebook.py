@@ -134,8 +134,8 @@ def register(course: Course, exercise: Exercise, rerelease: bool = False) -> boo
             nbgrader_adapter.save_cells(name, url, copied(release))
         except RuntimeError as error:
             raise ExerciseError(
-                f"{name}: cells were added or removed since submissions were graded, which nbgrader's "
-                "gradebook cannot take. To drop a question, keep its cell and set its points and those "
+                f"{name}: cells for answers or checks were added or removed since submissions were graded, which "
+                "nbgrader's gradebook cannot take. To drop a question, keep its cell and set its points and those "
                 "of its lines to 0."
             ) from error
     return True

@@ -18,6 +18,7 @@ from nbgrader.api import Gradebook
 
 from autograder.course import Course
 from autograder.errors import ExerciseError
+from autograder.exercises import metadata_of, released
 from autograder.grade.grade_class import Grader
 from autograder.grade.gradebook import register, stored_result
 from autograder.grade.result import GRADER_VERSION, Result
@@ -179,6 +180,48 @@ def test_a_gradebook_that_knows_older_exercises_says_how_to_go_on(running):
             told.append(str(error))
     # whose checks are the same is known still
     assert told and all("--rerelease" in sentence for sentence in told)
+
+
+@pytest.mark.slow
+def test_every_exercise_as_it_is_now_can_take_the_place_of_the_class_own(tmp_path):
+    """Cells without points may have come and gone; points given by hand stay."""
+    unpack_class(tmp_path, "course")
+    running = Course(COURSE.root, class_folder=tmp_path / "course")
+    with Gradebook(running.db_url) as gradebook:
+        own = {"cell_type": "markdown", "locked": True}
+        for exercise in running.exercises():
+            gradebook.add_source_cell("gone", exercise.name, exercise.name, **own)
+    _, before = recorded(running)
+    replaced = []
+    for exercise in running.exercises():
+        # where the checks are the same, the class goes on as it is
+        if not register(running, exercise, rerelease=True):
+            continue
+        replaced.append(exercise.name)
+        assert not register(running, exercise)
+        with Gradebook(running.db_url) as gradebook:
+            known = {
+                cell.name
+                for cell in gradebook.find_notebook(exercise.name, exercise.name).source_cells
+            }
+        cells = [metadata_of(cell) for cell in released(exercise).cells]
+        assert known == {cell["grade_id"] for cell in cells if cell.get("grade_id")}
+    # one of them has a cell more
+    assert "ch8_language_model" in replaced and len(replaced) > 3
+    assert recorded(running)[1] == before
+
+
+@pytest.mark.slow
+def test_an_exercise_that_asks_for_more_than_the_class_own_is_refused(tmp_path):
+    unpack_class(tmp_path, "course")
+    running = Course(COURSE.root, class_folder=tmp_path / "course")
+    exercise = running.exercise(AGAIN)
+    with Gradebook(running.db_url) as gradebook:
+        cell = gradebook.find_notebook(AGAIN, AGAIN).solution_cells[0]
+        gradebook.db.delete(cell)
+        gradebook.db.commit()
+    with pytest.raises(ExerciseError, match="cells for answers or checks were added or removed"):
+        register(running, exercise, rerelease=True)
 
 
 @EVERY_TIME
