@@ -87,12 +87,17 @@ def renamed_checks(found: Sequence[Change]) -> list[str]:
     return [f"{words} (no longer asked)" for words in gone] + [f"{words} (new)" for words in new]
 
 
-def show(found: Sequence[Change], title: str) -> None:
-    """Print whose points change, where and why: who loses most comes first, who keeps theirs is counted."""
+def show_renamed(found: Sequence[Change]) -> None:
+    """Print the checks that are asked before or after only."""
     console = Console(width=120)
     for words in renamed_checks(found):
         # expressions are no markup
         console.print(plain_cell(words))
+
+
+def show(found: Sequence[Change], title: str) -> None:
+    """Print whose points change, where and why: who loses most comes first, who keeps theirs is counted."""
+    console = Console(width=120)
     changed = [change for change in found if change.cells]
     table = Table(title=title)
     for head in ("student", "exercise", "before", "after", "change", "answers", "because of"):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from autograder.course import Course, Exercise
 from autograder.grade import resubmissions
-from autograder.grade.changes import Change, show
+from autograder.grade.changes import Change, show, show_renamed
 from autograder.grade.examine import Graded
 from autograder.grade.grade_class import Grader, WorkerOptions, handed_in
 from autograder.grade.gradebook import Recorder, register, stored_result
@@ -37,6 +37,7 @@ def regrade(
         found = list(grader.examine(work, options, "Grading on trial"))
         before = [stored_result(course, one.result.student, one.result.exercise) for one in found]
         changes = [Change(old, one.result) for old, one in zip(before, found, strict=True)]
+        show_renamed(changes)
         show(changes, "What would change")
         if not found:
             return False

@@ -383,6 +383,7 @@ def test_a_trial_lists_who_gains_and_who_loses_and_counts_the_others(capsys):
         trial_of("both", {"x": {old: 2}, "y": {"a": 0}}, {"x": {new: 0}, "y": {"a": 2}}),
     ]
     assert [change.net for change in found[-3:]] == [2, -2, 0]
+    changes.show_renamed(found)
     changes.show(found, "What would change")
     printed = capsys.readouterr().out
     assert printed.count(f"x: {old} (no longer asked)") == printed.count(f"x: {new} (new)") == 1
