@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -96,20 +97,22 @@ def show_renamed(found: Sequence[Change]) -> None:
 
 
 def show(found: Sequence[Change], title: str) -> None:
-    """Print whose points change, where and why: who loses most comes first, who keeps theirs is counted."""
+    """Print whose points change and where, who loses most first; what the rules differ in; who keeps theirs."""
     console = Console(width=120)
     changed = [change for change in found if change.cells]
     table = Table(title=title)
-    for head in ("student", "exercise", "before", "after", "change", "answers", "because of"):
+    for head in ("student", "exercise", "before", "after", "change", "answers"):
         table.add_column(head, overflow="fold")
     for change in sorted(changed, key=lambda c: (c.net, c.after.exercise, c.after.student)):
         before = f"{change.before.score:g}" if change.before else "-"
         own = change.after
         points = before, f"{own.score:g}", f"{change.net:+g}"
-        words = "\n".join(change.cells), "\n".join(change.reasons)
-        table.add_row(*map(plain_cell, (own.student, own.exercise, *points, *words)))
+        words = "\n".join(change.cells)
+        table.add_row(*map(plain_cell, (own.student, own.exercise, *points, words)))
     if table.rows:
         console.print(table)
+    for reason, count in Counter(one for change in found for one in change.reasons).items():
+        console.print(plain_cell(f"What differs from before ({count} of {len(found)}): {reason}"))
     lose = sum(change.net < 0 for change in changed)
     gain = sum(change.net > 0 for change in changed)
     same = len(found) - len(changed)
