@@ -232,14 +232,6 @@ add_before("annotations from the future", "from __future__ import annotations")
 # Results in other types -------------------------------------------------------------------------
 
 convert_results(
-    "float32 for NumPy's float64",
-    """
-    import numpy as np
-    def convert(value):
-        return value.astype(np.float32) if isinstance(value, np.ndarray) and value.dtype == float else value
-    """,
-)
-convert_results(
     "results that aren't contiguous",
     """
     import numpy as np
