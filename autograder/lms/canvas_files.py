@@ -18,6 +18,7 @@ from autograder.lms.grade_table import GradesByStudent, Table, match
 from autograder.lms.moodle_worksheet import Participant
 from autograder.lms.names import LmsName, canvas_id
 from autograder.lms.system import FileName, Person
+from autograder.points import as_shown
 from autograder.tables import read_table
 
 # In an assignment that is graded anonymously, Canvas puts a random word in place of the user's number.
@@ -156,8 +157,8 @@ def _canvas_title(
             in_canvas = shown.replace(",", ".")
             if re.fullmatch(r"\d+(\.\d+)?", in_canvas) and float(in_canvas) != maximum:
                 raise ExportError(
-                    f"Canvas gives {shown} points for {exercise}, the exercise has {maximum:g}. "
-                    f"Set the points of the assignment in Canvas to {maximum:g}, and export its "
+                    f"Canvas gives {shown} points for {exercise}, the exercise has {as_shown(maximum)}. "
+                    f"Set the points of the assignment in Canvas to {as_shown(maximum)}, and export its "
                     "gradebook again."
                 )
             return name

@@ -20,6 +20,7 @@ from autograder.lms.grade_table import GradesByStudent, Table, match
 from autograder.lms.moodle_worksheet import IDENTIFIER, Participant, read_worksheet
 from autograder.lms.names import LmsName, numbered_id, student_id
 from autograder.lms.system import FileName, Person
+from autograder.points import as_shown
 from autograder.tables import read_table, safe
 
 FILE = re.compile(
@@ -124,8 +125,8 @@ def as_worksheet(
             possible = row[head.index(MAXIMUM)].strip().replace(",", ".")
             if re.fullmatch(r"\d+(\.\d+)?", possible) and float(possible) != maximum:
                 raise ExportError(
-                    f"{path}: Moodle gives {possible} points for this assignment, {exercise} has {maximum:g}. Set "
-                    f"the maximum grade of the assignment to {maximum:g} and download the worksheet again."
+                    f"{path}: Moodle gives {possible} points for this assignment, {exercise} has {as_shown(maximum)}. Set "
+                    f"the maximum grade of the assignment to {as_shown(maximum)} and download the worksheet again."
                 )
     numbers = {
         student: number[1]
@@ -204,7 +205,7 @@ def as_moodle(grades: Sequence[Grade], roster: Path | None, notes: list[str]) ->
         )
     for exercise, maximum in found.maximum.items():
         notes.append(
-            f"Moodle takes a grade as points: the maximum grade of {exercise} there has to be {maximum:g}."
+            f"Moodle takes a grade as points: the maximum grade of {exercise} there has to be {as_shown(maximum)}."
         )
     head = [*(kinds[i] for i in complete), *found.exercises]
     return head, [[*(cells[i] for i in complete), *found.of(s)] for s, cells in own.items()]
