@@ -1,4 +1,4 @@
-"""Grades as files: nbgrader's CSV, a plain table, and what Canvas and Moodle import as it is.
+"""Grades as files: nbgrader's CSV, a plain table, and what learning management systems import as it is.
 
 The grades are those of nbgrader's own exporter: points given by hand count, late penalties are taken
 off, and a student of the gradebook who has handed in nothing has 0. Each member of a group has the
@@ -22,7 +22,7 @@ from autograder.grade.class_grades import Grade, Student, grades_of
 from autograder.grade.result import Result
 from autograder.lms.grade_table import GradesByStudent, Table
 from autograder.lms.names import LmsName, remembered_names
-from autograder.lms.systems import SYSTEMS
+from autograder.lms.systems import NAMES, SYSTEMS
 from autograder.points import as_shown
 from autograder.tables import write_csv
 
@@ -157,7 +157,7 @@ def write(
         exercises: the columns, in this order.
         form: a name in FORMATS or SYSTEMS.
         output: the file to write.
-        roster: what Canvas or Moodle has exported, for its ids and columns.
+        roster: what the system has exported, for its ids and columns.
         hide_names: under pseudonyms.
 
     Raises:
@@ -170,7 +170,7 @@ def write(
     if hide_names and system:
         raise ExportError(f"{form} has to know whose a grade is: without names use --format csv.")
     if roster and not system:
-        taking = " and ".join(f"--format {name}" for name in sorted(SYSTEMS))
+        taking = " and ".join(f"--format {name}" for name in NAMES)
         raise ExportError(f"--roster is for {taking}.")
     grades = grades_of(course, exercises)
     notes = notes_on_unread(grades) + notes_on_kept(course, exercises)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from autograder.errors import ExportError
-from autograder.grade.class_grades import Grade, Student
 from autograder.lms.names import student_id
 from autograder.points import as_shown
+
+if TYPE_CHECKING:
+    from autograder.grade.class_grades import Grade, Student
 
 # a head and rows
 Table = tuple[list[str], list[list]]

@@ -8,20 +8,24 @@ one assignment only, and the grading worksheet tells whose (`moodle_worksheet`).
 from __future__ import annotations
 
 import re
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from autograder.errors import ExportError
-from autograder.grade.class_grades import Grade
-from autograder.grade.groups import Groups
 from autograder.lms.grade_table import GradesByStudent, Table, match
 from autograder.lms.moodle_worksheet import IDENTIFIER, Participant, read_worksheet
 from autograder.lms.names import LmsName, numbered_id, student_id
 from autograder.lms.system import FileName, Person
 from autograder.points import as_shown
 from autograder.tables import read_table, safe
+
+if TYPE_CHECKING:
+    import zipfile
+
+    from autograder.grade.class_grades import Grade
+    from autograder.grade.groups import Groups
 
 FILE = re.compile(
     r"(?P<name>[^/]+)_(?P<number>\d+)_assignsubmission_file(?:_?/(?:.*/)?|_)(?P<file>[^/]+)$"
@@ -42,8 +46,11 @@ class Moodle:
 
     name = "moodle"
     title = "Moodle"
+    download = "Download all submissions"
+    upload = "Upload multiple feedback files in a zip"
     has_worksheet = True
     group_page = False
+    way_to_id = "import with Moodle's grading worksheet (--roster), and with e-mail addresses in your roster"
     way_back = "Give the grading worksheet with --roster."
 
     def read_name(self, path: PurePosixPath) -> FileName | None:
