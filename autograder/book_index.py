@@ -12,7 +12,7 @@ from pathlib import Path
 
 LABELLED = re.compile(r"^\((?P<label>[\w-]+)\)=\n+#+ +(?P<title>.+)$", flags=re.MULTILINE)
 TITLE = re.compile(r"^# +(.+)$", flags=re.MULTILINE)
-HOURS = re.compile(r"^exercise-hours: (\d+)$", flags=re.MULTILINE)
+HOURS = re.compile(r"^exercise-hours(?:-(\w+))?: (\d+)$", flags=re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -81,13 +81,16 @@ def colab_url(exercise: str) -> str:
 
 
 def exercise_hours(root: Path, exercise: str) -> int | None:
-    """How long an exercise takes, as its chapter's first page estimates it; None where no page does.
+    """How long an exercise takes, as a page of its chapter estimates it; None where none does.
 
+    The page with the exercise's name says `exercise-hours: 4`; any may say `exercise-hours-ch2_name: 4`.
     root: the course's folder.
     """
-    page = root / "book" / f"{exercise}.md"
-    found = HOURS.search(page.read_text(encoding="utf-8")) if page.is_file() else None
-    return int(found[1]) if found else None
+    for page in sorted((root / "book").glob(f"{exercise.partition('_')[0]}_*.md")):
+        for name, hours in HOURS.findall(page.read_text(encoding="utf-8")):
+            if (name or page.stem) == exercise:
+                return int(hours)
+    return None
 
 
 def plain_title(title: str) -> str:

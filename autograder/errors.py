@@ -5,6 +5,7 @@ of this package.
 """
 
 import contextlib
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,6 +74,11 @@ class OutputError(CourseError):
     """A file or folder that a command writes to can't be written."""
 
 
+def how_to_install(*packages: str, python: str = "python") -> str:
+    """The command that installs packages for a Python, as a sentence shows it."""
+    return f"`{shlex.join([python, '-m', 'pip', 'install', *packages])}`"
+
+
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Turn the system's errors while a file or folder is written into an OutputError that names it."""
@@ -97,6 +103,6 @@ def needing(package: str, extra: str, what: str) -> Iterator[None]:
         if not (error.name or "").startswith(package):
             raise
         raise MissingPackageError(
-            f"{what} needs the package {error.name}, which isn't installed. Install it with `python -m pip "
-            f"install 'course-autograder[{extra}]'`."
+            f"{what} needs the package {error.name}, which isn't installed. Install it with "
+            f"{how_to_install(f'course-autograder[{extra}]')}."
         ) from error

@@ -20,6 +20,7 @@ from autograder.course import Course, Exercise
 from autograder.errors import ExerciseError
 from autograder.exercises import released, task_names, tasks
 from autograder.files import digest_of, write_whole
+from autograder.points import as_shown
 from autograder.runtime.progress import MIME, Standing
 from autograder.text import as_markdown, valid_json
 
@@ -125,10 +126,10 @@ def _row(course: Course, exercise: Exercise) -> str:
         )
         return f"| | {link} | | {as_markdown(told)} |"
     if found is None:
-        return f"| | {link} | ? of {points:g} | Its last cell has not been run and saved yet. |"
+        return f"| | {link} | ? of {as_shown(points)} | Its last cell has not been run and saved yet. |"
     earned, points = (sum(getattr(s, name) for s in found) for name in ("earned", "points"))
     still_open = "; ".join(as_markdown(s.name[:100]) for s in found if s.is_open)
-    return f"| {'' if still_open else '✓'} | {link} | {earned:g} of {points:g} | {still_open} |"
+    return f"| {'' if still_open else '✓'} | {link} | {as_shown(earned)} of {as_shown(points)} | {still_open} |"
 
 
 def overview(course: Course) -> str:

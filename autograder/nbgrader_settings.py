@@ -30,7 +30,6 @@ from traitlets.config import Config
 from autograder.build.nbgrader_steps import FormatChecks, ShowClaims, Stamp
 from autograder.display.cleaning import clean_html, markdown2html
 from autograder.display.mathml import Formulas
-from autograder.grade.class_grades import rounded
 from autograder.grade.comments import ShowKeptComments
 from autograder.grade.exchange import (
     Collect,
@@ -44,6 +43,7 @@ from autograder.grade.nbgrader_autograde import install
 from autograder.grade.verdicts import Verdicts
 from autograder.grade.written_questions import ShowQuestions
 from autograder.package import PACKAGE, PACKAGE_ROOT, is_installed
+from autograder.points import as_shown
 from autograder.runtime.compare import TO_DO
 from autograder.text import with_code
 
@@ -131,7 +131,7 @@ def _set_pages(c: Config, root: Path) -> None:
         "markdown2html": markdown2html,
         "clean_html": clean_html,
         "with_code": with_code,
-        "points": rounded,
+        "points": as_shown,
     }
     c.HTMLExporter.extra_template_basedirs = [
         str(PACKAGE / "display" / "templates"),

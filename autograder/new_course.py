@@ -14,7 +14,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from autograder.errors import CourseError, writing
+from autograder.errors import CourseError, how_to_install, writing
 from autograder.package import PACKAGE
 
 DISTRIBUTION = "course-autograder"
@@ -59,8 +59,7 @@ def _installed() -> importlib.metadata.Distribution:
             return found
     raise CourseError(
         f"A new course takes the installed grader along, and {PACKAGE} is not installed. Install it with "
-        f"`python -m pip install {PACKAGE.parent}`, then run the command `{DISTRIBUTION} new` in another "
-        "folder."
+        f"{how_to_install(str(PACKAGE.parent))}, then run the command `{DISTRIBUTION} new` in another folder."
     )
 
 

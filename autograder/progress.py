@@ -2,25 +2,20 @@
 
 Ids of students, names of files and what a learning management system sends are others' words: they are shown
 as plain text, so that nothing in them moves the cursor, hides a text or is taken for markup.
+
+All commands import this; rich, which takes as long as the rest of `--help`, is imported where it is used.
 """
 
 from __future__ import annotations
 
 import sys
-
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from autograder.text import plain_text
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, Task
+    from rich.text import Text
 
 
 def say(*sentences: str, error: bool = False) -> None:
@@ -31,19 +26,30 @@ def say(*sentences: str, error: bool = False) -> None:
 
 def plain_cell(text: str) -> Text:
     """A cell of a table that shows a text as it is."""
+    from rich.text import Text
+
     return Text(plain_text(text))
-
-
-class Rate(ProgressColumn):
-    """How many a second."""
-
-    def render(self, task: Task) -> Text:
-        """The rate, once it is known."""
-        return Text(f"{task.speed:.1f}/s" if task.speed else "")
 
 
 def progress(title: str) -> Progress:
     """A progress bar with what is done and left; on stderr, so that JSON on stdout stays JSON."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        """How many a second, once it is known."""
+
+        def render(self, task: Task) -> Text:
+            return Text(f"{task.speed:.1f}/s" if task.speed else "")
+
     columns = (
         TextColumn(f"{title:<28}"),
         BarColumn(),

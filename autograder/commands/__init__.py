@@ -4,7 +4,7 @@
 - `building`: exercises from solutions, the sample class, the audit.
 - `grading`: submissions into grades, feedback and reports.
 - `arrangements`: due dates, extensions, groups, comments that are kept.
-- `lms`: files and grades for Canvas, Moodle and Gradescope.
+- `lms`: files and grades for learning management systems and Gradescope.
 - `publishing`: the book and the release, JupyterLab for students, everything at once.
 
 Each module adds its commands with `add_commands`. What a command needs is imported when it runs: torch and

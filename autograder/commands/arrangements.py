@@ -14,6 +14,7 @@ from autograder.commands.arguments import (
 )
 from autograder.commands.grading import follow_gradebook
 from autograder.errors import DateError
+from autograder.points import as_shown
 from autograder.progress import say
 from autograder.times import read_time
 
@@ -109,7 +110,7 @@ def _comments(arguments: argparse.Namespace) -> None:
         return
     kept = comments.kept_comments(exercise)
     for question, points in comments.written_questions(exercise).items():
-        say(f"{question} ({points:g} points)")
+        say(f"{question} ({as_shown(points)} points)")
         for comment in kept:
             if comment.question == question:
                 say(f"  {comment}")

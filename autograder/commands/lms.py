@@ -20,9 +20,10 @@ from autograder.commands.grading import (
     recorded,
     write_feedback_pages,
 )
+from autograder.lms.systems import NAMES, SYSTEMS, TITLES, WORKSHEETS
 from autograder.progress import say
 
-EXPORT_FORMATS = ("nbgrader", "csv", "canvas", "moodle")
+EXPORT_FORMATS = ("nbgrader", "csv", *NAMES)
 
 
 def _export(arguments: argparse.Namespace) -> None:
@@ -141,7 +142,7 @@ def _gradescope(arguments: argparse.Namespace) -> None:
 def add_commands(commands: Commands) -> None:
     """Add export, import-zip, return-zip, push and gradescope."""
     text = (
-        "Write the grades as a file. canvas and moodle import theirs as it is; nbgrader is what `nbgrader "
+        f"Write the grades as a file. {' and '.join(NAMES)} import theirs as it is; nbgrader is what `nbgrader "
         "export` writes, csv has one row per student. Scores are the gradebook's: with points given by "
         "hand, late penalties taken off, and 0 for who is in it and has handed in nothing."
     )
@@ -155,14 +156,12 @@ def add_commands(commands: Commands) -> None:
     add_gradebook(export)
     export.add_argument("--format", choices=EXPORT_FORMATS, default="csv", help="default: csv")
     export.add_argument("--output", metavar="FILE", type=Path, required=True)
-    text = (
-        "the gradebook as exported by Canvas, or grades as exported by Moodle, for ids and columns"
-    )
+    text = f"gradebook or grades as exported by {TITLES}, for ids and columns"
     export.add_argument("--roster", metavar="FILE", type=Path, help=text)
     text = "under pseudonyms, which only the key in course/pseudonyms.key can trace back"
     export.add_argument("--without-names", action="store_true", help=text)
     text = (
-        "Lay out a class's zip as downloaded from Canvas or Moodle: one notebook per student, the one of "
+        f"Lay out a class's zip as downloaded from {TITLES}: one notebook per student, the one of "
         "the exercise's name or else the newest. A student is found in the gradebook's roster by "
         "lms_user_id, e-mail address or name; else the id is made of the name. A submission that is there already and "
         "differs is moved to course/replaced/STUDENT/EXERCISE/1, 2, ..., and said to be."
@@ -174,15 +173,15 @@ def add_commands(commands: Commands) -> None:
     import_zip.add_argument("--exercise", metavar="E", required=True)
     text = "folder to lay out in (default: course/submitted)"
     import_zip.add_argument("--submitted", metavar="DIR", type=Path, help=text)
-    text = "Moodle's grading worksheet: for times of submission, and for two of one name"
+    text = f"{WORKSHEETS}: for times of submission, and for two of one name"
     import_zip.add_argument("--roster", metavar="FILE", type=Path, help=text)
     text = "the time zone of its times, like Europe/Berlin (default: this machine's)"
     import_zip.add_argument("--zone", metavar="ZONE", default="", help=text)
     add_gradebook(import_zip)
+    takers = " or ".join(f"{SYSTEMS[n].title} ({SYSTEMS[n].upload})" for n in NAMES)
     text = (
-        "Pack the feedback of one exercise into a zip that Canvas (Upload Submissions) or Moodle (Upload "
-        "multiple feedback files in a zip) takes: what is new since it was packed last. The names are those "
-        "of the zip that import-zip has read."
+        f"Pack the feedback of one exercise into a zip that {takers} takes: what is new since it was packed "
+        "last. The names are those of the zip that import-zip has read."
     )
     return_zip = commands.add(
         "return-zip",
@@ -190,10 +189,10 @@ def add_commands(commands: Commands) -> None:
         text,
         example="--lms canvas --exercise ch2_scaled_dot_product --output feedback.zip",
     )
-    return_zip.add_argument("--lms", choices=("canvas", "moodle"), required=True)
+    return_zip.add_argument("--lms", choices=NAMES, required=True)
     return_zip.add_argument("--exercise", metavar="E", required=True)
     return_zip.add_argument("--output", metavar="FILE", type=Path, required=True)
-    text = "Moodle's grading worksheet, for the numbers of participants"
+    text = f"{WORKSHEETS}, for the numbers of participants"
     return_zip.add_argument("--roster", metavar="FILE", type=Path, help=text)
     return_zip.add_argument("--all", action="store_true", help="also what was packed before")
     add_gradebook(return_zip)

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from autograder.grade.result import Result
+from autograder.points import as_shown
 from autograder.progress import plain_cell
 
 
@@ -45,7 +46,7 @@ class Change:
                 for line in (new[name].lines if name in new else ())
                 if line.expression in lines and lines[line.expression].earned != line.earned
             ]
-            found.append(f"{name}: {lost:g} -> {got:g}" + "".join(moved))
+            found.append(f"{name}: {as_shown(lost)} -> {as_shown(got)}" + "".join(moved))
         return found
 
     @property
@@ -104,9 +105,9 @@ def show(found: Sequence[Change], title: str) -> None:
     for head in ("student", "exercise", "before", "after", "change", "answers"):
         table.add_column(head, overflow="fold")
     for change in sorted(changed, key=lambda c: (c.net, c.after.exercise, c.after.student)):
-        before = f"{change.before.score:g}" if change.before else "-"
+        before = f"{as_shown(change.before.score)}" if change.before else "-"
         own = change.after
-        points = before, f"{own.score:g}", f"{change.net:+g}"
+        points = before, f"{as_shown(own.score)}", f"{as_shown(change.net):+}"
         words = "\n".join(change.cells)
         table.add_row(*map(plain_cell, (own.student, own.exercise, *points, words)))
     if table.rows:

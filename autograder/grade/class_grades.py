@@ -17,16 +17,7 @@ from autograder.grade.read_gradebook import opened
 from autograder.grade.result import Result
 from autograder.grade.verdicts import result_path
 from autograder.nbgrader_adapter import gradebook_exists
-
-# of points, wherever they are told; as many as Canvas shows and compares: a late penalty in per cent has
-# many more
-DECIMALS = 2
-
-
-def rounded(points: float) -> float:
-    """Points in DECIMALS decimals, as an integer if they are one: 32, not 32.0."""
-    found = round(float(points), DECIMALS)
-    return int(found) if found.is_integer() else found
+from autograder.points import rounded
 
 
 @dataclass(frozen=True)
@@ -75,8 +66,8 @@ class Grade:
 
     @property
     def score(self) -> float:
-        """What counts, in DECIMALS decimals: never less than 0."""
-        return round(max(0.0, self.raw_score - self.late_penalty), DECIMALS)
+        """What counts: never less than 0."""
+        return rounded(max(0.0, self.raw_score - self.late_penalty))
 
 
 def grades_of(course: Course, exercises: Sequence[Exercise]) -> list[Grade]:

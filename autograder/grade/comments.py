@@ -24,6 +24,7 @@ from autograder.errors import CourseError, GradebookError, TableError
 from autograder.exercises import metadata_of, released
 from autograder.grade.groups import read_groups
 from autograder.nbgrader_adapter import gradebook_exists, transaction
+from autograder.points import as_shown
 from autograder.tables import read_csv
 from autograder.text import as_markdown
 
@@ -47,7 +48,7 @@ class KeptComment:
     text: str
 
     def __str__(self) -> str:
-        points = "" if self.points is None else f" ({self.points:+g})"
+        points = "" if self.points is None else f" ({as_shown(self.points):+})"
         return f"/{self.key}{points}: {self.text}"
 
 
@@ -211,7 +212,7 @@ def read_marks(path: Path, exercise: Exercise) -> list[Mark]:
         points = _points(place, row["points"])
         if points is not None and not 0 <= points <= questions[row["question"]]:
             raise TableError(
-                f"{place}: {points:g} is not between 0 and the {questions[row['question']]:g} points of "
+                f"{place}: {row['points']} is not between 0 and the {as_shown(questions[row['question']])} points of "
                 f"{row['question']}. Nothing was written."
             )
         if points is None and not row["comment"]:
@@ -270,7 +271,7 @@ def _give(gradebook: Gradebook, exercise: str, student: str, mark: Mark, new: Wr
     if points is not None:
         if grade.manual_score not in (None, points):
             notes.append(
-                f"{student}, {mark.question}: {points:g} points, before {grade.manual_score:g}."
+                f"{student}, {mark.question}: {as_shown(points)} points, before {as_shown(grade.manual_score)}."
             )
         grade.manual_score = points
         grade.needs_manual_grade = False

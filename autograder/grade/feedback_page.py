@@ -19,13 +19,13 @@ from autograder.book_index import book_url
 from autograder.course import Course, Exercise
 from autograder.errors import CourseError
 from autograder.exercises import BEFORE, heading, is_grade_cell, metadata_of, released, task_names
-from autograder.grade.class_grades import rounded
 from autograder.grade.exercise_words import words_of
 from autograder.grade.groups import told_on_page
 from autograder.grade.result import CellResult, Result
 from autograder.grade.seeds import end_round
 from autograder.grade.verdicts import REMARKS_CELL, result_path
 from autograder.grade.words import Words, remark, sentence
+from autograder.points import as_shown
 from autograder.runtime.mistakes import NamedMistake
 from autograder.runtime.telling import in_sight
 from autograder.text import fenced
@@ -188,22 +188,22 @@ def as_text(page: Page, totals: Mapping[str, Any]) -> str:
     totals: score, max_score and late_penalty of the submission, as `GetGrades` gives them.
     """
     points = totals["max_score"] - page.unread
-    lines = [f"{page.title}: {rounded(totals['score'])} of {rounded(points)} points"]
+    lines = [f"{page.title}: {as_shown(totals['score'])} of {as_shown(points)} points"]
     if page.unread:
         lines.append(
-            f"{rounded(page.unread)} more are open: a written answer has not been read yet."
+            f"{as_shown(page.unread)} more are open: a written answer has not been read yet."
         )
     if totals.get("late_penalty"):
         lines.append(
-            f"{rounded(totals['late_penalty'])} points were taken off for handing in late."
+            f"{as_shown(totals['late_penalty'])} points were taken off for handing in late."
         )
     lines += page.remarks
     for task in filter(lambda task: task.is_graded, page.tasks):
         said = [text for own in task.checks.values() for text in _lost(own)]
         said += [f"Comment: {c}" for cell in task.cells if (c := metadata_of(cell).get("comment"))]
         if said or not task.is_right:
-            earned = f"{rounded(task.earned)} of {rounded(task.points)} points"
-            is_open = f"{rounded(task.unread)} points are open"
+            earned = f"{as_shown(task.earned)} of {as_shown(task.points)} points"
+            is_open = f"{as_shown(task.unread)} points are open"
             lines += ["", f"{task.name}: {earned if task.points else is_open}"]
             lines += [f"- {_indented(text)}" for text in said]
     return "\n".join(lines)
@@ -215,22 +215,22 @@ def as_markdown(page: Page, totals: Mapping[str, Any]) -> str:
     What a student's code can have a say in stands in blocks, where nothing is markup, a link or the name of
     somebody who would be notified. totals: as for `as_text`.
     """
-    points = rounded(totals["max_score"] - page.unread)
-    lines = [f"# {page.title}", "", f"**{rounded(totals['score'])} of {points} points.**"]
+    points = as_shown(totals["max_score"] - page.unread)
+    lines = [f"# {page.title}", "", f"**{as_shown(totals['score'])} of {points} points.**"]
     if page.unread:
         lines.append(
-            f"{rounded(page.unread)} more are open: a written answer has not been read yet."
+            f"{as_shown(page.unread)} more are open: a written answer has not been read yet."
         )
     if totals.get("late_penalty"):
         lines.append(
-            f"{rounded(totals['late_penalty'])} points were taken off for handing in late."
+            f"{as_shown(totals['late_penalty'])} points were taken off for handing in late."
         )
     if page.remarks:
         lines += ["", fenced("\n".join(page.remarks))]
     graded = [task for task in page.tasks if task.is_graded]
     lines += ["", "| task | points |", "| --- | --- |"]
     for task in graded:
-        earned = f"{rounded(task.earned)} of {rounded(task.points)}" if task.points else "open"
+        earned = f"{as_shown(task.earned)} of {as_shown(task.points)}" if task.points else "open"
         name = task.name.replace("|", r"\|")
         lines.append(f"| {name} | {earned} |")
     for task in graded:
@@ -245,7 +245,7 @@ def _task_in_markdown(task: TaskSection) -> list[str]:
     for own in task.checks.values():
         lost = [line for line in own.lost if line.points]
         for line in lost:
-            earned = f"{rounded(line.earned)} of {rounded(line.points)}"
+            earned = f"{as_shown(line.earned)} of {as_shown(line.points)}"
             lines += ["", f"**{line.title}** ({earned})", "", fenced(line.words)]
         if more := sum(1 for line in own.also_lost if line.points):
             lines += ["", f"{_more_checks(more).capitalize()} with it."]

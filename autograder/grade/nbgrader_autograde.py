@@ -9,6 +9,7 @@ from nbgrader.converters.base import NbGraderException
 
 from autograder.course import Course
 from autograder.errors import CourseError
+from autograder.points import as_shown
 
 
 def install() -> None:
@@ -44,5 +45,5 @@ def _start(converter: Autograde) -> None:
         converter.log.error(str(error))
         raise NbGraderException(str(error)) from error
     for result in done:
-        score = f"{result.score:g} of {result.points:g} points"
+        score = f"{as_shown(result.score)} of {as_shown(result.points)} points"
         converter.log.info("Graded %s, %s: %s", result.student, result.exercise, score)

@@ -12,6 +12,7 @@ from pathlib import Path
 from autograder.errors import ResultError
 from autograder.grade.result import Remark, Result
 from autograder.grade.verdicts import result_path
+from autograder.points import as_shown
 from autograder.progress import say
 
 # kinds of remarks: fewer points than before; fewer, and the earlier grade counts, of another submission or
@@ -107,7 +108,7 @@ def notes(results: Sequence[Result]) -> list[str]:
                         else (result.score, remark.parameters["points"])
                     )
                     told.append(
-                        f"{result.exercise}: {result.student} {words}: {before:g}, then {after:g}."
+                        f"{result.exercise}: {result.student} {words}: {as_shown(before)}, then {as_shown(after)}."
                     )
     return told
 

@@ -17,6 +17,7 @@ from autograder.exercises import is_grade_cell, metadata_of
 from autograder.grade.exercise_words import words_of
 from autograder.grade.result import CellResult, LineResult, Result
 from autograder.grade.words import Words, remark
+from autograder.points import as_shown
 from autograder.runtime.messages import is_readable
 from autograder.text import as_markdown, with_code
 
@@ -31,7 +32,11 @@ def result_path(notebook: Path) -> Path:
 
 def _points(line: LineResult) -> str:
     # a question that was dropped after the hand-out keeps its cell, with 0 points
-    counted = f"{line.earned:g}/{line.points:g} points" if line.points else "doesn't count:"
+    counted = (
+        f"{as_shown(line.earned)}/{as_shown(line.points)} points"
+        if line.points
+        else "doesn't count:"
+    )
     return f"{'✓' if line.passed else '✗'} {counted}"
 
 
@@ -84,7 +89,7 @@ def _outputs(cell: CellResult, words: Words) -> list[NotebookNode]:
     }
     outputs = [new("display_data", data=data)]
     if cell.earned == 0 and cell.points > 0:
-        text = f"0 of {cell.points:g} points"
+        text = f"0 of {as_shown(cell.points)} points"
         outputs.append(new("error", ename="Not yet", evalue=text, traceback=[f"Not yet: {text}"]))
     elif cell.earned < cell.points:
         outputs.append(new("execute_result", data={"text/plain": repr(float(cell.earned))}))

@@ -11,6 +11,7 @@ from typing import Any
 
 from autograder.book_index import Section
 from autograder.grade.result import CellResult, LineResult, Remark
+from autograder.points import as_shown
 from autograder.runtime import messages
 from autograder.runtime.messages import MistakeWords
 from autograder.text import plain_text
@@ -175,14 +176,14 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
         f"The check {p['cell']} had been changed; the released one was used."
     ),
     "fell": lambda p: (
-        f"The checks gave {p['before']:g} points to what you had handed in before; this submission counts."
+        f"The checks gave {as_shown(p['before'])} points to what you had handed in before; this submission counts."
     ),
     "kept_best": lambda p: (
-        f"You have handed in again, and the checks gave {p['points']:g} points to that. The better grade counts: "
+        f"You have handed in again, and the checks gave {as_shown(p['points'])} points to that. The better grade counts: "
         "what you see here is the submission before."
     ),
     "kept_rules": lambda p: (
-        f"This submission was graded again by newer rules, which gave it {p['points']:g} points. The better grade "
+        f"This submission was graded again by newer rules, which gave it {as_shown(p['points'])} points. The better grade "
         "counts: what you see here is the earlier one."
     ),
     "by_clock": lambda p: (

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
-from autograder.errors import WorkerPoolError
+from autograder.errors import WorkerPoolError, how_to_install
 from autograder.instructor_settings import CONFIG, Settings
 from autograder.programs import VERSIONED
 
@@ -36,8 +36,9 @@ def refuse_missing_packages(settings: Settings) -> None:
         names = ", ".join(missing)
         raise WorkerPoolError(
             f"Students may import {names}, says c.Grader.packages in {CONFIG}, but "
-            f"{settings.python} does not have it. Install it there (`{settings.python} -m pip install "
-            f"{' '.join(missing)}`), or set c.Grader.packages without it and build the exercises again."
+            f"{settings.python} does not have it. Install it there "
+            f"({how_to_install(*missing, python=settings.python)}), or set c.Grader.packages without it and "
+            "build the exercises again."
         )
 
 

@@ -1,6 +1,6 @@
 """The way from and to learning management systems: a class's zip in, grades and feedback out.
 
-In: zip files and rosters of Canvas and Moodle, nbgrader's gradebook, feedback pages. Out: folders of
+In: zip files and rosters of these systems, nbgrader's gradebook, feedback pages. Out: folders of
 submissions, CSV files, a zip of feedback, requests to Canvas.
 
 - `system` says what each system has in a way of its own: how its zip names files, which table of grades it

@@ -7,18 +7,23 @@ Canvas names a file `lastnamefirst_LATE_12345_67890_name-1.ipynb`, with the numb
 from __future__ import annotations
 
 import re
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from autograder.errors import ExportError
-from autograder.grade.class_grades import Grade
-from autograder.grade.groups import Groups
 from autograder.lms.grade_table import GradesByStudent, Table, match
-from autograder.lms.moodle_worksheet import Participant
 from autograder.lms.names import LmsName, canvas_id
 from autograder.lms.system import FileName, Person
+from autograder.points import as_shown
 from autograder.tables import read_table
+
+if TYPE_CHECKING:
+    import zipfile
+
+    from autograder.grade.class_grades import Grade
+    from autograder.grade.groups import Groups
+    from autograder.lms.moodle_worksheet import Participant
 
 # In an assignment that is graded anonymously, Canvas puts a random word in place of the user's number.
 FILES = (
@@ -37,8 +42,11 @@ class Canvas:
 
     name = "canvas"
     title = "Canvas"
+    download = "Download Submissions"
+    upload = "Upload Submissions"
     has_worksheet = False
     group_page = True
+    way_to_id = "add the number in Canvas to the roster (lms_user_id)"
     way_back = "Send their feedback with `python -m autograder push --comments`, or by hand."
 
     def read_name(self, path: PurePosixPath) -> FileName | None:
@@ -156,8 +164,8 @@ def _canvas_title(
             in_canvas = shown.replace(",", ".")
             if re.fullmatch(r"\d+(\.\d+)?", in_canvas) and float(in_canvas) != maximum:
                 raise ExportError(
-                    f"Canvas gives {shown} points for {exercise}, the exercise has {maximum:g}. "
-                    f"Set the points of the assignment in Canvas to {maximum:g}, and export its "
+                    f"Canvas gives {shown} points for {exercise}, the exercise has {as_shown(maximum)}. "
+                    f"Set the points of the assignment in Canvas to {as_shown(maximum)}, and export its "
                     "gradebook again."
                 )
             return name

@@ -1,4 +1,4 @@
-"""Grades as files: nbgrader's CSV, a plain table, and what Canvas and Moodle import as it is.
+"""Grades as files: nbgrader's CSV, a plain table, and what learning management systems import as it is.
 
 The grades are those of nbgrader's own exporter: points given by hand count, late penalties are taken
 off, and a student of the gradebook who has handed in nothing has 0. Each member of a group has the
@@ -18,11 +18,12 @@ from pathlib import Path
 from autograder.course import Course, Exercise
 from autograder.errors import ExportError, writing
 from autograder.grade import resubmissions
-from autograder.grade.class_grades import Grade, Student, grades_of, rounded
+from autograder.grade.class_grades import Grade, Student, grades_of
 from autograder.grade.result import Result
 from autograder.lms.grade_table import GradesByStudent, Table
 from autograder.lms.names import LmsName, remembered_names
-from autograder.lms.systems import SYSTEMS
+from autograder.lms.systems import NAMES, SYSTEMS
+from autograder.points import as_shown
 from autograder.tables import write_csv
 
 KEY_FILE = "pseudonyms.key"
@@ -40,7 +41,7 @@ def notes_on_unread(grades: Sequence[Grade]) -> list[str]:
             points = max(grade.unread for grade in waiting)
             notes.append(
                 f"{exercise}: nobody has read written answers yet, for {len(waiting)} of the students. Up "
-                f"to {points:g} points of each are open, not lost: give points in formgrader and export "
+                f"to {as_shown(points)} points of each are open, not lost: give points in formgrader and export "
                 "again."
             )
         if again := [grade.student.id for grade in own if grade.look_again]:
@@ -116,7 +117,7 @@ def as_nbgrader(grades: Sequence[Grade]) -> Table:
         who = grade.student
         points = grade.raw_score, grade.late_penalty, grade.score, grade.max_score
         names = who.id, who.last_name, who.first_name, who.email
-        rows.append([grade.exercise, grade.due, grade.handed_in, *names, *map(rounded, points)])
+        rows.append([grade.exercise, grade.due, grade.handed_in, *names, *map(as_shown, points)])
     return head, rows
 
 
@@ -132,7 +133,7 @@ def as_table(grades: Sequence[Grade]) -> Table:
     head = ["student", *found.exercises, *(f"{exercise} (open)" for exercise in waiting)]
     top = ["maximum", *found.maximum.values(), *("" for _ in waiting)]
     rows = [
-        [student, *found.of(student), *(rounded(unread[student, e]) for e in waiting)]
+        [student, *found.of(student), *(as_shown(unread[student, e]) for e in waiting)]
         for student in found.students
     ]
     return head, [top, *rows]
@@ -156,7 +157,7 @@ def write(
         exercises: the columns, in this order.
         form: a name in FORMATS or SYSTEMS.
         output: the file to write.
-        roster: what Canvas or Moodle has exported, for its ids and columns.
+        roster: what the system has exported, for its ids and columns.
         hide_names: under pseudonyms.
 
     Raises:
@@ -169,7 +170,7 @@ def write(
     if hide_names and system:
         raise ExportError(f"{form} has to know whose a grade is: without names use --format csv.")
     if roster and not system:
-        taking = " and ".join(f"--format {name}" for name in sorted(SYSTEMS))
+        taking = " and ".join(f"--format {name}" for name in NAMES)
         raise ExportError(f"--roster is for {taking}.")
     grades = grades_of(course, exercises)
     notes = notes_on_unread(grades) + notes_on_kept(course, exercises)

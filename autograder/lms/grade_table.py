@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from autograder.errors import ExportError
-from autograder.grade.class_grades import Grade, Student, rounded
 from autograder.lms.names import student_id
+from autograder.points import as_shown
+
+if TYPE_CHECKING:
+    from autograder.grade.class_grades import Grade, Student
 
 # a head and rows
 Table = tuple[list[str], list[list]]
@@ -17,14 +21,14 @@ class GradesByStudent:
     """Grades by student and exercise."""
 
     def __init__(self, grades: Sequence[Grade]) -> None:
-        self.maximum = {grade.exercise: rounded(grade.max_score) for grade in grades}
+        self.maximum = {grade.exercise: as_shown(grade.max_score) for grade in grades}
         self.exercises = list(self.maximum)
         self.students = {grade.student.id: grade.student for grade in grades}
         self._scores = {(grade.student.id, grade.exercise): grade.score for grade in grades}
 
     def of(self, student: str) -> list[float]:
         """A student's scores in the order of the exercises."""
-        return [rounded(self._scores[student, exercise]) for exercise in self.exercises]
+        return [as_shown(self._scores[student, exercise]) for exercise in self.exercises]
 
 
 def match(

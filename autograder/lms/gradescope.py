@@ -28,6 +28,7 @@ from autograder.kernels.versions import refuse_missing_packages
 from autograder.lms.gradescope_run import EXERCISE, EXPECTED, PackedExercise, PackedSet
 from autograder.lms.requirements import constraints, requirements
 from autograder.package import PACKAGE, PACKAGE_ROOT
+from autograder.points import as_shown
 from autograder.progress import progress
 from autograder.runtime import MODULES
 
@@ -165,7 +166,7 @@ def make(
         path,
         (
             f"{megabytes:.1f} MB, with {SETS} sets of inputs, one of which is picked for each submission.",
-            f"In Gradescope: {points:g} points for the autograder, a container with at least 1 CPU and "
+            f"In Gradescope: {as_shown(points)} points for the autograder, a container with at least 1 CPU and "
             f"{memory:g} GB, a timeout of 20 minutes.",
             follows,
         ),

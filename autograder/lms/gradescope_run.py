@@ -35,6 +35,7 @@ from autograder.grade.submission import read_folder
 from autograder.grade.words import Words
 from autograder.instructor_settings import Limits, Settings
 from autograder.kernels import own_user
+from autograder.points import as_shown
 from autograder.runtime.grade_cell import parse_cell
 
 EXERCISE, EXPECTED = "exercise.json", "expected"
@@ -160,7 +161,9 @@ def results_of(result: Result, packed: PackedExercise) -> Results:
     if not packed.follow_through:
         notes.append(NO_FOLLOW_THROUGH)
     if packed.written:
-        notes.append(f"{packed.written:g} points for written answers are given by a person.")
+        notes.append(
+            f"{as_shown(packed.written)} points for written answers are given by a person."
+        )
     tests = [
         test
         for number, cell in enumerate(result.cells, 1)

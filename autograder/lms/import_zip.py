@@ -1,11 +1,11 @@
-"""A class's submissions from the zip that Canvas or Moodle gives, laid out for nbgrader.
+"""A class's submissions from the zip that a learning management system gives, laid out for nbgrader.
 
 Nothing in a zip is trusted: no path in it is written to, links are not followed, and what is
-unpacked is bounded. How each system names files is said in `canvas_files` and `moodle_files`. What a
-group has handed in carries the group's name, in Moodle with the group's number as well.
+unpacked is bounded. `systems` lists the modules that say how each system names files. What a group has
+handed in carries the group's name, in some with the group's number as well.
 
-Canvas's zip says who is late, and not by how much; Moodle's says nothing, and its worksheet the time. What
-is known goes into timestamp.txt beside the notebook.
+A zip may say who is late, and not by how much; a grading worksheet says the time. What is known goes into
+timestamp.txt beside the notebook.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from autograder.lms.laid_out import (
 from autograder.lms.moodle_worksheet import Participant, handed_in, read_worksheet
 from autograder.lms.names import LmsName, numbered_id, remember_names
 from autograder.lms.system import FileName, Person, System
-from autograder.lms.systems import SYSTEMS, TITLES
+from autograder.lms.systems import NAMES, SYSTEMS, TITLES
 
 MAX_ENTRIES, MAX_NAME = 20_000, 1_000
 # other notebooks of a student that are laid out, and the length of their names
@@ -46,7 +46,7 @@ MAX_TOTAL = 2_000_000_000
 # Deflate makes a notebook about five times smaller, and a megabyte of zeros a thousand times.
 MAX_RATIO, RATIO_FROM = 200, 1_000_000
 
-# what Canvas's mark says at least
+# what a mark in a file's name says at least
 LATE_BY = datetime.timedelta(minutes=1)
 
 
@@ -137,9 +137,8 @@ def _ids(
         if count[found[i].casefold()] > 1:
             found[i] = numbered_id(person.name, person.number)
             notes.append(
-                f"{person.name!r} occurs twice and became {found[i]}. Import again with Moodle's grading "
-                "worksheet (--roster), and e-mail addresses in your roster, or rename the folder to the "
-                "student's id: Moodle's number is another one in each assignment."
+                f"{person.name!r} occurs twice and became {found[i]}, with the number in the zip. To tell them "
+                f"apart, {person.system.way_to_id}, or rename the folder to the student's id."
             )
     return found
 
@@ -192,7 +191,7 @@ def _refusal(entry: zipfile.ZipInfo) -> str:
     if entry.flag_bits & 1:
         return "is encrypted"
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        return "is packed in a way that neither Canvas nor Moodle uses"
+        return f"is packed in another way than {TITLES} packs"
     if entry.file_size > MAX_WITH_OUTPUTS:
         return f"is too large ({entry.file_size / 1e6:.0f} MB)"
     if entry.file_size > max(RATIO_FROM, MAX_RATIO * entry.compress_size):
@@ -274,7 +273,7 @@ def import_zip(
         course: whose folder of submissions and roster are used.
         path: the zip.
         exercise: what was handed in.
-        worksheet: Moodle's grading worksheet of the assignment, for times and for two of one name.
+        worksheet: the grading worksheet of the assignment, for times and for two of one name.
         zone: the time zone of the worksheet's times, like Europe/Berlin; empty for this machine's.
 
     Raises:
@@ -307,9 +306,9 @@ def import_zip(
             )
         people = _people(archive, notes)
         if not people:
+            ways = "; ".join(f"in {SYSTEMS[n].title}, {SYSTEMS[n].download}" for n in NAMES)
             raise SubmissionFolderError(
-                f"No file in {path} is named as {TITLES} name submissions. In Canvas choose "
-                "Download Submissions; in Moodle, Download all submissions."
+                f"No file in {path} is named as {TITLES} name submissions. To download them, choose {ways}."
             )
         groups = read_groups(course, exercise.name)
         rostered = _rostered(course)
@@ -343,10 +342,10 @@ def import_zip(
     whose = {s: p for s, p in zip(ids, people, strict=True) if s in laid_out}
     strangers = sorted(laid_out - set(rostered.values()))
     if rostered and strangers:
+        ways = " or ".join(dict.fromkeys(whose[name].system.way_to_id for name in strangers))
         notes.append(
             f"Not in the roster: {', '.join(strangers)}. They are graded under these ids. If they are in it "
-            "under other ids, add the number in Canvas to the roster (lms_user_id) or import with Moodle's "
-            "grading worksheet (--roster)."
+            f"under other ids, {ways}."
         )
     _record_times(course, exercise, whose, times, result)
     return result
@@ -361,7 +360,7 @@ def _record_times(
 ) -> None:
     """Write what is known of the times of submission beside the notebooks that have none yet.
 
-    people: whose notebooks were laid out; times: of Moodle's worksheet, by number.
+    people: whose notebooks were laid out; times: of the worksheet, by number.
     """
     (own,) = dates(course, [exercise])
     least, unknown = [], []
@@ -379,12 +378,12 @@ def _record_times(
             write_time(stamp, moment)
     if least:
         result.notes.append(
-            f"Late, says Canvas, but not by how much: {', '.join(least)}. They are recorded as a minute late; "
+            f"Late, says the zip, but not by how much: {', '.join(least)}. They are recorded as a minute late; "
             "where a penalty depends on more, write the time into timestamp.txt."
         )
     if unknown:
         result.notes.append(
-            f"Late, says Canvas: {', '.join(unknown)}. Nothing was recorded, since {exercise} has no due date "
+            f"Late, says the zip: {', '.join(unknown)}. Nothing was recorded, since {exercise} has no due date "
             f"here. Set it with `python -m autograder due {exercise} TIME` and import again."
         )
     for student in result.replaced:

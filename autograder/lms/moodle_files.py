@@ -8,19 +8,24 @@ one assignment only, and the grading worksheet tells whose (`moodle_worksheet`).
 from __future__ import annotations
 
 import re
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from autograder.errors import ExportError
-from autograder.grade.class_grades import Grade
-from autograder.grade.groups import Groups
 from autograder.lms.grade_table import GradesByStudent, Table, match
 from autograder.lms.moodle_worksheet import IDENTIFIER, Participant, read_worksheet
 from autograder.lms.names import LmsName, numbered_id, student_id
 from autograder.lms.system import FileName, Person
+from autograder.points import as_shown
 from autograder.tables import read_table, safe
+
+if TYPE_CHECKING:
+    import zipfile
+
+    from autograder.grade.class_grades import Grade
+    from autograder.grade.groups import Groups
 
 FILE = re.compile(
     r"(?P<name>[^/]+)_(?P<number>\d+)_assignsubmission_file(?:_?/(?:.*/)?|_)(?P<file>[^/]+)$"
@@ -41,8 +46,11 @@ class Moodle:
 
     name = "moodle"
     title = "Moodle"
+    download = "Download all submissions"
+    upload = "Upload multiple feedback files in a zip"
     has_worksheet = True
     group_page = False
+    way_to_id = "import with Moodle's grading worksheet (--roster), and with e-mail addresses in your roster"
     way_back = "Give the grading worksheet with --roster."
 
     def read_name(self, path: PurePosixPath) -> FileName | None:
@@ -124,8 +132,8 @@ def as_worksheet(
             possible = row[head.index(MAXIMUM)].strip().replace(",", ".")
             if re.fullmatch(r"\d+(\.\d+)?", possible) and float(possible) != maximum:
                 raise ExportError(
-                    f"{path}: Moodle gives {possible} points for this assignment, {exercise} has {maximum:g}. Set "
-                    f"the maximum grade of the assignment to {maximum:g} and download the worksheet again."
+                    f"{path}: Moodle gives {possible} points for this assignment, {exercise} has {as_shown(maximum)}. Set "
+                    f"the maximum grade of the assignment to {as_shown(maximum)} and download the worksheet again."
                 )
     numbers = {
         student: number[1]
@@ -204,7 +212,7 @@ def as_moodle(grades: Sequence[Grade], roster: Path | None, notes: list[str]) ->
         )
     for exercise, maximum in found.maximum.items():
         notes.append(
-            f"Moodle takes a grade as points: the maximum grade of {exercise} there has to be {maximum:g}."
+            f"Moodle takes a grade as points: the maximum grade of {exercise} there has to be {as_shown(maximum)}."
         )
     head = [*(kinds[i] for i in complete), *found.exercises]
     return head, [[*(cells[i] for i in complete), *found.of(s)] for s, cells in own.items()]

@@ -17,10 +17,11 @@ from rich.table import Table
 
 from autograder.course import Exercise
 from autograder.errors import LmsError
-from autograder.grade.class_grades import DECIMALS, Grade, rounded
+from autograder.grade.class_grades import Grade
 from autograder.lms.canvas_api import Canvas, UnansweredError
 from autograder.lms.grade_table import match
 from autograder.lms.names import canvas_id
+from autograder.points import DECIMALS, as_shown
 from autograder.progress import plain_cell, progress
 
 MAX_COMMENT = 10_000
@@ -84,7 +85,7 @@ def _has_comment(submission: Mapping[str, Any], comment: str) -> bool:
 def _points(submission: Mapping[str, Any]) -> float | None:
     """The points in Canvas, before what Canvas itself takes off late work."""
     score = submission.get("entered_score", submission.get("score"))
-    return None if score is None else rounded(score)
+    return None if score is None else as_shown(score)
 
 
 def find_assignment(
@@ -99,15 +100,15 @@ def find_assignment(
         if len(named) != 1:
             numbers = f" ({', '.join(str(a['id']) for a in named)})" if named else ""
             raise LmsError(
-                f"Canvas has {len(named)} assignments called {exercise}{numbers}. Make one of {maximum:g} "
+                f"Canvas has {len(named)} assignments called {exercise}{numbers}. Make one of {as_shown(maximum)} "
                 "points, or give the number in the assignment's address with --assignment."
             )
         (found,) = named
     title = found["name"]
     if found.get("points_possible") != maximum:
         raise LmsError(
-            f"Canvas gives {found.get('points_possible')} points for {title}, the exercise has {maximum:g}. "
-            f"Set the points of the assignment in Canvas to {maximum:g}."
+            f"Canvas gives {found.get('points_possible')} points for {title}, the exercise has {as_shown(maximum)}. "
+            f"Set the points of the assignment in Canvas to {as_shown(maximum)}."
         )
     if found.get("grading_type", "points") not in ("points", "percent"):
         raise LmsError(
@@ -170,10 +171,10 @@ def plan(
             continue
         if own.get("points_deducted"):
             notes.append(
-                f"{student}: Canvas takes off {own['points_deducted']:g} points for lateness by a policy of its "
+                f"{student}: Canvas takes off {as_shown(own['points_deducted'])} points for lateness by a policy of its "
                 "own, beside what the grade here has lost. Switch one of the two off."
             )
-        points = rounded(handed_in[student].score)
+        points = handed_in[student].score
         comment = marked(comments[student]) if comments.get(student) else ""
         change = Change(
             student,
@@ -204,8 +205,8 @@ def show(found: Plan) -> None:
         for head in ("student", "points before", "after", "comment"):
             table.add_column(head, overflow="fold")
         for change in found.changes:
-            before = "-" if change.before is None else f"{change.before:g}"
-            after = "unchanged" if change.points is None else f"{change.points:g}"
+            before = "-" if change.before is None else f"{as_shown(change.before)}"
+            after = "unchanged" if change.points is None else f"{as_shown(change.points)}"
             first = change.comment.partition("\n")[0]
             # names and comments are no markup
             table.add_row(*map(plain_cell, (change.student, before, after, first[:60])))
@@ -256,7 +257,7 @@ def _sent(canvas: Canvas, assignment: int, change: Change, notes: list[str]) -> 
         return _arrived(canvas, assignment, change)
     if change.points is not None and _points(answer) != change.points:
         notes.append(
-            f"{change.student}: Canvas recorded {_points(answer)} points, not {change.points:g}."
+            f"{change.student}: Canvas recorded {_points(answer)} points, not {as_shown(change.points)}."
         )
     return True
 

@@ -1,4 +1,4 @@
-"""Feedback pages in one zip, laid out as Canvas or Moodle takes them back.
+"""Feedback pages in one zip, laid out as a learning management system takes them back.
 
 Canvas (*Upload Submissions* of an assignment whose submissions were downloaded) attaches a file to the
 comments of the student whose number, and number of the attachment handed in, stand in its name, as in
@@ -28,7 +28,7 @@ from autograder.lms.moodle_files import folder
 from autograder.lms.moodle_worksheet import Participant, read_worksheet
 from autograder.lms.names import LmsName, numbered_id, remembered_names, student_id
 from autograder.lms.system import System
-from autograder.lms.systems import SYSTEMS
+from autograder.lms.systems import SYSTEMS, WORKSHEETS
 
 # the same zip from the same pages
 DATE = (1980, 1, 1, 0, 0, 0)
@@ -80,7 +80,7 @@ def _names(
 ) -> dict[str, LmsName]:
     if worksheet and not system.has_worksheet:
         raise ExportError(
-            f"--roster is for --lms moodle: {system.title} needs the names of its own zip."
+            f"--roster is for {WORKSHEETS}: {system.title} needs the names of its own zip."
         )
     if worksheet:
         return _from_worksheet(worksheet, system, students, notes)

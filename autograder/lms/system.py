@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from autograder.grade.class_grades import Grade
-from autograder.grade.groups import Groups
 from autograder.lms.grade_table import Table
-from autograder.lms.moodle_worksheet import Participant
 from autograder.lms.names import LmsName
+
+if TYPE_CHECKING:
+    import zipfile
+
+    from autograder.grade.class_grades import Grade
+    from autograder.grade.groups import Groups
+    from autograder.lms.moodle_worksheet import Participant
 
 
 @dataclass(frozen=True)
@@ -44,16 +47,20 @@ class Person:
 class System(Protocol):
     """A learning management system.
 
-    name: on the command line; title: in sentences; has_worksheet: whether its grading worksheet tells who
+    name: on the command line; title: in sentences; download, upload: what one chooses there to get the
+    class's zip, and to give the zip of feedback back; has_worksheet: whether its grading worksheet tells who
     is which number in the zip, and when they handed in; group_page: whether it shows a page of feedback to
-    everybody in the student's group; way_back: how else feedback finds a student whose file wasn't in the
-    zip.
+    everybody in the student's group; way_to_id: how the files of a student get to the id in the roster;
+    way_back: how else feedback finds a student whose file wasn't in the zip.
     """
 
     name: str
     title: str
+    download: str
+    upload: str
     has_worksheet: bool
     group_page: bool
+    way_to_id: str
     way_back: str
 
     def read_name(self, path: PurePosixPath) -> FileName | None:

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from autograder.grade.class_grades import rounded
 from autograder.grade.lateness import Dates, Late, duration_in_words
+from autograder.points import as_shown
 from autograder.progress import plain_cell
 
 
@@ -43,8 +43,8 @@ def print_late(late: Sequence[Late]) -> None:
     for head in ("exercise", "student", "late by", "penalty"):
         table.add_column(head, overflow="fold")
     for one in late:
-        changed = f" (was {rounded(one.before)})" if one.before != one.penalty else ""
-        penalty = f"{rounded(one.penalty)}{changed}"
+        changed = f" (was {as_shown(one.before)})" if one.before != one.penalty else ""
+        penalty = f"{as_shown(one.penalty)}{changed}"
         row = one.exercise, one.student, duration_in_words(one.by), penalty
         table.add_row(*map(plain_cell, row))
     Console(width=120).print(table)

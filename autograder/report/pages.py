@@ -32,6 +32,7 @@ from autograder.grade.gradebook import autograded_notebook
 from autograder.grade.groups import read_groups, submission_times
 from autograder.grade.result import Remark, Result
 from autograder.grade.words import Words, remark, sentence
+from autograder.points import as_shown, rounded
 from autograder.progress import plain_cell
 from autograder.report import analysis, plots, similarity, standing
 from autograder.report.current import Stamps
@@ -74,7 +75,7 @@ def _templates() -> jinja2.Environment:
     )
     found.filters["with_code"] = lambda text: Markup(with_code(text))
     found.filters["percent"] = lambda share: f"{share:.0%}"
-    found.filters["number"] = lambda number: f"{number:g}"
+    found.filters["points"] = as_shown
     found.filters["signed"] = lambda share: f"{100 * share:+.0f}"
     found.globals.update(bar=plots.bar, signed_bar=plots.signed_bar, share=standing.share)
     return found
@@ -331,7 +332,10 @@ def write(course: Course, results: Sequence[Result]) -> Path:
             table,
             ["student", "cell", "expression", "points", "earned", "verdict", "mistake"],
             (
-                [result.student, cell, ln.expression, ln.points, ln.earned, ln.verdict, ln.mistake]
+                [
+                    *(result.student, cell, ln.expression, rounded(ln.points), rounded(ln.earned)),
+                    *(ln.verdict, ln.mistake),
+                ]
                 for result in own
                 for cell, ln in result.lines()
             ),
@@ -343,7 +347,7 @@ def write(course: Course, results: Sequence[Result]) -> Path:
     for result in results:
         named = sorted({line.mistake for _, line in result.lines() if line.mistake})
         who = [result.exercise, result.student]
-        rows.append([*who, result.score, result.points, "; ".join(named)])
+        rows.append([*who, rounded(result.score), rounded(result.points), "; ".join(named)])
     head = ["exercise", "student", "score", "points", "mistakes"]
     write_csv(course.home / "summary.csv", head, rows)
     return summary
@@ -361,6 +365,7 @@ def print_scores(results: Sequence[Result]) -> None:
     for student in sorted({result.student for result in results}):
         found = [scores.get((student, exercise)) for exercise in exercises]
         table.add_row(
-            plain_cell(student), *(f"{r.score:g} / {r.points:g}" if r else "-" for r in found)
+            plain_cell(student),
+            *(f"{as_shown(r.score)} / {as_shown(r.points)}" if r else "-" for r in found),
         )
     Console(width=100).print(table)

@@ -1,9 +1,10 @@
-"""Sphinx extension: what a chapter's exercise asks for, and where a reader can begin with it.
+"""Sphinx extension: what a chapter's exercises ask for, and where a reader can begin with them.
 
-Every page of a chapter has a bar under its title with the exercise's tasks, points and hours and the ways to
-get it. `{task} softmax` says at the end of a section that the task with this answer can be done now. Tasks
-and points come from the notebook, hours from `exercise-hours:` in the front matter of the chapter's first
-page; the role {exercise-hours}`3` stands for those of chapter 3, and `1 2` for those of two together.
+Every page of a chapter has a bar under its title with the tasks, points and hours of each of the chapter's
+exercises and the ways to get it. `{task} softmax` says at the end of a section that the task with this answer
+can be done now. Tasks and points come from the notebooks, hours from the front matter of the chapter's pages
+(`book_index.exercise_hours`); the role {exercise-hours}`3` stands for those of chapter 3, `1 2` for those of
+two together, and the name of an exercise for its own.
 """
 
 import functools
@@ -14,20 +15,26 @@ from pathlib import Path
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective, SphinxRole
 
-from autograder.book_index import colab_url, exercise_hours
-from autograder.course import Course
+from autograder.book_index import book_sections, colab_url, exercise_hours
+from autograder.course import Course, Exercise
 from autograder.errors import CourseError
-from autograder.exercises import graded_answers, released, tasks
+from autograder.exercises import graded_answers, released, task_names, tasks
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A chapter's exercise. tasks: the number of the task by the name of each answer; hours: estimated."""
+    """An exercise of a chapter.
+
+    number: the chapter's, with the exercise's title where the chapter has several; section: the label of the
+    section to begin in; tasks: the task of each answer, by name; hours: estimated.
+    """
 
     name: str
-    number: int
+    number: str
+    section: str
     points: int
     count: int
     tasks: dict[str, str]
@@ -35,22 +42,28 @@ class Offer:
 
 
 @functools.cache
-def offer_of(root: Path, chapter: str) -> Offer | None:
-    """The exercise of a chapter, such as "ch3"; None where there is none."""
-    try:
-        exercise = Course(root).exercise(chapter)
-    except CourseError:
-        return None
+def offers_of(root: Path, chapter: str) -> tuple[Offer, ...]:
+    """The exercises of a chapter, such as "ch3"; none where there is no such chapter."""
+    found = [e for e in Course(root).exercises() if chapter == f"ch{e.chapter}"]
+    return tuple(_offer_of(exercise, len(found) > 1) for exercise in found)
+
+
+def _offer_of(exercise: Exercise, is_one_of_several: bool) -> Offer:
     notebook = released(exercise)
     answers, found = graded_answers(notebook), tasks(notebook)
-    hours = exercise_hours(root, exercise.name)
+    hours = exercise_hours(exercise.root, exercise.name)
     if hours is None:
         raise CourseError(
-            f"book/{exercise}.md needs a line `exercise-hours: 4` in its front matter."
+            f"No page says how long {exercise} takes. Write `exercise-hours: 4` into the front matter of "
+            f"book/{exercise}.md, or `exercise-hours-{exercise}: 4` into that of another page of its chapter."
         )
+    title = task_names(notebook)[0].partition(": ")[2] or exercise.name
+    chapter, _, rest = exercise.name.partition("_")
+    own_section = f"{chapter}-exercise-{rest}"
     return Offer(
-        str(exercise),
-        int(chapter.removeprefix("ch")),
+        exercise.name,
+        f"{exercise.chapter}, {title}" if is_one_of_several else f"{exercise.chapter}",
+        own_section if own_section in book_sections(exercise.root) else f"{chapter}-exercise",
         int(sum(sum(task.checks.values()) + task.written for task in found)),
         len(found),
         {name: task.name for task in found for cell in task.checks for name in answers[cell]},
@@ -64,13 +77,25 @@ def chapter_of(page: str) -> str:
     return found[1] if found else ""
 
 
+def offers_on(env: BuildEnvironment) -> tuple[Offer, ...]:
+    """The exercises of the chapter of the page that is being read."""
+    return offers_of(Path(env.srcdir), chapter_of(env.docname))
+
+
 def add_bar(app: Sphinx, doctree: nodes.document) -> None:
     """Put the bar under the title, before Sphinx collects the files to download."""
-    page = app.env.docname
     title = next(doctree.findall(nodes.title), None)
-    offer = offer_of(Path(app.srcdir), chapter_of(page)) if chapter_of(page) else None
-    if title is None or offer is None:
+    offers = offers_on(app.env)
+    if title is None or not offers:
         return
+    lines = [line_of(app, offer) for offer in offers]
+    bar = nodes.container("", *lines, classes=["exercise-bar"])
+    title.parent.insert(title.parent.index(title) + 1, bar)
+
+
+def line_of(app: Sphinx, offer: Offer) -> nodes.paragraph:
+    """An exercise's line of the bar."""
+    page = app.env.docname
     notebook = f"exercises/{offer.name}/{offer.name}.ipynb"
     app.env.note_dependency(notebook)
     words = f"{offer.count} tasks, {offer.points} points, about {offer.hours} hours. "
@@ -89,28 +114,28 @@ def add_bar(app: Sphinx, doctree: nodes.document) -> None:
         refdoc=page,
         refdomain="std",
         reftype="ref",
-        reftarget=f"{chapter_of(page)}-exercise",
+        reftarget=offer.section,
         refexplicit=True,
         refwarn=True,
     )
     line += [nodes.Text(" · "), where]
-    bar = nodes.container("", line, classes=["exercise-bar"])
-    title.parent.insert(title.parent.index(title) + 1, bar)
+    return line
 
 
 class Task(SphinxDirective):
-    """The arguments are names of answers that the chapter's exercise asks for."""
+    """The arguments are names of answers that one of the chapter's exercises asks for."""
 
     required_arguments = 1
     final_argument_whitespace = True
 
     def run(self) -> list[nodes.Node]:
-        page = self.env.docname
-        offer = offer_of(Path(self.env.srcdir), chapter_of(page)) if chapter_of(page) else None
         names = self.arguments[0].split()
-        unknown = [name for name in names if offer is None or name not in offer.tasks]
-        if offer is None or unknown:
-            raise self.error(f"{{task}} has no such answer in the chapter's exercise: {unknown}")
+        offers = [o for o in offers_on(self.env) if o.tasks.keys() >= {*names}]
+        if not offers:
+            raise self.error(
+                f"{{task}}: no exercise of this chapter asks for {' and '.join(names)}"
+            )
+        offer = offers[0]
         found = list(dict.fromkeys(offer.tasks[name] for name in names))
         line = nodes.paragraph(classes=["can-do"])
         line += nodes.Text(f"You can now do task{'s' if len(found) > 1 else ''} ")
@@ -119,20 +144,26 @@ class Task(SphinxDirective):
             between = "" if place == 0 else " and " if place == len(found) - 1 else ", "
             line += nodes.Text(f"{between}{number} ({title})")
         where, messages = self.parse_inline(
-            f" of {{ref}}`exercise {offer.number} <{chapter_of(page)}-exercise>`."
+            f" of {{ref}}`exercise {offer.number} <{offer.section}>`."
         )
         line += where
         return [line, *messages]
 
 
 class ExerciseHours(SphinxRole):
-    """The role {exercise-hours}: its text is numbers of chapters."""
+    """The role {exercise-hours}: its text is numbers of chapters and names of exercises."""
 
     def run(self) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-        """The hours of their exercises together."""
-        root = Path(self.env.srcdir)
-        offers = [offer_of(root, f"ch{number}") for number in self.text.split()]
-        return [nodes.Text(str(sum(offer.hours for offer in offers if offer)))], []
+        """The hours of these exercises together."""
+        hours = 0
+        for word in self.text.split():
+            chapter, _, rest = word.partition("_")
+            offers = offers_of(Path(self.env.srcdir), chapter if rest else f"ch{word}")
+            found = [offer.hours for offer in offers if not rest or offer.name == word]
+            if not found:
+                raise CourseError(f"{{exercise-hours}}: there is no exercise {word!r}.")
+            hours += sum(found)
+        return [nodes.Text(str(hours))], []
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

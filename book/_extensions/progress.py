@@ -9,7 +9,7 @@ import html
 from pathlib import Path
 
 from docutils import nodes
-from exercise_bar import chapter_of, offer_of
+from exercise_bar import chapter_of, offers_of
 from page_numbers import number_of
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -32,16 +32,21 @@ class Progress(SphinxDirective):
 
 
 def row(app: Sphinx, page: str, first: str) -> str:
-    """A page's row of the table. first: the first page of its chapter, which stands for the exercise."""
-    offer = offer_of(Path(app.srcdir), chapter_of(page)) if page == first else None
+    """A page's row of the table. first: the first page of its chapter, which stands for the exercises."""
+    offers = offers_of(Path(app.srcdir), chapter_of(page)) if page == first else ()
     counted = {kind: app.env.metadata[page].get(kind, 0) for kind in KINDS}
     told = "".join(f' data-{kind}="{number}"' for kind, number in counted.items())
-    exercise = " data-exercise" if offer else ""
+    names = " ".join(offer.name for offer in offers)
+    exercises = f' data-exercises="{names}"' if offers else ""
     title = html.escape(number_of(app.env, page) + app.env.titles[page].astext())
     address = app.builder.get_relative_uri(PAGE, page)
-    cells = ["–", *map(str, counted.values()), f"Exercise {offer.number}" if offer else ""]
+    cells = [
+        "–",
+        *map(str, counted.values()),
+        "; ".join(f"Exercise {offer.number}" for offer in offers),
+    ]
     return (
-        f'<tr data-page="{Path(page).name}"{told}{exercise}>'
+        f'<tr data-page="{Path(page).name}"{told}{exercises}>'
         f'<th scope="row"><a class="reference internal" href="{address}">{title}</a></th>'
         + "".join(
             f'<td data-kind="{kind}">{words}</td>'

@@ -135,11 +135,14 @@
     for (const row of table.querySelectorAll("[data-page]")) {
       const page = pages[row.dataset.page] ?? {};
       const { guesses, right } = counted(page);
+      const exercises = row.dataset.exercises?.split(" ") ?? [];
+      const done = exercises.filter((name) => pages[name]?.done === true).length;
+      const some = done ? `${done} of ${exercises.length} done` : "–";
       const cells = {
         read: page.read ? "✓ read" : "–",
         predict: `${guesses} of ${row.dataset.predict}`,
         quiz: `${right} of ${row.dataset.quiz}`,
-        done: "exercise" in row.dataset ? (page.done ? "◆ done" : "–") : "",
+        done: exercises.length ? (done === exercises.length ? "◆ done" : some) : "",
       };
       for (const [kind, words] of Object.entries(cells)) {
         row.querySelector(`[data-kind=${kind}]`).textContent = words;
@@ -195,11 +198,10 @@
 
   document.querySelectorAll(".admonition.predict[id]").forEach(keepGuess);
   document.querySelectorAll(".quiz[id]").forEach(keepAnswer);
-  const bar = document.querySelector(".exercise-bar");
-  if (bar) {
-    // the notebook has the name of the chapter's first page, which stands for the exercise
-    const first = pageOf(bar.querySelector("a.download").href).replace(/\.ipynb$/, "");
-    bar.append(make("p", {}, tick("I've done this exercise", "done", first)));
+  for (const link of document.querySelectorAll(".exercise-bar a.download")) {
+    // of a chapter's only exercise this is the name of its first page
+    const exercise = pageOf(link.href).replace(/\.ipynb$/, "");
+    link.closest("p").after(make("p", {}, tick("I've done this exercise", "done", exercise)));
   }
   const foot = document.querySelector(".kept-here");
   foot?.prepend(tick("I've read this page", "read"), ". ");

@@ -23,7 +23,15 @@ from autograder.grade.grade_class import Grader
 from autograder.grade.gradebook import register, stored_result
 from autograder.grade.result import GRADER_VERSION, Result
 from autograder.runtime.plain_data import unpack
-from tests.running_class import BOOK, CONFIG, EXPORTS, results, unpack_class, verdicts
+from tests.running_class import (
+    BOOK,
+    CONFIG,
+    EXPORTS,
+    class_exercises,
+    results,
+    unpack_class,
+    verdicts,
+)
 from tests.support.copies import command, configure, repository
 from tests.support.course import COURSE
 
@@ -48,8 +56,10 @@ def running(tmp_path_factory):
 
 
 @pytest.fixture
-def to_grade(tmp_path):
+def to_grade(tmp_path, exercise):
     """A class of its own for one test, to grade in: what is expected is kept between runs."""
+    if exercise.name not in class_exercises():
+        pytest.skip(f"{exercise} is newer than the class")
     unpack_class(tmp_path, "course", "late")
     course = Course(COURSE.root, class_folder=tmp_path / "course")
     kept = COURSE.cache / "running_class"
@@ -114,8 +124,8 @@ def test_grades_leave_as_they_did_and_nothing_is_graded(running):
     then, now = table(root / "exported" / "summary.csv"), table(running.home / "summary.csv")
     for old, new in zip(then, now, strict=True):
         assert {name: new[name] for name in old} == old
-    for exercise in running.exercises():
-        assert (running.home / "reports" / f"{exercise.name}.html").is_file()
+    for name in class_exercises():
+        assert (running.home / "reports" / f"{name}.html").is_file()
     assert recorded(running) == before
 
 
@@ -135,7 +145,8 @@ def test_feedback_is_written_again_and_ends_no_round(running):
 
 def test_every_result_of_the_class_is_read(running):
     found = list(results(running.autograded))
-    assert {result.exercise for result in found} == {e.name for e in COURSE.exercises()}
+    assert {result.exercise for result in found} == class_exercises()
+    assert class_exercises() <= {exercise.name for exercise in COURSE.exercises()}
     assert len(found) > 60
     full = [result for result in found if result.student in ("ada", "ben")]
     assert all(result.score == result.points for result in full) and len(full) == 20
@@ -173,9 +184,9 @@ def same_verdicts(grader: Grader, before: Result) -> None:
 @pytest.mark.xdist_group("running class")
 def test_a_gradebook_that_knows_older_exercises_says_how_to_go_on(running):
     told = []
-    for exercise in running.exercises():
+    for name in class_exercises():
         try:
-            assert not register(running, exercise)
+            assert not register(running, running.exercise(name))
         except ExerciseError as error:
             told.append(str(error))
     # whose checks are the same is known still
@@ -189,11 +200,11 @@ def test_every_exercise_as_it_is_now_can_take_the_place_of_the_class_own(tmp_pat
     running = Course(COURSE.root, class_folder=tmp_path / "course")
     with Gradebook(running.db_url) as gradebook:
         own = {"cell_type": "markdown", "locked": True}
-        for exercise in running.exercises():
-            gradebook.add_source_cell("gone", exercise.name, exercise.name, **own)
+        for name in class_exercises():
+            gradebook.add_source_cell("gone", name, name, **own)
     _, before = recorded(running)
     replaced = []
-    for exercise in running.exercises():
+    for exercise in map(running.exercise, class_exercises()):
         # where the checks are the same, the class goes on as it is
         if not register(running, exercise, rerelease=True):
             continue

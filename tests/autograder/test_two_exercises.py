@@ -1,4 +1,4 @@
-"""A chapter with two exercises, the second of which imports from the first: from build to report."""
+"""A chapter with two exercises, the second of which imports from the first: pages, and from build to report."""
 
 import json
 
@@ -15,10 +15,16 @@ from autograder.grade.make_keys import answer_key
 from autograder.publish.instructors import discussion_page
 from autograder.report import pages
 from autograder.runtime.plain_data import decode, restore
+from tests.support.built_pages import parsed
 from tests.support.grading import grade_here
+from tests.support.small_book import build_book
+from tests.support.small_course import settings_of_a_course
 
+TITLE = "# %% [markdown]\n# # Exercise 1: The {name} of an array\n"
 IMPORTS = '# %% nbgrader={"grade_id": "imports", "locked": true}\nimport numpy as np\n'
 ANSWER = """
+# %% [markdown]
+# ## 1. Write {name}
 # %% nbgrader={{"grade_id": "{name}", "solution": true}}
 def {name}(x):
     \"\"\"{words}\"\"\"
@@ -38,6 +44,10 @@ The sign is wrong.
 `return $X -> return -$X`
 """
 BOOK = """\
+---
+exercise-hours: 2
+exercise-hours-ch1_double: 3
+---
 (ch1-one)=
 # One
 
@@ -47,12 +57,44 @@ BOOK = """\
 (ch1-double)=
 ## Double
 """
+# the rest of the page in a built book, and the other pages
+FIRST_PAGE = """
+{exercise-hours}`1` hours, of which {exercise-hours}`ch1_double` for the second.
+
+:::{task} shift
+:::
+
+(ch1-exercise)=
+## The first exercise
+
+```{toctree}
+ch1_more
+```
+"""
+SECOND_PAGE = """\
+# More
+
+:::{task} double
+:::
+
+(ch1-exercise-double)=
+## The second exercise
+"""
+PROGRESS = """\
+# Your progress
+
+```{progress}
+```
+"""
 FIRST, SECOND = "ch1_shift", "ch1_double"
+SETTINGS = (
+    "myst_enable_extensions = ['colon_fence']\nexclude_patterns = ['exercises', 'solutions']\n"
+)
 
 
 def write(root, exercise, imports, section, **answer):
     solution = root / "solutions" / f"{exercise}.py"
-    solution.write_text(IMPORTS + imports + ANSWER.format(**answer))
+    solution.write_text(TITLE.format(**answer) + IMPORTS + imports + ANSWER.format(**answer))
     catalogue = root / "solutions" / "catalogue" / f"{exercise}.md"
     catalogue.write_text(CATALOGUE.format(name=answer["name"], section=section))
 
@@ -67,14 +109,18 @@ def write_second(root, value):
     write(root, SECOND, imports, "ch1-double", name="double", words=words, value=value)
 
 
+def write_course(root):
+    """A course of two exercises in one chapter, whose page has the name of the first of them."""
+    write_first(root, "x + 1")
+    write_second(root, "2 * shift(x)")
+    (root / "book").mkdir()
+    (root / "book" / "ch1_shift.md").write_text(BOOK)
+    return Course(root)
+
+
 @pytest.fixture
 def course(course_folder):
-    """A course of two exercises in one chapter, whose page has the name of the first of them."""
-    write_first(course_folder, "x + 1")
-    write_second(course_folder, "2 * shift(x)")
-    (course_folder / "book").mkdir()
-    (course_folder / "book" / "ch1_shift.md").write_text(BOOK)
-    return Course(course_folder)
+    return write_course(course_folder)
 
 
 def hand_in_right(course, exercise, remark=""):
@@ -90,6 +136,40 @@ def expected_value(key):
     """What an exercise's class expects on the first draw of the first line."""
     (cell,) = key.cells.values()
     return restore(decode(cell.lines[0].draws[0].expected["value"]))
+
+
+def test_every_page_offers_both_and_each_task_leads_to_its_exercise(tmp_path):
+    (tmp_path / "source").mkdir()
+    texts = {
+        "book/ch1_shift": BOOK + FIRST_PAGE,
+        "book/ch1_more": SECOND_PAGE,
+        "book/progress": PROGRESS,
+    }
+    with settings_of_a_course(tmp_path / "source") as root:
+        course = write_course(root)
+        generate.build(course)
+        (root / "book" / "ch1_more.md").write_text(SECOND_PAGE)
+        done = build_book(tmp_path, texts, ["exercise_bar", "progress"], SETTINGS)
+    assert done.returncode == 0, done.stderr
+    built = tmp_path / "html" / "book"
+    for name in ("ch1_shift", "ch1_more"):
+        page = parsed(built / f"{name}.html")
+        (bar,) = page.select(".exercise-bar")
+        for line, exercise, hours in zip(bar.select("p"), (SECOND, FIRST), (3, 2), strict=True):
+            title = f"The {exercise.removeprefix('ch1_')} of an array"
+            words = f"Exercise 1, {title}: 1 tasks, 2 points, about {hours} hours."
+            assert line.get_text().startswith(words)
+            copy = built / line.select_one("a.download")["href"]
+            assert copy.read_bytes() == course.exercise(exercise).notebook.read_bytes()
+        begin = [link["href"].partition("#")[2] for link in bar.select("a:not(.download)")]
+        assert begin == ["ch1-exercise-double", "ch1-exercise"]
+        (task,) = page.select(".can-do")
+        own, label = ("shift", "ch1-exercise") if name == "ch1_shift" else ("double", begin[0])
+        words = f"You can now do task 1 (Write {own}) of exercise 1, The {own} of an array."
+        assert task.get_text() == words and task.a["href"].endswith(f"#{label}")
+    assert "5 hours, of which 3 for the second." in parsed(built / "ch1_shift.html").get_text()
+    first, second = parsed(built / "progress.html").select("tbody tr")
+    assert first["data-exercises"] == f"{SECOND} {FIRST}" and "data-exercises" not in second.attrs
 
 
 @pytest.mark.slow

@@ -168,7 +168,7 @@ def test_folded_text_can_be_found(folder):
 
 def test_a_reference_is_the_solution_without_its_docstring(folder):
     (fold,) = soup(folder).select("details.reference-code")
-    answer = reference_answers(COURSE.exercise("ch2"))["softmax"]
+    answer = reference_answers(COURSE.exercise("ch2_scaled_dot_product"))["softmax"]
     assert fold.summary.text == "One way to write it: softmax"
     shown = fold.pre.get_text().strip()
     assert shown == re.sub(r' *""".*?"""\n', "", answer, flags=re.DOTALL).strip()

@@ -35,6 +35,9 @@ from tests.support.course import COURSE
 
 pytestmark = pytest.mark.xdist_group("follow-through")
 
+DOT_PRODUCT = COURSE.exercise("ch2_scaled_dot_product")
+TRANSFORMER = COURSE.exercise("ch6_transformer")
+
 
 def right_of(exercise, seed=(1, 2)):
     until = [e for e in COURSE.exercises() if e.chapter <= exercise.chapter]
@@ -76,11 +79,11 @@ def test_the_last_answer_has_no_right_version_and_every_other_has_one(exercise):
 
 
 def test_names_depend_on_the_seed_and_on_the_answer():
-    one, other = (right_of(COURSE.exercise("ch6"), seed)["EncoderLayer"] for seed in ((1,), (2,)))
+    one, other = (right_of(TRANSFORMER, seed)["EncoderLayer"] for seed in ((1,), (2,)))
     assert one != other
     hidden = [
         {n.name for n in ast.parse(source_of(text)).body if isinstance(n, ast.ClassDef)}
-        for text in (one, other, right_of(COURSE.exercise("ch6"), (1,))["DecoderLayer"])
+        for text in (one, other, right_of(TRANSFORMER, (1,))["DecoderLayer"])
     ]
     assert hidden[0] & hidden[1] == {"EncoderLayer"} and not hidden[0] & hidden[2]
 
@@ -89,13 +92,13 @@ def test_a_right_version_computes_what_the_solution_does():
     from solutions import ch2_scaled_dot_product as ch2
     from solutions import ch6_transformer as ch6
 
-    right = eval(right_of(COURSE.exercise("ch2"))["attention_numpy"])
+    right = eval(right_of(DOT_PRODUCT)["attention_numpy"])
     rng = np.random.default_rng(0)
     arguments = rng.normal(size=(4, 3)), rng.normal(size=(5, 3)), rng.normal(size=(5, 2))
     for one, other in zip(right(*arguments), ch2.attention_numpy(*arguments), strict=True):
         np.testing.assert_allclose(one, other)
     made, reference = (
-        eval(right_of(COURSE.exercise("ch6"))["EncoderLayer"])(8, 2, 16),
+        eval(right_of(TRANSFORMER)["EncoderLayer"])(8, 2, 16),
         ch6.EncoderLayer(8, 2, 16),
     )
     made.load_state_dict(reference.state_dict())
@@ -385,10 +388,10 @@ def test_names_that_the_statement_does_not_specify_are_hidden(small):
 # The course ---------------------------------------------------------------------------------------
 
 
-def with_one_mistake(folder, chapter, answer, name):
-    """A copy of the course whose catalogue of a chapter has a single mistake; evaluating all takes a minute."""
+def with_one_mistake(folder, exercise, answer, name):
+    """A copy of the course whose catalogue of an exercise has a single mistake; evaluating all takes a minute."""
     course = Course(repository(folder))
-    exercise = course.exercise(chapter)
+    exercise = course.exercise(exercise)
     headings = re.split(
         "^(?=# )", exercise.catalogue.read_text(encoding="utf-8"), flags=re.MULTILINE
     )
@@ -404,7 +407,7 @@ def with_one_mistake(folder, chapter, answer, name):
 
 
 def test_a_forgotten_relu_costs_the_points_of_the_feed_forward_network_only(tmp_path):
-    course, exercise = with_one_mistake(tmp_path, "ch6", "FeedForward", "no ReLU")
+    course, exercise = with_one_mistake(tmp_path, TRANSFORMER.name, "FeedForward", "no ReLU")
     key, program = answer_key(course, exercise), exercise.program()
     (wrong,) = mistakes(exercise)
     answers = reference_answers(exercise) | mistake_answers(program, wrong)
@@ -425,4 +428,4 @@ def test_there_are_enough_attacks_and_each_has_a_right_twin():
         for name in attack.missing:
             assert json.dumps(reference_answers(exercise)[name])[1:-1] in twin
         assert attack.notebook(exercise) != attack.twin(exercise)
-    assert catalogue_cases(COURSE.exercise("ch2")) and LineResult("a", 1.0).given == ()
+    assert catalogue_cases(DOT_PRODUCT) and LineResult("a", 1.0).given == ()

@@ -13,7 +13,7 @@ from autograder.grade.make_keys import answer_key
 from autograder.grade.older_releases import is_lenient
 from autograder.grade.submission import Submission, SubmittedCell, read_notebook
 from autograder.instructor_settings import Limits, Settings
-from tests.running_class import unpack_class
+from tests.running_class import class_exercises, unpack_class
 from tests.support import small_course as small
 
 ROUNDED = "def double(x):\n    return (2 * x * (1 + 3e-5)).astype(np.float32)"
@@ -31,6 +31,8 @@ def submission(cells):
 
 
 def test_an_older_release_is_recognised_and_the_present_one_is_none(exercise, older):
+    if exercise.name not in class_exercises():
+        pytest.skip(f"{exercise} is newer than the class")
     release, versions = released(exercise), released_versions(exercise)
     cells, _, _ = read_notebook(older / f"{exercise.name}.ipynb")
     strict = set(versions[STRICT])

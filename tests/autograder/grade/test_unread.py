@@ -218,7 +218,7 @@ def test_a_question_that_is_gone_is_looked_for_by_a_person(tmp_path):
 
 
 def test_the_notebook_of_another_exercise_is_looked_at(tmp_path):
-    other = released(COURSE.exercise("ch4"))
+    other = released(COURSE.exercise("ch4_masking"))
     assert list(remarks_of(tmp_path, other)[0]) == ["another_notebook"]
 
 

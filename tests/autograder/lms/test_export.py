@@ -116,18 +116,6 @@ def test_everything_else_stays(cell):
     assert safe(cell) == cell
 
 
-def test_points_are_rounded_in_one_place():
-    """`class_grades.rounded` decides on the decimals of exports, Canvas, feedback and reports."""
-    found = []
-    for path in sorted((COURSE.root / "autograder").rglob("*")):
-        if path.suffix in (".py", ".j2", ".html") and "runtime" not in path.parts:
-            text = path.read_text(encoding="utf-8")
-            found += [path.name for _ in re.findall(r"\bround\((?:[^()]|\([^()]*\))*\b2\)", text)]
-            found += [path.name for _ in re.findall(r"\bround\(.*DECIMALS", text)]
-    assert found == ["class_grades.py", "class_grades.py"]
-    assert [export.rounded(points) for points in (32.0, 16 / 3, 0.1 + 0.2)] == [32, 5.33, 0.3]
-
-
 # nbgrader's and a plain table ---------------------------------------------------------------------
 
 

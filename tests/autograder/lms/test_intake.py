@@ -18,6 +18,7 @@ from autograder.errors import CourseError, OutputError, SubmissionFolderError
 from autograder.grade import lateness
 from autograder.lms import import_zip as importer
 from autograder.lms import names
+from autograder.lms.systems import SYSTEMS
 from tests.support.course import COURSE
 
 EXERCISE = "ch1_additive_attention"
@@ -175,6 +176,8 @@ def test_who_is_not_in_the_roster_is_told(unpack):
         book.add_student("s1", lms_user_id="1001")
     (told,) = unpack(files).notes
     assert told.startswith("Not in the roster: strangeralice_99. ")
+    # and of the other system nothing
+    assert "(lms_user_id)" in told and "Moodle" not in told
 
 
 def worksheet(tmp_path, *rows):
@@ -480,8 +483,10 @@ def test_what_is_no_zip_is_an_error_with_a_way_out(tmp_path, content):
 
 
 def test_a_zip_of_something_else_is_an_error(unpack):
-    with pytest.raises(SubmissionFolderError, match="Download Submissions"):
+    with pytest.raises(SubmissionFolderError) as raised:
         unpack({"thesis.docx": "", "s1/notebook.ipynb": ""})
+    for system in SYSTEMS.values():
+        assert f"in {system.title}, {system.download}" in str(raised.value)
     assert not (unpack.course / "submitted").exists()
 
 
