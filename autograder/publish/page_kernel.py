@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
+import tempfile
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from subprocess import Popen
 from typing import Any, Final, cast
 
@@ -30,19 +33,30 @@ PRELOADED = [
 
 
 def kernel_manager() -> AsyncKernelManager | None:
-    """A manager for one forked kernel, not started yet; None where the system has no fork servers."""
+    """A manager for one forked kernel, not started yet; None where the system has no fork servers.
+
+    Its sockets are files of its own: a port that is free when it is chosen may be another program's when
+    the kernel listens, and whatever comes to it then stands among the page's outputs.
+    """
     if FORKS not in multiprocessing.get_all_start_methods():
         return None
-    manager = AsyncKernelManager(kernel_name=KERNEL)
+    folder = Path(tempfile.mkdtemp(prefix="page"))
+    manager = AsyncKernelManager(
+        kernel_name=KERNEL,
+        transport="ipc",
+        ip=str(folder / "k"),
+        connection_file=str(folder / "connection.json"),
+    )
     spec = KernelSpecManager().get_kernel_spec(KERNEL)
     manager.provisioner = _ForkProvisioner(kernel_id=KERNEL, kernel_spec=spec, parent=manager)
     return manager
 
 
 async def end_kernel(manager: AsyncKernelManager) -> None:
-    """End a manager's kernel if it hasn't ended; nbclient ends only kernels of its own."""
+    """End a manager's kernel if it hasn't ended, and remove its files; nbclient ends only kernels of its own."""
     if await manager.is_alive():
         await manager.shutdown_kernel(now=True)
+    shutil.rmtree(Path(manager.connection_file).parent, ignore_errors=True)
 
 
 class _ForkProvisioner(LocalProvisioner):
