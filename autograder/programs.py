@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 
-from autograder.errors import CatalogueError, CourseError, how_to_install
+from autograder.errors import CatalogueError, CourseError
 
 # the packages that compute what is compared: another version may give other values
 VERSIONED = ("numpy", "torch")
@@ -147,5 +147,5 @@ def plain_version(package: str) -> str:
     except PackageNotFoundError as error:
         raise CourseError(
             f"{package} is needed and not installed. Install it in the environment of this command "
-            f"({how_to_install(package, python=sys.executable)}), then run the command again."
+            f"(`{sys.executable} -m pip install {package}`), then run the command again."
         ) from error
