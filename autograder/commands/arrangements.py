@@ -12,7 +12,7 @@ from autograder.commands.arguments import (
     course_of,
     exercises_of,
 )
-from autograder.commands.grading import follow_gradebook
+from autograder.commands.grading import agree_and_follow
 from autograder.errors import DateError
 from autograder.points import as_shown
 from autograder.progress import say
@@ -51,7 +51,7 @@ def _due(arguments: argparse.Namespace) -> None:
         shown = "the" if due else "no"
         notebook = exercise.notebook.relative_to(course.root)
         say(f"{notebook}: its first cell shows {shown} due date.")
-        follow_gradebook(course, exercises)
+        agree_and_follow(course, exercises)
     deadlines.print_dates(lateness.dates(course, exercises))
 
 
@@ -77,7 +77,7 @@ def _extend(arguments: argparse.Namespace) -> None:
     if extensions:
         extensions = groups.for_all_members(course, extensions)
         lateness.extend(course, extensions)
-        follow_gradebook(course, course.exercises())
+        agree_and_follow(course, course.exercises())
     dates = lateness.dates(course, course.exercises())
     say(*lateness.already_over(dates, extensions), error=True)
     deadlines.print_dates(dates)
@@ -94,7 +94,7 @@ def _groups(arguments: argparse.Namespace) -> None:
         say(f"{name}: {', '.join(members)}")
     if not found.by_student:
         say("Everybody works alone: no student of the roster has a group.")
-    follow_gradebook(course, exercises_of(course, arguments))
+    agree_and_follow(course, exercises_of(course, arguments))
 
 
 def _comments(arguments: argparse.Namespace) -> None:
@@ -106,7 +106,7 @@ def _comments(arguments: argparse.Namespace) -> None:
         marks = comments.read_marks(arguments.marks, exercise)
         say(*comments.give(course, exercise, marks, arguments.marks))
         say(f"{len(marks)} marks recorded for {exercise}")
-        follow_gradebook(course, exercises)
+        agree_and_follow(course, exercises)
         return
     kept = comments.kept_comments(exercise)
     for question, points in comments.written_questions(exercise).items():

@@ -118,6 +118,14 @@ def follow_gradebook(course: Course, exercises: Sequence[Exercise]) -> None:
     say(*notes, error=True)
 
 
+def agree_and_follow(course: Course, exercises: Sequence[Exercise]) -> None:
+    """As `agree` and `follow_gradebook`, for a command that reads no results itself."""
+    from autograder.grade.grade_class import recorded_results
+
+    agree(course, exercises, recorded_results(course, exercises))
+    follow_gradebook(course, exercises)
+
+
 def recorded(course: Course, arguments: argparse.Namespace) -> list[Result]:
     """The recorded results of the exercises that were given.
 

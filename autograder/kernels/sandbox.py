@@ -177,7 +177,7 @@ def protections(limits: Limits) -> str:
         "Submissions run in a sandbox: namespaces of their own (files, processes, network, System V "
         f"memory), a filter of system calls, a keyring of their own, no privileges, {limits.memory_mb} MB "
         f"of memory of which {limits.disk_mb} MB may be files, {limits.notebook_seconds:g} seconds of "
-        f"computing, {MAX_PROCESSES} processes."
+        f"computing, {MAX_PROCESSES} processes, {MAX_DESCRIPTORS} open files each."
     )
 
 
