@@ -115,7 +115,8 @@ def test_a_kernel_that_gets_no_processor_for_a_while_loses_nothing_by_it():
     with StudentKernel(Settings()) as kernel:
         assert kernel.run(WAITS, 60).status == "ok"
         reply = kernel.ask(request, 1.0)
-        assert (reply.status, reply.by_clock, reply.waited > 1) == ("ok", False, True)
+        # the half second before the first look counts as used
+        assert (reply.status, reply.by_clock, reply.waited > 0.7) == ("ok", False, True)
         assert json.loads(reply.value)[0]["value"] == {"kind": "number", "value": 1.5}
         # by the clock it ends after all
         reply = kernel.run("wait(5)", 1.0)
