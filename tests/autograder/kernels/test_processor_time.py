@@ -128,9 +128,10 @@ def test_lines_of_a_grade_cell_share_its_time_without_what_they_wait():
     draw = ExpectedDraw({}, 0, one, NO_FINGERPRINT, {})
     line = ExpectedLine("wait(1)", 1, (draw,))
     with StudentKernel(Settings()) as kernel:
-        run = KernelRun(kernel, Limits(grade_cell_seconds=1.2))
+        # of each second that a line waits, the half before the first look counts
+        run = KernelRun(kernel, Limits(grade_cell_seconds=1.8))
         run.run_cell(WAITS, "own")
-        deadline = time.monotonic() + 1.2
+        deadline = time.monotonic() + 1.8
         answers = [run.ask(line, (), deadline) for _ in range(2)]
         assert [answer.problem for answer in answers] == [None, None]
         assert not run.by_clock
