@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import types
 
 import nbformat
@@ -235,10 +236,13 @@ def test_what_the_process_of_the_checks_refuses_is_raised_here_and_changes_nothi
 def evaluated(monkeypatch):
     """The names of the exercises that `build` evaluates, in this process."""
     names = []
+    # ast.parse in several threads can raise SystemError (CPython issue 106905)
+    one_at_a_time = threading.Lock()
 
     def in_this_process(exercise, cells, seeds):
         names.append(exercise.name)
-        return {n: expected_cell(exercise, n, source, seeds, True) for n, source in cells.items()}
+        with one_at_a_time:
+            return {n: expected_cell(exercise, n, text, seeds, True) for n, text in cells.items()}
 
     monkeypatch.setattr(generate, "checked_cells", in_this_process)
     return names
