@@ -175,8 +175,7 @@ class Recorder:
         handed_in = self._handed_in(result)
         path = autograded_notebook(self._course, result.student, result.exercise)
         earlier = resubmissions.earlier(path, result)
-        if before_rules := resubmissions.by_other_rules(path, result):
-            self.regraded.append(Change(before_rules, result))
+        same = resubmissions.by_other_rules(path, result)
         try:
             with self._transactions.begin() as gradebook:
                 before = self._total(gradebook, result) if earlier else 0.0
@@ -188,8 +187,12 @@ class Recorder:
             assert earlier is not None
             result = resubmissions.kept(earlier, result)
             self.fallen.append(result)
+            if same:
+                self.regraded.append(Change(same, result))
             result.write(result_path(path))
             return
+        if same:
+            self.regraded.append(Change(same, result))
         result = resubmissions.with_remark(path, earlier, result)
         if earlier and resubmissions.has(result, resubmissions.FELL):
             self.fallen.append(result)

@@ -174,8 +174,10 @@ def test_other_rules_take_no_points_where_the_better_grade_stays(keeping, tmp_pa
     # once more by the same rules, and by others
     hand_in(keeping, "one", 2)
     assert grade(keeping) == 4 and len(told(keeping)) == 1
-    hand_in(keeping, "one", 1, answer_key="other")
+    again = recorded(keeping, "one", 1, answer_key="other")
     assert grade(keeping) == 4 and "gave it 1 points" in told(keeping)[0]
+    # what stays has not moved
+    assert [change.net for change in again.regraded] == [0] and not again.regraded[0].cells
     hand_in(keeping, "one", 5, answer_key="a third")
     assert grade(keeping) == 5 and told(keeping) == []
 
