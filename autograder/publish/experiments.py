@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from autograder.dependencies import Dependencies
 from autograder.errors import BookError
 from autograder.files import digest_of, write_whole
@@ -113,16 +115,21 @@ def computed_once(
     """The result as JSON, computed only if it isn't kept in a folder already.
 
     packages: versions that count. since: see `unchanged`; a result of code that was edited meanwhile is
-    not kept. Raises TypeError when JSON can't hold the result or an argument.
+    not kept. Whoever asks for a result that another process computes waits for it. Raises TypeError when
+    JSON can't hold the result or an argument.
     """
     key = digest_of({**experiment.parts(), "packages": packages})
     path = folder / f"{experiment.name}-{key[:16]}.json"
     if path.is_file():
         return path.read_text(encoding="utf-8")
-    result = json.dumps(experiment.function(*experiment.arguments), default=_to_json)
-    if experiment.unchanged(since):
-        write_whole(path, result)
-    return result
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(path.with_suffix(".lock")):
+        if path.is_file():
+            return path.read_text(encoding="utf-8")
+        result = json.dumps(experiment.function(*experiment.arguments), default=_to_json)
+        if experiment.unchanged(since):
+            write_whole(path, result)
+        return result
 
 
 def _to_json(value: Any) -> Any:

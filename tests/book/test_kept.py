@@ -6,6 +6,7 @@ import subprocess
 import sys
 import types
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -147,6 +148,16 @@ def test_an_experiment_of_a_module_is_computed_again_when_what_it_uses_changes(a
     assert ask() == ["10"]
     path.write_text(MODULE.replace("return 2", "return 3"))
     assert ask() == ["computed", "15"]
+
+
+def test_pages_that_ask_at_once_compute_a_result_once(ask, tmp_path):
+    path = tmp_path / "book" / "experiments.py"
+    path.write_text(
+        "import time\n" + MODULE.replace("return helper()", "time.sleep(1)\n    return helper()")
+    )
+    with ThreadPoolExecutor() as pool:
+        told = [asked.result() for asked in [pool.submit(ask) for _ in range(2)]]
+    assert sorted(told) == [["10"], ["computed", "10"]]
 
 
 def test_a_result_of_code_that_was_edited_meanwhile_is_not_kept(ask):
