@@ -55,9 +55,13 @@ def leave_out_unused(
 
 
 def remove_parts(app: Sphinx, exception: Exception | None) -> None:
-    """Take away what Sphinx has copied of the files that are joined."""
-    for name in (*SHEETS, *SCRIPTS):
-        (Path(app.outdir) / "_static" / name).unlink(missing_ok=True)
+    """Take away what Sphinx has copied of the files that are joined, and the source maps of the theme.
+
+    The maps are for those who change the theme; they're as large as everything else of it together.
+    """
+    static = Path(app.outdir) / "_static"
+    for path in (*(static / name for name in (*SHEETS, *SCRIPTS)), *static.rglob("*.map")):
+        path.unlink(missing_ok=True)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
