@@ -1,6 +1,7 @@
 """CSV files: read as spreadsheet programs write them, written so that nothing is taken for a formula.
 
-Every table that comes in is read here, whoever has written it.
+Every table that comes in is read here, whoever has written it. In both directions control characters,
+which could act on a terminal, are replaced; a line break within a cell is none.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from autograder.files import PRIVATE
 
 # what may stand between cells, the usual one first, and Excel's line that says which it is
 MARKS = (",", ";", "\t")
+# beside tabs and line breaks
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+REPLACEMENT = "\ufffd"
 SEPARATOR = re.compile(r"sep=([,;\t])", re.IGNORECASE)
 
 
@@ -27,10 +31,11 @@ def safe(cell: object) -> object:
     """A cell that no spreadsheet takes for a formula: an apostrophe before what begins like one.
 
     The beginnings are those of OWASP's page on CSV injection, full-width forms included, also behind
-    white space. Numbers stay numbers.
+    white space. Numbers stay numbers, and control characters are replaced.
     """
     if not isinstance(cell, str):
         return cell
+    cell = CONTROL.sub(REPLACEMENT, cell)
     if cell == "-":
         # no formula: Moodle writes it where there is nothing
         return cell
@@ -100,6 +105,7 @@ def decoded(path: Path) -> tuple[str, str]:
 
 def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     text, _ = decoded(path)
+    text = CONTROL.sub(REPLACEMENT, text)
     try:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=_mark(text))
         rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]

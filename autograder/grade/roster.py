@@ -14,7 +14,7 @@ from pathlib import Path
 from autograder.course import Course
 from autograder.errors import TableError
 from autograder.nbgrader_adapter import make_folder_of, transaction
-from autograder.tables import decoded, read_csv
+from autograder.tables import REPLACEMENT, decoded, read_csv
 
 COLUMNS = ("first_name", "last_name", "email", "lms_user_id")
 # what a spreadsheet program makes of a long number
@@ -47,6 +47,10 @@ def read_roster(path: Path) -> dict[str, dict[str, str]]:
             raise TableError(
                 f"{place}: {student} is a number as a spreadsheet program rounds it. Format the column id as "
                 "text, enter the ids again and save the table again."
+            )
+        if not student.isprintable() or REPLACEMENT in student:
+            raise TableError(
+                f"{place}: {student!r} holds a character that can't be seen or read. Enter the id again."
             )
         if "/" in student or student.startswith("."):
             raise TableError(

@@ -202,7 +202,9 @@ def as_moodle(grades: Sequence[Grade], roster: Path | None, notes: list[str]) ->
         own = {student: [row[i] for i in columns] for student, row in matched.items()}
     for student, cells in list(own.items()):
         if any(safe(cell) != cell for cell in cells):
-            notes.append(f"{student} was left out: {cells} would be a formula. Enter it by hand.")
+            notes.append(
+                f"{student} was left out: {cells} can't be written as it is. Enter it by hand."
+            )
             del own[student]
     complete = [i for i in range(len(kinds)) if all(cells[i].strip() for cells in own.values())]
     if not complete or not own:

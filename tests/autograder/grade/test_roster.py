@@ -7,7 +7,7 @@ from autograder.__main__ import main
 from autograder.course import Course
 from autograder.errors import TableError
 from autograder.grade.roster import import_roster
-from autograder.tables import read_table
+from autograder.tables import read_csv, read_table, write_csv
 from tests.support.course import COURSE
 
 TABLE = "id,first_name,last_name,email\ns010,Jörg,Müller,j@example.org\ns011,Zoë,d'Été – Łuk,\n"
@@ -58,6 +58,19 @@ def test_every_table_is_read_by_the_same_reader(tmp_path, name):
     assert [row[:2] for row in rows] == [["s010", "Jörg"], ["s011", "Zoë"]]
 
 
+def test_control_characters_of_a_table_act_on_nobody(course, tmp_path):
+    nasty = "Ada\x1b[2J\x07\x9b31m\x7f"
+    path = tmp_path / "table.csv"
+    path.write_text(f'id,first_name\ns1,{nasty}\ns2,"two\nlines\tof text"\n')
+    plain = "Ada\ufffd[2J\ufffd\ufffd31m\ufffd"
+    assert read_table(path)[1] == [["s1", plain], ["s2", "two\nlines\tof text"]]
+    assert next(row["first_name"] for _, row in read_csv(path, ("id",))) == plain
+    import_roster(course, path)
+    assert students(course)["s1"][0] == plain
+    write_csv(path, ["id"], [[nasty]])
+    assert path.read_text().splitlines() == ["id", plain]
+
+
 @pytest.mark.parametrize(
     "content", [b"id\n\x81\x8d\x8f\n", b"id,name\n\x00\x01\n", b"\xff\xfei\x00d\x00\n\x00\x00"]
 )
@@ -83,6 +96,12 @@ def test_another_import_changes_what_it_says_and_nothing_else(course):
         ("id\n1.23E+08\n", "line 2: 1.23E[+]08 is a number as a spreadsheet"),
         ("id\n123.0\n", "Format the column id as text"),
         ("id\n../x\n", "name of a folder"),
+        (
+            "id\ns1\ns\x1b[2J2\n",
+            "line 3: 's\ufffd.2J2' holds a character that can't be seen or read",
+        ),
+        ('id\n"s1\ns2"\n', r"line 3: 's1\\ns2' holds a character"),
+        ("id\ns1\u200b\n", r"'s1\\u200b' holds a character"),
         ("name\nAda\n", "has no column id"),
         ("", "is empty"),
     ],
