@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -66,9 +67,10 @@ class Settings:
     submissions where there is no sandbox; keep_best: who hands in again, or is graded again by newer
     rules, for fewer points, after lateness, keeps the earlier grade; follow_through: grade a later answer once more with right versions of earlier
     ones that are wrong; course: the course's
-    folder, which no student's kernel may see, and user: the id of the user that kernels run as where
-    there is no sandbox and the grader is root (see `kernels.own_user`), 0 for the grader's own; these
-    two are no settings.
+    folder, which no student's kernel may see, user: the id of the user that kernels run as where
+    there is no sandbox and the grader is root (see `kernels.own_user`), 0 for the grader's own, and
+    until: when code is run no more, on the monotonic clock, for who has to answer by then; these three
+    are no settings.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -81,6 +83,7 @@ class Settings:
     follow_through: bool = True
     course: Path | None = None
     user: int = 0
+    until: float = math.inf
 
     @staticmethod
     def read(values: Mapping[str, Any]) -> Settings:

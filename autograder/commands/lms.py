@@ -126,7 +126,8 @@ def _gradescope(arguments: argparse.Namespace) -> None:
     course = course_of(arguments)
     (exercise,) = exercises_of(course, arguments)
     say(f"Evaluating {gradescope.SETS} sets of inputs, which takes some minutes.")
-    made = gradescope.make(course, exercise, arguments.output, arguments.follow_through)
+    given = arguments.output, arguments.follow_through, arguments.minutes
+    made = gradescope.make(course, exercise, *given)
     say(*made.notes)
     say("What code in a submission can gain there:")
     register_cases(course.root)
@@ -240,3 +241,5 @@ def add_commands(commands: Commands) -> None:
         "then, and code in submissions can read them"
     )
     gradescope.add_argument("--follow-through", action="store_true", help=text)
+    text = "the timeout that you set in Gradescope, which tells it to no run (default: 20)"
+    gradescope.add_argument("--minutes", metavar="N", type=positive, default=20, help=text)

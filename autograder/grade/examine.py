@@ -152,7 +152,7 @@ def _examined(
         kernel = None
         if any(map(_is_students_code, notebook.cells)):
             kernel = stack.enter_context(_started(settings, submission, seed))
-        run = KernelRun(kernel, settings.limits, pausing, lenient, together)
+        run = KernelRun(kernel, settings.limits, pausing, lenient, together, settings.until)
         new_kernel = functools.partial(_started, settings, submission, seed)
         offered = settings.offered(key.packages)
         examination = _Examination(key, run, offered, notebook.cells, new_kernel)
@@ -352,7 +352,8 @@ class _Examination:
         """
         line = replace(line, draws=line.draws[1:] or line.draws)
         with self._new_kernel() as kernel:
-            run = KernelRun(kernel, self._run.limits, lenient=self._run.lenient)
+            limits, until = self._run.limits, self._run.until
+            run = KernelRun(kernel, limits, lenient=self._run.lenient, until=until)
             for step in self._ran:
                 run.run_cell(step.source, step.name)
             answer = run.ask(line, forbidden, time.monotonic() + run.seconds(line), check)

@@ -48,7 +48,7 @@ def follow_through(
     if second.is_needed():
         try:
             with StudentKernel(settings, companions, seed) as kernel:
-                run = KernelRun(kernel, settings.limits, pausing, lenient, together)
+                run = KernelRun(kernel, settings.limits, pausing, lenient, together, settings.until)
                 second.go(run)
         except UnclearAnswerError:
             again = settings, companions, seed, pausing, lenient, False

@@ -6,6 +6,7 @@ answers is trusted in nothing.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -100,7 +101,7 @@ class KernelRun:
 
     pausing: wait after each of the student's cells, so that a process which such a cell ends a little later
     ends there; lenient: as for `judge`; together: ask for several lines in one message where that can be
-    done; ended: why there is no kernel any more, if there is none; unlimited:
+    done; until: as in `Settings`; ended: why there is no kernel any more, if there is none; unlimited:
     whether a line ran whose memory should have been limited from outside, and could not be; by_clock:
     whether something was stopped before it had used its processor time.
     """
@@ -112,12 +113,14 @@ class KernelRun:
         pausing: bool = False,
         lenient: bool = False,
         together: bool = False,
+        until: float = math.inf,
     ) -> None:
         self.kernel = kernel
         self.limits = limits
         self._pausing = pausing
         self.lenient = lenient
         self._together = together
+        self.until = until
         self.ended: Difference | None = None
         self.unlimited = False
         self.by_clock = False
@@ -141,6 +144,7 @@ class KernelRun:
     def run_cell(self, source: str, name: str) -> Reply:
         """Run a cell that isn't graded; name: its grade_id, empty for one of the student's own."""
         limits, kernel = self.limits, self._started
+        self._end_in_time()
         waited = min(self._waited_in_all, (CLOCK - 1) * limits.notebook_seconds)
         if time.monotonic() > self._deadline + waited and not kernel.dead:
             kernel.kill()
@@ -176,6 +180,7 @@ class KernelRun:
         more than is kept. Then nothing of this run can be used.
         """
         allowed = self.limits.grade_cell_seconds
+        self._end_in_time()
         left = self._seconds_left(deadline, allowed)
         alone = len(lines) < 2 or not self._together or left <= 0
         if alone or self.kernel is None or self.kernel.dead:
@@ -227,6 +232,7 @@ class KernelRun:
         kernel = self.kernel
         if kernel is None:
             return _Evaluations(Difference("no_code"))
+        self._end_in_time()
         allowed = {"seconds": self.seconds(line)}
         seconds = self._seconds_left(deadline, self.seconds(line))
         # also when the kernel died of it: whether it could be interrupted depends on the machine's load
@@ -280,6 +286,7 @@ class KernelRun:
 
         It may end the kernel, so nothing can be graded afterwards.
         """
+        self._end_in_time()
         if self.kernel is None or self.kernel.dead:
             return None
         draws = [{"inputs": dict(inputs), "parameter_seed": seed}]
@@ -291,6 +298,13 @@ class KernelRun:
             return Evaluation.read(_evaluations(reply.value or "", 1)[0])
         except (ValueError, RecursionError, MemoryError):
             return None
+
+    def _end_in_time(self) -> None:
+        """End the kernel if no code is to be run any more."""
+        if time.monotonic() > self.until and self.kernel is not None and not self.kernel.dead:
+            self.kernel.kill()
+            self.by_clock = True
+            self.ended = _ended("no_time_left")
 
     def _note_time(self, reply: Reply) -> None:
         """Keep how long the kernel has waited for other than itself."""

@@ -30,6 +30,7 @@ ENDS = {
         "your code ended the Python process, each time at another check, so nobody can say what it gives"
     ),
     "notebook_time": "your notebook had run for {seconds:g} seconds before this",
+    "no_time_left": "the time for grading this notebook was over before this",
 }
 
 

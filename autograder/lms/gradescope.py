@@ -8,6 +8,7 @@ no right version.
 from __future__ import annotations
 
 import io
+import math
 import secrets
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -25,7 +26,13 @@ from autograder.grade.exercise_words import words_of
 from autograder.grade.make_keys import keys_under
 from autograder.grade.seeds import new_seed
 from autograder.kernels.versions import refuse_missing_packages
-from autograder.lms.gradescope_run import EXERCISE, EXPECTED, PackedExercise, PackedSet
+from autograder.lms.gradescope_run import (
+    EXERCISE,
+    EXPECTED,
+    PackedExercise,
+    PackedSet,
+    seconds_after,
+)
 from autograder.lms.requirements import constraints, requirements
 from autograder.package import PACKAGE, PACKAGE_ROOT
 from autograder.points import as_shown
@@ -44,6 +51,8 @@ RUN = (
     "autograder.kernels.sandbox",
 )
 NEEDED = ("nbformat", "jupyter_client", "ipykernel", "nbconvert", "latex2mathml", "nh3")
+# when Gradescope ends a run, if an instructor sets that, and the most that can be set; without, it's 10
+MINUTES, MOST_MINUTES = 20, 40
 # megabytes that the grader itself takes, beside what a submission may use
 OWN_MEGABYTES = 1000
 # what entries of the zip are: a program, a file, a secret, a folder for secrets
@@ -131,12 +140,17 @@ class GradescopeZip:
 
 
 def make(
-    course: Course, exercise: Exercise, path: Path | None = None, follow_through: bool = False
+    course: Course,
+    exercise: Exercise,
+    path: Path | None = None,
+    follow_through: bool = False,
+    minutes: int = MINUTES,
 ) -> GradescopeZip:
     """Write the zip of an exercise, whole or not at all, readable for its owner alone.
 
-    path: by default course/gradescope/EXERCISE.zip. Raises ExerciseError for an exercise that can't be
-    given away, ExportError for a zip that is too large, OutputError.
+    path: by default course/gradescope/EXERCISE.zip; minutes: after which Gradescope ends a run. Raises
+    ExerciseError for an exercise that can't be given away, ExportError for a zip that is too large or a
+    time that Gradescope doesn't offer, OutputError.
     """
     path = path or course.home / "gradescope" / f"{exercise.name}.zip"
     if is_held_back(released(exercise)):
@@ -150,7 +164,14 @@ def make(
     with progress("Evaluating") as bar:
         shown = bar.add_task("", total=SETS)
         keys = keys_under(course, exercise, seeds, lambda more: bar.advance(shown, more))
-    content = zipped(course, exercise, keys, follow_through)
+    # half of the time is for what has begun by the end
+    fewest = math.ceil(2 * seconds_after(keys[0], course.settings.limits) / 60)
+    if not fewest <= minutes <= MOST_MINUTES:
+        raise ExportError(
+            f"{exercise.name} can't be graded with a timeout of {minutes} minutes: with this course's limits it "
+            f"needs {fewest} at least, and Gradescope offers {MOST_MINUTES} at most. Nothing was written."
+        )
+    content = zipped(course, exercise, keys, follow_through, minutes)
     megabytes = len(content) / 1e6
     if megabytes > MAX_MEGABYTES:
         raise ExportError(
@@ -167,7 +188,8 @@ def make(
         (
             f"{megabytes:.1f} MB, with {SETS} sets of inputs, one of which is picked for each submission.",
             f"In Gradescope: {as_shown(points)} points for the autograder, a container with at least 1 CPU and "
-            f"{memory:g} GB, a timeout of 20 minutes.",
+            f"{memory:g} GB, a timeout of {minutes} minutes. No run is told its timeout: with a shorter one, a "
+            "notebook that runs long gets no points, in place of those that it had until then.",
             follows,
         ),
         tuple(gain.what for gain in (*GAINS, *([FOLLOW_THROUGH_GAIN] if follow_through else []))),
@@ -203,7 +225,11 @@ def packed_modules() -> list[Path]:
 
 
 def _entries(
-    course: Course, exercise: Exercise, keys: Sequence[AnswerKey], follow_through: bool
+    course: Course,
+    exercise: Exercise,
+    keys: Sequence[AnswerKey],
+    follow_through: bool,
+    minutes: int,
 ) -> Iterator[_Entry]:
     """All that the zip holds."""
     yield _Entry("setup.sh", SETUP, PROGRAM)
@@ -222,6 +248,7 @@ def _entries(
         follow_through=follow_through,
         book=book_url(),
         written=sum(task.written for task in tasks(released(exercise))),
+        minutes=minutes,
     )
     yield _Entry(EXERCISE, packed.to_json(), SECRET)
     yield _Entry(f"{EXPECTED}/", "", SECRET_FOLDER)
@@ -231,12 +258,16 @@ def _entries(
 
 
 def zipped(
-    course: Course, exercise: Exercise, keys: Sequence[AnswerKey], follow_through: bool
+    course: Course,
+    exercise: Exercise,
+    keys: Sequence[AnswerKey],
+    follow_through: bool,
+    minutes: int = MINUTES,
 ) -> bytes:
     """The zip's bytes; keys: one for each set of inputs."""
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
-        for entry in _entries(course, exercise, keys, follow_through):
+        for entry in _entries(course, exercise, keys, follow_through, minutes):
             info = zipfile.ZipInfo(entry.name, EARLIEST)
             # made on Unix, whatever this system is, so that its modes count
             info.create_system = 3

@@ -6,6 +6,9 @@ results/results.json, by the published specification of Gradescope's autograders
 The student's code and the grader share the container. So the grader, which is root, closes its folders
 to others, runs the student's code as a user that nothing belongs to, and writes the file when no process
 of that user is left. A run is graded with one of many sets of inputs, picked at random.
+
+Gradescope ends a run at a limit of time that an instructor sets there and that a run isn't told, and
+what it ends gets no point. So the limit is packed, and a run ends before it, with the verdicts so far.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ from autograder.grade.submission import read_folder
 from autograder.grade.words import Words
 from autograder.instructor_settings import Limits, Settings
 from autograder.kernels import own_user
+from autograder.kernels.processor_time import CLOCK
 from autograder.points import as_shown
 from autograder.runtime.grade_cell import parse_cell
 
@@ -42,6 +46,8 @@ EXERCISE, EXPECTED = "exercise.json", "expected"
 # What tells about the student and earlier submissions; not worth a run if it can't be closed.
 ALSO_CLOSED = ("submission", "submission_metadata.json")
 STUDENT = "student"
+# for what comes before and after the student's code
+ENDING_SECONDS = 60
 NOT_YOUR_FAULT = (
     "This submission was not graded, which is not your fault: {}. Hand it in again; if that doesn't help, "
     "tell your instructor, who can see more in the output of the autograder."
@@ -83,7 +89,8 @@ class PackedExercise:
     """What grading an exercise needs beside a set.
 
     key: the answer key, in which nothing is expected and no right version stands; book: the address of
-    the built book, or empty; written: the points of written answers, which a person gives.
+    the built book, or empty; written: the points of written answers, which a person gives;
+    minutes: after which Gradescope ends a run.
     """
 
     key: AnswerKey
@@ -93,6 +100,7 @@ class PackedExercise:
     follow_through: bool
     book: str
     written: float
+    minutes: float
 
     def to_json(self) -> str:
         """As text, for the file EXERCISE."""
@@ -134,11 +142,11 @@ class TestCase:
 class Results:
     """All that Gradescope is told; score: only where there are no tests, which else add up to it.
 
-    stdout_visibility: what the grader prints is for the instructor alone.
+    stdout_visibility: what the grader prints is for the instructor alone. How long a run took isn't told:
+    a student's code decides that, and could tell its author something by it.
     """
 
     output: str
-    execution_time: float
     tests: tuple[TestCase, ...] = ()
     score: float | None = None
     visibility: str = "visible"
@@ -169,7 +177,7 @@ def results_of(result: Result, packed: PackedExercise) -> Results:
         for number, cell in enumerate(result.cells, 1)
         for test in _tests(number, tasks[cell.grade_id], cell, packed)
     ]
-    return Results("\n\n".join(notes), result.seconds, tuple(tests))
+    return Results("\n\n".join(notes), tuple(tests))
 
 
 def _tests(number: int, task: str, cell: CellResult, packed: PackedExercise) -> Iterator[TestCase]:
@@ -238,22 +246,31 @@ def _close(path: Path, mode: int) -> None:
     path.chmod(mode)
 
 
-def grade(base: Path, packed: PackedExercise) -> Graded:
+def grade(base: Path, packed: PackedExercise, begun: float) -> Graded:
     """Grade the submission with a set of inputs picked at random.
 
-    Returns when no process of the student's code is left; raises SandboxError if one can't be ended.
+    begun: when the run began, on the monotonic clock. Returns when no process of the student's code is
+    left; raises SandboxError if one can't be ended.
     """
     user = own_user.unused_user()
     some = secrets.choice(sorted((base / "source" / EXPECTED).iterdir()))
     picked = PackedSet.from_bytes(some.read_bytes())
     key = replace(packed.key, cells=picked.cells, right_versions=picked.right_versions)
-    settings = Settings(packed.limits, packages=packed.packages, user=user)
+    until = begun + 60 * packed.minutes - seconds_after(key, packed.limits)
+    settings = Settings(packed.limits, packages=packed.packages, user=user, until=until)
     submission = read_folder(base / "submission", STUDENT, key.exercise, lambda: key.release)
     try:
         return grade_submission(submission, key, settings)
     finally:
         if left := own_user.processes_of(user):
             raise SandboxError(f"{len(left)} processes of the student's code could not be ended")
+
+
+def seconds_after(key: AnswerKey, limits: Limits) -> float:
+    """How long a run may go on when no code is begun any more: what runs then ends at its own limit."""
+    lines = (line for cell in key.cells.values() for line in cell.lines)
+    training = [line.agreement.seconds or 0.0 for line in lines if line.agreement]
+    return ENDING_SECONDS + CLOCK * max(limits.cell_seconds, limits.grade_cell_seconds, *training)
 
 
 def run(base: Path) -> Graded | None:
@@ -263,13 +280,12 @@ def run(base: Path) -> Graded | None:
         close_folders(base)
         text = (base / "source" / EXERCISE).read_text(encoding="utf-8")
         packed = PackedExercise.from_json(text)
-        graded = grade(base, packed)
+        graded = grade(base, packed, begun)
         results = results_of(graded.result, packed)
     except Exception as error:
         # standard output is shown to instructors alone
         traceback.print_exc(file=sys.stdout)
-        seconds = round(time.monotonic() - begun, 1)
-        results = Results(NOT_YOUR_FAULT.format(_kind(error)), seconds, score=0.0)
+        results = Results(NOT_YOUR_FAULT.format(_kind(error)), score=0.0)
     write_whole(base / "results" / "results.json", results.to_json())
     return graded
 

@@ -137,3 +137,19 @@ def test_lines_of_a_grade_cell_share_its_time_without_what_they_wait():
         assert not run.by_clock
         last = [run.ask(line, (), deadline) for _ in range(3)][-1]
         assert last.problem.aspect == "time_used_up" and run.by_clock
+
+
+def test_no_code_is_begun_after_the_end_of_all_grading():
+    value = {"value": {"kind": "number", "value": 1}, "parameters": []}
+    draw = ExpectedDraw({}, 0, value, NO_FINGERPRINT, {})
+    line = ExpectedLine("answer()", 1, (draw,))
+    with StudentKernel(Settings()) as kernel:
+        run = KernelRun(kernel, Limits(), until=time.monotonic() + 3600)
+        run.run_cell("answer = lambda: 1", "own")
+        assert run.ask(line, (), time.monotonic() + 10).problem is None
+        run.until = time.monotonic()
+        problem = run.ask(line, (), time.monotonic() + 10).problem
+        assert (problem.aspect, problem.parameters["reason"]) == ("ended", "no_time_left")
+        # whose fault that is isn't known, so it isn't final, and the code isn't run again to find a culprit
+        assert run.by_clock and not run.ended_itself and kernel.dead
+        assert run.run_cell("answer()", "own").status != "ok"

@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 import tarfile
+import time
 import zipfile
 from dataclasses import replace
 from importlib.metadata import distribution
@@ -30,7 +31,13 @@ from autograder.audit.registry import ATTACKS, MACHINE
 from autograder.catalogue import mistake_answers, mistakes
 from autograder.course import Course
 from autograder.errors import ExerciseError, ExportError, SandboxError
-from autograder.exercises import reference_answers, released, solved, task_names
+from autograder.exercises import (
+    is_grade_cell,
+    reference_answers,
+    released,
+    solved,
+    task_names,
+)
 from autograder.grade import make_keys, words, words_without_values
 from autograder.grade.exercise_words import words_of
 from autograder.grade.make_keys import keys_under
@@ -232,7 +239,7 @@ def test_every_line_has_its_sentence_the_mistake_and_the_hint(packed, keys):
     lines = list(result.lines())
     assert len(found["tests"]) == len(lines) > 10
     assert "score" not in found and PLANT not in json.dumps(found)
-    assert found["execution_time"] == 1.5 and found["stdout_visibility"] == "hidden"
+    assert "execution_time" not in found and found["stdout_visibility"] == "hidden"
     assert sum(test["max_score"] for test in found["tests"]) == result.points
     _, tasks = task_names(released(EXERCISE))
     named = 0
@@ -675,6 +682,41 @@ def test_submissions_of_all_sorts_are_graded_and_told(tmp_path, archive):
     assert status["Groups"].split() == []
     assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2")
     assert {int(status[f"Cap{kind}"], 16) for kind in ("Prm", "Eff", "Bnd", "Amb")} == {0}
+
+
+@pytest.mark.slow
+@needs_container
+def test_a_notebook_that_runs_to_the_timeout_keeps_its_points(tmp_path, archive):
+    endless = solved(EXERCISE, REFERENCE)
+    last = max(number for number, cell in enumerate(endless.cells) if is_grade_cell(cell))
+    endless.cells[last:last] = [new_code_cell("while True:\n    pass") for _ in range(100)]
+    (tmp_path / "endless").mkdir()
+    nbformat.write(endless, tmp_path / "endless" / f"{EXERCISE.name}.ipynb")
+    hand_in(tmp_path / "given", "endless", tmp_path / "endless", {"cell_seconds": 2})
+    # no code is begun 24 seconds after the run has
+    shortened = GRADE.replace('"limits":', '"minutes": 1.9, "limits":')
+    begun = time.monotonic()
+    found = inside(tmp_path / "container", archive, shortened, tmp_path / "given")["endless"]
+    assert time.monotonic() - begun < 60 * 1.9
+    results = check_results(found[0])
+    said = [test["output"] for test in results["tests"]]
+    assert set(said[:5]) == {"passed"}
+    assert "the time for grading this notebook was over before this" in said[-1]
+    assert "Your instructor can run it again" in results["output"]
+
+
+def test_a_timeout_that_is_too_short_or_too_long_is_refused(course, keys, monkeypatch, tmp_path):
+    monkeypatch.setattr(gradescope, "keys_under", lambda *_: keys[:1])
+    for minutes in (4, 41):
+        told = f"timeout of {minutes} minutes.* needs 5 at least, .* 40 at most"
+        with pytest.raises(ExportError, match=told):
+            gradescope.make(course, EXERCISE, tmp_path / "zip.zip", minutes=minutes)
+    assert not any(tmp_path.iterdir())
+    made = gradescope.make(course, EXERCISE, tmp_path / "zip.zip", minutes=5)
+    assert "a timeout of 5 minutes" in "\n".join(made.notes)
+    with zipfile.ZipFile(made.path) as opened:
+        text = opened.read(gradescope_run.EXERCISE).decode()
+    assert gradescope_run.PackedExercise.from_json(text).minutes == 5
 
 
 @needs_container
