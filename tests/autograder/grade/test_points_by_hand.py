@@ -1,5 +1,6 @@
 """Points given by hand stay when a submission is graded again; what they were given for may have changed."""
 
+import re
 import shutil
 
 import nbformat
@@ -11,9 +12,11 @@ from autograder.errors import ExerciseError
 from autograder.exercises import grade_cells, metadata_of, solved
 from autograder.grade.class_grades import grades_of
 from autograder.grade.examine import Graded
+from autograder.grade.grade_class import recorded_results
 from autograder.grade.gradebook import Recorder, register
 from autograder.grade.result import Basis, CellResult, Limits, LineResult, Remark, Result
 from autograder.lms.export import write
+from autograder.report import pages
 from autograder.runtime.compare import Difference
 from tests.support.course import COURSE
 
@@ -163,3 +166,20 @@ def test_other_points_for_an_answer_in_words_are_another_release(course_folder):
     assert register(made, exercise, rerelease=True)
     with Gradebook(made.db_url) as book:
         assert book.find_grade(QUESTION, NAME, NAME, "s1").max_score == 5
+
+
+def who_is_unseen(course):
+    """Number and names in the row of the report's page."""
+    (course.submitted / "s1" / NAME).mkdir(parents=True, exist_ok=True)
+    pages.write(course, recorded_results(course, [EXERCISE]))
+    page = (course.home / "reports" / f"{NAME}.html").read_text(encoding="utf-8")
+    row = "Work that the grader could not look at</td><td[^>]*>"
+    return re.search(rf"{row}(\d+)</td><td>([^<]*)</td>", page).groups()
+
+
+def test_the_report_says_whose_work_the_grader_could_not_look_at(course):
+    grade(course, "", remarks=[OTHER_WORK])
+    assert who_is_unseen(course) == ("1", "s1")
+    for name in (QUESTION, *grade_cells(solved(EXERCISE, {}))):
+        by_hand(course, name, 1)
+    assert who_is_unseen(course)[0] == "0"

@@ -133,7 +133,10 @@ def test_nobody_is_graded_again_by_the_other_door(by_nbgrader, recorded):
 
 # formgrader -------------------------------------------------------------------------------------
 
-SOME_OF_THEM = ("companion_of_a_renamed_notebook", "not_json", "checks_edited", "late")
+SOME_OF_THEM = (
+    *("companion_of_a_renamed_notebook", "not_json", "checks_edited", "late"),
+    "helper_between_moved_answers",
+)
 
 
 @pytest.fixture(scope="module")
