@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
+import tempfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,20 +17,22 @@ from nbformat.v4 import new_markdown_cell
 
 from audit_cases.attacks import attack_by_code, save, with_code
 from autograder.audit.registry import ATTACKS, Attack
-from autograder.course import Exercise
+from autograder.course import Course, Exercise
 from autograder.exercises import is_answer_cell
 from autograder.grade.answer_key import AnswerKey
+from autograder.lms.import_zip import import_zip
+from autograder.progress import say
 
 
 def _by_code(kind: str, name: str, code: str, **marks: Any) -> None:
     ATTACKS[name] = attack_by_code(kind, name, code, **marks)
 
 
-def _by_folder(kind: str, name: str) -> Callable:
+def _by_folder(kind: str, name: str, **marks: Any) -> Callable:
     """Register an attack that writes its folder itself."""
 
     def register(make: Callable[[Exercise, Path], None]) -> None:
-        ATTACKS[name] = Attack(name, kind, make)
+        ATTACKS[name] = Attack(name, kind, make, **marks)
 
     return register
 
@@ -88,6 +94,42 @@ def _(exercise: Exercise, folder: Path) -> None:
     save(exercise, folder, with_code(exercise, "pass"))
     path = folder / f"{exercise.name}.ipynb"
     path.rename(os.fsdecode(os.fsencode(folder) + b"/\xe9\x1b[31m\xe2\x80\xae.ipynb"))
+
+
+# a window's title, a cleared screen, red letters, a text that is read from right to left
+ON_A_TERMINAL = "ch\x1b]0;owned\x07\x1b[2J\x1b[31mall gone\u202e\r.ipynb"
+
+
+@_by_folder("harm to readers", "names in a zip that move the cursor of who imports it")
+def _(exercise: Exercise, folder: Path) -> None:
+    printed = io.StringIO()
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "class.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr(f"mallory_101_201_{ON_A_TERMINAL}", "{}")
+            archive.writestr(ON_A_TERMINAL, "{}")
+        course = Course(exercise.root, class_folder=Path(place) / "class")
+        with contextlib.redirect_stdout(printed):
+            say(*import_zip(course, path, exercise).notes)
+    code = f"""
+    printed = {printed.getvalue()!r}
+    assert printed.count("all gone") == 2, printed
+    if any(mark in printed for mark in "\\x1b\\x07\\r\\u202e"):
+        print("GOT the terminal")
+    """
+    save(exercise, folder, with_code(exercise, code))
+
+
+@_by_folder(
+    "files and links",
+    "files beside the notebook that keep its kernel from starting",
+    limits={"disk_mb": 5},
+    remark="companions_kept_out",
+)
+def _(exercise: Exercise, folder: Path) -> None:
+    for number in range(4):
+        (folder / f"{number}.bin").write_bytes(bytes(2_000_000))
+    save(exercise, folder, with_code(exercise, "pass"))
 
 
 @_by_folder("harm to readers", "pictures that are not there")

@@ -103,13 +103,13 @@ class Examiner:
         register_cases(root)
         self.course = Course(root, class_folder=class_folder)
         self.grader = Grader(self.course)
-        own = self.grader.settings
-        self._short_limits = replace(own, limits=replace(own.limits, **HANGING_SECONDS))
 
     def examine(self, case: Case) -> Examination:
         """Grade a case, and run its student's own check."""
         attack = ATTACKS[case.name] if case.kind == "attack" else None
-        settings = self._short_limits if case.hangs else self.grader.settings
+        own, changed = self.grader.settings, HANGING_SECONDS if case.hangs else {}
+        changed = changed | dict(attack.limits) if attack else changed
+        settings = replace(own, limits=replace(own.limits, **changed))
         key = self.grader.key(case.exercise)
         begun, memory = time.process_time(), _memory()
         try:
@@ -217,6 +217,8 @@ def _not_tried(graded: Graded, attack: Attack) -> str:
                 stopped = output.get("ename") in _expected_ends(attack)
                 if output.output_type == "error" and not stopped:
                     return f"its cell raised {output.ename}: {output.evalue[:200]}"
+    if attack.remark and attack.remark not in [one.kind for one in graded.result.remarks]:
+        return f"nothing was remarked of the kind {attack.remark}"
     for grade_id, line in graded.result.lines():
         found = line.difference
         # without a line of the notebook, it is the check that raised: an answer is not there

@@ -53,7 +53,8 @@ class Attack:
     stopped, so that its limits should be short; again: what writes the folder once more when feedback has
     been written, knowing all that was expected; the second grade is the attack's; of_another: whether the
     feedback is another student's, and this one hands in for the first time; of_torch: whether its code
-    uses torch, so that it fits exercises with torch only.
+    uses torch, so that it fits exercises with torch only; limits: what the class's limits are when it is
+    tried, by name, which hold in a sandbox; remark: the kind of remark without which it wasn't tried.
     """
 
     name: str
@@ -66,6 +67,8 @@ class Attack:
     again: HandIn | None = None
     of_another: bool = False
     of_torch: bool = False
+    limits: Mapping[str, int] = field(default_factory=dict)
+    remark: str = ""
 
     @property
     def may_gain(self) -> bool:
@@ -83,7 +86,7 @@ def attacks(exercise: Exercise) -> list[Attack]:
         for attack in ATTACKS.values()
         if attack.exercise in ("", exercise.name)
         and (exercise.uses_torch or not attack.of_torch)
-        and not (attack.kind in (MACHINE, METER) and sandbox.why_not())
+        and not ((attack.limits or attack.kind in (MACHINE, METER)) and sandbox.why_not())
     ]
 
 
