@@ -26,7 +26,6 @@ from autograder.runtime.grade_cell import Check
 from autograder.runtime.guide import STUBS
 from autograder.runtime.mistakes import (
     NO_FINGERPRINT,
-    Fingerprint,
     Judged,
     fingerprint,
     is_evidence,
@@ -152,7 +151,9 @@ class KernelRun:
             self.ended = _ended("notebook_time", seconds=limits.notebook_seconds)
         reply = kernel.run(source, limits.cell_seconds)
         if self._pausing:
+            begun = time.monotonic()
             kernel.wait_for_end(PAUSE)
+            self._waited_in_all += time.monotonic() - begun
         self._note_time(reply)
         self._note_end(reply, **({"cell": name} if name else {"own": first_line(source)}))
         return reply
@@ -381,18 +382,15 @@ def _judged(
         if problem and check:
             inputs = {name: restore(decode(tree)) for name, tree in draw.inputs.items()}
             problem = refined(problem, check, inputs, expected, read)
-        little = problem is not None and says_little(expected.value, read.value)
+        # of what is too large to be a known mistake's value, no fingerprint is made
+        comparable = _size(read.value) <= MAX_NUMBERS
+        own = fingerprint(read.value) if comparable else NO_FINGERPRINT
+        little = problem is not None and (not comparable or says_little(expected.value, read.value))
         evidence = bool(read.forbidden) or is_evidence(expected.value, read.value)
-        found = _fingerprint(read.value), draw.mistakes, little, evidence
-        return Judged(problem is None, *found), problem
+        return Judged(problem is None, own, draw.mistakes, little, evidence), problem
     except Exception as error:
         problem = Difference("not_plain", {"reason": valid_text(error, 100)})
         return Judged(False, NO_FINGERPRINT, draw.mistakes), problem
-
-
-def _fingerprint(value: Value) -> Fingerprint:
-    """A value's fingerprint; of a value that is too large to be a known mistake's, NO_FINGERPRINT."""
-    return fingerprint(value) if _size(value) <= MAX_NUMBERS else NO_FINGERPRINT
 
 
 def _size(value: Value) -> int:

@@ -153,3 +153,25 @@ def test_no_code_is_begun_after_the_end_of_all_grading():
         # whose fault that is isn't known, so it isn't final, and the code isn't run again to find a culprit
         assert run.by_clock and not run.ended_itself and kernel.dead
         assert run.run_cell("answer()", "own").status != "ok"
+
+
+def test_the_graders_pauses_are_no_time_of_the_notebooks():
+    with StudentKernel(Settings()) as kernel:
+        run = KernelRun(kernel, Limits(notebook_seconds=1.5), pausing=True)
+        assert [run.run_cell("1", "own").status for _ in range(4)] == ["ok"] * 4
+        assert run.ended is None
+
+
+def test_a_value_that_is_too_large_for_a_known_mistake_takes_little_time_of_the_grader():
+    value = {"value": {"kind": "number", "value": 1}, "parameters": []}
+    draw = ExpectedDraw({}, 0, value, NO_FINGERPRINT, {})
+    line = ExpectedLine("many", 1, (draw,))
+    with StudentKernel(Settings()) as kernel:
+        run = KernelRun(kernel, Limits())
+        run.run_cell("import numpy\nmany = numpy.full(1_000_000, numpy.nan, numpy.float16)", "own")
+        begun = time.process_time()
+        for _ in range(20):
+            (judged, problem), *_ = run.ask(line, (), time.monotonic() + 60).judged
+            assert problem and judged.fingerprint == NO_FINGERPRINT and judged.says_little
+        # the fingerprints of all would take four seconds
+        assert time.process_time() - begun < 2
