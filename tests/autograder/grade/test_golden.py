@@ -1,5 +1,6 @@
 """The grader gives what its version gave: golden results of a fixed set of submissions."""
 
+import collections
 import json
 
 import pytest
@@ -70,3 +71,29 @@ def test_recorded_results_are_never_overwritten(tmp_path):
     with pytest.raises(FileExistsError):
         golden.write({"a": 2}, path)
     assert json.loads(path.read_text()) == {"a": 1}
+
+
+def test_what_differs_from_the_version_before_is_listed_with_its_reason():
+    before, now = (
+        json.loads(golden.golden_file(version).read_text(encoding="utf-8"))
+        for version in (GRADER_VERSION - 1, GRADER_VERSION)
+    )
+    told = (golden.FOLDER / "README.md").read_text(encoding="utf-8")
+    told = told.partition(f"## From version {GRADER_VERSION - 1} to version {GRADER_VERSION}")[2]
+    listed = {line.strip() for line in told.split("\n")}
+    assert before.keys() == now.keys()
+    elsewhere = collections.Counter()
+    for name, result in now.items():
+        then = before[name]
+        assert (result["score"], result["remarks"]) == (then["score"], then["remarks"])
+        assert listed >= result["lines"].keys() ^ then["lines"].keys()
+        for line in result["lines"].keys() & then["lines"].keys():
+            old, new = then["lines"][line], result["lines"][line]
+            if old != new:
+                elsewhere[name] += 1
+                # which difference of a value is told, and nothing else
+                for one in (old, new):
+                    for varying in ("index", "expected", "got", "largest"):
+                        one["difference"]["parameters"].pop(varying, None)
+                assert old == new
+    assert elsewhere.total() == 10 and elsewhere.keys() == {"no scaling", "mask ignored"}
