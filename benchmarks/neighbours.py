@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import functools
 import json
 import multiprocessing
 import re
@@ -88,6 +89,7 @@ def _picture(side: int) -> str:
     return base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"".join(parts)).decode()
 
 
+@functools.cache
 def attacks() -> dict[str, Harm]:
     """All attacks by name."""
     return {
