@@ -1,5 +1,7 @@
 """Tables as spreadsheet programs save them, and the roster in the gradebook."""
 
+import re
+
 import pytest
 from nbgrader.api import Gradebook
 
@@ -7,6 +9,7 @@ from autograder.__main__ import main
 from autograder.course import Course
 from autograder.errors import TableError
 from autograder.grade.roster import import_roster
+from autograder.package import PACKAGE
 from autograder.tables import read_csv, read_table, write_csv
 from tests.support.course import COURSE
 
@@ -69,6 +72,12 @@ def test_control_characters_of_a_table_act_on_nobody(course, tmp_path):
     assert students(course)["s1"][0] == plain
     write_csv(path, ["id"], [[nasty]])
     assert path.read_text().splitlines() == ["id", plain]
+
+
+def test_no_other_module_reads_tables():
+    files = PACKAGE.rglob("*.py")
+    readers = [path.name for path in files if re.search(r"import csv|pandas", path.read_text())]
+    assert readers == ["tables.py"]
 
 
 @pytest.mark.parametrize(
