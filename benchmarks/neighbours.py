@@ -5,8 +5,8 @@ python -m benchmarks.neighbours --only "busy processes" "many parts"
 
 Each attack is a right submission that does harm beside its answers, in the size in which it once did: it took
 an honest student's points, the grader's memory or its time. Then both feedback pages are written. Told are the
-honest student's points, the largest memory of the coordinating process and of any worker of the grader, and
-seconds. In a class of its own for each, on the same seeds; the first has no attack.
+honest student's points, what the attack displayed last, the largest memory of the coordinating process and
+of any worker of the grader, and seconds. Each has a class of its own, on the same seeds; the first has no attack.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from autograder.course import Course, Exercise
 from autograder.exercises import answer_cell, reference_answers, solved
 from autograder.grade.feedback import write_feedback
 from autograder.grade.grade_class import Grader, WorkerOptions
-from autograder.grade.gradebook import Recorder, register, stored_result
+from autograder.grade.gradebook import Recorder, autograded_notebook, register, stored_result
 from autograder.kernels.processor_time import descendants
 from benchmarks.record import save
 
@@ -133,24 +133,23 @@ def attacks() -> dict[str, Harm]:
                 """
                 import subprocess, sys, time
                 code = '''
-                import socket, sys, time
+                import contextlib, socket, time
                 pairs, held = [], 0
-                while held < 1_000_000_000:
-                    pairs.append(socket.socketpair())
-                    for end in pairs[-1]:
-                        end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 10_000_000)
-                        end.setblocking(False)
-                        try:
-                            while held < 1_000_000_000:
-                                held += end.send(bytes(200_000))
-                        except BlockingIOError:
-                            pass
+                with contextlib.suppress(OSError):
+                    while held < 1_000_000_000:
+                        pairs.append(socket.socketpair())
+                        for end in pairs[-1]:
+                            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 10_000_000)
+                            end.setblocking(False)
+                            with contextlib.suppress(BlockingIOError):
+                                while held < 1_000_000_000:
+                                    held += end.send(bytes(200_000))
                 print(held, flush=True)
                 time.sleep(8)
                 '''
                 command = [sys.executable, "-I", "-S", "-c", code]
                 started = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(5)]
-                print([one.stdout.readline() for one in started])
+                print([int(one.stdout.readline()) for one in started])
                 time.sleep(4)
                 """
             )
@@ -242,6 +241,13 @@ def measured(course: Course, harm: Harm) -> dict:
     results = [stored_result(course, student, exercise.name) for student in (HONEST, ATTACKER)]
     page = course.feedback / ATTACKER / exercise.name / f"{exercise.name}.html"
     honest, attacker = results
+    notebook = autograded_notebook(course, ATTACKER, exercise.name)
+    outputs = [
+        output
+        for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        if "nbgrader" not in cell["metadata"]
+        for output in cell.get("outputs", [])
+    ]
     return {
         "honest": honest.score if honest else None,
         "of": honest.points if honest else None,
@@ -252,6 +258,7 @@ def measured(course: Course, harm: Harm) -> dict:
         "page_mb": round(page.stat().st_size / 1e6, 1) if page.is_file() else None,
         "seconds": round(time.monotonic() - begun, 1),
         "ended": process.exitcode,
+        "displayed": str(outputs[-1])[:120] if outputs else "",
     }
 
 
