@@ -18,6 +18,8 @@ from .plain_data import Array, Dictionary, Error, Items, Nothing, Number, Text, 
 # a digest of the structure, then a projection and a norm of every floating number or array
 Fingerprint = Sequence[Any]
 NO_FINGERPRINT: Fingerprint = ("nothing",)
+# of a value that is wrong for sure, and that other draws tell enough about
+UNKNOWN: Fingerprint = ()
 # of a fingerprint, projections and norms in turn
 MOST_NUMBERS = 24
 # what a line adds to compare digits after the point, and how far from it results are
@@ -28,8 +30,9 @@ ADDED, AROUND = 100, 50
 class Judged:
     """One line on one draw: whether it passed, what came, and what known mistakes give there.
 
-    mistakes: name -> fingerprint; a mistake that gives the right value is left out; says_little: what
-    came may come of many mistakes; is_evidence: from `is_evidence`.
+    mistakes: name -> fingerprint; a mistake that gives the right value is left out, and UNKNOWN stands for
+    a wrong one that wasn't evaluated; says_little: what came may come of many mistakes; is_evidence: from
+    `is_evidence`.
     """
 
     passed: bool
@@ -190,12 +193,14 @@ def _names_exception(text: str) -> bool:
 
 def fits(judged: Sequence[Judged], name: str) -> bool:
     """Whether every one of these is what a mistake gives there."""
-    return all(
-        same_fingerprint(line.fingerprint, line.mistakes[name])
-        if name in line.mistakes
-        else line.passed
-        for line in judged
-    )
+
+    def fits_one(line: Judged) -> bool:
+        if name not in line.mistakes:
+            return line.passed
+        given = line.mistakes[name]
+        return same_fingerprint(line.fingerprint, given) if given else not line.passed
+
+    return all(map(fits_one, judged))
 
 
 def fitting(judged: Sequence[Judged]) -> list[str]:

@@ -1,10 +1,13 @@
 """Fingerprints, and which known mistake explains a cell."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from autograder.runtime.mistakes import (
     MOST_NUMBERS,
+    UNKNOWN,
     Judged,
     Origin,
     Recognition,
@@ -102,6 +105,13 @@ def test_a_mistake_that_gives_the_right_value_on_a_line_fits_a_line_that_passed(
     lines = [line(False, 2.1, a=2.1), line(True, 1.0)]
     assert fitting(lines) == ["a"]
     assert fitting([lines[0], line(True, 1.0, a=5.0)]) == []
+
+
+def test_a_mistake_whose_wrong_value_is_unknown_fits_a_line_that_failed():
+    first = line(False, 2.1, a=2.1, b=2.2)
+    unknown = dict.fromkeys("ab", UNKNOWN)
+    assert fitting([first, replace(line(False, 3.1), mistakes=unknown)]) == ["a"]
+    assert fitting([first, replace(line(True, 1.0), mistakes=unknown)]) == []
 
 
 def test_two_mistakes_that_show_on_different_lines_are_both_told(recognition):
