@@ -18,7 +18,7 @@ from .plain_data import Array, Dictionary, Error, Items, Nothing, Number, Text, 
 # a digest of the structure, then a projection and a norm of every floating number or array
 Fingerprint = Sequence[Any]
 NO_FINGERPRINT: Fingerprint = ("nothing",)
-# of a value that is wrong for sure, and that other draws tell enough about
+# of a value that is wrong for sure, and says as much as a known one on another draw
 UNKNOWN: Fingerprint = ()
 # of a fingerprint, projections and norms in turn
 MOST_NUMBERS = 24
@@ -197,8 +197,11 @@ def fits(judged: Sequence[Judged], name: str) -> bool:
     def fits_one(line: Judged) -> bool:
         if name not in line.mistakes:
             return line.passed
-        given = line.mistakes[name]
-        return same_fingerprint(line.fingerprint, given) if given else not line.passed
+        if given := line.mistakes[name]:
+            return same_fingerprint(line.fingerprint, given)
+        # what is unknown says as much as on the draw where it is known
+        came = line.is_evidence and line.fingerprint != NO_FINGERPRINT
+        return came and not line.passed and not line.says_little
 
     return all(map(fits_one, judged))
 
