@@ -1,0 +1,271 @@
+"""Which claims of a page hold under fresh seeds: the page is executed with all its seeds moved by a base.
+
+python -m benchmarks.fresh_bases ch5_long
+python -m benchmarks.fresh_bases ch5_long --bases 2 3
+
+A claim that fails doesn't stop the page. The numbers that claims compare are printed and saved, beside those
+under the book's own seeds (base 0), for which stored results are read. What a base computes is kept in
+`_build`, never in `book/results`, so a run that was stopped goes on after the last result that it finished.
+A base that the table has for the same cells stays in it. Claims about measured times, which no seed moves,
+may fail on a machine that does other work.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import linecache
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from autograder.course import Course
+from autograder.errors import BookError
+from autograder.files import digest_of, write_whole
+from autograder.publish.experiments import (
+    RECORD,
+    RESULTS,
+    SECONDS_A_CELL,
+    numbers_in,
+    read_results,
+)
+from autograder.publish.page_source import read_page
+from autograder.publish.seed_base import VARIABLE
+from benchmarks.record import about, provenance, versions
+
+TABLE = Path(__file__).with_suffix(".json")
+BASES = (1, 2, 3)
+# characters of a claim's numbers that are saved, and numbers of a result that are printed
+LONGEST, SHOWN = 160, 6
+
+
+# In the process of the page -----------------------------------------------------------------------
+
+
+class _Operands(ast.NodeTransformer):
+    """Makes a condition into an expression for the values that it compares."""
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        return ast.List([node.left, *node.comparators], ast.Load())
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        return ast.List(list(map(self.visit, node.values)), ast.Load())
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        return self.visit(node.operand) if isinstance(node.op, ast.Not) else node
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.expr:
+        return ast.ListComp(self.visit(node.elt), node.generators)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """What stands in all(...), torch.all(...) or before .all()."""
+        match node:
+            case ast.Call(ast.Name("all" | "any" | "bool"), [inside]):
+                return self.visit(inside)
+            case ast.Call(ast.Attribute(_, "all" | "any"), [inside]):
+                return self.visit(inside)
+            case ast.Call(ast.Attribute(inside, "all" | "any" | "item"), []):
+                return self.visit(inside)
+        return node
+
+
+def compared(condition: ast.expr, names: dict[str, Any]) -> str:
+    """The values that a condition compares, as text; that of the condition if it compares none.
+
+    names: what the names in it stand for.
+    """
+    expression = ast.fix_missing_locations(ast.Expression(_Operands().visit(condition)))
+    try:
+        value = eval(compile(expression, "<claim>", "eval"), names)
+    # the condition itself raised nothing, but may have left out a part that raises
+    except Exception as error:
+        return type(error).__name__
+    text = json.dumps(_plain(value))
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON holds it, numbers with four digits, and what is neither number nor text as its type."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    match value:
+        case bool() | str() | None:
+            return value
+        case int() | float():
+            return float(f"{value:.4g}")
+        case list() | tuple():
+            return list(map(_plain, value))
+    return type(value).__name__
+
+
+def record_claims(path: str) -> None:
+    """Make every claim of this process write a line into a file, in place of failing the page."""
+    import claims
+
+    def claim(condition: Any, sentence: str) -> None:
+        holds = True
+        try:
+            checked(condition, sentence)
+        except claims.ClaimError:
+            holds = False
+        frame = sys._getframe(1)
+        line = {"line": frame.f_lineno, "sentence": sentence, "holds": holds}
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(json.dumps({**line, "numbers": _compared_at(frame)}) + "\n")
+
+    checked: Callable[[Any, str], None] = claims.claim
+    claims.claim = claim
+
+
+def _compared_at(frame: FrameType) -> str:
+    tree = ast.parse("".join(linecache.getlines(frame.f_code.co_filename)))
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    for call in calls:
+        here = call.lineno <= frame.f_lineno <= (call.end_lineno or call.lineno)
+        if here and isinstance(call.func, ast.Name) and call.func.id == "claim":
+            return compared(call.args[0], {**frame.f_globals, **frame.f_locals})
+    return ""
+
+
+# Outside ------------------------------------------------------------------------------------------
+
+
+def execute(root: Path, path: Path, base: int) -> dict[str, Any]:
+    """Execute a page with its seeds moved.
+
+    Args:
+        root: The course's folder.
+        path: The page.
+        base: 0 for the book's own seeds.
+
+    Returns:
+        `claims`, each with cell, line, sentence, holds and numbers; `results`, entries as in book/results;
+        `seconds`; and what has `stopped` the page, or "".
+    """
+    import nbformat
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError
+
+    begun, stopped, claims = time.monotonic(), "", []
+    with tempfile.TemporaryDirectory() as folder:
+        results, claimed = Path(folder) / "results", Path(folder) / "claims"
+        # binds no name, and isn't in the history, since keys of results depend on both
+        first = f"__import__('benchmarks.fresh_bases').fresh_bases.record_claims({str(claimed)!r})"
+        sources = [first, *(cell.source for cell in read_page(path).cells)]
+        notebook = nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_code_cell, sources)))
+        client = NotebookClient(
+            notebook,
+            timeout=SECONDS_A_CELL,
+            kernel_name="python3",
+            resources={"metadata": {"path": str(root / "book")}},
+        )
+        settings = {VARIABLE: str(base), RECORD: str(results), "PYTHONPATH": str(root)}
+        with client.setup_kernel(env={**os.environ, **settings}):
+            for number, cell in enumerate(notebook.cells):
+                try:
+                    client.execute_cell(cell, number, store_history=number > 0)
+                except CellExecutionError as error:
+                    stopped = f"cell {number}: {error.ename}: {error.evalue}"
+                claims += [{"cell": number, **line} for line in _lines(claimed)]
+                claimed.unlink(missing_ok=True)
+                if stopped:
+                    break
+        found = list({entry["key"]: entry for entry in _lines(results)}.values())
+    seconds = round(time.monotonic() - begun)
+    return {"claims": claims, "results": found, "seconds": seconds, "stopped": stopped}
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
+    return list(map(json.loads, text.splitlines()))
+
+
+def add(entry: dict[str, Any], base: int, run: dict[str, Any]) -> None:
+    """Add a page's run to its entry in the table, with date, commit and versions.
+
+    A claim in a loop counts once: it holds if it always does, and its numbers are those of its first
+    failure or else of its first time.
+    """
+    what = {name: run[name] for name in ("seconds", "stopped")}
+    entry["runs"][str(base)] = what | provenance() | versions(("torch", "numpy"))
+    for claim in run["claims"]:
+        place = f"cell {claim['cell']}, line {claim['line']}"
+        one = entry["claims"].setdefault(place, {"sentence": claim["sentence"], "bases": {}})
+        known = one["bases"].get(str(base))
+        if known is None or (known["holds"] and not claim["holds"]):
+            one["bases"][str(base)] = {name: claim[name] for name in ("holds", "numbers")}
+
+
+def report(entry: dict[str, Any], base: int) -> list[str]:
+    """Lines on a page's claims under a base: which hold, with the numbers under the book's seeds beside.
+
+    Those that hold with the same numbers are only counted.
+    """
+    lines, same = [], 0
+    for place, claim in entry["claims"].items():
+        missing = {"holds": False, "numbers": "not reached"}
+        own, now = (claim["bases"].get(str(n), missing) for n in (0, base))
+        if now["holds"] and now == own:
+            same += 1
+            continue
+        lines.append(f"{'holds' if now['holds'] else 'FAILS'}  {claim['sentence']} ({place})")
+        lines += [f"       stored {own['numbers']}", f"       base {base} {now['numbers']}"]
+    lines.append(f"{same} further claims hold with the same numbers")
+    if stopped := entry["runs"][str(base)]["stopped"]:
+        lines.append(f"STOPS  {stopped}")
+    return lines
+
+
+def beside(stored: Sequence[dict[str, Any]], found: Sequence[dict[str, Any]]) -> list[str]:
+    """Lines with the first numbers of results, stored ones and those under a base, in the page's order."""
+    lines = []
+    for old, new in zip(stored, found, strict=False):
+        lines.append(f"{new['function']}({', '.join(map(json.dumps, new['arguments']))})")
+        lines += [
+            " ".join(
+                [
+                    f"  {name:6}",
+                    *(f"{number:.4g}" for number in numbers_in(entry["result"])[:SHOWN]),
+                ]
+            )
+            for name, entry in (("stored", old), ("now", new))
+        ]
+    return lines
+
+
+def main() -> None:
+    """Execute a page under the bases, print what holds, and save it in the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
+    parser.add_argument("page", help="its name, such as ch5_long")
+    parser.add_argument("--bases", type=int, nargs="+", default=list(BASES))
+    arguments = parser.parse_args()
+    root = Course.find().root
+    path = root / "book" / f"{arguments.page}.md"
+    if not path.is_file():
+        raise BookError(f"There is no page {path}.")
+    cells = digest_of([cell.source for cell in read_page(path).cells])[:16]
+    pages = json.loads(TABLE.read_text(encoding="utf-8"))["pages"] if TABLE.is_file() else {}
+    if pages.get(arguments.page, {}).get("cells") != cells:
+        pages[arguments.page] = {"cells": cells, "runs": {}, "claims": {}}
+    entry = pages[arguments.page]
+    file = root / RESULTS / f"{arguments.page}.json"
+    stored = read_results(file)["results"] if file.is_file() else []
+    for base in ([] if "0" in entry["runs"] else [0]) + arguments.bases:
+        for claim in entry["claims"].values():
+            claim["bases"].pop(str(base), None)
+        run = execute(root, path, base)
+        add(entry, base, run)
+        write_whole(TABLE, json.dumps({"pages": pages, **about()}, indent=1) + "\n")
+        print(f"{arguments.page}, base {base}: {run['seconds']} s")
+        if base:
+            print("\n".join([*beside(stored, run["results"]), *report(entry, base)]), flush=True)
+
+
+if __name__ == "__main__":
+    main()
