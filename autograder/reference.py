@@ -15,7 +15,7 @@ import subprocess
 import sys
 import warnings
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -125,13 +125,15 @@ def expected_cell(
     elsewhere: int | None = None,
     with_mistakes: bool = True,
     repeated: bool = True,
+    shown: Mapping[str, Container[str]] | None = None,
 ) -> ExpectedCell:
     """Inputs, expected values and the mistakes' fingerprints of one grade cell.
 
     seeds: for every draw the integers that seed it; the cell's name is added. for_release: also what is
     right on the smallest visible draw, and relations that the reference violates are refused. elsewhere: on how many draws mistakes of answers that this cell
     doesn't grade are evaluated; None = on all. with_mistakes: whether any are. repeated: whether they are
-    evaluated on further draws where the first has told enough about them.
+    evaluated on further draws where the first has told enough about them. shown: by expression, the
+    mistakes that show, if they are known; no others are evaluated.
     """
     program = exercise.program()
     # the checks' input statements use what it imports
@@ -162,6 +164,9 @@ def expected_cell(
             if check.megabytes is not None:
                 # such a line takes long, and the lines before it have shown the other mistakes
                 reached = {name: text for name, text in reached.items() if name in homed}
+            if shown is not None:
+                seen = shown[check.expression]
+                reached = {name: text for name, text in reached.items() if name in seen}
             # what is trained has no fingerprint
             programs = {} if check.agreement else reached
             expected, told_enough = _expected_draw(
@@ -327,12 +332,14 @@ class Conditions:
     """What one evaluation of an exercise's cells is made under.
 
     seeds: for every draw the integers that seed it; right_versions: checked in the same process;
-    mistakes_in: the cells in which mistakes are evaluated, None for all.
+    mistakes_in: the cells in which mistakes are evaluated, None for all; shown: by cell and expression,
+    the mistakes that show, None if that isn't known.
     """
 
     seeds: Sequence[Sequence[int]]
     right_versions: Mapping[str, str] = field(default_factory=dict)
     mistakes_in: Sequence[str] | None = None
+    shown: Mapping[str, Mapping[str, Sequence[str]]] | None = None
 
 
 def expected_cells(
@@ -392,6 +399,7 @@ def _main() -> None:
                     conditions.seeds,
                     with_mistakes=chosen is None or name in chosen,
                     repeated=False,
+                    shown=(conditions.shown or {}).get(name),
                 )
                 for name, source in job["cells"].items()
             }

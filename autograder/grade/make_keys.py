@@ -31,6 +31,7 @@ from autograder.dependencies import answers_used
 from autograder.errors import ExerciseError
 from autograder.exercises import (
     CHECK_CELLS,
+    baked_answers,
     grade_cells,
     graded_answers,
     is_answer_cell,
@@ -61,7 +62,8 @@ class Evaluation:
     """What is to be evaluated for one exercise under one seed, and the file in which it is kept.
 
     unanswered: grade cells without answers; graded: the answers that each grades; versions: right ones
-    of the answers; stamp: a digest of what the values depend on but the seed; is_own: whether
+    of the answers; stamp: a digest of what the values depend on but the seed; shown: by cell and
+    expression, the mistakes that show, None if the release was made from others; is_own: whether
     the seed is one submission's, for which mistakes are evaluated only in cells where it has failed;
     failed: such cells.
     """
@@ -73,6 +75,7 @@ class Evaluation:
     stamp: str
     seed: tuple[int, ...]
     path: Path
+    shown: Mapping[str, Mapping[str, Sequence[str]]] | None = None
     is_own: bool = False
     failed: frozenset[str] = frozenset()
 
@@ -82,12 +85,15 @@ class Evaluation:
         source = source_notebook(exercise, course.settings, with_checker=False)
         unanswered = unanswered_cells(source)
         graded = graded_answers(source)
-        _refuse_another_release(exercise, unanswered, grade_cells(released(exercise)))
+        release = released(exercise)
+        _refuse_another_release(exercise, unanswered, grade_cells(release))
         path = course.home.resolve() / "expected" / f"{exercise.name}.json"
         stamp = answers_stamp(exercise, unanswered, path.with_suffix(".stamp"))
         until = [e for e in course.exercises() if e.chapter <= exercise.chapter]
         versions = RightVersions(exercise, specified_names(map(released, until)))
-        return Evaluation(exercise, unanswered, graded, versions, stamp, tuple(seed), path)
+        made_from = release.metadata.get("autotest", {}).get("answers")
+        shown = _shown(release) if made_from == stamp else None
+        return Evaluation(exercise, unanswered, graded, versions, stamp, tuple(seed), path, shown)
 
     def under(self, fresh: FreshSeed) -> Evaluation:
         """The same under another seed than the class's."""
@@ -163,6 +169,17 @@ class Evaluation:
         return cells
 
 
+def _shown(release: NotebookNode) -> dict[str, dict[str, list[str]]]:
+    """By cell and expression, the mistakes that show on the draw that students see.
+
+    A build refuses a line that shows a mistake under some seeds only, so they show on every draw.
+    """
+    return {
+        name: {expression: list(answer["mistakes"]) for expression, answer in lines.items()}
+        for name, lines in baked_answers(release).items()
+    }
+
+
 def _expected(jobs: Sequence[Evaluation]) -> list[dict[str, ExpectedCell]]:
     """Evaluate jobs of one exercise in one process."""
     return expected_cells(jobs[0].exercise, jobs[0].unanswered, [_conditions(job) for job in jobs])
@@ -172,7 +189,7 @@ def _conditions(job: Evaluation) -> Conditions:
     seeds = [[*job.seed, number] for number in range(reference.DRAWS)]
     chosen = job.mistakes_in
     # a right version is put only in place of an answer that has failed
-    return Conditions(seeds, {} if chosen == [] else job.right_versions, chosen)
+    return Conditions(seeds, {} if chosen == [] else job.right_versions, chosen, job.shown)
 
 
 def _evaluate(jobs: Sequence[Evaluation]) -> None:
