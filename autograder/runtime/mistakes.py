@@ -22,6 +22,9 @@ NO_FINGERPRINT: Fingerprint = ("nothing",)
 UNKNOWN: Fingerprint = ()
 # of a fingerprint, projections and norms in turn
 MOST_NUMBERS = 24
+# where zeros are computed as differences, what remains is of this size times the tolerance, and differs with
+# the machine and its number of threads
+ROUNDING = 1e-8
 # what a line adds to compare digits after the point, and how far from it results are
 ADDED, AROUND = 100, 50
 
@@ -121,7 +124,7 @@ def same_fingerprint(one: Fingerprint, other: Fingerprint) -> bool:
     for i in range(1, len(one), 2):
         if not all(math.isfinite(number) for number in (*one[i : i + 2], *other[i : i + 2])):
             return False
-        norm = max(abs(one[i + 1]), abs(other[i + 1]), 1e-12)
+        norm = max(abs(one[i + 1]), abs(other[i + 1]), ROUNDING)
         if abs(one[i] - other[i]) > 2e-6 * norm or abs(one[i + 1] - other[i + 1]) > 2e-6 * norm:
             return False
     return True

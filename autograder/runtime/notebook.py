@@ -29,7 +29,7 @@ from .packages import not_offered, with_offered
 from .plain_data import unpack
 from .progress import Progress, Task
 from .settings import usual_settings
-from .telling import in_sight, refined
+from .telling import in_sight, only_numbers, refined
 from .violations import unexplained, with_violations
 
 
@@ -225,11 +225,17 @@ class Checks:
         if sure in self._told:
             self._show_again(found, sure)
         nothing_new = again and not any(one and one.name not in self._told for one in named)
+        # where a mistake shows that another cell explains, other numbers are no news
+        explained = any(one and one.name in self._told for one in named)
         told = in_sight(
             problems,
             named,
             [
-                sentence(problem) if problem and not (one and one.name in self._told) else None
+                None
+                if problem is None
+                or (one and one.name in self._told)
+                or (explained and not one and only_numbers(problem))
+                else sentence(problem)
                 for problem, one in zip(problems, named, strict=True)
             ],
         )

@@ -46,12 +46,16 @@ def in_sight(
     for problem, mistake, words in zip(problems, named, sentences, strict=True):
         new = problem is not None and words is not None and words not in said
         if new and problem and not mistake:
-            only_numbers = problem.aspect in NUMBERS and "violated" not in problem.parameters
-            new = not explained and not (said and only_numbers) and len(said) < MAX_TOLD
+            new = not explained and not (said and only_numbers(problem)) and len(said) < MAX_TOLD
         told.append(new)
         if new and words:
             said.add(words)
     return told
+
+
+def only_numbers(problem: Difference) -> bool:
+    """Whether nothing is known of a difference but that numbers are others."""
+    return problem.aspect in NUMBERS and "violated" not in problem.parameters
 
 
 def refined(

@@ -34,6 +34,13 @@ def test_fingerprints_tell_values_apart_and_forgive_rounding():
         assert not same_fingerprint(one, printed(other))
 
 
+def test_what_rounding_leaves_of_zeros_is_no_evidence_against_a_mistake():
+    gradients = {"bias": np.array([3e-17]), "weight": np.array([0.25, -1.5])}
+    for rest in (0.0, -8e-17, 2e-16):
+        assert same_fingerprint(printed(gradients), printed(gradients | {"bias": np.array([rest])}))
+    assert not same_fingerprint(printed(gradients), printed(gradients | {"bias": np.array([1e-9])}))
+
+
 def test_values_that_are_no_floating_numbers_have_exact_fingerprints():
     for one, other in [
         (3, 4),

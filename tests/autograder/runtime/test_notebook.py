@@ -304,10 +304,9 @@ def test_a_mistake_that_stands_explained_is_named_in_a_line_below_another(one_an
     assert lines == [
         "✗ 0/1 points   double(1)",
         "    This looks like a known mistake: halved. The checks `values` explain it.",
-        "✗ 0/1 points   double(2)",
-        "    expected 4, got 1",
         "✗ 0/1 points   double(3)",
         "    yours has the wrong sign; expected 6, got -6",
+        "✗ 0/1 points   double(2)",
     ]
 
 
