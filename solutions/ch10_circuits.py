@@ -109,12 +109,15 @@ def prefix_matching(weights: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor
 # %% active="ipynb" nbgrader={"grade_id": "prefix_matching_values", "grade": true, "points": 5}
 # H, T, n = draw.integer(2, 4), draw.integer(10, 13), draw.integer(6, 7)
 # scores, equal_scores = 2 * draw.tensor(H, T, T), 2 * draw.tensor(T, T, T)
-# both_ways, equal = torch.softmax(scores, dim=-1), torch.softmax(equal_scores, dim=-1)
+# some = torch.from_numpy(draw.mask(H, T, T))
+# both_ways, equal = torch.softmax(scores.masked_fill(~some, -torch.inf), dim=-1), torch.softmax(equal_scores, dim=-1)
 # future = torch.ones(T, T).triu(1).bool()
 # causal = torch.softmax(scores.masked_fill(future, -1e9), dim=-1)
 # texts = [torch.from_numpy(draw.integers(T, low=3, high=6)) for _ in range(6)]
 # segment = torch.from_numpy(np.tile(3 + draw.permutation(9)[:n], 2))
 # over_segment = torch.softmax(2 * draw.tensor(H, 2 * n, 2 * n).masked_fill(torch.ones(2 * n, 2 * n).triu(1).bool(), -1e9), dim=-1)
+# equal("a head's score depends on other heads", "[prefix_matching(causal, texts[0])[:1], prefix_matching(causal[:1], texts[0])]")
+# equal("other numbers for the same tokens give another score", "[prefix_matching(causal, given) for given in (texts[0], 9 - texts[0])]")
 # says("is right for a segment that comes twice")
 # ### 2p AUTOTEST prefix_matching(over_segment, segment)
 # says("is right where tokens come any number of times, at any places", parts="text {number}")
@@ -135,7 +138,7 @@ def prefix_matching(weights: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor
 # says("gives 0 where no token occurs twice", parts=["no token twice", "the last is the first", "the last two are equal"])
 # ### 1p AUTOTEST [prefix_matching(weights, tokens) for tokens in (without, at_the_end, in_a_row)]
 # says("keeps the data type of the weights", parts=("{name} weights, {kind}", ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(found), found] for found in [prefix_matching(weights.to(getattr(torch, name)), in_a_row if kind == "a repeat" else without)]][0] for name in names for kind in ("a repeat", "no repeat")]
+# ### 1p AUTOTEST [[[dtype_of(found), found] for found in [prefix_matching(weights[:1].to(getattr(torch, name)), in_a_row if kind == "a repeat" else without)]][0] for name in names for kind in ("a repeat", "no repeat")]
 # says("leaves its arguments as they were, in any memory layout", parts=["weights", "tokens", "result"])
 # ### 1p AUTOTEST inputs_after(prefix_matching, weights.mT.contiguous().mT, at_the_end)
 
@@ -179,6 +182,7 @@ def ov_circuit(
 # w_e, w_v, w_o, w_u = draw.tensor(V, D), draw.tensor(d, D), draw.tensor(D, d), draw.tensor(V, D)
 # equal = [draw.tensor(n, n) for _ in range(4)]
 # merged_v, merged_o = draw.tensor(3 * d, D), draw.tensor(D, 3 * d)
+# equal("twice the output matrix doesn't give twice the circuit", "[2 * ov_circuit(w_e, w_v, w_o, w_u), ov_circuit(w_e, w_v, 2 * w_o, w_u)]")
 # says("is right for a head that is narrower or wider than the model")
 # ### 2p AUTOTEST ov_circuit(w_e, w_v, w_o, w_u)
 # says("is right where all sizes are equal")
@@ -230,6 +234,8 @@ def copying(ov: torch.Tensor) -> float:
 # narrow = left @ torch.tensor([[1, 4], [-4, 1]]).double() @ left.T
 # towards, own = draw.tensor(V, V) + 2 * torch.eye(V), torch.diag(draw.tensor(V))
 # symmetric = matrix + matrix.T
+# equal("a positive factor changes the measure", "[copying(given) for given in (matrix, 2 * matrix)]")
+# equal("the negative matrix doesn't give the negative measure", "[copying(matrix), -copying(-matrix)]")
 # says("is right for any matrix", parts=["a matrix", "another size", "small numbers"])
 # ### 2p AUTOTEST [copying(matrix), copying(larger), copying(-1e-5 * matrix)]
 # says("is right for heads that copy, and for heads that do the opposite", parts=["copies", "does the opposite", "each token alone"])
@@ -281,6 +287,8 @@ def logit_attribution(
 # equal_parts, equal_scale, equal_w_u = draw.tensor(V, V, V), 0.5 + draw.tensor(V).abs(), draw.tensor(V, V)
 # tokens = torch.from_numpy(draw.integers(1, T, low=0, high=V - 1))
 # names = draw.choices(8, ["float32", "float64"])
+# equal("the shares don't add up to the logit of the sum", "[logit_attribution(parts, scale, w_u, targets).sum(dim=0), logit_attribution(parts.sum(dim=0, keepdim=True), scale, w_u, targets)[0]]")
+# equal("what a position gives depends on other positions", "[logit_attribution(parts, scale, w_u, targets)[:, :1], logit_attribution(parts[:, :1], scale[:1], w_u, targets[:1])]")
 # says("every share is right")
 # ### 2p AUTOTEST logit_attribution(parts, scale, w_u, targets)
 # says("is right where all sizes are equal")
@@ -288,7 +296,7 @@ def logit_attribution(
 # says("the shares of the heads of a model add up to its logits", parts=["sum of the shares", "shares"])
 # ### 1p AUTOTEST [[shares.sum(dim=0), shares] for run in [fill(AttentionOnly(V, 12, 3, 2))] for trace in [run.trace(tokens)] for shares in [logit_attribution(torch.cat([trace.embedding, trace.added.flatten(0, 2)]), trace.scale[0], run.unembed.weight, targets)]][0]
 # says("keeps the data type of the parts", parts=("{name} parts", ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(found), found] for found in [logit_attribution(parts[:2].to(getattr(torch, name)), scale.to(getattr(torch, name)), w_u.to(getattr(torch, name)), targets)]][0] for name in names]
+# ### 1p AUTOTEST [[[dtype_of(found), found] for found in [logit_attribution(parts[:1].to(getattr(torch, name)), scale.to(getattr(torch, name)), w_u.to(getattr(torch, name)), targets)]][0] for name in names]
 # says("leaves its arguments as they were, in any memory layout", parts=["parts", "scale", "w_u", "targets", "result"])
 # ### 1p AUTOTEST inputs_after(logit_attribution, (parts + 1).mT.contiguous().mT, scale, w_u.T.contiguous().T, targets)
 
@@ -491,6 +499,8 @@ def mean_ablated(
 # tokens[0], tokens[1] = (reference[1] + 1) % V, (reference[0] + 2) % V
 # n = draw.integer(4, 6)
 # equal_tokens, equal_reference = [torch.from_numpy(np.stack([draw.permutation(n) for _ in range(n)])) for _ in range(2)]
+# equal("what a text gives depends on the other texts", "[mean_ablated(fill(AttentionOnly(V, 4 * H, H, L)), tokens, 0, 1, reference)[:1], mean_ablated(fill(AttentionOnly(V, 4 * H, H, L)), tokens[:1], 0, 1, reference)]")
+# unequal("the reference texts have no influence", "[mean_ablated(fill(AttentionOnly(V, 4 * H, H, L)), tokens, 0, 1, given) for given in (reference, reference[1:])]")
 # says("is right for a head of the first layer")
 # ### 2p AUTOTEST mean_ablated(fill(AttentionOnly(V, 4 * H, H, L)), tokens, 0, 1, reference)
 # says("is right for a head of the second layer")
@@ -504,8 +514,8 @@ def mean_ablated(
 # (H, L), (B, T, V, R) = draw.sizes(2, low=2, high=3), draw.sizes(4, low=3, high=6)
 # tokens, reference = torch.from_numpy(draw.integers(B, T, low=0, high=V - 1)), torch.from_numpy(draw.integers(R, T, low=0, high=V - 1))
 # reference[0, 0], reference[1, 0], reference[2, 0] = 0, 1, 2
-# says("one model, used three times and then alone: nothing is left behind", parts=["first call", "another head", "shorter texts", "the model by itself", "training", "requires_grad", "attributes"])
-# ### 1p AUTOTEST [[mean_ablated(run, tokens, 0, 1, reference), mean_ablated(run, tokens, 1, 0, reference), mean_ablated(run, reference[:, :-1], 0, 0, tokens[:, :-1]), run(tokens), run.training, [w.requires_grad for w in run.parameters()], [name for name in vars(run) if name[0] != "_"]] for run in [fill(AttentionOnly(V, 4 * H, H, L)).train()]][0]
+# says("one model, used four times and then alone: nothing is left behind", parts=["first call", "another head", "other references", "shorter texts", "the model by itself", "training", "requires_grad", "attributes"])
+# ### 1p AUTOTEST [[mean_ablated(run, tokens, 0, 1, reference), mean_ablated(run, tokens, 1, 0, reference), mean_ablated(run, tokens, 0, 1, reference[1:]), mean_ablated(run, reference[:, :-1], 0, 0, tokens[:, :-1]), run(tokens), run.training, [w.requires_grad for w in run.parameters()], [name for name in vars(run) if name[0] != "_"]] for run in [fill(AttentionOnly(V, 4 * H, H, L)).train()]][0]
 # says("leaves the texts as they were", parts=["tokens", "reference", "result"])
 # ### 1p AUTOTEST inputs_after(lambda tokens, reference: mean_ablated(fill(AttentionOnly(V, 4 * H, H, L)), tokens, 0, 0, reference), tokens, reference)
 
@@ -547,6 +557,7 @@ def composition(w_a: torch.Tensor, w_b: torch.Tensor) -> float:
 # w_a, w_b = draw.tensor(m, n), draw.tensor(k, m)
 # square_a, square_b = draw.tensor(n, n), draw.tensor(n, n)
 # narrow_a, narrow_b = draw.tensor(9, 2) @ draw.tensor(2, 9), draw.tensor(9, 3) @ draw.tensor(3, 9)
+# equal("a factor of a matrix changes the score", "[composition(w_a, w_b), composition(-3 * w_a, w_b)]")
 # says("is right for any two matrices that fit")
 # ### 2p AUTOTEST composition(w_a, w_b)
 # says("is right for square matrices, in this order", parts=["first a, then b", "first b, then a", "narrow heads"])

@@ -91,6 +91,8 @@ def additive_scores(
 # n = draw.integer(4, 7)
 # equal_query, equal_key = draw.array(n, n), draw.array(n, n, n)
 # equal_w_q, equal_w_k, equal_v = draw.array(n, n), draw.array(n, n), draw.array(n)
+# equal("what an example gives depends on the other examples of the batch", "[additive_scores(query, key, w_q, w_k, v)[:1], additive_scores(query[:1], key[:1], w_q, w_k, v)]")
+# equal("in another order the keys give other scores", "[additive_scores(query, key, w_q, w_k, v)[:, ::-1], additive_scores(query, key[:, ::-1], w_q, w_k, v)]")
 # says("scores every key against its example's query")
 # ### 2p AUTOTEST additive_scores(query, key, w_q, w_k, v)
 # says("is right where all sizes are equal")
@@ -146,6 +148,8 @@ def attend(
 # scores, value, mask = 2 * draw.array(B, S), draw.array(B, S, Dv), draw.mask(B, S)
 # n = draw.integer(4, 7)
 # equal_scores, equal_value, equal_mask = 2 * draw.array(n, n), draw.array(n, n, n), draw.mask(n, n)
+# equal("what an example gives depends on the other examples of the batch", "[[one[:1] for one in attend(scores, value)], attend(scores[:1], value[:1])]")
+# equal("one number added to all scores changes the weights", "[attend(given, value)[1] for given in (scores, scores + 1)]")
 # says("weights and context are right without a mask", parts=["context", "weights"])
 # ### 2p AUTOTEST attend(scores, value)
 # says("padding gets weight 0, and the other weights sum to 1", parts=["context", "weights"])
@@ -158,6 +162,7 @@ def attend(
 # scores, value = draw.array(B, S), draw.array(B, S, Dv)
 # mask = draw.mask(B, S)
 # far_below_zero = scores - 1e4 * (1 + draw.permutation(B))[:, None]
+# equal("a context moves when only scores change that the mask hides", "[attend(given, value, mask) for given in (scores, np.where(mask, scores, 3 - scores), np.where(mask, scores, scores + 1e5))]")
 # says("is right for large scores, and where a size is 1", parts=(["scores around 10000", "one example, large scores of both signs", "one position", "values of width 1"], ["context", "weights"]))
 # ### 1p AUTOTEST [attend(1e4 + scores, value), attend(1e4 * scores[:1], value[:1]), attend(scores[:, :1], value[:, :1]), attend(scores, value[..., :1])]
 # says("is right where the scores of one example lie far below those of another", parts=["context", "weights"])
@@ -344,6 +349,7 @@ class AttentionDecoderStep(nn.Module):
 # %% active="ipynb" nbgrader={"grade_id": "decoder_step_values", "grade": true, "points": 7}
 # B, S, E, H, Dk, A = draw.sizes(6, low=4)
 # embedded, state, key = draw.tensor(B, E), draw.tensor(B, H), draw.tensor(B, S, Dk)
+# key[:, 1] = 0
 # mask = torch.from_numpy(draw.mask(B, S))
 # n = draw.integer(4, 7)
 # equal, equal_key, equal_mask = [draw.tensor(n, n) for _ in range(2)], draw.tensor(n, n, n), torch.from_numpy(draw.mask(n, n))

@@ -80,7 +80,7 @@ def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
 
 # %% active="ipynb" nbgrader={"grade_id": "softmax_edges", "grade": true, "points": 4}
 # m, n = draw.sizes(2, low=3)
-# x, integers = draw.array(m, n), draw.integers(m, n, low=-3, high=3)
+# x, integers = draw.array(m, n), draw.integers(1, n, low=-3, high=3)
 # says("is right for numbers around 10000 and around -10000", parts=["around 10000", "around -10000"])
 # ### 1p AUTOTEST [softmax(x + 1e4), softmax(x - 1e4)]
 # says("is right where the rows of a matrix lie far apart")

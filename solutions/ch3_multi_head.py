@@ -438,8 +438,8 @@ def head_contribution(
 # equal("in another order the keys, with their values, give another result", "[head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, head), head_contribution(fill(MultiHeadAttention(D, H)), query, key.flip(1), value.flip(1), head)]")
 # says("the part of one head is right")
 # ### 1p AUTOTEST head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, head)
-# says("one layer, asked for its heads in turn: part 1 is head 0, and the layer stays as it is", parts=["terms, and head 0 once more", "requires_grad of each parameter", "sum of all numbers in each parameter", "in training mode"])
-# ### 1p AUTOTEST [[[head_contribution(layer, query, key, value, n) for n in [*range(H), 0]], {name: p.requires_grad for name, p in layer.named_parameters()}, {name: p.sum() for name, p in layer.named_parameters()}, layer.training] for layer in [fill(MultiHeadAttention(D, H)).train()]][0]
+# says("one layer, asked for its heads in turn: part 1 is head 0, and the layer stays as it is", parts=["terms, head 0 once more, and for other inputs", "requires_grad of each parameter", "sum of all numbers in each parameter", "in training mode"])
+# ### 1p AUTOTEST [[[*[head_contribution(layer, query, key, value, n) for n in [*range(H), 0]], head_contribution(layer, -query, key, -value, 0)], {name: p.requires_grad for name, p in layer.named_parameters()}, {name: p.sum() for name, p in layer.named_parameters()}, layer.training] for layer in [fill(MultiHeadAttention(D, H)).train()]][0]
 # says("attends with the layer's own attention, and to the query itself in a layer without bias", parts=["another attention", "without bias"])
 # ### 1p AUTOTEST [head_contribution(fill(MultiHeadAttention(D, H, attention=lambda query, key, value, mask: attention(2 * query, key, value, mask))), query, key, value, head), head_contribution(fill(MultiHeadAttention(D, H, bias=False)), query, query, query, head)]
 # says("follows the mask, also for one example or one query", parts=["all examples and queries", "one example, mask (T, S)", "one query"])

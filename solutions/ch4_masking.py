@@ -81,6 +81,7 @@ def padding_mask(lengths: torch.Tensor, max_len: int) -> torch.Tensor:
 # B, S = draw.sizes(2, low=5)
 # lengths, equal = [torch.from_numpy(draw.integers(n, low=1, high=S - 1)) for n in (B, S)]
 # with_extremes = torch.tensor([0, S, *draw.integers(B, low=0, high=S)])[draw.permutation(B + 2)]
+# equal("what an example gives depends on the other examples of the batch", "[padding_mask(lengths, S)[:1], padding_mask(lengths[:1], S)]")
 # says("real tokens are True, padding is False", parts=["all examples", "one example"])
 # ### 1p AUTOTEST [padding_mask(lengths, S), padding_mask(lengths[:1], S)]
 # says("takes lengths of 0 and of S, too")
@@ -167,6 +168,8 @@ def combine(*masks: torch.Tensor | None) -> torch.Tensor | None:
 # given = [padding, causal, per_head, None, None]
 # picks = [[given[i] for i in draw.integers(n, low=0, high=4)] for n in draw.permutation(4)]
 # picks += [[None] * n for n in range(3)] + [[None, padding, None, causal, per_head]]
+# equal("in another order the masks give another result", "[combine(padding, causal), combine(causal, padding)]")
+# equal("a None among the masks changes the result", "[combine(padding, causal), combine(None, padding, None, causal)]")
 # says("allows what two masks of different shapes allow")
 # ### 1p AUTOTEST combine(padding, causal)
 # says("allows what three masks allow")
@@ -215,6 +218,9 @@ def masked_softmax(scores: torch.Tensor, mask: torch.Tensor | None) -> torch.Ten
 # scores, equal = 6 * draw.tensor(B, H, T, S), 6 * draw.tensor(H, H, H, H)
 # mask, padding = torch.from_numpy(draw.mask(B, H, T, S)), torch.from_numpy(draw.mask(B, 1, 1, S))
 # equal_mask = torch.from_numpy(draw.mask(H, H, H, H))
+# equal("a weight moves when only masked scores change", "[masked_softmax(given, mask) for given in (scores, torch.where(mask, scores, 3 - scores))]")
+# equal("what a row gives depends on other rows", "[masked_softmax(scores, mask)[..., 1:, :], masked_softmax(scores[..., 1:, :], mask[..., 1:, :])]")
+# equal("one number added to all scores changes the weights", "[masked_softmax(given, mask) for given in (scores, scores + 1)]")
 # says("masked keys have weight 0, and the others sum to 1")
 # ### 2p AUTOTEST masked_softmax(scores, mask)
 # says("is right where all sizes are equal")
@@ -230,6 +236,7 @@ def masked_softmax(scores: torch.Tensor, mask: torch.Tensor | None) -> torch.Ten
 # mask, with_empty = torch.from_numpy(draw.mask(B, T, S)), torch.from_numpy(draw.mask(B, T, S, empty=2))
 # names = [["float16", "bfloat16", "float32", "float64"][i % 4] for i in draw.permutation(10)]
 # first_empty = mask[0] & (torch.arange(T) > 0)[:, None]
+# equal("a weight moves when only masked scores change", "[masked_softmax(given, mask) for given in (scores, scores + 1e5 * ~mask)]")
 # says("gives zeros to a query with nothing to attend to")
 # ### 1p AUTOTEST masked_softmax(scores, with_empty)
 # says("passes gradients that are 0, and never NaN, where nothing may be attended to", parts=["scores"])
@@ -304,6 +311,8 @@ def from_key_padding(mask: torch.Tensor) -> torch.Tensor:
 # B, S = draw.sizes(2, low=3)
 # ignore, square = torch.from_numpy(~draw.mask(B, S)), torch.from_numpy(~draw.mask(S, S))
 # with_full = torch.from_numpy(~draw.mask(B, S, empty=1))
+# equal("in another order the keys give another mask", "[from_key_padding(ignore).flip(-1), from_key_padding(ignore.flip(-1))]")
+# equal("what an example gives depends on the other examples of the batch", "[from_key_padding(ignore)[:1], from_key_padding(ignore[:1])]")
 # says("turns True = ignore into True = may attend", parts=["all examples", "one example"])
 # ### 1p AUTOTEST [from_key_padding(ignore), from_key_padding(ignore[:1])]
 # says("takes an example that is padding only")
@@ -440,6 +449,9 @@ def masked_cross_entropy(logits: torch.Tensor, targets: torch.Tensor, pad: int) 
 # sure = 1e3 * logits
 # sure[0, 0, tokens[0, 0]] = 1e4
 # equal, equal_targets = 2 * draw.tensor(T, T, T), torch.from_numpy(draw.integers(T, T, low=0, high=T - 1))
+# equal("the loss moves when only the logits of padding change", "[masked_cross_entropy(given, targets, pad) for given in (logits, logits.masked_fill((targets == pad)[..., None], 3.0))]")
+# equal("more padding behind the sentences changes the loss", "[masked_cross_entropy(torch.cat([logits] * n, dim=1), torch.cat([targets] + [torch.full_like(targets, pad)] * (n - 1), dim=1), pad) for n in (1, 2)]")
+# equal("a second call with the same inputs gives another loss", "[masked_cross_entropy(logits, marked, pad) for marked in [targets.clone()] for _ in range(2)]")
 # says("is the mean over the real tokens", parts=["all examples", "one example", "one position", "one token", "logits in float32"])
 # ### 1p AUTOTEST [masked_cross_entropy(*given, pad) for given in [(logits, targets), (logits[:1], targets[:1]), (logits[:, :1].contiguous(), targets[:, :1].contiguous()), (logits[:1, :1], targets[:1, :1]), (logits.float(), targets)]]
 # says("passes gradients to the logits, and none at padding", parts=["logits"])

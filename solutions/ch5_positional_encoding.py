@@ -147,6 +147,8 @@ def shift_matrix(delta: int, d_model: int, base: float = 10000.0) -> torch.Tenso
 # half, delta = draw.integer(3, 6), draw.integer(3, 30)
 # base = float(draw.integer(50, 20000))
 # deltas = [draw.integer(-20, 20) for _ in range(4)] + [0]
+# equal("a shift and the same shift back don't give the start", "[100 + shift_matrix(delta, 2 * half, base) @ shift_matrix(-delta, 2 * half, base), 100 + shift_matrix(0, 2 * half, base)]")
+# equal("two shifts, one after the other, aren't their sum", "[100 + shift_matrix(delta, 2 * half, base) @ shift_matrix(delta, 2 * half, base), 100 + shift_matrix(2 * delta, 2 * half, base)]")
 # says("moves every row some positions ahead")
 # ### 2p AUTOTEST 100 + shift_matrix(delta, 2 * half, base)
 # says("moves back for negative steps, also a single pair", parts="d_model={width}")

@@ -109,7 +109,7 @@ class FeedForward(nn.Module):
 # says("passes the right gradients to its input and its weights")
 # ### 1p AUTOTEST gradients(fill(FeedForward(D, F)), x)
 # says("drops nothing in evaluation mode or at rate 0, and takes inputs of other shapes")
-# ### 1p AUTOTEST [[module(x[0]), module(-x[0]), module(-x)] for module in [fill(FeedForward(D, F, rate))]] + [fill(FeedForward(dropout=0.0, d_ff=F, d_model=D)).train()(x[0, 0]), fill(FeedForward(T, T)).train()(square)]
+# ### 1p AUTOTEST [[module(x[0]), module(-x[0]), module(-x), module(x[:1])] for module in [fill(FeedForward(D, F, rate))]] + [fill(FeedForward(dropout=0.0, d_ff=F, d_model=D)).train()(x[0, 0]), fill(FeedForward(T, T)).train()(square)]
 # says("drops what the ReLU gives in training mode, and scales up what remains", parts=["at dropout=1.0", "what becomes of a number in training"])
 # ### 1p AUTOTEST [fill(FeedForward(D, F, dropout=1.0)).train()(x)] + [torch.unique((trained[usual != 0] / usual[usual != 0]).round(decimals=6)) for trained, usual in [[gradients(fill(FeedForward(2, wide, rate)).train(mode), one)["parameters"]["linear2.weight"] for mode in (True, False)]]]
 
@@ -226,7 +226,7 @@ class EncoderLayer(nn.Module):
 # says("drops entries of the sublayers' results in training mode, and hands its rate on", parts=["at dropout=1.0", "what becomes of an entry, or whether it has no gradient"])
 # ### 1p AUTOTEST [[result for first in (True, False) for layer in [fill(EncoderLayer(D, H, F, dropout=1.0, norm_first=first)).train()] for result in (layer(x, mask), layer.feed_forward(x))], {f"{kept}, norm_first={first}": torch.unique(((layer(wide) - wide) / (layer.eval()(wide) - wide)).round(decimals=6)) if first else torch.unique(gradients(layer, wide)["parameters"][f"{kept}.bias"] == 0) for kept, first in [("self_attention.w_o", False), ("feed_forward.linear2", True)] for layer in [fill(EncoderLayer(48, 2, 48, share, first)).train()] for _ in [[layer.feed_forward.eval(), [p.data.zero_() for name, p in layer.named_parameters() if first and name.startswith(("self_attention.w_o", "feed_forward.linear2")) and not name.startswith(kept)]]]}]
 # says("may be called again with other sizes, some of them equal", parts=["1st call, norm_first=True", "2nd call, norm_first=True", "3rd call, norm_first=True", "4th call, with a mask, norm_first=True", "5th call, other inputs, no mask, norm_first=True", "6th call, another mask, norm_first=True", "1st call, norm_first=False", "2nd call, norm_first=False", "3rd call, norm_first=False", "4th call, with a mask, norm_first=False", "5th call, other inputs, no mask, norm_first=False", "6th call, another mask, norm_first=False"])
-# ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(EncoderLayer(D, H, F, norm_first=first))] for result in (layer(x, mask), layer(cube, square), layer(x[:1, :1]), layer(x[:1], mask[:1]), layer(-x[:1]), layer(x[:1], mask[:1].roll(1, -1)))]
+# ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(EncoderLayer(D, H, F, norm_first=first))] for result in (layer(x, mask), layer(cube, square), layer(x[:1, :1]), layer(x[:1], mask[:1]), layer(-x[:1]), layer(x[:1], mask[0, 0].roll(1, -1)))]
 # says("uses the attention that it is given")
 # ### 1p AUTOTEST fill(EncoderLayer(D, H, F, 0.0, True, lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(x, mask)
 
@@ -599,6 +599,7 @@ def shift(target: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 # B, T = draw.sizes(2, low=3)
 # target = torch.from_numpy(draw.integers(B, T, low=0, high=50))
 # targets = [torch.from_numpy(draw.integers(*draw.sizes(2, low=2), low=0, high=50)) for _ in range(4)]
+# targets += [target[:1], target[:, :2]]
 # says("gives input and answer, one token apart", parts=["target_in", "target_out"])
 # ### 2p AUTOTEST shift(target)
 # says("leaves its argument as it was, for batches of several sizes", parts=(None, ["target", "result"], ["target_in", "target_out"]))

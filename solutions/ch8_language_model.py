@@ -130,6 +130,8 @@ def token_probabilities(
 # equal = 1.5 * draw.tensor(n, n, n)
 # cold, hot = 0.4 + draw.integer(1, 30) / 100, 1.5 + draw.integer(1, 90) / 100
 # low, middle, high = 0.2 + draw.integer(1, 9) / 100, 0.5 + draw.integer(1, 9) / 100, 0.8 + draw.integer(1, 9) / 100
+# equal("what an example gives depends on the other examples of the batch", "[token_probabilities(logits, hot)[:1], token_probabilities(logits[:1], hot)]")
+# equal("one number added to all logits changes the probabilities", "[token_probabilities(given, hot) for given in (logits, logits + 1)]")
 # says("divides the logits by the temperature", parts=["one row", "leading axes of size 1", "many rows", "many rows, colder", "the default", "equal sizes"])
 # ### 1p AUTOTEST [token_probabilities(logits[0, 0], hot), token_probabilities(logits[:1, :1], hot), token_probabilities(logits[0], hot), token_probabilities(logits, cold), token_probabilities(logits), token_probabilities(equal, hot)]
 # says("keeps the top_k most likely tokens, or all if there are fewer", parts="top_k={k}")
@@ -217,6 +219,8 @@ def window_mask(T: int, S: int, window: int, sinks: int = 0) -> torch.Tensor:
 # window, sinks, wide = 4 + draw.integer(0, 1), draw.integer(2, 3), draw.integer(6, 8)
 # cases = [(draw.integer(1, 9), draw.integer(1, 9), draw.integer(-1, 3), draw.integer(-1, 2)) for _ in range(16)]
 # cases = [*cases, (4, 3, 1, 0), (3, 3, 1, 0), (2, 3, 0, 0), (2, 3, 1, -1), (2, 3, 1, 1)]
+# equal("the first positions see others when the text is longer", "[window_mask(n, n, window)[:6, :6], window_mask(6, 6, window)]")
+# equal("with the newest queries alone, other keys are seen", "[window_mask(S, S, window)[-T:], window_mask(T, S, window)]")
 # says("lets a query see itself and the positions before it, window in all", parts="window_mask({n}, {n}, {width})")
 # ### 2p AUTOTEST [window_mask(n, n, width) for width in (window, wide, 1)]
 # says("takes the queries for the last T of S positions", parts="window_mask({count}, {S}, {width})")
@@ -474,8 +478,8 @@ def latent_attention(
 # ### 1p AUTOTEST latent_attention(query, rope_query, latent, rope_key, w_uk, w_uv)
 # says("gives no weight to masked keys")
 # ### 1p AUTOTEST latent_attention(query, rope_query, latent, rope_key, w_uk, w_uv, mask)
-# says("takes a mask that broadcasts", parts=["mask (B, 1, 1, S)", "mask (T, S)", "mask (B, 1, T, S)", "mask (H, T, S)"])
-# ### 1p AUTOTEST [latent_attention(query, rope_query, latent, rope_key, w_uk, w_uv, given) for given in (padding, mask[0, 0], mask[:, :1], mask[0])]
+# says("takes a mask that broadcasts, and a single query", parts=["mask (B, 1, 1, S)", "mask (T, S)", "mask (B, 1, T, S)", "mask (H, T, S)", "one query"])
+# ### 1p AUTOTEST [*[latent_attention(query, rope_query, latent, rope_key, w_uk, w_uv, given) for given in (padding, mask[0, 0], mask[:, :1], mask[0])], latent_attention(query[:, :, :1], rope_query[:, :, :1], latent, rope_key, w_uk, w_uv)]
 # says("is right where all sizes are equal", parts=["with a mask", "without"])
 # ### 1p AUTOTEST [latent_attention(*equal, equal_mask), latent_attention(*equal)]
 

@@ -93,7 +93,7 @@ def merge(
 
 # %% active="ipynb" nbgrader={"grade_id": "merge_values", "grade": true, "points": 3}
 # b, h, T, dv = draw.sizes(4, low=3, high=7)
-# first, second, third = [(draw.tensor(b, h, T, dv), 2 * draw.tensor(b, h, T)) for _ in range(3)]
+# first, second, third = [(draw.tensor(b, h, 1, dv), 2 * draw.tensor(b, h, 1)) for _ in range(3)]
 # equal_first, equal_second = [(draw.tensor(T, T, T), 2 * draw.tensor(T, T)) for _ in range(2)]
 # says("is right for a matrix of outputs, without leading axes", parts=["output", "lse"])
 # ### 1p AUTOTEST merge((first[0][0, 0], first[1][0, 0]), (second[0][0, 0], second[1][0, 0]))
@@ -365,6 +365,8 @@ def flash_backward(
 # equal = 2 * draw.tensor(n, n, n), draw.tensor(n, n, n), draw.tensor(n, n, n), draw.tensor(n, n, n)
 # equal_scores = equal[0] @ equal[1].mT / n**0.5
 # equal_output, equal_lse = equal_scores.softmax(-1) @ equal[2], equal_scores.logsumexp(-1)
+# equal("the size of the tiles changes the gradients", "[flash_backward(query, key, value, output, lse, grad, *sizes) for sizes in [(m, n), (n, m)]]")
+# equal("twice the gradient doesn't give twice the gradients", "[[2 * x for x in flash_backward(query, key, value, output, lse, grad, m, n)], flash_backward(query, key, value, output, lse, 2 * grad, m, n)]")
 # says("is right for matrices, with fewer queries than keys", parts=["dq", "dk", "dv"])
 # ### 2p AUTOTEST flash_backward(*[x[0, 0] for x in (query, key, value, output, lse, grad)], m, n)
 # says("is right with more queries than keys, and block_q larger than block_k", parts=["dq", "dk", "dv"])
@@ -402,7 +404,7 @@ def flash_backward(
 # says("gives gradient 0, and never NaN, where a query sees nothing", parts=(["block_q smaller", "both equal"], ["dq", "dk", "dv"]))
 # ### 1p AUTOTEST [flash_backward(*other[:3], other_output, other_lse, other[3], *sizes, True) for sizes in [(m, n), (n, n)]]
 # says("is right for a part of the keys, with the output and lse of all", parts=(["first keys", "last keys"], ["dq", "dk", "dv"]))
-# ### 1p AUTOTEST [flash_backward(query, key[:, part], value[:, part], whole_output, whole_lse, grad, m, n) for part in (slice(0, n + 1), slice(S - n, S))]
+# ### 1p AUTOTEST [flash_backward(query[:1], key[:1, part], value[:1, part], whole_output[:1], whole_lse[:1], grad[:1], m, n) for part in (slice(0, n + 1), slice(S - n, S))]
 # says("is right for scores in the thousands, masked ones too", parts=(["causal, the last key far above", "all far below zero"], ["dq", "dk", "dv"]))
 # ### 1p AUTOTEST [flash_backward(far_query, far_key, value[0], far_output, far_lse, grad[0], m, n, causal=True), flash_backward(far_query, low_key, value[0], low_output, low_lse, grad[0], m, S)]
 # says("gives the data type of its inputs", parts=("{name} inputs", ["dq", "dk", "dv"], ["data type", "values"]))
@@ -607,6 +609,7 @@ def paged_attention(
 # lengths = page * torch.tensor([0, 1, 2, 3, 1])[torch.from_numpy(draw.permutation(B))] + torch.from_numpy(draw.integers(B, low=1, high=page - 1))
 # needed = torch.arange(n) * page < lengths[:, None]
 # stale = torch.where(needed, table, torch.tensor([-1, P + 5, 0, P + 7]))
+# full = torch.where(torch.arange(n) * page < whole[:, None], table, torch.tensor([-1, P + 5, P + 6, P + 7]))
 # with_empty = torch.where(torch.arange(B) == draw.integer(0, B - 1), 0, lengths)
 # used = torch.arange(n * page).reshape(n, page) < lengths[:, None, None]
 # written = torch.zeros(P, page, dtype=torch.bool).index_put((table,), used)[:, None, :, None]
@@ -616,12 +619,14 @@ def paged_attention(
 # filled = (torch.arange(3 * B).reshape(B, 3) < square[4][:, None, None]).flatten(0, 1)
 # for pages in square[1:3]:
 #     pages[square[3].flatten()] = torch.where(filled[:, None, :, None], pages[square[3].flatten()], torch.nan)
+# equal("what a text gives depends on the other texts", "[paged_attention(query, key_pages, value_pages, table, lengths)[:1], paged_attention(query[:1], key_pages, value_pages, table[:1], lengths[:1])]")
+# equal("twice the values don't give twice the output", "[2 * paged_attention(query, key_pages, value_pages, table, lengths), paged_attention(query, key_pages, 2 * value_pages, table, lengths)]")
 # says("is right where every last page is filled")
 # ### 1p AUTOTEST paged_attention(query, key_pages, value_pages, table, whole)
 # says("attends to the tokens of the text only, not to the rest of the last page")
 # ### 1p AUTOTEST paged_attention(query, key_pages, value_pages, table, lengths)
-# says("looks at no entry of the table that is not needed")
-# ### 1p AUTOTEST paged_attention(query, key_pages, value_pages, stale, lengths)
+# says("looks at no entry of the table that is not needed, also for a single text", parts=["last pages in part", "last pages filled", "one text"])
+# ### 1p AUTOTEST [paged_attention(query, key_pages, value_pages, stale, lengths), paged_attention(query, key_pages, value_pages, full, whole), paged_attention(query[:1], key_pages, value_pages, stale[:1], lengths[:1])]
 # says("gives zeros to a text of length 0")
 # ### 1p AUTOTEST paged_attention(query, key_pages, value_pages, table, with_empty)
 # says("lets nothing show of slots that were never written, which are NaN")
@@ -690,7 +695,7 @@ def linear_attention_chunked(
 # says("is right for any chunk", parts=("chunk={size}", ["output", "state"]))
 # ### 1p AUTOTEST [linear_attention_chunked(query[0, 0], key[0, 0], value[0, 0], chunk=size) for size in (1, T - 1, T, T + 5)]
 # says("is right with leading axes, and where all sizes are equal", parts=(["one", "two", "equal sizes"], ["output", "state"]))
-# ### 1p AUTOTEST [linear_attention_chunked(query[0], key[0], value[0], chunk), linear_attention_chunked(query, key, value, chunk), linear_attention_chunked(*equal, 2)]
+# ### 1p AUTOTEST [linear_attention_chunked(query[0, :1], key[0, :1], value[0, :1], chunk), linear_attention_chunked(query, key, value, chunk), linear_attention_chunked(*equal, 2)]
 # says("gives the data type of its inputs", parts=("{name} inputs", ["output", "state"], ["data type", "values"]))
 # ### 1p AUTOTEST [[[dtype_of(x), x] for x in linear_attention_chunked(*[x[0, 0].to(getattr(torch, name)) for x in (query, key, value)], chunk)] for name in names]
 # says("leaves its arguments as they were, in any memory layout", parts=(["query", "key", "value", "result"], ["output", "state"]))
