@@ -7,7 +7,7 @@ import pytest
 from autograder.audit import audit, cases
 from autograder.audit.examiner import AuditedClass
 from autograder.audit.registry import HONEST_STYLES, register_cases
-from autograder.exercises import reference_answers, solved
+from autograder.exercises import copied, reference_answers, solved
 from tests.support.class_keys import give_keys
 from tests.support.course import COURSE
 
@@ -30,17 +30,19 @@ ON_MODULES = [
 OWN_CHECK = list(HONEST_STYLES)[::6]
 
 
+SOLVED = solved(COURSE.exercise(EXERCISE), reference_answers(COURSE.exercise(EXERCISE)))
+
+
+def names_torch(notebook):
+    """How often a notebook names torch."""
+    return sum(cell.source.count("torch") for cell in notebook.cells)
+
+
 def brings_torch(name):
     """Whether a style names torch where the solved notebook doesn't."""
-    exercise = COURSE.exercise(EXERCISE)
-    counts = [
-        sum(cell.source.count("torch") for cell in notebook.cells)
-        for notebook in (
-            HONEST_STYLES[name].checked(exercise),
-            solved(exercise, reference_answers(exercise)),
-        )
-    ]
-    return counts[0] > counts[1]
+    notebook = copied(SOLVED)
+    HONEST_STYLES[name].change(notebook)
+    return names_torch(notebook) > names_torch(SOLVED)
 
 
 WITH_TORCH = [name for name in HONEST_STYLES if brings_torch(name)]
