@@ -32,7 +32,6 @@ from autograder.publish.experiments import (
     RECORD,
     RESULTS,
     SECONDS_A_CELL,
-    numbers_in,
     read_results,
 )
 from autograder.publish.page_source import read_page
@@ -222,6 +221,17 @@ def report(entry: dict[str, Any], base: int) -> list[str]:
     return lines
 
 
+def _numbers_of(result: Any) -> list[float]:
+    """The numbers of a result in their order."""
+    found: list[float] = []
+
+    def read(text: str) -> None:
+        found.append(float(text))
+
+    json.loads(json.dumps(result), parse_float=read, parse_int=read, parse_constant=read)
+    return found
+
+
 def beside(stored: Sequence[dict[str, Any]], found: Sequence[dict[str, Any]]) -> list[str]:
     """Lines with the first numbers of results, stored ones and those under a base, in the page's order."""
     lines = []
@@ -231,7 +241,7 @@ def beside(stored: Sequence[dict[str, Any]], found: Sequence[dict[str, Any]]) ->
             " ".join(
                 [
                     f"  {name:6}",
-                    *(f"{number:.4g}" for number in numbers_in(entry["result"])[:SHOWN]),
+                    *(f"{number:.4g}" for number in _numbers_of(entry["result"])[:SHOWN]),
                 ]
             )
             for name, entry in (("stored", old), ("now", new))

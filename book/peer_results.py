@@ -1,4 +1,4 @@
-"""The results of `benchmarks/peers.py` and `benchmarks/one_grade.py`, for the page about graders."""
+"""The results of `benchmarks/peers.py`, `one_grade.py` and `fresh_answers.py`, for the page about graders."""
 
 import json
 from dataclasses import dataclass
@@ -8,6 +8,8 @@ from typing import Any
 RESULT = "benchmarks/peers.json"
 EARLIER = "benchmarks/peers_earlier.json"
 AGAIN = "benchmarks/one_grade.json"
+# the same answers, graded for the first time and by the present checks
+FRESH = ("benchmarks/fresh_answers_first.json", "benchmarks/fresh_answers.json")
 GRADERS = ("torch-judge", "torchleet", "ours")
 NO_TASK = "no task"
 
@@ -85,6 +87,12 @@ def comparison() -> Comparison:
 def gradings() -> dict[str, Any]:
     """What came of grading the same submissions again and again."""
     return _read(AGAIN)
+
+
+def fresh_answers() -> tuple[dict[str, Any], dict[str, Any]]:
+    """What was said about fresh answers the first time, and what the present checks say."""
+    first, present = map(_read, FRESH)
+    return first, present
 
 
 def _read(name: str) -> dict[str, Any]:

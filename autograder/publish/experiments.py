@@ -320,7 +320,7 @@ def compare(page: StoredPage) -> list[str]:
         if entry["key"] not in known:
             found.append(f"{what} is not stored.")
             continue
-        old, new = numbers_in(known[entry["key"]]["result"]), numbers_in(entry["result"])
+        old, new = _numbers(known[entry["key"]]["result"]), _numbers(entry["result"])
         largest = max([abs(n) for n in old if math.isfinite(n)], default=0.0)
         apart = [abs(a - b) for a, b in zip(old, new, strict=False) if repr(a) != repr(b)]
         if len(old) != len(new):
@@ -332,13 +332,12 @@ def compare(page: StoredPage) -> list[str]:
     return found
 
 
-def numbers_in(result: Any) -> list[float]:
-    """The numbers of a result in their order, without truth values."""
+def _numbers(result: Any) -> list[float]:
     match result:
         case dict():
-            return numbers_in(list(result.values()))
+            return _numbers(list(result.values()))
         case list():
-            return [number for part in result for number in numbers_in(part)]
+            return [number for part in result for number in _numbers(part)]
         case bool() | None | str():
             return []
     return [float(result)]
