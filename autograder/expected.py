@@ -17,8 +17,8 @@ class ExpectedDraw:
     """One line on one draw.
 
     inputs: as JSON, by name, those that the expression names; expected: JSON for `Expected.read`;
-    right: the expected value's fingerprint; mistakes: of those that give another value, by name, UNKNOWN
-    where the first draw tells enough; rounded: those of them that only round in float32 what they return.
+    right: the expected value's fingerprint; mistakes: of those that give another value, by name; rounded:
+    those of them that only round in float32 what they return.
     """
 
     inputs: Mapping[str, dict]

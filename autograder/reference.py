@@ -39,7 +39,7 @@ from autograder.runtime.grade_cell import (
     parse_cell,
 )
 from autograder.runtime.messages import describe
-from autograder.runtime.mistakes import UNKNOWN, Fingerprint, fingerprint, says_little
+from autograder.runtime.mistakes import fingerprint
 from autograder.runtime.offsets import adds
 from autograder.runtime.parts import check_parts
 from autograder.runtime.plain_data import Error, Items, Unsupported, decode, encode, restore
@@ -124,15 +124,13 @@ def expected_cell(
     for_release: bool = False,
     elsewhere: int | None = None,
     with_mistakes: bool = True,
-    repeated: bool = True,
     shown: Mapping[str, Container[str]] | None = None,
 ) -> ExpectedCell:
     """Inputs, expected values and the mistakes' fingerprints of one grade cell.
 
     seeds: for every draw the integers that seed it; the cell's name is added. for_release: also what is
     right on the smallest visible draw, and relations that the reference violates are refused. elsewhere: on how many draws mistakes of answers that this cell
-    doesn't grade are evaluated; None = on all. with_mistakes: whether any are. repeated: whether they are
-    evaluated on further draws where the first has told enough about them. shown: by expression, the
+    doesn't grade are evaluated; None = on all. with_mistakes: whether any are. shown: by expression, the
     mistakes that show, if they are known; no others are evaluated.
     """
     program = exercise.program()
@@ -150,7 +148,6 @@ def expected_cell(
     graded = {mistake.name for mistake in known if mistake.function in own}
     homed = {mistake.name for mistake in known if mistake.cell == grade_id}
     draws: list[list[ExpectedDraw]] = [[] for _ in cell.checks]
-    settled: list[dict[str, bool]] = [{} for _ in cell.checks]
     for count, words in enumerate(seeds):
         draw, checks = draws_of(where, cell, words, grade_id)
         told: dict[str, dict] = {}
@@ -169,12 +166,8 @@ def expected_cell(
                 reached = {name: text for name, text in reached.items() if name in seen}
             # what is trained has no fingerprint
             programs = {} if check.agreement else reached
-            expected, told_enough = _expected_draw(
-                where, program, programs, check, inputs, draw.parameter_seed, settled[number]
-            )
+            expected = _expected_draw(where, program, programs, check, inputs, draw.parameter_seed)
             draws[number].append(expected)
-            if not repeated:
-                settled[number] |= told_enough
             told |= expected.inputs
         # a class's grading can't fail because of what is only told
         for relation in cell.relations if for_release else ():
@@ -245,13 +238,7 @@ def _expected_draw(
     check: Check,
     inputs: dict[str, Any],
     seed: int,
-    settled: Mapping[str, bool],
-) -> tuple[ExpectedDraw, dict[str, bool]]:
-    """One line on one draw, and the mistakes about which it tells enough for further draws.
-
-    settled: such mistakes of an earlier draw, and whether they give another value than the right one. They
-    aren't evaluated: a build refuses a line that shows a mistake under some seeds only.
-    """
+) -> ExpectedDraw:
     used = names_in(check.expression)
     packed = {name: encode(value) for name, value in inputs.items() if name in used}
     if any(tree["kind"] == "unsupported" for tree in packed.values()):
@@ -263,14 +250,8 @@ def _expected_draw(
 
     expected = expected_value(where, program, check, {**inputs, **fresh()}, seed)
     wanted = Expected.read(expected)
-    prints: dict[str, Fingerprint] = {}
-    rounded = []
-    told_enough: dict[str, bool] = {}
+    prints, rounded = {}, []
     for name, wrong_program in wrong_programs.items():
-        if name in settled:
-            if settled[name]:
-                prints[name] = [*UNKNOWN]
-            continue
         names, megabytes = namespace_of(wrong_program), check.megabytes
         got = evaluate(check.expression, names, fresh(), seed, megabytes=megabytes)
         evaluation = Evaluation.read(got)
@@ -278,17 +259,11 @@ def _expected_draw(
             prints[name] = fingerprint(evaluation.value)
             if judge(wanted, evaluation, lenient=True) is None:
                 rounded.append(name)
-            elif not says_little(wanted.value, evaluation.value):
-                told_enough[name] = True
-        # what differs in its last digits may be too far off on another draw
-        elif got["value"] == expected["value"]:
-            told_enough[name] = False
     try:
         check_parts(check, inputs, wanted.value)
     except ValueError as error:
         raise CatalogueError(f"{where}: above `{check.expression}`, {error}.") from error
-    draw = ExpectedDraw(packed, seed, expected, fingerprint(wanted.value), prints, rounded)
-    return draw, told_enough
+    return ExpectedDraw(packed, seed, expected, fingerprint(wanted.value), prints, rounded)
 
 
 def prepare_process() -> None:
@@ -398,7 +373,6 @@ def _main() -> None:
                     source,
                     conditions.seeds,
                     with_mistakes=chosen is None or name in chosen,
-                    repeated=False,
                     shown=(conditions.shown or {}).get(name),
                 )
                 for name, source in job["cells"].items()

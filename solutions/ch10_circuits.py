@@ -296,7 +296,7 @@ def logit_attribution(
 # says("the shares of the heads of a model add up to its logits", parts=["sum of the shares", "shares"])
 # ### 1p AUTOTEST [[shares.sum(dim=0), shares] for run in [fill(AttentionOnly(V, 12, 3, 2))] for trace in [run.trace(tokens)] for shares in [logit_attribution(torch.cat([trace.embedding, trace.added.flatten(0, 2)]), trace.scale[0], run.unembed.weight, targets)]][0]
 # says("keeps the data type of the parts", parts=("{name} parts", ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(found), found] for found in [logit_attribution(parts[:1].to(getattr(torch, name)), scale.to(getattr(torch, name)), w_u.to(getattr(torch, name)), targets)]][0] for name in names]
+# ### 1p AUTOTEST [[[dtype_of(found), found] for found in [logit_attribution(parts[:, :1].to(getattr(torch, name)), scale[:1].to(getattr(torch, name)), w_u.to(getattr(torch, name)), targets[:1])]][0] for name in names]
 # says("leaves its arguments as they were, in any memory layout", parts=["parts", "scale", "w_u", "targets", "result"])
 # ### 1p AUTOTEST inputs_after(logit_attribution, (parts + 1).mT.contiguous().mT, scale, w_u.T.contiguous().T, targets)
 

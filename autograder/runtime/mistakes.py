@@ -18,8 +18,6 @@ from .plain_data import Array, Dictionary, Error, Items, Nothing, Number, Text, 
 # a digest of the structure, then a projection and a norm of every floating number or array
 Fingerprint = Sequence[Any]
 NO_FINGERPRINT: Fingerprint = ("nothing",)
-# of a value that is wrong for sure, and says as much as a known one on another draw
-UNKNOWN: Fingerprint = ()
 # of a fingerprint, projections and norms in turn
 MOST_NUMBERS = 24
 # where zeros are computed as differences, what remains is of this size times the tolerance, and differs with
@@ -33,9 +31,8 @@ ADDED, AROUND = 100, 50
 class Judged:
     """One line on one draw: whether it passed, what came, and what known mistakes give there.
 
-    mistakes: name -> fingerprint; a mistake that gives the right value is left out, and UNKNOWN stands for
-    a wrong one that wasn't evaluated; says_little: what came may come of many mistakes; is_evidence: from
-    `is_evidence`.
+    mistakes: name -> fingerprint; a mistake that gives the right value is left out; says_little: what
+    came may come of many mistakes; is_evidence: from `is_evidence`.
     """
 
     passed: bool
@@ -196,17 +193,12 @@ def _names_exception(text: str) -> bool:
 
 def fits(judged: Sequence[Judged], name: str) -> bool:
     """Whether every one of these is what a mistake gives there."""
-
-    def fits_one(line: Judged) -> bool:
-        if name not in line.mistakes:
-            return line.passed
-        if given := line.mistakes[name]:
-            return same_fingerprint(line.fingerprint, given)
-        # what is unknown says as much as on the draw where it is known
-        came = line.is_evidence and line.fingerprint != NO_FINGERPRINT
-        return came and not line.passed and not line.says_little
-
-    return all(map(fits_one, judged))
+    return all(
+        same_fingerprint(line.fingerprint, line.mistakes[name])
+        if name in line.mistakes
+        else line.passed
+        for line in judged
+    )
 
 
 def fitting(judged: Sequence[Judged]) -> list[str]:

@@ -1,7 +1,5 @@
 """What is expected of a grade cell, compared with evaluating everything."""
 
-from dataclasses import replace
-
 import pytest
 
 from autograder.catalogue import mistake_answers, mistakes, with_answers
@@ -63,37 +61,9 @@ def test_a_process_of_its_own_gives_the_same(sampled):
     one = next(iter(cells))
     several = [Conditions([[1], [2, 3]]), Conditions([[4]])]
     found = expected_cells(sampled, {one: cells[one]}, several)
-    alone = [
-        {one: expected_cell(sampled, one, cells[one], under.seeds, repeated=False)}
-        for under in several
-    ]
+    alone = [{one: expected_cell(sampled, one, cells[one], under.seeds)} for under in several]
     assert found == alone
     assert [len(line.draws) for line in found[0][one].lines] == [2] * len(found[0][one].lines)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_further_draws_say_which_mistakes_show_without_evaluating_most_of_them(sampled):
-    seeds = [[5, number] for number in range(3)]
-    unknown = evaluated = 0
-    for grade_id, source in grade_cells(released(sampled)).items():
-        everything = expected_cell(sampled, grade_id, source, seeds)
-        for line, found in zip(
-            everything.lines, _few(sampled, grade_id, source, seeds), strict=True
-        ):
-            assert found.draws[0] == line.draws[0]
-            for draw, now in zip(line.draws[1:], found.draws[1:], strict=True):
-                assert replace(now, mistakes={}) == replace(draw, mistakes={})
-                assert list(now.mistakes) == list(draw.mistakes), line.expression
-                known = {name: given for name, given in now.mistakes.items() if given}
-                assert known.items() <= draw.mistakes.items()
-                unknown += len(now.mistakes) - len(known)
-                evaluated += len(known)
-    assert unknown > evaluated > 0
-
-
-def _few(exercise, grade_id, source, seeds):
-    return expected_cell(exercise, grade_id, source, seeds, repeated=False).lines
 
 
 def test_that_process_names_the_cell_whose_reference_is_wrong():

@@ -1,14 +1,10 @@
 """Fingerprints, and which known mistake explains a cell."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from autograder.runtime.mistakes import (
     MOST_NUMBERS,
-    NO_FINGERPRINT,
-    UNKNOWN,
     Judged,
     Origin,
     Recognition,
@@ -113,16 +109,6 @@ def test_a_mistake_that_gives_the_right_value_on_a_line_fits_a_line_that_passed(
     lines = [line(False, 2.1, a=2.1), line(True, 1.0)]
     assert fitting(lines) == ["a"]
     assert fitting([lines[0], line(True, 1.0, a=5.0)]) == []
-
-
-def test_a_mistake_whose_wrong_value_is_unknown_fits_a_line_that_failed():
-    first = line(False, 2.1, a=2.1, b=2.2)
-    unknown = dict.fromkeys("ab", UNKNOWN)
-    assert fitting([first, replace(line(False, 3.1), mistakes=unknown)]) == ["a"]
-    others = [line(True, 1.0), line(False, 0.0), replace(line(False, 3.1), is_evidence=False)]
-    others.append(replace(line(False, 3.1), fingerprint=NO_FINGERPRINT))
-    for other in others:
-        assert fitting([first, replace(other, mistakes=unknown)]) == []
 
 
 def test_two_mistakes_that_show_on_different_lines_are_both_told(recognition):
