@@ -1,6 +1,7 @@
 """What several test files need."""
 
 import functools
+import gc
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -114,6 +115,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             )
         if item.path.relative_to(TESTS).as_posix() in SLOW_FILES:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Look for no garbage while modules are imported, and never again through what stays of them.
+
+    These are hundreds of thousands of objects: looking through them takes a tenth of the time of all tests.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
