@@ -21,7 +21,7 @@ def test_only_mistakes_that_show_in_the_release_are_evaluated(small_exercise, tm
     assert shown and any(shown[name].values())
     (key,) = keys_under(course, exercise, [SEED])
     seeds = [[*SEED, number] for number in range(3)]
-    everything = expected_cell(exercise, name, source, seeds, repeated=False)
+    everything = expected_cell(exercise, name, source, seeds)
     assert key.cells[name] == everything
     nothing = {expression: [] for expression in shown[name]}
     none = expected_cell(exercise, name, source, seeds, shown=nothing)
