@@ -297,7 +297,7 @@ class TestInTheBrowser:
         status.get_by_text("Not yet right.").wait_for()
         fold = output.locator("details")
         folded = fold.get_by_text("leaves its argument as it was")
-        assert "3 more lines are wrong as well" in fold.locator("summary").inner_text()
+        assert "2 more lines are wrong as well" in fold.locator("summary").inner_text()
         assert not folded.is_visible()
         fold.locator("summary").focus()
         page.keyboard.press("Enter")
