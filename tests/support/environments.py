@@ -11,15 +11,21 @@ from pathlib import Path
 from tests.support.course import COURSE
 
 # What only extras of the grader bring, absent for every process of an environment that shares the packages
-# of another one.
+# of another one. A grader that somebody installed in that one is absent, too.
 EXTRAS = ("torch", "distributed", "dask", "psycopg", "psycopg2")
 WITHOUT_EXTRAS = f"""
+import sys
 from importlib.machinery import PathFinder
 
 find = PathFinder.find_spec
+shared = {sysconfig.get_path("purelib")!r}
 
 def find_spec(cls, name, path=None, target=None):
-    return None if name.partition(".")[0] in {EXTRAS} else find(name, path, target)
+    if name.partition(".")[0] in {EXTRAS}:
+        return None
+    if name == "autograder":
+        path = [folder for folder in sys.path if folder != shared]
+    return find(name, path, target)
 
 PathFinder.find_spec = classmethod(find_spec)
 """
@@ -96,7 +102,11 @@ def sharing_environment(prefix: Path) -> Environment:
 def install(wheel: Path, prefix: Path) -> Environment:
     """A new environment with the grader from a wheel, and the packages of this one but those of extras."""
     made = sharing_environment(prefix)
-    words = ("--no-deps", "--no-index", "--quiet", "--no-warn-script-location")
+    # without --ignore-installed, pip leaves it at a grader that somebody installed in the shared environment
+    words = ("--no-deps", "--no-index", "--ignore-installed", "--no-warn-script-location")
     pip = [sys.executable, "-m", "pip", "--python", str(made.python)]
-    subprocess.run([*pip, "install", *words, str(wheel)], check=True)
+    done = subprocess.run(
+        [*pip, "install", *words, str(wheel)], check=True, stdout=subprocess.PIPE, text=True
+    )
+    assert (prefix / "bin" / "course-autograder").is_file(), done.stdout
     return made
