@@ -30,7 +30,7 @@ from tests.support.course import COURSE
 
 pytestmark = pytest.mark.xdist_group("attacks")
 # Every attack runs here once: on an exercise of one answer; where it needs torch or forbids something, on
-# chapter 2's; where modules make a difference, on one with modules, too. `audit` runs all on all.
+# chapter 2's; where modules make a difference, every third on one with modules, too. `audit` runs all on all.
 EXERCISE, MODULES = COURSE.exercise(FORBIDDING), COURSE.exercise("ch1_additive_attention")
 MEASURED = COURSE.exercise("ch9_flash_attention")
 ON_MODULES = ("idle answers", "tests' own names", "runtime")
@@ -49,6 +49,11 @@ CASES = [
     *(case for case in cases.attack_cases(MODULES) if ATTACKS[case.name].kind in ON_MODULES),
     *(case for case in cases.attack_cases(MEASURED) if ATTACKS[case.name].kind == METER),
 ]
+WEEKLY = {
+    case
+    for number, case in enumerate(case for case in CASES if case.exercise == MODULES)
+    if number % 3
+}
 
 
 def asked_for(request, name):
@@ -123,7 +128,17 @@ def test_no_attack_on_one_answer_earns_a_point_or_does_harm(outcomes_on_one_answ
     check(outcomes_on_one_answer[0][attack], ATTACKS[attack])
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.exercise} {case.name}")
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(
+            case,
+            id=f"{case.exercise} {case.name}",
+            marks=pytest.mark.weekly if case in WEEKLY else (),
+        )
+        for case in CASES
+    ],
+)
 def test_no_attack_earns_a_point_or_does_harm(outcomes, in_class, case):
     found, attack = outcomes[0][in_class(case)], ATTACKS[case.name]
     check(found, attack)
