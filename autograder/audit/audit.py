@@ -117,13 +117,16 @@ def examined(
 ) -> Iterator[tuple[Case, Examination]]:
     """Examine cases of an audited class; yields every case with what came of it, as they come.
 
-    workers: as for `grade_cases`; twice as many for attacks, which mostly wait.
+    workers: as for `grade_cases`; twice as many for attacks, which mostly wait. As in a class, what the clock
+    has stopped, perhaps because of others, is graded once more, after all others and alone; of attacks it
+    is known.
     """
     if workers == 1:
         for case in cases:
             yield case, audited.examiner.examine(case)
         return
     place = audited.course.root, audited.course.home
+    stopped = []
     with _started_processes(audited.course) as started:
         # training needs a core to itself
         for attacking, processes in ((False, workers), (True, 2 * workers)):
@@ -134,7 +137,13 @@ def examined(
                     if (case.kind == "attack") is attacking
                 }
                 for future in concurrent.futures.as_completed(running):
-                    yield running[future], future.result()
+                    case, found = running[future], future.result()
+                    if attacking or found.graded is None or found.graded.result.is_final:
+                        yield case, found
+                    else:
+                        stopped.append(case)
+    for case in stopped:
+        yield case, audited.examiner.examine(case)
 
 
 @contextlib.contextmanager
