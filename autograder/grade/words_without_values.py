@@ -45,7 +45,8 @@ SENTENCES = {
     "negated": "everything has the wrong sign, or True and False are exchanged",
     "offset": "everything is too large or too small by one and the same number",
     "digits": (
-        "right to some digits only: is something computed in float32, rounded, or a small number added?"
+        "right to some digits only: is something computed in float32 or rounded, or does a small number such as "
+        "an epsilon come in, or come in elsewhere?"
     ),
     "transposed": "the axes are in another order",
     "flipped": "right, but in reverse order",

@@ -176,8 +176,8 @@ def _digits(p: Parameters) -> str:
     # float32 has 24 binary digits
     cause = "computed in float32" if p["digits"] >= 5 else "rounded, or computed in half precision"
     return (
-        f"right to {p['digits']} digits only: is something {cause}, or a small number added?"
-        f"{_numbers(p)}"
+        f"right to {p['digits']} digits only: is something {cause}, or does a small number such as an epsilon "
+        f"come in, or come in elsewhere?{_numbers(p)}"
     )
 
 

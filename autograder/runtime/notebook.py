@@ -29,7 +29,7 @@ from .packages import not_offered, with_offered
 from .plain_data import unpack
 from .progress import Progress, Task
 from .settings import usual_settings
-from .telling import in_sight, only_numbers, refined
+from .telling import in_sight, no_news, only_numbers, refined
 from .violations import unexplained, with_violations
 
 
@@ -235,6 +235,7 @@ class Checks:
                 if problem is None
                 or (one and one.name in self._told)
                 or (explained and not one and only_numbers(problem))
+                or (suspects and not one and no_news(problem))
                 else sentence(problem)
                 for problem, one in zip(problems, named, strict=True)
             ],
@@ -249,8 +250,10 @@ class Checks:
             else:
                 print(_marked(check, problem is None))
                 self._show_problem(grade_id, check, problem if is_told else None, mistake)
-        self._fold(folded[1], False, "wrong because of this mistake" if sure else "wrong as well")
-        self._fold(folded[0], True, "right")
+        words = "because of this mistake" if sure else "as well"
+        some = f"more lines are wrong {words}" if any(told) else "lines are wrong"
+        self._fold(folded[1], False, some)
+        self._fold(folded[0], True, "lines are right")
         _show_printed(printed)
         if not any(problems):
             return
@@ -301,8 +304,7 @@ class Checks:
             print(_marked(checks[0], passed))
         elif checks:
             points = sum(check.points for check in checks)
-            more = "" if passed else " more"
-            mark = f"{_mark(passed, points)}{len(checks)}{more} lines are {words}"
+            mark = f"{_mark(passed, points)}{len(checks)} {words}"
             self._display(Fold(mark, [_marked(check, passed) for check in checks]))
 
     def _show_again(self, found: Sequence[tuple[Check, Difference | None]], name: str) -> None:

@@ -38,24 +38,37 @@ def in_sight(
     """Of which lines of a cell it is said how they are wrong; the others only count.
 
     One mistake makes many lines wrong: where it is named, and where nothing new can be said but other
-    numbers, the first line tells all.
+    numbers, or the same of other sizes, the first line tells all.
     """
     explained = any(one is not None and not one.by_line for one in named)
     told: list[bool] = []
     said: set[str] = set()
     for problem, mistake, words in zip(problems, named, sentences, strict=True):
-        new = problem is not None and words is not None and words not in said
+        kind = _kind(problem, words or "") if problem else ""
+        new = problem is not None and words is not None and not {words, kind} & said
         if new and problem and not mistake:
-            new = not explained and not (said and only_numbers(problem)) and len(said) < MAX_TOLD
+            new = not explained and not (said and only_numbers(problem)) and sum(told) < MAX_TOLD
         told.append(new)
         if new and words:
-            said.add(words)
+            said |= {words, kind}
     return told
 
 
 def only_numbers(problem: Difference) -> bool:
     """Whether nothing is known of a difference but that numbers are others."""
     return problem.aspect in NUMBERS and "violated" not in problem.parameters
+
+
+def no_news(problem: Difference) -> bool:
+    """Whether a difference says nothing of an answer that uses one which isn't right."""
+    return problem.aspect == "digits" or only_numbers(problem)
+
+
+def _kind(problem: Difference, words: str) -> str:
+    """What two lines share that fail for one reason: digits that are lost, an error at one line of code."""
+    if problem.aspect == "digits":
+        return "digits"
+    return f"error at {line}" if (line := problem.parameters.get("line")) else words
 
 
 def refined(

@@ -161,6 +161,34 @@ def test_an_unexplained_answer_is_named_where_another_one_uses_it(run):
     )
 
 
+def test_a_cell_that_uses_a_wrong_answer_tells_no_other_numbers_but_other_reasons(run):
+    wrong = {"double": lambda x: 7.5 * x, "shift": lambda x: x + 1 if x > 20 else x[0]}
+    lines = [check(f"shift(double({n}))", 2.0 * n + 1, halved=0.5 * n + 1) for n in (3, 4, 5)]
+    run("values", values_cell(), **wrong)
+    mend = "This uses your `double`, where something is not right yet. Mend that first."
+    assert run("shifted", "\n".join(lines), **wrong)[0] == [
+        "✗ 0/3 points   3 lines are wrong",
+        mend,
+    ]
+    lines.append(check("shift(double(1))", 3.0, halved=1.5))
+    shown, _ = run("shifted", "\n".join(lines), **wrong)
+    assert shown[0] == "✗ 0/1 points   shift(double(1))" and "TypeError" in shown[1]
+    assert shown[2:] == ["✗ 0/3 points   3 more lines are wrong as well", mend]
+
+
+@pytest.mark.parametrize(
+    ("double", "told"),
+    [
+        (lambda x: {}[x], "your code raised KeyError"),
+        (lambda x: 2.0 * x * (1 + 1e-4), "right to 4 digits only"),
+    ],
+)
+def test_what_comes_of_one_reason_is_told_once_a_cell(run, double, told):
+    lines, _ = run("values", doubles(5), double=double)
+    assert [line[0] for line in lines if line[0] in "✓✗"] == [*"✗✗✗✗✗"]
+    assert [told in line for line in lines if line.startswith("    ")] == [True]
+
+
 def test_the_first_lines_that_an_answer_prints_stand_below_the_marks(run):
     def noisy(x):
         print("hm", file=sys.stderr)
