@@ -40,6 +40,7 @@ from autograder.exercises import (
 )
 from autograder.files import digest_of_files
 from autograder.grade.result import CellResult, Result
+from autograder.grade.words import sentence
 from autograder.instructor_settings import Settings
 from autograder.kernels.student_kernel import StudentKernel
 from autograder.runtime.violations import NUMBERS
@@ -65,7 +66,8 @@ class Finding:
     """What is said about one answer.
 
     own, elsewhere: points lost in the cells that grade its task, and in others; names: told as known
-    mistakes; told: what the grade says, by cell; in_sight: lines that the student's own checks print.
+    mistakes; in_sight: lines that the student's own checks print; printed: these; lost: of a right answer,
+    the lines that it fails, with what the grade says.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Finding:
     explained: bool
     in_sight: int
     printed: str
+    lost: list[str]
 
 
 def read_answers(course: Course, folder: Path) -> list[Answer]:
@@ -168,6 +171,12 @@ def finding(answer: Answer, result: Result) -> Finding:
         explained=any(_explains(cell) for cell in failed if cell.grade_id in own),
         in_sight=sum(1 for line in printed.splitlines() if line.strip()),
         printed=printed,
+        lost=[
+            f"{cell.grade_id}: {line.expression}: {sentence(line) or line.verdict}"
+            for cell in failed
+            for line in cell.lines
+            if answer.right and not line.passed
+        ],
     )
 
 

@@ -386,7 +386,8 @@ def test_the_zip_runs_with_what_it_installs(archive, tmp_path):
     lines = (tmp_path / "requirements.txt").read_text().splitlines()
     lines = [line for line in lines if not line.startswith("--extra-index-url ")]
     assert all(re.fullmatch(r"[\w.-]+==[\d.]+(\.post\d+)?", line) for line in lines)
-    known, waiting = set(), [Requirement(line) for line in lines]
+    # the grader lies in the zip, wherever else it's installed
+    known, waiting = {("course-autograder", frozenset())}, [Requirement(line) for line in lines]
     while waiting:
         found = waiting.pop()
         name = (canonicalize_name(found.name), frozenset(found.extras))
