@@ -117,3 +117,8 @@ def test_claims_are_no_verdict_where_a_check_does_not_run(small, course_folder):
     assert remarks == [] and "doubles each" not in json.dumps(
         [c.get("outputs") for c in notebook.cells]
     )
+
+
+def test_the_first_cell_tells_of_what_helps_further(exercise):
+    first = released(exercise).cells[0].source
+    assert all(f"`{call}()`" in first for call in ("hint", "failing_case", "discuss", "progress"))

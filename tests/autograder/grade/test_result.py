@@ -7,8 +7,10 @@ import shutil
 import pytest
 
 from autograder.__main__ import main
+from autograder.catalogue import mistakes
 from autograder.course import Course
 from autograder.errors import CourseError, ResultError
+from autograder.grade.exercise_words import words_of
 from autograder.grade.grade_class import recorded_results
 from autograder.grade.gradebook import autograded_notebook, stored_result
 from autograder.grade.result import (
@@ -275,3 +277,14 @@ def test_a_tenth_chapter_comes_after_the_ninth(course_of_one_file):
         (course_of_one_file.root / "solutions" / f"{name}.py").touch()
     names = [exercise.name for exercise in course_of_one_file.exercises()]
     assert names == ["ch1_c", "ch9_b", "ch10_a"]
+
+
+def test_a_line_that_passes_names_no_mistake_even_where_one_was_recognised():
+    exercise = COURSE.exercise("ch3_multi_head")
+    known, words = mistakes(exercise)[0], words_of(exercise)
+    line = LineResult("double(3)", 1, mistake=known.name, given=("split_heads",))
+    assert known.name not in words.line(line)
+    wrong = dataclasses.replace(
+        line, difference=Difference("number", {"expected": 6.0, "got": 3.0}), given=()
+    )
+    assert known.name in words.line(wrong)
