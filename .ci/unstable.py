@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-FAILED = Path(".pytest_cache/v/cache/lastfailed")
+FAILED = Path("_build/pytest/v/cache/lastfailed")
 MOST, TIMES = 2, 3
 
 
