@@ -118,8 +118,8 @@ def examined(
     """Examine cases of an audited class; yields every case with what came of it, as they come.
 
     workers: as for `grade_cases`; twice as many for attacks, which mostly wait. As in a class, what the clock
-    has stopped, perhaps because of others, is graded once more, after all others and alone; of attacks it
-    is known.
+    has stopped, perhaps because of others, is graded once more, after all others and alone; attacks aren't,
+    since many of them hang on purpose.
     """
     if workers == 1:
         for case in cases:
