@@ -28,7 +28,13 @@ if TYPE_CHECKING:
 
 def _grade(arguments: argparse.Namespace) -> None:
     from autograder.build.generate import write_missing_sources
-    from autograder.grade.grade_class import WorkerOptions, grade_class, recorded_results
+    from autograder.grade.grade_class import (
+        WorkerOptions,
+        grade_class,
+        handed_in,
+        recorded_results,
+    )
+    from autograder.grade.misplaced import misplaced, strangers
     from autograder.grade.trial import regrade
 
     course = course_of(arguments)
@@ -38,6 +44,8 @@ def _grade(arguments: argparse.Namespace) -> None:
         with writing(arguments.json), arguments.json.open("a"):
             pass
     write_missing_sources(course, exercises)
+    # before the gradebook knows them, too
+    notes = misplaced(course) + strangers(course, {s for s, _ in handed_in(course, exercises)})
     options = WorkerOptions(arguments.workers, arguments.scheduler, arguments.require_sandbox)
     if arguments.changed:
         regrade(course, exercises, options, arguments.yes)
@@ -48,6 +56,7 @@ def _grade(arguments: argparse.Namespace) -> None:
         data = [json.loads(result.to_json()) for result in results]
         with writing(arguments.json):
             arguments.json.write_text(json.dumps(data, indent=1), encoding="utf-8")
+    say(*notes, error=True)
     if not results:
         say(f"No submissions: they belong into {course.submitted}/STUDENT/EXERCISE/EXERCISE.ipynb.")
         return

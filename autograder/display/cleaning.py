@@ -108,13 +108,14 @@ class _Renderer(IPythonRenderer):
     """nbconvert's renderer, in which a picture that isn't there is told instead of raising."""
 
     def image(self, text: str, url: str, title: str | None = None) -> str:
-        prefix, _, name = url.partition("attachment:")
-        if not prefix and name:
-            known = [key for key in (name, unquote(name)) if key in self.attachments]
-            if not known:
-                return f"<em>(The picture {html.escape(unquote(name)[:100])} is not here.)</em>"
-            url = f"attachment:{known[0]}"
-        return super().image(text, url, title)
+        if url.startswith("data:"):
+            return super().image(text, url, title)
+        name = url.removeprefix("attachment:")
+        known = [key for key in (name, unquote(name)) if key in self.attachments]
+        if name == url or not known:
+            # nothing is loaded from elsewhere
+            return f"<em>(The picture {html.escape(unquote(name)[:100])} is not here.)</em>"
+        return super().image(text, f"attachment:{known[0]}", title)
 
 
 @pass_context

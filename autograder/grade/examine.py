@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -49,6 +50,8 @@ from autograder.text import plain_text
 
 MAX_SHOWN, MAX_SHOWN_LINE = 20_000, 1_000
 MAX_PRINTED, MAX_PRINTED_LINES = 2_000, 40
+# what Python knows from 3.12 on: `type X = ...`, parameters of types; nested quotes show in the error's message
+NEWER_SYNTAX = re.compile(r"^\s*(?:type\s+\w+.*=|(?:async\s+)?(?:def|class)\s+\w+\[)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -155,7 +158,8 @@ def _examined(
         run = KernelRun(kernel, settings.limits, pausing, lenient, together, settings.until)
         new_kernel = functools.partial(_started, settings, submission, seed)
         offered = settings.offered(key.packages)
-        examination = _Examination(key, run, offered, notebook.cells, new_kernel)
+        python = kernel_versions(settings.python, key.packages)["python"]
+        examination = _Examination(key, run, offered, notebook.cells, new_kernel, python)
         for cell in notebook.cells:
             examination.run_cell(cell)
         examination.tell_violations()
@@ -225,12 +229,14 @@ class _Examination:
         packages: Sequence[str],
         cells: Sequence[NotebookNode],
         new_kernel: Callable[[], AbstractContextManager[StudentKernel]],
+        python: str,
     ) -> None:
         self.results: list[CellResult] = []
         self._own = _OwnDefinitions(cells)
         self._cells: dict[str, GradeCell] = {}
         self._relations = baked_relations(key.release)
         self._new_kernel = new_kernel
+        self._python = ".".join(python.split(".")[:2])
         self._ran: list[Step] = []
         self._key = key
         self._run = run
@@ -275,12 +281,17 @@ class _Examination:
         ended_before = self._run.ended
         self._ran.append(Step(cell.id, cell.source, graded=False))
         reply = self._run.run_cell(cell.source, name)
-        defined = {*self._key.answers.get(name, ()), *bound_names(cell.source)}
+        source = cell.source
+        defined = {*self._key.answers.get(name, ()), *bound_names(source)}
         cell.outputs = reply.outputs
-        cell.source = _for_display(cell.source)
+        cell.source = _for_display(source)
         errors = [out for out in reply.outputs if out["output_type"] == "error"]
         if errors:
-            text = f"{errors[0]['ename']}: {errors[0]['evalue']}"
+            kind, text = errors[0]["ename"], f"{errors[0]['ename']}: {errors[0]['evalue']}"
+            if kind == "SyntaxError" and ("f-string" in text or NEWER_SYNTAX.search(source)):
+                text += (
+                    f". Notebooks are graded with Python {self._python}, where newer syntax is none"
+                )
             self._failed |= dict.fromkeys(defined, valid_text(text, 300))
         if reply.status == "timeout":
             seconds = self._run.limits.cell_seconds

@@ -47,8 +47,8 @@ def match(
         if name in keys:
             continue
         if is_answer_cell(released):
-            wanted = _defined(released.source)
-            found = [bool(wanted & _defined(cell.source)) for cell in cells]
+            wanted = defined(released.source)
+            found = [bool(wanted & defined(cell.source)) for cell in cells]
             told = Remark("answer_found", {"cell": name, "names": sorted(wanted)})
             missing = Remark("answer_missing", {"cell": name})
         elif is_written_question(released):
@@ -77,7 +77,7 @@ def answered(cells: Sequence[SubmittedCell], release: NotebookNode) -> Mapping[s
     return found
 
 
-def _defined(source: str) -> set[str]:
+def defined(source: str) -> set[str]:
     """The functions and classes that a cell defines, also if it has a syntax error."""
     try:
         return set(spans_of(source))

@@ -106,6 +106,7 @@ FOR_A_PERSON = frozenset(
     {
         "several_notebooks",
         "other_work",
+        "other_files",
         "another_notebook",
         "is_link",
         "in_link",

@@ -86,7 +86,14 @@ def import_roster(course: Course, path: Path) -> RosterImport:
         done.notes.append(
             f"{path} isn't in UTF-8 and was read as cp1252: look whether names with accents are right."
         )
-    done.notes += _lost_zeros(roster, set(known) - set(roster))
+    others = sorted(set(known) - set(roster))
+    done.notes += _lost_zeros(roster, others)
+    if others:
+        done.notes.append(
+            f"In the gradebook and not in this table: {', '.join(others[:5])}{', ...' if len(others) > 5 else ''}. If "
+            f"they have left the class, move their folders out of {course.submitted} and remove them with `nbgrader db "
+            "student remove ID --force`."
+        )
     return done
 
 

@@ -22,21 +22,38 @@ from autograder.exercises import (
     is_written_question,
     metadata_of,
 )
-from autograder.grade.matching import match
+from autograder.grade.matching import defined, match
+from autograder.grade.pictures_in_text import TextsWithPictures
 from autograder.grade.result import Remark
 from autograder.grade.submission import Submission, SubmittedCell
+from autograder.programs import bound_names
 
 MISSING = "# This answer cell is missing from the submission."
 
 
-def _own_cell(cell: SubmittedCell) -> NotebookNode:
+class _Texts:
+    """How the texts of a submission are shown: those that were handed out stay as they are."""
+
+    def __init__(self, submission: Submission, release: NotebookNode) -> None:
+        self._handed_out = {cell_digest(cell.source) for cell in release.cells}
+        self._with_pictures = TextsWithPictures(submission.companions)
+
+    def __call__(self, cell: SubmittedCell) -> tuple[str, dict[str, Mapping[str, str]]]:
+        if cell_digest(cell.source) in self._handed_out:
+            return clean_markdown(cell.source), dict(cell.pictures)
+        return self._with_pictures.shown(cell)
+
+
+def _own_cell(cell: SubmittedCell, texts: _Texts) -> NotebookNode:
     if cell.kind == "code":
         return nbformat.v4.new_code_cell(cell.source)
-    source = clean_markdown(cell.source)
-    return nbformat.v4.new_markdown_cell(source, attachments=dict(cell.pictures))
+    source, pictures = texts(cell)
+    return nbformat.v4.new_markdown_cell(source, attachments=pictures)
 
 
-def _released_cell(cell: NotebookNode, submitted: SubmittedCell | None) -> NotebookNode:
+def _released_cell(
+    cell: NotebookNode, submitted: SubmittedCell | None, texts: _Texts
+) -> NotebookNode:
     """A released cell, with the student's source if it is an answer."""
     fresh = nbformat.from_dict(json.loads(json.dumps(cell)))
     fresh.metadata = NotebookNode(nbgrader=fresh.metadata.nbgrader)
@@ -48,8 +65,8 @@ def _released_cell(cell: NotebookNode, submitted: SubmittedCell | None) -> Noteb
             if cell.cell_type == "code":
                 fresh.source = submitted.source
             else:
-                fresh.source = clean_markdown(submitted.source)
-                fresh.attachments = nbformat.from_dict(dict(submitted.pictures))
+                fresh.source, pictures = texts(submitted)
+                fresh.attachments = nbformat.from_dict(pictures)
         elif cell.cell_type == "code":
             fresh.source = MISSING
     return fresh
@@ -124,10 +141,10 @@ def sanitized(
     """A notebook of the released cells with a student's answers and own cells, to be run from top to bottom.
 
     A cell of the student's own stands behind the released cell that it followed in the submission; so
-    do copies of an answer cell and the halves of one that was split. None runs later than it did in the
-    submission. versions: from `released_versions`.
+    do copies of an answer cell and the halves of one that was split. One that defines an answer in the place of
+    a check stands above the check. None runs later than it did in the submission. versions: from `released_versions`.
     """
-    cells = submission.cells
+    cells, texts = submission.cells, _Texts(submission, release)
     skeleton = [cell for cell in release.cells if "nbgrader" in cell.metadata]
     keys, remarks = match(cells, skeleton) if cells else ([], [])
     own = [cell.id for cell in skeleton if metadata_of(cell).grade or metadata_of(cell).solution]
@@ -135,22 +152,32 @@ def sanitized(
         remarks = [Remark("another_notebook")]
     skeleton = _in_students_order(skeleton, keys)
     known = {cell.id: cell for cell in skeleton}
+    names = {name for cell in filter(is_answer_cell, skeleton) for name in defined(cell.source)}
     first: dict[str, SubmittedCell] = {}
+    above: dict[str, list[NotebookNode]] = {}
     behind: dict[str | None, list[NotebookNode]] = {}
     for submitted, key, anchor in zip(cells, keys, _anchors(skeleton, keys), strict=True):
-        if key is not None and key not in first:
-            first[key] = submitted
-            if _is_changed(known[key], submitted, versions.get(key, ())):
-                if metadata_of(known[key]).grade:
-                    remarks.append(Remark("check_changed", {"cell": key}))
-                elif key not in CHECK_CELLS:
-                    behind.setdefault(key, []).append(_own_cell(submitted))
-        elif key is None or metadata_of(known[key]).solution:
-            behind.setdefault(anchor, []).append(_own_cell(submitted))
+        if key is None:
+            behind.setdefault(anchor, []).append(_own_cell(submitted, texts))
+            continue
+        released, is_first = known[key], key not in first
+        first.setdefault(key, submitted)
+        changed = _is_changed(released, submitted, versions.get(key, ()))
+        if is_first and changed and metadata_of(released).grade:
+            remarks.append(Remark("check_changed", {"cell": key}))
+        if _is_of_course(released):
+            # an answer may have been typed into a check
+            if changed and names & (defined(submitted.source) | bound_names(submitted.source)):
+                above.setdefault(key, []).append(_own_cell(submitted, texts))
+        elif is_first and changed:
+            behind.setdefault(key, []).append(_own_cell(submitted, texts))
+        elif not is_first and metadata_of(released).solution:
+            behind.setdefault(anchor, []).append(_own_cell(submitted, texts))
     notebook = nbformat.v4.new_notebook(metadata=json.loads(json.dumps(release.metadata)))
     notebook.cells = list(behind.get(None, []))
     for cell in skeleton:
-        notebook.cells.append(_released_cell(cell, first.get(cell.id)))
+        notebook.cells += above.get(cell.id, [])
+        notebook.cells.append(_released_cell(cell, first.get(cell.id), texts))
         notebook.cells += behind.get(cell.id, [])
     for number, cell in enumerate(notebook.cells):
         cell.id = metadata_of(cell).get("grade_id", f"own-{number}")
@@ -172,6 +199,11 @@ def _beside(notebook: NotebookNode, release: NotebookNode) -> Iterator[str]:
         # texts between tasks are released, too, and have no marks
         if any(not _is_same(own.source, "", *texts.values()) for own in beside):
             yield cell.id
+
+
+def _is_of_course(cell: NotebookNode) -> bool:
+    """Whether a cell is the course's own code, for which a student's is never taken."""
+    return is_grade_cell(cell) or metadata_of(cell).get("grade_id") in CHECK_CELLS
 
 
 def _is_of_student(cell: NotebookNode) -> bool:

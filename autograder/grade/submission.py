@@ -13,10 +13,11 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any
+from urllib.parse import unquote
 
 from nbformat import NotebookNode
 
@@ -24,7 +25,7 @@ from autograder.course import Course, Exercise
 from autograder.display.pictures import JPEG, PNG, pixels
 from autograder.exercises import released
 from autograder.grade.matching import SubmittedCell, answered
-from autograder.grade.result import Remark
+from autograder.grade.result import FOR_A_PERSON, Remark
 from autograder.grade.without_outputs import without_outputs
 from autograder.nbgrader_adapter import timestamp
 from autograder.runtime.plain_data import valid_text
@@ -40,11 +41,14 @@ MAX_COMPANION = 5_000_000
 MAX_FILES = 10_000
 MAX_NAMED = 3
 MAX_NOTEBOOKS = 5
-MAX_PICTURE = 2_000_000
+# of a picture in base64: phones take photos of up to 5 MB
+MAX_PICTURE = 8_000_000
 # of one picture: a browser takes four bytes for each
 MAX_PIXELS = 20_000_000
 # a picture in Markdown itself, as Colab stores what is pasted
 PASTED = re.compile(r"data:(image/(?:png|jpeg));base64,([A-Za-z0-9+/=]*)")
+# where a text shows a picture that is attached to its cell
+SHOWN = re.compile(r"attachment:([^\s()<>\"']+)")
 # how the files of each kind begin
 PICTURES = {"image/png": PNG, "image/jpeg": JPEG}
 # written by nbgrader, not by the student
@@ -165,7 +169,12 @@ def read_submission(course: Course, student: str, exercise: Exercise) -> Submiss
         timestamp(folder)
     except ValueError:
         remarks.append(Remark("timestamp"))
-    return read_folder(folder, student, exercise.name, lambda: released(exercise), remarks)
+    # what earlier exercises built may be held back, and given out later
+    folders = exercise.notebook.parent, course.home / "built_so_far" / exercise.name
+    handed_out = {path.name for given in folders for path in given.glob("*")}
+    return read_folder(
+        folder, student, exercise.name, lambda: released(exercise), remarks, handed_out
+    )
 
 
 def read_folder(
@@ -174,11 +183,12 @@ def read_folder(
     exercise: str,
     release: Callable[[], NotebookNode],
     also: Sequence[Remark] = (),
+    handed_out: Collection[str] = (),
 ) -> Submission:
     """What a student has handed in, in a folder; its digest covers all of it.
 
     release: gives the exercise as it was handed out, to tell which of several notebooks was worked on; also:
-    further remarks. Never raises for anything a student can submit: what can't be read has no
+    further remarks; handed_out: names of files that come with the exercise. Never raises for anything a student can submit: what can't be read has no
     cells, and a remark says why.
     """
     path, cells, remarks, digest = _chosen(folder / f"{exercise}.ipynb", release)
@@ -187,6 +197,11 @@ def read_folder(
     if cells:
         companions, left = read_companions(path.parent, path.name)
         remarks += left
+    if not any(remark.kind in FOR_A_PERSON for remark in remarks):
+        others = _other_files(path, handed_out)
+        if others and not answered(cells, release()):
+            told = {"names": others[:MAX_NAMED], "number": len(others)}
+            remarks.append(Remark("other_files", told))
     whole = hashlib.sha256(digest.encode())
     for name, content in companions.items():
         whole.update(hashlib.sha256(name.encode()).digest() + hashlib.sha256(content).digest())
@@ -302,6 +317,29 @@ def read_companions(folder: Path, notebook: str) -> tuple[dict[str, bytes], list
     return found, [Remark("companions", parameters)]
 
 
+def _other_files(notebook: Path, known: Collection[str]) -> list[str]:
+    """Names of what lies beside a notebook and may hold work: files and folders, but no links and no notebooks."""
+    folder = notebook.parent
+    if folder.is_symlink():
+        return []
+    try:
+        with os.scandir(folder) as listing:
+            there = [
+                entry.name
+                for entry in itertools.islice(listing, MAX_FILES)
+                if not entry.is_symlink() and (entry.is_file() or entry.is_dir())
+            ]
+    except OSError:
+        return []
+    return sorted(
+        valid_text(name)
+        for name in there
+        if name not in {*OF_THE_EXCHANGE, *known}
+        and not NOTEBOOK.search(name)
+        and not is_litter(PurePath(name))
+    )
+
+
 def _files(folder: Path) -> set[str]:
     """Names of the ordinary files in a folder; none when it is a link or goes away meanwhile."""
     if folder.is_symlink():
@@ -335,14 +373,14 @@ def _pasted_as_attachments(text: str) -> tuple[str, dict[str, dict[str, str]]]:
 
 
 @dataclass
-class _PicturesLeft:
+class PicturesLeft:
     """What the pictures of a notebook may still have in all."""
 
-    characters: int = 10_000_000
+    characters: int = 20_000_000
     pixels: int = 100_000_000
 
 
-def _pictures(attachments: Any, left: _PicturesLeft) -> dict[str, dict[str, str]]:
+def pictures_in(attachments: Any, left: PicturesLeft) -> dict[str, dict[str, str]]:
     """The PNG and JPEG files pasted into a cell, as nbformat's attachments, within limits."""
     found: dict[str, dict[str, str]] = {}
     for name, kinds in attachments.items() if isinstance(attachments, dict) else ():
@@ -384,8 +422,9 @@ def _cells(notebook: Any) -> tuple[Cells, tuple[Remark, ...]]:
     if not isinstance(cells, list):
         raise ValueError("it has no list of cells")
     found: dict[int, SubmittedCell] = {}
-    characters_left, pictures_left = MAX_SOURCES, _PicturesLeft()
+    characters_left, pictures_left = MAX_SOURCES, PicturesLeft()
     remarks: tuple[Remark, ...] = ()
+    lost: list[str] = []
     for number in _answers_first(cells):
         if len(found) >= MAX_CELLS or characters_left <= 0:
             remarks = (Remark("too_long", {"cells": len(cells), "read": len(found)}),)
@@ -398,9 +437,15 @@ def _cells(notebook: Any) -> tuple[Cells, tuple[Remark, ...]]:
             attachments = {**(attachments if isinstance(attachments, dict) else {}), **pasted}
         source = valid_text(text, MAX_SOURCE)
         characters_left -= len(source)
-        pictures = _pictures(attachments, pictures_left)
-        names = _identifier(_given(cell).get("grade_id")), _identifier(cell.get("id"))
-        found[number] = SubmittedCell(kind, source, *names, pictures)
+        pictures = pictures_in(attachments, pictures_left)
+        if kind == "markdown":
+            # not all that are there: editors keep pictures that a text shows no more
+            shown = dict.fromkeys(map(unquote, SHOWN.findall(source)))
+            lost += [name for name in shown if name not in pictures]
+        marks = _identifier(_given(cell).get("grade_id")), _identifier(cell.get("id"))
+        found[number] = SubmittedCell(kind, source, *marks, pictures)
+    if lost:
+        remarks += (Remark("pictures", {"names": lost[:MAX_NAMED], "number": len(lost)}),)
     return tuple(found[number] for number in sorted(found)), remarks
 
 

@@ -147,13 +147,20 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
         f"Beside {p['wanted']} {'lies another notebook' if p['number'] == 1 else 'lie other notebooks'} with "
         f"answers that it lacks: {_list(p)}. {p['wanted']} was graded; a person will look at what is beside it."
     ),
+    "other_files": lambda p: (
+        f"No answer was found in a notebook, and something else was handed in: {_list(p)}. A person will look at it; "
+        "answers belong into the cells of the notebook."
+    ),
     "timestamp": lambda p: "The time stamp of this submission can't be read.",
     "companions": lambda p: (
         f"Not all files beside the notebook were used (at most {p['files']}, of at most "
         f"{p['megabytes']:g} MB): without {', '.join(p['left_out'])}"
         + (f" and {p['more']} more." if p["more"] else ".")
     ),
-    "pictures": lambda p: "Pictures pasted into the text that could not be kept were left out.",
+    "pictures": lambda p: (
+        f"Pictures in the text could not be kept: {_list(p)}. Save them as PNG or JPEG, of at most 6 MB and 20 "
+        "megapixels each, and hand in again. A person can see them in the notebook that was handed in."
+    ),
     "answer_found": lambda p: (
         f"The answer cell {p['cell']} had lost its marks; it was found by the name it defines "
         f"({', '.join(p['names'])})."

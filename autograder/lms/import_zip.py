@@ -17,7 +17,7 @@ import re
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from autograder.course import Course, Exercise
@@ -25,7 +25,14 @@ from autograder.errors import SubmissionFolderError, writing
 from autograder.grade.groups import Groups, read_groups
 from autograder.grade.lateness import dates
 from autograder.grade.read_gradebook import opened
-from autograder.grade.submission import MAX_WITH_OUTPUTS, NOTEBOOK, is_litter
+from autograder.grade.submission import (
+    MAX_COMPANION,
+    MAX_COMPANIONS,
+    MAX_WITH_OUTPUTS,
+    NOTEBOOK,
+    OF_THE_EXCHANGE,
+    is_litter,
+)
 from autograder.lms.laid_out import (
     TIMESTAMP,
     ImportResult,
@@ -45,9 +52,13 @@ MAX_BESIDE, MAX_STEM = 9, 80
 MAX_TOTAL = 2_000_000_000
 # Deflate makes a notebook about five times smaller, and a megabyte of zeros a thousand times.
 MAX_RATIO, RATIO_FROM = 200, 1_000_000
-
+# Canvas counts what is handed in again: name-1.ipynb; browsers count downloads: name (1).ipynb
+COUNTED = re.compile(r"(?:-\d+| ?\(\d+\))+$")
 # what a mark in a file's name says at least
 LATE_BY = datetime.timedelta(minutes=1)
+# what a damaged zip raises
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError)
+BY_HAND = "Ask for it, or fetch it by hand."
 
 
 def _people(archive: zipfile.ZipFile, notes: list[str]) -> list[Person]:
@@ -143,15 +154,14 @@ def _ids(
     return found
 
 
-def _notebook(
-    person: Person, student: str, exercise: str, notes: list[str]
-) -> zipfile.ZipInfo | None:
-    """The notebook of a student: one of the exercise's name, else any; of several the newest."""
+def _notebook(person: Person, student: str, exercise: str, notes: list[str]) -> zipfile.ZipInfo:
+    """The notebook of a student: one of the exercise's name, else any; of several the newest.
+
+    Without one, it's a zip, which may hold one, else the newest file.
+    """
 
     def rank(file: tuple[str, tuple, zipfile.ZipInfo]) -> tuple:
-        # Canvas counts what is handed in again: name-1.ipynb; browsers count downloads: name (1).ipynb
-        stem = re.sub(r"(-\d+| ?\(\d+\))*$", "", NOTEBOOK.sub("", file[0]))
-        return stem == exercise, file[1]
+        return COUNTED.sub("", NOTEBOOK.sub("", file[0])) == exercise, file[1]
 
     notebooks = [file for file in person.files if NOTEBOOK.search(file[0])]
     packed = [file for file in person.files if file[0].lower().endswith(".zip")]
@@ -159,8 +169,8 @@ def _notebook(
         return max(packed, key=lambda file: file[1])[2]
     if not notebooks:
         names = ", ".join(file[0][:80] for file in person.files[:3])
-        notes.append(f"{student} has handed in no notebook ({names}).")
-        return None
+        notes.append(f"{student} has handed in no notebook ({names}). A person has to look at it.")
+        return max(person.files, key=lambda file: file[1])[2]
     best = max(notebooks, key=rank)
     if len(notebooks) > 1:
         notes.append(f"{student} has handed in {len(notebooks)} notebooks; {best[0]} was taken.")
@@ -169,18 +179,49 @@ def _notebook(
     return best[2]
 
 
-def _beside(person: Person, chosen: zipfile.ZipInfo) -> dict[str, zipfile.ZipInfo]:
-    """The other notebooks of a student, which lie beside the chosen one: the grader sees which was worked on."""
-    others = [
-        (file, entry)
-        for file, _, entry in person.files
-        if NOTEBOOK.search(file) and entry is not chosen
-    ]
+def _beside(
+    person: Person, chosen: zipfile.ZipInfo | None, student: str, notes: list[str]
+) -> dict[str, zipfile.ZipInfo]:
+    """What else a student has handed in, by the names under which it lies beside the chosen notebook, if any.
+
+    Of other notebooks the grader sees which was worked on; a notebook may import or show other files.
+    """
+    notebooks = [(file, entry) for file, _, entry in person.files if NOTEBOOK.search(file)]
+    others = [(file, entry) for file, entry in notebooks if entry is not chosen]
     found = {}
     for number, (file, entry) in enumerate(others[:MAX_BESIDE], 1):
         stem = re.sub(r"[^\w .()-]", "_", NOTEBOOK.sub("", file))[:MAX_STEM].strip(". ")
         found[f"{stem} ({number}).ipynb"] = entry
+    own: dict[str, zipfile.ZipInfo] = {}
+    for file, _, entry in sorted(person.files, key=lambda file: file[1], reverse=True):
+        if entry is not chosen and _lies_beside(file):
+            own.setdefault(file, entry)
+    large = [file for file, entry in own.items() if entry.file_size > MAX_COMPANION]
+    if large:
+        notes.append(
+            f"{student} has handed in files of more than {MAX_COMPANION / 1e6:g} MB beside the notebook, which were "
+            f"left out: {', '.join(file[:80] for file in large[:3])}."
+        )
+    fitting = [(file, entry) for file, entry in own.items() if file not in large]
+    found |= dict(fitting[:MAX_COMPANIONS])
+    for file, entry in fitting[:MAX_COMPANIONS]:
+        path = PurePosixPath(file)
+        plain = f"{COUNTED.sub('', path.stem)}{path.suffix}"
+        if _lies_beside(plain):
+            found.setdefault(plain, entry)
     return found
+
+
+def _lies_beside(file: str) -> bool:
+    """Whether a file of this name can lie beside a notebook without being taken for something else."""
+    name = PurePosixPath(file)
+    return (
+        file.isprintable()
+        and len(file) <= MAX_STEM
+        and file.casefold() not in OF_THE_EXCHANGE
+        and not NOTEBOOK.search(file)
+        and not is_litter(name)
+    )
 
 
 def _refusal(entry: zipfile.ZipInfo) -> str:
@@ -199,8 +240,8 @@ def _refusal(entry: zipfile.ZipInfo) -> str:
     return ""
 
 
-def _inside(content: bytes, exercise: str) -> tuple[bytes, str]:
-    """The notebook in a zip that a student has handed in, or why there is none.
+def _inside(content: bytes, exercise: str) -> tuple[dict[str, bytes], str]:
+    """The notebook in a zip that a student has handed in, with what lies beside it, or why there is none.
 
     Raises what a damaged zip raises.
     """
@@ -213,47 +254,76 @@ def _inside(content: bytes, exercise: str) -> tuple[bytes, str]:
         ]
         named = [e for e in found if PurePosixPath(e.filename).name == f"{exercise}.ipynb"]
         if len(named or found) != 1:
-            return b"", f"holds {len(named or found)} notebooks"
+            return {}, f"holds {len(named or found)} notebooks"
         (entry,) = named or found
         if problem := _refusal(entry):
-            return b"", f"holds a notebook that {problem}"
-        return archive.read(entry), ""
+            return {}, f"holds a notebook that {problem}"
+        files = {f"{exercise}.ipynb": archive.read(entry)}
+        folder = PurePosixPath(entry.filename).parent
+        for other in entries:
+            path = PurePosixPath(other.filename)
+            ordinary = not other.is_dir() and path.parent == folder and _lies_beside(path.name)
+            if len(files) > MAX_COMPANIONS:
+                break
+            if ordinary and other.file_size <= MAX_COMPANION and not _refusal(other):
+                files[path.name] = archive.read(other)
+        return files, ""
 
 
 def _unpacked(
+    archive: zipfile.ZipFile, student: str, entry: zipfile.ZipInfo, notes: list[str]
+) -> bytes | None:
+    """The content of a student's file; what can't be unpacked is told and None."""
+    problem = _refusal(entry)
+    if not problem:
+        try:
+            # never more than the size that was checked, whatever is packed
+            return archive.read(entry)
+        except DAMAGED:
+            problem = "is damaged"
+    notes.append(f"{student}: {entry.filename!r} {problem}. {BY_HAND}")
+    return None
+
+
+def _files_of(
     archive: zipfile.ZipFile,
-    chosen: dict[str, zipfile.ZipInfo],
+    student: str,
+    person: Person,
+    chosen: zipfile.ZipInfo,
     exercise: str,
     notes: list[str],
-) -> Iterator[tuple[str, bytes]]:
-    """Students and their notebooks' contents; what can't be unpacked is told."""
-    for student, entry in chosen.items():
-        problem = _refusal(entry)
-        content = b""
-        if not problem:
+) -> dict[str, bytes]:
+    """What a student has handed in, by the names under which it is laid out; empty if that can't be unpacked.
+
+    Without a notebook it is laid out as it is: grading asks a person to look at it.
+    """
+    files: dict[str, bytes] = {}
+    if NOTEBOOK.search(chosen.filename) or chosen.filename.lower().endswith(".zip"):
+        content = _unpacked(archive, student, chosen, notes)
+        if content is None:
+            return {}
+        files, problem = {f"{exercise}.ipynb": content}, ""
+        if not NOTEBOOK.search(chosen.filename):
             try:
-                # never more than the size that was checked, whatever is packed
-                content = archive.read(entry)
-                if entry.filename.lower().endswith(".zip"):
-                    content, problem = _inside(content, exercise)
-            except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError):
-                problem = "is damaged"
+                files, problem = _inside(content, exercise)
+            except DAMAGED:
+                files, problem = {}, "is damaged"
         if problem:
-            notes.append(
-                f"{student}: {entry.filename!r} {problem}. Ask for it, or fetch it by hand."
-            )
-        else:
-            yield student, content
+            notes.append(f"{student}: {chosen.filename!r} {problem}. {BY_HAND}")
+    for name, entry in _beside(person, chosen if files else None, student, notes).items():
+        other = _unpacked(archive, student, entry, notes)
+        if other is not None:
+            files.setdefault(name, other)
+    return files
 
 
 def _names(
     found: Iterable[tuple[str, Person]], chosen: Mapping[str, zipfile.ZipInfo], groups: Groups
 ) -> dict[str, LmsName]:
-    """What the zip called the students whose notebooks were taken."""
+    """What the zip called the students whose work was taken."""
     names = {
         student: person.system.name_for_feedback(person, chosen[student], groups)
         for student, person in found
-        if student in chosen
     }
     return {student: name for student, name in names.items() if name}
 
@@ -313,31 +383,30 @@ def import_zip(
         groups = read_groups(course, exercise.name)
         rostered = _rostered(course)
         ids = _ids(people, rostered, groups, participants, notes)
-        chosen = {}
-        for student, person in zip(ids, people, strict=True):
-            entry = _notebook(person, student, exercise.name, notes)
-            if entry is not None:
-                chosen[student] = entry
+        chosen = {
+            student: _notebook(person, student, exercise.name, notes)
+            for student, person in zip(ids, people, strict=True)
+        }
         laid = [*chosen.values()]
         for student, person in zip(ids, people, strict=True):
-            if student in chosen:
-                laid += _beside(person, chosen[student]).values()
+            laid += _beside(person, chosen[student], student, []).values()
         if sum(entry.file_size for entry in laid) > MAX_TOTAL:
             raise SubmissionFolderError(
                 f"{path} would unpack to more than {MAX_TOTAL / 1e9:.0f} GB. Look at what is so large in "
                 "it; nothing was unpacked."
             )
         remember_names(course, exercise, _names(zip(ids, people, strict=True), chosen, groups))
-        for student, content in _unpacked(archive, chosen, exercise.name, notes):
-            with writing(submitted / student):
-                put(course, exercise, student, {f"{exercise.name}.ipynb": content}, result)
-        fresh = {*result.new, *result.replaced}
         for student, person in zip(ids, people, strict=True):
-            if student in fresh:
-                for name, entry in _beside(person, chosen[student]).items():
-                    for _, content in _unpacked(archive, {student: entry}, exercise.name, notes):
-                        with writing(submitted / student):
-                            (submitted / student / exercise.name / name).write_bytes(content)
+            given = student, person, chosen[student], exercise.name
+            files = _files_of(archive, *given, notes)
+            # what is no notebook takes no notebook's place
+            kept = (
+                exercise.notebook.name not in files
+                and (submitted / student / exercise.name).exists()
+            )
+            if files and not kept:
+                with writing(submitted / student):
+                    put(course, exercise, student, files, result)
     laid_out = {*result.new, *result.unchanged, *result.replaced}
     whose = {s: p for s, p in zip(ids, people, strict=True) if s in laid_out}
     strangers = sorted(laid_out - set(rostered.values()))

@@ -82,9 +82,17 @@ def test_the_look_of_a_page_stays():
         assert part in page
 
 
-def test_a_picture_that_is_missing_is_told():
-    page = on_a_page("![p](attachment:p.png) and words")
-    assert "The picture p.png is not here." in page and "and words" in page
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("attachment:p.png", "p.png"),
+        ("my%20photo.jpg", "my photo.jpg"),
+        ("https://example.org/p.png", "https://example.org/p.png"),
+    ],
+)
+def test_a_picture_that_is_missing_is_told(address, told):
+    page = on_a_page(f"![p]({address}) and words")
+    assert f"The picture {told} is not here." in page and "and words" in page
 
 
 @pytest.mark.parametrize(

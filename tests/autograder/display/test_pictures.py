@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from autograder.display.pictures import pixels
-from autograder.grade.submission import _pictures, _PicturesLeft
+from autograder.grade.submission import PicturesLeft, pictures_in
 from autograder.kernels.outputs import Allowance, Outputs
 
 
@@ -60,8 +60,8 @@ def test_all_pictures_of_a_kernel_have_so_many_pixels():
 
 
 def test_pasted_pictures_have_so_many_pixels():
-    left = _PicturesLeft()
+    left = PicturesLeft()
     data = base64.b64encode(png(4_000, 4_000)).decode()
     pasted = {f"{number}.png": {"image/png": data} for number in range(5)}
     pasted["large.png"] = {"image/png": base64.b64encode(png(14_000, 14_000)).decode()}
-    assert [len(_pictures(pasted, left)) for _ in range(3)] == [5, 1, 0]
+    assert [len(pictures_in(pasted, left)) for _ in range(3)] == [5, 1, 0]

@@ -282,3 +282,67 @@ def test_sources_that_are_too_large_are_not_read(tmp_path):
     notebook.cells.append(new_markdown_cell("x" * (MAX_NOTEBOOK + 1)))
     (remark,) = read(tmp_path, {NAME: notebook}).remarks
     assert remark.kind == "too_large" and "Clear its outputs" in words.remark(remark)
+
+
+# Work in other files -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["answers.py", "work.zip", "report.pdf", "final/" + NAME])
+@pytest.mark.parametrize("notebooks", [{}, {NAME: untouched()}], ids=["alone", "untouched"])
+def test_work_beside_a_notebook_without_answers_is_looked_at(tmp_path, name, notebooks):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("my work")
+    found = read(tmp_path, notebooks)
+    (told,) = [remark for remark in found.remarks if remark.kind in FOR_A_PERSON]
+    assert told.kind == "other_files" and told.parameters["names"] == [name.partition("/")[0]]
+    assert name.partition("/")[0] in words.remark(told)
+
+
+@pytest.mark.parametrize("name", ["data.csv", ".ipynb_checkpoints/x.ipynb", "timestamp.txt"])
+def test_what_the_course_or_a_machine_has_put_there_is_no_work(tmp_path, name):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("1")
+    (tmp_path / NAME).write_text(nbformat.writes(untouched()))
+    given = tmp_path, "ada", EXERCISE.name, untouched, (), {"data.csv"}
+    assert not any(remark.kind in FOR_A_PERSON for remark in read_folder(*given).remarks)
+
+
+def test_files_beside_answers_need_no_person(tmp_path):
+    (tmp_path / "helper.py").write_text("x = 1")
+    assert kinds(read(tmp_path, {NAME: right()})) == []
+
+
+# An answer in the cell of a check -------------------------------------------------------------------
+
+
+def in_check(merged=False, name="softmax", check="softmax_values"):
+    """The solved exercise with an answer in the cell of a check; merged: its own cell is gone."""
+    notebook = right()
+    answer = next(c for c in notebook.cells if metadata_of(c).get("grade_id") == name)
+    cell = next(c for c in notebook.cells if metadata_of(c).get("grade_id") == check)
+    cell.source = f"%matplotlib inline\n{answer.source}\n\n{cell.source}"
+    answer.source = answer_cell(untouched()).source
+    if merged:
+        notebook.cells.remove(answer)
+    return notebook
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_an_answer_in_the_cell_of_a_check_runs_before_the_check(tmp_path, merged):
+    made, remarks = sanitized(read(tmp_path, {NAME: in_check(merged)}), released(EXERCISE), {})
+    place = [cell.id for cell in made.cells].index("softmax_values")
+    own, check = made.cells[place - 1 : place + 1]
+    assert "def softmax" in own.source and "nbgrader" not in own.metadata
+    fresh = next(c for c in untouched().cells if c.id == "softmax_values")
+    assert check.source == fresh.source
+    assert "check_changed" in [remark.kind for remark in remarks]
+
+
+def test_a_check_that_is_changed_otherwise_is_not_run(tmp_path):
+    notebook = right()
+    cell = next(c for c in notebook.cells if c.id == "softmax_values")
+    cell.source = f"print(softmax)\n{cell.source}"
+    made, _ = sanitized(read(tmp_path, {NAME: notebook}), released(EXERCISE), {})
+    assert not any("print(softmax)" in cell.source for cell in made.cells)

@@ -371,6 +371,82 @@ def test_a_notebook_with_a_further_ending_or_in_a_zip_is_taken(unpack):
     assert len(done.notes) == 4
 
 
+def companions(course, student):
+    """What lies beside a student's notebook: name and content."""
+    folder = course / "submitted" / student / EXERCISE
+    return {path.name: path.read_text() for path in folder.iterdir() if path.name != NAME}
+
+
+def test_what_a_notebook_may_need_lies_beside_it(unpack):
+    folder = "Jane Doe_7_assignsubmission_file_/"
+    packed = {f"work/{NAME}": "in a zip", "work/helper.py": "packed", "work/data/x.csv": "deeper"}
+    unpack(
+        {
+            f"ada_1_10_{NAME}": "ada",
+            "ada_1_11_helper.py": "module",
+            "ada_1_12_my photo.jpg": "picture",
+            f"{folder}{NAME}": "jane",
+            f"{folder}src/helper.py": "deeper",
+            "chi_3_30_work.zip": zipped(packed),
+        }
+    )
+    assert companions(unpack.course, "ada_1") == {"helper.py": "module", "my photo.jpg": "picture"}
+    assert companions(unpack.course, "Jane_Doe") == {"helper.py": "deeper"}
+    assert companions(unpack.course, "chi_3") == {"helper.py": "packed"}
+
+
+def test_a_file_that_canvas_has_counted_can_be_imported_by_its_own_name(unpack):
+    files = {f"ada_1_12_{EXERCISE}-1.ipynb": "again", "ada_1_10_helper.py": "first"}
+    unpack(files | {"ada_1_11_helper-1.py": "second", "ada_1_13_data-1.csv": "1"})
+    assert companions(unpack.course, "ada_1") == {
+        **{"helper.py": "first", "helper-1.py": "second"},
+        **{"data-1.csv": "1", "data.csv": "1"},
+    }
+
+
+def test_no_file_beside_a_notebook_passes_for_something_else(unpack):
+    """Not for a time of submission, the notebook, or what nobody meant to hand in."""
+    names = ("timestamp.txt", "Timestamp.TXT", "timestamp-1.txt", ".hidden", "Thumbs.db", "x" * 90)
+    packed = zipped({NAME: "in a zip", "timestamp.txt": "forged", "../out.py": "out"})
+    given = {f"ada_1_2{n}_{name}": "no" for n, name in enumerate(names)}
+    unpack({f"ada_1_10_{NAME}": "ada", **given, "ben_2_20_a.zip": packed})
+    assert companions(unpack.course, "ada_1") == {"timestamp-1.txt": "no"}
+    assert companions(unpack.course, "ben_2") == {}
+
+
+def test_what_is_no_notebook_is_laid_out_for_a_person(unpack):
+    two = zipped({"a.ipynb": "a", "b.ipynb": "b"})
+    done = unpack(
+        {"ada_1_10_report.pdf": "my work", "ada_1_11_code.py": "x", "ben_2_20_a.zip": two}
+    )
+    assert done.new == ["ada_1", "ben_2"] and laid_out(unpack.course) == {}
+    assert companions(unpack.course, "ada_1") == {"report.pdf": "my work", "code.py": "x"}
+    folder = unpack.course / "submitted" / "ben_2" / EXERCISE
+    assert (folder / "a.zip").read_bytes() == two
+    assert "A person has to look at it" in done.notes[0]
+    # and takes no notebook's place
+    assert unpack({f"ada_1_12_{NAME}": "ada"}).replaced == ["ada_1"]
+    assert unpack({"ada_1_13_report.pdf": "more"}).replaced == []
+    assert laid_out(unpack.course) == {"ada_1": "ada"}
+
+
+def test_files_beside_a_notebook_have_their_limits(unpack):
+    many = {f"ada_1_{n}_{n:02}.txt": "" for n in range(30, 60)}
+    large = os.urandom(importer.MAX_COMPANION + 1)
+    done = unpack({f"ada_1_10_{NAME}": "ada", "ada_1_11_film.mp4": large, **many})
+    assert len(companions(unpack.course, "ada_1")) == importer.MAX_COMPANIONS
+    (told,) = done.notes
+    assert told.startswith("ada_1 has handed in files of more than 5 MB") and "film.mp4" in told
+
+
+def test_a_file_beside_that_has_changed_is_another_submission(unpack):
+    files = {f"ada_1_10_{NAME}": "ada", "ada_1_11_helper.py": "in time"}
+    unpack(files)
+    assert unpack(files).unchanged == ["ada_1"]
+    # a time belongs to all of what was handed in at that time
+    assert unpack({**files, "ada_1_11_helper.py": "later"}).replaced == ["ada_1"]
+
+
 def test_nothing_is_overwritten_without_a_word(unpack):
     files = {f"ada_1_10_{NAME}": "first", f"ben_2_20_{NAME}": "same"}
     assert unpack(files).new == ["ada_1", "ben_2"]
