@@ -100,13 +100,21 @@ def copied(notebook: NotebookNode) -> NotebookNode:
 
 
 def released(exercise: Exercise) -> NotebookNode:
-    """The exercise notebook as students get it; ExerciseError when it has not been built."""
+    """The exercise notebook as students get it; ExerciseError when it has not been built, or can't be read."""
+    place = exercise.notebook.relative_to(exercise.root)
+    again = f"`python -m autograder build --exercise {exercise}`"
     if not exercise.notebook.is_file():
-        place = exercise.notebook.relative_to(exercise.root)
+        raise ExerciseError(f"{place} is missing: run {again}.")
+    try:
+        notebook = nbformat.read(exercise.notebook, as_version=4)
+    except (nbformat.reader.NotJSONError, nbformat.ValidationError, ValueError) as error:
         raise ExerciseError(
-            f"{place} is missing: run `python -m autograder build --exercise {exercise}`."
-        )
-    return nbformat.read(exercise.notebook, as_version=4)
+            f"{place} can't be read as a notebook ({type(error).__name__}). Restore it, or delete it and run {again}."
+        ) from error
+    for number, cell in enumerate(notebook.cells):
+        # some editors leave out the ids of cells, or give others
+        cell.id = metadata_of(cell).get("grade_id") or cell.get("id", f"cell-{number}")
+    return notebook
 
 
 def grade_cells(notebook: NotebookNode) -> dict[str, str]:

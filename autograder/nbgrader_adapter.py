@@ -20,6 +20,7 @@ two seconds.
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import datetime
 import functools
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
     from traitlets.config import Config
 
 ANALYZE_AFTER = 100
+# bytes of timestamp.txt that are read
+MAX_TIMESTAMP = 200
 
 
 # Settings -------------------------------------------------------------------------------------
@@ -100,6 +103,8 @@ def explained(url: str) -> Iterator[None]:
             yield
     except (sqlalchemy.exc.SQLAlchemyError, InvalidEntry) as error:
         reason = str(getattr(error, "orig", None) or error).strip().split("\n")[0]
+        if "database is locked" in reason:
+            reason += " by another program, such as formgrader or one that shows databases; wait, or close it"
         try:
             found = sqlalchemy.engine.make_url(url)
             found.get_dialect()
@@ -295,9 +300,15 @@ def timestamp(folder: Path) -> datetime.datetime | None:
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             raise ValueError("not an ordinary file")
-        return read_time(path.read_text(encoding="utf-8")[:100].strip())
+        content = path.read_bytes()[:MAX_TIMESTAMP]
+        # as Windows' shell and editor write texts
+        is_utf_16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        text = content.decode("utf-16" if is_utf_16 else "utf-8-sig")
+        return read_time(text.strip())
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except UnicodeDecodeError as error:
+        raise ValueError("It is no text in UTF-8.") from error
     except (OSError, DateError) as error:
         raise ValueError(str(error)) from error
 

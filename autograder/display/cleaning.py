@@ -21,6 +21,7 @@ from autograder.display.mathml import ATTRIBUTES, TAGS
 
 SCHEMES = {"http", "https", "mailto"}
 MAX_MARKDOWN = 10_000
+CUT = "\n\n*(Cut here: the whole text is in the notebook that was handed in.)*"
 # An HTML parser repeats all formatting elements that are open in every further block: m opened in n paragraphs
 # are m * n elements. What could become longer than this, and what does become longer than GROWTH times its source
 # and ALLOWED characters, is shown as text. Markdown is a tenth of it: what students write has little HTML.
@@ -173,6 +174,7 @@ def clean_markdown(source: str) -> str:
 
     What is no harmless tag stays readable: `p <q` is mathematics, not the tag q.
     """
+    cut = CUT if len(source) > MAX_MARKDOWN else ""
     source = re.sub(r"[\x00-\x09\x0b-\x1f\x7f]", " ", source[:MAX_MARKDOWN])
     # Markdown would decode entities after this: java&#115;cript
     while (decoded := html.unescape(source)) != source:
@@ -187,4 +189,4 @@ def clean_markdown(source: str) -> str:
     if has_forbidden_link(source):
         # without these two no link of the cell is one
         source = source.replace("](", "]&#40;").replace("]:", "]&#58;")
-    return source
+    return source + cut

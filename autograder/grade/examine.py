@@ -50,6 +50,7 @@ from autograder.text import plain_text
 
 MAX_SHOWN, MAX_SHOWN_LINE = 20_000, 1_000
 MAX_PRINTED, MAX_PRINTED_LINES = 2_000, 40
+MAX_NAMES = 3
 # what Python knows from 3.12 on: `type X = ...`, parameters of types; nested quotes show in the error's message
 NEWER_SYNTAX = re.compile(r"^\s*(?:type\s+\w+.*=|(?:async\s+)?(?:def|class)\s+\w+\[)", re.MULTILINE)
 
@@ -232,7 +233,7 @@ class _Examination:
         python: str,
     ) -> None:
         self.results: list[CellResult] = []
-        self._own = _OwnDefinitions(cells)
+        self._own = _OwnDefinitions(cells, key)
         self._cells: dict[str, GradeCell] = {}
         self._relations = baked_relations(key.release)
         self._new_kernel = new_kernel
@@ -247,6 +248,8 @@ class _Examination:
                 for name, cell in key.mistake_cells.items()
             }
         )
+        # by answer cell, the names that it defines
+        self._bound: dict[str, set[str]] = {}
         # by name, the error of the cell that should have defined it
         self._failed: dict[str, str] = {}
 
@@ -282,7 +285,8 @@ class _Examination:
         self._ran.append(Step(cell.id, cell.source, graded=False))
         reply = self._run.run_cell(cell.source, name)
         source = cell.source
-        defined = {*self._key.answers.get(name, ()), *bound_names(source)}
+        self._bound[name] = bound_names(source)
+        defined = {*self._key.answers.get(name, ()), *self._bound[name]}
         cell.outputs = reply.outputs
         cell.source = _for_display(source)
         errors = [out for out in reply.outputs if out["output_type"] == "error"]
@@ -379,22 +383,34 @@ class _Examination:
         if problem.aspect == "to_do":
             return self._own.elsewhere(self._key, grade_id) or problem
         if problem.aspect == "error" and problem.parameters["name"] == "NameError":
+            message = problem.parameters["message"]
             for name, error in self._failed.items():
-                if problem.parameters["message"] == f"name '{name}' is not defined":
+                if message == f"name '{name}' is not defined":
                     problem = Difference("cell_failed", {"answer": name, "error": error})
-                    break
+                    return with_offered(problem, self._packages)
+            for cell, names in self._key.answers.items():
+                lacking = [name for name in names if message == f"name '{name}' is not defined"]
+                # what was defined may have been deleted again
+                if lacking and lacking[0] not in self._bound.get(cell, ()):
+                    found = self._own.elsewhere(self._key, grade_id)
+                    return found or self._not_defined(cell, lacking[0])
         return with_offered(problem, self._packages)
+
+    def _not_defined(self, cell: str, name: str) -> Difference:
+        """An answer cell that ran, or is gone, and doesn't define its answer."""
+        there = sorted(self._bound.get(cell, ()))[:MAX_NAMES]
+        return Difference("not_defined", {"answer": name, "cell": cell, "names": there})
 
 
 class _OwnDefinitions:
-    """Where cells of the student's own define the names of answers."""
+    """Where cells define the names of answers that have another cell."""
 
-    def __init__(self, cells: Sequence[NotebookNode]) -> None:
+    def __init__(self, cells: Sequence[NotebookNode], key: AnswerKey) -> None:
         self._order = {cell.id: number for number, cell in enumerate(cells)}
         self._defined: dict[str, tuple[int, str]] = {}
         for number, cell in enumerate(cells):
-            if cell.cell_type == "code" and "nbgrader" not in cell.metadata:
-                for name in bound_names(cell.source):
+            if _is_students_code(cell):
+                for name in bound_names(cell.source) - {*key.answers.get(cell.id, ())}:
                     self._defined[name] = number, first_line(cell.source)
 
     def elsewhere(self, key: AnswerKey, grade_id: str) -> Difference | None:

@@ -39,7 +39,10 @@ def check_release(exercise: Exercise, release: NotebookNode, gradebook: Gradeboo
     stored = gradebook.find_notebook(exercise.name, exercise.name)
     sources = {cell.name: cell.source for cell in stored.source_cells}
     points = {cell.name: cell.max_score for cell in stored.grade_cells}
+    answers = {cell.name for cell in stored.solution_cells}
     for cell in release.cells:
+        if metadata_of(cell).get("solution") and metadata_of(cell).grade_id not in answers:
+            raise _another_version(exercise, metadata_of(cell).grade_id)
         if not metadata_of(cell).get("grade"):
             continue
         name = metadata_of(cell).grade_id
@@ -48,12 +51,16 @@ def check_release(exercise: Exercise, release: NotebookNode, gradebook: Gradeboo
             name in sources and parse_cell(sources[name]).asks() == parse_cell(cell.source).asks()
         )
         if not same or points.get(name) != metadata_of(cell).points:
-            raise ExerciseError(
-                f"{exercise.name}, cell {name}, is not the one that the gradebook knows: the exercise "
-                "has changed since it was handed out. Restore the released version under exercises/, or "
-                "run `python -m autograder grade --rerelease` to grade everybody by the new one; with "
-                "--changed in place of --rerelease you first see who would gain or lose points."
-            )
+            raise _another_version(exercise, name)
+
+
+def _another_version(exercise: Exercise, cell: str) -> ExerciseError:
+    return ExerciseError(
+        f"{exercise.name}, cell {cell}, is not the one that the gradebook knows: the exercise "
+        "has changed since it was handed out. Restore the released version under exercises/, or "
+        "run `python -m autograder grade --rerelease` to grade everybody by the new one; with "
+        "--changed in place of --rerelease you first see who would gain or lose points."
+    )
 
 
 def refuse_mixed_versions(course: Course, exercise: Exercise, results: Sequence[Result]) -> None:

@@ -1,4 +1,4 @@
-"""A large notebook without its outputs and what else the grader doesn't use: read in a process with limits.
+"""A large notebook without its outputs, pictures if need be, and what else the grader doesn't use: read in a process with limits.
 
 Run as a program, it reads a notebook from its input and writes what is left of it.
 """
@@ -6,11 +6,14 @@ Run as a program, it reads a notebook from its input and writes what is left of 
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 
 from autograder.package import module_command
 
+# a picture in Markdown itself
+PASTED = re.compile(r"data:image/\w+;base64,[A-Za-z0-9+/=]*")
 # of a cell, what the grader reads
 READ = ("cell_type", "source", "input", "metadata", "id", "attachments")
 # Reading JSON takes several times its size; seconds are of the processor and by the clock.
@@ -48,9 +51,22 @@ def _main() -> None:
         for sheet in sheets
         for cell in sheet.get("cells", [])
     ]
+    limit = int(sys.argv[1])
     text = json.dumps({"cells": cells})
-    if len(text) <= int(sys.argv[1]):
+    if len(text) > limit:
+        text = json.dumps({"cells": list(map(_without_pictures, cells))})
+    if len(text) <= limit:
         sys.stdout.write(text)
+
+
+def _without_pictures(cell: dict) -> dict:
+    """A cell without what was pasted into its text: a remark says which pictures a text lacks."""
+    cell = {name: value for name, value in cell.items() if name != "attachments"}
+    if cell.get("cell_type") != "code":
+        source = cell.get("source", "")
+        text = "".join(source) if isinstance(source, list) else source
+        cell["source"] = PASTED.sub("attachment:pasted", text)
+    return cell
 
 
 if __name__ == "__main__":

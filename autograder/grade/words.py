@@ -82,6 +82,15 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
         + messages.without_device(p["error"])
         + (f". {messages.offered(p['offered'])}" if "offered" in p else "")
     ),
+    "not_defined": lambda p: (
+        f"`{p['answer']}` is not defined: the answer cell {p['cell']} "
+        + (
+            f"defines {', '.join(f'`{name}`' for name in p['names'])}"
+            if p["names"]
+            else "doesn't define it"
+        )
+        + ". Keep the name that was handed out"
+    ),
     "answer_elsewhere": lambda p: (
         f"your own cell that begins with `{_quoted(p['line'])}` defines `{p['answer']}`, "
         + (
@@ -94,10 +103,13 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
 }
 
 # what stopped code or couldn't be read, as against an answer that is wrong
-FAILURES = frozenset(SENTENCES) - {"cell_failed", "answer_elsewhere"}
+FAILURES = frozenset(SENTENCES) - {"cell_failed", "answer_elsewhere", "not_defined"}
 
 HAND_IN_AGAIN = "open it in JupyterLab to see that it is in order, and hand it in again"
-CLEAR_OUTPUTS = "Clear its outputs (in JupyterLab: Edit, Clear Outputs of All Cells), save it and hand it in again."
+CLEAR_OUTPUTS = (
+    "Clear its outputs (in JupyterLab: Edit, Clear Outputs of All Cells), make pasted pictures smaller, save it and hand "
+    "it in again."
+)
 REMARKS: dict[str, Callable[[Parameters], str]] = {
     "not_submitted": lambda p: f"No {p['what']} named {p['name']} was submitted.",
     "several_notebooks": lambda p: (
@@ -113,7 +125,7 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
         + (f" {CLEAR_OUTPUTS}" if p["what"] == "notebook" else "")
     ),
     "without_outputs": lambda p: (
-        f"The notebook takes {p['megabytes']:.0f} MB, most of it outputs. They were left out; all the rest "
+        f"The notebook takes {p['megabytes']:.0f} MB, most of it outputs or pictures. Outputs were left out; all the rest "
         "was graded."
     ),
     "not_utf_8": lambda p: (

@@ -66,6 +66,7 @@ SENTENCES = {
     "answer_elsewhere": (
         "this answer cell is as it was handed out, and a cell of your own defines the answer: move it there"
     ),
+    "not_defined": "an answer cell doesn't define what it was handed out for: keep the name",
     "cell_failed": "something that this uses doesn't exist: the cell that should define it failed",
 }
 # of the other remarks, only the submission decides what they say

@@ -3,10 +3,12 @@
 When one of these fails after an upgrade, correct the adapter that the test names, and its docstring.
 """
 
+import codecs
 import datetime
 import importlib.metadata
 import inspect
 import re
+import sqlite3
 import subprocess
 import sys
 import time
@@ -14,6 +16,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import sqlalchemy
 import torch
 import zmq
 from nbgrader.api import Gradebook, SubmittedAssignment
@@ -27,6 +30,7 @@ from sqlalchemy import text
 from traitlets.config import Config
 
 from autograder import nbgrader_adapter
+from autograder.errors import GradebookError
 from autograder.grade import nbgrader_autograde
 from autograder.instructor_settings import Settings
 from autograder.kernels import forkserver, jupyter_adapter
@@ -215,6 +219,27 @@ def test_timestamps_are_read_in_utc(tmp_path):
     (tmp_path / "timestamp.txt").write_text("yesterday, I think")
     with pytest.raises(ValueError, match="yesterday"):
         nbgrader_adapter.timestamp(tmp_path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be"])
+def test_a_time_stamp_is_read_as_windows_saves_it(tmp_path, encoding):
+    mark = codecs.BOM_UTF16_BE if encoding == "utf-16-be" else b""
+    content = mark + "2026-03-01 12:00 UTC\r\n".encode(encoding)
+    (tmp_path / "timestamp.txt").write_bytes(content)
+    assert nbgrader_adapter.timestamp(tmp_path) == datetime.datetime(2026, 3, 1, 12)
+    (tmp_path / "timestamp.txt").write_bytes(b"2026-03-01 12:00 \xff")
+    with pytest.raises(ValueError, match="no text in UTF-8"):
+        nbgrader_adapter.timestamp(tmp_path)
+
+
+def test_a_gradebook_that_another_program_writes_to_is_told(tmp_path):
+    with (
+        pytest.raises(GradebookError, match="locked by another program, such as formgrader"),
+        nbgrader_adapter.explained(f"sqlite:///{tmp_path}/gradebook.db"),
+    ):
+        raise sqlalchemy.exc.OperationalError(
+            "", None, sqlite3.OperationalError("database is locked")
+        )
 
 
 def test_bootstrap_is_bundled():

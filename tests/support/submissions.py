@@ -204,7 +204,7 @@ def directory(folder):
     (folder / NAME).mkdir()
 
 
-@submission(FULL, "The notebook takes 30 MB", "They were left out")
+@submission(FULL, "The notebook takes 30 MB", "Outputs were left out")
 def thirty_megabytes(folder):
     notebook = right()
     notebook.metadata.picture = "x" * 30_000_000

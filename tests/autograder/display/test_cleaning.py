@@ -104,6 +104,12 @@ def test_whatever_is_nested_is_shown(text):
     assert on_a_page(clean_markdown(text)).strip()
 
 
+def test_where_a_text_is_cut_is_told():
+    page = on_a_page(clean_markdown("words " * 3_000))
+    assert "Cut here: the whole text is in the notebook" in page
+    assert "Cut here" not in on_a_page(clean_markdown("words " * 1_000))
+
+
 def opened(characters):
     """Formatting elements that are opened, and paragraphs in each of which a parser opens them again."""
     half = characters // 2

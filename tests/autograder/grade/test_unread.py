@@ -277,6 +277,18 @@ def test_outputs_that_are_too_large_are_left_out(tmp_path):
     assert "21 MB" in words.remark(found.remarks[0])
 
 
+@pytest.mark.parametrize("way", ["attached", "in the text"])
+def test_pictures_that_are_too_large_cost_no_answer(tmp_path, way):
+    notebook, data = right(), "A" * MAX_NOTEBOOK
+    cell = question(notebook)
+    if way == "attached":
+        cell.source, cell.attachments = "![](attachment:a.png)", {"a.png": {"image/png": data}}
+    else:
+        cell.source = f"my words ![](data:image/png;base64,{data})"
+    found = read(tmp_path, {NAME: notebook})
+    assert kinds(found) == ["without_outputs", "pictures"] and is_solved(found)
+
+
 def test_sources_that_are_too_large_are_not_read(tmp_path):
     notebook = right()
     notebook.cells.append(new_markdown_cell("x" * (MAX_NOTEBOOK + 1)))
