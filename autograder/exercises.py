@@ -107,7 +107,7 @@ def released(exercise: Exercise) -> NotebookNode:
         raise ExerciseError(f"{place} is missing: run {again}.")
     try:
         notebook = nbformat.read(exercise.notebook, as_version=4)
-    except (nbformat.reader.NotJSONError, nbformat.ValidationError, ValueError) as error:
+    except (ValueError, AttributeError, KeyError, TypeError, nbformat.ValidationError) as error:
         raise ExerciseError(
             f"{place} can't be read as a notebook ({type(error).__name__}). Restore it, or delete it and run {again}."
         ) from error

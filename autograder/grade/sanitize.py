@@ -166,9 +166,9 @@ def sanitized(
         if is_first and changed and metadata_of(released).grade:
             remarks.append(Remark("check_changed", {"cell": key}))
         if _is_of_course(released):
-            # an answer may have been typed into a check
+            # an answer may have been typed into a check, whatever kind of cell it has become
             if changed and names & (defined(submitted.source) | bound_names(submitted.source)):
-                above.setdefault(key, []).append(_own_cell(submitted, texts))
+                above.setdefault(key, []).append(nbformat.v4.new_code_cell(submitted.source))
         elif is_first and changed:
             behind.setdefault(key, []).append(_own_cell(submitted, texts))
         elif not is_first and metadata_of(released).solution:

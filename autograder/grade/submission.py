@@ -438,7 +438,7 @@ def _cells(notebook: Any) -> tuple[Cells, tuple[Remark, ...]]:
         source = valid_text(text, MAX_SOURCE)
         characters_left -= len(source)
         pictures = pictures_in(attachments, pictures_left)
-        if kind == "markdown":
+        if kind == "markdown" and _given(cell).get("solution"):
             # not all that are there: editors keep pictures that a text shows no more
             shown = dict.fromkeys(map(unquote, SHOWN.findall(source)))
             lost += [name for name in shown if name not in pictures]

@@ -49,7 +49,7 @@ from autograder.lms.systems import NAMES, SYSTEMS, TITLES
 MAX_ENTRIES, MAX_NAME = 20_000, 1_000
 # other notebooks of a student that are laid out, and the length of their names
 MAX_BESIDE, MAX_STEM = 9, 80
-MAX_TOTAL = 2_000_000_000
+MAX_TOTAL = 10_000_000_000
 # Deflate makes a notebook about five times smaller, and a megabyte of zeros a thousand times.
 MAX_RATIO, RATIO_FROM = 200, 1_000_000
 # Canvas counts what is handed in again: name-1.ipynb; browsers count downloads: name (1).ipynb

@@ -342,11 +342,17 @@ def in_check(merged=False, name="softmax", check="softmax_values"):
 
 
 @pytest.mark.parametrize("merged", [False, True])
-def test_an_answer_in_the_cell_of_a_check_runs_before_the_check(tmp_path, merged):
-    made, remarks = sanitized(read(tmp_path, {NAME: in_check(merged)}), released(EXERCISE), {})
+@pytest.mark.parametrize("kind", ["code", "raw"])
+def test_an_answer_in_the_cell_of_a_check_runs_before_the_check(tmp_path, merged, kind):
+    notebook = in_check(merged)
+    next(c for c in notebook.cells if c.id == "softmax_values").cell_type = kind
+    notebook = json.dumps(notebook).encode()
+    made, remarks = sanitized(read(tmp_path, {NAME: notebook}), released(EXERCISE), {})
     place = [cell.id for cell in made.cells].index("softmax_values")
     own, check = made.cells[place - 1 : place + 1]
-    assert "def softmax" in own.source and "nbgrader" not in own.metadata
+    assert (
+        "def softmax" in own.source and own.cell_type == "code" and "nbgrader" not in own.metadata
+    )
     fresh = next(c for c in untouched().cells if c.id == "softmax_values")
     assert check.source == fresh.source
     assert "check_changed" in [remark.kind for remark in remarks]
