@@ -293,9 +293,7 @@ class _Examination:
         if errors:
             kind, text = errors[0]["ename"], f"{errors[0]['ename']}: {errors[0]['evalue']}"
             if kind == "SyntaxError" and ("f-string" in text or NEWER_SYNTAX.search(source)):
-                text += (
-                    f". Notebooks are graded with Python {self._python}, where newer syntax is none"
-                )
+                text += f". Notebooks are graded with Python {self._python}, which doesn't know newer syntax"
             self._failed |= dict.fromkeys(defined, valid_text(text, 300))
         if reply.status == "timeout":
             seconds = self._run.limits.cell_seconds
