@@ -304,8 +304,9 @@ def _swap_in(course: Course, notebooks: dict[Exercise, NotebookNode]) -> None:
             for exercise in notebooks:
                 old = place / exercise.name
                 replaced = Path(aside) / f"{exercise.name}.old"
-                if old.exists():
+                if exercise.notebook.is_file():
                     remember_released(exercise, released(exercise))
+                if old.exists():
                     old.rename(replaced)
                 try:
                     shutil.move(Path(aside) / exercise.name, old)

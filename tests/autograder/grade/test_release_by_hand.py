@@ -6,6 +6,7 @@ import nbformat
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.build import generate
 from autograder.course import Course
 from autograder.errors import ExerciseError
 from autograder.exercises import answer_cell, metadata_of, released
@@ -70,3 +71,10 @@ def test_outputs_and_another_kernel_change_nothing(small_exercise, notebook, tmp
     release.metadata.kernelspec = {"name": "mine", "display_name": "My environment"}
     nbformat.write(release, notebook)
     assert not register(course, small_exercise)
+
+
+def test_a_notebook_that_was_deleted_is_built_again(small_exercise, notebook):
+    before = notebook.read_text(encoding="utf-8")
+    notebook.unlink()
+    generate.build(Course(small_exercise.root), [small_exercise])
+    assert notebook.read_text(encoding="utf-8") == before
