@@ -4,6 +4,7 @@
 - `preprocessors.AssignLatePenalties.init_plugin` and `plugin_inst`, for the configured plugin.
 - `api.Gradebook.db` and `.engine`, to write a submission's grades in one transaction, and to remove a cell that
   holds no points.
+- `api.app_log`, to which its gradebook logs tracebacks of what it raises.
 - `api.get_alembic_version`, replaced by a faster one (see `_version_of_tables`), and `dbutil.ALEMBIC_DIR`.
 - `api.SubmittedAssignment` made without notebooks, for an extension of a student who has not handed in.
 - `submission_id` and `assignment_id` among the resources of formgrader's page of one submission.
@@ -24,6 +25,7 @@ import codecs
 import contextlib
 import datetime
 import functools
+import logging
 import math
 import os
 import stat
@@ -92,6 +94,21 @@ def make_gradebooks_fast() -> None:
 
 
 @contextlib.contextmanager
+def _said_once() -> Iterator[None]:
+    """Keep nbgrader from logging the tracebacks of the database's errors, which are raised all the same."""
+    from nbgrader.api import app_log
+
+    def is_other(record: logging.LogRecord) -> bool:
+        return not str(record.msg).startswith("Rolling back session")
+
+    app_log.addFilter(is_other)
+    try:
+        yield
+    finally:
+        app_log.removeFilter(is_other)
+
+
+@contextlib.contextmanager
 def explained(url: str) -> Iterator[None]:
     """Turn the database's errors into a GradebookError that says what to do."""
     import sqlalchemy
@@ -99,7 +116,7 @@ def explained(url: str) -> Iterator[None]:
 
     make_gradebooks_fast()
     try:
-        with needing("psycopg", "postgres", "A gradebook on a server"):
+        with needing("psycopg", "postgres", "A gradebook on a server"), _said_once():
             yield
     except (sqlalchemy.exc.SQLAlchemyError, InvalidEntry) as error:
         reason = str(getattr(error, "orig", None) or error).strip().split("\n")[0]

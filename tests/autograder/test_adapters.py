@@ -232,6 +232,16 @@ def test_a_time_stamp_is_read_as_windows_saves_it(tmp_path, encoding):
         nbgrader_adapter.timestamp(tmp_path)
 
 
+def test_an_error_of_the_database_is_told_in_one_sentence(tmp_path, caplog, capsys):
+    url = f"sqlite:///{tmp_path}/gradebook.db"
+    with Gradebook(url) as gradebook:
+        gradebook.add_student("ada")
+        with pytest.raises(GradebookError, match="can't be used"), nbgrader_adapter.explained(url):
+            # what a full disk or a lock does in the middle
+            gradebook.add_student("ada")
+    assert "Rolling back" not in caplog.text + capsys.readouterr().err
+
+
 def test_a_gradebook_that_another_program_writes_to_is_told(tmp_path):
     with (
         pytest.raises(GradebookError, match="locked by another program, such as formgrader"),
