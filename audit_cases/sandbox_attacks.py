@@ -498,6 +498,45 @@ SANDBOX_ATTACKS: dict[str, str] = {
                 except OSError:
                     pass
     """,
+    "memory in locks of ranges of files": """
+        # one lock shows whether there could be millions: another process sees it
+        import fcntl, struct
+        for command in (fcntl.F_SETLK, fcntl.F_SETLKW, 37, 38):
+            with open("locked", "w") as file:
+                request = struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 1, 0)
+                try:
+                    fcntl.fcntl(file, command, request)
+                except OSError:
+                    continue
+                look, found = os.pipe()
+                if os.fork() == 0:
+                    with open("locked", "w") as own:
+                        seen = fcntl.fcntl(own, 36 if command > 30 else fcntl.F_GETLK, request)
+                    os.write(found, seen[:2])
+                    os._exit(0)
+                if struct.unpack("h", os.read(look, 2))[0] != fcntl.F_UNLCK:
+                    print("GOT a lock by", command)
+    """,
+    "memory in a table for waiting threads": """
+        import ctypes
+        c = ctypes.CDLL(None)
+        if c.prctl(78, 1, 1 << 10, 0, 0) == 0:
+            print("GOT a table of any size")
+    """,
+    "memory in rules for oneself": """
+        import ctypes
+        c = ctypes.CDLL(None)
+        ports = (ctypes.c_uint64 * 2)(0, 1)
+        if c.syscall(444, ctypes.byref(ports), ctypes.c_size_t(16), 0) >= 0:
+            print("GOT rules")
+    """,
+    "what all programs of the machine share": """
+        import ctypes
+        c = ctypes.CDLL(None)
+        number = {{"x86_64": 206, "aarch64": 0}}[os.uname().machine]
+        if c.syscall(number, 10, ctypes.byref(ctypes.c_ulong(0))) == 0:
+            print("GOT requests", open("/proc/sys/fs/aio-nr").read())
+    """,
     "memory in buffers of sockets": """
         import socket
         held, total = [], 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import os
 import socket
 
@@ -66,6 +67,12 @@ REFUSED_CALLS = {
     "msgget": (68, 186),
     "vmsplice": (278, 75),
     "bpf": (321, 280),
+    # rules without number for a process's own access to files and ports
+    "landlock_create_ruleset": (444, 444),
+    "landlock_add_rule": (445, 445),
+    "landlock_restrict_self": (446, 446),
+    # Requests that all programs of the machine have a limited number of together.
+    "io_setup": (206, 0),
     # Limits are lowered from outside while a line is evaluated that may use little memory.
     "setrlimit": (160, 164),
     "io_uring_setup": (425, 425),
@@ -98,6 +105,17 @@ IN_NAMESPACE = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLI
 # hold more memory than the watcher counts for it.
 SET_OPTION = (54, 208)
 BUFFERS = (socket.SO_SNDBUF, socket.SO_RCVBUF)
+
+# of linux/prctl.h, and of linux/fcntl.h, the latter without and with waiting
+PR_FUTEX_HASH, F_OFD_SETLK = 78, (37, 38)
+# System calls -> their numbers, the argument that says what to do, the values of it that have no effect, and the
+# error that is told, 0 for none. Linux would keep in memory that no process and no mount has:
+REFUSED_VALUES = {
+    # each range of a file that is locked, without a limit; a lock of a whole file, by flock, is one of a descriptor
+    "fcntl": ((72, 25), 1, (fcntl.F_SETLK, fcntl.F_SETLKW, *F_OFD_SETLK), 0),
+    # a table for waiting threads, as large as is asked for
+    "prctl": ((157, 167), 0, (PR_FUTEX_HASH,), errno.EINVAL),
+}
 
 # System calls -> their numbers, and the argument that has to be 0; any other value is refused (EPERM).
 REFUSED_UNLESS_NULL = {
@@ -170,6 +188,12 @@ def refuse_system_calls(network: bool = True) -> None:
         look += [(EQUAL, 0, 1, option), (RETURN, 0, 0, SECCOMP_RET_ERRNO | 0)]
     look.append((RETURN, 0, 0, SECCOMP_RET_ALLOW))
     program += [(EQUAL, 0, len(look), SET_OPTION[column]), *look]
+    for numbers, argument, refused_values, error in REFUSED_VALUES.values():
+        look = [(LOAD, 0, 0, ARGUMENTS + 8 * argument)]
+        for value in refused_values:
+            look += [(EQUAL, 0, 1, value), (RETURN, 0, 0, SECCOMP_RET_ERRNO | error)]
+        look.append((RETURN, 0, 0, SECCOMP_RET_ALLOW))
+        program += [(EQUAL, 0, len(look), numbers[column]), *look]
     for numbers, argument in REFUSED_UNLESS_NULL.values():
         # an argument has 64 bits and is read in two halves
         low, high = ARGUMENTS + 8 * argument, ARGUMENTS + 8 * argument + 4

@@ -34,7 +34,7 @@ FIRST = "1"
 # in /proc/PID/status, which needs no privileges to be read, unlike smaps
 SOCKETS = re.compile(rb"^sockets: used (\d+)$", re.MULTILINE)
 BUFFER_SIZES = ("wmem_default", "rmem_default")
-PRIVATE_KILOBYTES = re.compile(rb"^(?:RssAnon|VmSwap):\s+(\d+) kB", re.MULTILINE)
+PRIVATE_KILOBYTES = re.compile(rb"^(?:RssAnon|VmSwap|VmPTE):\s+(\d+) kB", re.MULTILINE)
 
 
 class Handshake:
@@ -116,7 +116,8 @@ def run_first(kernel: int, ended: int, cpu_seconds: int) -> None:
 def memory_in_use(socket_bytes: int) -> int:
     """Bytes in memory of all processes in the sandbox, of its one tmpfs, and at most of its sockets.
 
-    Other memory can't be had: see seccomp.REFUSED_CALLS. Of pipes Linux gives a user 64 MB.
+    Other memory can't be had: see seccomp.REFUSED_CALLS and REFUSED_VALUES. Of pipes Linux gives a user 64 MB, and
+    for watches of epoll 4 % of its memory.
     """
     names = filter(str.isdigit, os.listdir("/proc"))  # noqa: PTH208 - twenty times a second
     written = os.statvfs(SHARED_MEMORY)
@@ -140,7 +141,7 @@ def most_of_a_socket() -> int:
 
 
 def private_memory(process: Path) -> int:
-    """Bytes that a process has in memory or swap and that no file and no tmpfs holds."""
+    """Bytes that a process has in memory or swap and that no file and no tmpfs holds, with the tables of its pages."""
     # it or any of its threads may end at any time
     with contextlib.suppress(OSError):
         # a process whose first thread has ended shows nothing itself, but its other threads do

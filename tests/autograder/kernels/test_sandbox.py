@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import mmap
 import os
 import re
 import signal
@@ -23,6 +24,7 @@ from autograder.errors import SandboxError
 from autograder.instructor_settings import Limits, Settings
 from autograder.kernels import linux, sandbox, seccomp
 from autograder.kernels.student_kernel import StudentKernel
+from autograder.kernels.watcher import private_memory
 from autograder.package import PACKAGE_ROOT as ROOT
 
 PRELUDE = "import os, signal, sys, threading, time\nimport numpy as np\nexercise = 'ch2_scaled_dot_product'"
@@ -115,6 +117,17 @@ def test_the_attack_would_get_something_without_a_sandbox(name, listener):
     assert "GOT" in text
 
 
+@needs_sandbox
+def test_the_tables_of_a_processs_pages_count_as_its_memory():
+    """All that is read here is one page of zeros, and a table for each two megabytes of it."""
+    size, step = 1 << 30, 1 << 21
+    before = private_memory(Path("/proc/self"))
+    with mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ) as mapped:
+        mapped.madvise(mmap.MADV_NOHUGEPAGE)
+        assert not any(mapped[place] for place in range(0, size, step))
+        assert private_memory(Path("/proc/self")) - before > size // step * mmap.PAGESIZE * 0.9
+
+
 HEADERS = (
     Path("/usr/include/x86_64-linux-gnu/asm/unistd_64.h"),
     Path("/usr/include/asm-generic/unistd.h"),
@@ -128,6 +141,7 @@ def test_refused_system_calls_have_their_numbers_in_the_systems_headers(column):
     text = HEADERS[column].read_text()
     flagged = {name: numbers for name, (numbers, _, _) in seccomp.REFUSED_FLAGS.items()}
     flagged |= {**seccomp.SOCKETS, "setsockopt": seccomp.SET_OPTION}
+    flagged |= {name: numbers for name, (numbers, *_) in seccomp.REFUSED_VALUES.items()}
     setting = {name: numbers for name, (numbers, _) in seccomp.REFUSED_UNLESS_NULL.items()}
     for name, numbers in {**seccomp.REFUSED_CALLS, **flagged, **setting}.items():
         assert re.search(rf"#define __NR(3264)?_{name}\s+{numbers[column]}\n", text), name
@@ -492,6 +506,7 @@ AS_ANOTHER = """
 import sys, textwrap
 from autograder.kernels import sandbox
 from autograder.kernels.student_kernel import StudentKernel
+from autograder.kernels.watcher import private_memory
 from tests.autograder.kernels.test_sandbox import PRELUDE, SANDBOXED, attack, told
 import os
 import socket
