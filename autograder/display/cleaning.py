@@ -6,6 +6,7 @@ everything that Markdown and HTML decode, never by a pattern.
 
 from __future__ import annotations
 
+import base64
 import html
 import re
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from jinja2.runtime import Context
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
 from autograder.display.mathml import ATTRIBUTES, TAGS
+from autograder.display.pictures import is_picture
 
 SCHEMES = {"http", "https", "mailto"}
 MAX_MARKDOWN = 10_000
@@ -45,8 +47,18 @@ def _kept(tag: str, name: str, value: str) -> str | None:
     """The attribute's value if it may stay: pictures must be in the page, links must leave it."""
     is_data = value.strip().lower().startswith("data:")
     if name == "src":
-        return value if value.startswith(PICTURES) else None
+        return _picture(value) if value.startswith(PICTURES) else None
     return None if name in ("href", "cite") and is_data else value
+
+
+def _picture(address: str) -> str | None:
+    """The address of a picture that holds it, in base64 alone: a browser would decode other forms, too."""
+    kind, _, data = address.partition(",")
+    try:
+        content = base64.b64decode("".join(data.split()), validate=True)
+    except ValueError:
+        return None
+    return f"{kind},{base64.b64encode(content).decode()}" if is_picture(content) else None
 
 
 def _is_repeated(source: str, limit: int) -> bool:

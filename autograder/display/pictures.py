@@ -1,11 +1,14 @@
-"""The sizes of pictures, read from their first bytes: a small file may hold more than a browser can show."""
+"""Pictures of submissions: what a browser has to do for them, whatever their files take."""
 
 from __future__ import annotations
 
+import base64
+import re
 import struct
 from collections.abc import Iterator
 
 PNG, JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
+IN_HTML = re.compile(r"data:image/(?:png|jpeg);base64,([A-Za-z0-9+/=]*)")
 # markers of JPEG: those that begin a frame, which has the size, those without a length, and of scanned data
 FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 WITHOUT_LENGTH, SCAN = {0x01, *range(0xD0, 0xD9)}, 0xDA
@@ -19,6 +22,16 @@ def pixels(picture: bytes) -> int:
         width, height = struct.unpack(">II", picture[16:24])
         return width * height
     return max(_frames(picture), default=0) if picture.startswith(JPEG) else 0
+
+
+def is_picture(content: bytes) -> bool:
+    """Whether this is a PNG or JPEG file: a browser shows others, too, whatever they are said to be."""
+    return content.startswith((PNG, JPEG))
+
+
+def pixels_in(page: str) -> int:
+    """How many pixels the pictures in HTML have that `clean_html` has left in it."""
+    return sum(pixels(base64.b64decode(found)) for found in IN_HTML.findall(page))
 
 
 def _frames(picture: bytes) -> Iterator[int]:

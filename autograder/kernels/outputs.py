@@ -15,7 +15,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.display.cleaning import clean_html
-from autograder.display.pictures import pixels
+from autograder.display.pictures import is_picture, pixels, pixels_in
 from autograder.runtime.plain_data import valid_text
 from autograder.text import displayed_text
 
@@ -97,6 +97,14 @@ class Outputs:
         if self._text_cut:
             self.cut()
 
+    def _may_show(self, size: int) -> bool:
+        """Whether so many pixels more may be shown; says so if not."""
+        if size > min(MAX_PIXELS, self._left.pixels):
+            self.cut()
+            return False
+        self._left.pixels -= size
+        return True
+
     def _displayed(self, data: dict) -> dict[str, str]:
         shown = {}
         for kind in ("image/png", "image/jpeg"):
@@ -107,16 +115,14 @@ class Outputs:
                 self._left.pictures -= size
                 with contextlib.suppress(binascii.Error, ValueError):
                     picture = base64.b64decode(data[kind], validate=False)
-                    if pixels(picture) > min(MAX_PIXELS, self._left.pixels):
-                        self.cut()
-                        continue
-                    self._left.pixels -= pixels(picture)
-                    shown[kind] = base64.b64encode(picture).decode()
+                    if is_picture(picture) and self._may_show(pixels(picture)):
+                        shown[kind] = base64.b64encode(picture).decode()
         if isinstance(data.get("text/html"), str):
             source = self._text(data["text/html"])
             cleaned = clean_html(source)
             self._left.characters -= len(cleaned) - len(source)
-            shown["text/html"] = cleaned
+            if self._may_show(pixels_in(cleaned)):
+                shown["text/html"] = cleaned
         if isinstance(data.get("text/plain"), str):
             shown["text/plain"] = self._text(data["text/plain"])
         return shown

@@ -59,6 +59,33 @@ def test_all_pictures_of_a_kernel_have_so_many_pixels():
     assert counts == [1] * 6 + [0] * 3
 
 
+def in_html(outputs, picture, kind="image/png", encode=base64.b64encode):
+    page = f'<img src="data:{kind};base64,{encode(picture).decode()}">'
+    outputs.add("display_data", {"data": {"text/html": page}})
+    return "".join(o.data.get("text/html", "") for o in outputs.kept if "data" in o).count("src")
+
+
+def test_pictures_in_html_count_as_well():
+    left = Allowance()
+    counts = [in_html(Outputs(20_000, left), png(4_000, 4_000)) for _ in range(9)]
+    assert counts == [1] * 6 + [0] * 3
+    outputs = Outputs(20_000)
+    assert in_html(outputs, png(10_000, 10_000)) == 0
+    assert "not shown" in outputs.kept[-1].text
+
+
+def test_what_is_said_to_be_a_picture_of_another_kind_is_not_shown():
+    # browsers show a GIF, whatever it is said to be, and decode what is written in per cent
+    gif = b"GIF89a" + struct.pack("<HH", 60_000, 60_000) + bytes(50)
+    assert shown(Outputs(1_000), gif) == in_html(Outputs(20_000), gif) == 0
+
+    def in_per_cent(picture):
+        return b"%69" + base64.b64encode(picture)[1:]
+
+    assert in_html(Outputs(20_000), png(10_000, 10_000), encode=in_per_cent) == 0
+    assert in_html(Outputs(20_000), png(30, 30)) == 1
+
+
 def test_pasted_pictures_have_so_many_pixels():
     left = PicturesLeft()
     data = base64.b64encode(png(4_000, 4_000)).decode()
