@@ -168,15 +168,21 @@ def _notebook(person: Person, student: str, exercise: str, notes: list[str]) -> 
     if not notebooks and packed:
         return max(packed, key=lambda file: file[1])[2]
     if not notebooks:
-        names = ", ".join(file[0][:80] for file in person.files[:3])
+        names = ", ".join(_on_one_line(file[0][:80]) for file in person.files[:3])
         notes.append(f"{student} has handed in no notebook ({names}). A person has to look at it.")
         return max(person.files, key=lambda file: file[1])[2]
     best = max(notebooks, key=rank)
     if len(notebooks) > 1:
-        notes.append(f"{student} has handed in {len(notebooks)} notebooks; {best[0]} was taken.")
+        name = _on_one_line(best[0])
+        notes.append(f"{student} has handed in {len(notebooks)} notebooks; {name} was taken.")
     elif not rank(best)[0]:
-        notes.append(f"{student}'s notebook is called {best[0]}; it was taken.")
+        notes.append(f"{student}'s notebook is called {_on_one_line(best[0])}; it was taken.")
     return best[2]
+
+
+def _on_one_line(name: str) -> str:
+    """A file's name as a note tells it: what stands behind a line break would be taken for a note."""
+    return " ".join(name.split())
 
 
 def _beside(

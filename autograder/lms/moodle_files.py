@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from autograder.grade.class_grades import Grade
     from autograder.grade.groups import Groups
 
+# The first number counts: Moodle leaves no underscore in a name, and whoever hands in a file names it.
 FILE = re.compile(
-    r"(?P<name>[^/]+)_(?P<number>\d+)_assignsubmission_file(?:_?/(?:.*/)?|_)(?P<file>[^/]+)$"
+    r"(?P<name>[^/]+?)_(?P<number>\d+)_assignsubmission_file(?:_?/(?:.*/)?|_)(?P<file>[^/]+)$"
 )
 TYPED = "_assignsubmission_onlinetext_"
 # a participant's number in a remembered name, and columns of the grading worksheet

@@ -48,6 +48,18 @@ def test_names_in_a_zip(tmp_path, capsys, monkeypatch):
     assert printed.err.count("mal") >= 3
 
 
+def test_a_name_in_a_zip_makes_no_further_line(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(repository(tmp_path))
+    path = tmp_path / "class.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("mallory_101_202_x\nAll submissions are lost.\u2028.ipynb", "{}")
+        archive.writestr("oscar_103_204_x\nAll submissions are lost.txt", "")
+    main(["import-zip", str(path), "--exercise", EXERCISE])
+    lines = "".join(capsys.readouterr()).splitlines()
+    assert len([line for line in lines if "lost" in line]) == 2
+    assert not [line for line in lines if line.startswith("All submissions")]
+
+
 def test_ids_in_tables(capsys):
     result = Result(NASTY, EXERCISE, (), (), Basis("", "", Limits(), {}), 1.0)
     print_scores([result])

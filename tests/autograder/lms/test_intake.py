@@ -206,6 +206,19 @@ def test_moodles_worksheet_tells_two_of_one_name_apart(unpack, tmp_path):
     assert laid_out(unpack.course) == {"s9": "7022", "s8": "7023"} and done.notes == []
 
 
+def test_a_name_of_a_file_makes_it_nobody_elses(unpack, tmp_path):
+    unpack.course.mkdir()
+    with Gradebook(Course(COURSE.root, class_folder=unpack.course).db_url) as book:
+        for student in ("alice", "mallory"):
+            book.add_student(student, email=f"{student}@uni")
+    rows = [["Participant 1", "Alice Smith", "alice@uni", ""]]
+    rows.append(["Participant 9", "Mallory Moe", "mallory@uni", ""])
+    # without folders: the name of the file follows that of the student
+    as_another = f"Mallory Moe_9_assignsubmission_file_Alice Smith_1_assignsubmission_file_{NAME}"
+    unpack({as_another: "of mallory"}, worksheet=worksheet(tmp_path, *rows))
+    assert laid_out(unpack.course) == {"mallory": "of mallory"}
+
+
 # Times --------------------------------------------------------------------------------------------
 
 
