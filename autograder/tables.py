@@ -24,6 +24,9 @@ MARKS = (",", ";", "\t")
 # beside tabs and line breaks
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 REPLACEMENT = "\ufffd"
+# Where a program may begin another cell within one that is written: it may take another mark for the one
+# between cells, and where it doesn't see that a cell is quoted, a line break begins a row. A list's "- " stays.
+WITHIN = re.compile(r"([;\t]\s*)(?=[=+\-@＝＋－＠])|([\r\n]\s*)(?=[=+@＝＋＠]|[-－](?!\s))")
 SEPARATOR = re.compile(r"sep=([,;\t])", re.IGNORECASE)
 
 
@@ -31,7 +34,8 @@ def safe(cell: object) -> object:
     """A cell that no spreadsheet takes for a formula: an apostrophe before what begins like one.
 
     The beginnings are those of OWASP's page on CSV injection, full-width forms included, also behind
-    white space. Numbers stay numbers, and control characters are replaced.
+    white space, and within a cell behind what separates cells elsewhere. Numbers stay numbers, and control
+    characters are replaced.
     """
     if not isinstance(cell, str):
         return cell
@@ -39,7 +43,9 @@ def safe(cell: object) -> object:
     if cell == "-":
         # no formula: Moodle writes it where there is nothing
         return cell
-    first = unicodedata.normalize("NFKC", cell.strip()[:1])
+    text = cell.lstrip()
+    cell = cell[: len(cell) - len(text)] + WITHIN.sub(r"\g<0>'", text)
+    first = unicodedata.normalize("NFKC", text[:1])
     return f"'{cell}" if cell[:1] in ("\t", "\r", "\n") or first in ("=", "+", "-", "@") else cell
 
 

@@ -111,7 +111,17 @@ def test_a_formula_becomes_text(cell):
     assert safe(cell) == f"'{cell}"
 
 
-@pytest.mark.parametrize("cell", ["", " ", "a=b", "O'Neil", "a-b", "1", -1, 0.5, None, "'=1"])
+@pytest.mark.parametrize("mark", [";", "\t", "; ", "\n", "\r\n"])
+def test_what_is_a_formula_where_cells_are_separated_by_other_marks_becomes_text(mark):
+    # a spreadsheet program takes the semicolon for what separates cells in many languages
+    for formula in ("=1+1", "@SUM(A1)", "+1", "-1", "＝1"):
+        assert safe(f"Ada{mark}{formula};") == f"Ada{mark}'{formula};"
+
+
+@pytest.mark.parametrize(
+    "cell",
+    ["", " ", "a=b", "O'Neil", "a-b", "1", -1, 0.5, None, "'=1", "good:\n- one\n- two", "a; b\nc"],
+)
 def test_everything_else_stays(cell):
     assert safe(cell) == cell
 
