@@ -43,6 +43,9 @@ WELCOME = "iopub_welcome"
 # What may wait unread in this process's memory: for each socket so many messages, none of which is larger than
 # what the relay passes on.
 MAX_WAITING, MAX_PART = 2, MAX_MESSAGE
+# Lists, objects and members of a part of a message, and marks around texts: an empty object takes 20 times as much
+# memory as its text.
+MAX_MEMBERS = 200_000
 
 
 class OneKernelSpec(KernelSpecManager):
@@ -152,7 +155,23 @@ def is_listening(manager: KernelManager) -> bool:
 
 def read_message(session: Session, parts: list[bytes]) -> dict:
     """A message from a kernel; anything may be raised for what a student's code has sent."""
-    return session.deserialize(session.feed_identities(parts)[1])
+    _, own = session.feed_identities(parts)
+    # behind the content may be bytes of any kind, which are left as they are
+    if not all(map(has_few_members, cast(list[bytes], own)[:5])):
+        raise ValueError("a message of very many members")
+    return session.deserialize(own)
+
+
+def has_few_members(part: bytes) -> bool:
+    """Whether a part of a message is JSON that takes little more memory than its text."""
+    if sum(map(part.count, (b"[", b"{", b",", b'"'))) <= MAX_MEMBERS:
+        return True
+    # what stands in texts is no member
+    without_escapes = part.replace(rb"\\", b"").replace(rb"\"", b"")
+    if without_escapes.count(b'"') > MAX_MEMBERS:
+        return False
+    outside = b"".join(without_escapes.split(b'"')[::2])
+    return sum(map(outside.count, (b"[", b"{", b","))) <= MAX_MEMBERS
 
 
 def end_kernel(manager: KernelManager) -> None:

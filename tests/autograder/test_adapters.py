@@ -140,6 +140,24 @@ def test_a_message_that_nobody_signed_is_refused(kernel):
         jupyter_adapter.read_message(session, parts)
 
 
+@pytest.mark.parametrize(
+    "piece", [{}, [], 1, "ab", "\\", '"'], ids=["objects", "lists", "numbers", "texts", "\\", '"']
+)
+def test_a_message_of_very_many_members_is_not_taken_apart(kernel, piece):
+    session = kernel._client.session
+    parts = session.serialize(session.msg("stream", {"text": [piece] * 300_000}))
+    with pytest.raises(ValueError, match="very many members"):
+        jupyter_adapter.read_message(session, parts)
+
+
+def test_a_text_may_hold_what_separates_members(kernel):
+    session = kernel._client.session
+    text = 'a [1, 2], {"b": "c\\"}\n' * 30_000
+    parts = session.serialize(session.msg("stream", {"text": text}, metadata={"buffers": 1}))
+    parts.append(b"[,{" * 300_000)
+    assert jupyter_adapter.read_message(session, parts)["content"]["text"] == text
+
+
 # nbgrader: autograder/nbgrader_adapter.py -------------------------------------------------------
 
 
