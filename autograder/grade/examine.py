@@ -112,6 +112,8 @@ def _graded(submission: Submission, key: AnswerKey, settings: Settings) -> Grade
         remarks = [*remarks, Remark("by_clock")]
     if examination.unlimited:
         remarks = [*remarks, Remark("memory_not_limited")]
+    if examination.was_lenient:
+        remarks = [*remarks, Remark("older_release")]
     cells = tuple(examination.results)
     if ended and examination.ended and _is_chance(ended, examination.ended):
         cells = tuple(_without_verdicts(cell) for cell in cells)
@@ -267,6 +269,11 @@ class _Examination:
     def unlimited(self) -> bool:
         """Whether a line ran whose memory should have been limited from outside, and could not be."""
         return self._run.unlimited
+
+    @property
+    def was_lenient(self) -> bool:
+        """Whether a value is right only because the checks are of an older release."""
+        return self._run.was_lenient
 
     def run_cell(self, cell: NotebookNode) -> None:
         """Run a cell of the student's, or grade a grade cell."""

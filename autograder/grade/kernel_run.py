@@ -102,7 +102,8 @@ class KernelRun:
     ends there; lenient: as for `judge`; together: ask for several lines in one message where that can be
     done; until: as in `Settings`; ended: why there is no kernel any more, if there is none; unlimited:
     whether a line ran whose memory should have been limited from outside, and could not be; by_clock:
-    whether something was stopped before it had used its processor time.
+    whether something was stopped before it had used its processor time; was_lenient: whether a value is right
+    only because it is judged leniently.
     """
 
     def __init__(
@@ -122,7 +123,7 @@ class KernelRun:
         self.until = until
         self.ended: Difference | None = None
         self.unlimited = False
-        self.by_clock = False
+        self.by_clock = self.was_lenient = False
         self._deadline = time.monotonic() + limits.notebook_seconds
         # the deadline that was asked for last, and how long the kernel has waited since it was set, and in all
         self._asked, self._waited, self._waited_in_all = 0.0, 0.0, 0.0
@@ -224,7 +225,11 @@ class KernelRun:
             ]
         else:
             pairs = zip(line.asked, found.evaluations, strict=True)
-            judged = [_judged(check, self.lenient, *pair) for pair in pairs]
+            judged = []
+            for pair in pairs:
+                judged.append(_judged(check, self.lenient, *pair))
+                if self.lenient and judged[-1][1] is None:
+                    self.was_lenient |= _judged(None, False, *pair)[1] is not None
         return Answer(judged, found.printed)
 
     def _answer(

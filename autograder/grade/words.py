@@ -210,6 +210,10 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
         "Something in this notebook was stopped by the clock, before it had computed as long as it may: the "
         "machine had too much else to do, or the notebook waits. It is graded again."
     ),
+    "older_release": lambda p: (
+        "The checks in this notebook are those of an older release, which doesn't say in which data type to compute. So the "
+        "rounding of float32 was tolerated, and without that fewer checks would have passed."
+    ),
     "companions_kept_out": lambda p: (
         "The files beside the notebook take more room than a submission has, so it was graded without them. Hand "
         "in only what the notebook needs."

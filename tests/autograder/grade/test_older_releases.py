@@ -63,13 +63,31 @@ def key(tmp_path_factory):
     return replace(key, versions={**key.versions, "values": [cell_digest(OLDER), *present]})
 
 
+def cells_with(key, checks, answer=ROUNDED):
+    """The cells of a notebook with these sources under the name of the check."""
+    answered = [SubmittedCell("code", answer, grade_id="double")]
+    return [*answered, *(SubmittedCell("code", source, grade_id="values") for source in checks)]
+
+
+def test_a_check_of_an_older_release_beside_the_present_one_changes_nothing(key):
+    (present,) = [cell.source for cell in key.release.cells if cell.id == "values"]
+    for checks, lenient in (([present, OLDER], False), ([OLDER, present], True)):
+        found = submission(cells_with(key, checks))
+        assert is_lenient(found, key.release, key.versions) == lenient
+
+
+def test_what_is_right_anyway_has_no_remark(key):
+    right = submission(cells_with(key, [OLDER], "def double(x):\n    return 2 * x"))
+    result = grade_submission(right, key, Settings(Limits(sandbox=False))).result
+    assert (result.score, result.remarks) == (2, ())
+
+
 @pytest.mark.parametrize(("older", "score"), [(True, 2), (False, 0)])
 def test_float32_is_tolerated_where_the_statement_left_the_data_type_open(key, older, score):
     (present,) = [cell.source for cell in key.release.cells if cell.id == "values"]
-    cells = [
-        SubmittedCell("code", ROUNDED, grade_id="double"),
-        SubmittedCell("code", OLDER if older else present, grade_id="values"),
-    ]
+    cells = cells_with(key, [OLDER if older else present])
     graded = grade_submission(submission(cells), key, Settings(Limits(sandbox=False)))
     assert graded.result.score == score
-    assert graded.result.remarks == ()
+    # whoever looks at the grade reads what it rests on
+    kinds = [remark.kind for remark in graded.result.remarks]
+    assert kinds == (["older_release"] if older else [])
