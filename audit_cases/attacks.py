@@ -417,6 +417,26 @@ _by_code(
 )
 
 
+_by_code(
+    "harm to readers",
+    "pictures of very many pixels in HTML, and files that aren't what they are said to be",
+    r"""
+    import struct, zlib
+    from IPython.display import publish_display_data
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    size = 10_000
+    rows = chunk(b"IDAT", zlib.compress(bytes((1 + size // 8) * size), 9)) + chunk(b"IEND", b"")
+    head = chunk(b"IHDR", struct.pack(">IIBBBBB", size, size, 1, 0, 0, 0, 0))
+    large = base64.b64encode(b"\x89PNG\r\n\x1a\n" + head + rows).decode()
+    gif = base64.b64encode(b"GIF89a" + struct.pack("<HH", 60_000, 60_000) + bytes(50)).decode()
+    for data in (large, "%69" + large[1:], gif):
+        publish_display_data({"text/html": f"<img src='data:image/png;base64,{data}'>"})
+        publish_display_data({"image/png": data, "image/jpeg": data})
+    """,
+)
+
+
 @_attack("harm to readers", "lines that take for ever to colour")
 def _(exercise: Exercise, folder: Path) -> None:
     notebook = with_code(exercise, "pass")

@@ -120,6 +120,23 @@ def _(exercise: Exercise, folder: Path) -> None:
     save(exercise, folder, with_code(exercise, code))
 
 
+@_by_folder("files and links", "a file's name in a zip that says that it is another student's")
+def _(exercise: Exercise, folder: Path) -> None:
+    as_another = f"Mal_9_assignsubmission_file_Ada_1_assignsubmission_file_{exercise.name}.ipynb"
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "class.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr(as_another, "{}")
+        course = Course(exercise.root, class_folder=Path(place) / "class")
+        import_zip(course, path, exercise)
+        found = [laid.name for laid in course.submitted.iterdir()]
+    code = f"""
+    if {found!r} != ["Mal"]:
+        print("GOT", {found!r})
+    """
+    save(exercise, folder, with_code(exercise, code))
+
+
 @_by_folder(
     "files and links",
     "files beside the notebook that keep its kernel from starting",
@@ -232,6 +249,16 @@ _by_code(
     ident = ident if isinstance(ident, list) else [ident]
     socket = getattr(kernel.shell_stream, "socket", kernel.shell_stream)
     socket.send_multipart([*ident, *[piece] * 50], copy=False)
+    """,
+)
+_by_code(
+    "the grader's memory",
+    "a message of very many members",
+    """
+    session, content = kernel.session, b'{"name": "stdout", "text": [' + b"{}," * 12_000_000 + b"{}]}"
+    own = session.serialize(session.msg("stream", {}, parent=kernel.get_parent("shell")))
+    own = [*own[own.index(b"<IDS|MSG>") + 2 :][:3], content]
+    kernel.iopub_socket.send_multipart([b"stream", b"<IDS|MSG>", session.sign(own), *own])
     """,
 )
 

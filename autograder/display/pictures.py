@@ -11,17 +11,26 @@ PNG, JPEG = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
 IN_HTML = re.compile(r"data:image/(?:png|jpeg);base64,([A-Za-z0-9+/=]*)")
 # markers of JPEG: those that begin a frame, which has the size, those without a length, and of scanned data
 FRAMES = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
+# scans of a file that count as one: those that programs write have about ten
+SCANS = 20
 WITHOUT_LENGTH, SCAN = {0x01, *range(0xD0, 0xD9)}, 0xDA
 
 
 def pixels(picture: bytes) -> int:
-    """How many pixels a PNG or JPEG file has; 0 where it doesn't say so, and no browser shows it."""
+    """How many pixels a browser decodes of a PNG or JPEG file: of each picture of an animation, of all scans.
+
+    0 where it doesn't say so, and no browser shows it.
+    """
     if picture.startswith(PNG):
         if picture[12:16] != b"IHDR" or len(picture) < 24:
             return 0
         width, height = struct.unpack(">II", picture[16:24])
-        return width * height
-    return max(_frames(picture), default=0) if picture.startswith(JPEG) else 0
+        return width * height * max(1, picture.count(b"fcTL"))
+    if not picture.startswith(JPEG):
+        return 0
+    # within what is scanned, no such bytes follow one another
+    scans = picture.count(bytes([0xFF, SCAN]))
+    return max(_frames(picture), default=0) * max(1, scans // SCANS)
 
 
 def is_picture(content: bytes) -> bool:

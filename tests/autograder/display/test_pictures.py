@@ -8,6 +8,7 @@ import zlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from PIL import Image
 
 from autograder.display.pictures import pixels
 from autograder.grade.submission import PicturesLeft, pictures_in
@@ -34,6 +35,21 @@ def test_the_size_of_a_file_that_a_library_has_written(kind):
     plt.imsave(file, np.random.rand(31, 47), format=kind)
     assert pixels(file.getvalue()) == 31 * 47
     assert all(pixels(file.getvalue()[:cut]) in (0, 31 * 47) for cut in range(200))
+
+
+def test_all_that_a_browser_decodes_counts():
+    file = io.BytesIO()
+    Image.new("L", (31, 47)).save(file, "jpeg", progressive=True)
+    progressive = file.getvalue()
+    assert progressive.count(b"\xff\xda") > 1 and pixels(progressive) == 31 * 47
+    # one and the same refinement a thousand times: 5 milliseconds each where there are 20 megapixels
+    last = progressive[progressive.rindex(b"\xff\xda") : -2]
+    scans = progressive[:-2] + 1_000 * last + progressive[-2:]
+    assert pixels(scans) >= 50 * 31 * 47
+    moving = io.BytesIO()
+    frames = [Image.new("L", (31, 47), shade) for shade in range(7)]
+    frames[0].save(moving, "png", save_all=True, append_images=frames[1:])
+    assert pixels(moving.getvalue()) == 7 * 31 * 47
 
 
 def test_what_is_no_picture_has_no_pixels():
