@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import time
 from collections.abc import Callable, Iterator
 
 from autograder.grade.examine import Graded
+from autograder.grade.result import MAX_RUNS, NOT_FINAL, Remark, Result
 from autograder.grade.worker_pool import GradingJob, WorkerPool, examine_all
 from autograder.progress import say
 
 # for all that are graded once more
 ALONE_SECONDS = 1800
+
+
+def counted(graded: Graded, before: Result | None) -> Graded:
+    """A graded submission that says in how many runs it was stopped by the clock; before: what is recorded."""
+    found = graded.result
+    if found.is_final or before is None or before.basis != found.basis:
+        return graded
+    remarks = tuple(
+        Remark(r.kind, {**r.parameters, "runs": before.runs + 1}) if r.kind in NOT_FINAL else r
+        for r in found.remarks
+    )
+    return dataclasses.replace(graded, result=dataclasses.replace(found, remarks=remarks))
 
 
 def examine_fairly(
@@ -46,7 +60,7 @@ def examine_fairly(
         before = first.pop(str(task))
         graded = found or before
         if not graded.result.is_final:
-            told = "stopped by the clock again. It is graded again in the next run."
+            told = f"stopped by the clock again. It is graded again in the next run, in {MAX_RUNS} in all."
             say(f"{task}: {told}", error=True)
         yield graded
     yield from first.values()

@@ -12,7 +12,7 @@ from autograder.course import Course, Exercise
 from autograder.errors import ResultError, SubmissionFolderError, WorkerPoolError, needing
 from autograder.grade import changes, gradebook, resubmissions
 from autograder.grade.answer_key import AnswerKey
-from autograder.grade.by_clock import examine_fairly
+from autograder.grade.by_clock import counted, examine_fairly
 from autograder.grade.examine import Graded, basis, grade_submission, refused
 from autograder.grade.gradebook import Recorder, register, stored_result
 from autograder.grade.lock import only_grader
@@ -254,9 +254,18 @@ def grade_class(
         ]
         with Recorder(course) as recorder:
             for graded in grader.examine(work, options, "Grading"):
-                recorder.record(graded)
+                recorder.record(_counted(course, graded))
         _tell(recorder)
     return recorded_results(course, exercises)
+
+
+def _counted(course: Course, graded: Graded) -> Graded:
+    """As `counted`, with the recorded result, if there is one that can be read."""
+    found = graded.result
+    try:
+        return counted(graded, stored_result(course, found.student, found.exercise))
+    except ResultError:
+        return graded
 
 
 def _tell(recorder: Recorder) -> None:
@@ -298,6 +307,7 @@ def grade_named(
                 if not graded.result.is_final:
                     # the machine may have had too much else to do
                     graded = grader.grade(who, what)
+                graded = _counted(course, graded)
                 recorder.record(graded, create_student)
                 done.append(graded.result)
         _tell(recorder)

@@ -23,8 +23,10 @@ FORMAT = 2
 # Raise by one when a change to the grader can change a verdict: every submission is graded again.
 # tests/golden/ holds the results of a fixed set of submissions under each version's number.
 GRADER_VERSION = 3
-# remarks on a submission that a machine with too much to do has stopped
+# Remarks on a submission that a machine with too much to do has stopped; and the number of runs one after another, each
+# with the same outcome, after which it isn't the machine: a notebook that waits would cost its time in every run.
 NOT_FINAL = ("by_clock", "no_follow_through")
+MAX_RUNS = 3
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,14 @@ class Result:
     @property
     def is_final(self) -> bool:
         """Whether grading again on the same basis gives the same, as far as the machine is concerned."""
-        return not any(remark.kind in NOT_FINAL for remark in self.remarks)
+        return not any(remark.kind in NOT_FINAL for remark in self.remarks) or self.runs >= MAX_RUNS
+
+    @property
+    def runs(self) -> int:
+        """In how many runs, this one last, the machine may have stopped it; 0 for one that it hasn't stopped."""
+        return max(
+            (r.parameters.get("runs", 1) for r in self.remarks if r.kind in NOT_FINAL), default=0
+        )
 
     @property
     def share(self) -> float:
@@ -178,7 +187,7 @@ class Result:
     @property
     def is_for_a_person(self) -> bool:
         """Whether a person has to look at it: points that it hasn't got may be in what wasn't seen."""
-        return any(remark.kind in FOR_A_PERSON for remark in self.remarks)
+        return self.runs >= MAX_RUNS or any(r.kind in FOR_A_PERSON for r in self.remarks)
 
     def is_to_be_read(self, question: str) -> bool:
         """Whether a person has to look for the answer to a written question, which isn't in its place."""

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from autograder.book_index import Section
-from autograder.grade.result import CellResult, LineResult, Remark
+from autograder.grade.result import MAX_RUNS, CellResult, LineResult, Remark
 from autograder.points import as_shown
 from autograder.runtime import messages
 from autograder.runtime.messages import MistakeWords
@@ -208,7 +208,12 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
     ),
     "by_clock": lambda p: (
         "Something in this notebook was stopped by the clock, before it had computed as long as it may: the "
-        "machine had too much else to do, or the notebook waits. It is graded again."
+        "machine had too much else to do, or the notebook waits. "
+        + (
+            f"That was so in each of {p['runs']} runs, so this grade stays, and a person will look at it."
+            if p.get("runs", 1) >= MAX_RUNS
+            else "It is graded again."
+        )
     ),
     "older_release": lambda p: (
         "The checks in this notebook are those of an older release, which doesn't say in which data type to compute. So the "
