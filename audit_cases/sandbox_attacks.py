@@ -498,6 +498,12 @@ SANDBOX_ATTACKS: dict[str, str] = {
                 except OSError:
                     pass
     """,
+    "crashes that a program of the machine collects": """
+        # Linux starts it, as root and outside of the sandbox, but for a process whose limit is 1
+        import resource
+        if resource.getrlimit(resource.RLIMIT_CORE) != (1, 1):
+            print("GOT collected")
+    """,
     "memory in locks of ranges of files": """
         # one lock shows whether there could be millions: another process sees it
         import fcntl, struct

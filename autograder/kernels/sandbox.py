@@ -152,7 +152,8 @@ def limit_resources(limits: Limits, cpu_seconds: int) -> None:
         (resource.RLIMIT_FSIZE, limits.disk_bytes),
         (resource.RLIMIT_NPROC, MAX_PROCESSES),
         (resource.RLIMIT_NOFILE, MAX_DESCRIPTORS),
-        (resource.RLIMIT_CORE, 0),
+        # with 0, a program of the machine's that collects crashes would still be started, outside of every limit
+        (resource.RLIMIT_CORE, 1),
     ):
         resource.setrlimit(what, (most, most))
 
