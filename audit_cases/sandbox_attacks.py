@@ -543,6 +543,16 @@ SANDBOX_ATTACKS: dict[str, str] = {
         if c.syscall(number, 10, ctypes.byref(ctypes.c_ulong(0))) == 0:
             print("GOT requests", open("/proc/sys/fs/aio-nr").read())
     """,
+    "what the machine's devices do": """
+        import socket
+        # netlink's protocol for events of devices, and others that tell of the machine or have Linux load a module
+        for protocol in range(1, 32):
+            try:
+                with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, protocol) as events:
+                    print("GOT", protocol, events)
+            except OSError:
+                pass
+    """,
     "memory in buffers of sockets": """
         import socket
         held, total = [], 0

@@ -99,8 +99,11 @@ REFUSED_FLAGS = {
 # Others are refused with EINVAL: libzmq ends the process when it can't list the network's interfaces, but for
 # this error.
 SOCKETS = {"socket": (41, 198), "socketpair": (53, 199)}
-LOCAL = (socket.AF_UNIX,)
-IN_NAMESPACE = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
+# With each family the third arguments that may be had: the family's own choice (of netlink, what tells the network's
+# interfaces), TCP and UDP. For others Linux may load a module, and netlink may tell what the machine's devices do.
+LOCAL = {socket.AF_UNIX: (0,)}
+OF_IP = (0, socket.IPPROTO_TCP, socket.IPPROTO_UDP)
+IN_NAMESPACE = LOCAL | {socket.AF_INET: OF_IP, socket.AF_INET6: OF_IP, socket.AF_NETLINK: (0,)}
 # The numbers of setsockopt, and options of SOL_SOCKET that have no effect: with a larger buffer a socket would
 # hold more memory than the watcher counts for it.
 SET_OPTION = (54, 208)
@@ -177,9 +180,13 @@ def refuse_system_calls(network: bool = True) -> None:
         look.append((RETURN, 0, 0, SECCOMP_RET_ALLOW))
         program += [(EQUAL, 0, len(look), numbers[column]), *look]
     for numbers in SOCKETS.values():
-        look = [(LOAD, 0, 0, ARGUMENTS)]
-        for family in IN_NAMESPACE if network else LOCAL:
-            look += [(EQUAL, 0, 1, family), (RETURN, 0, 0, SECCOMP_RET_ALLOW)]
+        look = []
+        for family, protocols in (IN_NAMESPACE if network else LOCAL).items():
+            which = [(LOAD, 0, 0, ARGUMENTS + 8 * 2)]
+            for protocol in protocols:
+                which += [(EQUAL, 0, 1, protocol), (RETURN, 0, 0, SECCOMP_RET_ALLOW)]
+            which.append((RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EPROTONOSUPPORT))
+            look += [(LOAD, 0, 0, ARGUMENTS), (EQUAL, 0, len(which), family), *which]
         look.append((RETURN, 0, 0, SECCOMP_RET_ERRNO | errno.EINVAL))
         program += [(EQUAL, 0, len(look), numbers[column]), *look]
     look = [(LOAD, 0, 0, ARGUMENTS + 8 * 1), (EQUAL, 0, 2 * len(BUFFERS) + 1, socket.SOL_SOCKET)]
