@@ -22,7 +22,7 @@ from autograder.display.mathml import ATTRIBUTES, TAGS
 from autograder.display.pictures import is_picture
 
 SCHEMES = {"http", "https", "mailto"}
-MAX_MARKDOWN = 10_000
+MAX_MARKDOWN, MAX_SPACES = 10_000, 200
 CUT = "\n\n*(Cut here: the whole text is in the notebook that was handed in.)*"
 # An HTML parser repeats all formatting elements that are open in every further block: m opened in n paragraphs
 # are m * n elements. What could become longer than this, and what does become longer than GROWTH times its source
@@ -188,6 +188,8 @@ def clean_markdown(source: str) -> str:
     """
     cut = CUT if len(source) > MAX_MARKDOWN else ""
     source = re.sub(r"[\x00-\x09\x0b-\x1f\x7f]", " ", source[:MAX_MARKDOWN])
+    # for each space of a row the renderer looks at all that follow
+    source = re.sub(f" {{{MAX_SPACES},}}", " " * MAX_SPACES, source)
     # Markdown would decode entities after this: java&#115;cript
     while (decoded := html.unescape(source)) != source:
         source = decoded

@@ -7,7 +7,7 @@ import pytest
 from jinja2 import Environment
 from nbconvert.filters import markdown2html as nbconverts
 
-from autograder.display.cleaning import clean_html, clean_markdown, markdown2html
+from autograder.display.cleaning import MAX_SPACES, clean_html, clean_markdown, markdown2html
 
 PICTURE = "iVBORw0KGgo="
 LINKS_TO_SCRIPTS = [
@@ -80,6 +80,14 @@ def test_the_look_of_a_page_stays():
         f'src="data:image/png;base64,{PICTURE}"',
     ):
         assert part in page
+
+
+def test_a_row_of_spaces_is_not_as_long_as_a_cell():
+    source = clean_markdown(f"a{' ' * 5_000}b{chr(9) * 4_000}c")
+    assert source.split() == ["a", "b", "c"] and len(source) <= 3 + 2 * MAX_SPACES
+    assert clean_markdown("    indented  as it\n" + " " * 90 + "is") == (
+        "    indented  as it\n" + " " * 90 + "is"
+    )
 
 
 @pytest.mark.parametrize(
