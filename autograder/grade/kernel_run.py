@@ -6,10 +6,11 @@ answers is trusted in nothing.
 
 from __future__ import annotations
 
+import json
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nbformat import NotebookNode
@@ -55,6 +56,9 @@ OWN_ENDS = ("exit", "memory")
 # numbers of which a fingerprint is made, which takes microseconds for each: what is right
 # has a third of this at most
 MAX_NUMBERS = 100_000
+# What is kept of a difference, in characters of JSON; of more, so many items of a list and characters of a text. Every
+# command reads all results, and a sentence shows six names.
+MAX_KEPT, KEPT_ITEMS, KEPT_TEXT = 15_000, 50, 200
 
 
 @dataclass(frozen=True)
@@ -392,10 +396,29 @@ def _judged(
         own = fingerprint(read.value) if comparable else NO_FINGERPRINT
         little = problem is not None and (not comparable or says_little(expected.value, read.value))
         evidence = bool(read.forbidden) or is_evidence(expected.value, read.value)
-        return Judged(problem is None, own, draw.mistakes, little, evidence), problem
+        return Judged(problem is None, own, draw.mistakes, little, evidence), _kept(problem)
     except Exception as error:
         problem = Difference("not_plain", {"reason": valid_text(error, 100)})
         return Judged(False, NO_FINGERPRINT, draw.mistakes), problem
+
+
+def _kept(problem: Difference | None) -> Difference | None:
+    """A difference as it is stored: shorter where a kernel has made it very long."""
+    if problem is None or len(json.dumps(dict(problem.parameters))) <= MAX_KEPT:
+        return problem
+    return replace(problem, parameters=_shortened(dict(problem.parameters)))
+
+
+def _shortened(data: Any) -> Any:
+    """JSON data with the beginnings of long lists and texts."""
+    match data:
+        case str():
+            return data[:KEPT_TEXT]
+        case list() | tuple():
+            return [_shortened(item) for item in data[:KEPT_ITEMS]]
+        case dict():
+            return {name: _shortened(item) for name, item in data.items()}
+    return data
 
 
 def _size(value: Value) -> int:

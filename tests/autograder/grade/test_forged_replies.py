@@ -43,6 +43,9 @@ FORGED = {
         parameters=[{f"p{i}": [1] * 16 for i in range(500)}] * (PARTS // 8500)
     ),
     "many parameters": lambda: text_of(parameters=[{f"p{i}": [1] for i in range(PARTS // 2)}]),
+    "shapes of long numbers": lambda: text_of(
+        parameters=[{f"{'p' * 180}{i}": [10**4000] * 16 for i in range(8)}]
+    ),
     "a wide shape": lambda: text_of(parameters=[{"p": [1] * PARTS}]),
     "a wide list": lambda: text_of(items(NOTHING)),
     "a wide list of numbers": lambda: text_of(items({"kind": "number", "value": 1.5})),
@@ -73,6 +76,7 @@ LARGE = "a large array"
 EXPECTED = {
     "a number": encode(1.0),
     "a list": encode([0.0] * 1000),
+    "a dictionary": encode({"sum": 1.0}),
     "an array": encode(np.ones(5)),
     LARGE: encode(np.full(BYTES, 2, dtype="int8")),
 }
