@@ -553,6 +553,23 @@ SANDBOX_ATTACKS: dict[str, str] = {
             except OSError:
                 pass
     """,
+    "memory in very many mappings": """
+        import subprocess
+        fill = (
+            "import ctypes, time; c, page, number = ctypes.CDLL(None), 4096, 60_000; c.mmap.restype = ctypes.c_void_p; "
+            "c.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]; "
+            "start = c.mmap(None, number * page, 0, 0x4022, -1, 0); "
+            "all(c.mprotect(ctypes.c_void_p(place), ctypes.c_size_t(page), 1) == 0 "
+            "for place in range(start, start + number * page, 2 * page)); print(flush=True); time.sleep(20)"
+        )
+        # each of them has 25 MB that none of its figures shows
+        command = [sys.executable, "-S", "-E", "-c", fill]
+        filled = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(10)]
+        for process in filled:
+            process.stdout.readline()
+        time.sleep(4)
+        print("GOT 600,000 mappings")
+    """,
     "memory in buffers of sockets": """
         import socket
         held, total = [], 0

@@ -41,8 +41,10 @@ from autograder.kernels.seccomp import refuse_system_calls
 from autograder.kernels.watcher import (
     LISTENING,
     LOOK_SECONDS,
+    LOOKS,
     READ_ONLY,
     Handshake,
+    have_too_many_mappings,
     most_of_a_socket,
     private_memory,
     sockets_in_use,
@@ -151,7 +153,9 @@ def _watch(kernel: int, channel: socket.socket, folder: Path, user: int, limits:
     statistics, most = Path("/proc/self/net/sockstat"), most_of_a_socket()
     # without a network namespace others' sockets are among them; those from before are not the kernel's
     before = sockets_in_use(statistics)
+    looks = 0
     while True:
+        looks += 1
         if select.select(waiting, [], [], LOOK_SECONDS)[0]:
             waiting = []
             if channel.recv(1) == LISTENING:
@@ -168,8 +172,10 @@ def _watch(kernel: int, channel: socket.socket, folder: Path, user: int, limits:
                 stopped = os.WIFSIGNALED(status) and computed > 0.5 * limits.notebook_seconds
                 return "time" if stopped else ""
         if not waiting:
-            sockets = most * max(0, sockets_in_use(statistics) - before)
-            if sockets + sum(map(private_memory, processes_of(user))) > limits.memory_bytes:
+            sockets, own = most * max(0, sockets_in_use(statistics) - before), processes_of(user)
+            if sockets + sum(map(private_memory, own)) > limits.memory_bytes:
+                return "memory"
+            if looks % LOOKS == 0 and have_too_many_mappings(own):
                 return "memory"
 
 
