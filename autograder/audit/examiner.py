@@ -54,7 +54,7 @@ MAX_MEMORY = 1_000_000_000
 HANGING_SECONDS: dict[str, Any] = {
     "cell_seconds": 2,
     "grade_cell_seconds": 1,
-    "notebook_seconds": 6,
+    "notebook_seconds": 4,
 }
 # what the grader, and the interrupt that it sends, write into a cell that was stopped
 DIED, STOPPED = "The kernel died", {"Timeout", "KeyboardInterrupt"}

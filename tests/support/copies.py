@@ -15,7 +15,7 @@ from tests.support.few_mistakes import leave_out_mistakes
 
 COPIED = ("autograder", "audit_cases", "solutions", "exercises", "book")
 # short, because some submissions use it up
-CELL_SECONDS = 3
+CELL_SECONDS = 2
 
 
 def repository(folder: Path, few_mistakes: bool = False) -> Path:
