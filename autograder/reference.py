@@ -8,6 +8,7 @@ that no submission can reach it.
 
 from __future__ import annotations
 
+import concurrent.futures
 import functools
 import json
 import os
@@ -16,11 +17,12 @@ import sys
 import warnings
 import zlib
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from autograder.catalogue import mistake_answers, mistakes, with_answers
+from autograder.catalogue_file import Mistake
 from autograder.course import Exercise
 from autograder.dependencies import depends_on
 from autograder.errors import CatalogueError
@@ -60,6 +62,13 @@ def namespace_of(program: str) -> dict[str, Any]:
     names: dict[str, Any] = {"__name__": "solutions.reference"}
     exec(compile(program, "<reference>", "exec"), names)
     return names
+
+
+# every cell and seed asks for the same
+@functools.lru_cache(maxsize=1024)
+def wrong_program(program: str, mistake: Mistake) -> str:
+    """The program with a mistake in it. Raises CatalogueError."""
+    return with_answers(program, mistake_answers(program, mistake))
 
 
 def draws_of(
@@ -125,23 +134,23 @@ def expected_cell(
     elsewhere: int | None = None,
     with_mistakes: bool = True,
     shown: Mapping[str, Container[str]] | None = None,
+    part: slice = slice(None),
 ) -> ExpectedCell:
     """Inputs, expected values and the mistakes' fingerprints of one grade cell.
 
     seeds: for every draw the integers that seed it; the cell's name is added. for_release: also what is
     right on the smallest visible draw, and relations that the reference violates are refused. elsewhere: on how many draws mistakes of answers that this cell
     doesn't grade are evaluated; None = on all. with_mistakes: whether any are. shown: by expression, the
-    mistakes that show, if they are known; no others are evaluated.
+    mistakes that show, if they are known; no others are evaluated. part: of the catalogue's mistakes, those
+    that are evaluated here.
     """
     program = exercise.program()
     # the checks' input statements use what it imports
     namespace_of(program)
     where = place(exercise, grade_id)
     cell = parse_cell(source)
-    known = mistakes(exercise) if with_mistakes else []
-    wrong = {
-        mistake.name: with_answers(program, mistake_answers(program, mistake)) for mistake in known
-    }
+    known = mistakes(exercise)[part] if with_mistakes else []
+    wrong = {mistake.name: wrong_program(program, mistake) for mistake in known}
     # a mistake can only change lines that name what depends on its answer
     affected = {mistake.name: depends_on(program, mistake.function) for mistake in known}
     own = caught_answers(exercise, grade_id)
@@ -318,19 +327,63 @@ class Conditions:
 
 
 def expected_cells(
-    exercise: Exercise, cells: Mapping[str, str], several: Sequence[Conditions]
+    exercise: Exercise, cells: Mapping[str, str], several: Sequence[Conditions], processes: int = 1
 ) -> list[dict[str, ExpectedCell]]:
-    """`expected_cell` of some grade cells under each of several seeds, in one process of its own.
+    """`expected_cell` of some grade cells under each of several seeds, in processes of their own.
 
-    cells: grade_id -> source. CatalogueError when the reference or a right version is wrong.
+    cells: grade_id -> source; processes: how many share the mistakes and the right versions, which changes
+    nothing in what is found. CatalogueError when the reference or a right version is wrong.
     """
-    found = run_job(
-        "autograder.reference",
-        exercise,
-        cells=dict(cells),
-        several=[asdict(one) for one in several],
+
+    def evaluated(number: int) -> list[dict[str, ExpectedCell]]:
+        part = slice(number, None, processes)
+        found = run_job(
+            "autograder.reference",
+            exercise,
+            cells=dict(cells),
+            several=[asdict(_part(one, part)) for one in several],
+            part=[part.start, part.step],
+        )
+        return [{name: ExpectedCell.read(cell) for name, cell in one.items()} for one in found]
+
+    with concurrent.futures.ThreadPoolExecutor(processes) as threads:
+        parts = list(threads.map(evaluated, range(processes)))
+    order = [mistake.name for mistake in mistakes(exercise)]
+    return [
+        {name: _joined([part[name] for part in together], order) for name in cells}
+        for together in zip(*parts, strict=True)
+    ]
+
+
+def _part(conditions: Conditions, part: slice) -> Conditions:
+    """The conditions with a part of the right versions."""
+    chosen = list(conditions.right_versions.items())[part]
+    return replace(conditions, right_versions=dict(chosen))
+
+
+def _joined(parts: Sequence[ExpectedCell], order: Sequence[str]) -> ExpectedCell:
+    """One grade cell from several evaluations of it with other mistakes each; order: of all mistakes."""
+    lines = [
+        replace(
+            line,
+            draws=tuple(
+                _joined_draw([other.lines[number].draws[at] for other in parts], order)
+                for at in range(len(line.draws))
+            ),
+        )
+        for number, line in enumerate(parts[0].lines)
+    ]
+    return replace(parts[0], lines=tuple(lines))
+
+
+def _joined_draw(parts: Sequence[ExpectedDraw], order: Sequence[str]) -> ExpectedDraw:
+    found = {name: print_ for part in parts for name, print_ in part.mistakes.items()}
+    rounded = {name for part in parts for name in part.rounded}
+    return replace(
+        parts[0],
+        mistakes={name: found[name] for name in order if name in found},
+        rounded=[name for name in order if name in rounded],
     )
-    return [{name: ExpectedCell.read(cell) for name, cell in cells.items()} for cells in found]
 
 
 def run_job(module: str, exercise: Exercise, **job: Any) -> Any:
@@ -362,6 +415,7 @@ def answer_job() -> dict[str, Any]:
 
 def _main() -> None:
     job = answer_job()
+    start, step = job["part"]
     try:
         found = []
         for conditions in (Conditions(**one) for one in job["several"]):
@@ -374,6 +428,7 @@ def _main() -> None:
                     conditions.seeds,
                     with_mistakes=chosen is None or name in chosen,
                     shown=(conditions.shown or {}).get(name),
+                    part=slice(start, None, step),
                 )
                 for name, source in job["cells"].items()
             }

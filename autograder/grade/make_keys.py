@@ -52,6 +52,8 @@ from autograder.runtime.grade_cell import parse_cell
 
 # importing the programs, and torch if they use it, takes seconds, so a process evaluates several seeds
 JOBS_IN_A_PROCESS = 8
+# for the same reason a process evaluates many of an exercise's mistakes
+MISTAKES_IN_A_PROCESS = 20
 # differences of lines without a value, in which no mistake can be recognised
 WITHOUT_VALUE = {"ended", "no_code", "time_used_up", "timeout", "to_do", "unreadable"}
 Found = TypeVar("Found")
@@ -180,9 +182,16 @@ def _shown(release: NotebookNode) -> dict[str, dict[str, list[str]]]:
     }
 
 
-def _expected(jobs: Sequence[Evaluation]) -> list[dict[str, ExpectedCell]]:
-    """Evaluate jobs of one exercise in one process."""
-    return expected_cells(jobs[0].exercise, jobs[0].unanswered, [_conditions(job) for job in jobs])
+def _expected(jobs: Sequence[Evaluation], processes: int) -> list[dict[str, ExpectedCell]]:
+    """Evaluate jobs of one exercise and kind; processes: how many may share their mistakes."""
+    first = jobs[0]
+    if first.mistakes_in == []:
+        processes = 1
+    else:
+        few = math.ceil(len(mistakes(first.exercise)) / MISTAKES_IN_A_PROCESS)
+        processes = max(1, min(processes, few))
+    conditions = [_conditions(job) for job in jobs]
+    return expected_cells(first.exercise, first.unanswered, conditions, processes)
 
 
 def _conditions(job: Evaluation) -> Conditions:
@@ -192,9 +201,9 @@ def _conditions(job: Evaluation) -> Conditions:
     return Conditions(seeds, {} if chosen == [] else job.right_versions, chosen, job.shown)
 
 
-def _evaluate(jobs: Sequence[Evaluation]) -> None:
-    """Evaluate jobs of one exercise in one process, and keep the values."""
-    for job, cells in zip(jobs, _expected(jobs), strict=True):
+def _evaluate(jobs: Sequence[Evaluation], processes: int) -> None:
+    """Evaluate jobs of one exercise and kind, and keep the values."""
+    for job, cells in zip(jobs, _expected(jobs, processes), strict=True):
         job.keep(cells)
 
 
@@ -218,19 +227,25 @@ def _evaluated(jobs: Sequence[Evaluation]) -> list[dict[str, ExpectedCell]]:
 
 
 def _side_by_side(
-    evaluate: Callable[[Sequence[Evaluation]], Found], several: Iterable[Sequence[Evaluation]]
+    evaluate: Callable[[Sequence[Evaluation], int], Found],
+    several: Iterable[Sequence[Evaluation]],
 ) -> list[Found]:
-    """What an evaluation of a few jobs at a time gives; several: jobs of one exercise and kind each."""
+    """What an evaluation of a few jobs at a time gives; several: jobs of one exercise and kind each.
+
+    evaluate: is told in how many processes, so that few jobs use all cores, too.
+    """
     batches = []
+    cores = os.cpu_count() or 1
     for jobs in several:
         # a reference alone takes less time than it takes to import what it needs
-        share = math.ceil(len(jobs) / (os.cpu_count() or 1)) if jobs[0].mistakes_in == [] else 0
+        share = math.ceil(len(jobs) / cores) if jobs[0].mistakes_in == [] else 0
         size = max(JOBS_IN_A_PROCESS, share)
         batches += [jobs[start : start + size] for start in range(0, len(jobs), size)]
     # threads only wait for processes here: ast.parse in several threads can raise SystemError
     # (CPython issue 106905, up to 3.11.8)
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as threads:
-        return list(threads.map(evaluate, batches))
+    with concurrent.futures.ThreadPoolExecutor(cores) as threads:
+        processes = math.ceil(cores / max(1, len(batches)))
+        return list(threads.map(evaluate, batches, itertools.repeat(processes)))
 
 
 def _refuse_another_release(
@@ -380,8 +395,8 @@ def keys_under(
     job = Evaluation.of(course, exercise, seeds[0])
     jobs = [replace(job, seed=tuple(seed)) for seed in seeds]
 
-    def evaluated(few: Sequence[Evaluation]) -> list[dict[str, ExpectedCell]]:
-        cells = _expected(few)
+    def evaluated(few: Sequence[Evaluation], processes: int) -> list[dict[str, ExpectedCell]]:
+        cells = _expected(few, processes)
         if advance:
             advance(len(few))
         return cells

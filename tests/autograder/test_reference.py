@@ -1,5 +1,9 @@
 """What is expected of a grade cell, compared with evaluating everything."""
 
+import itertools
+import json
+from dataclasses import asdict
+
 import pytest
 
 from autograder.catalogue import mistake_answers, mistakes, with_answers
@@ -64,6 +68,19 @@ def test_a_process_of_its_own_gives_the_same(sampled):
     alone = [{one: expected_cell(sampled, one, cells[one], under.seeds)} for under in several]
     assert found == alone
     assert [len(line.draws) for line in found[0][one].lines] == [2] * len(found[0][one].lines)
+
+
+def test_processes_that_share_the_mistakes_give_the_same_in_the_same_order(sampled):
+    cells = dict(itertools.islice(grade_cells(released(sampled)).items(), 2))
+    one, many = (expected_cells(sampled, cells, [Conditions([[1], [2]])], n) for n in (1, 3))
+    prints = [
+        draw.mistakes for cell in one[0].values() for line in cell.lines for draw in line.draws
+    ]
+    assert max(map(len, prints)) > 3
+    # as text, which has an order
+    assert json.dumps([asdict(cell) for cell in one[0].values()]) == json.dumps(
+        [asdict(cell) for cell in many[0].values()]
+    )
 
 
 def test_that_process_names_the_cell_whose_reference_is_wrong():
