@@ -11,6 +11,7 @@ from __future__ import annotations
 import concurrent.futures
 import functools
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -329,36 +330,63 @@ class Conditions:
 def expected_cells(
     exercise: Exercise, cells: Mapping[str, str], several: Sequence[Conditions], processes: int = 1
 ) -> list[dict[str, ExpectedCell]]:
-    """`expected_cell` of some grade cells under each of several seeds, in processes of their own.
+    """`expected_cell` of some grade cells under each of several seeds, in a process of its own.
 
-    cells: grade_id -> source; processes: how many share the mistakes and the right versions, which changes
-    nothing in what is found. CatalogueError when the reference or a right version is wrong.
+    cells: grade_id -> source; processes: how many share the mistakes and the right versions, forked from that
+    one; it changes nothing in what is found. CatalogueError when the reference or a right version is wrong.
     """
+    found = run_job(
+        "autograder.reference",
+        exercise,
+        cells=dict(cells),
+        several=[asdict(one) for one in several],
+        processes=processes,
+    )
+    return [{name: ExpectedCell.read(cell) for name, cell in cells.items()} for cells in found]
 
-    def evaluated(number: int) -> list[dict[str, ExpectedCell]]:
-        part = slice(number, None, processes)
-        found = run_job(
-            "autograder.reference",
-            exercise,
-            cells=dict(cells),
-            several=[asdict(_part(one, part)) for one in several],
-            part=[part.start, part.step],
-        )
-        return [{name: ExpectedCell.read(cell) for name, cell in one.items()} for one in found]
 
-    with concurrent.futures.ThreadPoolExecutor(processes) as threads:
-        parts = list(threads.map(evaluated, range(processes)))
+def _evaluated(
+    exercise: Exercise, cells: Mapping[str, str], several: Sequence[Conditions], part: slice
+) -> list[dict[str, ExpectedCell]]:
+    """In that process: `expected_cells`; part: of the catalogue's mistakes, and of the right versions."""
+    found = []
+    for conditions in several:
+        chosen = conditions.mistakes_in
+        one = {
+            name: expected_cell(
+                exercise,
+                name,
+                source,
+                conditions.seeds,
+                with_mistakes=chosen is None or name in chosen,
+                shown=(conditions.shown or {}).get(name),
+                part=part,
+            )
+            for name, source in cells.items()
+        }
+        right_versions = dict(list(conditions.right_versions.items())[part])
+        check_right_versions(exercise, right_versions, one)
+        found.append(one)
+    return found
+
+
+def _shared(
+    exercise: Exercise, cells: Mapping[str, str], several: Sequence[Conditions], processes: int
+) -> list[dict[str, ExpectedCell]]:
+    """The same by several processes, where they can be forked from this one."""
+    evaluated = functools.partial(_evaluated, exercise, cells, several)
+    if processes == 1 or sys.platform != "linux":
+        return evaluated(slice(None))
+    # imports what takes longest, once for all
+    namespace_of(exercise.program())
+    forked = multiprocessing.get_context("fork")
+    with concurrent.futures.ProcessPoolExecutor(processes, forked) as pool:
+        parts = list(pool.map(evaluated, [slice(n, None, processes) for n in range(processes)]))
     order = [mistake.name for mistake in mistakes(exercise)]
     return [
         {name: _joined([part[name] for part in together], order) for name in cells}
         for together in zip(*parts, strict=True)
     ]
-
-
-def _part(conditions: Conditions, part: slice) -> Conditions:
-    """The conditions with a part of the right versions."""
-    chosen = list(conditions.right_versions.items())[part]
-    return replace(conditions, right_versions=dict(chosen))
 
 
 def _joined(parts: Sequence[ExpectedCell], order: Sequence[str]) -> ExpectedCell:
@@ -377,7 +405,7 @@ def _joined(parts: Sequence[ExpectedCell], order: Sequence[str]) -> ExpectedCell
 
 
 def _joined_draw(parts: Sequence[ExpectedDraw], order: Sequence[str]) -> ExpectedDraw:
-    found = {name: print_ for part in parts for name, print_ in part.mistakes.items()}
+    found = {name: seen for part in parts for name, seen in part.mistakes.items()}
     rounded = {name for part in parts for name in part.rounded}
     return replace(
         parts[0],
@@ -415,28 +443,12 @@ def answer_job() -> dict[str, Any]:
 
 def _main() -> None:
     job = answer_job()
-    start, step = job["part"]
+    several = [Conditions(**one) for one in job["several"]]
     try:
-        found = []
-        for conditions in (Conditions(**one) for one in job["several"]):
-            chosen = conditions.mistakes_in
-            cells = {
-                name: expected_cell(
-                    job["exercise"],
-                    name,
-                    source,
-                    conditions.seeds,
-                    with_mistakes=chosen is None or name in chosen,
-                    shown=(conditions.shown or {}).get(name),
-                    part=slice(start, None, step),
-                )
-                for name, source in job["cells"].items()
-            }
-            check_right_versions(job["exercise"], conditions.right_versions, cells)
-            found.append({name: asdict(cell) for name, cell in cells.items()})
+        found = _shared(job["exercise"], job["cells"], several, job["processes"])
     except CatalogueError as error:
         sys.exit(f"{ERROR_MARK}{error}")
-    json.dump(found, sys.stdout)
+    json.dump([{name: asdict(cell) for name, cell in one.items()} for one in found], sys.stdout)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ from autograder.runtime.grade_cell import parse_cell
 
 # importing the programs, and torch if they use it, takes seconds, so a process evaluates several seeds
 JOBS_IN_A_PROCESS = 8
-# for the same reason a process evaluates many of an exercise's mistakes
+# each process evaluates the reference, too, so it gets many of an exercise's mistakes
 MISTAKES_IN_A_PROCESS = 20
 # differences of lines without a value, in which no mistake can be recognised
 WITHOUT_VALUE = {"ended", "no_code", "time_used_up", "timeout", "to_do", "unreadable"}
@@ -185,11 +185,9 @@ def _shown(release: NotebookNode) -> dict[str, dict[str, list[str]]]:
 def _expected(jobs: Sequence[Evaluation], processes: int) -> list[dict[str, ExpectedCell]]:
     """Evaluate jobs of one exercise and kind; processes: how many may share their mistakes."""
     first = jobs[0]
-    if first.mistakes_in == []:
-        processes = 1
-    else:
-        few = math.ceil(len(mistakes(first.exercise)) / MISTAKES_IN_A_PROCESS)
-        processes = max(1, min(processes, few))
+    few = math.ceil(len(mistakes(first.exercise)) / MISTAKES_IN_A_PROCESS)
+    # of a submission's own, a few cells' are evaluated: it would cost more than it saves
+    processes = 1 if first.is_own else max(1, min(processes, few))
     conditions = [_conditions(job) for job in jobs]
     return expected_cells(first.exercise, first.unanswered, conditions, processes)
 
