@@ -455,7 +455,8 @@ def head_contribution(
 # and heads 3, 4 and 5 use group 1: head `h` uses group `h // (H / G)`. With `G = H` this is ordinary attention in heads,
 # with `G = 1` it is multi-query attention.
 #
-# The tensors are already projected and split. A query with nothing to attend to gets zeros, as in exercise 2. If `G` does not divide `H`, raise a `ValueError`.
+# The tensors are already projected and split. As in exercise 2, a query with nothing to attend to gets zeros, and a masked key has weight 0
+# however large its score is. If `G` does not divide `H`, raise a `ValueError`.
 
 
 # %% nbgrader={"grade_id": "grouped_query_attention", "solution": true}
@@ -503,6 +504,7 @@ def grouped_query_attention(
 # many = draw.integer(17, 23)
 # many_query = 2 * draw.tensor(1, 2 * many, 1, d)
 # equal_mask = torch.from_numpy(draw.mask(4, 1, 4, 4))
+# high_key = torch.where(padding.mT, key, 1e5 + key)
 # equal("what an example gives depends on the other examples of the batch", "[[one[:1] for one in grouped_query_attention(query, key, value)], grouped_query_attention(query[:1], key[:1], value[:1])]")
 # equal("twice the values don't give twice the output", "[2 * grouped_query_attention(query, key, value)[0], grouped_query_attention(query, key, 2 * value)[0]]")
 # equal("one vector added to all keys changes the weights", "[grouped_query_attention(query, given, value)[1] for given in (key, key + key[:, :, :1])]")
@@ -519,8 +521,8 @@ def grouped_query_attention(
 # ### 1p AUTOTEST inputs_after(grouped_query_attention, *[x[:1].clone() for x in (3 * query, key, value, mask)])
 # says("gives zeros to a query with nothing to attend to", parts=["output", "weights"])
 # ### 1p AUTOTEST grouped_query_attention(query, key, value, with_empty)
-# says("is right with a single group, masks that broadcast, one query, and many heads", parts=(["one group, mask (B, 1, 1, S)", "several groups, mask (H, T, S)", "one query, mask (1, S)", "two groups of many heads, where one ends"], ["output", "weights"]))
-# ### 1p AUTOTEST [*[grouped_query_attention(query[:b, :, :t], key[:b, :n], value[:b, :n], given) for b, t, n, given in [(B, T, 1, padding), (1, T, G, mask[0]), (B, 1, 1, mask[0, 0, :1])]], [x[:, many - 1 : many + 1] for x in grouped_query_attention(many_query, key[:1, :2], value[:1, :2])]]
+# says("is right with one group, one query, many heads, masks that broadcast, large masked scores", parts=(["one group, mask (B, 1, 1, S)", "several groups, mask (H, T, S)", "one query, mask (1, S)", "two groups of many heads, where one ends", "masked scores far above the others"], ["output", "weights"]))
+# ### 1p AUTOTEST [*[grouped_query_attention(query[:b, :, :t], key[:b, :n], value[:b, :n], given) for b, t, n, given in [(B, T, 1, padding), (1, T, G, mask[0]), (B, 1, 1, mask[0, 0, :1])]], [x[:, many - 1 : many + 1] for x in grouped_query_attention(many_query, key[:1, :2], value[:1, :2])], grouped_query_attention(query[:1, :, :1].abs(), high_key[:1], value[:1], padding[:1])]
 # says("is right where B, H, T, S and d are all 4, and G is 2", parts=(["with a mask", "without a mask"], ["output", "weights"]))
 # ### 1p AUTOTEST [grouped_query_attention(equal_query, equal_key, equal_value, equal_mask), grouped_query_attention(equal_query, equal_key, equal_value)]
 
