@@ -205,7 +205,7 @@ def _beside(
     large = [file for file, entry in own.items() if entry.file_size > MAX_COMPANION]
     if large:
         notes.append(
-            f"{student} has handed in files of more than {MAX_COMPANION / 1e6:g} MB beside the notebook, which were "
+            f"{student} has handed in files of more than {MAX_COMPANION // 1_000_000} MB beside the notebook, which were "
             f"left out: {', '.join(file[:80] for file in large[:3])}."
         )
     fitting = [(file, entry) for file, entry in own.items() if file not in large]

@@ -568,12 +568,12 @@ def pasted_picture(folder):
     with_picture(folder, "attachment:a%20b.png", {"a b.png": {"image/png": PICTURE}})
 
 
-@submission(FULL, "The picture a.png is not here.", "my words", "more words")
+@submission(FULL, "Pictures in the text could not be kept: a.png.")
 def pasted_picture_that_is_none(folder):
     with_picture(folder, "attachment:a.png", {"a.png": {"image/png": "PHN2Zy8+"}})
 
 
-@submission(FULL, "The picture a.png is not here.", "more words")
+@submission(FULL, "Pictures in the text could not be kept: a.png.")
 def pasted_picture_that_is_missing(folder):
     with_picture(folder, "attachment:a.png", {"b.png": 7, "a.svg": {"image/svg+xml": PICTURE}})
 
