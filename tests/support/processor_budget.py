@@ -182,6 +182,9 @@ class Budget:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the groups, the longest first, and warn of those over their budget."""
+        if hasattr(self._config, "workerinput"):
+            # its reporter prints nothing, and it knows its own tests alone
+            return
         allowed = budget()
         over = over_budget(self._seconds, allowed)
         terminalreporter.section("processor time and budget, in seconds of the budget's machine")

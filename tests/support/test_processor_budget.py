@@ -38,8 +38,8 @@ def test_a_new_group_has_no_budget_yet():
 
 
 def test_the_budget_does_not_rise():
-    """Ten minutes on two cores are the aim."""
-    assert 0 < sum(budget().values()) <= 1740
+    """Ten minutes on two cores are the aim; this is eighteen, with all that runs in sandboxes."""
+    assert 0 < sum(budget().values()) <= 2010
 
 
 def test_the_workload_takes_processor_time():

@@ -452,7 +452,9 @@ def test_the_command_says_what_to_set_and_what_can_be_gained(course, keys, monke
 
 
 def test_evaluating_many_sets_shows_how_far_it_is(course, keys, monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(make_keys, "_expected", lambda jobs: [keys[0].cells for _ in jobs])
+    monkeypatch.setattr(
+        make_keys, "_expected", lambda jobs, processes: [keys[0].cells for _ in jobs]
+    )
     monkeypatch.setattr(gradescope, "SETS", 9)
     gradescope.make(course, EXERCISE, tmp_path / "zip.zip")
     assert "9/9" in capsys.readouterr().err
