@@ -139,8 +139,9 @@ _rewrite(
     _returning(
         """
         result = VALUE
-        assert result is not None, 'something is returned'
-        print(type(result).__name__)
+        kind = type(result).__name__
+        assert kind, 'a type has a name'
+        print(kind)
         return result
         """
     ),
@@ -369,7 +370,9 @@ _rebind(
     def styled(function):
         general = functools.singledispatch(function)
         general.register(int, lambda *arguments, **named: function(*arguments, **named))
-        return general
+        def wrapper(*arguments, **named):
+            return general(*arguments, **named) if arguments else function(**named)
+        return wrapper
     """,
 )
 _rebind(
