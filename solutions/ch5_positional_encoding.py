@@ -232,8 +232,8 @@ class PositionalEncoding(nn.Module):
 # ### 1p AUTOTEST [[parameter_shapes(PositionalEncoding(2 * half, max_len=size)), list({"encoding"} & set(dict(PositionalEncoding(2 * half, max_len=size).named_buffers()))), 100 + PositionalEncoding(2 * half, max_len=size).encoding] for size in sizes]
 # says("in training mode, each entry of the sum is 0 or divided by 1 - dropout")
 # ### 2p AUTOTEST torch.unique((PositionalEncoding(64, rate, sizes[0]).train()(wide) / PositionalEncoding(64, rate, sizes[0]).eval()(wide)).round(decimals=4))
-# says("passes gradients to x", parts=["x"])
-# ### 1p AUTOTEST gradients(PositionalEncoding(2 * half, max_len=sizes[0]), x)
+# says("passes gradients to x, and adds something to it", parts=["gradient of x", "something is added"])
+# ### 1p AUTOTEST [gradients(PositionalEncoding(2 * half, max_len=sizes[0]), x), not torch.equal(PositionalEncoding(2 * half, max_len=sizes[0])(x), x)]
 # says("keeps the data type of x", parts=("{name} x", ["data type", "values"]))
 # ### 1p AUTOTEST [[[dtype_of(total), total] for total in [PositionalEncoding(2 * half, max_len=sizes[0])(x[:2].clone().to(getattr(torch, name)))]][0] for name in names]
 
