@@ -399,18 +399,24 @@ def _(exercise: Exercise, folder: Path) -> None:
     save(exercise, folder, notebook)
 
 
-_by_code(
-    "harm to readers",
-    "small files of pictures with very many pixels",
-    r"""
+_BLACK_PNG = r"""
     import struct, zlib
     from IPython.display import publish_display_data
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-    size = 14_000
-    rows = chunk(b"IDAT", zlib.compress(bytes((1 + size // 8) * size), 9)) + chunk(b"IEND", b"")
-    head = chunk(b"IHDR", struct.pack(">IIBBBBB", size, size, 1, 0, 0, 0, 0))
-    picture = base64.b64encode(b"\x89PNG\r\n\x1a\n" + head + rows).decode()
+    def black_png(size):
+        rows = chunk(b"IDAT", zlib.compress(bytes((1 + size // 8) * size), 9)) + chunk(b"IEND", b"")
+        head = chunk(b"IHDR", struct.pack(">IIBBBBB", size, size, 1, 0, 0, 0, 0))
+        return base64.b64encode(b"\x89PNG\r\n\x1a\n" + head + rows).decode()
+"""
+
+
+_by_code(
+    "harm to readers",
+    "small files of pictures with very many pixels",
+    _BLACK_PNG
+    + r"""
+    picture = black_png(14_000)
     for _ in range(20):
         publish_display_data({"image/png": picture})
     """,
@@ -420,15 +426,9 @@ _by_code(
 _by_code(
     "harm to readers",
     "pictures of very many pixels in HTML, and files that aren't what they are said to be",
-    r"""
-    import struct, zlib
-    from IPython.display import publish_display_data
-    def chunk(kind, data):
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-    size = 10_000
-    rows = chunk(b"IDAT", zlib.compress(bytes((1 + size // 8) * size), 9)) + chunk(b"IEND", b"")
-    head = chunk(b"IHDR", struct.pack(">IIBBBBB", size, size, 1, 0, 0, 0, 0))
-    large = base64.b64encode(b"\x89PNG\r\n\x1a\n" + head + rows).decode()
+    _BLACK_PNG
+    + r"""
+    large = black_png(10_000)
     gif = base64.b64encode(b"GIF89a" + struct.pack("<HH", 60_000, 60_000) + bytes(50)).decode()
     for data in (large, "%69" + large[1:], gif):
         publish_display_data({"text/html": f"<img src='data:image/png;base64,{data}'>"})

@@ -60,7 +60,7 @@ def examine_fairly(
         before = first.pop(str(task))
         graded = found or before
         if not graded.result.is_final:
-            told = f"stopped by the clock again. It is graded again in the next run, in {MAX_RUNS} in all."
+            told = f"stopped by the clock again. The next run grades it again; after {MAX_RUNS} its grade stays."
             say(f"{task}: {told}", error=True)
         yield graded
     yield from first.values()
