@@ -423,7 +423,12 @@ decorate(
     def styled(function):
         def wrapper(*arguments, **named):
             with concurrent.futures.ThreadPoolExecutor(1) as pool:
-                return pool.submit(function, *arguments, **named).result()
+                try:
+                    future = pool.submit(function, *arguments, **named)
+                except RuntimeError:
+                    # where memory is measured, no thread may be started
+                    return function(*arguments, **named)
+                return future.result()
         return wrapper
     """,
 )

@@ -6,8 +6,11 @@ answers is trusted in nothing.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import math
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,6 +38,7 @@ from autograder.runtime.mistakes import (
 from autograder.runtime.plain_data import (
     Array,
     Dictionary,
+    Error,
     Items,
     Value,
     decode,
@@ -53,6 +57,11 @@ MAX_VALUE, MAX_PARTS = 4_000_000, 30_000
 PAUSE = 1.0
 # what may end a process at a moment of its own: a limit of time doesn't
 OWN_ENDS = ("exit", "memory")
+# What Python says where a limit on processes lets none begin: a thread, or a process by `fork`.
+NO_THREAD = (
+    ("RuntimeError", "can't start new thread"),
+    ("BlockingIOError", f"[Errno {errno.EAGAIN}] {os.strerror(errno.EAGAIN)}"),
+)
 # numbers of which a fingerprint is made, which takes microseconds for each: what is right
 # has a third of this at most
 MAX_NUMBERS = 100_000
@@ -281,6 +290,8 @@ class KernelRun:
         if reply.processor_seconds is not None:
             # what was measured from outside, whatever the kernel says
             evaluations = [_with_time(one, reply.processor_seconds) for one in evaluations]
+        if line.megabytes is not None and any(_was_refused_a_thread(one) for one in evaluations):
+            return _Evaluations(Difference("memory_threads"), printed)
         return _Evaluations(evaluations, printed)
 
     def _seconds_left(self, deadline: float, allowed: float) -> float:
@@ -378,6 +389,14 @@ def _with_time(evaluation: object, seconds: float) -> object:
     if isinstance(evaluation, dict):
         return {**evaluation, "processor_seconds": seconds}
     return evaluation
+
+
+def _was_refused_a_thread(evaluation: object) -> bool:
+    """Whether a kernel's evaluation ended because no thread and no process may be started."""
+    with contextlib.suppress(ValueError, RecursionError, MemoryError):
+        value = Evaluation.read(evaluation).value
+        return isinstance(value, Error) and (value.name, value.message) in NO_THREAD
+    return False
 
 
 def _judged(

@@ -71,6 +71,10 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
         "not run: its memory is measured, and another process that your notebook has started is still "
         "running"
     ),
+    "memory_threads": lambda p: (
+        "its memory is measured, so your code may start no thread and no process while this check runs: "
+        "compute in the thread that calls your function"
+    ),
     "memory_ended": lambda p: "not run: the process of your notebook has ended",
     "timeout": lambda p: f"no answer within {p['seconds']:g} seconds: does a loop never end?",
     "unreadable": lambda p: (

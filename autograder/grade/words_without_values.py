@@ -60,6 +60,7 @@ SENTENCES = {
         "not run: it is about memory, and cells of your own have taken too much before; delete large arrays with `del`"
     ),
     "memory_processes": words.SENTENCES["memory_processes"]({}),
+    "memory_threads": words.SENTENCES["memory_threads"]({}),
     "memory_ended": words.SENTENCES["memory_ended"]({}),
     "unreadable": "your code's result could not be read",
     "not_plain": "your code's result is not plain data",

@@ -208,6 +208,21 @@ def test_what_was_taken_before_counts(held, reason):
         assert answer[1].aspect != reason
 
 
+@needs_sandbox
+@pytest.mark.parametrize(
+    ("way", "told"),
+    [("in_a_thread", True), ("in_a_process", True), ("by_numpy", False)],
+)
+def test_who_starts_a_thread_while_memory_is_measured_is_told_so(way, told):
+    line = ExpectedLine(f"{way}(9)", 1, (ExpectedDraw({}, 0, {}, (), {}),), megabytes=MEGABYTES)
+    with StudentKernel(SANDBOXED) as kernel:
+        run = KernelRun(kernel, SANDBOXED.limits)
+        assert run.run_cell(WAYS, "own").status == "ok"
+        (answer,) = run.ask(line, [], 1e9).judged
+        assert (answer[1].aspect == "memory_threads") == told
+        assert "no thread" in words.SENTENCES["memory_threads"]({})
+
+
 def test_a_line_that_could_not_be_limited_is_marked():
     line = ExpectedLine("1 + 1", 1, (ExpectedDraw({}, 0, {}, (), {}),), megabytes=MEGABYTES)
     with StudentKernel(Settings()) as kernel:
