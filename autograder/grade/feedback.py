@@ -106,16 +106,22 @@ class FeedbackWriter:
 
     def _recorded(self, student: str, exercise: str) -> list:
         """What the gradebook holds about a submission: points, comments, penalty."""
-        from nbgrader.api import Gradebook
+        from nbgrader.api import Comment, Grade, Gradebook
 
+        points = Grade.auto_score, Grade.manual_score, Grade.extra_credit, Grade.needs_manual_grade
+        written = Comment.auto_comment, Comment.manual_comment
         with Gradebook(self._course.db_url) as gradebook:
             found = gradebook.find_submission_notebook(exercise, exercise, student)
-            grades = [
-                [g.cell_id, g.auto_score, g.manual_score, g.extra_credit, g.needs_manual_grade]
-                for g in found.grades
-            ]
-            comments = [[c.cell_id, c.auto_comment, c.manual_comment] for c in found.comments]
-            return [sorted(grades), sorted(comments), found.late_submission_penalty]
+            grades, comments = (
+                sorted(
+                    [*row]
+                    for row in gradebook.db.query(kind.cell_id, *columns).filter(
+                        kind.notebook_id == found.id
+                    )
+                )
+                for kind, columns in ((Grade, points), (Comment, written))
+            )
+            return [grades, comments, found.late_submission_penalty]
 
     def _made_from(self, student: str, exercise: str) -> str:
         """A digest of all that one student's page is made from."""

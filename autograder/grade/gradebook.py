@@ -31,7 +31,7 @@ from autograder.nbgrader_adapter import Transactions, explained, make_private
 from autograder.runtime.grade_cell import parse_cell
 
 if TYPE_CHECKING:
-    from nbgrader.api import Gradebook, SubmittedAssignment
+    from nbgrader.api import Comment, Grade, Gradebook, SubmittedAssignment, SubmittedNotebook
 
 
 def check_release(exercise: Exercise, release: NotebookNode, gradebook: Gradebook) -> None:
@@ -264,13 +264,14 @@ class Recorder:
                     f"{student}`, or grade with --create."
                 ) from error
         submission = _submission(gradebook, exercise, student, handed_in)
+        notebook = gradebook.find_submission_notebook(exercise, exercise, student)
+        grades, comments = _of_cells(gradebook, notebook)
         checked = {cell.grade_id: cell for cell in result.cells}
         read = _ReadByHand(autograded_notebook(self._course, student, exercise))
         for cell in graded.notebook.cells:
             own = metadata_of(cell)
-            place = (own.get("grade_id"), exercise, exercise, student)
             if own.get("grade"):
-                grade = gradebook.find_grade(*place)
+                grade = grades[own.grade_id]
                 before = grade.auto_score
                 doubtful = False
                 if is_grade_cell(cell) and own.grade_id in checked:
@@ -288,10 +289,8 @@ class Recorder:
             if own.get("solution"):
                 untouched = nbgrader_adapter.is_untouched(cell)
                 untouched &= not result.is_to_be_read(own.grade_id)
-                comment = gradebook.find_comment(*place)
-                comment.auto_comment = "No response." if untouched else None
+                comments[own.grade_id].auto_comment = "No response." if untouched else None
         gradebook.db.commit()
-        notebook = gradebook.find_submission_notebook(exercise, exercise, student)
         notebook.late_submission_penalty = penalty(self._course, submission, notebook)
         gradebook.db.commit()
 
@@ -335,6 +334,24 @@ def _submission(
             kept["extension"] = found.extension
             gradebook.remove_submission(exercise, student)
     return gradebook.update_or_create_submission(exercise, student, **kept)
+
+
+def _of_cells(
+    gradebook: Gradebook, notebook: SubmittedNotebook
+) -> tuple[dict[str, Grade], dict[str, Comment]]:
+    """A submitted notebook's grades and comments by the names of their cells, with one question each."""
+    from nbgrader.api import BaseCell, Comment, Grade
+
+    grades, comments = (
+        dict(
+            gradebook.db.query(BaseCell.name, kind)
+            .select_from(kind)
+            .join(BaseCell, kind.cell_id == BaseCell.id)
+            .filter(kind.notebook_id == notebook.id)
+        )
+        for kind in (Grade, Comment)
+    )
+    return grades, comments
 
 
 def autograded_notebook(course: Course, student: str, exercise: str) -> Path:
