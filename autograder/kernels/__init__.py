@@ -9,6 +9,7 @@ In the grader's own process:
   display, made safe and short.
 - `kernel_memory` limits, from outside, the memory that a kernel has left while a line is evaluated;
   `processor_time` measures what it computes, and limits that.
+- `control_group` lets Linux count and limit what a kernel's processes use together, where it may.
 - `relay` bounds what a kernel sends before this process's libzmq takes it.
 - `jupyter_adapter` is all that depends on how jupyter_client works inside.
 - `forkserver` starts fork servers and asks them for kernels.
@@ -18,7 +19,8 @@ In the fork server and the kernels, which run in the students' Python (`c.Grader
 
 - `forkserver_main` forks kernels from a process that has imported everything; `preload` is what it
   imports; `process_limits` sets a kernel's limits when a grader asks for it.
-- `sandbox` is what a kernel can see, use up and reach on Linux, with `mounts`, `seccomp` and `watcher`.
+- `sandbox` is what a kernel can see, use up and reach on Linux, with `mounts`, `seccomp` and `watcher`; it
+  joins the `control_group`.
 - `own_user` is what keeps a kernel in where the grader is root and namespaces are refused.
 - `protocol` (what both sides agree on) and `linux` (system calls).
 

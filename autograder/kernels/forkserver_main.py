@@ -164,9 +164,9 @@ def _become_kernel(request: KernelRequest, parent: int) -> None:
 def _shut_in(request: KernelRequest) -> Handshake | None:
     """Shut this process in as a request says; None where nothing does."""
     if request.limits.sandbox:
-        return Sandbox(request.folder, request.hidden, request.limits).enter()
+        return Sandbox(request.folder, request.hidden, request.limits, request.groups).enter()
     if request.user:
-        return own_user.enter(request.folder, request.user, request.limits)
+        return own_user.enter(request.folder, request.user, request.limits, request.groups)
     return None
 
 

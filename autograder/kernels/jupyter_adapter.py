@@ -64,17 +64,30 @@ class ForkServerProvisioner(LocalProvisioner):
     """jupyter_client's local provisioner, with a request to a fork server in place of a start."""
 
     def __init__(
-        self, python: str, limits: Limits, hidden: tuple[Path, ...], user: int, **traits: Any
+        self,
+        python: str,
+        limits: Limits,
+        hidden: tuple[Path, ...],
+        user: int,
+        groups: tuple[Path, ...],
+        **traits: Any,
     ) -> None:
         super().__init__(**traits)
-        self._python, self._limits, self._hidden, self._user = python, limits, hidden, user
+        self._python, self._limits, self._hidden = python, limits, hidden
+        self._user, self._groups = user, groups
 
     async def launch_kernel(self, cmd: list[str], **options: Any) -> KernelConnectionInfo:
         """Fork a kernel with the connection file that cmd names."""
         arguments = tuple(cmd[cmd.index("ipykernel_launcher") + 1 :])
         folder = Path(options["cwd"]).parent
         request = KernelRequest(
-            arguments, folder, options["env"], self._hidden, self._limits, self._user
+            arguments,
+            folder,
+            options["env"],
+            self._hidden,
+            self._limits,
+            self._user,
+            self._groups,
         )
         kernel = forkserver.start_kernel(self._python, request)
         # it has what the other methods of the local provisioner use of a Popen
@@ -91,12 +104,17 @@ class ForkServerProvisioner(LocalProvisioner):
 
 
 def kernel_manager(
-    folder: Path, python: str, limits: Limits, hidden: tuple[Path, ...] = (PACKAGE,), user: int = 0
+    folder: Path,
+    python: str,
+    limits: Limits,
+    hidden: tuple[Path, ...] = (PACKAGE,),
+    user: int = 0,
+    groups: tuple[Path, ...] = (),
 ) -> KernelManager:
     """A manager for one kernel, which is not started yet.
 
     folder: the kernel's private folder, where its connection file and sockets go; hidden: folders that a
-    sandbox shows empty; user: as for `KernelRequest`. End it with `close`.
+    sandbox shows empty; user and groups: as for `KernelRequest`. End it with `close`.
     """
     argv = [python, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     spec = KernelSpec(argv=argv, display_name="Python 3", language="python")
@@ -114,7 +132,7 @@ def kernel_manager(
     )
     if forkserver.available():
         manager.provisioner = ForkServerProvisioner(
-            python, limits, hidden, user, kernel_id=NAME, kernel_spec=spec, parent=manager
+            python, limits, hidden, user, groups, kernel_id=NAME, kernel_spec=spec, parent=manager
         )
     return manager
 

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from autograder.errors import SandboxError
 from autograder.instructor_settings import Limits
-from autograder.kernels import linux
+from autograder.kernels import control_group, linux
 from autograder.kernels.protocol import CONNECTION, ENDED, WORK
 from autograder.kernels.sandbox import (
     FIRST_USER,
@@ -99,11 +99,11 @@ def processes_of(user: int) -> list[Path]:
     return [process for process in _processes() if user in _users_of(process)]
 
 
-def enter(folder: Path, user: int, limits: Limits) -> Handshake:
+def enter(folder: Path, user: int, limits: Limits, groups: tuple[Path, ...] = ()) -> Handshake:
     """Let this process, which must be root and have one thread, go on as another user, for good.
 
-    folder: the kernel's private folder, root's; what lies in it becomes the user's. Only a child of this
-    process returns; this process stays to watch it. Raises OSError.
+    folder: the kernel's private folder, root's; what lies in it becomes the user's; groups: folders of its
+    control group. Only a child of this process returns; this process stays to watch it. Raises OSError.
     """
     ended = os.open(folder / ENDED, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     folder.chmod(0o711)
@@ -126,6 +126,7 @@ def enter(folder: Path, user: int, limits: Limits) -> Handshake:
                 end_processes(user)
     ours.close()
     os.close(ended)
+    control_group.join(groups)
     os.setsid()
     # should memory run out, the system is to end the student's code, not the grader
     with contextlib.suppress(OSError):

@@ -31,7 +31,8 @@ class KernelRequest:
     arguments: of ipykernel; folder: the kernel's private folder, with WORK and CONNECTION in it;
     environment: all of its environment variables; hidden: folders that its sandbox shows
     empty: this package's, and the course's; limits: whether it has a sandbox, and how much it may
-    use there; user: who it runs as without a sandbox, 0 for the fork server's own user.
+    use there; user: who it runs as without a sandbox, 0 for the fork server's own user; groups: folders of
+    its control group.
     """
 
     arguments: tuple[str, ...]
@@ -40,6 +41,7 @@ class KernelRequest:
     hidden: tuple[Path, ...]
     limits: Limits
     user: int = 0
+    groups: tuple[Path, ...] = ()
 
     def to_bytes(self) -> bytes:
         """The request as JSON."""
@@ -56,6 +58,7 @@ class KernelRequest:
             tuple(map(Path, read["hidden"])),
             Limits(**read["limits"]),
             read["user"],
+            tuple(map(Path, read["groups"])),
         )
 
 

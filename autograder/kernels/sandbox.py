@@ -25,7 +25,7 @@ from pathlib import Path
 
 from autograder.errors import SandboxError
 from autograder.instructor_settings import Limits
-from autograder.kernels import linux
+from autograder.kernels import control_group, linux
 from autograder.kernels.mounts import FileSystem
 from autograder.kernels.protocol import CONNECTION, ENDED, WORK
 from autograder.kernels.seccomp import refuse_system_calls
@@ -39,7 +39,7 @@ RESERVED_BYTES = 600_000_000
 FIRST_USER, USERS = 1_879_048_192, 65_536
 CAPABILITY_VERSION = 0x20080522
 CAP_AMBIENT_CLEAR_ALL = 4
-WORKS = "works"
+WORKS, GROUPED = "works", ", in a control group"
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,13 @@ class Sandbox:
     folder: the kernel's private folder. It has the same path inside; the files in WORK are copied,
     CONNECTION is shared with the outside, and a file ENDED says afterwards which limit was reached:
     "memory" or "time"; hidden: folders that are shown empty; limits: what the kernel may use, of which
-    notebook_seconds is, for each process, the time of computing.
+    notebook_seconds is, for each process, the time of computing; groups: folders of its control group.
     """
 
     folder: Path
     hidden: tuple[Path, ...]
     limits: Limits
+    groups: tuple[Path, ...] = ()
 
     def enter(self) -> Handshake:
         """Move this process, which must have one thread, into the sandbox.
@@ -79,6 +80,7 @@ class Sandbox:
                 Watcher(first, ours, self.folder, ended, self.limits.memory_bytes, most).run()
         ours.close()
         linux.end_with_parent(0)
+        control_group.join(self.groups)
         files = FileSystem(new_root, self.folder, self.hidden, user, self.limits.disk_bytes)
         files.build()
         files.enter()
@@ -159,17 +161,24 @@ def limit_resources(limits: Limits, cpu_seconds: int) -> None:
 
 
 @functools.cache
+def _tried() -> subprocess.CompletedProcess[str]:
+    """What came of trying a sandbox in a process of its own."""
+    command = module_command("autograder.kernels.sandbox")
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 def why_not() -> str:
     """Why kernels can't be sandboxed on this system; "" where they can."""
     if sys.platform != "linux":
         return f"it needs Linux, and this is {sys.platform}"
-    done = subprocess.run(
-        module_command("autograder.kernels.sandbox"),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return "" if done.stdout == WORKS else done.stderr.strip().rpartition("\n")[2] or "it died"
+    done = _tried()
+    works = done.stdout.removesuffix(GROUPED) == WORKS
+    return "" if works else done.stderr.strip().rpartition("\n")[2] or "it died"
+
+
+def has_control_groups() -> bool:
+    """Whether each kernel has a control group here, too."""
+    return sys.platform == "linux" and _tried().stdout.endswith(GROUPED)
 
 
 def protections(limits: Limits) -> str:
@@ -178,7 +187,16 @@ def protections(limits: Limits) -> str:
         "Submissions run in a sandbox: namespaces of their own (files, processes, network, System V "
         f"memory), a filter of system calls, a keyring of their own, no privileges, {limits.memory_mb} MB "
         f"of memory of which {limits.disk_mb} MB may be files, {limits.notebook_seconds:g} seconds of "
-        f"computing, {MAX_PROCESSES} processes, {MAX_DESCRIPTORS} open files each."
+        f"computing, {MAX_PROCESSES} processes, {MAX_DESCRIPTORS} open files each. {_grouped()}"
+    )
+
+
+def _grouped() -> str:
+    if has_control_groups():
+        return "In a control group of its own, Linux limits all that it keeps for a submission."
+    return (
+        "No control groups can be made here (that takes root, and a container that may): what Linux keeps for a "
+        "submission beside the memory of its processes, its files and sockets isn't counted."
     )
 
 
@@ -243,6 +261,8 @@ def _try() -> None:
             finally:
                 os._exit(0)
         os.waitpid(tried, 0)
+    if control_group.available():
+        os.write(1, GROUPED.encode())
 
 
 if __name__ == "__main__":

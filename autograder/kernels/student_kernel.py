@@ -21,10 +21,12 @@ from nbformat import NotebookNode
 from autograder import embedding
 from autograder.instructor_settings import Settings
 from autograder.kernels import forkserver, jupyter_adapter
+from autograder.kernels.control_group import ControlGroup
 from autograder.kernels.kernel_memory import KernelMemory
 from autograder.kernels.outputs import Allowance, Outputs
 from autograder.kernels.processor_time import LOOK_SECONDS, ProcessorTime, TimeLimit, available
 from autograder.kernels.protocol import CONNECTION, ENDED, ERROR, WORK
+from autograder.kernels.sandbox import MAX_PROCESSES
 from autograder.package import PACKAGE
 
 # after so many messages that can't be read, a kernel is ended
@@ -151,8 +153,11 @@ class StudentKernel:
         for name, content in (companions or {}).items():
             (self._folder / WORK / name).write_bytes(content)
         hidden = (PACKAGE, settings.course) if settings.course else (PACKAGE,)
+        self._group = ControlGroup()
+        if self._limits.sandbox or self._user:
+            self._group = ControlGroup.make(self._limits.memory_bytes, MAX_PROCESSES)
         self._manager = jupyter_adapter.kernel_manager(
-            self._folder, self._python, self._limits, hidden, self._user
+            self._folder, self._python, self._limits, hidden, self._user, self._group.folders
         )
 
     def _environment(self) -> dict[str, str]:
@@ -176,7 +181,8 @@ class StudentKernel:
     def limit(self) -> str:
         """The limit that has ended it, "memory" or "time", if it was one."""
         path = self._folder / ENDED
-        return path.read_text() if path.exists() else ""
+        said = path.read_text() if path.exists() else ""
+        return said or ("memory" if self._group.killed() else "")
 
     def __enter__(self) -> StudentKernel:
         try:
@@ -215,6 +221,7 @@ class StudentKernel:
         if forkserver.available() and not self._limits.sandbox:
             # a sandbox ends with all its processes
             forkserver.clean_up(self._python, self._user)
+        self._group.remove()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _wait_for_sockets(self) -> None:
