@@ -6,8 +6,8 @@ python -m benchmarks.gpu --only attention      others: attention, recurrence, li
 
 Each part is a process of its own with a time limit. What it has found is written as soon as it is found, so
 that a part that fails or takes too long leaves an error beside it, and the others run. Without a GPU, sizes are
-tiny: then the program is tested, and nothing else. Needed are PyTorch, NumPy and what `solutions` imports;
-number_words and multi30k start the trainer, which needs rich and num2words, too.
+tiny: then the program is tested, and nothing else. Needed are PyTorch, NumPy and sentencepiece alone;
+number_words and multi30k start the trainer, which needs rich, num2words, sacreBLEU and Matplotlib, too.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ import torch
 from benchmarks.gpu import operators, training, translating
 from benchmarks.gpu.bench import Bench
 from benchmarks.record import about
+from solutions.translation.machine import Hardware
 
 Function = Callable[[Bench], Iterator[tuple[str, Any]]]
 
@@ -65,14 +66,26 @@ def parts(data: str, seconds: int) -> dict[str, Part]:
     }
 
 
+def device_of(asked: str, hardware: Hardware) -> torch.device:
+    """Where to measure: a GPU of CUDA, with its index, or the CPU if there is none.
+
+    Args:
+        asked: "auto", "cpu", "cuda" or "cuda:1".
+        hardware: what there is.
+
+    Raises:
+        TranslationError: it is not there.
+    """
+    return hardware.device("cpu" if asked == "auto" and not hardware.gpus else asked)
+
+
 def _work(function: Function, device: str, send: Connection) -> None:
     """Send all that a part finds, and the error that ends it."""
     try:
-        if device == "auto":
-            device = "cuda:0" if torch.cuda.is_available() else "cpu"
-        if device != "cpu":
-            torch.cuda.set_device(device)
-        for found in function(Bench(torch.device(device))):
+        chosen = device_of(device, Hardware.read())
+        if chosen.type == "cuda":
+            torch.cuda.set_device(chosen)
+        for found in function(Bench(chosen)):
             send.send(found)
     except Exception:
         send.send(("error", traceback.format_exc()[-1500:]))
@@ -119,7 +132,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     known = parts("", 0)
     parser.add_argument("--only", nargs="+", choices=known, metavar="PART", help=", ".join(known))
-    parser.add_argument("--device", default="auto", help="auto, cpu or cuda:0 (default auto)")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:1 (default auto)")
     parser.add_argument("--data", default="", help="multi30k: folder of its files")
     parser.add_argument("--time", type=int, default=240, help="multi30k: seconds (default 240)")
     parser.add_argument("--commit", help="of this code, where git doesn't know it")

@@ -10,9 +10,9 @@ from typing import Any
 
 import torch
 
-from benchmarks.decoding import cached, decode, uncached
 from benchmarks.gpu.bench import Bench
 from benchmarks.gpu.command import train
+from benchmarks.greedy import cached, decode, uncached
 from solutions.translation.decoding import CachedDecoder, search
 from solutions.translation.graphs import Record, Replayed
 from solutions.translation.model import FastTransformer, build
@@ -36,7 +36,7 @@ def replayed(
     source: torch.Tensor,
     length: int,
 ) -> Callable:
-    """As `benchmarks.decoding.cached`, with a CUDA graph for each token."""
+    """As `benchmarks.greedy.cached`, with a CUDA graph for each token."""
     decoder = CachedDecoder(model, source, 1, length, fixed=True)
     newest = torch.full((len(source), 1), BOS, device=source.device)
 

@@ -1,5 +1,6 @@
 """benchmarks.gpu with tiny sizes on a CPU; what it measures on a GPU, no test can say."""
 
+import ast
 import json
 import math
 import os
@@ -10,10 +11,12 @@ import time
 
 import pytest
 import torch
+from torch.cuda._utils import _get_device_index
 
-from benchmarks.gpu.__main__ import Part, measure, parts
+from benchmarks.gpu.__main__ import Part, device_of, measure, parts
 from benchmarks.gpu.operators import linear_in_chunks
 from book.gpu_results import card
+from solutions.translation.machine import Hardware
 from tests.support.course import COURSE
 
 ROOT = COURSE.root
@@ -48,6 +51,49 @@ def test_every_part_runs_as_a_command(tmp_path):
         assert all(math.isfinite(number) and number >= 0 for number in numbers(found))
     assert result["parts"]["number_words"]["defaults"]["status"] == 0
     assert [*tmp_path.iterdir()] == [output]
+
+
+def file_of(module):
+    """The file of a module of this project, or None if it's another's."""
+    path = ROOT.joinpath(*module.split("."))
+    found = (path / "__init__.py", path.with_suffix(".py"))
+    return next((file for file in found if file.exists()), None)
+
+
+def packages_for(module):
+    """The packages of others that a module and all that it imports need as soon as they're loaded."""
+    seen, waiting, needed = set(), [module], set()
+    while waiting:
+        file = file_of(waiting.pop())
+        if file in seen:
+            continue
+        seen.add(file)
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            else:
+                continue
+            own = [name for name in names if file_of(name)]
+            waiting += own
+            needed |= set() if own else {name.partition(".")[0] for name in names}
+    return needed - sys.stdlib_module_names
+
+
+def test_a_machine_with_a_gpu_needs_three_packages():
+    """It may have no others, and nothing can be fetched there."""
+    assert packages_for("benchmarks.gpu.__main__") == {"torch", "numpy", "sentencepiece"}
+    assert {"rich", "num2words"} < packages_for("solutions.translation.commands")
+
+
+@pytest.mark.parametrize(
+    ("asked", "index"), [("auto", 0), ("cuda", 0), ("cuda:0", 0), ("cuda:1", 1)]
+)
+def test_a_gpu_has_an_index_as_torch_wants_it(asked, index):
+    two = Hardware(((9, 0), (9, 0)))
+    assert _get_device_index(device_of(asked, two)) == index
+    assert device_of("cpu", two).type == device_of("auto", Hardware(mps=True)).type == "cpu"
 
 
 def slow(bench):
