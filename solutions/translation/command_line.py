@@ -157,7 +157,7 @@ def parser() -> argparse.ArgumentParser:
     for searching in (translate, evaluate):
         _add_search(searching)
     for added in (train, translate, evaluate):
-        _add_machine(added)
+        _add_machine(added, trains=added is train)
     return made
 
 
@@ -248,7 +248,7 @@ def _add_search(searching: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_machine(added: argparse.ArgumentParser) -> None:
+def _add_machine(added: argparse.ArgumentParser, trains: bool) -> None:
     """Add the options that say what to compute on."""
     group = added.add_argument_group("machine")
     group.add_argument(
@@ -267,12 +267,13 @@ def _add_machine(added: argparse.ArgumentParser) -> None:
         help="of matrix products; auto is bfloat16 on a GPU that has it, else float16 with scaled "
         "gradients, and float32 on a CPU",
     )
-    group.add_argument(
-        "--compile",
-        action=argparse.BooleanOptionalAction,
-        help="torch.compile of each layer, in the first step (default: for long runs on CUDA, if the GPU "
-        "is from 2017 or later)",
-    )
+    if trains:
+        group.add_argument(
+            "--compile",
+            action=argparse.BooleanOptionalAction,
+            help="torch.compile of each layer, in the first step (default: for long runs on CUDA, if the "
+            "GPU is from 2017 or later)",
+        )
     group.add_argument(
         "--graphs",
         action=argparse.BooleanOptionalAction,

@@ -19,6 +19,7 @@ from solutions.translation.command_line import RUNS, given_settings
 from solutions.translation.decoding import Translator
 from solutions.translation.evaluation import against, quality, scores
 from solutions.translation.graphs import capture
+from solutions.translation.interruption import at_once
 from solutions.translation.machine import Machine
 from solutions.translation.model import build
 from solutions.translation.run_folder import RunFolder, load_weights, newest, unused, write
@@ -126,7 +127,8 @@ def _begin(arguments: argparse.Namespace, folder: RunFolder, processes: int) -> 
         tokenizer, (weights, _) = origin.tokenizer(), origin.trained_weights()
     else:
         texts = (text for pair in data.load(settings, "train") for text in pair)
-        tokenizer, weights = learn(texts, settings.vocab_size, settings.pieces), None
+        with at_once():
+            tokenizer, weights = learn(texts, settings.vocab_size, settings.pieces), None
     teachers = _teachers(settings, tokenizer.model)
     folder.create(settings, tokenizer)
     return _Start(settings, tokenizer.model, weights, teachers)
@@ -185,8 +187,11 @@ def _show(trainer: Trainer) -> None:
 
 def _machine(arguments: argparse.Namespace) -> Machine:
     """What a command computes on, ready for it."""
-    names = ("device", "precision", "compile", "attention", "deterministic")
-    here = machine.choose(**{name: getattr(arguments, name) for name in names}).take()
+    names = ("device", "precision", "attention", "deterministic")
+    given = {name: getattr(arguments, name) for name in names}
+    # what isn't training isn't compiled: each new shape would have to be compiled anew
+    compile = arguments.compile if arguments.command == "train" else False
+    here = machine.choose(**given, compile=compile).take()
     on_cuda = here.device.type == "cuda"
     if arguments.graphs and not on_cuda:
         raise TranslationError(

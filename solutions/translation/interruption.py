@@ -22,6 +22,21 @@ class Interrupted(KeyboardInterrupt):
     """
 
 
+@contextlib.contextmanager
+def at_once() -> Iterator[None]:
+    """Let Ctrl-C end the process also where nothing of Python runs for long; nothing is told then.
+
+    Otherwise Python would look at the signal only after that, and at a second one, too.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 class Interruption:
     """While it is entered, a signal only notes that somebody asks to stop, except in work that can be left.
 

@@ -3,6 +3,7 @@
 import contextlib
 import multiprocessing
 import os
+import random
 import shutil
 import signal
 import time
@@ -189,6 +190,24 @@ def test_translating_ends_at_once(whole, number):
     """It has nothing to save."""
     words = ["translate", f"--folder={whole}", "--device=cpu", "--threads=1", "red blue"]
     assert status_of(words, Sends(number)) == (-15 if number == signal.SIGTERM else 130)
+
+
+def test_ctrl_c_ends_a_vocabulary_that_takes_long_to_learn(tmp_path):
+    """It's made in one call of a library, to whose end Python would wait, and there's nothing to save."""
+    source, target, run = tmp_path / "en", tmp_path / "de", tmp_path / "run"
+    os.mkfifo(source)  # so that one knows when all has been read
+    draw, lines = random.Random(0), 20_000
+    text = "".join(f"{draw.getrandbits(1600):x}\n" for _ in range(lines))
+    target.write_text("a\n" * lines, encoding="utf-8")
+    words = ["train", "--task=parallel", f"--source={source}", f"--target={target}"]
+    words += [f"--folder={run}", "--device=cpu", "--threads=1", "--vocab-size=2000"]
+    process = SERVER.Process(target=in_process, args=(words, never))
+    process.start()
+    source.write_text(text.replace("0", " ").replace("1", " "), encoding="utf-8")
+    time.sleep(0.5)
+    os.kill(process.pid, signal.SIGINT)
+    process.join()
+    assert process.exitcode == -signal.SIGINT and not run.exists()
 
 
 class Sends:

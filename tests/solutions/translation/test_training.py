@@ -721,6 +721,8 @@ def test_a_run_without_a_checkpoint_says_so(finished, tmp_path, capsys):
         ([], "required: COMMAND; python -m solutions.translation --help"),
         (["train", "--step=3"], "unrecognized arguments: --step=3; "),
         (["train", "--task=poems"], "translation train --help says what there is"),
+        (["translate", "--compile", "one"], "unrecognized arguments: --compile; "),
+        (["evaluate", "--no-compile"], "unrecognized arguments: --no-compile; "),
     ],
 )
 def test_a_line_that_cannot_be_read_takes_one_line(capsys, words, told):
