@@ -13,7 +13,7 @@ from solutions.ch6_transformer import DecoderLayer, Transformer
 from solutions.translation import TranslationError
 from solutions.translation.graphs import Record, Replayed
 from solutions.translation.machine import Machine, out_of_memory
-from solutions.translation.model import FusedAttention, PackedAttention, build, share
+from solutions.translation.model import FusedAttention, build, share
 from solutions.translation.run_folder import RunFolder, load_weights
 from solutions.translation.settings import check_search
 from solutions.translation.tokenizer import BOS, EOS, PAD, Tokenizer
@@ -67,13 +67,16 @@ class CachedDecoder:
             Logits (B, K, V), in float32.
         """
         model = self.model
-        y = model.target_embedding(tokens.reshape(-1, 1)) * model.scale  # (B * K, 1, D)
-        y = y + model.positions.get_buffer("encoding")[self.position].to(y.dtype)
+        encoding = model.positions.get_buffer("encoding")
+        # (B * K, 1, D)
+        y = model.target_embedding(tokens.reshape(-1, 1)) * model.scale
+        y = y + encoding[self.position].to(y.dtype)
         for number, layer in enumerate(self.layers):
             y = self._layer(layer, number, y)
         self.length += 1
         self.position += 1
-        return model.project(model.decoder_norm(y)).view(*tokens.shape, -1).float()
+        logits = model.project(model.decoder_norm(y))
+        return logits.view(*tokens.shape, -1).float()
 
     def follow(self, parents: torch.Tensor) -> None:
         """Go on with other translations: k becomes what parents (B, K) says, of the same sentence."""
@@ -102,17 +105,24 @@ class CachedDecoder:
         y = y + layer.feed_forward(layer.norm3(y) if first else y)
         return y if first else layer.norm3(y)
 
-    def _self(self, attention: MultiHeadAttention, number: int, y: torch.Tensor) -> torch.Tensor:
-        """Self-attention of (B * K, 1, D) to itself and what came before."""
+    def _self(
+        self,
+        attention: MultiHeadAttention,
+        number: int,
+        y: torch.Tensor,
+    ) -> torch.Tensor:
+        """Attention of (B * K, 1, D) to itself and what came before."""
         query, *new = (
             _heads(project(y), attention)
             for project in (attention.w_q, attention.w_k, attention.w_v)
-        )  # (B * K, H, 1, d), of keys and values perhaps with fewer heads
-        if isinstance(attention, PackedAttention) and attention.rotation:
-            query, new[0] = (attention.rotation(x, self.position) for x in (query, new[0]))
+        )  # (B * K, H, 1, d), perhaps fewer heads of keys and values
+        if rotation := getattr(attention, "rotation", None):
+            query = rotation(query, self.position)
+            new[0] = rotation(new[0], self.position)
         if not self.caches[number]:
             rows, heads, _, width = new[0].shape
-            self.caches[number] = [x.new_zeros(rows, heads, self.room, width) for x in new]
+            shape = rows, heads, self.room, width
+            self.caches[number] = [x.new_zeros(shape) for x in new]
         key, value = self.caches[number]
         mask = None
         if self.fixed:
@@ -122,9 +132,11 @@ class CachedDecoder:
         else:
             for kept, x in zip((key, value), new, strict=True):
                 kept[:, :, self.length] = x[:, :, 0]
-            key, value = (kept[:, :, : self.length + 1] for kept in (key, value))
+            used = self.length + 1
+            key, value = key[:, :, :used], value[:, :, :used]
         key, value = (share(x, attention.n_heads) for x in (key, value))
-        return attention.w_o(merge_heads(self.attend[number][0](query, key, value, mask)[0]))
+        output, _ = self.attend[number][0](query, key, value, mask)
+        return attention.w_o(merge_heads(output))
 
     def _cross(self, attention: MultiHeadAttention, number: int, y: torch.Tensor) -> torch.Tensor:
         """Cross-attention of (B * K, 1, D): the translations of a sentence are queries side by side."""

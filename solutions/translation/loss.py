@@ -24,47 +24,52 @@ class _LinearCrossEntropy(torch.autograd.Function):
     """Sum of the losses; the gradients are computed in forward, and only scaled in backward."""
 
     @staticmethod
-    def forward(ctx, hidden, weight, bias, targets, smoothing, pad, precision, soft, share):
+    def forward(ctx, hidden, weight, bias, targets, *more):
+        smoothing, pad, precision, soft, share = more
         wanted = any(ctx.needs_input_grad)
         size = _rows(hidden, weight)
-        low, low_weight, low_bias = (x.to(precision) for x in (hidden, weight, bias))
+        inputs = hidden, weight, bias
+        low, low_weight, low_bias = (x.to(precision) for x in inputs)
         mean_weight, mean_bias = weight.mean(dim=0), bias.mean()
         total = torch.zeros((), device=hidden.device)
-        gradients = (torch.empty_like(hidden), torch.zeros_like(weight), torch.zeros_like(bias))
-        of_hidden, of_weight, of_bias = gradients
-        evenly = (
-            1 - share
-        ) * smoothing  # what is spread over all pieces, and what the right one gets
+        of_hidden = torch.empty_like(hidden)
+        of_weight, of_bias = map(torch.zeros_like, (weight, bias))
+        # what is spread over all pieces, and what the right one gets
+        evenly = (1 - share) * smoothing
         rest = (1 - share) * (1 - smoothing)
         for begin in range(0, len(hidden), size):
-            rows, x = slice(begin, begin + size), low[begin : begin + size]
+            rows = slice(begin, begin + size)
+            x = low[rows]
             real = (targets[rows, None] != pad).float()  # (n, 1)
             right = targets[rows, None]
             logits = F.linear(x, low_weight, low_bias).float()  # (n, V)
             at_right, at_soft = logits.gather(1, right), 0.0
             if soft is not None:
-                pieces, probabilities = soft[0][rows], share * soft[1][rows]  # (n, K)
-                at_soft = (logits.gather(1, pieces) * probabilities).sum(dim=1, keepdim=True)
-            mean = (hidden[rows].float() @ mean_weight + mean_bias)[:, None]
+                pieces, expected = soft[0][rows], share * soft[1][rows]
+                at_soft = logits.gather(1, pieces) * expected  # (n, K)
+                at_soft = at_soft.sum(dim=1, keepdim=True)
+            mean = hidden[rows].float() @ mean_weight + mean_bias
             largest = logits.amax(dim=1, keepdim=True)
             p = logits.sub_(largest).exp_()
             sums = p.sum(dim=1, keepdim=True)
-            loss = largest + sums.log() - rest * at_right - evenly * mean - at_soft
+            loss = largest + sums.log() - rest * at_right
+            loss = loss - evenly * mean[:, None] - at_soft
             total += (loss * real).sum()
             if wanted:
                 p.mul_(real / sums).sub_(real * (evenly / len(weight)))
                 p.scatter_add_(1, right, real * -rest)
                 if soft is not None:
-                    p.scatter_add_(1, pieces, real * -probabilities)
+                    p.scatter_add_(1, pieces, real * -expected)
                 of_bias += p.sum(dim=0)
                 p = p.to(precision)
                 of_hidden[rows] = p @ low_weight
                 if p.dtype == of_weight.dtype:
-                    of_weight.addmm_(p.T, x)  # without a matrix for the product
+                    # without a matrix for the product
+                    of_weight.addmm_(p.T, x)
                 else:
                     of_weight += p.T @ x
         if wanted:
-            ctx.save_for_backward(*gradients)
+            ctx.save_for_backward(of_hidden, of_weight, of_bias)
         return total
 
     @staticmethod

@@ -40,6 +40,7 @@ class TrainingStep:
         self.objective, self.model, self.optimizers = objective, model, optimizers
         self.average, self.clip, self.scaler, self.world_size = average, clip, scaler, world_size
         self.parameters: list[torch.Tensor] = list(model.parameters())
+        self.averages: list[torch.Tensor] = [] if average is None else [*average.parameters()]
         device = self.parameters[0].device
         self.total = torch.zeros((), device=device)
         self.norm = torch.zeros((), device=device)
@@ -60,30 +61,41 @@ class TrainingStep:
         else:
             self.model.zero_grad(set_to_none=True)
 
-    def _accumulate(self, tokens: float | torch.Tensor, *batch: torch.Tensor) -> None:
-        """Add a batch's gradients to those that are there, and its loss to `total`; both are divided by the
-        number of tokens of the whole step."""
-        batch = tuple(x.to(self.total.device, non_blocking=True) for x in batch)
+    def _accumulate(
+        self,
+        tokens: float | torch.Tensor,
+        *batch: torch.Tensor,
+    ) -> None:
+        """Add a batch's gradients to those that are there, and its loss
+        to `total`; both are divided by the tokens of the whole step."""
+        device = self.total.device
+        batch = tuple(x.to(device, non_blocking=True) for x in batch)
         loss = self.objective(*batch) / tokens
         # DistributedDataParallel takes the mean of all processes
         self.scaler.scale(loss * self.world_size).backward()
         self.total += loss.detach()
 
-    def _update(self, rate: float | torch.Tensor, share: float | torch.Tensor) -> None:
-        """Change the weights, with a learning rate and the share of the new weights in the average; forget
-        the gradients, and leave the length that they had in `norm`."""
+    def _update(
+        self,
+        rate: float | torch.Tensor,
+        share: float | torch.Tensor,
+    ) -> None:
+        """Change the weights, with a learning rate and the share of the
+        new weights in the average; forget the gradients, and leave the
+        length that they had in `norm`."""
         for optimizer in self.optimizers:
             self.scaler.unscale_(optimizer)
-        self.norm.copy_(nn.utils.clip_grad_norm_(self.parameters, self.clip))
+        norm = nn.utils.clip_grad_norm_(self.parameters, self.clip)
+        self.norm.copy_(norm)
         for optimizer in self.optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = rate
             self.scaler.step(optimizer)
         self.scaler.update()
         self.forget_gradients()
-        if self.average is not None:
-            averages: list[torch.Tensor] = list(self.average.parameters())
+        if self.averages:
+            old, new = self.averages, self.parameters
             with torch.no_grad():
-                changes = torch._foreach_sub(self.parameters, averages)
+                changes = torch._foreach_sub(new, old)
                 torch._foreach_mul_(changes, share)
-                torch._foreach_add_(averages, changes)
+                torch._foreach_add_(old, changes)

@@ -45,7 +45,7 @@ MEASURED = re.compile(
 )
 NUMBER_ALONE = re.compile(r"\$([\d.,/ %\\]+)\$")
 LEFT_OUT = re.compile(
-    r"^```\{(?:bibliography|toctree|glossary|math)\}.*?^```$"
+    r"^```\{(?:bibliography|toctree|glossary|math|literalinclude)\}.*?^```$"
     r"|^```(?!\{).*?^```$"
     r"|^\$\$.*?^\$\$"
     r"|^ *\|[^\n]*$"

@@ -1,5 +1,6 @@
 """Pages taken apart; how wide their code may be and how long they may be."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -78,13 +79,28 @@ def test_visible_code_is_narrow():
     assert wide == []
 
 
-def test_modules_that_pages_show_are_narrow():
+def named(tree, name):
+    """A function or class by its name, such as "Model.forward"."""
+    for part in name.split("."):
+        tree = next(node for node in ast.walk(tree) if getattr(node, "name", None) == part)
+    return tree
+
+
+def test_code_that_pages_show_is_narrow():
     shown = {
-        (path.parent / name).resolve()
+        ((path.parent / name).resolve(), *re.findall(r"^:pyobject: (\S+)$", options, re.MULTILINE))
         for path in COURSE.book.glob("*.md")
-        for name in re.findall(r"^`{3,}\{literalinclude\} (\S+)$", path.read_text(), re.MULTILINE)
+        for name, options in re.findall(
+            r"^`{3,}\{literalinclude\} (\S+)\n((?::.*\n)*)", path.read_text(), re.MULTILINE
+        )
     }
-    for path in shown:
+    assert len(shown) > 10
+    for path, *part in shown:
         if path.suffix != ".py":
             continue  # a message of a check, whose lines wrap
-        assert max(map(len, path.read_text().split("\n"))) <= MOST_COLUMNS, path.name
+        text = path.read_text()
+        lines = text.split("\n")
+        if part:
+            found = named(ast.parse(text), part[0])
+            lines = lines[found.lineno - 1 : found.end_lineno]
+        assert max(map(len, lines)) <= MOST_COLUMNS, (path.name, *part)

@@ -1,5 +1,6 @@
 """The trainer's settings: in a run's folder, and on the command line."""
 
+import ast
 import dataclasses
 import json
 
@@ -9,6 +10,7 @@ from solutions.translation import TranslationError
 from solutions.translation.command_line import settings_of
 from solutions.translation.run_folder import RunFolder
 from solutions.translation.settings import OPTIONS, Settings, complete
+from tests.support.course import COURSE
 
 # config.json as an early version of the trainer wrote it, without the settings that came later
 EARLY = {
@@ -96,6 +98,19 @@ def test_every_option_can_be_given_and_stays_what_it_is():
     assert dataclasses.asdict(found) == given | {"processes": 1}
     assert Settings.from_json(found.to_json()) == found == complete(given)
     assert json.loads(json.dumps(found.to_json())) == found.to_json()
+
+
+def test_no_function_of_the_trainer_is_long_and_none_looks_a_setting_up_by_its_name():
+    functions = 0
+    for path in sorted((COURSE.root / "solutions" / "translation").glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                functions += 1
+                lines = node.end_lineno - node.lineno + 1
+                assert lines <= 60, f"{path.name}, {node.name}: {lines} lines"
+            if isinstance(node, ast.Subscript):
+                assert not ast.unparse(node).startswith(("settings[", "self.settings["))
+    assert functions > 100
 
 
 def test_settings_cannot_be_changed():
