@@ -22,13 +22,24 @@ class Card:
         """What one part of `benchmarks.gpu` found."""
         return self.measured["parts"][name]
 
+    def commit(self, part: str) -> str:
+        """With which commit one part was measured."""
+        return (self.measured | self.part(part))["commit"]
+
     def source(self, *parts: str) -> str:
         """Where the numbers of some parts come from, for a caption."""
-        commits = {self.part(name).get("commit", self.measured["commit"]) for name in parts}
-        version = self.measured["versions"]["torch"].partition("+")[0]
-        commit = " and ".join(sorted(commits))
+        about = [self.measured | self.part(name) for name in parts]
+        versions = [one["versions"]["torch"].partition("+")[0] for one in about]
+        version, date, commit = (
+            " and ".join(sorted({*found}))
+            for found in (
+                versions,
+                [one["date"] for one in about],
+                [one["commit"] for one in about],
+            )
+        )
         return (
-            f"One {self.name}, PyTorch {version}, {self.measured['date']}, commit {commit}, "
+            f"One {self.name}, PyTorch {version}, {date}, commit {commit}, "
             f"stored in {FILES[self.name]}."
         )
 

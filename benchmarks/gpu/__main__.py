@@ -5,7 +5,8 @@ python -m benchmarks.gpu --only attention      others: attention, recurrence, li
                                                item, same_bits, multi30k
 
 Each part is a process of its own with a time limit. What it has found is written as soon as it is found, so
-that a part that fails or takes too long leaves an error beside it, and the others run. Without a GPU, sizes are
+that a part that fails or takes too long leaves an error beside it, and the others run. Other parts that the
+file has from before stay, each with its own commit and date. Without a GPU, sizes are
 tiny: then the program is tested, and nothing else. Needed are PyTorch, NumPy and sentencepiece alone;
 number_words and multi30k start the trainer, which needs rich, num2words, sacreBLEU and Matplotlib, too.
 """
@@ -17,6 +18,8 @@ import contextlib
 import functools
 import json
 import multiprocessing
+import os
+import signal
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -81,6 +84,7 @@ def device_of(asked: str, hardware: Hardware) -> torch.device:
 
 def _work(function: Function, device: str, send: Connection) -> None:
     """Send all that a part finds, and the error that ends it."""
+    os.setsid()  # a group with the commands that it starts, so that all end together
     try:
         chosen = device_of(device, Hardware.read())
         if chosen.type == "cuda":
@@ -103,21 +107,42 @@ def measure(part: Part, device: str) -> dict[str, Any]:
     send.close()
     found: dict[str, Any] = {}
     begun = time.monotonic()
-    with contextlib.suppress(EOFError):
+    try:
         while receive.poll(max(0.0, begun + part.limit - time.monotonic())):
             name, value = receive.recv()
             found[name] = value
         found["error"] = f"stopped after {part.limit} seconds"
-        process.kill()
+    except EOFError:
+        process.join()
+    finally:
+        _end(process)
     process.join()
     if process.exitcode and "error" not in found:
         found["error"] = f"ended with status {process.exitcode}"
     return found | {"seconds": round(time.monotonic() - begun, 1)}
 
 
+def _end(process: multiprocessing.process.BaseProcess) -> None:
+    """End a part's process, if it hasn't ended, and the commands that it has started: a trainer that goes
+    on would share the device with the next part."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+
+
 def _about(bench: Bench) -> Iterator[tuple[str, Any]]:
     """Device, versions, date, commit and command."""
     yield from about().items()
+
+
+def earlier(path: Path, now: dict[str, Any]) -> dict[str, Any]:
+    """The parts that a file has from before, each with where, when and how it was measured, as far as that
+    differs from now."""
+    if not path.exists():
+        return {}
+    before = json.loads(path.read_text(encoding="utf-8"))
+    other = {name: before[name] for name in now if before.get(name, now[name]) != now[name]}
+    return {name: other | part for name, part in before["parts"].items()}
 
 
 def write(path: Path, result: dict[str, Any]) -> None:
@@ -147,7 +172,7 @@ def main() -> None:
     card = result["device"].rpartition(", ")[2].split() if "NVIDIA" in result["device"] else []
     name = "_".join(card[1:2]).lower() or "cpu"
     path = Path(arguments.output or Path(__file__).parent.parent / f"gpu_{name}.json")
-    result["parts"] = {}
+    result["parts"] = earlier(path, result)
     for name in names:
         result["parts"][name] = found = measure(chosen[name], arguments.device)
         write(path, result)

@@ -4,6 +4,7 @@ import ast
 import json
 import math
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 import torch
 from torch.cuda._utils import _get_device_index
 
-from benchmarks.gpu.__main__ import Part, device_of, measure, parts
+from benchmarks.gpu.__main__ import Part, device_of, earlier, measure, parts
 from benchmarks.gpu.operators import linear_in_chunks
 from book.gpu_results import card
 from solutions.translation.machine import Hardware
@@ -96,6 +97,18 @@ def test_a_gpu_has_an_index_as_torch_wants_it(asked, index):
     assert device_of("cpu", two).type == device_of("auto", Hardware(mps=True)).type == "cpu"
 
 
+def test_what_was_measured_before_stays_and_says_when(tmp_path):
+    path = tmp_path / "found.json"
+    first = {"device": "a card", "date": "2026-11-26", "commit": "abc1234"}
+    assert earlier(path, first) == {}
+    parts = {"steps": {"seconds": 1.0}, "item": {"seconds": 2.0, "commit": "0000000"}}
+    path.write_text(json.dumps(first | {"parts": parts}), encoding="utf-8")
+    assert earlier(path, first) == parts
+    when = {"date": "2026-11-26", "commit": "abc1234"}
+    found = earlier(path, first | {"date": "2026-12-01", "commit": "def5678"})
+    assert found == {"steps": when | parts["steps"], "item": when | parts["item"]}
+
+
 def slow(bench):
     yield "first", bench.device.type
     time.sleep(60)
@@ -126,6 +139,21 @@ def test_a_part_that_fails_keeps_what_it_has_found(function, error):
     assert time.monotonic() - begun < 50
 
 
+def test_a_command_ends_with_the_part_that_has_started_it():
+    """Whoever has the pipe open has not ended."""
+    read, write = os.pipe()
+
+    def start(bench):
+        yield "command", subprocess.Popen(["sleep", "60"], pass_fds=[write]).pid
+        time.sleep(60)
+
+    found = measure(Part(start, 2), "cpu")
+    assert found["error"] == "stopped after 2 seconds" and found["command"]
+    os.close(write)
+    assert select.select([read], [], [], 20)[0] and os.read(read, 1) == b""
+    os.close(read)
+
+
 def test_the_first_parts_take_nine_minutes_at_most():
     first = [part.first for part in parts("", 0).values()]
     assert first == sorted(first, reverse=True)
@@ -151,5 +179,6 @@ def test_the_stored_measurements_say_what_they_are_of():
     assert {*first.measured["parts"]} >= {*first.measured["of_this_commit_alone"]}
     assert max(speed for _, speed in first.layer("bfloat16")) == pytest.approx(752e12, rel=0.01)
     assert second.steps("adam, graphs")[64] == pytest.approx(3.72, abs=0.01)
+    assert (second.commit("ladder"), second.commit("steps")) == ("6485a32", "4900014")
     assert "commit 6485a32," in second.source("ladder")
     assert "commit 4900014 and 6485a32," in second.source("ladder", "steps")
