@@ -117,11 +117,11 @@ def cache(bench: Bench) -> Results:
 
 
 def number_words(bench: Bench) -> Results:
-    """The trainer's default run, from the command to its last line."""
+    """The trainer's default run, which has graphs, from the command to its last line, and without them."""
     tiny = ["--steps=2", "--examples=100", "--held-out=8", "--tokens=200", "--d-model=16"]
     kinds = {"defaults": bench.size([], tiny)}
     if not bench.tiny:
-        kinds |= {"graphs": ["--graphs"], "graphs, eager": ["--graphs", "--no-compile"]}
+        kinds["without graphs"] = ["--no-graphs"]
     for name, words in kinds.items():
         with tempfile.TemporaryDirectory() as folder:
             yield name, train(bench, Path(folder) / "run", words)

@@ -178,7 +178,7 @@ class Trainer:
             asked: what the user wants; None = what is faster.
         """
         steps = self.settings.steps - self.step
-        worth, remark = worth_compiling(self.machine, asked, steps)
+        worth, remark = worth_compiling(self.machine, asked, steps, self.graphs)
         self.machine = replace(self.machine, compile=worth)
         self.remarks += filter(None, [remark])
         if worth:

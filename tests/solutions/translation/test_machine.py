@@ -359,17 +359,20 @@ def test_what_pytorch_finds_here_is_what_the_machine_is_made_of():
 
 
 @pytest.mark.parametrize(
-    ("asked", "steps", "compiled", "told"),
+    ("asked", "steps", "graphs", "compiled", "told"),
     [
-        (None, 300, False, "not compiled, .* fewer than 4,000 steps; --compile does it"),
-        (True, 300, True, "compiled in the first step, .*; --no-compile begins at once"),
-        (None, 8000, True, "compiled in the first step"),
-        (False, 8000, False, "^$"),
+        (None, 300, False, False, "not compiled, .* fewer than 4,000 steps; --compile does it"),
+        (True, 300, False, True, "compiled in the first step, .*; --no-compile begins at once"),
+        (None, 8000, False, True, "compiled in the first step"),
+        (None, 8000, True, False, "not compiled, .* fewer than 40,000 steps"),
+        (True, 8000, True, True, "compiled in the first step"),
+        (None, 50_000, True, True, "compiled in the first step"),
+        (False, 8000, False, False, "^$"),
     ],
 )
-def test_compiling_is_for_long_runs_and_told(asked, steps, compiled, told):
+def test_compiling_is_for_long_runs_and_told(asked, steps, graphs, compiled, told):
     here = machine.choose(compile=asked, hardware=Hardware((H100,)))
-    worth, remark = machine.worth_compiling(here, asked, steps)
+    worth, remark = machine.worth_compiling(here, asked, steps, graphs)
     assert worth == compiled
     assert re.search(told, remark) and "\n" not in remark
     old = machine.choose(hardware=Hardware((P100,)))
