@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import hashlib
 import itertools
@@ -54,6 +55,9 @@ MULTI30K_RECIPE = (
 )
 
 
+@functools.lru_cache(
+    maxsize=2**18
+)  # a run goes through its numbers twice, for the vocabulary first
 def in_words(number: int, language: str) -> str:
     """A number in words.
 

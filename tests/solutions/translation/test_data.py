@@ -41,6 +41,17 @@ def test_numbers_are_pairs_of_words_in_the_two_languages():
     assert data.load(settings, "valid") == []
 
 
+def test_a_run_puts_its_numbers_into_words_once():
+    settings = complete({"examples": 150, "held_out": 8, "seed": 7})
+    pairs = data.load(settings, "train")
+    before = data.in_words.cache_info()
+    assert data.load(settings, "train") == pairs
+    after = data.in_words.cache_info()
+    assert after.misses == before.misses and after.hits == before.hits + 2 * len(pairs)
+    both = 2 * (settings.held_out + complete({}).examples)
+    assert after.maxsize > both  # all numbers of the default run
+
+
 @pytest.mark.parametrize(
     ("below", "held_out", "told"), [(500, 10, "--below 500"), (1000, 800, "--held-out 800")]
 )
