@@ -4,10 +4,12 @@ import re
 
 import pytest
 
-from autograder.publish.page_source import minutes_of, page_to_read
+from autograder.publish.page_source import PageSource, minutes_of, page_to_read, read_page
 from tests.support.course import COURSE, chapter_pages
 
 MOST_OF_A_CHAPTER, MOST_TO_A_TRANSFORMER = 20, 140  # minutes
+# of text, without code, in chapters 1 to 4: in sight when they're opened, and with everything open
+MOST_WORDS_IN_SIGHT, MOST_WORDS = 19_000, 24_500
 
 
 def way_to_a_transformer():
@@ -38,3 +40,11 @@ def test_the_core_up_to_a_transformer_is_short_once_all_of_it_is_marked():
     assert minutes_of(sum(words for words, _ in found)) <= MOST_TO_A_TRANSFORMER or not all(
         marked for _, marked in found
     )
+
+
+def test_the_first_half_has_few_words():
+    pages = [page for chapter in (1, 2, 3, 4) for page in chapter_pages()[chapter]]
+    sources = [read_page(COURSE.book / f"{page}.md") for page in pages]
+    words = lambda parts: sum(PageSource(tuple(part.texts)).words() for part in parts)
+    assert words(source.by_depth()[0] for source in sources) <= MOST_WORDS_IN_SIGHT
+    assert words(sources) <= MOST_WORDS

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.xdist_group("book")  # as the other tests of the built 
 
 CHAPTERS = sorted(chapter_pages())
 TASK = re.compile(r"^:::\{task\} (.+)$", re.MULTILINE)
+REFERENCE = re.compile(r"^:::\{reference\} (\w+) (\w+)$", re.MULTILINE)
 
 
 def soup(name):
@@ -62,17 +63,32 @@ def test_each_page_has_a_bar_with_the_exercise(pages, exercise):
         assert line.select_one(f"a[href*='#ch{exercise.chapter}-exercise']")
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
-def test_each_task_can_be_done_from_one_place_on(chapter):
-    text = "\n".join(
+def text_of(chapter):
+    """The text of all pages of a chapter."""
+    return "\n".join(
         part
         for name in chapter_pages()[chapter]
         for part in read_page(COURSE.book / f"{name}.md").texts
     )
-    named = [name for names in TASK.findall(text) for name in names.split()]
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_each_task_can_be_done_from_one_place_on(chapter):
+    named = [name for names in TASK.findall(text_of(chapter)) for name in names.split()]
     graded = [graded_answers(released(e)).values() for e in chapter_exercises()[chapter]]
     answers = [{name for names in each for name in names} for each in graded]
     assert sorted(named) == sorted(name for each in answers for name in each)
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_one_way_to_write_each_answer_is_shown_once(chapter):
+    answers = {
+        (exercise.name, name)
+        for exercise in chapter_exercises()[chapter]
+        for names in graded_answers(released(exercise)).values()
+        for name in names
+    }
+    assert sorted(REFERENCE.findall(text_of(chapter))) == sorted(answers)
 
 
 def test_the_first_page_has_a_figure_and_what_a_check_says(pages):
