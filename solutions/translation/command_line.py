@@ -53,7 +53,7 @@ EXAMPLES = """examples:
   python -m solutions.translation train --task multi30k --data distilled
       learn what a larger run translates instead of the references: sequence-level distillation
   python -m solutions.translation train --task multi30k --data multi30k --distill-from runs/a runs/b
-      learn what two runs predict at each place, beside the references: word-level distillation
+      learn what two runs predict at each place, as well as the references: word-level distillation
 """
 
 
