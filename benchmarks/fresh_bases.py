@@ -86,7 +86,8 @@ def compared(condition: ast.expr, names: dict[str, Any]) -> str:
     except Exception as error:
         return type(error).__name__
     text = json.dumps(_plain(value))
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
+    # no number or word is cut in two
+    return text if len(text) <= LONGEST else f"{text[:LONGEST].rpartition(', ')[0]}, ..."
 
 
 def _plain(value: Any) -> Any:

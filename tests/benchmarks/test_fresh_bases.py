@@ -110,3 +110,10 @@ def test_the_numbers_of_a_claim_are_those_that_it_compares(condition, numbers):
     names |= {"array": np.array([2, 3]), "tensor": torch.tensor([2, 2])}
     found = compared(ast.parse(condition, mode="eval").body, names)
     assert found == numbers if isinstance(numbers, str) else json.loads(found) == numbers
+
+
+def test_what_is_too_long_is_cut_between_two_values():
+    condition = ast.parse("all(flags)", mode="eval").body
+    found = compared(condition, {"flags": [True] * 100})
+    assert found.startswith("[true, true, ") and found.endswith("true, ...")
+    assert len(found) < 200
