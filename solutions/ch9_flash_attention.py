@@ -710,7 +710,7 @@ def linear_attention_chunked(
 
 # %% [markdown] nbgrader={"grade_id": "why_it_is_faster", "grade": true, "solution": true, "points": 3}
 # **Written answer.** The tiled forward pass computes no fewer products than the three programs of task 5, and the tiled backward pass computes all scores a second time. Why is it still faster on many machines? Which of the arguments of your `traffic` makes
-# no difference when `tiled` is true, and which does: what would you change to move less, and what stands in the way? And what does not change, however good the tiles are, when a text becomes twice as long? Four to seven sentences; check what you say with your `traffic`.
+# no difference when `tiled` is true, and which does: what would you change to move less, and what stands in the way? And what does not change, however good the tiles are, when a text becomes twice as long? Four to seven sentences; check what you say with your `traffic`, and compare it with the times in the book's section *Is it faster?*
 #
 # ### BEGIN SOLUTION
 # Where the arithmetic units wait for memory most of the time, the time depends on the numbers that are moved, not on the products. The three programs move the matrix of scores four times, twice in each
