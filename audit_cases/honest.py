@@ -407,7 +407,7 @@ decorate(
 @style("layers in another order, with a mixin and an extra Dropout")
 def _(notebook: NotebookNode) -> None:
     for cell in answers_of(notebook):
-        if cell.source.startswith("class "):
+        if re.match(r"class \w+\(", cell.source):
             (name,) = spans_of(cell.source)
             code = f"""
             class Mixin:

@@ -576,8 +576,11 @@ convert_results(
 # Classes ----------------------------------------------------------------------------------------
 
 
-def _subclass(name: str, body: str, before: str = "") -> None:
-    """Register classes replaced by a subclass; BASE stands for its name."""
+def _subclass(name: str, body: str, before: str = "", layers: bool = False) -> None:
+    """Register classes replaced by a subclass; BASE stands for its name.
+
+    layers: only classes that derive from another, since others have no layers.
+    """
 
     @style(name)
     def change(notebook: NotebookNode) -> None:
@@ -585,7 +588,7 @@ def _subclass(name: str, body: str, before: str = "") -> None:
         if before:
             notebook.cells.insert(first, new_code_cell(textwrap.dedent(before).strip()))
         for cell in answers_of(notebook):
-            if cell.source.startswith("class "):
+            if re.match(r"class \w+\(" if layers else "class ", cell.source):
                 (answer,) = spans_of(cell.source)
                 code = textwrap.dedent(body).strip().replace("BASE", answer)
                 notebook.cells.insert(notebook.cells.index(cell) + 1, new_code_cell(code))
@@ -627,6 +630,7 @@ _subclass(
                 setattr(self, name, copy.deepcopy(module))
     """,
     before="import copy",
+    layers=True,
 )
 _subclass(
     "empty containers, buffers and plain attributes beside the layers",
@@ -641,6 +645,7 @@ _subclass(
             self.config = {"arguments": arguments, **named}
             self.history = []
     """,
+    layers=True,
 )
 _subclass(
     "parameters initialised by hand",
@@ -652,6 +657,7 @@ _subclass(
                 if parameter.ndim > 1:
                     torch.nn.init.xavier_uniform_(parameter)
     """,
+    layers=True,
 )
 _subclass(
     "hooks that look at what passes through",
@@ -663,6 +669,7 @@ _subclass(
             self.register_forward_hook(lambda module, given, result: self.seen.append(type(result)))
             self.register_forward_pre_hook(lambda module, given: None)
     """,
+    layers=True,
 )
 _subclass(
     "forward with its arguments passed on by name",
