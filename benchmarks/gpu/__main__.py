@@ -6,9 +6,9 @@ python -m benchmarks.gpu --only attention      others: attention, recurrence, li
 
 Each part is a process of its own with a time limit. What it has found is written as soon as it is found, so
 that a part that fails or takes too long leaves an error beside it, and the others run. Other parts that the
-file has from before stay, each with its own commit and date. Without a GPU, sizes are
-tiny: then the program is tested, and nothing else. Needed are PyTorch, NumPy and sentencepiece alone;
-number_words and multi30k start the trainer, which needs rich, num2words, sacreBLEU and Matplotlib, too.
+file has from before stay, each with its own commit and date. Without a GPU, sizes are tiny: then the program
+is tested, and nothing else. Needed are PyTorch, NumPy and sentencepiece alone; number_words and multi30k
+start the trainer, which needs rich, num2words, sacreBLEU and Matplotlib, too.
 """
 
 from __future__ import annotations

@@ -55,9 +55,8 @@ MULTI30K_RECIPE = (
 )
 
 
-@functools.lru_cache(
-    maxsize=2**18
-)  # a run goes through its numbers twice, for the vocabulary first
+# a run goes through its numbers twice, for the vocabulary first
+@functools.lru_cache(maxsize=2**18)
 def in_words(number: int, language: str) -> str:
     """A number in words.
 
