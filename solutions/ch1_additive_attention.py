@@ -381,3 +381,98 @@ class AttentionDecoderStep(nn.Module):
 # Rubric: 1 point for the circle (context before new state), 1 point for uniform weights or scores that cancel in the softmax,
 # 1 point for the conclusion that no layer learns (`w_k` unused, `w_q` and `v` with zero gradient).
 # ### END SOLUTION
+
+# %% [markdown]
+# ## Now use it
+#
+# No points here, and grading leaves the next cell out. It trains a translator with your `AttentionDecoderStep`: from German number words to English ones, where *drei und vierzig* (three and forty)
+# becomes *forty three*. So the words cross. Then it draws where your attention looks in a number that the translator never saw. Take the `#` off the last line and run it: it takes less than half a minute
+# on one core. What will the map look like where the words cross? Ask for another number with `shown`.
+
+# %% active="ipynb" nbgrader={"grade_id": "now_use_it", "locked": true}
+# import time
+#
+# from torch.nn import functional as F
+#
+# GERMAN = "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn".split()
+# ENGLISH = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
+# GERMAN_TENS = "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig".split()
+# ENGLISH_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+#
+#
+# def in_words(n, german):
+#     """A number below 10,000, word by word."""
+#     for size, name in (1000, "tausend" if german else "thousand"), (100, "hundert" if german else "hundred"):
+#         if n >= size:
+#             return [*in_words(n // size, german), name, *(in_words(n % size, german) if n % size else [])]
+#     if n < 20:
+#         return [(GERMAN if german else ENGLISH)[n]]
+#     tens, ones = [(GERMAN_TENS if german else ENGLISH_TENS)[n // 10 - 2]], in_words(n % 10, german) if n % 10 else []
+#     return [*ones, "und", *tens] if german and ones else [*tens, *ones]
+#
+#
+# class Translator(nn.Module):
+#     """A recurrent encoder that reads both ways, and your step as the decoder."""
+#
+#     def __init__(self, n_source, n_target, width=48):
+#         super().__init__()
+#         self.embed, self.embed_target = nn.Embedding(n_source, width), nn.Embedding(n_target, width)
+#         self.encoder = nn.GRU(width, width // 2, batch_first=True, bidirectional=True)
+#         self.step = AttentionDecoderStep(width, width, width, width)
+#         self.start, self.logits = nn.Linear(width, width), nn.Linear(2 * width, n_target)
+#
+#     def forward(self, source, target):
+#         """Logits (B, T, V) for the words of the target, and weights (B, T, S)."""
+#         key, mask = self.encoder(self.embed(source))[0], source > 0
+#         state = torch.tanh(self.start(key.mean(dim=1)))
+#         embedded = self.embed_target(F.pad(target[:, :-1], (1, 0)))
+#         found = []
+#         for t in range(target.shape[1]):
+#             state, context, weights = self.step(embedded[:, t], state, key, mask)
+#             found.append((self.logits(torch.cat([state, context], dim=-1)), weights))
+#         return [torch.stack(parts, dim=1) for parts in zip(*found)]
+#
+#
+# def now_use_it(seconds=20, shown=2743):
+#     if still_missing("AdditiveAttention", "AttentionDecoderStep"):
+#         return
+#     torch.manual_seed(0)
+#     numbers = [n for n in torch.randperm(9999).add(1).tolist() if n != shown]
+#     both = [[in_words(n, german) for n in [shown, *numbers]] for german in (True, False)]
+#     vocabularies = [["", *sorted({word for words in sentences for word in words})] for sentences in both]
+#     source, target = (
+#         nn.utils.rnn.pad_sequence([torch.tensor([vocabulary.index(word) for word in words]) for words in sentences], batch_first=True)
+#         for sentences, vocabulary in zip(both, vocabularies)
+#     )
+#     model = Translator(*map(len, vocabularies))
+#     optimiser = torch.optim.Adam(model.parameters(), lr=0.005)
+#     begun = time.process_time()
+#     while (left := 1 - (time.process_time() - begun) / seconds) > 0:
+#         # the first 1,000 are kept for asking
+#         rows = torch.randint(1000, len(source), (64,))
+#         loss = F.cross_entropy(model(source[rows], target[rows])[0].flatten(0, 1), target[rows].flatten())
+#         optimiser.param_groups[0]["lr"] = 0.005 * left
+#         optimiser.zero_grad()
+#         loss.backward()
+#         optimiser.step()
+#     with torch.no_grad():
+#         logits, weights = model(source[:1000], target[:1000])
+#     right = (logits.argmax(-1) == target[:1000])[target[:1000] > 0].double().mean().item()
+#     print(f"{right:.1%} of the words of 1,000 numbers that it never saw are right, after the right words before them.\n")
+#     german, english = both[0][0], both[1][0]
+#     weights = weights[0, : len(english), : len(german)]
+#     for word, row in zip(english, weights):
+#         print(f"{word:>10} looks at " + ", ".join(f"{german[s]} {row[s]:.2f}" for s in row.topk(2).indices))
+#     try:
+#         import matplotlib.pyplot as plt
+#     except ImportError:
+#         print("There is no matplotlib here, so there is no map.")
+#         return
+#     plt.imshow(weights, cmap="Blues", vmin=0, vmax=1)
+#     plt.xticks(range(len(german)), german, rotation=45)
+#     plt.yticks(range(len(english)), english)
+#     plt.title("Rows: the word that is written. Columns: where it looks.")
+#     plt.show()
+#
+#
+# # now_use_it()

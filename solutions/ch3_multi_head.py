@@ -550,3 +550,39 @@ def grouped_query_attention(
 # Rubric: 1 point for what head 0 holds (half of the words, each cut into pieces), 1 point for the consequence (words of different parts of the sentence
 # cannot attend to each other, or: rows are pieces of words and not words), 1 point for `H = 1` and `T = 1`.
 # ### END SOLUTION
+
+# %% [markdown]
+# ## Now use it
+#
+# No points here, and grading leaves the next cell out. It trains your layer to name the letters one and three places before, on a ring.
+# What will one head get right, what two? Take the `#` off the last line and run it: half a minute.
+
+# %% active="ipynb" nbgrader={"grade_id": "now_use_it", "locked": true}
+# import time
+#
+#
+# def now_use_it(seconds=8, T=12, D=32, n=8):
+#     if still_missing("split_heads", "merge_heads", "MultiHeadAttention"):
+#         return
+#     for heads in (1, 2):
+#         torch.manual_seed(0)
+#         layers = nn.ModuleList([nn.Embedding(n, D), nn.Embedding(T, D), MultiHeadAttention(D, heads), nn.Linear(D, 2 * n)])
+#         embed, place, mha, logits = layers
+#         adam = torch.optim.Adam(layers.parameters(), lr=0.01)
+#         end = time.process_time() + seconds
+#         while time.process_time() < end:
+#             ids = torch.randint(n, (64, T))
+#             goal = torch.stack([ids.roll(1, 1), ids.roll(3, 1)], -1)
+#             x = embed(ids) + place.weight
+#             out, w = mha(x, x, x)
+#             guess = logits(out).unflatten(-1, (2, n))
+#             adam.zero_grad()
+#             nn.functional.cross_entropy(guess.flatten(0, 2), goal.flatten()).backward()
+#             adam.step()
+#         right = (guess.argmax(-1) == goal).float().mean((0, 1))
+#         print(f"{heads} head(s): {right[0]:.0%} one before, {right[1]:.0%} three. Weights 0 to 4 before:")
+#         for head in w.mean(0):
+#             print([round(head.roll(back, 1).trace().item() / T, 2) for back in range(5)])
+#
+#
+# # now_use_it()

@@ -620,3 +620,73 @@ def shift(target: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 # Rubric: 1 point for "a language model of the target alone" with the reason for the falling loss; 1 point for "the same output for every source"; 1 point for a test that
 # changes the source alone (or takes the gradient with respect to it) and says what either model shows.
 # ### END SOLUTION
+
+# %% [markdown]
+# ## Now use it
+#
+# No points here, and grading leaves the next cell out. It trains your `Transformer` to read Roman numerals: MCMXC is 1990. Take the `#` off the last line and run it: it takes less than half a minute on one core.
+# Which numerals does it still get wrong? Give it two layers, `norm_first=False` or less time.
+
+# %% active="ipynb" nbgrader={"grade_id": "now_use_it", "locked": true}
+# import time
+#
+# from torch.nn import functional as F
+#
+# NUMERALS = [("M", 1000), ("CM", 900), ("D", 500), ("CD", 400), ("C", 100), ("XC", 90), ("L", 50), ("XL", 40), ("X", 10), ("IX", 9), ("V", 5), ("IV", 4), ("I", 1)]
+# # 0 is padding; a sentence stands between a begin and an end token
+# TOKENS = ["", "^", "$", *"0123456789MDCLXVI"]
+#
+#
+# def roman(n):
+#     letters = ""
+#     for numeral, value in NUMERALS:
+#         letters, n = letters + n // value * numeral, n % value
+#     return letters
+#
+#
+# def tokens(sentences):
+#     rows = [torch.tensor([TOKENS.index(sign) for sign in sentence]) for sentence in sentences]
+#     return nn.utils.rnn.pad_sequence(rows, batch_first=True)
+#
+#
+# def written(model, source):
+#     """What the model writes, always the likeliest sign."""
+#     prefix, memory = torch.full((len(source), 1), 1), model.encode(source)
+#     for _ in range(5):
+#         prefix = torch.cat([prefix, model.decode(prefix, memory, source)[:, -1:].argmax(-1)], dim=1)
+#     return ["".join(TOKENS[token] for token in row).split("$")[0] for row in prefix[:, 1:].tolist()]
+#
+#
+# def now_use_it(seconds=22, n_layers=1, norm_first=True):
+#     if still_missing("FeedForward", "EncoderLayer", "DecoderLayer", "Transformer", "shift"):
+#         return
+#     torch.manual_seed(0)
+#     numbers = torch.randperm(3999).add(1).tolist()
+#     source = tokens(roman(n) for n in numbers)
+#     target = tokens(f"^{n}$" for n in numbers)
+#     model = Transformer(len(TOKENS), len(TOKENS), 32, 4, n_layers, 64, norm_first=norm_first)
+#     optimiser = torch.optim.Adam(model.parameters(), lr=0.01, betas=(0.9, 0.98))
+#     begun = time.process_time()
+#     steps = 0
+#     while (left := 1 - (time.process_time() - begun) / seconds) > 0:
+#         steps += 1
+#         # the first 500 are kept for asking
+#         rows = torch.randint(500, len(numbers), (64,))
+#         target_in, target_out = shift(target[rows])
+#         logits = model(source[rows], target_in)
+#         loss = F.cross_entropy(logits.flatten(0, 1), target_out.flatten(), ignore_index=0)
+#         optimiser.param_groups[0]["lr"] = 0.01 * min(1, steps / 100) * left
+#         optimiser.zero_grad()
+#         loss.backward()
+#         optimiser.step()
+#     with torch.no_grad():
+#         answers = written(model.eval(), source[:500])
+#     right = [answer == str(n) for answer, n in zip(answers, numbers)]
+#     print(f"After {steps} steps, {sum(right)} of 500 numerals that it never saw are right. Some of them:\n")
+#     print("numeral           written   right")
+#     # the wrong ones first
+#     for place in sorted(range(500), key=lambda place: right[place])[:10]:
+#         print(f"{roman(numbers[place]):17} {answers[place]:9} {numbers[place]}")
+#
+#
+# # now_use_it()

@@ -635,3 +635,84 @@ def fit(
 #
 # Rubric: 1 point for three causes; 1 point for what at least two of them do to the number; 1 point for the signature or a list that says the same (tokenisation, case, smoothing, references, version).
 # ### END SOLUTION
+
+# %% [markdown]
+# ## Now use it
+#
+# No points here, and grading leaves the next cell out. It trains the Transformer with your loss and your learning rate on 300 German number words and what they are in English, searches with your two
+# functions, and scores 200 others with your BLEU. Take the `#` off the last line and run it: it takes less than half a minute on one core.
+# Does the beam find what greedy decoding misses? And what does such a BLEU leave open? Try other settings.
+
+# %% active="ipynb" nbgrader={"grade_id": "now_use_it", "locked": true}
+# import time
+#
+# GERMAN = "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn".split()
+# ENGLISH = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
+# GERMAN_TENS = "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig".split()
+# ENGLISH_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+#
+#
+# def in_words(n, german):
+#     """A number below one million, word by word."""
+#     for size, name in (1000, "tausend" if german else "thousand"), (100, "hundert" if german else "hundred"):
+#         if n >= size:
+#             return [*in_words(n // size, german), name, *(in_words(n % size, german) if n % size else [])]
+#     if n < 20:
+#         return [(GERMAN if german else ENGLISH)[n]]
+#     tens, ones = [(GERMAN_TENS if german else ENGLISH_TENS)[n // 10 - 2]], in_words(n % 10, german) if n % 10 else []
+#     return [*ones, "und", *tens] if german and ones else [*tens, *ones]
+#
+#
+# def padded(rows):
+#     return nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
+#
+#
+# def following(model, source):
+#     """The function that your searches ask: log-probabilities of the word after each prefix."""
+#     memory = model.encode(source)
+#
+#     def step(prefix):
+#         rows = len(prefix) // len(source)
+#         logits = model.decode(prefix, memory.repeat(rows, 1, 1), source.repeat(rows, 1))
+#         return logits[:, -1].log_softmax(-1)
+#
+#     return step
+#
+#
+# def now_use_it(seconds=20, warmup=150, smoothing=0.1, beam=4, alpha=0.6, width=48, seen=300):
+#     if still_missing("smoothed_cross_entropy", "noam_rate", "greedy_decode", "beam_search", "corpus_bleu"):
+#         return
+#     torch.manual_seed(0)
+#     numbers = torch.randint(1000, 10**6, (8000,)).unique().tolist()
+#     numbers = [numbers[place] for place in torch.randperm(len(numbers))]
+#     both = [[in_words(n, german) for n in numbers] for german in (True, False)]
+#     # 0 is padding, 1 the begin of a sentence, 2 its end
+#     words = ["", "", "", *sorted({word for sentences in both for sentence in sentences for word in sentence})]
+#     source, right = ([[words.index(word) for word in sentence] for sentence in sentences] for sentences in both)
+#     source, target = padded(source), padded([[1, *row, 2] for row in right])
+#     model = Transformer(len(words), len(words), d_model=width, n_heads=4, n_layers=1, d_ff=2 * width)
+#     optimiser = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98))
+#     begun, step = time.process_time(), 0
+#     while time.process_time() - begun < seconds:
+#         step += 1
+#         # the first 200 are kept for asking
+#         rows = torch.randint(200, 200 + seen, (64,))
+#         target_in, target_out = shift(target[rows])
+#         loss = smoothed_cross_entropy(model(source[rows], target_in), target_out, smoothing, 0)
+#         optimiser.param_groups[0]["lr"] = noam_rate(step, width, warmup)
+#         optimiser.zero_grad()
+#         loss.backward()
+#         optimiser.step()
+#     with torch.no_grad():
+#         greedy = greedy_decode(following(model.eval(), source[:200]), 1, 2, 20, 200, 0)
+#         searched = [beam_search(following(model, one[None]), 1, 2, beam, 20, alpha)[0] for one in source[:200]]
+#     for name, found in (f"a beam of {beam}", searched), ("greedy", greedy):
+#         texts = [[words[token] for token in row.tolist() if token > 2] for row in found]
+#         exact = [text == sentence for text, sentence in zip(texts, both[1])]
+#         print(f"{name}: BLEU {corpus_bleu(texts, both[1][:200]):.1f}, {sum(exact)} of 200 right in every word")
+#     # the wrong ones first
+#     for place in sorted(range(200), key=lambda place: exact[place])[:5]:
+#         print(f"\n{numbers[place]:,}: {' '.join(both[0][place])}\nwritten: {' '.join(texts[place])}")
+#
+#
+# # now_use_it()
