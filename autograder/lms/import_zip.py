@@ -467,5 +467,5 @@ def _record_times(
         if before.exists() and not now.exists():
             result.notes.append(
                 f"{student} has handed in again. The earlier submission had a time in timestamp.txt, this one "
-                "has none and so is in time; write one if it is not."
+                "has none: write one, or the time that was recorded in grading the earlier one stays."
             )
