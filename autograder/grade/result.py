@@ -118,6 +118,7 @@ FOR_A_PERSON = frozenset(
         "not_a_notebook",
         "conflict_markers",
         "another_file",
+        "empty",
         "cut_short",
         "too_long",
         "not_asked",

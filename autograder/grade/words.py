@@ -147,7 +147,9 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
     "cut_short": lambda p: (
         f"The file ends in the middle: it was not saved or uploaded whole. Save it once more, {HAND_IN_AGAIN}."
     ),
-    "empty": lambda p: "The submitted file is empty.",
+    "empty": lambda p: (
+        f"The submitted file is empty: it was not saved or uploaded whole. Save it once more, {HAND_IN_AGAIN}."
+    ),
     "not_a_notebook": lambda p: (
         f"The submitted file is not a notebook that can be read ({p['reason']}). Save it in Jupyter, "
         f"{HAND_IN_AGAIN}."
