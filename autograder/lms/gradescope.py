@@ -254,7 +254,7 @@ def _entries(
     yield _Entry(f"{EXPECTED}/", "", SECRET_FOLDER)
     for number, key in enumerate(keys):
         expected = PackedSet(dict(key.cells), dict(key.right_versions) if follow_through else {})
-        yield _Entry(f"{EXPECTED}/{number:02}.json.xz", expected.to_bytes(), SECRET)
+        yield _Entry(f"{EXPECTED}/{number:02}.xz", expected.to_bytes(), SECRET)
 
 
 def zipped(

@@ -13,11 +13,13 @@ import sys
 import tarfile
 import time
 import zipfile
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib.metadata import distribution
 
 import nbformat
+import numpy as np
 import pytest
+import torch
 from nbformat.v4 import new_code_cell
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -38,6 +40,7 @@ from autograder.exercises import (
     solved,
     task_names,
 )
+from autograder.expected import ExpectedCell, ExpectedDraw, ExpectedLine
 from autograder.grade import make_keys, words, words_without_values
 from autograder.grade.exercise_words import words_of
 from autograder.grade.make_keys import keys_under
@@ -53,6 +56,7 @@ from autograder.package import PACKAGE
 from autograder.programs import code_only, spans_of
 from autograder.runtime import messages
 from autograder.runtime.compare import Difference
+from autograder.runtime.plain_data import encode
 from tests.support.container import run_inside, why_not
 from tests.support.copies import command, configure, repository
 from tests.support.course import COURSE
@@ -277,7 +281,7 @@ def test_the_zip_has_the_two_programs_and_the_sets_with_their_modes(archive):
     assert all(
         stat.filemode(modes[name]) == "-rwxr-xr-x" for name in ("setup.sh", "run_autograder")
     )
-    sets = [name for name in modes if re.fullmatch(r"expected/\d+\.json\.xz", name)]
+    sets = [name for name in modes if re.fullmatch(r"expected/\d+\.xz", name)]
     assert len(sets) == 2
     assert all(stat.filemode(modes[name]) == "-rw-------" for name in sets)
     assert stat.filemode(modes["expected/"]) == "drwx------"
@@ -313,8 +317,11 @@ def texts_of(path):
     with zipfile.ZipFile(path) as opened:
         for name in opened.namelist():
             content = opened.read(name)
-            text = (lzma.decompress(content) if name.endswith(".xz") else content).decode()
-            yield from inside(text)
+            if name.endswith(".xz"):
+                # sizes, JSON, and arrays, which hold numbers only
+                sizes, content = lzma.decompress(content).split(b"\n", 1)
+                content = content[: json.loads(sizes)[0]]
+            yield from inside(content.decode())
 
 
 def test_the_zip_holds_no_solution_and_no_mistakes_code(exercise, archive, course, keys, tmp_path):
@@ -346,7 +353,7 @@ def test_right_versions_are_there_only_when_they_are_asked_for(archive, course, 
     for path in (archive, with_them):
         with zipfile.ZipFile(path) as opened:
             packed = gradescope_run.PackedExercise.from_json(opened.read("exercise.json").decode())
-            first = gradescope_run.PackedSet.from_bytes(opened.read("expected/00.json.xz"))
+            first = gradescope_run.PackedSet.from_bytes(opened.read("expected/00.xz"))
             several[path] = first.right_versions
         assert not packed.key.right_versions and not packed.key.cells and not packed.key.files
     assert several[archive] == {}
@@ -364,6 +371,20 @@ def test_what_is_packed_imports_nothing_that_is_not(archive):
     assert not any(
         re.match(r"autograder\.(audit|publish|report|__main__)", name) for name in packed
     )
+
+
+def test_a_set_is_read_as_it_was_packed():
+    """Arrays that several lines have, one without numbers, and a dictionary with an array's own words."""
+    value = np.arange(6.0).reshape(2, 3)
+    inputs = {"x": encode(value), "y": encode(torch.zeros(0, 2)), "data": encode(7)}
+    expected = {"value": encode({"dtype": value, "data": 3, "shape": [value, "float64"]})}
+    draw = ExpectedDraw(inputs, 1, expected, ["number"], {"data": [2, 0.5]})
+    lines = (ExpectedLine("f(x)", 1, (draw, draw)), ExpectedLine("f(y)", 2, (draw,), megabytes=3))
+    right = gradescope_run.PackedSet(
+        {"data": ExpectedCell(("eval",), lines)}, {"f": "def f(x): ..."}
+    )
+    read = gradescope_run.PackedSet.from_bytes(right.to_bytes())
+    assert json.dumps(asdict(read)) == json.dumps(asdict(right))
 
 
 def test_torch_is_installed_only_for_an_exercise_that_uses_it(course):
@@ -738,7 +759,7 @@ base, found = Path("/autograder"), []
 def tried():
     gradescope_run.run(base)
     found.append((base / "results" / "results.json").read_text())
-(base / "source" / "expected").joinpath("00.json.xz").write_text("{")
+(base / "source" / "expected").joinpath("00.xz").write_text("{")
 for path in list((base / "source" / "expected").iterdir())[1:]:
     path.unlink()
 tried()
