@@ -22,7 +22,7 @@
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
 # No function changes its arguments, and none leaves anything behind in a model that it gets.
-# Most inputs are in float64, and then six digits have to be right: compute in the data type of what you get.
+# Most inputs are in float64, and then six digits of each number have to be right: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
 #
 # Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
 # Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
@@ -196,7 +196,7 @@ def ov_circuit(
 # ## 3. Does it copy?
 #
 # A head copies if looking at a token raises the logit of that same token. The diagonal of the OV circuit alone does not tell, since what a token gains counts only beside what the others gain.
-# Elhage et al. (2021) look at the eigenvalues $\lambda_i$ instead. If $v$ is an eigenvector with a positive eigenvalue, then a mixture $v$ of tokens raises the
+# Elhage et al. (2021) look at the eigenvalues $\lambda_i$ instead. If $v$ is a left eigenvector, `v @ ov` $= \lambda v$, with a positive eigenvalue, then a mixture $v$ of tokens raises the
 # logits of just this mixture. Their measure compares the eigenvalues with their absolute values, and runs from $-1$ to $1$:
 #
 # $$\text{copying} = \frac{\sum_i \lambda_i}{\sum_i |\lambda_i|}$$
@@ -446,7 +446,7 @@ def restored(
 # below = corrupted + torch.nn.functional.one_hot(wrong, V) * (2.0 + B)
 # close, partly = corrupted + 0.01 * (clean - corrupted), torch.cat([clean[:1], corrupted[1:]])
 # kinds = draw.choices(12, ["the same", "another", "nearly the same", "the same in one text"])
-# others = {"the same": clean.clone(), "another": corrupted, "nearly the same": clean + 0.001 * corrupted, "the same in one text": partly}
+# others = {"the same": clean.clone(), "another": corrupted, "nearly the same": clean + 1e-10 * corrupted, "the same in one text": partly}
 # says("is right for a batch of texts")
 # ### 2p AUTOTEST restored(clean, corrupted, patched, right, wrong)
 # says("is right where there are as many texts as tokens, and for one text", parts=["as many texts as tokens", "one text", "clean close to corrupted"])

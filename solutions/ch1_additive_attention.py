@@ -18,10 +18,10 @@
 # Chapter 1 has the ideas, worked out for one query. Here everything comes in batches.
 #
 # Replace each `raise NotImplementedError(...)` by your code and run the check below it.
-# A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in one check all are equal.
+# A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks all are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome.
-# Most inputs are in float64, and then six digits have to be right: compute in the data type of what you get.
+# Most inputs are in float64, and then six digits of each number have to be right: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
 #
 # Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
 # Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
@@ -125,7 +125,7 @@ def attend(
     Source: Bahdanau et al. (2015), equations 5 and 6. The arguments are left unchanged.
 
     Args:
-        scores: (B, S), of any size, 1e4 and more included.
+        scores: (B, S), of both signs, up to a million in size.
         value: (B, S, Dv), what is averaged.
         mask: (B, S), boolean, True = may attend, at least once in each row. None = all may be
             attended to.
@@ -161,16 +161,16 @@ def attend(
 # B, S, Dv = draw.sizes(3, low=4)
 # scores, value = draw.array(B, S), draw.array(B, S, Dv)
 # mask = draw.mask(B, S)
-# far_below_zero = scores - 1e4 * (1 + draw.permutation(B))[:, None]
+# below = (1 + draw.permutation(B))[:, None]
 # equal("a context moves when only scores change that the mask hides", "[attend(given, value, mask) for given in (scores, np.where(mask, scores, 3 - scores), np.where(mask, scores, scores + 1e5))]")
 # says("is right for large scores, and where a size is 1", parts=(["scores around 10000", "one example, large scores of both signs", "one position", "values of width 1"], ["context", "weights"]))
 # ### 1p AUTOTEST [attend(1e4 + scores, value), attend(1e4 * scores[:1], value[:1]), attend(scores[:, :1], value[:, :1]), attend(scores, value[..., :1])]
-# says("is right where the scores of one example lie far below those of another", parts=["context", "weights"])
-# ### 1p AUTOTEST attend(far_below_zero, value, mask)
+# says("is right where the scores of one example lie far below those of another", parts=("by {step:g}", ["context", "weights"]))
+# ### 1p AUTOTEST [attend(scores - step * below, value, mask) for step in (1e4, 1e5)]
 # says("a masked score has no influence, however large it is", parts=["context", "weights"])
 # ### 1p AUTOTEST attend(np.where(mask, scores, 1e5 + scores), value, mask)
-# says("leaves its arguments as they were", parts=(["scores", "value", "mask", "result"], ["context", "weights"]))
-# ### 1p AUTOTEST inputs_after(attend, scores, value, mask)
+# says("leaves its arguments as they were, with a mask and without", parts=(["with a mask", "without"], ["scores", "value", "mask", "result"], ["context", "weights"]))
+# ### 1p AUTOTEST [inputs_after(attend, scores.copy(), value, given) for given in (mask, None)]
 
 # %% [markdown]
 # ## 3. The same as a PyTorch module
@@ -275,8 +275,8 @@ class AdditiveAttention(nn.Module):
 # ### 1p AUTOTEST gradients(fill(AdditiveAttention(Dq, Dk, A)), query, key)
 # says("passes gradients also where there is a mask", parts=["query", "key"])
 # ### 1p AUTOTEST gradients(fill(AdditiveAttention(Dq, Dk, A)), query, key, mask)
-# says("is right where v is large, and so are the scores, masked ones too", parts=(["v as it is", "v times 200000", "v times 200000, inputs negated"], ["context", "weights"]))
-# ### 1p AUTOTEST [[module.v.weight.data.mul_(factor), module(sign * query, sign * key, mask)][1] for module in [fill(AdditiveAttention(Dq, Dk, A))] for factor, sign in [(1, 1), (2e5, 1), (1, -1)]]
+# says("is right where v is large, and so are the scores, masked ones too", parts=(["v as it is", "v times 200000", "v times 200000, inputs negated", "v times 200000, no mask"], ["context", "weights"]))
+# ### 1p AUTOTEST [[module.v.weight.data.mul_(factor), module(sign * query, sign * key, given)][1] for module in [fill(AdditiveAttention(Dq, Dk, A))] for factor, sign, given in [(1, 1, mask), (2e5, 1, mask), (1, -1, mask), (1, 1, None)]]
 # says("leaves its inputs as they were, and works in float32", parts=(["query", "key", "mask", "result"], ["context", "weights"]))
 # ### 1p AUTOTEST inputs_after(fill(AdditiveAttention(Dq, Dk, A)).float(), query.float(), key.float(), mask)
 
@@ -330,7 +330,8 @@ class AttentionDecoderStep(nn.Module):
             embedded: (B, E), the embedded previous word.
             state: (B, H), the previous state.
             key: (B, S, Dk), the encoder's states.
-            mask: (B, S), boolean, True = may attend. None = all may be attended to.
+            mask: (B, S), boolean, True = may attend, at least once in each row. None = all may be
+                attended to.
 
         Returns:
             new_state (B, H), context (B, Dk) and weights (B, S).

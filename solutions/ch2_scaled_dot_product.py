@@ -21,7 +21,7 @@
 # A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks all are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
-# Most inputs are in float64, and then six digits have to be right: compute in the data type of what you get.
+# Most inputs are in float64, and then six digits of each number have to be right: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
 #
 # Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
 # Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
@@ -161,8 +161,8 @@ def attention_numpy(
 # ### 2p AUTOTEST attention_numpy(query, key, value, mask)
 # says("gives zeros to a query with nothing to attend to", parts=["output", "weights"])
 # ### 1p AUTOTEST attention_numpy(query, key, value, with_empty)
-# says("is right with scores in the thousands, masked ones too", parts=(["scores of both signs", "signs reversed", "scores moved far up or down", "masked scores far above the others"], ["output", "weights"]))
-# ### 1p AUTOTEST [*[attention_numpy(sign * query, shift + scale * key, value, mask) for sign, shift, scale in [(1, 0, 400), (-1, 0, 400), (1, 1e4, 1)]], attention_numpy(np.abs(query), high_key, value, shown.repeat(T, axis=1))]
+# says("is right with scores in the thousands, masked ones too", parts=(["scores of both signs", "signs reversed", "scores moved far up or down", "masked scores far above the others", "no mask"], ["output", "weights"]))
+# ### 1p AUTOTEST [*[attention_numpy(sign * query, shift + scale * key, value, mask) for sign, shift, scale in [(1, 0, 400), (-1, 0, 400), (1, 1e4, 1)]], attention_numpy(np.abs(query), high_key, value, shown.repeat(T, axis=1)), attention_numpy(query, 400 * key, value)]
 # says("leaves its arguments as they were", parts=(["query", "key", "value", "mask", "result"], ["output", "weights"]))
 # ### 1p AUTOTEST inputs_after(attention_numpy, query, key, value, mask)
 
@@ -256,8 +256,8 @@ def attention(
 # ### 1p AUTOTEST gradients(attention, query, key, value, with_empty)
 # says("keeps the data type of its inputs, also with a mask", parts=("{name} inputs, {kind}", ["output", "weights"], ["data type", "values"]))
 # ### 1p AUTOTEST [[[dtype_of(result), result] for result in attention(*[x[:1].to(getattr(torch, name)) for x in (query, key, value)], mask[:1] if kind == "a mask" else None)] for name in names for kind in ("no mask", "a mask")]
-# says("is right with scores in the thousands, masked ones too", parts=(["scores of both signs", "signs reversed", "scores moved far up or down", "masked scores far above the others"], ["output", "weights"]))
-# ### 1p AUTOTEST [*[attention(sign * query, shift + scale * key, value, mask) for sign, shift, scale in [(1, 0, 3000), (-1, 0, 3000), (1, 1e4, 1)]], attention(query.abs(), high_key, value, shown)]
+# says("is right with scores in the thousands, masked ones too", parts=(["scores of both signs", "signs reversed", "scores moved far up or down", "masked scores far above the others", "no mask"], ["output", "weights"]))
+# ### 1p AUTOTEST [*[attention(sign * query, shift + scale * key, value, mask) for sign, shift, scale in [(1, 0, 3000), (-1, 0, 3000), (1, 1e4, 1)]], attention(query.abs(), high_key, value, shown), attention(query, 3000 * key, value)]
 # says("takes tensors in any memory layout, such as transposed ones", parts=["output", "weights"])
 # ### 1p AUTOTEST attention(*[torch.stack([x.mT, 2 * x.mT]).mT.transpose(0, 1) for x in (query, key, value)], mask[:, None])
 # says("leaves its arguments as they were", parts=(["query", "key", "value", "mask", "result"], ["output", "weights"]))

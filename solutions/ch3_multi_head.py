@@ -18,10 +18,10 @@
 # single head out. Chapter 3 has the ideas, worked out for one sentence and two heads.
 #
 # Replace each `raise NotImplementedError(...)` by your code and run the check below it.
-# A check draws inputs in which all sizes differ and compares your values with the right ones.
+# A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks all are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
-# helper functions of your own are welcome, and a later task may use what you wrote for an earlier one. No function changes its arguments.
-# Most inputs are in float64, and then six digits have to be right: compute in the data type of what you get.
+# helper functions of your own are welcome, and a later task may use what you wrote for an earlier one. No function changes its arguments. Gradients flow through all that returns floats, and are never NaN.
+# Most inputs are in float64, and then six digits of each number have to be right: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
 #
 # Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
 # Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
@@ -264,7 +264,7 @@ class MultiHeadAttention(nn.Module):
 # equal("training mode gives another result than evaluation mode, though nothing is dropped", "[[layer.train()(query, key, value), layer.eval()(query, key, value)] for layer in [fill(MultiHeadAttention(D, H))]][0]")
 # equal("an earlier call has an influence on a later one", "[[layer(query, key, value, mask), [layer(query, -key, -value), layer(-query, key, value, mask.roll(1, -1)), layer(query, key, value, mask)][-1]] for layer in [fill(MultiHeadAttention(D, H))]][0]")
 # says("passes gradients to its inputs and all four layers, also under a mask", parts=["query", "key", "value"])
-# ### 1p AUTOTEST gradients(fill(MultiHeadAttention(D, H)), query, key, value, mask)
+# ### 1p AUTOTEST gradients(fill(MultiHeadAttention(D, H)), *[x[:2] for x in (query, key, value, mask)])
 # says("leaves its inputs as they were, and works in float32", parts=(["query", "key", "value", "mask", "result"], ["output", "weights"]))
 # ### 1p AUTOTEST inputs_after(fill(MultiHeadAttention(D, H)).float(), *[x[:1].float() for x in (query, key, value)], mask[:1])
 # says("takes a mask that broadcasts, of two or three axes", parts=(["mask (T, S)", "mask (H, T, S)"], ["output", "weights"]))
@@ -328,9 +328,9 @@ def to_torch(mha: MultiHeadAttention) -> nn.MultiheadAttention:
 # says("PyTorch's layer gives the same output and weights", parts=["output", "weights"])
 # ### 1p AUTOTEST to_torch(fill(MultiHeadAttention(D, H)))(query, key, value, average_attn_weights=False)
 # says("takes (B, T, D), also where B and T are equal", parts=["output", "weights"])
-# ### 1p AUTOTEST to_torch(fill(MultiHeadAttention(D, H)))(equal, equal, equal)
-# says("works for a layer without bias, in float64 and float32", parts=("{name}", ["output", "weights"]))
-# ### 1p AUTOTEST [to_torch(fill(MultiHeadAttention(D, H, bias=False)).to(getattr(torch, name)))(*[x.to(getattr(torch, name)) for x in (query, key, value)]) for name in ("float64", "float32")]
+# ### 1p AUTOTEST to_torch(fill(MultiHeadAttention(D, H))).train()(equal, equal, equal)
+# says("works for a layer without bias, in float64 and float32", parts=("{name}", ["parameters", "result"], ["output", "weights"]))
+# ### 1p AUTOTEST [[[parameter_shapes(theirs), theirs(*[x.to(getattr(torch, name)) for x in (query, key, value)])] for theirs in [to_torch(fill(MultiHeadAttention(D, H, bias=False)).to(getattr(torch, name)))]][0] for name in ("float64", "float32")]
 # says("gives the same with a key_padding_mask", parts=["output", "weights"])
 # ### 1p AUTOTEST to_torch(fill(MultiHeadAttention(D, H)))(query, key, value, key_padding_mask=hidden)
 # says("has its own copy: making and changing it leaves your layer as it was", parts=["parameters", "requires_grad of each", "in training mode"])
@@ -365,6 +365,7 @@ def count_parameters(d_model: int, n_heads: int, bias: bool) -> int:
 
 
 # %% active="ipynb" nbgrader={"grade_id": "count_parameters_values", "grade": true, "points": 4}
+# forbid("MultiheadAttention")
 # heads = [draw.integer(1, 8) for _ in range(10)]
 # widths, biases = [n * draw.integer(2, 64) for n in heads], draw.choices(10, [False, True])
 # says("counts every weight and bias", parts="d_model={width}, n_heads={n}, bias={bias}")
@@ -441,11 +442,11 @@ def head_contribution(
 # says("one layer, asked for its heads in turn: part 1 is head 0, and the layer stays as it is", parts=["terms, head 0 once more, and for other inputs", "requires_grad of each parameter", "sum of all numbers in each parameter", "in training mode"])
 # ### 1p AUTOTEST [[[*[head_contribution(layer, query, key, value, n) for n in [*range(H), 0]], head_contribution(layer, -query, key, -value, 0)], {name: p.requires_grad for name, p in layer.named_parameters()}, {name: p.sum() for name, p in layer.named_parameters()}, layer.training] for layer in [fill(MultiHeadAttention(D, H)).train()]][0]
 # says("attends with the layer's own attention, and to the query itself in a layer without bias", parts=["another attention", "without bias"])
-# ### 1p AUTOTEST [head_contribution(fill(MultiHeadAttention(D, H, attention=lambda query, key, value, mask: attention(2 * query, key, value, mask))), query, key, value, head), head_contribution(fill(MultiHeadAttention(D, H, bias=False)), query, query, query, head)]
+# ### 1p AUTOTEST [head_contribution(fill(MultiHeadAttention(D, H, attention=lambda query, key, value, mask=None: attention(2 * query, key, value, mask))), query, key, value, head), head_contribution(fill(MultiHeadAttention(D, H, bias=False)), query, query, query, head)]
 # says("follows the mask, also for one example or one query", parts=["all examples and queries", "one example, mask (T, S)", "one query"])
 # ### 1p AUTOTEST [head_contribution(fill(MultiHeadAttention(D, H)), query[:b, :t], key[:b], value[:b], head, given) for b, t, given in [(B, T, mask), (1, T, mask[0, 0]), (B, 1, mask[:, :, :1])]]
-# says("passes gradients to its inputs and to w_o, also where all sizes are equal", parts=["inputs", "the head's columns of w_o"])
-# ### 1p AUTOTEST [gradients(lambda *inputs: head_contribution(fill(MultiHeadAttention(n * n, n)), *inputs, n - 1, equal_mask), equal_query, equal_key, equal_value)["inputs"], [None if layer.w_o.weight.grad is None else layer.w_o.weight.grad[:, head * d : (head + 1) * d].sum(dim=0) for layer in [fill(MultiHeadAttention(D, H))] for _ in [head_contribution(layer, query, key, value, head).sum().backward()]][0]]
+# says("passes gradients to its inputs and to all four layers, also where all sizes are equal", parts=["inputs", "the head's part of w_o, w_q, w_k and w_v"])
+# ### 1p AUTOTEST [gradients(lambda *inputs: head_contribution(fill(MultiHeadAttention(n * n, n)), *inputs, n - 1, equal_mask), equal_query, equal_key, equal_value)["inputs"], [[None if weight.grad is None else weight.grad.roll(-head * d, axis).narrow(axis, 0, d).sum(dim=1 - axis) for weight, axis in zip([one.weight for one in (layer.w_o, layer.w_q, layer.w_k, layer.w_v)], (1, 0, 0, 0))] for layer in [fill(MultiHeadAttention(D, H))] for _ in [head_contribution(layer, query, key, value, head).sum().backward()]][0]]
 
 # %% [markdown]
 # ## 7. Fewer keys and values than queries
@@ -531,10 +532,11 @@ def grouped_query_attention(
 # heads = [n * draw.integer(1, 3) + draw.integer(0, 1) for n in groups]
 # T, S, d = draw.sizes(3)
 # query, key, value = draw.tensor(1, 16, T, d), draw.tensor(1, 4, S, d), draw.tensor(1, 4, S, d)
+# with_empty = torch.from_numpy(draw.mask(1, 1, T, S, empty=1))
 # says("raises a ValueError where G does not divide H", parts="H={h}, G={n}")
 # ### 1p AUTOTEST [raised(grouped_query_attention, query[:, :h], key[:, :n], key[:, :n]) for h, n in zip(heads, groups)]
-# says("passes gradients to query, key and value", parts=["query", "key", "value"])
-# ### 1p AUTOTEST gradients(grouped_query_attention, query[:, :8], key, value)
+# says("passes gradients to query, key and value", parts=(["no mask", "a query with nothing to attend to"], ["query", "key", "value"]))
+# ### 1p AUTOTEST [gradients(grouped_query_attention, query[:, :4, :2], key[:, :2, :3], value[:, :2, :3]), gradients(grouped_query_attention, *[x[:, :1, :, :2] for x in (query, key, value)], with_empty)]
 
 # %% [markdown] nbgrader={"grade_id": "why_not_view", "grade": true, "solution": true, "points": 3}
 # **Written answer.** A colleague splits heads with `x.view(B, H, T, d)` and merges them with `x.view(B, T, H * d)`. All shapes are right,

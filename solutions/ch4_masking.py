@@ -20,8 +20,8 @@
 # Replace each `raise NotImplementedError(...)` by your code and run the check below it.
 # A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks all are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
-# helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
-# Most inputs are in float64, and then six digits have to be right: compute in the data type of what you get.
+# helper functions of your own are welcome, and a later task may use what you wrote for an earlier one. No function changes its arguments.
+# Most inputs are in float64, and then six digits of each number have to be right: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
 #
 # Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
 # Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
@@ -184,7 +184,7 @@ def combine(*masks: torch.Tensor | None) -> torch.Tensor | None:
 #
 # The softmax along the last axis, over the keys that may be attended to:
 #
-# - a masked key has weight exactly 0, and the weights of the others sum to 1, however large or small the scores are, masked ones included (all are finite numbers);
+# - a masked key has weight exactly 0, and the weights of the others sum to 1, however large or small the scores are, masked ones included (all are finite, and none is larger than a million, or in float16 than ten thousand);
 # - a row in which nothing may be attended to is all 0;
 # - gradients flow to `scores` and are finite everywhere. They are 0 at masked keys, and in the whole of an empty row;
 # - `mask` broadcasts to the shape of the scores, and `None` means that there is none;
@@ -225,8 +225,8 @@ def masked_softmax(scores: torch.Tensor, mask: torch.Tensor | None) -> torch.Ten
 # ### 2p AUTOTEST masked_softmax(scores, mask)
 # says("is right where all sizes are equal")
 # ### 1p AUTOTEST masked_softmax(equal, equal_mask)
-# says("takes a mask that broadcasts, of shape (B, 1, 1, S)", parts="scores of shape {tuple(part.shape)}")
-# ### 1p AUTOTEST [masked_softmax(part, padding[: len(part)]) for part in (scores, scores[:1], scores[:, :1, :1].contiguous())]
+# says("takes a mask that broadcasts", parts="scores of shape {tuple(part.shape)}, mask of shape {tuple(given.shape)}")
+# ### 1p AUTOTEST [masked_softmax(part, given) for part, given in [(scores, padding), (scores[:1], padding[:1]), (scores[:, :1, :1].contiguous(), padding), (scores, mask[0, 0])]]
 # says("is the plain softmax without a mask", parts=["all scores", "one key", "all sizes equal"])
 # ### 1p AUTOTEST [masked_softmax(scores, None), masked_softmax(scores[..., :1].contiguous(), None), masked_softmax(equal, None)]
 
@@ -241,10 +241,10 @@ def masked_softmax(scores: torch.Tensor, mask: torch.Tensor | None) -> torch.Ten
 # ### 1p AUTOTEST masked_softmax(scores, with_empty)
 # says("passes gradients that are 0, and never NaN, where nothing may be attended to", parts=["scores"])
 # ### 1p AUTOTEST gradients(masked_softmax, scores, with_empty)
-# says("keeps the data type of the scores, also float16 and in an empty row", parts=("{name} scores", ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(weights), weights] for weights in [masked_softmax(scores[0].to(getattr(torch, name)), first_empty)]][0] for name in names]
-# says("is right for scores in the thousands and of both signs, masked ones too", parts="{factor:g} * scores + {shift:g}, masked ones {more:g} above that")
-# ### 1p AUTOTEST [masked_softmax(factor * scores + shift + more * ~mask, mask) for factor, shift, more in [(1e4, -1e5, 0), (2000, 0, 0), (-2000, 0, 0), (1, 0, 1e5)]]
+# says("keeps the data type of the scores, also float16 and in an empty row", parts=("{name} scores, masked={masked}", ["data type", "values"]))
+# ### 1p AUTOTEST [[[dtype_of(weights), weights] for weights in [masked_softmax(scores[0].to(getattr(torch, name)), first_empty if masked else None)]][0] for name in names for masked in (True, False)]
+# says("is right for scores in the thousands and of both signs, masked ones too", parts="{factor:g} * scores + {shift:g}, masked ones {more:g} above that, masked={masked}")
+# ### 1p AUTOTEST [masked_softmax(factor * scores + shift + more * ~mask, mask if masked else None) for factor, shift, more, masked in [(1e4, -1e5, 0, True), (2000, 0, 0, True), (-2000, 0, 0, True), (1, 0, 1e5, True), (2000, 0, 0, False)]]
 # says("takes scores and masks in any memory layout")
 # ### 1p AUTOTEST masked_softmax(torch.stack([scores.mT, -scores.mT]).mT.transpose(0, 1), with_empty[:, None])
 # says("leaves its arguments as they were, and looks at them in every call", parts=["scores", "mask", "result", "result for other tensors", "result for these with new numbers in them"])
@@ -458,8 +458,8 @@ def masked_cross_entropy(logits: torch.Tensor, targets: torch.Tensor, pad: int) 
 # ### 1p AUTOTEST gradients(masked_cross_entropy, logits, targets, pad)
 # says("takes -100 for pad, and 0, and leaves its arguments as they were", parts=("pad={number}", ["logits", "targets", "pad", "result"]))
 # ### 1p AUTOTEST [inputs_after(masked_cross_entropy, logits, marked, pad=number) for number, marked in [(-100, outside), (0, (targets - pad) % V)]]
-# says("is right for logits in the thousands, NaN at padding, and a pad beyond the vocabulary", parts=["logits in the thousands", "NaN at padding", "pad beyond the vocabulary"])
-# ### 1p AUTOTEST [masked_cross_entropy(sure, targets, pad), masked_cross_entropy(logits.masked_fill(filling[..., None], torch.nan), targets, pad), masked_cross_entropy(logits, tokens.masked_fill(filling, V + 7), V + 7)]
+# says("is right for large logits, NaN and infinity at padding, a pad beyond the vocabulary", parts=["logits in the thousands", "NaN at padding", "infinity at padding", "pad beyond the vocabulary"])
+# ### 1p AUTOTEST [masked_cross_entropy(sure, targets, pad), masked_cross_entropy(logits.masked_fill(filling[..., None], torch.nan), targets, pad), masked_cross_entropy(torch.where(filling[..., None], torch.inf * logits, logits), targets, pad), masked_cross_entropy(logits, tokens.masked_fill(filling, V + 7), V + 7)]
 # says("finds padding anywhere, also where B, T and V are equal")
 # ### 1p AUTOTEST masked_cross_entropy(equal, equal_targets, pad)
 # says("takes logits and targets in any memory layout")

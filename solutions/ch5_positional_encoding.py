@@ -13,14 +13,14 @@
 # %% [markdown]
 # # Exercise 5: Positional encoding
 #
-# Attention does not know the order of its inputs. Here you build four ways to tell it: the table of sines and cosines of
+# Attention does not know the order of its inputs. Here you build three ways to tell it: the table of sines and cosines of
 # the first Transformer, with the matrix that moves it along and the module that adds it, then rotations (RoPE) and a penalty
 # on distance (ALiBi). Chapter 5 has the ideas, worked out for one clock hand or one head.
 #
 # Replace each `raise NotImplementedError(...)` by your code and run the check below it.
 # A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks they are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
-# helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
+# helper functions of your own are welcome, and a later task may use what you wrote for an earlier one. No function changes its arguments.
 #
 # Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
 # Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
@@ -227,11 +227,11 @@ class PositionalEncoding(nn.Module):
 # B, T, half = draw.sizes(3, low=4, high=9)
 # sizes, rate = draw.sizes(3, low=10, high=50), draw.integer(20, 60) / 100
 # x, names = 10 + draw.tensor(B, T, 2 * half), draw.choices(10, ["float32", "float64", "float16", "bfloat16"])
-# wide = 10 + draw.tensor(1, 1, 64)
+# wide = 10 + draw.tensor(2, 2, 64)
 # says("has a buffer called encoding, with your table, and no parameter", parts=("max_len={size}", ["parameters", "buffer", "table"]))
 # ### 1p AUTOTEST [[parameter_shapes(PositionalEncoding(2 * half, max_len=size)), list({"encoding"} & set(dict(PositionalEncoding(2 * half, max_len=size).named_buffers()))), 100 + PositionalEncoding(2 * half, max_len=size).encoding] for size in sizes]
-# says("in training mode, each entry of the sum is 0 or divided by 1 - dropout")
-# ### 2p AUTOTEST torch.unique((PositionalEncoding(64, rate, sizes[0]).train()(wide) / PositionalEncoding(64, rate, sizes[0]).eval()(wide)).round(decimals=4))
+# says("in training mode, each entry of the sum is 0 or divided by 1 - dropout", parts=["what becomes of a number", "both examples alike", "both positions alike"])
+# ### 2p AUTOTEST [[torch.unique(ratio), torch.equal(ratio[0], ratio[1]), torch.equal(ratio[:, 0], ratio[:, 1])] for ratio in [(PositionalEncoding(64, rate, sizes[0]).train()(wide, 1) / PositionalEncoding(64, rate, sizes[0]).eval()(wide, 1)).round(decimals=4)]][0]
 # says("passes gradients to x, and adds something to it", parts=["gradient of x", "something is added"])
 # ### 1p AUTOTEST [gradients(PositionalEncoding(2 * half, max_len=sizes[0]), x), not torch.equal(PositionalEncoding(2 * half, max_len=sizes[0])(x), x)]
 # says("keeps the data type of x", parts=("{name} x", ["data type", "values"]))

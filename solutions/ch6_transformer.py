@@ -17,10 +17,10 @@
 # Transformer (Vaswani et al., 2017) and then into the whole model. Chapter 6 has the ideas, and what happens where one of them is left out.
 #
 # Replace each `raise NotImplementedError(...)` by your code and run the check below it.
-# A check draws inputs in which all sizes differ and compares your values with the right ones.
+# A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks they are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
-# Most inputs are in float64, and then six digits have to be right: compute in the data type of what you get.
+# Most inputs are in float64, and then six digits of each number have to be right: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
 #
 # Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
 # Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
@@ -37,7 +37,7 @@
 # | `F` | `d_ff`, the width inside the feed-forward network |
 # | `V` | tokens in the vocabulary of the target |
 #
-# A mask is boolean, and `True` means *may attend*. The grader sets weights by the names of your attributes, so these names are part of each task. Modules and buffers without
+# A mask is boolean, and `True` means *may attend*. The grader sets weights by the names of your attributes, so these names are part of each task. PyTorch knows a layer by the first name that it gets, so give it this name before you put it into a list or an `nn.Sequential` as well. Modules and buffers without
 # weights, such as dropout and positions, may have any name. No function and no module changes its arguments, and none remembers anything from one call to the next: a module may be called with a long sentence first and with a short one afterwards.
 #
 # The cell *What you have built so far* holds what earlier exercises built: `attention` (2), `MultiHeadAttention` (3), `causal_mask`, `combine` and
@@ -60,7 +60,7 @@ from solutions.ch5_positional_encoding import PositionalEncoding, sinusoidal  # 
 # $$\operatorname{FFN}(x) = W_2 \max(0,\, W_1 x + b_1) + b_2$$
 #
 # Two linear layers with a ReLU between them, applied to each position on its own: `linear1` from `D` to `F`, `linear2` back from `F` to `D`, both `nn.Linear` with bias.
-# In training mode, dropout acts on what the ReLU gives, and what remains is scaled up as `nn.Dropout` does it.
+# In training mode, dropout acts on what the ReLU gives, and what remains is scaled up as `nn.Dropout` does it. `dropout` may be anything from 0 to 1; at 1 nothing remains, and nothing is NaN.
 
 
 # %% nbgrader={"grade_id": "FeedForward", "solution": true}
@@ -566,8 +566,8 @@ class Transformer(nn.Module):
 # ### 1p AUTOTEST {name: 100 + gradient for name, gradient in gradients(fill(Transformer(W, V, D, H, 1, F, pad=pad)), source, target)["parameters"].items()}
 # says("drops nothing in evaluation mode", parts="norm_first={first}")
 # ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, 1, F, rate, pad, first))(source, target) for first in (True, False)]
-# says("drops in its layers and after the positions in training mode, also after evaluation", parts=["evaluation, norm_first=True", "training, norm_first=True", "evaluation, norm_first=False", "training, norm_first=False"])
-# ### 1p AUTOTEST [100 + model.train(mode)(source, target) for first in (True, False) for model in [fill(Transformer(W, V, D, H, 1, F, dropout=1.0, pad=pad, norm_first=first))] for mode in (False, True)]
+# says("drops in its layers and after the positions in training mode, also after evaluation", parts=["logits in evaluation, norm_first=True", "memory in evaluation, norm_first=True", "logits in training, norm_first=True", "memory in training, norm_first=True", "logits in evaluation, norm_first=False", "memory in evaluation, norm_first=False", "logits in training, norm_first=False", "memory in training, norm_first=False"])
+# ### 1p AUTOTEST [100 + result for first in (True, False) for model in [fill(Transformer(W, V, D, H, 1, F, dropout=1.0, pad=pad, norm_first=first))] for mode in (False, True) for result in (model.train(mode)(source, target), model.encode(source)[source != pad])]
 # says("drops once after the positions, and scales up what remains", parts=["what becomes of a number in training"])
 # ### 1p AUTOTEST [torch.unique((trained / usual).round(decimals=3)) for model in [fill(Transformer(W, V, 64, H, 0, F, share, pad, False))] for usual, trained in [[model.encode(word), model.train().encode(word)]]]
 

@@ -18,10 +18,10 @@
 # sentence pairs in a language it has never seen, trains for some seconds and returns a translator.
 #
 # Replace each `raise NotImplementedError(...)` by your code and run the check below it.
-# A check draws inputs in which all sizes differ and compares your values with the right ones.
+# A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks they are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one. No function changes its arguments.
-# Most inputs are in float64, and then six digits have to be right: compute in the data type of what you get.
+# Most inputs are in float64, and then six digits of each number have to be right: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
 #
 # Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
 # Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
@@ -434,7 +434,7 @@ def cached_attention(
 # ### 2p AUTOTEST [cached_attention(fill(MultiHeadAttention(heads * d, heads)), new[:rows, :, : heads * d].contiguous(), {name: kept[:rows, :heads].contiguous() for name, kept in cache.items()}) for rows, heads in [(B, H), (1, H), (B, 1)]]
 # says("leaves its arguments as they were, the layer's mode and what it learns too", parts=(["x", "cache", "result", "the layer's training mode", "whether its weights ask for gradients", "the sum of its weights"], ["output", "new cache"]))
 # ### 1p AUTOTEST [[*inputs_after(cached_attention, layer, new, cache)[1:], layer.training, all(one.requires_grad for one in layer.parameters()), sum(one.sum() for one in layer.parameters())] for layer in [fill(MultiHeadAttention(H * d, H, bias=False)).train()]][0]
-# says("calls the attention of the layer, with a mask", parts=["output", "cache"])
+# says("calls the attention of the layer, with four arguments", parts=["output", "cache"])
 # ### 1p AUTOTEST cached_attention(fill(MultiHeadAttention(H * d, H, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None))), new, cache)
 
 # %% [markdown]

@@ -21,7 +21,7 @@
 # A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks they are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one. No function changes its arguments.
-# Most inputs are in float64, and then six digits have to be right: compute in the data type of what you get.
+# Most inputs are in float64, and then six digits of each number have to be right: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
 #
 # Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
 # Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
@@ -163,8 +163,8 @@ def token_probabilities(
 # ### 1p AUTOTEST [token_probabilities(tied, 1.0, 2), token_probabilities(tied, 1.0, None, share), token_probabilities(tied, 1.0, 4, share)]
 # says("is right for logits of ±200 and -inf, also where it is cold", parts=["around ±200", "cold", "float32", "top_k", "top_p"])
 # ### 1p AUTOTEST [token_probabilities(near, 1.2), token_probabilities(near, cold), token_probabilities(large.float(), 1.0), token_probabilities(near, 1.0, 3), token_probabilities(near, 1.0, None, share)]
-# says("keeps float32 and float64, and computes half precision in float32", parts=("{name} logits", ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(p), p] for p in [token_probabilities(many.to(getattr(torch, name)), 1.3, None, share)]][0] for name in names]
+# says("keeps float32 and float64, and computes half precision in float32", parts=("{name} logits, temperature {degree:g}", ["data type", "values"]))
+# ### 1p AUTOTEST [[[dtype_of(p), p] for p in [token_probabilities(many.to(getattr(torch, name)), degree, None, kept)]][0] for name in names for degree, kept in ((1.3, share), (0.0, None))]
 # says("takes logits in any memory layout and leaves them as they were", parts=["logits", "temperature", "top_k", "top_p", "result"])
 # ### 1p AUTOTEST inputs_after(token_probabilities, many.expand(2, B, 40).mT.contiguous().mT, 2.0, 9, 0.9)
 # says("raises a ValueError for what can't be meant, and nothing otherwise", parts="(temperature, top_k, top_p) = {case}")
@@ -241,7 +241,7 @@ def window_mask(T: int, S: int, window: int, sinks: int = 0) -> torch.Tensor:
 # - Let $p$ be the **first** position of the new piece. `update` returns all keys that have come so far, the new ones included, whose position $s$ satisfies $s > p - \text{window}$ or
 #   $s < \text{sinks}$, in the order of their positions, each once; with them their values and their positions in the text. So, for a single position, these are at most `window` keys and the sinks.
 # - All new keys are returned, also those of a piece longer than the window: each of its queries has a window of its own, and only the mask can tell them apart.
-# - Between the calls the cache holds only what a later call can return. No check looks at how, but one counts the numbers in the tensors that the object holds (in its attributes, or in lists, tuples and dictionaries there), and they
+# - Between the calls the cache holds only what a later call can return. No check looks at how, but one counts the numbers in the tensors that the object holds (in its attributes, and in lists, tuples, dictionaries and the like there), and they
 #   must not be more than those of $2\,(\text{window} + \text{sinks})$ positions.
 # - The positions of a piece are consecutive, and continue where the last piece ended; the first piece of all begins at 0. A piece that begins at position 0 begins a **new text**: what was held is forgotten, and the batch may have another size.
 # - The positions that come back are those in the text, not numbers of slots: rotations and masks need them. (The authors of the paper number the slots instead, after each eviction anew.)
@@ -326,7 +326,7 @@ class RollingCache:
 # says("is right without sinks, and with a window of 1 or a very long one", parts=(["no sinks", "a window of 1", "neither", "a long window"], None, ["key", "value", "positions"]))
 # ### 1p AUTOTEST [[cache.update(key[:, :, p : p + 2], value[:, :, p : p + 2], torch.arange(p, p + 2)) for p in range(0, m, 2)] for cache in [RollingCache(0, window), RollingCache(sinks, 1), RollingCache(0, 1), RollingCache(sinks, n)]]
 # says("holds the numbers of at most 2 (window + sinks) positions", parts=(None, ["numbers held, or what is allowed", "what comes back"]))
-# ### 1p AUTOTEST [[max(limit, sum(x.numel() for held in vars(cache).values() for x in (held.values() if isinstance(held, dict) else held if isinstance(held, (list, tuple)) else [held]) if isinstance(x, torch.Tensor))), found] for cache in [RollingCache(sinks, window)] for begin, end in [(0, n - 4), (n - 4, n - 2), (n - 2, n - 1)] for found in [cache.update(key[:, :, begin:end], value[:, :, begin:end], torch.arange(begin, end))]]
+# ### 1p AUTOTEST [[max(limit, count(count, getattr(cache, "__dict__", {}))), found] for count in [lambda count, held: held.numel() if isinstance(held, torch.Tensor) else sum(count(count, one) for one in (held.values() if isinstance(held, dict) else held)) if hasattr(held, "__iter__") and not isinstance(held, (str, bytes)) else 0] for cache in [RollingCache(sinks, window)] for begin, end in [(0, n - 4), (n - 4, n - 2), (n - 2, n - 1)] for found in [cache.update(key[:, :, begin:end], value[:, :, begin:end], torch.arange(begin, end))]]
 # says("leaves its arguments as they were, in float32 and on later calls, too", parts=(None, ["key", "value", "positions", "result"]))
 # ### 1p AUTOTEST [inputs_after(cache.update, key[:, :, p : p + 3].float(), value[:, :, p : p + 3].float(), torch.arange(p, p + 3)) for cache in [RollingCache(sinks, window)] for p in (0, 3, 6, 9)]
 

@@ -22,7 +22,7 @@
 # A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks all are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
-# Most inputs are in float64, and then six digits have to be right: compute in the data type of what you get.
+# Most inputs are in float64, and then six digits of each number have to be right: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
 #
 # Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
 # Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
@@ -99,8 +99,8 @@ def merge(
 # ### 1p AUTOTEST merge((first[0][0, 0], first[1][0, 0]), (second[0][0, 0], second[1][0, 0]))
 # says("is right with leading axes, three parts in either order", parts=(["the first two at first", "the last two at first"], ["output", "lse"]))
 # ### 1p AUTOTEST [merge(merge(first, second), third), merge(first, merge(second, third))]
-# says("is right where all sizes are equal", parts=["output", "lse"])
-# ### 1p AUTOTEST merge(equal_first, equal_second)
+# says("is right where all sizes are equal, and keeps the data type", parts=("{name}", ["output", "lse"], ["data type", "values"]))
+# ### 1p AUTOTEST [[[dtype_of(x), x] for x in merge(*[[x.to(getattr(torch, name)) for x in pair] for pair in (equal_first, equal_second)])] for name in ("float64", "float32")]
 
 # %% active="ipynb" nbgrader={"grade_id": "merge_edges", "grade": true, "points": 4}
 # b, T, dv = draw.sizes(3, low=4, high=8)
@@ -269,8 +269,8 @@ def flash_forward(
 # T, S = 7900 + draw.integer(20, 90), 8000 + draw.integer(10, 90)
 # block_q, block_k = draw.integer(60, 70), draw.integer(700, 900)
 # query, key, value = 60 * draw.tensor(T, 4), draw.tensor(S, 4), draw.tensor(S, 3)
-# says("never has the whole matrix of scores, which would take more than 500 MB", parts=["output", "lse"], case=False)
-# ### 2p AUTOTEST [x[::301] for x in flash_forward(query, key, value, block_q, block_k)]
+# says("never has the whole matrix of scores, which would take more than 500 MB", parts=(["all keys", "causal"], ["output", "lse"]), case=False)
+# ### 2p AUTOTEST [[x[::301] for x in flash_forward(query, key, value, block_q, block_k, causal)] for causal in (False, True)]
 
 # %% [markdown]
 # ## 3. Backward, tile by tile
@@ -419,8 +419,8 @@ def flash_backward(
 # block_q, block_k = draw.integer(60, 70), draw.integer(700, 900)
 # query, key, value = draw.tensor(T, 4), draw.tensor(S, 4), draw.tensor(S, 3)
 # output, lse, grad = draw.tensor(T, 3) / 30, 10 + draw.tensor(T), draw.tensor(T, 3)  # of a longer text
-# says("never has the whole matrix of weights, which would take more than 500 MB", parts=["dq", "dk", "dv"], case=False)
-# ### 1p AUTOTEST [x[::301] for x in flash_backward(query, key, value, output, lse, grad, block_q, block_k)]
+# says("never has the whole matrix of weights, which would take more than 500 MB", parts=(["all keys", "causal"], ["dq", "dk", "dv"]), case=False)
+# ### 1p AUTOTEST [[x[::301] for x in flash_backward(query, key, value, output, lse, grad, block_q, block_k, causal)] for causal in (False, True)]
 
 # %% [markdown]
 # ## 4. Which tiles there are
@@ -613,7 +613,7 @@ def paged_attention(
 # with_empty = torch.where(torch.arange(B) == draw.integer(0, B - 1), 0, lengths)
 # used = torch.arange(n * page).reshape(n, page) < lengths[:, None, None]
 # written = torch.zeros(P, page, dtype=torch.bool).index_put((table,), used)[:, None, :, None]
-# holes = [torch.where(written, x, torch.nan) for x in (key_pages, value_pages)]
+# holes = [torch.where(written, x, torch.tensor([torch.nan, torch.inf])[torch.arange(x.shape[-1]) % 2]) for x in (key_pages, value_pages)]
 # shared = torch.cat([table[:1, :1].expand(B, 1), table[:, 1:]], dim=1)
 # square = [2 * draw.tensor(B, 3, 3), draw.tensor(B * B, 3, 3, 3), draw.tensor(B * B, 3, 3, 3), torch.from_numpy(draw.permutation(B * B)).reshape(B, B), torch.tensor([1, 4, 8, 11, 15])[torch.from_numpy(draw.permutation(B))]]
 # filled = (torch.arange(3 * B).reshape(B, 3) < square[4][:, None, None]).flatten(0, 1)
@@ -627,9 +627,9 @@ def paged_attention(
 # ### 1p AUTOTEST paged_attention(query, key_pages, value_pages, table, lengths)
 # says("looks at no entry of the table that is not needed, also for a single text", parts=["last pages in part", "last pages filled", "one text"])
 # ### 1p AUTOTEST [paged_attention(query, key_pages, value_pages, stale, lengths), paged_attention(query, key_pages, value_pages, full, whole), paged_attention(query[:1], key_pages, value_pages, stale[:1], lengths[:1])]
-# says("gives zeros to a text of length 0")
-# ### 1p AUTOTEST paged_attention(query, key_pages, value_pages, table, with_empty)
-# says("lets nothing show of slots that were never written, which are NaN")
+# says("gives zeros to a text of length 0", parts=["its pages in the table", "other numbers in the table"])
+# ### 1p AUTOTEST [paged_attention(query, key_pages, value_pages, pages, with_empty) for pages in (table, torch.where(torch.arange(n) * page < with_empty[:, None], table, P + 5))]
+# says("lets nothing show of slots that were never written, which are NaN or infinite")
 # ### 1p AUTOTEST paged_attention(query, *holes, stale, lengths)
 # says("is right for shared pages, and for scores in the thousands", parts=["a shared first page", "large scores"])
 # ### 1p AUTOTEST [paged_attention(query, key_pages, value_pages, shared, lengths), paged_attention(-900 * query, 5 + key_pages, value_pages, table, lengths)]

@@ -175,8 +175,13 @@ def _negated(p: Parameters) -> str:
 def _digits(p: Parameters) -> str:
     # float32 has 24 binary digits
     cause = "computed in float32" if p["digits"] >= 5 else "rounded, or computed in half precision"
+    found = f"{p['digits']} digits only"
+    if p["digits"] >= 6:
+        found = (
+            f"{p['digits']} digits of the largest number, and to fewer than six of a smaller one"
+        )
     return (
-        f"right to {p['digits']} digits only: is something {cause}, or does a small number such as an epsilon "
+        f"right to {found}: is something {cause}, or does a small number such as an epsilon "
         f"come in, or come in elsewhere?{_numbers(p)}"
     )
 
