@@ -44,7 +44,8 @@ def about() -> dict:
     device = f"{platform.machine()}, {os.cpu_count()} cores"
     if torch.cuda.is_available():
         device += f", {torch.cuda.get_device_name()}"
-    program = ".".join(Path(sys.argv[0]).with_suffix("").parts[-2:])
+    program = ".".join(Path(sys.argv[0]).with_suffix("").parts)
+    program = program[program.rfind("benchmarks.") :].removesuffix(".__main__")
     return {
         "device": device,
         "python": platform.python_version(),

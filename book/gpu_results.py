@@ -1,4 +1,4 @@
-"""What `benchmarks.gpu` has stored about two GPUs, for the pages that speak of them."""
+"""What `benchmarks.gpu` has stored about a GPU, for the pages that speak of it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES = {"H100": "benchmarks/gpu_h100.json", "H200": "benchmarks/gpu_h200.json"}
+FILES = {"H100": "benchmarks/gpu_h100.json"}
 
 
 @dataclass(frozen=True)
@@ -56,5 +56,5 @@ class Card:
 
 
 def card(name: str) -> Card:
-    """What was measured on the "H100" or the "H200"."""
+    """What was measured on the "H100"."""
     return Card(name, json.loads((ROOT / FILES[name]).read_text(encoding="utf-8")))

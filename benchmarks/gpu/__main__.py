@@ -97,8 +97,13 @@ def _work(function: Function, device: str, send: Connection) -> None:
         send.close()
 
 
-def measure(part: Part, device: str) -> dict[str, Any]:
-    """What a part has found when it ends or when its time is up."""
+def measure(
+    part: Part, device: str, keep: Callable[[dict[str, Any]], None] = lambda found: None
+) -> dict[str, Any]:
+    """What a part has found when it ends or when its time is up.
+
+    keep: gets what has been found so far, each time that there is more.
+    """
     # PyTorch is imported already, and this process never uses the device
     context = multiprocessing.get_context("fork")
     receive, send = context.Pipe(duplex=False)
@@ -111,6 +116,7 @@ def measure(part: Part, device: str) -> dict[str, Any]:
         while receive.poll(max(0.0, begun + part.limit - time.monotonic())):
             name, value = receive.recv()
             found[name] = value
+            keep(found)
         found["error"] = f"stopped after {part.limit} seconds"
     except EOFError:
         process.join()
@@ -152,6 +158,12 @@ def write(path: Path, result: dict[str, Any]) -> None:
     neighbour.replace(path)
 
 
+def add(path: Path, result: dict[str, Any], name: str, found: dict[str, Any]) -> None:
+    """Add what a part has found to the result, and write it."""
+    result["parts"][name] = found
+    write(path, result)
+
+
 def main() -> None:
     """Measure and save, part by part."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -174,8 +186,9 @@ def main() -> None:
     path = Path(arguments.output or Path(__file__).parent.parent / f"gpu_{name}.json")
     result["parts"] = earlier(path, result)
     for name in names:
-        result["parts"][name] = found = measure(chosen[name], arguments.device)
-        write(path, result)
+        keep = functools.partial(add, path, result, name)
+        found = measure(chosen[name], arguments.device, keep)
+        keep(found)
         print(name, json.dumps(found)[:600], flush=True)
 
 
