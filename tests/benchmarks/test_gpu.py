@@ -175,8 +175,12 @@ def test_the_stored_measurements_say_what_they_are_of():
     one, known = card("H100"), {*parts("", 0)}
     measured = one.measured
     assert one.name in measured["device"] and measured["versions"]["torch"] == "2.11.0"
-    assert {*measured["parts"]} - known == {"compiling"} and known - {*measured["parts"]} == {"multi30k"}
+    assert {*measured["parts"]} - known == {"compiling"} and known - {*measured["parts"]} == {
+        "multi30k"
+    }
     assert max(speed for _, speed in one.layer("bfloat16")) == pytest.approx(770e12, rel=0.01)
     assert one.steps("adam, graphs")[64] == pytest.approx(3.87, abs=0.01)
     assert (one.commit("compiling"), one.commit("steps")) == ("e5b90a6", "c3fdbeb")
-    assert "2026-11-26 and 2026-11-28, commit c3fdbeb and e5b90a6," in one.source("steps", "compiling")
+    assert "2026-11-26 and 2026-11-28, commit c3fdbeb and e5b90a6," in one.source(
+        "steps", "compiling"
+    )
