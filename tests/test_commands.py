@@ -47,6 +47,8 @@ ON_GITHUB = "book/on_github.md"
 TRAINING = "book/ch7_multi30k.md"
 # pages on running a class, which share its folder and what is graded in it
 OF_A_CLASS = ("book/teaching.md", "book/teaching_lms.md", "book/jupyterhub.md", ON_GITHUB)
+# pages of few readers, and those whose journeys other tests make, too: weekly
+WEEKLY = (INSTALLING, "book/jupyterhub.md", ON_GITHUB, TRAINING)
 # packages of this project that can be run
 OURS = ("autograder", "solutions", "benchmarks")
 # programs that every system has, and git, are taken as known
@@ -74,7 +76,13 @@ def canvas_address():
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(page, marks=pytest.mark.xdist_group(f"commands of {group}"))
+        pytest.param(
+            page,
+            marks=[
+                pytest.mark.xdist_group(f"commands of {group}"),
+                *([pytest.mark.weekly] if page in WEEKLY else []),
+            ],
+        )
         for page in dict.fromkeys(block.page for block in RUN)
         for group in ["a class" if page in OF_A_CLASS else page]
     ],

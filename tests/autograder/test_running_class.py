@@ -40,7 +40,7 @@ from tests.support.course import COURSE
 AGAIN = "ch1_additive_attention"
 # the exercises in which submissions are graded again in every run, and whose; the others are a product of
 # cases, whose answer keys take minutes: weekly
-EVERY_TIME = pytest.mark.every_time(AGAIN, "ch4_masking")
+EVERY_TIME = pytest.mark.every_time(AGAIN)
 ALWAYS = {"ch7_training": ("mia", "noa")}
 RIGHT_AND_WRONG = ("ada", "eli")
 # an address of a section in the class's book

@@ -1,4 +1,4 @@
-"""Catalogues with a sample of their mistakes: an answer key is evaluated with a fifth of the work.
+"""Catalogues with a sample of their mistakes: an answer key is evaluated with a sixth of the work.
 
 All mistakes of all cells on all draws are a product of cases, which `make audit` and `-m weekly` go through.
 """

@@ -30,7 +30,8 @@ from tests.support.course import COURSE
 
 pytestmark = pytest.mark.xdist_group("attacks")
 # Every attack runs here once: on an exercise of one answer; where it needs torch or forbids something, on
-# chapter 2's; where modules make a difference, every third on one with modules, too. `audit` runs all on all.
+# chapter 2's; where modules make a difference, on one with modules, too. Of each of these every second or
+# third runs every time, and all of them weekly; `audit` runs all on all.
 EXERCISE, MODULES = COURSE.exercise(FORBIDDING), COURSE.exercise("ch1_additive_attention")
 MEASURED = COURSE.exercise("ch9_flash_attention")
 ON_MODULES = ("idle answers", "tests' own names", "runtime")
@@ -51,8 +52,9 @@ CASES = [
 ]
 WEEKLY = {
     case
-    for number, case in enumerate(case for case in CASES if case.exercise == MODULES)
-    if number % 3
+    for exercise in (EXERCISE, MODULES)
+    for number, case in enumerate(case for case in CASES if case.exercise == exercise)
+    if number % (3 if exercise == MODULES else 2)
 }
 
 
@@ -123,7 +125,13 @@ def check(found, attack):
     assert found.result.points > 0
 
 
-@pytest.mark.parametrize("attack", ON_ONE_ANSWER)
+@pytest.mark.parametrize(
+    "attack",
+    [
+        pytest.param(attack, marks=pytest.mark.weekly if number % 2 else ())
+        for number, attack in enumerate(ON_ONE_ANSWER)
+    ],
+)
 def test_no_attack_on_one_answer_earns_a_point_or_does_harm(outcomes_on_one_answer, attack):
     check(outcomes_on_one_answer[0][attack], ATTACKS[attack])
 
