@@ -44,8 +44,8 @@ def about() -> dict:
     device = f"{platform.machine()}, {os.cpu_count()} cores"
     if torch.cuda.is_available():
         device += f", {torch.cuda.get_device_name()}"
-    program = ".".join(Path(sys.argv[0]).with_suffix("").parts)
-    program = program[program.rfind("benchmarks.") :].removesuffix(".__main__")
+    module = sys.modules["__main__"].__spec__  # None of a script that is named by its path
+    program = module.name.removesuffix(".__main__") if module else Path(sys.argv[0]).stem
     return {
         "device": device,
         "python": platform.python_version(),
