@@ -73,16 +73,23 @@ def sections(exercise: Exercise) -> dict[str, str]:
 
 
 def mistake_source(program: str, mistake: Mistake) -> str:
-    """The wrong answer of a mistake as text; CatalogueError when its edits don't fit the reference."""
+    """The wrong answer of a mistake as text; CatalogueError when its edits don't fit where they begin."""
     if mistake.source:
         return mistake.source
-    reference = definition_source(program, mistake.function)
+    if mistake.start:
+        begun_from, named = (
+            mistake_source(program, mistake.start),
+            f"mistake {mistake.start.name!r}",
+        )
+    else:
+        begun_from = definition_source(program, mistake.function)
+        named = f"reference {mistake.function!r}"
     try:
-        return edited(reference, mistake.edits)
+        return edited(begun_from, mistake.edits)
     except EditError as error:
         raise CatalogueError(
             f"{mistake.file}, line {error.line or mistake.line}: {mistake.name!r} doesn't fit the "
-            f"reference {mistake.function!r}. {error}"
+            f"{named}. {error}"
         ) from None
 
 

@@ -7,8 +7,9 @@
     `a rule -> of autograder.rules`
 
 A change that is no rule of one line stands in a fence: `rule` for several rules, `diff` for lines of the
-answer, `python` for a whole wrong answer. `Like *another mistake*.` in the first line makes two mistakes one
-idea; words and change that are left out are that mistake's. `# Alternatives` and `# Other ways` follow.
+answer, `python` for a whole wrong answer. `Like *another mistake*.` first makes two mistakes one idea; words
+and change that are left out are that mistake's. `From *another mistake*.` first lets the change begin from
+that mistake's answer in place of the reference. `# Alternatives` and `# Other ways` follow.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ WAYS = 2
 ALTERNATIVES, DISCUSSIONS = "Alternatives", "Other ways"
 ANSWER = re.compile(r"(?P<function>\w+): (?P<cell>\w+)(?:, (?P<section>[\w-]+))?")
 NAME = re.compile(r"(?P<name>.+?)(?: \[(?P<section>[\w-]+)\])?")
-LIKE = re.compile(r"Like \*(.+)\*\.")
+# what may stand before the words of a mistake, and names another
+OTHER = {word: re.compile(rf"{word} \*(.+?)\*\.\s*") for word in ("Like", "From")}
 HINT, COST = "*Hint:*", "*Cost:*"
 # a line of a program that students see, or the part of it that they see
 SHOWN = re.compile(r"(?P<code>.*?)\s*# shown(?:: (?P<part>.+))?")
@@ -42,7 +44,8 @@ class Mistake:
     name: unique in the exercise; function: the answer it is a version of; cell: grade_id of the cell
     meant to catch it; means: what the wrong values are; hint: the way on, without the solution;
     section: label of the book section that helps; like: an earlier mistake that is the same idea.
-    Either edits of the reference, or source, the whole wrong answer. file, line: where it stands.
+    Either edits of the reference, or of the answer of an earlier mistake, start; or source, the whole
+    wrong answer. file, line: where it stands.
     """
 
     name: str
@@ -56,6 +59,7 @@ class Mistake:
     like: str = ""
     file: str = ""
     line: int = 0
+    start: Mistake | None = None
 
 
 @dataclass(frozen=True)
@@ -192,25 +196,26 @@ class _Reader:
         name = head["name"]
         if name in self._found.mistakes:
             raise self._error(section.line, f"there is a mistake called {name!r} above.")
-        words = [part for part in section.parts if isinstance(part, str) and part]
+        words = " ".join(part for part in section.parts if isinstance(part, str) and part)
         fences = [part for part in section.parts if isinstance(part, _Fence)]
+        words, model = self._other(section, words, "Like")
+        words, start = self._other(section, words, "From")
         sources = [fence.text for fence in fences if fence.language == "python"]
         edits = [edit for fence in fences for edit in self._edits(fence)]
         if len(sources) > 1 or (sources and edits):
             raise self._error(section.line, f"{name!r} has a whole answer and another change.")
         source = "".join(sources)
-        like = LIKE.fullmatch(words[0]) if words else None
-        model = None
-        if like:
-            model = self._found.mistakes.get(like[1])
-            if model is None:
-                raise self._error(section.line, f"no mistake above is called {like[1]!r}.")
-            words = words[1:]
-        means, _, hint = " ".join(words).partition(HINT)
+        if start and (start.function != answer["function"] or not edits):
+            raise self._error(
+                section.line,
+                f"{name!r} begins from {start.name!r}, so it needs a rule or a diff that changes it, and "
+                f"both have to be answers to the same task; {start.name!r} is one to {start.function!r}.",
+            )
+        means, _, hint = words.partition(HINT)
         if model and not words:
             means, hint = model.means, model.hint
         if model and not edits and not source:
-            edits, source = list(model.edits), model.source
+            edits, source, start = list(model.edits), model.source, model.start
         label = head["section"] or self._found.sections.get(answer["cell"], "")
         for what, is_there in [
             ("words on what its values mean", means.strip()),
@@ -229,10 +234,20 @@ class _Reader:
             label,
             tuple(edits),
             source,
-            like[1] if like else "",
+            model.name if model else "",
             self._file,
             section.line,
+            start,
         )
+
+    def _other(self, section: _Section, words: str, kind: str) -> tuple[str, Mistake | None]:
+        """A mistake's words without the one before them that names another, and the other, if any."""
+        named = OTHER[kind].match(words)
+        if named is None:
+            return words, None
+        if named[1] not in self._found.mistakes:
+            raise self._error(section.line, f"no mistake above is called {named[1]!r}.")
+        return words[named.end() :], self._found.mistakes[named[1]]
 
     def _edits(self, fence: _Fence) -> Sequence[Rule | Hunk]:
         """The changes of the reference in a fence; none in one with a whole answer."""

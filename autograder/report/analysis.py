@@ -175,8 +175,8 @@ def misunderstood(exercise: Exercise, results: Sequence[Result]) -> list[Misunde
 
 def _looks_like(mistake: Mistake) -> tuple[str, str] | None:
     """What a mistake changes in the reference, (wrong, right), if that is one short piece of a line."""
-    match mistake.edits:
-        case (Rule(before=right, after=wrong),):
+    match mistake:
+        case Mistake(edits=(Rule(before=right, after=wrong),), start=None):
             is_short = all(0 < len(text) <= MAX_EXAMPLE for text in (wrong, right))
             return (wrong, right) if is_short else None
     return None
