@@ -205,17 +205,17 @@ class _Reader:
         if len(sources) > 1 or (sources and edits):
             raise self._error(section.line, f"{name!r} has a whole answer and another change.")
         source = "".join(sources)
+        means, _, hint = words.partition(HINT)
+        if model and not words:
+            means, hint = model.means, model.hint
+        if model and not edits and not source and not start:
+            edits, source, start = list(model.edits), model.source, model.start
         if start and (start.function != answer["function"] or not edits):
             raise self._error(
                 section.line,
                 f"{name!r} begins from {start.name!r}, so it needs a rule or a diff that changes it, and "
                 f"both have to be answers to the same task; {start.name!r} is one to {start.function!r}.",
             )
-        means, _, hint = words.partition(HINT)
-        if model and not words:
-            means, hint = model.means, model.hint
-        if model and not edits and not source:
-            edits, source, start = list(model.edits), model.source, model.start
         label = head["section"] or self._found.sections.get(answer["cell"], "")
         for what, is_there in [
             ("words on what its values mean", means.strip()),

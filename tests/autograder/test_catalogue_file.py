@@ -158,6 +158,65 @@ def test_what_cannot_be_read_is_refused_with_its_line(old, new, line, complaint)
     assert str(caught.value).startswith(f"{FILE}, line {line}: ")
 
 
+BEGINS = """
+# double: double_values, ch1-double
+
+## squared
+Like *halved*. From *shifted*. The square and one.
+*Hint:* Which sign?
+`2 * x -> x * x`
+
+## squared less
+Like *squared*.
+"""
+SHIFTED = "2 * x -> 2 * x + 1\n\nx -> y\n```\n<!-- a remark -->\n```diff\n-return 2 * x\n+return 0"
+
+
+def test_a_mistake_begins_from_the_answer_of_another_one():
+    assert SHIFTED in TEXT
+    text = TEXT.replace(SHIFTED, "2 * x -> 2 * x + 1").partition("# Alternatives")[0]
+    found = read(text + BEGINS).mistakes
+    assert (found["squared"].like, found["squared"].means) == ("halved", "The square and one.")
+    program = "def double(x):\n    return 2 * x"
+    for name in ("squared", "squared less"):
+        assert found[name].start == found["shifted"]
+        assert mistake_source(program, found[name]) == "def double(x):\n    return x * x + 1"
+    with pytest.raises(CatalogueError, match=r"`3 \* x` occurs nowhere") as caught:
+        broken = read(text + BEGINS.replace("2 * x -> x * x", "3 * x -> x")).mistakes
+        mistake_source(program, broken["squared"])
+    assert "'squared' doesn't fit the mistake 'shifted'" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("From *shifted*", "From *moved*", "44: no mistake above is called 'moved'"),
+        ("From *shifted*", "From *squared*", "44: no mistake above is called 'squared'"),
+        ("From *shifted*", "From *more of it*", "44: 'squared' begins from 'more of it'"),
+        ("`2 * x -> x * x`\n", "", "44: 'squared' begins from 'shifted', so it needs a rule"),
+        (
+            "`2 * x -> x * x`",
+            "```python\ndef double(x):\n    return 0\n```",
+            "44: 'squared' begins from 'shifted', so it needs a rule or a diff",
+        ),
+        ("\n## squared less", "\n# more: more_values, ch1-more\n\n## less", "is one to 'double'"),
+    ],
+    ids=[
+        "no name",
+        "itself",
+        "another task",
+        "no change",
+        "whole answer",
+        "like one of another task",
+    ],
+)
+def test_a_mistake_that_begins_from_what_is_no_answer_to_its_task_is_refused(old, new, complaint):
+    text = TEXT.partition("# Alternatives")[0]
+    assert old in BEGINS
+    with pytest.raises(CatalogueError, match=re.escape(complaint)):
+        read(text + BEGINS.replace(old, new))
+
+
 def test_a_third_way_is_refused():
     with pytest.raises(CatalogueError, match="line 73: double has 2 other ways above"):
         read(TEXT + WAY + WAY)

@@ -200,6 +200,9 @@ def test_a_wrong_line_is_the_catalogues_and_not_shown_in_the_lecture(tmp_path):
     one, diff = Rule("a", "b"), Hunk(("-a", "+b"))
     for edits in ([Rule("f(a)", "")], [diff], [one, Rule("c", "d")], [Rule("a", "b" * 200)], []):
         assert analysis._looks_like(changed(*edits)) is None
+    # what it changes is no piece of the reference
+    begun = dataclasses.replace(changed(Rule("a", "a < b & c")), start=known)
+    assert analysis._looks_like(begun) is None
     write([result("ann", {known.cell: [line("a()", 1, WRONG, known.name)]})], tmp_path)
     report, lecture = (
         (tmp_path / folder / f"{EXERCISE}.html").read_text(encoding="utf-8")
