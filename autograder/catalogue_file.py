@@ -31,7 +31,7 @@ ALTERNATIVES, DISCUSSIONS = "Alternatives", "Other ways"
 ANSWER = re.compile(r"(?P<function>\w+): (?P<cell>\w+)(?:, (?P<section>[\w-]+))?")
 NAME = re.compile(r"(?P<name>.+?)(?: \[(?P<section>[\w-]+)\])?")
 # what may stand before the words of a mistake, and names another
-OTHER = {word: re.compile(rf"{word} \*(.+?)\*\.\s*") for word in ("Like", "From")}
+OTHER = re.compile(r"(Like|From) \*(.+?)\*\.\s*")
 HINT, COST = "*Hint:*", "*Cost:*"
 # a line of a program that students see, or the part of it that they see
 SHOWN = re.compile(r"(?P<code>.*?)\s*# shown(?:: (?P<part>.+))?")
@@ -198,8 +198,13 @@ class _Reader:
             raise self._error(section.line, f"there is a mistake called {name!r} above.")
         words = " ".join(part for part in section.parts if isinstance(part, str) and part)
         fences = [part for part in section.parts if isinstance(part, _Fence)]
-        words, model = self._other(section, words, "Like")
-        words, start = self._other(section, words, "From")
+        others = {}
+        while other := OTHER.match(words):
+            if other[2] not in self._found.mistakes:
+                raise self._error(section.line, f"no mistake above is called {other[2]!r}.")
+            others[other[1]] = self._found.mistakes[other[2]]
+            words = words[other.end() :]
+        model, start = others.get("Like"), others.get("From")
         sources = [fence.text for fence in fences if fence.language == "python"]
         edits = [edit for fence in fences for edit in self._edits(fence)]
         if len(sources) > 1 or (sources and edits):
@@ -239,15 +244,6 @@ class _Reader:
             section.line,
             start,
         )
-
-    def _other(self, section: _Section, words: str, kind: str) -> tuple[str, Mistake | None]:
-        """A mistake's words without the one before them that names another, and the other, if any."""
-        named = OTHER[kind].match(words)
-        if named is None:
-            return words, None
-        if named[1] not in self._found.mistakes:
-            raise self._error(section.line, f"no mistake above is called {named[1]!r}.")
-        return words[named.end() :], self._found.mistakes[named[1]]
 
     def _edits(self, fence: _Fence) -> Sequence[Rule | Hunk]:
         """The changes of the reference in a fence; none in one with a whole answer."""
