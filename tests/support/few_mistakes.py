@@ -28,9 +28,8 @@ def _left_out(text: str) -> set[int]:
     lines = set()
     for mistake in read_catalogue(text, "").mistakes.values():
         number = counted[mistake.cell]
-        if mistake.name in HANDED_IN or (
-            number % EVERY == 0 and (not mistake.like or mistake.like in kept)
-        ):
+        others = {mistake.like, mistake.start.name if mistake.start else ""} - {""}
+        if mistake.name in HANDED_IN or (number % EVERY == 0 and others <= kept):
             kept.add(mistake.name)
         else:
             lines.add(mistake.line)
