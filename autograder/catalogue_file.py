@@ -198,7 +198,7 @@ class _Reader:
             raise self._error(section.line, f"there is a mistake called {name!r} above.")
         words = " ".join(part for part in section.parts if isinstance(part, str) and part)
         fences = [part for part in section.parts if isinstance(part, _Fence)]
-        others = {}
+        others: dict[str, Mistake] = {}
         while other := OTHER.match(words):
             if other[2] not in self._found.mistakes:
                 raise self._error(section.line, f"no mistake above is called {other[2]!r}.")
