@@ -9,6 +9,11 @@ def rounded(points: float) -> float:
     return round(points, DECIMALS)
 
 
+def with_decimals(points: float) -> str:
+    """Points for a program that compares texts: rounded, with all DECIMALS decimals."""
+    return f"{rounded(points):.{DECIMALS}f}"
+
+
 def as_shown(points: float) -> float:
     """Points for a table, a sentence or a page: rounded, and an integer if they are one: 32, not 32.0."""
     found = rounded(float(points))

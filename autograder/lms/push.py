@@ -21,7 +21,7 @@ from autograder.grade.class_grades import Grade
 from autograder.lms.canvas_api import Canvas, UnansweredError
 from autograder.lms.grade_table import match
 from autograder.lms.names import canvas_id
-from autograder.points import DECIMALS, as_shown
+from autograder.points import as_shown, with_decimals
 from autograder.progress import plain_cell, progress
 
 MAX_COMMENT = 10_000
@@ -248,7 +248,7 @@ def _sent(canvas: Canvas, assignment: int, change: Change, notes: list[str]) -> 
     """Send one change; returns whether it is in Canvas."""
     data = {}
     if change.points is not None:
-        data["submission[posted_grade]"] = f"{change.points:.{DECIMALS}f}"
+        data["submission[posted_grade]"] = with_decimals(change.points)
     if change.comment:
         data["comment[text_comment]"] = change.comment
     try:

@@ -2,7 +2,7 @@
 
 import re
 
-from autograder.points import as_shown, rounded
+from autograder.points import as_shown, rounded, with_decimals
 from tests.support.course import COURSE
 
 # these write points for notebooks, for people's own machines, or for whoever changes the course
@@ -15,6 +15,7 @@ def test_points_have_two_decimals_at_most_and_whole_ones_have_none():
     assert [f"{as_shown(number)}" for number in points] == ["32", "5.33", "0.3", "20.25", "0", "0"]
     assert f"{as_shown(0.5):+} {as_shown(-2.0):+}" == "+0.5 -2"
     assert [f"{rounded(number)}" for number in (32.0, 16 / 3, 2)] == ["32.0", "5.33", "2"]
+    assert [with_decimals(number) for number in (32, 16 / 3)] == ["32.00", "5.33"]
 
 
 def test_no_other_module_rounds_points_or_writes_them_in_a_way_of_its_own():

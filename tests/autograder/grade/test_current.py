@@ -17,6 +17,7 @@ from autograder.grade.grade_class import Grader, handed_in, recorded_results
 from autograder.grade.gradebook import autograded_notebook, stored_result
 from autograder.grade.result import GRADER_VERSION, Remark
 from autograder.grade.verdicts import result_path
+from autograder.points import as_shown
 from tests.support.class_keys import give_keys
 from tests.support.copies import CELL_SECONDS, repository, with_short_limits
 from tests.support.grading import grade_here
@@ -282,14 +283,14 @@ def test_feedback_follows_points_and_comments_given_by_hand(class_of_three):
     )
     place = (written_cell, EXERCISE.name, EXERCISE.name, "right")
     with Gradebook(class_of_three.db_url) as gradebook:
-        gradebook.find_grade(*place).manual_score = 0.75
+        gradebook.find_grade(*place).manual_score = 0.5
         gradebook.find_comment(*place).manual_comment = "Good, but why is the variance dk?"
         gradebook.db.commit()
         score = gradebook.find_submission(EXERCISE.name, "right").score
     assert written(class_of_three) == 1
     text = page(class_of_three, "right")
     assert "Good, but why is the variance dk?" in text
-    assert f"{score:.2f}".rstrip("0").rstrip(".") in text and score % 1 == 0.75
+    assert f"{as_shown(score)}" in text and score % 1 == 0.5
 
 
 def test_points_given_by_hand_survive_grading_again(class_of_three):

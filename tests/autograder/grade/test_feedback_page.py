@@ -21,6 +21,7 @@ from autograder.grade.feedback_page import (
     as_text,
 )
 from autograder.grade.seeds import has_feedback
+from autograder.points import as_shown
 from tests.support.copies import run
 from tests.support.course import COURSE
 from tests.support.grading import grade_here
@@ -150,9 +151,9 @@ def some_page():
 
 def test_a_page_in_short_has_what_was_lost_and_what_is_open(some_page):
     assert as_text(*some_page).split("\n") == [
-        "Exercise 1: 5.33 of 9 points",
+        f"Exercise 1: {as_shown(16 / 3)} of 9 points",
         "3 more are open: a written answer has not been read yet.",
-        "0.67 points were taken off for handing in late.",
+        f"{as_shown(2 / 3)} points were taken off for handing in late.",
         "Your file was renamed.",
         "",
         "Scores: 2 of 5 points",
@@ -167,9 +168,9 @@ def test_a_page_in_short_has_what_was_lost_and_what_is_open(some_page):
 
 def test_a_page_in_markdown_has_the_same(some_page):
     assert as_markdown(*some_page).split("\n") == [
-        *("# Exercise 1", "", "**5.33 of 9 points.**"),
+        *("# Exercise 1", "", f"**{as_shown(16 / 3)} of 9 points.**"),
         "3 more are open: a written answer has not been read yet.",
-        "0.67 points were taken off for handing in late.",
+        f"{as_shown(2 / 3)} points were taken off for handing in late.",
         *("", "```text", "Your file was renamed.", "```", ""),
         *("| task | points |", "| --- | --- |"),
         *("| Scores | 2 of 5 |", "| Context | 4 of 4 |", "| In words | open |"),

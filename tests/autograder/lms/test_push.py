@@ -14,6 +14,7 @@ from autograder.exercises import metadata_of, released
 from autograder.lms import push
 from autograder.lms.canvas_api import Canvas, CanvasCourse, Token, UnansweredError, read_token
 from autograder.lms.export import Grade, Student
+from autograder.points import rounded, with_decimals
 from tests.support.canvas_server import ASSIGNMENT, TOKEN, class_of, serving
 from tests.support.copies import command
 from tests.support.course import COURSE
@@ -85,7 +86,7 @@ def comments_in_canvas(state):
     }
 
 
-WANTED = {number: round(score, 2) for number, score in SCORES.items()}
+WANTED = {number: rounded(score) for number, score in SCORES.items()}
 
 
 # What is sent -------------------------------------------------------------------------------------
@@ -101,7 +102,7 @@ def test_what_differs_is_planned_and_nothing_is_sent(server):
         "s1001": (None, 30.5),
         "s1003": (None, 0.0),
         "s1004": (20.0, 32.0),
-        "s1005": (None, 16.8),
+        "s1005": (None, WANTED[1005]),
     }
     assert server.changes == [] and {method for method, _ in server.requests} == {"GET"}
 
@@ -124,7 +125,7 @@ def test_a_new_text_is_a_new_comment_and_leaves_the_grade_alone(server):
     assert user == 1002 and form.keys() == {"comment[text_comment]"}
     # the command without --comments
     pushed(server, their_grades=grades(SCORES | {1002: 8.0}))
-    assert server.changes[1:] == [(1002, {"submission[posted_grade]": "8.00"})]
+    assert server.changes[1:] == [(1002, {"submission[posted_grade]": with_decimals(8.0)})]
 
 
 def test_a_comment_of_the_instructors_is_no_comment_of_ours(server):
