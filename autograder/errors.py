@@ -5,7 +5,6 @@ of this package.
 """
 
 import contextlib
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -74,11 +73,6 @@ class OutputError(CourseError):
     """A file or folder that a command writes to can't be written."""
 
 
-def how_to_install(*packages: str, python: str = "python") -> str:
-    """The command that installs packages for a Python, as a sentence shows it."""
-    return f"`{shlex.join([python, '-m', 'pip', 'install', *packages])}`"
-
-
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Turn the system's errors while a file or folder is written into an OutputError that names it."""
@@ -87,22 +81,4 @@ def writing(path: Path) -> Iterator[None]:
     except OSError as error:
         raise OutputError(
             f"{path} can't be written: {error.strerror or error}. Make it writable, or write elsewhere."
-        ) from error
-
-
-@contextlib.contextmanager
-def needing(package: str, extra: str, what: str) -> Iterator[None]:
-    """Say how to install a package that the block imports, where it is missing.
-
-    package: how its name begins; extra: the grader's extra that brings it; what: what needs it. Raises
-    MissingPackageError.
-    """
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if not (error.name or "").startswith(package):
-            raise
-        raise MissingPackageError(
-            f"{what} needs the package {error.name}, which isn't installed. Install it with "
-            f"{how_to_install(f'course-autograder[{extra}]')}."
         ) from error

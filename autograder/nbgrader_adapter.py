@@ -34,8 +34,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograder.errors import CourseError, DateError, GradebookError, needing
+from autograder.errors import CourseError, DateError, GradebookError
 from autograder.files import PRIVATE
+from autograder.installing import needing
 from autograder.instructor_settings import CONFIG
 from autograder.times import read_time
 

@@ -14,7 +14,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from autograder.errors import CourseError, how_to_install, writing
+from autograder.errors import CourseError, writing
+from autograder.installing import how_to_install
 from autograder.package import PACKAGE
 
 DISTRIBUTION = "course-autograder"

@@ -33,7 +33,7 @@ from tests.support.commands import (
     substituted,
 )
 from tests.support.course import COURSE
-from tests.support.environments import sharing_environment
+from tests.support.environments import INSTALL, INSTALLER, sharing_environment
 from tests.support.github_class import check_class
 
 # a module that was imported before is run again, as it is meant to be
@@ -122,7 +122,8 @@ def test_every_fence_says_what_it_holds():
                 f"{block.page}, line {block.line}: say what this block holds, {SHELL} for commands"
             )
             if kind == "text":
-                typed = re.search(r"(?m)^(\$|make|python|pip|nbgrader|torchrun) ", block.text)
+                names = rf"\$|make|python|{INSTALLER}|nbgrader|torchrun"
+                typed = re.search(rf"(?m)^({names}) ", block.text)
                 assert not typed, f"{block.page}, line {block.line}: commands belong into {SHELL}"
 
 
@@ -204,8 +205,8 @@ def programs(words):
     elif name == "nbgrader":
         cut = 3 if rest[0] == "db" else 1
         yield (str(here / name), *rest[:cut]), rest[cut:]
-    elif name == "pip":
-        yield (sys.executable, "-m", "pip", rest[0]), rest[1:]
+    elif name == INSTALLER:
+        yield (*INSTALL, rest[0]), rest[1:]
     else:
         yield (str(here / name), rest[0]), rest[1:]
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from autograder.course import Course, Exercise
-from autograder.errors import ResultError, SubmissionFolderError, WorkerPoolError, needing
+from autograder.errors import ResultError, SubmissionFolderError, WorkerPoolError
 from autograder.grade import changes, gradebook, resubmissions
 from autograder.grade.answer_key import AnswerKey
 from autograder.grade.by_clock import counted, examine_fairly
@@ -22,6 +22,7 @@ from autograder.grade.result import Remark, Result
 from autograder.grade.seeds import class_seed, has_feedback
 from autograder.grade.submission import Submission, read_submission, students
 from autograder.grade.worker_pool import GradingJob, LocalPool, WorkerPool
+from autograder.installing import needing
 from autograder.instructor_settings import Settings
 from autograder.kernels import sandbox
 from autograder.kernels.student_kernel import KernelStartError

@@ -10,7 +10,8 @@ import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
-from autograder.errors import WorkerPoolError, how_to_install
+from autograder.errors import WorkerPoolError
+from autograder.installing import how_to_install
 from autograder.instructor_settings import CONFIG, Settings
 from autograder.programs import VERSIONED
 

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import re
 import shutil
 from pathlib import Path
 
@@ -153,17 +152,3 @@ def test_a_submission_that_this_account_may_not_read_is_told(tmp_path, monkeypat
     monkeypatch.undo()
     Grader(course).read("s1", exercise)
     assert capsys.readouterr().err == ""
-
-
-def test_one_function_says_how_a_package_is_installed():
-    """But for Gradescope's own container, and a function whose code is in the keys of stored results."""
-    package = COURSE.root / "autograder"
-    typing = [
-        path.relative_to(package).as_posix()
-        for path in sorted(package.rglob("*.py"))
-        if re.search(r"\bpip\W+install\b", path.read_text(encoding="utf-8"))
-    ]
-    assert typing == ["errors.py", "lms/gradescope.py", "programs.py"]
-    with pytest.raises(errors.MissingPackageError) as raised, errors.needing("no_such", "a", "It"):
-        import no_such_package  # noqa: F401
-    assert "`python -m pip install 'course-autograder[a]'`" in str(raised.value)

@@ -26,6 +26,7 @@ from tests.support import canvas_server
 from tests.support.class_keys import give_keys
 from tests.support.copies import command, repository
 from tests.support.course import COURSE
+from tests.support.environments import INSTALL_GRADER, NO_INDEX
 from tests.support.forked_commands import ForkedCommands
 from tests.support.github_class import GitHub, class_on_github
 
@@ -43,11 +44,7 @@ FENCE = re.compile(r"^ *(?P<ticks>`{3,})(?P<info>.*)$")
 SUBSTITUTIONS = (
     # make, in the environment that runs the commands, which it must not set up again
     (r"(?m)^make\b", 'make VENV="$VIRTUAL_ENV" READY='),
-    # what the grader needs is there, and no network is
-    (
-        r"(?m)^pip install \.$",
-        'pip --python "$VIRTUAL_ENV/bin/python" install --no-deps --no-build-isolation --quiet .',
-    ),
+    INSTALL_GRADER,
     # the stand-in for Canvas
     (r"https://canvas\.example\.org\b", "$CANVAS_ADDRESS"),
     # a date that lies ahead
@@ -276,7 +273,7 @@ def _environment(canvas_address: str, prefix: Path, github: GitHub | None) -> di
         "PATH": os.pathsep.join(dict.fromkeys(places)),
         "VIRTUAL_ENV": str(prefix),
         "OMP_NUM_THREADS": "1",
-        "PIP_NO_INDEX": "1",
+        **NO_INDEX,
         "CANVAS_ADDRESS": canvas_address,
         "NO_PROXY": "127.0.0.1",
     }

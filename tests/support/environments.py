@@ -10,6 +10,17 @@ from pathlib import Path
 
 from tests.support.course import COURSE
 
+# the program that installs packages, as pages print it, and as it runs here
+INSTALLER = "pip"
+INSTALL = (sys.executable, "-m", "pip")
+NO_INDEX = {"PIP_NO_INDEX": "1"}
+# what a page prints to install the grader, as a regular expression, and what runs in its place: what the
+# grader needs is there, and no network is
+INSTALL_GRADER = (
+    r"(?m)^pip install \.$",
+    'pip --python "$VIRTUAL_ENV/bin/python" install --no-deps --no-build-isolation --quiet .',
+)
+
 # What only extras of the grader bring, absent for every process of an environment that shares the packages
 # of another one. A grader that somebody installed in that one is absent, too.
 EXTRAS = ("torch", "distributed", "dask", "psycopg", "psycopg2")
@@ -80,7 +91,7 @@ def build_wheel(folder: Path) -> Path:
     for name in ("pyproject.toml", "LICENSE"):
         shutil.copy(COURSE.root / name, source)
     words = ("--no-deps", "--no-index", "--no-build-isolation", "--quiet", "--wheel-dir")
-    command = [sys.executable, "-m", "pip", "wheel", *words, str(wheels), str(source)]
+    command = [*INSTALL, "wheel", *words, str(wheels), str(source)]
     subprocess.run(command, check=True)
     (wheel,) = wheels.iterdir()
     return wheel
@@ -104,9 +115,11 @@ def install(wheel: Path, prefix: Path) -> Environment:
     made = sharing_environment(prefix)
     # without --ignore-installed, pip leaves it at a grader that somebody installed in the shared environment
     words = ("--no-deps", "--no-index", "--ignore-installed", "--no-warn-script-location")
-    pip = [sys.executable, "-m", "pip", "--python", str(made.python)]
     done = subprocess.run(
-        [*pip, "install", *words, str(wheel)], check=True, stdout=subprocess.PIPE, text=True
+        [*INSTALL, "--python", str(made.python), "install", *words, str(wheel)],
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert (prefix / "bin" / "course-autograder").is_file(), done.stdout
     return made

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from autograder.errors import WorkerPoolError
+from autograder.installing import how_to_install
 from autograder.instructor_settings import Limits, Settings
 from autograder.kernels import forkserver, sandbox
 from autograder.kernels.protocol import KernelRequest
@@ -89,7 +90,7 @@ def test_a_package_that_is_offered_and_missing_is_named_before_anybody_is_graded
         with pytest.raises(WorkerPoolError) as raised:
             refuse_missing_packages(Settings(python=python, packages=("numpy", "no_such_one")))
         assert "c.Grader.packages" in str(raised.value)
-        assert f"{python} -m pip install no_such_one`" in str(raised.value)
+        assert how_to_install("no_such_one", python=python) in str(raised.value)
 
 
 def requirements(*names):
