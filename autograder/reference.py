@@ -43,7 +43,6 @@ from autograder.runtime.grade_cell import (
 )
 from autograder.runtime.messages import describe
 from autograder.runtime.mistakes import fingerprint
-from autograder.runtime.offsets import adds
 from autograder.runtime.parts import check_parts
 from autograder.runtime.plain_data import Error, Items, Unsupported, decode, encode, restore
 from autograder.runtime.violations import violated
@@ -102,12 +101,7 @@ def expected_value(where: str, program: str, check: Check, inputs: dict, seed: i
             raise CatalogueError(
                 f"{where}: agreement needs a drawn list {check.agreement.targets!r}."
             )
-        return {
-            "value": encode(targets),
-            "parameters": [],
-            "share": check.agreement.share,
-            "processor_seconds": check.agreement.processor_seconds,
-        }
+        return Expected.data(check, encode(targets), [])
     names, megabytes = namespace_of(program), check.megabytes
     result = evaluate(check.expression, names, inputs, seed, megabytes=megabytes)
     value = decode(result["value"])
@@ -117,8 +111,7 @@ def expected_value(where: str, program: str, check: Check, inputs: dict, seed: i
             f"`{check.expression}`. An autotest must return plain data: arrays, numbers, text or "
             "containers of them. Correct the solution or the line."
         )
-    found = {"value": result["value"], "parameters": result["parameters"]}
-    return {**found, "expression": check.expression} if adds(check.expression) else found
+    return Expected.data(check, result["value"], result["parameters"])
 
 
 def caught_answers(exercise: Exercise, grade_id: str) -> set[str]:

@@ -36,11 +36,6 @@ from autograder.runtime.grade_cell import Check, parse_cell
 from autograder.runtime.mistakes import fingerprint
 from autograder.runtime.plain_data import Array, Dictionary, Items, Value
 
-# ten times what float64 is allowed, and a tenth of what float32 would be
-RELATIVE = 1e-5
-# four digits after the point are right, and no more
-OF_A_SUM = 9e-3
-
 
 def surprises(course: Course, exercise: Exercise) -> list[str]:
     """A sentence for every line that something passes which is nearly right.
@@ -68,16 +63,15 @@ def in_float32(array: Array) -> Array:
     return replace(array, dtype="float32", values=array.values.astype(np.float32))
 
 
-def slightly_off(value: Value, adds_constant: bool) -> Value:
+def slightly_off(expected: Expected) -> Value:
     """A right value with an error that no rounding explains."""
 
     def change(array: Array) -> Array:
         # not all by the same, so that it is no factor
         signs = np.where(np.arange(array.values.size) % 2, 1, -1).reshape(array.values.shape)
-        error = OF_A_SUM if adds_constant else RELATIVE * array.values
-        return replace(array, values=array.values + signs * error)
+        return replace(array, values=array.values + signs * expected.missed_by(array.values))
 
-    return changed(value, change)
+    return changed(expected.value, change)
 
 
 def _passing(
@@ -96,7 +90,7 @@ def _passing(
             data = expected_value(where, program, check, copy.deepcopy(inputs), number)
             expected = Expected.read(data)
             right = Evaluation(expected.value, expected.parameters)
-            off = slightly_off(expected.value, bool(expected.expression))
+            off = slightly_off(expected)
             single = changed(off, in_float32)
             for value in (off, single) if fingerprint(off) != fingerprint(expected.value) else ():
                 if judge(expected, replace(right, value=value)) is None:

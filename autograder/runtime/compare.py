@@ -12,7 +12,8 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from .evaluate import Evaluation, read_parameters
-from .offsets import constant_of, parsed, part_of
+from .grade_cell import Check
+from .offsets import adds, constant_of, parsed, part_of
 from .plain_data import (
     Array,
     Dictionary,
@@ -100,6 +101,23 @@ class Expected:
             data.get("processor_seconds"),
             data.get("expression", ""),
         )
+
+    @staticmethod
+    def data(check: Check, value: dict, parameters: Sequence[dict]) -> dict[str, Any]:
+        """JSON for `read`: a right value of a line and its parameters, with what the line says of itself."""
+        found = {"value": value, "parameters": parameters}
+        if check.agreement:
+            seconds = check.agreement.processor_seconds
+            return {**found, "share": check.agreement.share, "processor_seconds": seconds}
+        return {**found, "expression": check.expression} if adds(check.expression) else found
+
+    def missed_by(self, values: np.ndarray) -> np.ndarray:
+        """An error for right entries in float64 that is small, and not tolerated in any data type."""
+        if self.expression:
+            # four digits after the point are right, and no more
+            return np.full(values.shape, 9e-3)
+        # ten times what float64 is allowed, and a tenth of what float32 is
+        return 10 * _DOUBLE.relative * values
 
 
 def summary(value: Value) -> dict[str, Any]:

@@ -18,7 +18,7 @@ def test_only_float64_is_changed():
     single = changed(plain(VALUE), in_float32)
     assert single.items[0].dtype == "float32"
     assert fingerprint(single.items[1]) == fingerprint(plain(VALUE[1]))
-    off = slightly_off(plain(VALUE), adds_constant=False)
+    off = slightly_off(Expected(plain(VALUE)))
     np.testing.assert_allclose(off.items[0].values, VALUE[0], rtol=2e-5)
     assert (off.items[0].values != VALUE[0]).sum() == 2
 
@@ -26,10 +26,10 @@ def test_only_float64_is_changed():
 @pytest.mark.parametrize("expression", ["", "100 + f(x)"])
 def test_what_is_slightly_off_is_wrong_in_both_data_types(expression):
     shift = 100 if expression else 0
-    value = plain(shift + np.array([0.5, 1.5, -2.0]))
-    off = slightly_off(value, bool(expression))
+    expected = Expected(plain(shift + np.array([0.5, 1.5, -2.0])), expression=expression)
+    off = slightly_off(expected)
     for near in (off, changed(off, in_float32)):
-        assert judge(Expected(value, expression=expression), Evaluation(near)) is not None
+        assert judge(expected, Evaluation(near)) is not None
 
 
 def test_a_small_course_has_no_near_miss_that_passes(course_folder):

@@ -1,11 +1,14 @@
 """Comparing what came with what is expected: the first property that breaks, as an identifier."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
 
 from autograder.runtime.compare import ASPECTS, Difference, Expected, difference, judge
 from autograder.runtime.evaluate import Evaluation, evaluate
+from autograder.runtime.grade_cell import parse_cell
 from autograder.runtime.messages import SENTENCES
 from autograder.runtime.plain_data import Error, decode, encode
 from autograder.runtime.relations import RELATIONS
@@ -146,6 +149,24 @@ def test_the_parameters_of_each_difference():
         "expected": {"kind": "list", "length": 1},
         "got": {"kind": "array", "shape": [2, 3]},
     }
+
+
+@pytest.mark.parametrize(
+    ("cell", "said"),
+    [
+        ("check('f(x)', points=1)", {}),
+        ("check('100 + f(x)', points=1)", {"expression": "100 + f(x)"}),
+        (
+            "agreement('x', share=0.75, processor_seconds=10)\ncheck('f(x)', points=1)",
+            {"share": 0.75, "processor_seconds": 10},
+        ),
+    ],
+)
+def test_what_a_line_says_of_itself_comes_with_what_is_expected(cell, said):
+    (check,) = parse_cell(cell).checks
+    parameters = [{"w": [2]}]
+    data = json.loads(json.dumps(Expected.data(check, encode([1.5, 2.0]), parameters)))
+    assert Expected.read(data) == Expected(plain([1.5, 2.0]), tuple(parameters), **said)
 
 
 def test_a_share_of_a_list_can_be_asked_for():
