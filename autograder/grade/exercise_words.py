@@ -10,7 +10,7 @@ from autograder.exercises import grade_cells, released
 from autograder.grade.words import Words
 from autograder.runtime import messages
 from autograder.runtime.grade_cell import parse_cell
-from autograder.runtime.messages import MistakeWords
+from autograder.runtime.hints import MistakeWords
 
 
 def words_of(exercise: Exercise) -> Words:

@@ -12,8 +12,8 @@ from typing import Any
 from autograder.book_index import Section
 from autograder.grade.result import MAX_RUNS, CellResult, LineResult, Remark
 from autograder.points import as_shown
-from autograder.runtime import messages
-from autograder.runtime.messages import MistakeWords
+from autograder.runtime import hints, messages
+from autograder.runtime.hints import MistakeWords
 from autograder.text import plain_text
 
 Parameters = Mapping[str, Any]
@@ -334,7 +334,7 @@ class Words:
         # what is wrong is told where it costs points
         if mistake is None or line.passed:
             return ""
-        return messages.explanation(name, mistake, line.expression, line.by_line)
+        return hints.explanation(name, mistake, line.expression, line.by_line)
 
     def section(self, cell: CellResult) -> Section | None:
         """The section to read again after a cell: the mistake's, else the cell's; None if it passed."""

@@ -28,6 +28,7 @@ MODULES = (
     "mistakes",
     "violations",
     "messages",
+    "hints",
     "parts",
     "telling",
     "guide",

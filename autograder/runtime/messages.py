@@ -1,11 +1,9 @@
-"""What a student reads about a difference or a recognised mistake."""
+"""What a student reads about a difference; about a recognised mistake: `hints`."""
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from .compare import MAX_SHOWN, Difference
@@ -344,43 +342,3 @@ def is_readable(expression: str) -> bool:
 def title(check: Check) -> str:
     """What a line is called: what it tests in words, or its expression."""
     return check.says.text if check.says else check.expression
-
-
-@dataclass(frozen=True)
-class MistakeWords:
-    """What is said about a known mistake of an answer, which the check cell is meant to catch.
-
-    section: the section to read again, empty when not known; the grader has its label there.
-    """
-
-    function: str
-    cell: str
-    means: str
-    hint: str
-    section: str
-
-
-def explanation(name: str, mistake: MistakeWords, expression: str, by_line: bool = False) -> str:
-    """What a student reads about a recognised mistake, below the line that shows it.
-
-    by_line: only this line shows it; the words promise no more than that.
-    """
-    lines = [f"This looks like a known mistake: {name}. {mistake.means}"]
-    if has_hint(mistake, expression):
-        lines.append(f"Hint: {mistake.hint}")
-    elif by_line:
-        lines.append(
-            f"That would be in your `{mistake.function}`, which this uses. Look there first."
-        )
-    else:
-        lines.append(
-            f"It is in your `{mistake.function}`, which this uses: right, given what comes from there. "
-            "Mend that first."
-        )
-    return "\n".join(lines)
-
-
-def has_hint(mistake: MistakeWords, expression: str) -> bool:
-    """Whether a line that shows a mistake is the place of its hint: it calls the answer that is wrong."""
-    nodes = ast.walk(ast.parse(expression))
-    return mistake.function in {node.id for node in nodes if isinstance(node, ast.Name)}

@@ -15,7 +15,8 @@ from .evaluate import Evaluation, evaluate
 from .fold import Fold
 from .grade_cell import Check, Relation, checks_with_inputs, parse_cell, read_relations
 from .guide import Guide, Outcome, Way
-from .messages import MistakeWords, explanation, has_hint, sentence, title
+from .hints import Explained, MistakeWords, in_steps
+from .messages import sentence, title
 from .mistakes import (
     Judged,
     NamedMistake,
@@ -38,8 +39,6 @@ def seed_of(grade_id: str) -> int:
     return zlib.crc32(grade_id.encode())
 
 
-# differences that no inputs explain
-WITHOUT_CASE = ("kind", "keys", "parameters")
 NEXT = "Next: `hint()`, or `failing_case()` for an input to try; `progress()` shows your points."
 # of what a student's code prints during a check
 MAX_PRINTED, MAX_PRINTED_WIDTH = 3, 100
@@ -87,8 +86,7 @@ class Checks:
         self._warned: set[str] = set()
         self._graded = graded or {}
         self._display = show
-        # known mistakes that stand explained: name -> grade cell
-        self._told: dict[str, str] = {}
+        self._explained = Explained(mistakes)
         # whether a grade cell has failed, in the order in which they ran first
         self._failed: dict[str, bool] = {}
 
@@ -161,7 +159,10 @@ class Checks:
             assert problem is not None
             problems[number] = with_violations(problem, relations, evaluated)
             found[number] = check, problems[number]
-        hints = self._hints(grade_id, found, named, suspects)
+        lines = zip(found, named, strict=True)
+        failed = [(check, problem, one) for (check, problem), one in lines if problem]
+        section = self._sections.get(grade_id)
+        hints = in_steps(failed, suspects, self._mistakes, section) if failed else []
         outcome = Outcome(cell, seed_of(grade_id), definitions, problems, answers, hints)
         self.guide.record(grade_id, outcome)
         self._warn_of_packages(definitions)
@@ -180,35 +181,6 @@ class Checks:
                 "and what comes with Python only."
             )
 
-    def _hints(
-        self,
-        grade_id: str,
-        found: list[tuple[Check, Difference | None]],
-        named: list[NamedMistake | None],
-        suspects: list[str],
-    ) -> list[str]:
-        """What is tested, which mistake it may be, where to look, what to read: as far as it is known."""
-        lines = zip(found, named, strict=True)
-        failed = [(check, problem, name) for (check, problem), name in lines if problem]
-        if not failed:
-            return []
-        # a check and what explains it, and no explanation of another check
-        check, problem, name = next((one for one in failed if one[2]), failed[0])
-        hints = [f"Your answer should pass this: {title(check)}. At present: {sentence(problem)}."]
-        section = self._sections.get(grade_id)
-        if name:
-            mistake = self._mistakes[name.name]
-            hints += [mistake.means, f"In `{mistake.function}`: {mistake.hint}"]
-            section = mistake.section
-        elif suspects:
-            names = ", ".join(f"`{name}`" for name in suspects)
-            hints.append(f"This uses your {names}, where something is not right yet.")
-        elif problem.parameters.get("line"):
-            hints.append(f"Look at this line of yours: {problem.parameters['line']}")
-        elif problem.aspect not in WITHOUT_CASE:
-            hints.append("`case = failing_case()` gives you small inputs to try: print(case).")
-        return [*hints, f"Read again: {section}"] if section else hints
-
     def _show(
         self,
         grade_id: str,
@@ -217,23 +189,25 @@ class Checks:
         suspects: list[str],
         printed: str,
     ) -> None:
-        self._told = {name: cell for name, cell in self._told.items() if cell != grade_id}
+        self._explained.forget(grade_id)
         problems = [problem for _, problem in found]
         again = any(problems) and (bool(suspects) or self._failed_before(grade_id))
         self._failed[grade_id] = any(problems)
         sure = next((one.name for one in named if one and not one.by_line), None)
-        if sure in self._told:
+        if sure in self._explained.cells:
             self._show_again(found, sure)
-        nothing_new = again and not any(one and one.name not in self._told for one in named)
+        nothing_new = again and not any(
+            one and one.name not in self._explained.cells for one in named
+        )
         # where a mistake shows that another cell explains, other numbers are no news
-        explained = any(one and one.name in self._told for one in named)
+        explained = any(one and one.name in self._explained.cells for one in named)
         told = in_sight(
             problems,
             named,
             [
                 None
                 if problem is None
-                or (one and one.name in self._told)
+                or (one and one.name in self._explained.cells)
                 or (explained and not one and only_numbers(problem))
                 or (suspects and not one and no_news(problem))
                 else sentence(problem)
@@ -284,20 +258,11 @@ class Checks:
         mistake: NamedMistake | None,
     ) -> None:
         """What is said below a line: what is wrong, and which mistake that is, in full once."""
-        name = mistake.name if mistake else ""
-        cell = self._told.get(name, grade_id)
-        if problem is not None and cell == grade_id:
+        if problem is not None and not (mistake and self._explained.elsewhere(mistake, grade_id)):
             print(f"    {sentence(problem)}")
-        if mistake is None:
-            return
-        known = self._mistakes[name]
-        if cell == grade_id:
-            words = explanation(name, known, check.expression, mistake.by_line)
+        if mistake:
+            words = self._explained.explain(mistake, check, grade_id)
             print("    " + words.replace("\n", "\n    "))
-            if not mistake.by_line or has_hint(known, check.expression):
-                self._told[name] = grade_id
-        else:
-            print(f"    This looks like a known mistake: {name}. The checks `{cell}` explain it.")
 
     def _fold(self, checks: Sequence[Check], passed: bool, words: str) -> None:
         if len(checks) == 1:
@@ -310,7 +275,7 @@ class Checks:
     def _show_again(self, found: Sequence[tuple[Check, Difference | None]], name: str) -> None:
         """Say of a cell that a mistake which stands explained shows here, too, and raise AutotestFailure."""
         words = (
-            f"the mistake that the checks `{self._told[name]}` show, in your "
+            f"the mistake that the checks `{self._explained.cells[name]}` show, in your "
             f"`{self._mistakes[name].function}`: {name}. Mend that first."
         )
         earned, total = _points(found)

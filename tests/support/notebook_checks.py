@@ -4,7 +4,7 @@ import zlib
 
 from autograder.runtime.compare import Expected
 from autograder.runtime.draw import Draw
-from autograder.runtime.messages import MistakeWords
+from autograder.runtime.hints import MistakeWords
 from autograder.runtime.mistakes import fingerprint
 from autograder.runtime.plain_data import encode, pack
 from tests.support.course import plain

@@ -18,7 +18,7 @@ from autograder.reference import namespace_of
 from autograder.runtime.draw import Draw
 from autograder.runtime.evaluate import evaluate
 from autograder.runtime.grade_cell import checks_with_inputs, parse_cell
-from autograder.runtime.messages import MistakeWords
+from autograder.runtime.hints import MistakeWords
 from autograder.runtime.mistakes import Origin, Recognition
 from autograder.runtime.notebook import AutotestFailure, Checks, seed_of
 from autograder.runtime.plain_data import encode

@@ -7,7 +7,7 @@ import pytest
 
 from autograder.runtime.draw import Draw
 from autograder.runtime.guide import STUBS, Case, Way
-from autograder.runtime.messages import MistakeWords
+from autograder.runtime.hints import MistakeWords
 from autograder.runtime.mistakes import fingerprint
 from autograder.runtime.notebook import AutotestFailure, Checks, seed_of
 from autograder.runtime.plain_data import encode

@@ -7,7 +7,7 @@ import torch
 from autograder.runtime.compare import ASPECTS, Difference, Expected, difference, judge
 from autograder.runtime.evaluate import Evaluation, evaluate
 from autograder.runtime.grade_cell import Agreement, Check
-from autograder.runtime.messages import MistakeWords, explanation, sentence
+from autograder.runtime.messages import sentence
 from autograder.runtime.telling import refined
 from tests.support.course import plain
 
@@ -141,25 +141,6 @@ def test_an_error_is_shown_with_its_line():
 def test_a_place_in_a_nested_value_comes_first():
     problem = difference(plain({"a": [None, "x"]}), plain({"a": [None, "y"]}))
     assert sentence(problem) == "in 'a', part 2 of 2: expected 'x', got 'y'"
-
-
-def test_a_recognised_mistake_gives_its_hint_where_its_function_is_used():
-    mistake = MistakeWords(
-        "attention", "values", "Scores are too large.", "Which factor is missing?", ""
-    )
-    said = "no scaling", mistake
-    assert explanation(*said, "attention(q, k)").split("\n") == [
-        "This looks like a known mistake: no scaling. Scores are too large.",
-        "Hint: Which factor is missing?",
-    ]
-    where = explanation(*said, "layer(q, k)").split("\n")
-    assert where[0] == "This looks like a known mistake: no scaling. Scores are too large."
-    assert where[1].startswith("It is in your `attention`, which this uses")
-    assert explanation(*said, "attention(q, k)", by_line=True).split("\n") == [
-        "This looks like a known mistake: no scaling. Scores are too large.",
-        "Hint: Which factor is missing?",
-    ]
-    assert explanation(*said, "layer(q)", by_line=True).endswith("Look there first.")
 
 
 def test_an_error_in_code_of_the_course_names_the_students_line_first():

@@ -49,13 +49,10 @@ def test_a_recognised_mistake_is_explained_once_and_says_what_to_read(run):
     assert failure == f"Not yet: 0 of 2.5 points in this cell. {NEXT}"
     assert lines[0] == "✗ 0/1.5 points   double(n)"
     assert lines[1] == f"    expected {2.0 * n:g}, got {0.5 * n:g}"
-    assert lines[2:4] == [
-        "    This looks like a known mistake: halved. The result is half.",
-        "    Hint: Which factor?",
-    ]
-    assert lines[4] == "✗ 0/1 points   [double(n), n]"
-    # which the mistake explains as well
-    assert lines[5:] == ['Read again: chapter 1, "A"']
+    assert lines[2] == "    This looks like a known mistake: halved. The result is half."
+    # the second line is explained by the mistake as well
+    assert lines[-2:] == ["✗ 0/1 points   [double(n), n]", 'Read again: chapter 1, "A"']
+    assert len([line for line in lines if "known mistake" in line]) == 1
 
 
 def test_an_unknown_mistake_says_what_the_cells_section_is(run):
@@ -105,7 +102,6 @@ def test_a_mistake_of_another_cell_is_named_for_sure_when_it_is_recognised_there
     halved = {"double": lambda x: 0.5 * x, "shift": lambda x: x + 1}
     lines, _ = run("shifted", source, **halved)
     assert lines[2].startswith("    This looks like a known mistake: halved. The ")
-    assert lines[3] == "    Hint: Which factor?"
     assert lines[-1] == 'Read again: chapter 1, "A"'
     # where it has been explained, that isn't said again
     again = "the mistake that the checks `{}` show, in your `double`: halved. Mend that first."
@@ -327,7 +323,8 @@ def test_a_mistake_that_stands_explained_is_named_in_a_line_below_another(one_an
         return 0.5 * x if x < 3 else -2.0 * x
 
     values, edges = doubles(2, 0.5, 1.0), doubles(3, 0.5, 1.0, 1.5)
-    assert "    Hint: Which factor?" in shown_by(one_answer, capsys, "values", values, wrong)
+    lines = shown_by(one_answer, capsys, "values", values, wrong)
+    assert "    This looks like a known mistake: halved. The result is half." in lines
     lines = shown_by(one_answer, capsys, "edges", edges, wrong)
     assert lines == [
         "✗ 0/1 points   double(1)",
