@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from autograder.runtime.grade_cell import Agreement
@@ -55,6 +55,15 @@ class ExpectedLine:
         """The draws that are asked for at the same time."""
         return self.draws[:1] if self.agreement else self.draws
 
+    def as_data(self) -> dict[str, Any]:
+        """What `read` takes, as `ExpectedCell.as_data`."""
+        draws = [dict(vars(draw)) for draw in self.draws]
+        return {
+            **vars(self),
+            "draws": draws,
+            "agreement": self.agreement and asdict(self.agreement),
+        }
+
     @staticmethod
     def read(data: dict) -> ExpectedLine:
         """From JSON."""
@@ -90,6 +99,10 @@ class ExpectedCell:
                 messages.append([number])
                 told = expected
         return tuple(map(tuple, messages))
+
+    def as_data(self) -> dict[str, Any]:
+        """What `read` takes, for JSON. `dataclasses.asdict` would copy all values, which takes longer than JSON."""
+        return {"forbidden": self.forbidden, "lines": [line.as_data() for line in self.lines]}
 
     @staticmethod
     def read(data: dict) -> ExpectedCell:

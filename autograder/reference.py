@@ -64,6 +64,10 @@ def namespace_of(program: str) -> dict[str, Any]:
     return names
 
 
+# every draw and seed asks for the same
+_names_in = functools.lru_cache(maxsize=1024)(names_in)
+
+
 # every cell and seed asks for the same
 @functools.lru_cache(maxsize=1024)
 def wrong_program(program: str, mistake: Mistake) -> str:
@@ -158,7 +162,7 @@ def expected_cell(
             # these take so long that one draw has to do, and what trains gets another for a second try
             if len(draws[number]) >= _draws_at_most(check):
                 continue
-            used = names_in(check.expression)
+            used = _names_in(check.expression)
             asked = wrong if elsewhere is None or count < elsewhere else graded
             reached = {name: wrong[name] for name in asked if affected[name] & used}
             if check.megabytes is not None:
@@ -242,7 +246,7 @@ def _expected_draw(
     inputs: dict[str, Any],
     seed: int,
 ) -> ExpectedDraw:
-    used = names_in(check.expression)
+    used = _names_in(check.expression)
     packed = {name: encode(value) for name, value in inputs.items() if name in used}
     if any(tree["kind"] == "unsupported" for tree in packed.values()):
         raise CatalogueError(f"{where}: `{check.expression}` uses an input that isn't plain data.")
@@ -441,7 +445,7 @@ def _main() -> None:
         found = _shared(job["exercise"], job["cells"], several, job["processes"])
     except CatalogueError as error:
         sys.exit(f"{ERROR_MARK}{error}")
-    json.dump([{name: asdict(cell) for name, cell in one.items()} for one in found], sys.stdout)
+    json.dump([{name: cell.as_data() for name, cell in one.items()} for one in found], sys.stdout)
 
 
 if __name__ == "__main__":

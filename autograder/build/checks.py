@@ -10,7 +10,6 @@ import collections
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from autograder.catalogue import Mistake, mistakes
@@ -162,7 +161,7 @@ def _main() -> None:
             check_variety(exercise, name, source)
     except CatalogueError as error:
         sys.exit(f"{ERROR_MARK}{error}")
-    json.dump({name: asdict(cell) for name, cell in found.items()}, sys.stdout)
+    json.dump({name: cell.as_data() for name, cell in found.items()}, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import nbformat
 from nbformat import NotebookNode
@@ -45,7 +45,7 @@ class AnswerKey:
 
     def to_json(self) -> str:
         """As text, for another process."""
-        cells = {name: asdict(cell) for name, cell in self.cells.items()}
+        cells = {name: cell.as_data() for name, cell in self.cells.items()}
         return json.dumps({**vars(self), "cells": cells})
 
     @staticmethod

@@ -9,7 +9,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -150,7 +150,7 @@ class Evaluation:
 
     def keep(self, cells: Mapping[str, ExpectedCell]) -> None:
         """Write the file, which only its owner may read."""
-        stored = {name: asdict(cell) for name, cell in cells.items()}
+        stored = {name: cell.as_data() for name, cell in cells.items()}
         before, earlier, mistakes_in = self.file(), [], self.mistakes_in
         if before and before["made_from"] == self.made_from:
             # mistakes have been added
