@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import nbformat
 from jupyter_core.paths import jupyter_config_dir
@@ -22,7 +24,7 @@ from autograder.files import PRIVATE, digest_of, digest_of_files, write_whole
 from autograder.grade.feedback_page import as_markdown, as_text
 from autograder.grade.gradebook import autograded_notebook
 from autograder.grade.groups import told_on_page
-from autograder.grade.page_workers import written_pages
+from autograder.grade.page_workers import Page, written_pages
 from autograder.grade.result import Result
 from autograder.grade.seeds import end_round
 from autograder.grade.verdicts import result_path
@@ -30,6 +32,9 @@ from autograder.instructor_settings import CONFIG
 from autograder.nbgrader_adapter import bootstrap_folder, explained
 from autograder.package import PACKAGE
 from autograder.progress import progress
+
+if TYPE_CHECKING:
+    from nbgrader.api import Gradebook
 
 # characters of a page: sources, text and pictures have limits of their own, which come to less
 MAX_PAGE = 60_000_000
@@ -61,6 +66,7 @@ class FeedbackWriter:
 
     def __init__(self, course: Course) -> None:
         self._course = course
+        self._opened: Gradebook | None = None
         config = Config()
         config.HTMLExporter = course.config.HTMLExporter.copy()
         own = copy.deepcopy(course.config)
@@ -106,11 +112,11 @@ class FeedbackWriter:
 
     def _recorded(self, student: str, exercise: str) -> list:
         """What the gradebook holds about a submission: points, comments, penalty."""
-        from nbgrader.api import Comment, Grade, Gradebook
+        from nbgrader.api import Comment, Grade
 
         points = Grade.auto_score, Grade.manual_score, Grade.extra_credit, Grade.needs_manual_grade
         written = Comment.auto_comment, Comment.manual_comment
-        with Gradebook(self._course.db_url) as gradebook:
+        with self._gradebook() as gradebook:
             found = gradebook.find_submission_notebook(exercise, exercise, student)
             grades, comments = (
                 sorted(
@@ -123,11 +129,24 @@ class FeedbackWriter:
             )
             return [grades, comments, found.late_submission_penalty]
 
+    @contextlib.contextmanager
+    def _gradebook(self) -> Iterator[Gradebook]:
+        """The gradebook, which within another such block is the one that is open already."""
+        from nbgrader.api import Gradebook
+
+        if self._opened is not None:
+            yield self._opened
+            return
+        with explained(self._course.db_url), Gradebook(self._course.db_url) as self._opened:
+            try:
+                yield self._opened
+            finally:
+                self._opened = None
+
     def _made_from(self, student: str, exercise: str) -> str:
         """A digest of all that one student's page is made from."""
         path = autograded_notebook(self._course, student, exercise)
-        with explained(self._course.db_url):
-            recorded = self._recorded(student, exercise)
+        recorded = self._recorded(student, exercise)
         texts = [digest_of_files([path, result_path(path)], path.parent), self._words[exercise]]
         group = told_on_page(self._course, Exercise(self._course.root, exercise), student)
         return digest_of([texts, recorded, self._rendering, group])[:16]
@@ -172,19 +191,36 @@ class FeedbackWriter:
         page = resources["feedback"]
         return as_markdown(page, resources["nbgrader"]) if page else ""
 
-    def is_current(self, student: str, exercise: str) -> bool:
-        """Whether a student's page is made from what there is now."""
-        page = feedback_page(self._course, student, exercise)
-        return self._made_from(student, exercise) == _stamps_of(page)[0]
+    def stale(self, pages: Sequence[Page]) -> dict[Page, str]:
+        """Pages that aren't made from what there is now, with a digest of that.
+
+        It is empty where that can't be said: then the page has to be written, so that its error is told.
+        """
+        found: dict[Page, str] = {}
+        if not pages:
+            return found
+        # to open a gradebook takes ten times as long as to ask it for a student
+        with self._gradebook():
+            for page in pages:
+                try:
+                    made_from = self._made_from(*page)
+                except Exception:
+                    made_from = ""
+                if not made_from or made_from != _stamps_of(feedback_page(self._course, *page))[0]:
+                    found[page] = made_from
+        return found
 
     def prepare(self) -> None:
         """Compile the template of all pages: processes that are forked from this one have it then."""
         self._exporter.from_notebook_node(nbformat.v4.new_notebook(), {"feedback": None})
 
-    def write(self, student: str, exercise: str) -> bool:
-        """Write one student's page, unless it is current; returns whether it says anything new."""
+    def write(self, student: str, exercise: str, made_from: str = "") -> bool:
+        """Write one student's page, unless it is current; returns whether it says anything new.
+
+        made_from: what `stale` has said of the page.
+        """
         page = feedback_page(self._course, student, exercise)
-        made_from = self._made_from(student, exercise)
+        made_from = made_from or self._made_from(student, exercise)
         old_made_from, old_content = _stamps_of(page)
         if made_from == old_made_from:
             return False
@@ -197,14 +233,6 @@ class FeedbackWriter:
         return content != old_content
 
 
-def _is_stale(writer: FeedbackWriter, student: str, exercise: str) -> bool:
-    """Whether a page has to be written; also where that can't be said, so that its error is told."""
-    try:
-        return not writer.is_current(student, exercise)
-    except Exception:
-        return True
-
-
 def write_feedback(course: Course, results: Sequence[Result]) -> int:
     """Write the feedback pages that are out of date; returns how many were written.
 
@@ -212,18 +240,20 @@ def write_feedback(course: Course, results: Sequence[Result]) -> int:
     end.
     """
     writer = FeedbackWriter(course)
-    stale = [
-        page for page in ((r.student, r.exercise) for r in results) if _is_stale(writer, *page)
-    ]
+    stale = writer.stale([(result.student, result.exercise) for result in results])
     if stale:
         writer.prepare()
     # not in the processes that write pages, since all of an exercise would write the same file
     for result in results:
         if (result.student, result.exercise) in stale:
             end_round(course, result)
+
+    def write(student: str, exercise: str) -> bool:
+        return writer.write(student, exercise, stale[student, exercise])
+
     written, failed = 0, []
     with progress("Writing feedback") as bar:
-        for page, outcome in bar.track(written_pages(writer.write, stale), total=len(stale)):
+        for page, outcome in bar.track(written_pages(write, [*stale]), total=len(stale)):
             if isinstance(outcome, str):
                 failed.append(f"{', '.join(page)} ({outcome})")
             else:
