@@ -1,5 +1,6 @@
 """The catalogue of attacks against the grader, and what a student's process must not reach."""
 
+import itertools
 import os
 import shutil
 import signal
@@ -30,8 +31,8 @@ from tests.support.course import COURSE
 
 pytestmark = pytest.mark.xdist_group("attacks")
 # Every attack runs here once: on an exercise of one answer; where it needs torch or forbids something, on
-# chapter 2's; where modules make a difference, on one with modules, too. Of each of these every second or
-# third runs every time, and all of them weekly; `audit` runs all on all.
+# chapter 2's; where modules make a difference, on one with modules, too. Of each kind every third runs
+# every time, and all of them weekly; `audit` runs all on all.
 EXERCISE, MODULES = COURSE.exercise(FORBIDDING), COURSE.exercise("ch1_additive_attention")
 MEASURED = COURSE.exercise("ch9_flash_attention")
 ON_MODULES = ("idle answers", "tests' own names", "runtime")
@@ -50,12 +51,16 @@ CASES = [
     *(case for case in cases.attack_cases(MODULES) if ATTACKS[case.name].kind in ON_MODULES),
     *(case for case in cases.attack_cases(MEASURED) if ATTACKS[case.name].kind == METER),
 ]
-WEEKLY = {
-    case
-    for exercise in (EXERCISE, MODULES)
-    for number, case in enumerate(case for case in CASES if case.exercise == exercise)
-    if number % (3 if exercise == MODULES else 2)
-}
+
+
+def all_but_every_third(items, kind):
+    """What `-m weekly` adds of each kind; the first of a kind isn't among it."""
+    kinds = itertools.groupby(sorted(items, key=kind), kind)
+    return {item for _, same in kinds for number, item in enumerate(same) if number % 3}
+
+
+WEEKLY = all_but_every_third(CASES, lambda case: (case.exercise.name, ATTACKS[case.name].kind))
+WEEKLY_ON_ONE_ANSWER = all_but_every_third(ON_ONE_ANSWER, lambda name: ATTACKS[name].kind)
 
 
 def asked_for(request, name):
@@ -128,8 +133,8 @@ def check(found, attack):
 @pytest.mark.parametrize(
     "attack",
     [
-        pytest.param(attack, marks=pytest.mark.weekly if number % 2 else ())
-        for number, attack in enumerate(ON_ONE_ANSWER)
+        pytest.param(attack, marks=pytest.mark.weekly if attack in WEEKLY_ON_ONE_ANSWER else ())
+        for attack in ON_ONE_ANSWER
     ],
 )
 def test_no_attack_on_one_answer_earns_a_point_or_does_harm(outcomes_on_one_answer, attack):
@@ -175,8 +180,11 @@ def test_what_the_sandbox_prevents_is_gained_without_it(audited, in_class, name)
 
 @pytest.mark.parametrize(
     "case",
-    [case for case in CASES if ATTACKS[case.name].kind == METER],
-    ids=lambda case: case.name,
+    [
+        pytest.param(case, id=case.name, marks=pytest.mark.weekly if case in WEEKLY else ())
+        for case in CASES
+        if ATTACKS[case.name].kind == METER
+    ],
 )
 def test_without_a_sandbox_the_whole_matrix_gains_its_line(audited, in_class, case):
     case = in_class(case)

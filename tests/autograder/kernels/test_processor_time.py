@@ -35,15 +35,14 @@ def used_by(program):
     )
     clock = ProcessorTime(process.pid)
     with process:
-        found = 0.0
-        while process.poll() is None:
-            found = clock.seconds()
-            if found > 0.4 and not [*descendants(process.pid)][1:]:
-                break
-            time.sleep(0.02)
-        found = clock.seconds()
-        process.kill()
-    return found
+        try:
+            while process.poll() is None:
+                if clock.seconds() > 0.4 and not [*descendants(process.pid)][1:]:
+                    break
+                time.sleep(0.02)
+            return clock.seconds()
+        finally:
+            process.kill()
 
 
 def test_a_process_and_the_children_that_it_waits_for():
@@ -92,11 +91,15 @@ def test_a_kernel_is_timed_with_the_processes_that_it_starts():
 def test_who_computes_is_stopped_by_its_time_and_who_waits_by_the_clock(program, by_clock):
     with subprocess.Popen([sys.executable, "-c", program]) as process:
         limit = TimeLimit(process.pid, 1.0)
-        while not limit.is_over():
-            time.sleep(limit.until_next_look())
-        assert limit.by_clock() is by_clock
-        assert (limit.waited() > 1.5) is by_clock
-        process.kill()
+        try:
+            while not limit.is_over():
+                time.sleep(limit.until_next_look())
+            stopped_by_clock, waited = limit.by_clock(), limit.waited()
+        finally:
+            # the end of the block waits for it
+            process.kill()
+    assert stopped_by_clock is by_clock
+    assert (waited > 1.5) is by_clock
 
 
 WAITS = """
