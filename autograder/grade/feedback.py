@@ -199,7 +199,7 @@ class FeedbackWriter:
         found: dict[Page, str] = {}
         if not pages:
             return found
-        # to open a gradebook takes ten times as long as to ask it for a student
+        # opening a gradebook takes longer than to ask it for a student
         with self._gradebook():
             for page in pages:
                 try:
