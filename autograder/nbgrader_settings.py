@@ -18,7 +18,6 @@ from nbgrader.preprocessors import (
     ClearOutput,
     ClearSolutions,
     ComputeChecksums,
-    GetGrades,
     IncludeHeaderFooter,
     InstantiateTests,
     LockCells,
@@ -40,6 +39,8 @@ from autograder.grade.exchange import (
 )
 from autograder.grade.feedback_page import FeedbackPage
 from autograder.grade.nbgrader_autograde import install
+from autograder.grade.page_exporter import PageExporter
+from autograder.grade.recorded_points import RecordedPoints
 from autograder.grade.verdicts import Verdicts
 from autograder.grade.written_questions import ShowQuestions
 from autograder.package import PACKAGE, PACKAGE_ROOT, is_installed
@@ -120,7 +121,8 @@ def _set_generation(c: Config, root: Path) -> None:
 
 
 def _set_pages(c: Config, root: Path) -> None:
-    c.GenerateFeedback.preprocessors = [GetGrades, FeedbackPage]
+    c.GenerateFeedback.preprocessors = [RecordedPoints, FeedbackPage]
+    c.GenerateFeedback.exporter_class = PageExporter
     c.FeedbackPage.root = str(root)
     # feedback and formgrader open with no network
     c.HTMLExporter.preprocessors = [Verdicts, ShowQuestions, ShowKeptComments, Formulas]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from autograder.book_index import book_sections
 from autograder.catalogue import mistakes, sections
 from autograder.course import Exercise
@@ -33,7 +35,13 @@ def _titles(exercise: Exercise) -> dict[tuple[str, str], str]:
     except ExerciseError:
         return {}
     return {
-        (name, check.expression): messages.title(check)
+        (name, expression): title
         for name, source in cells.items()
-        for check in parse_cell(source).checks
+        for expression, title in _titles_in(source)
     }
+
+
+@functools.cache
+def _titles_in(source: str) -> tuple[tuple[str, str], ...]:
+    """The lines of a grade cell and what each is called: a page asks for them twice."""
+    return tuple((check.expression, messages.title(check)) for check in parse_cell(source).checks)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import nbformat
 from jupyter_core.paths import jupyter_config_dir
-from nbconvert.exporters import HTMLExporter
 from nbformat import NotebookNode
 from traitlets.config import Config
 
@@ -24,6 +23,7 @@ from autograder.files import PRIVATE, digest_of, digest_of_files, write_whole
 from autograder.grade.feedback_page import as_markdown, as_text
 from autograder.grade.gradebook import autograded_notebook
 from autograder.grade.groups import told_on_page
+from autograder.grade.page_exporter import PageExporter
 from autograder.grade.page_workers import Page, written_pages
 from autograder.grade.result import Result
 from autograder.grade.seeds import end_round
@@ -85,7 +85,7 @@ class FeedbackWriter:
         config.HTMLExporter.extra_template_paths = [str(bootstrap_folder())]
         config.HTMLExporter.preprocessors = []
         config.Exporter.default_preprocessors = []
-        self._exporter = HTMLExporter(config=config)
+        self._exporter = PageExporter(config=config)
 
     @functools.cached_property
     def _rendering(self) -> str:

@@ -151,7 +151,8 @@ def _placed(
 def page_of(notebook: NotebookNode, result: Result, exercise: Exercise) -> Page:
     """A page's content.
 
-    notebook: graded, with points and comments from the gradebook in its cells' metadata (`GetGrades`).
+    notebook: graded, with points and comments from the gradebook in its cells' metadata
+    (`RecordedPoints`).
     """
     words = words_of(exercise)
     title, places = task_names(released(exercise))
@@ -185,7 +186,7 @@ def page_of(notebook: NotebookNode, result: Result, exercise: Exercise) -> Page:
 def as_text(page: Page, totals: Mapping[str, Any]) -> str:
     """A page in short, for where only plain text can be sent: points, what was lost and why, comments.
 
-    totals: score, max_score and late_penalty of the submission, as `GetGrades` gives them.
+    totals: score, max_score and late_penalty of the submission, as `RecordedPoints` gives them.
     """
     points = totals["max_score"] - page.unread
     lines = [f"{page.title}: {as_shown(totals['score'])} of {as_shown(points)} points"]
@@ -277,7 +278,7 @@ def _indented(text: str) -> str:
 class FeedbackPage(NbGraderPreprocessor):
     """Step of writing feedback: what the page shows, and a record of what was graded by then.
 
-    Runs after GetGrades, which puts points and comments into the cells.
+    Runs after RecordedPoints, which puts points and comments into the cells.
     """
 
     root = Unicode(help="The course's folder.").tag(config=True)
@@ -295,23 +296,8 @@ class FeedbackPage(NbGraderPreprocessor):
         except (FileNotFoundError, CourseError):
             return nb, resources
         end_round(course, result)
-        _mark_unread(nb, resources["nbgrader"])
         page = page_of(nb, result, exercise)
         if told := told_on_page(course, exercise, result.student):
             page = replace(page, remarks=(*page.remarks, told))
         resources["feedback"] = page
         return nb, resources
-
-
-def _mark_unread(notebook: NotebookNode, whose: Mapping[str, str]) -> None:
-    """Note in the metadata of written answers whether nobody has given points for them yet."""
-    from nbgrader.api import Gradebook
-
-    place = whose["notebook"], whose["assignment"], whose["student"]
-    with Gradebook(whose["db_url"]) as gradebook:
-        for cell in notebook.cells:
-            if cell.cell_type == "markdown" and metadata_of(cell).get("grade"):
-                grade = gradebook.find_grade(metadata_of(cell).grade_id, *place)
-                cell.metadata.nbgrader["unread"] = (
-                    grade.auto_score is None and grade.manual_score is None
-                )

@@ -265,7 +265,7 @@ class Recorder:
                 ) from error
         submission = _submission(gradebook, exercise, student, handed_in)
         notebook = gradebook.find_submission_notebook(exercise, exercise, student)
-        grades, comments = _of_cells(gradebook, notebook)
+        grades, comments = of_cells(gradebook, notebook)
         checked = {cell.grade_id: cell for cell in result.cells}
         read = _ReadByHand(autograded_notebook(self._course, student, exercise))
         for cell in graded.notebook.cells:
@@ -336,7 +336,7 @@ def _submission(
     return gradebook.update_or_create_submission(exercise, student, **kept)
 
 
-def _of_cells(
+def of_cells(
     gradebook: Gradebook, notebook: SubmittedNotebook
 ) -> tuple[dict[str, Grade], dict[str, Comment]]:
     """A submitted notebook's grades and comments by the names of their cells, with one question each."""

@@ -1,15 +1,24 @@
 """The feedback page: a table of tasks, what was lost in view, the rest folded."""
 
+import copy
 import html
 import re
 from dataclasses import replace
 
 import nbformat
 import pytest
+from bs4 import BeautifulSoup
 from nbformat.v4 import new_markdown_cell
 from nbgrader.api import Gradebook
+from nbgrader.preprocessors import GetGrades
 
-from autograder.exercises import reference_answers, released, solved, task_names
+from autograder.exercises import (
+    metadata_of,
+    reference_answers,
+    released,
+    solved,
+    task_names,
+)
 from autograder.grade.exercise_words import words_of
 from autograder.grade.feedback import feedback_page, write_feedback
 from autograder.grade.feedback_page import (
@@ -20,6 +29,9 @@ from autograder.grade.feedback_page import (
     as_markdown,
     as_text,
 )
+from autograder.grade.gradebook import autograded_notebook
+from autograder.grade.page_exporter import PageExporter
+from autograder.grade.recorded_points import RecordedPoints
 from autograder.grade.seeds import has_feedback
 from autograder.points import as_shown
 from tests.support.copies import run
@@ -82,7 +94,7 @@ def test_an_unread_answer_is_open_and_no_zero(pages):
 
 def test_what_is_lost_is_in_view_and_the_rest_folded(pages):
     _, _, page, _ = pages
-    task = r'<section( class="right")? id="task-\d+">(<details>)?'
+    task = r'<section id="task-\d+"( class="right")?>(<details>)?'
     found = [bool(right) for right, _ in re.findall(task, page)]
     assert [bool(d) for _, d in re.findall(task, page)] == found
     assert found.count(False) == 1
@@ -122,6 +134,35 @@ def test_nbgraders_command_writes_the_same_page_and_remembers_it(graded_class):
     without = re.compile(r"\s*<!-- feedback \w+ \w+ -->\s*")
     assert without.sub("", theirs).strip() == without.sub("", before).strip()
     assert has_feedback(course, EXERCISE.name)
+
+
+def test_points_and_comments_are_those_of_nbgraders_own_step(pages):
+    course, *_ = pages
+    graded = nbformat.read(autograded_notebook(course, "ann", EXERCISE.name), as_version=4)
+    whose = {"student": "ann", "assignment": EXERCISE.name, "notebook": EXERCISE.name}
+    found = []
+    for step in (GetGrades, RecordedPoints):
+        resources = {"nbgrader": {**whose, "db_url": course.db_url}}
+        notebook, _ = step().preprocess(copy.deepcopy(graded), resources)
+        for cell in notebook.cells:
+            metadata_of(cell).pop("unread", None)
+        found.append((notebook, resources))
+    assert found[0] == found[1]
+    assert "Almost." in [metadata_of(cell).get("comment") for cell in found[1][0].cells]
+
+
+def test_a_page_is_what_nbconverts_own_exporter_makes_of_it(pages, monkeypatch):
+    course, result, _, page = pages
+    path = feedback_page(course, "ann", EXERCISE.name)
+    path.unlink()
+    monkeypatch.delattr(PageExporter, "from_notebook_node")
+    assert write_feedback(course, [result]) == 1
+    stamp = re.compile(r"\s*<!-- feedback \w+ \w+ -->\s*")
+    ours, theirs = (
+        stamp.sub("", str(BeautifulSoup(one, "html.parser")))
+        for one in (page, path.read_text(encoding="utf-8"))
+    )
+    assert ours == theirs
 
 
 # In short, as text --------------------------------------------------------------------------------
