@@ -13,8 +13,20 @@ import numpy  # noqa: F401
 import autograder.runtime.evaluate  # noqa: F401
 from autograder.runtime import tensors
 
+# what IPython imports while a kernel starts, and what it needs to show the first error
+FOR_IPYTHON = (
+    "faulthandler",
+    "sqlite3",
+    "IPython.core.completerlib",
+    "IPython.core.debugger",
+    "IPython.core.oinspect",
+    "IPython.extensions.storemagic",
+    "pygments.formatters.terminal256",
+    "pygments.styles.default",
+    "stack_data",
+)
 # Students' Python may lack these. No exercise needs matplotlib; one that uses torch isn't graded without.
-for name in ("torch", "matplotlib.font_manager"):
+for name in ("torch", "matplotlib.font_manager", *FOR_IPYTHON):
     with contextlib.suppress(ModuleNotFoundError):
         importlib.import_module(name)
 
