@@ -113,7 +113,7 @@ def test_students_read_that_a_dropped_question_does_not_count(course):
     assert "<p>This question doesn't count.</p>" in page
     assert "of 0 points" not in page and "Not read yet" not in page
     # names of code in a sentence are code
-    assert page.count("<code>a&lt;b&gt;</code> doesn&#39;t exist") == number
+    assert page.count("<code>a&lt;b&gt;</code> doesn&#x27;t exist") == number
     graded = nbformat.read(autograded_notebook(course, "ada", NAME), as_version=4)
     (cell,) = [cell for cell in graded.cells if metadata_of(cell).get("grade_id") == CHECK]
     for kind in ("text/plain", "text/html"):
