@@ -13,8 +13,8 @@ from nbformat import NotebookNode
 class PageExporter(HTMLExporter):
     """nbconvert's exporter of HTML without its second reading of the page, which takes half of the time.
 
-    What that would add, our template has: a text for each picture; and it has no cells of JupyterLab's,
-    which would become focusable.
+    Our template has no need of what that would add: it gives its pictures a text, and it has no cells of
+    JupyterLab's, which would become focusable.
     """
 
     def from_notebook_node(  # type: ignore[override]

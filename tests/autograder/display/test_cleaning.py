@@ -164,10 +164,3 @@ def test_words_of_html_that_is_shown_as_text_stay():
     source = opened(9_000)
     assert "&lt;b a=1&gt;" in clean_html(source)
     assert "< b a=1>" in clean_markdown(source)
-
-
-def test_a_picture_without_a_text_gets_one_and_another_keeps_its_own():
-    picture = f'src="data:image/png;base64,{PICTURE}"'
-    page = clean_html(f"<img {picture}><img {picture} title='a>b'><img {picture} alt='mine'>")
-    assert page.count("alt=") == 3 and page.count("<img ") == 3
-    assert page.count('alt="A picture that this cell displayed"') == 2 and 'alt="mine"' in page
