@@ -46,6 +46,7 @@ check: $(READY)       ## format, lint, spelling and types
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/codespell
 	@$(VENV)/bin/mypy
+	@$(VENV)/bin/mypy $(patsubst book/models/%.py,-m book.models.%,$(wildcard book/models/[a-z]*.py))
 
 lock: $(READY)        ## write constraints.txt from what is installed
 	@echo "# Everything that the pins in requirements.txt bring along, pinned; \`make lock\` writes this file." > constraints.txt

@@ -3,13 +3,13 @@
 import torch
 from kept import kept
 
+from book.models.induction import network
+from book.models.induction import trained as train_anew
 from solutions.attention_only import AttentionOnly
-from solutions.induction import network
-from solutions.induction import trained as train_anew
 
 
 def trained(number: int) -> tuple[AttentionOnly, None]:
-    """The network that `solutions.induction.trained` returns, trained only once."""
+    """The network that `book.models.induction.trained` returns, trained only once."""
     weights = kept(trained_weights, number)
     model = network()
     model.load_state_dict({name: torch.tensor(values) for name, values in weights.items()})

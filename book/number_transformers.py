@@ -6,12 +6,12 @@ from typing import Any
 import torch
 from kept import kept
 
-from solutions.number_transformer import Run, new_model
-from solutions.number_transformer import train as train_anew
+from book.models.number_transformer import Run, new_model
+from book.models.number_transformer import train as train_anew
 
 
 def train(training_seed: int, **recipe: Any) -> Run:
-    """What `solutions.number_transformer.train` returns, trained only once."""
+    """What `book.models.number_transformer.train` returns, trained only once."""
     return as_run(kept(trained, training_seed, without_defaults(recipe)))
 
 

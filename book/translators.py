@@ -4,13 +4,13 @@ import numpy as np
 import torch
 from kept import kept
 
-from solutions.encoder_decoder import START, EncoderDecoder, shift_right
-from solutions.number_words import NumberWords
-from solutions.number_words import train_translator as train_anew
+from book.models.encoder_decoder import START, EncoderDecoder, shift_right
+from book.models.number_words import NumberWords
+from book.models.number_words import train_translator as train_anew
 
 
 def train_translator(network: type[EncoderDecoder], training_seed: int) -> EncoderDecoder:
-    """What `solutions.number_words.train_translator` returns for the network with attention, trained only once."""
+    """What `book.models.number_words.train_translator` returns for the network with attention, trained only once."""
     kept_weights = kept(trained_weights, training_seed)
     weights = {name: torch.tensor(values) for name, values in kept_weights.items()}
     model = network(len(weights["embed_source.weight"]), len(weights["embed_target.weight"]))

@@ -72,7 +72,7 @@ def imports_digest(root: Path, page: Path, text: str) -> str:
             "packages": {
                 package: plain_version(package) for package in PACKAGES if find_spec(package)
             },
-            "seed_base": seed_base() if root / "solutions" / "seeds.py" in modules else 0,
+            "seed_base": seed_base() if root / "book" / "models" / "seeds.py" in modules else 0,
         }
     )[:16]
 

@@ -1,7 +1,8 @@
 """What a reader can run: the visible code cells of a page, pasted into a fresh notebook.
 
 In: pages. Out: for each page the first thing that stops the pasted cells, if any. Beside Python's own
-modules they may import numpy, torch, matplotlib and the course's `solutions`, `figures` and `experiments`.
+modules they may import numpy, torch, matplotlib and the course's `solutions`, `book.models`, `figures` and
+`experiments`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 
 from autograder.publish.page_source import CodeCell, PageSource, read_page
 
-ALLOWED = {"numpy", "torch", "matplotlib", "solutions", "figures", "experiments"}
+ALLOWED = {"numpy", "torch", "matplotlib", "solutions", "book.models", "figures", "experiments"}
 SECONDS_A_CELL = 600
 # what a notebook has without an import
 GIVEN = {*dir(builtins), "get_ipython", "__name__", "__file__"}
@@ -64,18 +65,20 @@ def forbidden_imports(page: PageSource) -> dict[str, int]:
     found: dict[str, int] = {}
     for cell in page.cells:
         if cell.visible:
-            for package in _packages(cell):
-                if package not in ALLOWED | sys.stdlib_module_names:
+            for module in _modules(cell):
+                package = module.partition(".")[0]
+                models = ".".join(module.split(".")[:2])
+                if not {package, models} & (ALLOWED | sys.stdlib_module_names):
                     found.setdefault(package, cell.number)
     return found
 
 
-def _packages(cell: CodeCell) -> Iterator[str]:
+def _modules(cell: CodeCell) -> Iterator[str]:
     for node in ast.walk(cell.tree()):
         if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield (node.module or ".").partition(".")[0]
+            yield node.module or "."
 
 
 def run_pasted(root: Path, page: Path) -> str | None:
@@ -89,10 +92,13 @@ def run_pasted(root: Path, page: Path) -> str | None:
     cells = [cell for cell in source.cells if cell.visible]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c.source) for c in cells])
     with tempfile.TemporaryDirectory() as folder:
-        # `solutions` imports `autograder`; nothing else of the course can be imported
-        modules = (root / "book" / f"{name}.py" for name in ("figures", "experiments"))
-        for target in (root / "solutions", root / "autograder", *modules):
-            (Path(folder) / target.name).symlink_to(target)
+        # these import `autograder`; nothing else of the course can be imported
+        names = ("solutions", "autograder", "book/models")
+        modules = {name: name for name in names}
+        modules |= {f"{name}.py": f"book/{name}.py" for name in ("figures", "experiments")}
+        (Path(folder) / "book").mkdir()
+        for name, target in modules.items():
+            (Path(folder) / name).symlink_to(root / target)
         client = NotebookClient(
             notebook,
             timeout=SECONDS_A_CELL,

@@ -22,7 +22,7 @@ kernelspec:
 ```{code-cell} ipython3
 from claims import claim
 from experiments import stored
-from solutions.seeds import seed, seeds
+from book.models.seeds import seed, seeds
 ```
 
 ```{code-cell} ipython3

@@ -10,7 +10,7 @@ from autograder.errors import BookError
 from autograder.publish.cache_key import imports_digest
 from autograder.publish.seed_base import VARIABLE
 from book.claims import ClaimError, claim, comparison, share, times
-from solutions.seeds import seed, seeds
+from book.models.seeds import seed, seeds
 from tests.support.course import COURSE
 from tests.support.small_book import FRONT, build_book
 
@@ -104,7 +104,7 @@ def test_pages_that_use_seeds_are_executed_again_under_another_base(monkeypatch)
     cell = "\n```{code-cell} ipython3\n%s\n```\n"
 
     def digests():
-        imports = ("from solutions.seeds import seed", "import numpy")
+        imports = ("from book.models.seeds import seed", "import numpy")
         return [imports_digest(COURSE.root, Path("x.md"), FRONT + cell % line) for line in imports]
 
     monkeypatch.delenv(VARIABLE, raising=False)

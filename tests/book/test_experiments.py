@@ -60,7 +60,7 @@ def test_a_result_is_plain_data():
 # stored -------------------------------------------------------------------------------------------
 
 CELLS = {
-    "imports": "from experiments import best_of, stored\nfrom solutions.seeds import seeds",
+    "imports": "from experiments import best_of, stored\nfrom book.models.seeds import seeds",
     "constant": "FACTOR = 2\nRATES = (0.01, 0.1, 1)",
     "function": """\
 def score(rate, seed):
@@ -86,7 +86,7 @@ class Page:
         self.root, self.cells = root, dict(CELLS)
         (root / "book").mkdir()
         shutil.copy(COURSE.book / "experiments.py", root / "book")
-        for name in ("autograder", "solutions"):
+        for name in ("autograder", "solutions", "book/models"):
             (root / name).symlink_to(COURSE.root / name)
         self.write()
 

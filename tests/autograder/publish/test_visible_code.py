@@ -64,7 +64,7 @@ def test_no_visible_cell_needs_a_hidden_one():
 def test_visible_cells_run_on_their_own(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(
-        page_of("from figures import COLOURS\nfrom solutions.seeds import seed", "x = seed(2)")
+        page_of("from figures import COLOURS\nfrom book.models.seeds import seed", "x = seed(2)")
     )
     assert run_pasted(COURSE.root, page) is None
     page.write_text(page_of("x = 1", "#\ny = 2", "print(x)\nprint(y)"))

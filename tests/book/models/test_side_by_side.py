@@ -7,8 +7,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from book.models.side_by_side import train_side_by_side
 from solutions.ch6_transformer import Transformer
-from solutions.side_by_side import train_side_by_side
 
 
 def loss_of(model, x, wanted):

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from solutions.encoder_decoder import PAD, EncoderDecoder, shift_right
-from solutions.number_words import NumberWords, train_translator
-from solutions.seeds import seed
+from book.models.encoder_decoder import PAD, EncoderDecoder, shift_right
+from book.models.number_words import NumberWords, train_translator
+from book.models.seeds import seed
 
 FUNCTION_WORDS = ["und", "hundert", "tausend", "(end)"]
 N_NUMBERS = 200

@@ -7,8 +7,7 @@ from collections import Counter
 import pytest
 import torch
 
-from solutions.ch5_positional_encoding import rope, sinusoidal
-from solutions.looking_back import (
+from book.models.looking_back import (
     FARTHEST,
     N_BUCKETS,
     N_DIGITS,
@@ -23,6 +22,7 @@ from solutions.looking_back import (
     streams,
     trained,
 )
+from solutions.ch5_positional_encoding import rope, sinusoidal
 
 KINDS = ["none", "sinusoidal", "learned", "Shaw", "T5", "RoPE", "ALiBi"]
 

@@ -9,8 +9,8 @@ from torch import nn
 from torch.func import functional_call, stack_module_state, vmap
 from torch.nn import functional as F
 
+from book.models.seeds import seed
 from solutions.ch3_multi_head import head_contribution
-from solutions.seeds import seed
 
 ANIMALS = [
     *("dog", "cat", "bird", "fox", "wolf"),

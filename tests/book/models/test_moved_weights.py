@@ -2,8 +2,8 @@
 
 import torch
 
-from solutions.encoder_decoder import EncoderDecoder, shift_right
-from solutions.moved_weights import decode
+from book.models.encoder_decoder import EncoderDecoder, shift_right
+from book.models.moved_weights import decode
 
 SOURCE = torch.tensor([[3, 4, 5, 0], [6, 3, 4, 5]])
 TARGET = torch.tensor([[3, 4, 2], [5, 6, 2]])

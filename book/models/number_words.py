@@ -7,8 +7,8 @@ import torch
 from num2words import num2words
 from torch.nn.utils.rnn import pad_sequence
 
-from solutions.encoder_decoder import END, PAD, EncoderDecoder, train
-from solutions.seeds import seed
+from book.models.encoder_decoder import END, PAD, EncoderDecoder, train
+from book.models.seeds import seed
 
 SHOWN = 27_381  # the number whose alignment chapter 1 shows
 SPECIAL = ["(pad)", "(start)", "(end)"]

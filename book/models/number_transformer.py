@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional as F
 
+from book.models.encoder_decoder import END, PAD, START
+from book.models.number_words import NumberWords, german
+from book.models.seeds import seed
 from solutions.ch6_transformer import Transformer, shift
 from solutions.ch7_training import greedy_decode, smoothed_cross_entropy
-from solutions.encoder_decoder import END, PAD, START
-from solutions.number_words import NumberWords, german
-from solutions.seeds import seed
 
 LONGEST = 20  # tokens of a translation, at most
 

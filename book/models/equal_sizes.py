@@ -7,8 +7,8 @@
 import torch
 from torch import nn
 
+from book.models.encoder_decoder import PAD, START, EncoderDecoder
 from solutions.ch6_transformer import Transformer
-from solutions.encoder_decoder import PAD, START, EncoderDecoder
 
 
 class GreedyTransformer(Transformer):

@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from solutions.ch4_masking import causal_mask
-from solutions.gpt_induction import (
+from book.models.gpt_induction import (
     BLOCK,
     GAP,
     WatchedAttention,
@@ -12,7 +11,8 @@ from solutions.gpt_induction import (
     trained_gpt,
     with_blocks,
 )
-from solutions.small_gpt import GPT, bits, manual, rotary_attention
+from book.models.small_gpt import GPT, bits, manual, rotary_attention
+from solutions.ch4_masking import causal_mask
 
 
 @pytest.mark.parametrize("repeated", [True, False])

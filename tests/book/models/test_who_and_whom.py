@@ -5,8 +5,7 @@ import copy
 import torch
 from torch.nn import functional as F
 
-from solutions.ch3_multi_head import MultiHeadAttention
-from solutions.who_and_whom import (
+from book.models.who_and_whom import (
     ANIMALS,
     ENDINGS,
     N_ANIMALS,
@@ -16,6 +15,7 @@ from solutions.who_and_whom import (
     in_words,
     sentences,
 )
+from solutions.ch3_multi_head import MultiHeadAttention
 
 
 def make_reader(n_hidden=0):

@@ -5,9 +5,9 @@ import sys
 import numpy as np
 import torch
 
-from solutions.encoder_decoder import END, START, EncoderDecoder, OneVector, shift_right
-from solutions.moved_weights import decode
-from solutions.number_words import LONGEST_FIRST, NumberWords, alignment, english, german
+from book.models.encoder_decoder import END, START, EncoderDecoder, OneVector, shift_right
+from book.models.moved_weights import decode
+from book.models.number_words import LONGEST_FIRST, NumberWords, alignment, english, german
 from tests.support.course import COURSE
 
 SOURCE = torch.tensor([[3, 4, 5, 6], [5, 3, 0, 0], [7, 0, 0, 0]])

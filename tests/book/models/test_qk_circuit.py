@@ -5,8 +5,8 @@ import cmath
 import pytest
 import torch
 
+from book.models.qk_circuit import qk_circuit, written_by
 from solutions.attention_only import AttentionOnly
-from solutions.qk_circuit import qk_circuit, written_by
 
 
 def slow_score(query, key, distance):

@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 
-from solutions.associative_memory import KINDS, keys_of, recalled, written
+from book.models.associative_memory import KINDS, keys_of, recalled, written
 
 
 def slowly_written(keys, values, step, fade):

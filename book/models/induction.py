@@ -10,9 +10,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from book.models.smeared_keys import SmearedHeads
 from solutions.attention_only import AttentionOnly
 from solutions.ch10_circuits import prefix_matching
-from solutions.smeared_keys import SmearedHeads
 
 N_TOKENS, LENGTH, SEGMENT = 64, 48, 16
 # how pages print a token

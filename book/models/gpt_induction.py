@@ -6,8 +6,8 @@ take for them to get some?
 # fmt: off
 import torch
 
+from book.models.small_gpt import GPT, Text, bits, train, turned
 from solutions.ch10_circuits import prefix_matching
-from solutions.small_gpt import GPT, Text, bits, train, turned
 
 BLOCK, GAP = 24, 8
 

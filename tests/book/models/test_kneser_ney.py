@@ -2,7 +2,7 @@
 
 import pytest
 
-from solutions.kneser_ney import KneserNey
+from book.models.kneser_ney import KneserNey
 
 CHARACTERS = "abcd"
 # no d: a character that was never counted; few runs of four, so that all ways of falling back occur

@@ -9,13 +9,13 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
+from book.models.seeds import seed
+from book.models.who_and_whom import fit
 from solutions.ch5_positional_encoding import (
     alibi_bias,
     rope,
     sinusoidal,
 )
-from solutions.seeds import seed
-from solutions.who_and_whom import fit
 
 TASKS = ["last digit", "three back", "first token"]
 N_DIGITS, N_TOKENS = 8, 16  # 0 to 7 are digits, 8 to 15 letters

@@ -2,9 +2,9 @@
 
 import torch
 
+from book.models.smeared_keys import SmearedHeads
 from solutions.attention_only import AttentionHeads
 from solutions.ch5_positional_encoding import rope
-from solutions.smeared_keys import SmearedHeads
 
 
 def turned(vector, position):

@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from solutions.attention_only import Trace
-from solutions.induction import (
+from book.models.induction import (
     LENGTH,
     N_TOKENS,
     SEGMENT,
@@ -17,7 +16,8 @@ from solutions.induction import (
     trained,
     vote,
 )
-from solutions.smeared_keys import SmearedHeads
+from book.models.smeared_keys import SmearedHeads
+from solutions.attention_only import Trace
 
 
 def place_of_copy(tokens, known):

@@ -2,8 +2,8 @@
 
 import torch
 
+from book.models.patch_map import patch_map
 from solutions.attention_only import AttentionOnly
-from solutions.patch_map import patch_map
 
 SIZES = {"texts": 3, "length": 6, "layers": 2, "heads": 3}
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from solutions.encoder_decoder import END, PAD, START
-from solutions.number_transformer import (
+from book.models.encoder_decoder import END, PAD, START
+from book.models.number_transformer import (
     exact_match,
     held_out_losses,
     new_model,

@@ -5,10 +5,10 @@ import math
 import pytest
 import torch
 
+from book.models.small_gpt import GPT, MANUAL, bits, manual, rotary_attention, train, turned, write
 from solutions.ch4_masking import causal_mask
 from solutions.ch5_positional_encoding import rope
 from solutions.ch8_language_model import rope_frequencies, window_mask
-from solutions.small_gpt import GPT, MANUAL, bits, manual, rotary_attention, train, turned, write
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,8 @@
 
 import torch
 
-from solutions.encoder_decoder import PAD, START
-from solutions.equal_sizes import GreedyTransformer, both, exact
+from book.models.encoder_decoder import PAD, START
+from book.models.equal_sizes import GreedyTransformer, both, exact
 
 
 def test_the_transformer_writes_the_likeliest_word_each_time():

@@ -1,0 +1,1 @@
+"""What the pages train and measure, and the seeds of their experiments."""
