@@ -23,16 +23,16 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from benchmarks.record import provenance, save
-from solutions.translation import data, machine
-from solutions.translation.__main__ import main as trainer
-from solutions.translation.command_line import settings_of
-from solutions.translation.decoding import Translator
-from solutions.translation.evaluation import quality
-from solutions.translation.model import n_parameters
-from solutions.translation.run_folder import RunFolder
-from solutions.translation.settings import Settings
-from solutions.translation.tokenizer import learn
-from solutions.translation.trainer import Trainer
+from translation import data, machine
+from translation.__main__ import main as trainer
+from translation.command_line import settings_of
+from translation.decoding import Translator
+from translation.evaluation import quality
+from translation.model import n_parameters
+from translation.run_folder import RunFolder
+from translation.settings import Settings
+from translation.tokenizer import learn
+from translation.trainer import Trainer
 
 REFERENCE = "reference"
 BASE = [

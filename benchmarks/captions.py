@@ -27,14 +27,14 @@ import torch
 from benchmarks.multi30k import ALPHAS, Choice, add_alphas, score, translated
 from benchmarks.own_captions import CAPTIONS, COUNTERPARTS, MAPPED, verdicts
 from benchmarks.record import save
-from solutions.translation import TranslationError, data, machine
-from solutions.translation.command_line import RUNS
-from solutions.translation.decoding import Translator
-from solutions.translation.evaluation import bleu
-from solutions.translation.machine import Machine
-from solutions.translation.model import build
-from solutions.translation.run_folder import RunFolder, load_weights, newest
-from solutions.translation.tokenizer import BOS, Tokenizer
+from translation import TranslationError, data, machine
+from translation.command_line import RUNS
+from translation.decoding import Translator
+from translation.evaluation import bleu
+from translation.machine import Machine
+from translation.model import build
+from translation.run_folder import RunFolder, load_weights, newest
+from translation.tokenizer import BOS, Tokenizer
 
 Words = tuple[str, ...]
 TEXTS = ("lc.norm.tok", "raw")

@@ -23,10 +23,10 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.record import save
-from solutions.translation import data
-from solutions.translation.run_folder import RunFolder
-from solutions.translation.settings import complete
-from solutions.translation.tokenizer import learn
+from translation import data
+from translation.run_folder import RunFolder
+from translation.settings import complete
+from translation.tokenizer import learn
 
 WORKER = Path(__file__).with_name("compare_worker.py")
 

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import torch
 
-from solutions.translation import data, machine, trainer
-from solutions.translation.decoding import Translator
-from solutions.translation.model import build
-from solutions.translation.run_folder import RunFolder
-from solutions.translation.settings import complete
-from solutions.translation.tokenizer import Tokenizer
+from translation import data, machine, trainer
+from translation.decoding import Translator
+from translation.model import build
+from translation.run_folder import RunFolder
+from translation.settings import complete
+from translation.tokenizer import Tokenizer
 
 
 class Parts:
@@ -34,7 +34,7 @@ class Parts:
         self.seconds = dict.fromkeys(("forward", "loss", "backward", "optimizer"), 0.0)
         names = ("linear_cross_entropy", "smoothed_cross_entropy")
         # earlier commits have no module of the objective, and the loss is the trainer's
-        module = sys.modules.get("solutions.translation.objective", trainer)
+        module = sys.modules.get("translation.objective", trainer)
         loss = next(name for name in names if hasattr(module, name))
         setattr(module, loss, self._timed("loss", getattr(module, loss)))
         torch.Tensor.backward = self._timed("backward", torch.Tensor.backward)

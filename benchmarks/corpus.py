@@ -58,9 +58,9 @@ def measure(folder: Path) -> dict:
     """Learn a vocabulary, encode everything and make the first batches of two epochs."""
     import threading
 
-    from solutions.translation import data
-    from solutions.translation.batches import Batches
-    from solutions.translation.tokenizer import encode_pairs, learn
+    from translation import data
+    from translation.batches import Batches
+    from translation.tokenizer import encode_pairs, learn
 
     peak, ended = Peak(), threading.Event()
 

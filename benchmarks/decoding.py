@@ -22,12 +22,12 @@ import torch
 
 from benchmarks.greedy import cached, decode, uncached
 from benchmarks.record import save
-from solutions.translation import data, machine
-from solutions.translation.__main__ import main as trainer
-from solutions.translation.decoding import Translator
-from solutions.translation.model import build
-from solutions.translation.run_folder import RunFolder
-from solutions.translation.settings import complete
+from translation import data, machine
+from translation.__main__ import main as trainer
+from translation.decoding import Translator
+from translation.model import build
+from translation.run_folder import RunFolder
+from translation.settings import complete
 
 VOCAB = 8000
 BATCH = 32

@@ -14,15 +14,15 @@ from collections.abc import Sequence
 
 from benchmarks.ablation import outcome
 from benchmarks.record import save
-from solutions.translation import TranslationError, data, machine
-from solutions.translation.batches import Batches
-from solutions.translation.decoding import Translator
-from solutions.translation.distillation import mean_prediction
-from solutions.translation.machine import Machine
-from solutions.translation.model import FastTransformer
-from solutions.translation.run_folder import RunFolder
-from solutions.translation.settings import Settings
-from solutions.translation.tokenizer import PAD, encode_pairs
+from translation import TranslationError, data, machine
+from translation.batches import Batches
+from translation.decoding import Translator
+from translation.distillation import mean_prediction
+from translation.machine import Machine
+from translation.model import FastTransformer
+from translation.run_folder import RunFolder
+from translation.settings import Settings
+from translation.tokenizer import PAD, encode_pairs
 
 TEACHING = ("distill_from", "distill_weight")
 

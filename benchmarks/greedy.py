@@ -8,8 +8,8 @@ from collections.abc import Callable
 import torch
 
 from solutions.ch6_transformer import Transformer
-from solutions.translation.decoding import CachedDecoder
-from solutions.translation.tokenizer import BOS
+from translation.decoding import CachedDecoder
+from translation.tokenizer import BOS
 
 
 def cached(model: Transformer, source: torch.Tensor, length: int) -> Callable:

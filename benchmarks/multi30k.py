@@ -25,14 +25,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.record import save
-from solutions.translation import data, machine
-from solutions.translation.__main__ import main as trainer
-from solutions.translation.decoding import Translator
-from solutions.translation.evaluation import quality, scores
-from solutions.translation.machine import Machine
-from solutions.translation.model import n_parameters
-from solutions.translation.run_folder import RunFolder
-from solutions.translation.settings import Settings
+from translation import data, machine
+from translation.__main__ import main as trainer
+from translation.decoding import Translator
+from translation.evaluation import quality, scores
+from translation.machine import Machine
+from translation.model import n_parameters
+from translation.run_folder import RunFolder
+from translation.settings import Settings
 
 TRAIN = {
     "en": [],

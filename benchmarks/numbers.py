@@ -2,7 +2,7 @@
 
 python -m benchmarks.numbers
 
-There are two kinds of run: the default of `python -m solutions.translation train`, and a longer one. The
+There are two kinds of run: the default of `python -m translation train`, and a longer one. The
 weights are those of the last step; held-out numbers are looked at once, afterwards. Seconds are those of
 the whole command but for Python's start: data, vocabulary, training, and translating the held-out
 numbers. Two cores are used.
@@ -20,11 +20,11 @@ from pathlib import Path
 import torch
 
 from benchmarks.record import save
-from solutions.translation import data, machine
-from solutions.translation.__main__ import main as trainer
-from solutions.translation.decoding import Translator
-from solutions.translation.evaluation import exact_match
-from solutions.translation.run_folder import RunFolder
+from translation import data, machine
+from translation.__main__ import main as trainer
+from translation.decoding import Translator
+from translation.evaluation import exact_match
+from translation.run_folder import RunFolder
 
 KINDS = {"default": [], "2,000 steps": ["--steps=2000", "--warmup=200", "--save-every=250"]}
 

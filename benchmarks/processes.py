@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.record import save
-from solutions.translation.run_folder import RunFolder
+from translation.run_folder import RunFolder
 
 LAUNCH = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 KINDS = {
@@ -38,7 +38,7 @@ def speed(kind: str, path: Path, words: list[str], log_every: int) -> float:
         log_every: steps from look to look.
     """
     launch, own = KINDS[kind]
-    command = [sys.executable, *launch, "-m", "solutions.translation", "train", "--task=multi30k"]
+    command = [sys.executable, *launch, "-m", "translation", "train", "--task=multi30k"]
     command += [
         "--device=cpu",
         f"--folder={path}",

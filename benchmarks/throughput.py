@@ -24,11 +24,11 @@ from torch import nn
 from benchmarks.record import save
 from solutions.ch5_positional_encoding import PositionalEncoding
 from solutions.ch6_transformer import DecoderLayer, EncoderLayer, shift
-from solutions.translation import machine
-from solutions.translation.loss import linear_cross_entropy
-from solutions.translation.model import build, n_parameters
-from solutions.translation.settings import ModelSettings, complete
-from solutions.translation.tokenizer import PAD
+from translation import machine
+from translation.loss import linear_cross_entropy
+from translation.model import build, n_parameters
+from translation.settings import ModelSettings, complete
+from translation.tokenizer import PAD
 
 # Operations per second in dense bfloat16, from the makers' data sheets, by a part of the name that CUDA
 # gives a card; the first that fits, since cards for a PCIe slot are slower than those of the same name.

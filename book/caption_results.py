@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from solutions.translation.evaluation import detokenise
-from solutions.translation.settings import OPTIONS, complete
+from translation.evaluation import detokenise
+from translation.settings import OPTIONS, complete
 
 RESULT = "benchmarks/captions.json"
 # of one run that was stopped after an hour
@@ -213,7 +213,7 @@ def _command(settings: dict[str, Any], more: list[str]) -> str:
     usual = complete({"task": settings["task"]}).to_json()
     many = settings["processes"]
     program = f"torchrun --nproc-per-node {many}" if many > 1 else "python"
-    words = [f"{program} -m solutions.translation train"]
+    words = [f"{program} -m translation train"]
     words += [f"--task {settings['task']}", "--data DIR"]
     words += more
     for name, value in settings.items():

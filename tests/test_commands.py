@@ -50,12 +50,12 @@ OF_A_CLASS = ("book/teaching.md", "book/teaching_lms.md", "book/jupyterhub.md", 
 # pages of few readers, and those whose journeys other tests make, too: weekly
 WEEKLY = (INSTALLING, "book/jupyterhub.md", ON_GITHUB, TRAINING)
 # packages of this project that can be run
-OURS = ("autograder", "solutions", "benchmarks")
+OURS = ("autograder", "translation", "benchmarks")
 # programs that every system has, and git, are taken as known
 OF_THE_SYSTEM = ("mkdir", "cp", "grep", "rm", "git")
 # in the text of a page: make and this project's own programs
 IN_TEXT = re.compile(
-    r"(?<!`)`((?:[A-Z_]+=\S+ )*(?:make|python -m (?:autograder|solutions|benchmarks)\S*|torchrun)\b[^`]*)`(?!`)"
+    r"(?<!`)`((?:[A-Z_]+=\S+ )*(?:make|python -m (?:autograder|translation|benchmarks)\S*|torchrun)\b[^`]*)`(?!`)"
 )
 
 
@@ -197,7 +197,7 @@ def programs(words):
     elif name == "python":
         assert rest[0] == "-m", f"{shlex.join(words)}: only modules are run here"
         module, *rest = rest[1:]
-        subcommand = rest[:1] if module in ("autograder", "solutions.translation") else []
+        subcommand = rest[:1] if module in ("autograder", "translation") else []
         subcommand = [word for word in subcommand if not word.startswith("-")]
         yield (sys.executable, "-m", module, *subcommand), rest[len(subcommand) :]
     elif name in OF_THE_SYSTEM:

@@ -1,8 +1,8 @@
 """What a reader can run: the visible code cells of a page, pasted into a fresh notebook.
 
 In: pages. Out: for each page the first thing that stops the pasted cells, if any. Beside Python's own
-modules they may import numpy, torch, matplotlib and the course's `solutions`, `book.models`, `figures` and
-`experiments`.
+modules they may import numpy, torch, matplotlib and the course's `solutions`, `translation`, `book.models`,
+`figures` and `experiments`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 
 from autograder.publish.page_source import CodeCell, PageSource, read_page
 
-ALLOWED = {"numpy", "torch", "matplotlib", "solutions", "book.models", "figures", "experiments"}
+ALLOWED = {"numpy", "torch", "matplotlib"}
+ALLOWED |= {"solutions", "translation", "book.models", "figures", "experiments"}
 SECONDS_A_CELL = 600
 # what a notebook has without an import
 GIVEN = {*dir(builtins), "get_ipython", "__name__", "__file__"}
@@ -93,7 +94,7 @@ def run_pasted(root: Path, page: Path) -> str | None:
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c.source) for c in cells])
     with tempfile.TemporaryDirectory() as folder:
         # these import `autograder`; nothing else of the course can be imported
-        names = ("solutions", "autograder", "book/models")
+        names = ("solutions", "translation", "autograder", "book/models")
         modules = {name: name for name in names}
         modules |= {f"{name}.py": f"book/{name}.py" for name in ("figures", "experiments")}
         (Path(folder) / "book").mkdir()

@@ -33,7 +33,7 @@ import torch
 from benchmarks.gpu import operators, training, translating
 from benchmarks.gpu.bench import Bench
 from benchmarks.record import about
-from solutions.translation.machine import Hardware
+from translation.machine import Hardware
 
 Function = Callable[[Bench], Iterator[tuple[str, Any]]]
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import torch
 
-from solutions.translation.graphs import Function, capture
+from translation.graphs import Function, capture
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ def train(bench: Bench, run: Path, words: list[str], seconds: int | None = None)
     Returns:
         Seconds from the command to its last line, the last lines, and the exit status.
     """
-    command = [sys.executable, "-m", "solutions.translation", "train", f"--folder={run}", *words]
+    command = [sys.executable, "-m", "translation", "train", f"--folder={run}", *words]
     command += [f"--device={bench.device}", *bench.size([], ["--threads=1"])]
     begun = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -27,12 +27,12 @@ from benchmarks.throughput import (
     ratios,
     stepper,
 )
-from solutions.translation.machine import Machine
-from solutions.translation.model import FastTransformer, build, n_parameters
-from solutions.translation.objective import Objective
-from solutions.translation.optimization import optimizers
-from solutions.translation.settings import Settings, complete
-from solutions.translation.training_step import TrainingStep
+from translation.machine import Machine
+from translation.model import FastTransformer, build, n_parameters
+from translation.objective import Objective
+from translation.optimization import optimizers
+from translation.settings import Settings, complete
+from translation.training_step import TrainingStep
 
 Results = Iterator[tuple[str, Any]]
 Step = Callable[[torch.Tensor, torch.Tensor], None]

@@ -13,11 +13,11 @@ import torch
 from benchmarks.gpu.bench import Bench
 from benchmarks.gpu.command import train
 from benchmarks.greedy import cached, decode, uncached
-from solutions.translation.decoding import CachedDecoder, search
-from solutions.translation.graphs import Record, Replayed
-from solutions.translation.model import FastTransformer, build
-from solutions.translation.settings import complete
-from solutions.translation.tokenizer import BOS
+from translation.decoding import CachedDecoder, search
+from translation.graphs import Record, Replayed
+from translation.model import FastTransformer, build
+from translation.settings import complete
+from translation.tokenizer import BOS
 
 Results = Iterator[tuple[str, Any]]
 VOCAB = 8000

@@ -365,7 +365,7 @@ def test_what_the_evaluation_of_a_reference_executes_counts(name, tmp_path):
         if path.startswith(solutions) and "catalogue" not in path and definition[0] != "<"
     }
     assert executed
-    ignored = shutil.ignore_patterns("__pycache__", "translation", "released", "catalogue")
+    ignored = shutil.ignore_patterns("__pycache__", "released", "catalogue")
     shutil.copytree(solutions, tmp_path / "solutions", ignore=ignored)
     before = key(tmp_path, exercise.program())
     definitions = [

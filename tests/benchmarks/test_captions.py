@@ -9,11 +9,11 @@ import pytest
 from benchmarks import captions, own_captions
 from benchmarks.own_captions import CAPTIONS, Caption, verdicts
 from book import caption_results
-from solutions.translation import TranslationError, machine
-from solutions.translation.__main__ import main
-from solutions.translation.run_folder import RunFolder
 from tests.support.colour_captions import WORDS, colours, write
 from tests.support.course import COURSE
+from translation import TranslationError, machine
+from translation.__main__ import main
+from translation.run_folder import RunFolder
 
 HERE = machine.Machine(machine.torch.device("cpu"))
 CHOICE = {"average": 1, "best": False, "beam": 1, "alpha": 0.0, "refill": False}
@@ -245,7 +245,7 @@ def test_a_row_says_what_is_not_as_accepted(monkeypatch):
 
 
 def test_the_commands_give_the_settings_of_the_runs():
-    from solutions.translation.command_line import parser, settings_of
+    from translation.command_line import parser, settings_of
 
     run = caption_results.measured_run().measured["run"]
     first = {k: v for k, v in run["settings"].items() if k not in ("init_from", "distill_from")}
@@ -259,7 +259,7 @@ def test_the_commands_give_the_settings_of_the_runs():
         for number, (line, settings) in enumerate(zip(lines, runs, strict=True), 1):
             assert max(map(len, line.split("\n"))) <= 72
             program = "torchrun --nproc-per-node 2" if settings["processes"] == 2 else "python"
-            before, _, words = line.replace("\\\n", " ").partition(" -m solutions.translation ")
+            before, _, words = line.replace("\\\n", " ").partition(" -m translation ")
             assert before == program
             given = parser().parse_args(words.split())
             assert given.folder == (f"runs/pair{number}" if earlier else None)

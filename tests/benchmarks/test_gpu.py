@@ -17,8 +17,8 @@ from torch.cuda._utils import _get_device_index
 from benchmarks.gpu.__main__ import Part, device_of, earlier, measure, parts
 from benchmarks.gpu.operators import linear_in_chunks
 from book.gpu_results import card
-from solutions.translation.machine import Hardware
 from tests.support.course import COURSE
+from translation.machine import Hardware
 
 ROOT = COURSE.root
 
@@ -86,7 +86,7 @@ def packages_for(module):
 def test_a_machine_with_a_gpu_needs_three_packages():
     """It may have no others, and nothing can be fetched there."""
     assert packages_for("benchmarks.gpu.__main__") == {"torch", "numpy", "sentencepiece"}
-    assert {"rich", "num2words"} < packages_for("solutions.translation.commands")
+    assert {"rich", "num2words"} < packages_for("translation.commands")
 
 
 @pytest.mark.parametrize(

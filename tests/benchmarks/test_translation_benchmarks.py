@@ -21,15 +21,15 @@ from benchmarks import (
     processes,
     throughput,
 )
-from solutions.translation import TranslationError, data, machine, objective, trainer
-from solutions.translation.__main__ import main
-from solutions.translation.batches import Batches
-from solutions.translation.command_line import settings_of
-from solutions.translation.model import build
-from solutions.translation.run_folder import RunFolder
-from solutions.translation.settings import complete
-from solutions.translation.tokenizer import BOS, EOS, Rows, learn
 from tests.support.colour_captions import TINY, WORDS, colours, write
+from translation import TranslationError, data, machine, objective, trainer
+from translation.__main__ import main
+from translation.batches import Batches
+from translation.command_line import settings_of
+from translation.model import build
+from translation.run_folder import RunFolder
+from translation.settings import complete
+from translation.tokenizer import BOS, EOS, Rows, learn
 
 
 @pytest.fixture(scope="module")

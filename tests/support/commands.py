@@ -54,11 +54,11 @@ SUBSTITUTIONS = (
     # two steps on few sentences
     (
         r"\bsolutions\.translation train\b(?!.*multi30k)",
-        "solutions.translation train --steps 2 --examples 500 --held-out 8",
+        "translation train --steps 2 --examples 500 --held-out 8",
     ),
     (
         r"\bsolutions\.translation train\b(?=.*multi30k)",
-        "solutions.translation train --steps 2 --save-every 2 --vocab-size 80",
+        "translation train --steps 2 --save-every 2 --vocab-size 80",
     ),
     (
         r"\bbenchmarks\.multi30k\b",

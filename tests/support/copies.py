@@ -13,7 +13,7 @@ from autograder.__main__ import main
 from tests.support.course import COURSE
 from tests.support.few_mistakes import leave_out_mistakes
 
-COPIED = ("autograder", "audit_cases", "solutions", "exercises", "book")
+COPIED = ("autograder", "audit_cases", "solutions", "translation", "exercises", "book")
 # short, because some submissions use it up
 CELL_SECONDS = 2
 

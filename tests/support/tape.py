@@ -63,7 +63,7 @@ def _tensors(tree: Any) -> list[torch.Tensor]:
 
 
 def record(function: Callable[[], None]) -> Callable[[], None]:
-    """As `solutions.translation.graphs.capture`, but on a CPU."""
+    """As `translation.graphs.capture`, but on a CPU."""
     tape = Tape()
     with torch.random.fork_rng(devices=[]), tape:
         function()

@@ -34,7 +34,7 @@ def chapters_with(pattern):
 def copy(tmp_path_factory):
     """What the pages' cells import, and the pages, in a folder of their own."""
     root = tmp_path_factory.mktemp("course")
-    ignored = shutil.ignore_patterns("__pycache__", "_vendor", "released", "translation")
+    ignored = shutil.ignore_patterns("__pycache__", "_vendor", "released")
     for name in ("book", "solutions"):
         shutil.copytree(COURSE.root / name, root / name, ignore=ignored)
     for name in ("requirements.txt", "constraints.txt"):

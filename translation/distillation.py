@@ -14,10 +14,10 @@ import numpy as np
 import torch
 
 from solutions.ch6_transformer import shift
-from solutions.translation.batches import Batch, Batches
-from solutions.translation.machine import Machine
-from solutions.translation.model import FastTransformer
-from solutions.translation.tokenizer import PAD
+from translation.batches import Batch, Batches
+from translation.machine import Machine
+from translation.model import FastTransformer
+from translation.tokenizer import PAD
 
 PIECES = 32  # kept at each place; a whole distribution would be a number for each piece
 

@@ -1,4 +1,4 @@
-"""Train, use and judge the Transformer of chapter 6: `python -m solutions.translation --help`.
+"""Train, use and judge the Transformer of chapter 6: `python -m translation --help`.
 
 data gives pairs of sentences, tokenizer cuts them into pieces, batches groups them, model builds the
 network, trainer trains it, run_folder keeps what a run leaves, decoding writes translations and

@@ -5,12 +5,12 @@ import torch
 
 from solutions.ch6_transformer import Transformer
 from solutions.ch7_training import smoothed_cross_entropy
-from solutions.translation import TranslationError, loss, machine
-from solutions.translation.loss import divergence, linear_cross_entropy
-from solutions.translation.model import ByteDropout, FusedAttention, build
-from solutions.translation.settings import complete
-from solutions.translation.tokenizer import BOS, PAD
-from solutions.translation.trainer import Objective
+from translation import TranslationError, loss, machine
+from translation.loss import divergence, linear_cross_entropy
+from translation.model import ByteDropout, FusedAttention, build
+from translation.settings import complete
+from translation.tokenizer import BOS, PAD
+from translation.trainer import Objective
 
 VOCAB = 37
 SIZES = {"d_model": 16, "heads": 2, "layers": 2, "d_ff": 24, "dropout": 0.0}

@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 
-from solutions.translation.muon import Muon
+from translation.muon import Muon
 
 SHAPES = [(8, 8), (12, 6), (6, 12), (8, 8), (5, 7), (12, 6)]
 

@@ -11,8 +11,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NoReturn
 
-from solutions.translation import TranslationError, data
-from solutions.translation.settings import (
+from translation import TranslationError, data
+from translation.settings import (
     OPTIONS,
     RECIPES,
     ModelSettings,
@@ -25,34 +25,34 @@ from solutions.translation.settings import (
 
 RUNS = Path("runs")
 EXAMPLES = """examples:
-  python -m solutions.translation train
+  python -m translation train
       number words, English to German, in about a minute on a laptop
-  python -m solutions.translation train --source-language fr --target-language ja
+  python -m translation train --source-language fr --target-language ja
       two other languages of num2words
-  python -m solutions.translation train --positions rope --norm rms --feed-forward swiglu --key-heads 2
+  python -m translation train --positions rope --norm rms --feed-forward swiglu --key-heads 2
       the same with what language models are made of today, as in chapter 6
-  python -m solutions.translation train --task multi30k --data multi30k
+  python -m translation train --task multi30k --data multi30k
       image captions, with the settings of a published model
-  python -m solutions.translation train --task parallel --source a.en.gz --target a.de.gz --folder runs/mine
+  python -m translation train --task parallel --source a.en.gz --target a.de.gz --folder runs/mine
       your own text, a sentence a line
-  python -m solutions.translation train --folder runs/mine --resume
+  python -m translation train --folder runs/mine --resume
       go on where a run stopped
-  torchrun --nproc-per-node 4 -m solutions.translation train --task multi30k --data multi30k
+  torchrun --nproc-per-node 4 -m translation train --task multi30k --data multi30k
       four GPUs, or four shares of a CPU; on several computers, each needs the text files
-  python -m solutions.translation train --task parallel --source a.en --target a.de --init-from runs/mine
+  python -m translation train --task parallel --source a.en --target a.de --init-from runs/mine
       go on from the weights of another run, on other text
-  python -m solutions.translation translate "forty-two"
-  python -m solutions.translation evaluate --beam 5 --average 5
-  python -m solutions.translation evaluate --folder runs/b --against a.txt
+  python -m translation translate "forty-two"
+  python -m translation evaluate --beam 5 --average 5
+  python -m translation evaluate --folder runs/b --against a.txt
       whether run b is better than what is in a.txt, which `evaluate --output a.txt` of run a has written
-  python -m solutions.translation train --config runs/mine/config.json --seed 1 --minutes 30
+  python -m translation train --config runs/mine/config.json --seed 1 --minutes 30
       the settings of another run with another seed, for half an hour
   cp -r multi30k distilled
-  python -m solutions.translation evaluate --folder runs/large --split train --beam 5 \\
+  python -m translation evaluate --folder runs/large --split train --beam 5 \\
       --output distilled/train.lc.norm.tok.de
-  python -m solutions.translation train --task multi30k --data distilled
+  python -m translation train --task multi30k --data distilled
       learn what a larger run translates instead of the references: sequence-level distillation
-  python -m solutions.translation train --task multi30k --data multi30k --distill-from runs/a runs/b
+  python -m translation train --task multi30k --data multi30k --distill-from runs/a runs/b
       learn what two runs predict at each place, as well as the references: word-level distillation
 """
 
@@ -123,7 +123,7 @@ class _Parser(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     """The parser of all commands. What it gives has `command`, the name of one."""
     made = _Parser(
-        prog="python -m solutions.translation",
+        prog="python -m translation",
         description="Train the Transformer of this course to translate, and use it.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

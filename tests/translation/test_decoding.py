@@ -13,14 +13,14 @@ from sacrebleu.metrics import BLEU
 
 from solutions.ch6_transformer import Transformer
 from solutions.ch7_training import beam_search, corpus_bleu, greedy_decode
-from solutions.translation import TranslationError, machine
-from solutions.translation.__main__ import main
-from solutions.translation.decoding import CachedDecoder, Translator, search
-from solutions.translation.evaluation import against, bleu, detokenise, exact_match, scores
-from solutions.translation.model import FusedAttention, build
-from solutions.translation.settings import complete
-from solutions.translation.tokenizer import BOS, EOS, PAD, learn
 from tests.support.tape import record
+from translation import TranslationError, machine
+from translation.__main__ import main
+from translation.decoding import CachedDecoder, Translator, search
+from translation.evaluation import against, bleu, detokenise, exact_match, scores
+from translation.model import FusedAttention, build
+from translation.settings import complete
+from translation.tokenizer import BOS, EOS, PAD, learn
 
 VOCAB = 23
 
@@ -278,7 +278,7 @@ def test_bytes_that_are_not_utf_8_are_told_with_their_line(trained, capsys, monk
 def test_who_reads_the_translations_may_have_enough(trained, tmp_path):
     """As with `| head -1`: no traceback, and the status of a process whose reader has gone."""
     (tmp_path / "text").write_text("green red\n" * 3000, encoding="utf-8")
-    command = [sys.executable, "-m", "solutions.translation", "translate", "--device=cpu"]
+    command = [sys.executable, "-m", "translation", "translate", "--device=cpu"]
     with (tmp_path / "text").open("rb") as file:
         process = subprocess.Popen(
             [*command, "--threads=1", f"--folder={trained / 'run'}"],

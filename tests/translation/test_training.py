@@ -14,7 +14,8 @@ import torch.nn.functional as F
 
 from solutions.ch2_scaled_dot_product import attention
 from solutions.ch6_transformer import shift
-from solutions.translation import (
+from tests.support.course import COURSE
+from translation import (
     TranslationError,
     data,
     distillation,
@@ -22,12 +23,11 @@ from solutions.translation import (
     optimization,
     trainer,
 )
-from solutions.translation.__main__ import main
-from solutions.translation.model import FusedAttention, build, n_parameters
-from solutions.translation.run_folder import RunFolder
-from solutions.translation.settings import complete
-from solutions.translation.tokenizer import PAD, learn
-from tests.support.course import COURSE
+from translation.__main__ import main
+from translation.model import FusedAttention, build, n_parameters
+from translation.run_folder import RunFolder
+from translation.settings import complete
+from translation.tokenizer import PAD, learn
 
 ROOT = COURSE.root
 SMALL = {
@@ -448,7 +448,7 @@ def test_a_checkpoint_of_another_shape(finished, tmp_path, name, value, told):
     folder = RunFolder(run)
     folder.write_settings(replace(folder.settings(), **{name: value}))
     with pytest.raises(TranslationError, match=told):
-        from solutions.translation.decoding import Translator
+        from translation.decoding import Translator
 
         Translator.load(folder, CPU)
 
@@ -718,7 +718,7 @@ def test_a_run_without_a_checkpoint_says_so(finished, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([], "required: COMMAND; python -m solutions.translation --help"),
+        ([], "required: COMMAND; python -m translation --help"),
         (["train", "--step=3"], "unrecognized arguments: --step=3; "),
         (["train", "--task=poems"], "translation train --help says what there is"),
         (["translate", "--compile", "one"], "unrecognized arguments: --compile; "),
@@ -736,7 +736,7 @@ def test_too_little_memory_for_a_search_says_what_needs_less(finished, capsys, m
     def full(*arguments):
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr("solutions.translation.decoding.search", full)
+    monkeypatch.setattr("translation.decoding.search", full)
     told = failure(capsys, ["translate", "--folder", str(finished), "--device=cpu", "one"])
     assert re.search("memory with 1 sentences of up to .* beam of 1: a smaller --beam, or", told)
 

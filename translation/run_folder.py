@@ -23,9 +23,9 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from solutions.translation import TranslationError
-from solutions.translation.settings import Settings
-from solutions.translation.tokenizer import Tokenizer
+from translation import TranslationError
+from translation.settings import Settings
+from translation.tokenizer import Tokenizer
 
 
 def write(path: Path, content: bytes) -> None:

@@ -17,15 +17,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
 from solutions.ch7_training import smoothed_cross_entropy
-from solutions.translation import TranslationError, machine, trainer
-from solutions.translation.__main__ import main
-from solutions.translation.decoding import CachedDecoder
-from solutions.translation.machine import Hardware
-from solutions.translation.model import FusedAttention, build
-from solutions.translation.run_folder import RunFolder
-from solutions.translation.settings import complete
-from solutions.translation.tokenizer import BOS, PAD, learn
 from tests.support.course import COURSE
+from translation import TranslationError, machine, trainer
+from translation.__main__ import main
+from translation.decoding import CachedDecoder
+from translation.machine import Hardware
+from translation.model import FusedAttention, build
+from translation.run_folder import RunFolder
+from translation.settings import complete
+from translation.tokenizer import BOS, PAD, learn
 
 ROOT = COURSE.root
 CPU = machine.Machine(torch.device("cpu"))
@@ -433,7 +433,7 @@ def test_memory_that_tensors_have_freed_is_used_again_without_page_faults():
     program = """
 import resource
 import torch
-from solutions.translation import machine
+from translation import machine
 
 def faults():
     for step in range(20):
@@ -458,7 +458,7 @@ def test_kernels_of_shapes_that_do_not_come_back_are_forgotten(kept, compiled):
     """Of 38 shapes, the first comes back at the end: it is compiled again, unless the user keeps more."""
     program = """
 import torch
-from solutions.translation import machine
+from translation import machine
 machine.keep_few_kernels()
 for rows in (*range(2, 40), 2):
     torch.ones(rows, 64, dtype=torch.bfloat16) @ torch.ones(64, 64, dtype=torch.bfloat16)
@@ -526,7 +526,7 @@ def launch(folders, *arguments):
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": port,
     }
-    command = [sys.executable, "-m", "solutions.translation", "train", "--device=cpu", *arguments]
+    command = [sys.executable, "-m", "translation", "train", "--device=cpu", *arguments]
     running = [
         subprocess.Popen(
             command, cwd=folder, env=environment | {"RANK": str(rank)}, stderr=subprocess.PIPE
@@ -565,7 +565,7 @@ def test_computers_share_no_folder_and_a_run_goes_on_with_fewer_of_them(tmp_path
 
 
 def test_a_number_of_processes_that_cannot_share_the_batches_is_refused(tmp_path):
-    from solutions.translation.commands import _resumed
+    from translation.commands import _resumed
 
     folder = RunFolder(tmp_path)
     folder.write_settings(replace(complete({"accumulate": 2}), processes=2))

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 import torch
 
-from solutions.translation.tokenizer import BOS, EOS, PAD, Rows
+from translation.tokenizer import BOS, EOS, PAD, Rows
 
 
 @dataclass(frozen=True)

@@ -15,20 +15,20 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from solutions.ch6_transformer import shift
-from solutions.translation import machine
-from solutions.translation.__main__ import main
-from solutions.translation.batches import Batches
-from solutions.translation.decoding import CachedDecoder, search
-from solutions.translation.graphs import Replayed
-from solutions.translation.model import build
-from solutions.translation.objective import Objective
-from solutions.translation.optimization import optimizers
-from solutions.translation.run_folder import RunFolder
-from solutions.translation.settings import complete
-from solutions.translation.tokenizer import EOS, PAD, Rows, learn
-from solutions.translation.trainer import Trainer
-from solutions.translation.training_step import TrainingStep
 from tests.support.tape import record
+from translation import machine
+from translation.__main__ import main
+from translation.batches import Batches
+from translation.decoding import CachedDecoder, search
+from translation.graphs import Replayed
+from translation.model import build
+from translation.objective import Objective
+from translation.optimization import optimizers
+from translation.run_folder import RunFolder
+from translation.settings import complete
+from translation.tokenizer import EOS, PAD, Rows, learn
+from translation.trainer import Trainer
+from translation.training_step import TrainingStep
 
 CPU = machine.Machine(torch.device("cpu"))
 VOCAB = 23

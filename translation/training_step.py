@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import nn
 
-from solutions.translation.graphs import Record, Replayed
+from translation.graphs import Record, Replayed
 
 
 class TrainingStep:

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from solutions.ch7_training import noam_rate
-from solutions.translation.model import FastTransformer
-from solutions.translation.muon import Muon
-from solutions.translation.settings import Settings
+from translation.model import FastTransformer
+from translation.muon import Muon
+from translation.settings import Settings
 
 
 def learning_rate(step: int, settings: Settings) -> float:

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from solutions.translation import TranslationError
-from solutions.translation.command_line import settings_of
-from solutions.translation.run_folder import RunFolder
-from solutions.translation.settings import OPTIONS, Settings, complete
 from tests.support.course import COURSE
+from translation import TranslationError
+from translation.command_line import settings_of
+from translation.run_folder import RunFolder
+from translation.settings import OPTIONS, Settings, complete
 
 # config.json as an early version of the trainer wrote it, without the settings that came later
 EARLY = {
@@ -102,7 +102,7 @@ def test_every_option_can_be_given_and_stays_what_it_is():
 
 def test_no_function_of_the_trainer_is_long_and_none_looks_a_setting_up_by_its_name():
     functions = 0
-    for path in sorted((COURSE.root / "solutions" / "translation").glob("*.py")):
+    for path in sorted((COURSE.root / "translation").glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef):
                 functions += 1

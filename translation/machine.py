@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import distributed
 
-from solutions.translation import TranslationError
-from solutions.translation.graphs import Record
+from translation import TranslationError
+from translation.graphs import Record
 
 MALLOC_SETTINGS = {-1: 2**31 - 1, -2: 2**26, -4: 0}  # M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_MAX
 KERNELS = 16

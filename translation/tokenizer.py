@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import sentencepiece
 
-from solutions.translation import TranslationError
+from translation import TranslationError
 
 PAD, UNKNOWN, BOS, EOS = range(4)
 

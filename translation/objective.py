@@ -6,10 +6,10 @@ import torch
 from torch import nn
 
 from solutions.ch6_transformer import shift
-from solutions.translation.loss import divergence, linear_cross_entropy
-from solutions.translation.machine import Machine
-from solutions.translation.model import FastTransformer
-from solutions.translation.tokenizer import PAD
+from translation.loss import divergence, linear_cross_entropy
+from translation.machine import Machine
+from translation.model import FastTransformer
+from translation.tokenizer import PAD
 
 
 class Objective(nn.Module):

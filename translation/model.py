@@ -14,9 +14,9 @@ from solutions.ch3_multi_head import MultiHeadAttention, merge_heads, split_head
 from solutions.ch4_masking import causal_mask, from_key_padding
 from solutions.ch5_positional_encoding import rope
 from solutions.ch6_transformer import DecoderLayer, EncoderLayer, Transformer
-from solutions.translation import TranslationError
-from solutions.translation.settings import ModelSettings
-from solutions.translation.tokenizer import PAD
+from translation import TranslationError
+from translation.settings import ModelSettings
+from translation.tokenizer import PAD
 
 GPU = (
     "cuda",

@@ -1,4 +1,4 @@
-"""`python -m solutions.translation`: train, translate, evaluate."""
+"""`python -m translation`: train, translate, evaluate."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import sys
 
 from rich.console import Console
 
-from solutions.translation import TranslationError
-from solutions.translation.command_line import check, parser
-from solutions.translation.interruption import Stopped
+from translation import TranslationError
+from translation.command_line import check, parser
+from translation.interruption import Stopped
 
 say = Console(stderr=True, highlight=False, soft_wrap=True).print
 
@@ -20,7 +20,7 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
     try:
         check(arguments)
-        from solutions.translation.commands import run  # imports PyTorch, which takes seconds
+        from translation.commands import run  # imports PyTorch, which takes seconds
 
         run(arguments)
         sys.stdout.flush()

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from num2words import CONVERTER_CLASSES, num2words
 
-from solutions.translation import TranslationError
-from solutions.translation.settings import Settings
+from translation import TranslationError
+from translation.settings import Settings
 
 Pair = tuple[str, str]
 MOST = 10**18  # a range of more numbers has no length in Python

@@ -26,33 +26,33 @@ from rich.progress import (
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from solutions.translation import TranslationError
-from solutions.translation.batches import Batches
-from solutions.translation.data import Pair
-from solutions.translation.decoding import Translator
-from solutions.translation.distillation import SoftTargets, soft_targets
-from solutions.translation.evaluation import quality
-from solutions.translation.interruption import Interrupted, Interruption, Stopped
-from solutions.translation.machine import Machine, out_of_memory, worth_compiling
-from solutions.translation.model import (
+from translation import TranslationError
+from translation.batches import Batches
+from translation.data import Pair
+from translation.decoding import Translator
+from translation.distillation import SoftTargets, soft_targets
+from translation.evaluation import quality
+from translation.interruption import Interrupted, Interruption, Stopped
+from translation.machine import Machine, out_of_memory, worth_compiling
+from translation.model import (
     FastTransformer,
     build,
     compile_layers,
     n_parameters,
     uncompile_layers,
 )
-from solutions.translation.objective import Objective
-from solutions.translation.optimization import learning_rate, optimizers, restore
-from solutions.translation.run_folder import RunFolder, load_weights
-from solutions.translation.settings import Settings
-from solutions.translation.tokenizer import (
+from translation.objective import Objective
+from translation.optimization import learning_rate, optimizers, restore
+from translation.run_folder import RunFolder, load_weights
+from translation.settings import Settings
+from translation.tokenizer import (
     Encoded,
     Rows,
     SubwordSampler,
     Tokenizer,
     encode_pairs,
 )
-from solutions.translation.training_step import TrainingStep
+from translation.training_step import TrainingStep
 
 SAVE_SECONDS = 300  # a run that is killed loses no more than this and a step
 

@@ -14,8 +14,8 @@ import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from solutions.ch6_transformer import EncoderLayer
-from solutions.translation.__main__ import main
-from solutions.translation.run_folder import RunFolder
+from translation.__main__ import main
+from translation.run_folder import RunFolder
 
 SMALL = {
     "vocab_size": 45,
@@ -33,7 +33,7 @@ SMALL = {
 }
 # a process that has imported what a run needs, and makes a copy of itself for each
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["solutions.translation.trainer", __name__])
+SERVER.set_forkserver_preload(["translation.trainer", __name__])
 
 
 def in_process(words, moment):

@@ -10,13 +10,13 @@ import torch
 from solutions.ch3_multi_head import MultiHeadAttention, merge_heads, split_heads
 from solutions.ch4_masking import from_key_padding
 from solutions.ch6_transformer import DecoderLayer, Transformer
-from solutions.translation import TranslationError
-from solutions.translation.graphs import Record, Replayed
-from solutions.translation.machine import Machine, out_of_memory
-from solutions.translation.model import FusedAttention, build, share
-from solutions.translation.run_folder import RunFolder, load_weights
-from solutions.translation.settings import check_search
-from solutions.translation.tokenizer import BOS, EOS, PAD, Tokenizer
+from translation import TranslationError
+from translation.graphs import Record, Replayed
+from translation.machine import Machine, out_of_memory
+from translation.model import FusedAttention, build, share
+from translation.run_folder import RunFolder, load_weights
+from translation.settings import check_search
+from translation.tokenizer import BOS, EOS, PAD, Tokenizer
 
 
 class CachedDecoder:

@@ -10,13 +10,13 @@ from torch.nn import functional as F
 from solutions.ch3_multi_head import grouped_query_attention, merge_heads, split_heads
 from solutions.ch4_masking import causal_mask, from_key_padding
 from solutions.ch5_positional_encoding import rope
-from solutions.translation.__main__ import main
-from solutions.translation.decoding import CachedDecoder
-from solutions.translation.model import build, n_parameters
-from solutions.translation.run_folder import RunFolder
-from solutions.translation.settings import complete
-from solutions.translation.tokenizer import BOS, PAD
 from tests.support.course import COURSE
+from translation.__main__ import main
+from translation.decoding import CachedDecoder
+from translation.model import build, n_parameters
+from translation.run_folder import RunFolder
+from translation.settings import complete
+from translation.tokenizer import BOS, PAD
 
 VOCAB, HEADS, GROUPS, WIDTH = 29, 6, 2, 4
 SIZES = {"d_model": HEADS * WIDTH, "heads": HEADS, "layers": 2, "d_ff": 20, "dropout": 0.0}
@@ -175,7 +175,7 @@ def test_a_run_on_number_words_learns_resumes_and_translates(tmp_path, capsys, c
 )
 def test_wrong_options_are_told_before_anything_is_loaded(words, told):
     program = (
-        "import sys; from solutions.translation.__main__ import main; status = main(sys.argv[1:]); "
+        "import sys; from translation.__main__ import main; status = main(sys.argv[1:]); "
         "sys.exit(9 if 'torch' in sys.modules else status)"
     )
     run = [sys.executable, "-c", program, *words]

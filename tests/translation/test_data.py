@@ -10,10 +10,10 @@ import pytest
 import torch
 from num2words import num2words
 
-from solutions.translation import TranslationError, data
-from solutions.translation.batches import Batches
-from solutions.translation.settings import complete
-from solutions.translation.tokenizer import (
+from translation import TranslationError, data
+from translation.batches import Batches
+from translation.settings import complete
+from translation.tokenizer import (
     BOS,
     EOS,
     PAD,

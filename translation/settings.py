@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from solutions.translation import TranslationError
+from translation import TranslationError
 
 T = TypeVar("T")
 

@@ -14,18 +14,18 @@ from typing import Any
 import torch
 from rich.console import Console
 
-from solutions.translation import TranslationError, data, machine
-from solutions.translation.command_line import RUNS, given_settings
-from solutions.translation.decoding import Translator
-from solutions.translation.evaluation import against, quality, scores
-from solutions.translation.graphs import capture
-from solutions.translation.interruption import at_once
-from solutions.translation.machine import Machine
-from solutions.translation.model import build
-from solutions.translation.run_folder import RunFolder, load_weights, newest, unused, write
-from solutions.translation.settings import FILES, ModelSettings, Settings, complete
-from solutions.translation.tokenizer import Tokenizer, learn
-from solutions.translation.trainer import Trainer
+from translation import TranslationError, data, machine
+from translation.command_line import RUNS, given_settings
+from translation.decoding import Translator
+from translation.evaluation import against, quality, scores
+from translation.graphs import capture
+from translation.interruption import at_once
+from translation.machine import Machine
+from translation.model import build
+from translation.run_folder import RunFolder, load_weights, newest, unused, write
+from translation.settings import FILES, ModelSettings, Settings, complete
+from translation.tokenizer import Tokenizer, learn
+from translation.trainer import Trainer
 
 say = Console(stderr=True, highlight=False, soft_wrap=True).print
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.significance import PairedTest, Result
 
-from solutions.translation.settings import TaskSettings
+from translation.settings import TaskSettings
 
 
 def exact_match(written: Sequence[str], references: Sequence[str]) -> float:
