@@ -49,8 +49,8 @@ check: $(READY)       ## format, lint, spelling and types
 	@$(VENV)/bin/mypy $(patsubst book/models/%.py,-m book.models.%,$(wildcard book/models/[a-z]*.py))
 
 lock: $(READY)        ## write constraints.txt from what is installed
-	@echo "# Everything that the pins in requirements.txt bring along, pinned; \`make lock\` writes this file." > constraints.txt
-	@$(PYTHON) -m pip freeze --exclude torch | grep == >> constraints.txt
+	@echo "# Every package with its version; \`make lock\` writes this file." > constraints.txt
+	@$(PYTHON) -m pip list --format freeze --exclude pip | sed 's/+cpu$$//' >> constraints.txt
 
 clean:                ## what builds and runs have made; never work/, never course/submitted/
 	rm -rf _build course/source

@@ -77,7 +77,7 @@ class Settings:
     python: str = sys.executable
     weights: Mapping[str, float] = field(default_factory=dict)
     allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    packages: tuple[str, ...] = ("matplotlib", "scipy")
+    packages: tuple[str, ...] = ()
     require_sandbox: bool = False
     keep_best: bool = False
     follow_through: bool = True

@@ -14,13 +14,9 @@ from tests.support.course import COURSE
 
 
 def pins():
-    """Every pinned package of both files: name -> version."""
-    lines = [
-        line.split("#")[0].strip()
-        for name in ("requirements.txt", "constraints.txt")
-        for line in (COURSE.root / name).read_text(encoding="utf-8").splitlines()
-    ]
-    wanted = [Requirement(line) for line in lines if line and not line.startswith("-")]
+    """Every pinned package: name -> version."""
+    lines = (COURSE.root / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    wanted = [Requirement(line) for line in lines if not line.startswith("#")]
     return {
         pin.name: Version(str(pin.specifier).removeprefix("=="))
         for pin in wanted

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import collections
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -194,14 +194,8 @@ def _linked(
 ) -> list[tuple[tuple[str, ...], int, float, tuple[str, str], float]]:
     """Groups of near texts: (students, size, highest similarity, who has it, share of near pairs)."""
     near = _near(texts, texts)
-    groups, group_of = len(texts), np.arange(len(texts))
-    if np.count_nonzero(near) > len(texts):
-        from scipy.sparse.csgraph import connected_components  # it takes half a second
-
-        groups, group_of = connected_components(near > 0)
     found = []
-    for group in range(groups):
-        inside = np.flatnonzero(group_of == group).tolist()
+    for inside in _connected(near > 0):
         members = [student for i in inside for student in students[texts[i]]]
         if len(members) < 2:
             continue
@@ -218,3 +212,15 @@ def _linked(
         size = len(texts[inside[first]])
         found.append((tuple(sorted(members)), size, similarity, pair, share))
     return found
+
+
+def _connected(near: np.ndarray) -> Iterator[list[int]]:
+    """The groups of texts that chains of near ones link, in the order of their first."""
+    left = np.ones(len(near), dtype=bool)
+    for first in range(len(near)):
+        if left[first]:
+            group, reached = np.zeros_like(left), np.arange(len(near)) == first
+            while (reached != group).any():
+                group, reached = reached, reached | near[reached].any(axis=0)
+            left &= ~group
+            yield np.flatnonzero(group).tolist()

@@ -55,7 +55,7 @@ from tests.support.course import COURSE
 )
 def test_an_adapter_names_the_version_that_is_pinned_and_installed(adapter, library):
     named = re.search(rf"\b{library} (\d[\d.]*\d)", adapter.__doc__).group(1)
-    pins = (PACKAGE_ROOT / "requirements.txt").read_text(encoding="utf-8")
+    pins = (PACKAGE_ROOT / "constraints.txt").read_text(encoding="utf-8")
     pinned = re.search(rf"^{library}==(\S+)", pins, re.MULTILINE).group(1)
     assert importlib.metadata.version(library).partition("+")[0] == pinned
     assert f"{pinned}.".startswith(f"{named}.")

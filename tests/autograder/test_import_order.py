@@ -1,4 +1,4 @@
-"""Imports inside autograder/ run one way: from higher layers to lower ones."""
+"""Imports run one way, inside autograder/ and between the top folders: from higher layers to lower ones."""
 
 import ast
 import re
@@ -38,6 +38,17 @@ LAYERS = [
     {"__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+
+
+# from low to high, as CONTRIBUTING.md says
+FOLDERS = [
+    {"autograder"},
+    {"audit_cases"},
+    {"solutions"},
+    {"translation", "book"},
+    {"benchmarks"},
+    {"tests"},
+]
 
 
 def layer(module):
@@ -87,3 +98,22 @@ def test_no_test_module_imports_another():
                 names = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
                 modules = [part for name in names for part in name.split(".")]
                 assert not any(module.startswith("test_") for module in modules), path
+
+
+def test_no_folder_imports_from_a_higher_one():
+    level = {name: number for number, names in enumerate(FOLDERS) for name in names}
+    upwards = []
+    for folder in level:
+        for path in (COURSE.root / folder).rglob("*.py"):
+            # what stands in a template belongs to another course
+            if "template" in path.relative_to(COURSE.root).parts:
+                continue
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                if isinstance(node, ast.ImportFrom) and not node.level:
+                    names = [node.module]
+                roots = {name.partition(".")[0] for name in names} & level.keys()
+                upwards += [(path, root) for root in roots if level[root] > level[folder]]
+                if folder == "solutions" and any(n.startswith("autograder.publish") for n in names):
+                    upwards.append((path, "autograder.publish"))
+    assert not upwards

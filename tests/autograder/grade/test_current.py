@@ -110,7 +110,7 @@ def test_words_comments_and_lint_pins_grade_nobody_again(class_of_three, edit):
     exercise = course.exercise(EXERCISE.name)
     edit(exercise.catalogue, f"*Hint:* {mistake.hint}", f"*Hint:* Think: {mistake.hint}")
     edit(exercise.solution, "    ### BEGIN SOLUTION\n", "    ### BEGIN SOLUTION\n    # reworded\n")
-    edit(course.root / "requirements.txt", "ruff==", "ruff==99.")
+    edit(course.root / "constraints.txt", "ruff==", "ruff==99.")
     for path in sorted((course.root / "autograder").rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         if text:
