@@ -56,7 +56,9 @@ def imports_digest(root: Path, page: Path, text: str) -> str:
     trees = [cell.tree() for cell in cells]
     used = Dependencies(root, FOLDERS)
     used.add_program(root / "book" / page.name, "\n".join(cell.program() for cell in cells))
-    modules = {module.path for module in used.modules}
+    code, modules = used.key(), {module.path for module in used.modules}
+    # what pages import of it reads stored results and seeds, and those are in the digest themselves
+    code["modules"] = [entry for entry in code["modules"] if not entry[0].startswith("autograder/")]
     widgets = root / "book" / "widgets.py"
     names = scripts(widgets.read_text(encoding="utf-8"), trees) if widgets in modules else set()
     paths = [root / "book" / "_widgets" / f"{name}.js" for name in sorted(names)]
@@ -66,7 +68,7 @@ def imports_digest(root: Path, page: Path, text: str) -> str:
     return digest_of(
         stored
         | {
-            "code": used.key(),
+            "code": code,
             "scripts": {path.name: path.read_text(encoding="utf-8") for path in paths},
             "python": list(sys.version_info[:2]),
             "packages": {

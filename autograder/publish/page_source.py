@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import math
 import re
 from dataclasses import dataclass
@@ -136,8 +137,11 @@ def read_page(page: Path, text: str | None = None) -> PageSource:
 
     Raises BookError when the front matter is incomplete.
     """
-    if text is None:
-        text = page.read_text(encoding="utf-8")
+    return _taken_apart(page, page.read_text(encoding="utf-8") if text is None else text)
+
+
+@functools.lru_cache(maxsize=256)
+def _taken_apart(page: Path, text: str) -> PageSource:
     try:
         cells = jupytext.reads(text, fmt="md:myst").cells
     except nbformat.ValidationError as error:

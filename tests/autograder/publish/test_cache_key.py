@@ -9,9 +9,12 @@ import sys
 import jupytext
 import pytest
 
+from autograder.dependencies import Dependencies
 from autograder.errors import BookError
 from autograder.package import PACKAGE_ROOT
 from autograder.publish import cache_key
+from autograder.publish.cache_key import is_executed
+from autograder.publish.experiments import FOLDERS
 from autograder.publish.page_source import read_page
 from tests.support.course import COURSE
 from tests.support.small_book import FRONT
@@ -35,10 +38,9 @@ def copy(tmp_path_factory):
     """What the pages' cells import, and the pages, in a folder of their own."""
     root = tmp_path_factory.mktemp("course")
     ignored = shutil.ignore_patterns("__pycache__", "_vendor", "released")
-    for name in ("book", "solutions"):
+    for name in ("book", "solutions", "translation", "autograder"):
         shutil.copytree(COURSE.root / name, root / name, ignore=ignored)
-    for name in ("requirements.txt", "constraints.txt"):
-        shutil.copy(COURSE.root / name, root)
+    shutil.copy(COURSE.root / "constraints.txt", root)
     return root
 
 
@@ -96,6 +98,31 @@ def test_a_change_of_a_script_reaches_the_pages_with_its_figures(
     change(file, "\n", "\nOTHER = 1;\n")
     executed = chapters_with(rf"\bwidgets\.{figure}\(")
     assert changed_chapters(copy, before) == executed != set()
+
+
+def test_a_line_in_the_code_of_the_build_executes_nothing(copy, before, change):
+    change("autograder/publish/page_source.py", "import math", "import math, cmath")
+    assert digests(copy) == before
+
+
+def test_pages_import_of_the_grader_only_what_reads_results_and_seeds():
+    """Its code is in no page's key, so nothing else of it may decide what a page shows."""
+    found = set()
+    for page in sorted(COURSE.book.glob("*.md")):
+        if is_executed(page):
+            used = Dependencies(COURSE.root, FOLDERS)
+            used.add_program(page, "\n".join(cell.program() for cell in read_page(page).cells))
+            found |= {module.path.relative_to(COURSE.root).as_posix() for module in used.modules}
+    reading = {
+        "publish/experiments",
+        "publish/cache_key",
+        "publish/page_source",
+        "publish/seed_base",
+    }
+    reading |= {"dependencies", "errors", "files", "programs"}
+    assert {name for name in found if name.startswith("autograder/")} == {
+        f"autograder/{name}.py" for name in reading
+    }
 
 
 # definitions, by the file that has them and how they begin, and which of the known chapters use them
