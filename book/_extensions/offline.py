@@ -10,7 +10,7 @@ from typing import Any
 import nbformat
 from fontTools import subset
 from fontTools.ttLib import TTFont
-from pybtex.plugin import register_plugin
+from pybtex.plugin import find_plugin, register_plugin
 from pybtex.style.formatting.plain import Style
 from sphinx.application import Sphinx
 
@@ -127,6 +127,9 @@ def keep_icons_in_use(app: Sphinx, exception: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     register_plugin("pybtex.style.formatting", "by_author", ByAuthor)
+    # each citation looks it up, which takes 7 ms unless it's registered
+    backend = find_plugin("pybtex.backends", "docutils")
+    register_plugin("pybtex.backends", "docutils", backend, force=True)
     app.connect("builder-inited", add_vendored_files)
     app.connect("html-page-context", plain_citation_roles)
     # before the theme makes its download button
