@@ -78,7 +78,6 @@ NOT_RUN = {
     "make course": "one of the two runs these tests, and the other takes a quarter of an hour",
     "pip install numpy": "installation needs a network",
     "python -m autograder gradescope": "it evaluates fifty sets of inputs, which takes minutes",
-    "python -m benchmarks.peers": "it installs other graders from the package index",
     "dask scheduler": "servers on several machines",
     "torchrun --nnodes": "needs several machines",
     # the first change: a test of its own follows it, edit included
