@@ -30,8 +30,6 @@ import torch
 from nbgrader.converters import Autograde, GenerateFeedback
 from nbgrader.coursedir import CourseDirectory
 
-from autograder import new_course
-from autograder.build.generate import build as build_exercises
 from autograder.catalogue import (
     alternative_answers,
     alternatives,
@@ -54,7 +52,7 @@ from autograder.runtime.notebook import Checks, seed_of
 from benchmarks.greedy import cached, decode, uncached
 from benchmarks.throughput import VOCAB, Theirs, make_batches, stepper
 from translation import machine
-from translation.model import build as build_model
+from translation.model import build
 from translation.settings import complete
 
 EXERCISE, SUBMISSIONS, THREADS, TOKENS = "ch2_scaled_dot_product", 4, 2, 50
@@ -178,7 +176,7 @@ def _feedback() -> Iterator[tuple[Run, Run]]:
         yield ours, stock(GenerateFeedback, GenerateFeedback.start, course)
 
 
-# A notebook, and the build ------------------------------------------------------------------------
+# A notebook ---------------------------------------------------------------------------------------
 
 
 @row("check", "all checks of a notebook", "evaluating their expressions")
@@ -206,20 +204,12 @@ def _check() -> Iterator[tuple[Run, Run]]:
     yield whole, alone
 
 
-@row("build", "`build` when nothing has changed", "building the exercise")
-def _build() -> Iterator[tuple[Run, Run]]:
-    with tempfile.TemporaryDirectory() as folder:
-        course = Course(new_course.make(Path(folder) / "course"))
-        build_exercises(course)
-        yield lambda: build_exercises(course), lambda: build_exercises(course, force=True)
-
-
 # The trainer --------------------------------------------------------------------------------------
 
 
 @row("decoding", f"{TOKENS} tokens with a cache", "each prefix anew")
 def _decoding() -> Iterator[tuple[Run, Run]]:
-    model = build_model(complete({"task": "parallel", "layers": 4}), VOCAB, "fused").eval()
+    model = build(complete({"task": "parallel", "layers": 4}), VOCAB, "fused").eval()
     source = torch.randint(4, VOCAB, (8, 30))
 
     def side(kind: Callable) -> Run:
@@ -242,7 +232,7 @@ def _training() -> Iterator[tuple[Run, Run]]:
         step = stepper(model.train(), here)
         return lambda: step(*batch)
 
-    yield side(build_model(settings, VOCAB, "fused", "cpu")), side(Theirs(settings))
+    yield side(build(settings, VOCAB, "fused", "cpu")), side(Theirs(settings))
 
 
 # The table ----------------------------------------------------------------------------------------

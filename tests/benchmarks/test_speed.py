@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import speed
 
-QUICK = {"build", "check", "follow-through", "training"}
+QUICK = {"check", "training"}
 
 
 @pytest.mark.parametrize(
@@ -20,8 +20,8 @@ def test_a_row_has_a_ratio(name, capsys):
     found, ratio, ours, beside = re.match(r"(\S+) +(\S+) +(\S+) +(\S+) ", line).groups()
     assert found == name and float(ours) > 0
     assert float(ratio) == pytest.approx(float(ours) / float(beside), abs=0.1, rel=0.1)
-    # what takes part in a whole is no slower than it
-    if name in {"again", "build", "decoding"}:
+    # half of the work at most
+    if name in {"again", "decoding"}:
         assert float(ratio) < 1
 
 
