@@ -3,10 +3,9 @@
 python -m benchmarks.fresh_bases ch5_long
 python -m benchmarks.fresh_bases ch5_long --bases 2 3
 
-A claim that fails doesn't stop the page. The numbers that claims compare are printed and saved, beside those
-under the book's own seeds (base 0), for which stored results are read. What a base computes is kept in
-`_build`, never in `book/results`, so a run that was stopped goes on after the last result that it finished.
-A base that the table has for the same cells stays in it. Claims about measured times, which no seed moves,
+A claim that fails doesn't stop the page. The numbers that claims compare are printed, beside those under the
+book's own seeds (base 0), for which stored results are read. What a base computes is kept in `_build`, never
+in `book/results`, so a run that was stopped goes on after the last result that it finished. Claims about measured times, which no seed moves,
 may fail on a machine that does other work.
 """
 
@@ -19,7 +18,6 @@ import linecache
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
@@ -27,7 +25,6 @@ from typing import Any
 
 from autograder.course import Course
 from autograder.errors import BookError
-from autograder.files import digest_of, write_whole
 from autograder.publish.experiments import (
     RECORD,
     RESULTS,
@@ -36,11 +33,9 @@ from autograder.publish.experiments import (
 )
 from autograder.publish.page_source import read_page
 from autograder.publish.seed_base import VARIABLE
-from benchmarks.record import about, provenance, versions
 
-TABLE = Path(__file__).with_suffix(".json")
 BASES = (1, 2, 3)
-# characters of a claim's numbers that are saved, and numbers of a result that are printed
+# characters of a claim's numbers that are printed, and numbers of a result that are printed
 LONGEST, SHOWN = 160, 6
 
 
@@ -146,13 +141,13 @@ def execute(root: Path, path: Path, base: int) -> dict[str, Any]:
 
     Returns:
         `claims`, each with cell, line, sentence, holds and numbers; `results`, entries as in book/results;
-        `seconds`; and what has `stopped` the page, or "".
+        and what has `stopped` the page, or "".
     """
     import nbformat
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError
 
-    begun, stopped, claims = time.monotonic(), "", []
+    stopped, claims = "", []
     with tempfile.TemporaryDirectory() as folder:
         results, claimed = Path(folder) / "results", Path(folder) / "claims"
         # binds no name, and isn't in the history, since keys of results depend on both
@@ -177,8 +172,7 @@ def execute(root: Path, path: Path, base: int) -> dict[str, Any]:
                 if stopped:
                     break
         found = list({entry["key"]: entry for entry in _lines(results)}.values())
-    seconds = round(time.monotonic() - begun)
-    return {"claims": claims, "results": found, "seconds": seconds, "stopped": stopped}
+    return {"claims": claims, "results": found, "stopped": stopped}
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
@@ -186,38 +180,36 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     return list(map(json.loads, text.splitlines()))
 
 
-def add(entry: dict[str, Any], base: int, run: dict[str, Any]) -> None:
-    """Add a page's run to its entry in the table, with date, commit and versions.
+def add(claims: dict[str, Any], base: int, run: dict[str, Any]) -> None:
+    """Add a run's claims to those of a page, by place.
 
     A claim in a loop counts once: it holds if it always does, and its numbers are those of its first
     failure or else of its first time.
     """
-    what = {name: run[name] for name in ("seconds", "stopped")}
-    entry["runs"][str(base)] = what | provenance() | versions(("torch", "numpy"))
     for claim in run["claims"]:
         place = f"cell {claim['cell']}, line {claim['line']}"
-        one = entry["claims"].setdefault(place, {"sentence": claim["sentence"], "bases": {}})
-        known = one["bases"].get(str(base))
+        one = claims.setdefault(place, {"sentence": claim["sentence"], "bases": {}})
+        known = one["bases"].get(base)
         if known is None or (known["holds"] and not claim["holds"]):
-            one["bases"][str(base)] = {name: claim[name] for name in ("holds", "numbers")}
+            one["bases"][base] = {name: claim[name] for name in ("holds", "numbers")}
 
 
-def report(entry: dict[str, Any], base: int) -> list[str]:
+def report(claims: dict[str, Any], base: int, stopped: str) -> list[str]:
     """Lines on a page's claims under a base: which hold, with the numbers under the book's seeds beside.
 
-    Those that hold with the same numbers are only counted.
+    Those that hold with the same numbers are only counted. stopped: what has stopped the page, or "".
     """
     lines, same = [], 0
-    for place, claim in entry["claims"].items():
+    for place, claim in claims.items():
         missing = {"holds": False, "numbers": "not reached"}
-        own, now = (claim["bases"].get(str(n), missing) for n in (0, base))
+        own, now = (claim["bases"].get(n, missing) for n in (0, base))
         if now["holds"] and now == own:
             same += 1
             continue
         lines.append(f"{'holds' if now['holds'] else 'FAILS'}  {claim['sentence']} ({place})")
         lines += [f"       stored {own['numbers']}", f"       base {base} {now['numbers']}"]
     lines.append(f"{same} further claims hold with the same numbers")
-    if stopped := entry["runs"][str(base)]["stopped"]:
+    if stopped:
         lines.append(f"STOPS  {stopped}")
     return lines
 
@@ -251,7 +243,7 @@ def beside(stored: Sequence[dict[str, Any]], found: Sequence[dict[str, Any]]) ->
 
 
 def main() -> None:
-    """Execute a page under the bases, print what holds, and save it in the table."""
+    """Execute a page under the bases, and print what holds."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument("page", help="its name, such as ch5_long")
     parser.add_argument("--bases", type=int, nargs="+", default=list(BASES))
@@ -260,22 +252,15 @@ def main() -> None:
     path = root / "book" / f"{arguments.page}.md"
     if not path.is_file():
         raise BookError(f"There is no page {path}.")
-    cells = digest_of([cell.source for cell in read_page(path).cells])[:16]
-    pages = json.loads(TABLE.read_text(encoding="utf-8"))["pages"] if TABLE.is_file() else {}
-    if pages.get(arguments.page, {}).get("cells") != cells:
-        pages[arguments.page] = {"cells": cells, "runs": {}, "claims": {}}
-    entry = pages[arguments.page]
     file = root / RESULTS / f"{arguments.page}.json"
     stored = read_results(file)["results"] if file.is_file() else []
-    for base in ([] if "0" in entry["runs"] else [0]) + arguments.bases:
-        for claim in entry["claims"].values():
-            claim["bases"].pop(str(base), None)
+    claims: dict[str, Any] = {}
+    for base in [0, *arguments.bases]:
         run = execute(root, path, base)
-        add(entry, base, run)
-        write_whole(TABLE, json.dumps({"pages": pages, **about()}, indent=1) + "\n")
-        print(f"{arguments.page}, base {base}: {run['seconds']} s")
+        add(claims, base, run)
         if base:
-            print("\n".join([*beside(stored, run["results"]), *report(entry, base)]), flush=True)
+            print(f"{arguments.page}, base {base}:", *beside(stored, run["results"]), sep="\n")
+            print(*report(claims, base, run["stopped"]), sep="\n", flush=True)
 
 
 if __name__ == "__main__":

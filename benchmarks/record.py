@@ -1,4 +1,4 @@
-"""How every benchmark writes its result: what was measured, and on what."""
+"""How a benchmark writes a number that pages show: what was measured, and on what."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import torch
 
+MEASURED = Path(__file__).parents[1] / "book" / "measured"
 PACKAGES = ("nbgrader", "torch", "numpy", "ipykernel", "sentencepiece", "sacrebleu")
 
 
@@ -56,14 +57,14 @@ def about() -> dict:
 
 
 def save(script: str, measured: dict, suffix: str = "") -> None:
-    """Print a result and write it beside its script, with device, versions, date and commit.
+    """Print a result and write it for pages, with device, versions, date and commit.
 
     Args:
-        script: path of the script.
+        script: path of the script, whose name the file has.
         measured: the result.
         suffix: of the file's name, for a script with several results.
     """
     text = json.dumps(measured | about(), indent=1)
-    path = Path(script)
-    path.with_name(f"{path.stem}{suffix}.json").write_text(text + "\n", encoding="utf-8")
+    path = MEASURED / f"{Path(script).stem}{suffix}.json"
+    path.write_text(text + "\n", encoding="utf-8")
     print(text)

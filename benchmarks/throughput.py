@@ -1,19 +1,11 @@
-"""Training steps: target tokens a second of this course's Transformer beside torch.nn.Transformer.
-
-python -m benchmarks.throughput
+"""A training step of this course's Transformer and of torch.nn.Transformer, for what measures both.
 
 Both sides have the same sizes, dropouts, batches, loss, optimizer, number format and threads, both are
-compiled or both are not, and they take turns; every number is the median of the rounds, by the clock on
-the wall and by processor time. "model" is forward and backward of the model alone, "step" is all that a
-step does. On a CPU the sizes are those of the Multi30k recipe, on a GPU 512 features and 6 + 6 layers.
-Then our model with fused attention beside the formula, for lengths up to 2048.
+compiled or both are not, and they take turns.
 """
 
 from __future__ import annotations
 
-import argparse
-import dataclasses
-import os
 import statistics
 import time
 from collections.abc import Callable
@@ -21,13 +13,11 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from benchmarks.record import save
 from solutions.ch5_positional_encoding import PositionalEncoding
 from solutions.ch6_transformer import DecoderLayer, EncoderLayer, shift
 from translation import machine
 from translation.loss import linear_cross_entropy
-from translation.model import build, n_parameters
-from translation.settings import ModelSettings, complete
+from translation.settings import ModelSettings
 from translation.tokenizer import PAD
 
 # Operations per second in dense bfloat16, from the makers' data sheets, by a part of the name that CUDA
@@ -184,83 +174,3 @@ def flops_per_token(settings: ModelSettings, parameters: int, length: int) -> fl
     one is counted in full.
     """
     return 6 * parameters + 3 * settings.layers * 12 * length * settings.d_model
-
-
-def main() -> None:
-    """Measure and save."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--device", default="auto")
-    parser.add_argument("--precision", default="auto")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--length", type=int, default=16, help="of a sentence (default 16)")
-    parser.add_argument("--eager", action="store_true", help="leave out what is compiled")
-    parser.add_argument("--threads", type=int, default=2, help="cores to use (default 2)")
-    lengths = [32, 64, 128, 256, 512, 1024, 2048]
-    parser.add_argument("--lengths", type=int, nargs="*", default=lengths)
-    parser.add_argument("--tokens", type=int, help="of a batch (default 2048, on a GPU 16384)")
-    parser.add_argument("--width", type=int, help="of the models (default 256, on a GPU 512)")
-    arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
-    eager = machine.choose(arguments.device, arguments.precision, compile=False).take()
-    cuda = eager.device.type == "cuda"
-    size = {"d_model": 512, "layers": 6, "d_ff": 2048, "heads": 8} if cuda else {}
-    if arguments.width:
-        size["d_model"] = arguments.width
-    settings = complete({"task": "multi30k"} | size)
-    tokens = arguments.tokens or (16_384 if cuda else 2048)
-    count = 8 if cuda else 2
-
-    def made(model: Callable) -> nn.Module:
-        torch.manual_seed(0)
-        return model().to(eager.device).train()
-
-    def ours(attention: str = "fused") -> nn.Module:
-        return made(lambda: build(settings, VOCAB, attention, eager.device.type))
-
-    measured: dict = {"load_averages": [os.getloadavg()[0]]}
-    short = make_batches(count, tokens, arguments.length, eager.device)
-    kinds = {"eager": eager}
-    if not arguments.eager:
-        kinds["compiled"] = dataclasses.replace(eager, compile=True)
-    for kind, here in kinds.items():
-        for name, what in (("step", stepper), ("model", alone)):
-            sides = {
-                "ours": what(ours(), here),
-                "torch.nn.Transformer": what(made(lambda: Theirs(settings)), here),
-            }
-            found = compare(sides, short, arguments.rounds, cuda)
-            found["ours_to_torch"] = ratios(found, "ours", "torch.nn.Transformer")
-            measured[f"{name}, {kind}"] = found
-            measured["load_averages"].append(os.getloadavg()[0])
-    long_ = {}
-    fused, formula = ours(), ours("formula")
-    pair = {"fused": stepper(fused, eager), "formula": stepper(formula, eager)}
-    for length in arguments.lengths:
-        batches = make_batches(count, tokens, length, eager.device)
-        found = compare(pair, batches, arguments.rounds, cuda)
-        long_[length] = found | {"fused_to_formula": ratios(found, "fused", "formula")}
-    measured |= {
-        "by_length": long_,
-        "d_model": settings.d_model,
-        "layers": settings.layers,
-        "parameters": {
-            "ours": n_parameters(fused),
-            "torch.nn.Transformer": n_parameters(Theirs(settings)),
-        },
-        "precision": eager.precision,
-        "threads": arguments.threads,
-        "tokens_of_a_batch": tokens,
-        "length": arguments.length,
-        "rounds": arguments.rounds,
-    }
-    if cuda:
-        peak = peak_of(torch.cuda.get_device_name(eager.device))
-        for length, found in long_.items():
-            used = found["fused"]["wall"] * flops_per_token(settings, n_parameters(fused), length)
-            found["flops_per_second"] = used
-            found["share_of_peak"] = used / peak if peak else None
-    save(__file__, measured, "_cuda" if cuda else "")
-
-
-if __name__ == "__main__":
-    main()

@@ -13,7 +13,7 @@ import numpy as np
 from translation.evaluation import detokenise
 from translation.settings import OPTIONS, complete
 
-RESULT = "benchmarks/captions.json"
+RESULT = "book/measured/captions.json"
 # of one run that was stopped after an hour
 HOUR = "benchmarks/multi30k_en_de_hour.json"
 # of a model of the same size, trained before without teachers
@@ -21,11 +21,11 @@ ALONE = "benchmarks/multi30k_en_de_without_teachers.json"
 # of students beside runs without teachers
 DISTILLATION = "benchmarks/distillation.json"
 # of the published recipe as it is, on a GPU
-PUBLISHED = "benchmarks/multi30k_en_de_published.json"
+PUBLISHED = "book/measured/multi30k_en_de_published.json"
 # of short runs that differ from one another in one setting
 ABLATION = "benchmarks/ablation.json"
 # how fast two training processes are beside two threads
-PROCESSES = "benchmarks/processes.json"
+PROCESSES = "book/measured/processes.json"
 
 # What words of the model say that belong to no accepted phrase, for readers without German. After a new
 # measurement, others may be wanted; words that aren't here are shown as they are.

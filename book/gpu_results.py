@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-FILES = {"H100": "benchmarks/gpu_h100.json"}
+FILES = {"H100": "book/measured/gpu_h100.json"}
 
 
 @dataclass(frozen=True)

@@ -79,8 +79,25 @@ def _audit(arguments: argparse.Namespace) -> None:
         sys.exit(1)
 
 
+def _answers(arguments: argparse.Namespace) -> None:
+    from autograder.audit.answers import graded, read_answers
+    from autograder.files import digest_of_files
+
+    course, folder = course_of(arguments), arguments.folder
+    answers = read_answers(course, folder)
+    # printed before anything is graded, so that nobody can change an answer afterwards
+    print(f"Digest of the answers: {digest_of_files(folder.rglob('*.py'), folder)}", flush=True)
+    found = graded(course, answers)
+    print(*found, sep="\n")
+    surprises = [finding.answer.name for finding in found if finding.surprising]
+    named = sum(1 for finding in found if finding.names)
+    print(f"{len(found)} answers, {named} named, {len(surprises)} surprises", *surprises, sep="\n")
+    if surprises:
+        sys.exit(1)
+
+
 def add_commands(commands: Commands) -> None:
-    """Add new, build, propose, sample and audit."""
+    """Add new, build, propose, sample, audit and answers."""
     text = "Write a new course of your own, with one chapter and one exercise to start from."
     new = commands.add("new", _new, text, example="../my-course")
     new.add_argument("folder", metavar="FOLDER", type=Path, help="a folder that does not exist yet")
@@ -106,3 +123,13 @@ def add_commands(commands: Commands) -> None:
     text = "folder of further submissions to grade, EXERCISE/NAME.ipynb"
     audit.add_argument("--extra", metavar="DIR", type=Path, help=text)
     audit.add_argument("--json", action="store_true", help="print the result as JSON")
+    text = (
+        "Grade answers that were written from the statements, and print what is said about each; fail when a "
+        "wrong one keeps its points or a right one loses some."
+    )
+    epilog = (
+        "Each file of the folder is the code of one answer cell, below lines with its exercise, task, kind "
+        "(right or wrong) and mistake, as in autograder/audit/answers.py."
+    )
+    answers = commands.add("answers", _answers, text, epilog)
+    answers.add_argument("folder", metavar="FOLDER", type=Path, help="folder of files NAME.py")

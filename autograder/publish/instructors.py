@@ -26,7 +26,7 @@ TEMPLATES = [
     Path(__file__).parent / "templates",
     Path(__file__).parents[1] / "report" / "templates",
 ]
-TIMES = Path("benchmarks") / "ways.json"
+TIMES = Path("book") / "measured" / "ways.json"
 REFERENCE = "The version that is graded against, and that the next exercise begins with."
 README = """\
 Attention from Scratch: for instructors, {version}
@@ -73,7 +73,7 @@ class SolvedAnswer:
 
 
 def _times(exercise: Exercise) -> Mapping[str, Mapping[str, float]]:
-    """Milliseconds by answer and version; empty in a copy of the course without benchmarks."""
+    """Milliseconds by answer and version; empty in a course without that file."""
     path = exercise.root / TIMES
     if not path.is_file():
         return {}

@@ -6,6 +6,7 @@ What runs in a page has no secret and gives no grade: it is the notebook's own c
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ from autograder.course import Exercise
 from autograder.embedding import without_words
 from autograder.exercises import graded_answers, is_answer_cell, metadata_of, released
 from autograder.programs import spans_of
+
+BLOCK = re.compile(r"^:::+ *\{practice\} +(\w+) +(\w+)", flags=re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,15 @@ class PracticeNotebook:
     def as_json(self) -> dict:
         """The arguments of `Exercise` in book/_practice/shell.py."""
         return asdict(self)
+
+
+def offered_tasks(book: Path) -> dict[str, str]:
+    """The tasks that pages of a folder have a block for, each with its exercise."""
+    return {
+        task: exercise
+        for page in sorted(book.glob("*.md"))
+        for exercise, task in BLOCK.findall(page.read_text(encoding="utf-8"))
+    }
 
 
 def practice_tasks(exercise: Exercise) -> dict[str, Task]:
@@ -88,10 +100,12 @@ def numpy_names() -> dict[str, list[str]]:
 def stand_in_sources(folder: Path, exercise: Exercise, offered: Iterable[str]) -> dict[str, str]:
     """The modules of the stand-in for torch in a folder, by the names that they have in a page.
 
-    offered: the tasks of the exercise that the page checks; none where no task of these uses torch.
+    offered: the tasks of the exercise that the page checks; none where none of these needs torch, and
+    neither do their checks, which `forbid` what is ready-made in torch.
     """
     tasks = practice_tasks(exercise)
-    if not any("torch" in tasks[name].stub for name in offered):
+    cells = [text for name in offered for text in (tasks[name].stub, *tasks[name].cells)]
+    if not any("torch" in text or "forbid(" in text for text in cells):
         return {}
     return {
         f"torch.{path.stem}".removesuffix(".__init__"): without_words(

@@ -32,7 +32,7 @@ import torch
 
 from benchmarks.gpu import operators, training, translating
 from benchmarks.gpu.bench import Bench
-from benchmarks.record import about
+from benchmarks.record import MEASURED, about
 from translation.machine import Hardware
 
 Function = Callable[[Bench], Iterator[tuple[str, Any]]]
@@ -183,7 +183,7 @@ def main() -> None:
         result["commit"] = arguments.commit
     card = result["device"].rpartition(", ")[2].split() if "NVIDIA" in result["device"] else []
     name = "_".join(card[1:2]).lower() or "cpu"
-    path = Path(arguments.output or Path(__file__).parent.parent / f"gpu_{name}.json")
+    path = Path(arguments.output or MEASURED / f"gpu_{name}.json")
     result["parts"] = earlier(path, result)
     for name in names:
         keep = functools.partial(add, path, result, name)

@@ -2,8 +2,8 @@
 
 `:::{practice} ch2_scaled_dot_product softmax` stands where the page teaches it, with a short statement. Without a
 script, from disk, or in a browser that can't run it, the block is the statement, the code to start from and a
-link to the notebook; with one, _practice/practice.js puts an editor and the notebook's checks there. Only tasks
-that give the same verdicts under the page's NumPy and stand-in for torch have a block (benchmarks/numpy_in_page.py).
+link to the notebook; with one, _practice/practice.js puts an editor and the notebook's checks there. Every task
+with a block can be solved there, with the page's NumPy and stand-in for torch (tests/book/test_practice.py).
 
 `:::{practice-cell} first_hour NAME softmax weighted_sum` is a cell that runs with the answers of these tasks that a
 reader has passed; `show_map(words, weights)` draws weights there. The content is words and one block of code.
@@ -13,6 +13,7 @@ reader has passed; `show_map(words, weights)` draws weights there. The content i
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import html
 import json
@@ -35,9 +36,11 @@ from autograder.catalogue import mistakes, sections
 from autograder.course import CHAPTER, Course, Exercise
 from autograder.exercises import released, task_names
 from autograder.publish.practice import (
+    BLOCK,
     Task,
     answers_used,
     numpy_names,
+    offered_tasks,
     practice_notebook,
     practice_tasks,
     stand_in_sources,
@@ -49,8 +52,6 @@ SCRIPTS = ("practice.js", "practice.css", "worker.js", "shell.py")
 STAND_IN = SOURCES / "torch_stand_in"
 PYTHON = BOOK / "_vendor" / "python"
 STAND_IN_NOTE = "In this page a small stand-in for PyTorch computes with NumPy; what it lacks, you check in the notebook."
-BLOCK = re.compile(r"^:::+ *\{practice\} +\w+ +(\w+)", flags=re.MULTILINE)
-GATE = BOOK.parent / "benchmarks" / "numpy_in_page.json"
 
 
 class task(nodes.General, nodes.Element):
@@ -61,9 +62,10 @@ class task_list(nodes.General, nodes.Element):
     """Stands for the list of all tasks until the pages of all blocks are known."""
 
 
-def offered() -> dict[str, dict[str, Any]]:
-    """The tasks that may have a block, by name, with what was measured of each."""
-    return json.loads(GATE.read_text(encoding="utf-8"))
+@functools.cache
+def offered() -> dict[str, str]:
+    """The tasks of all blocks, each with its exercise."""
+    return offered_tasks(BOOK)
 
 
 def version_of(text: str) -> str:
@@ -89,12 +91,10 @@ def readings_of(exercise: Exercise) -> dict[str, str]:
 def exercise_json(exercise: Exercise) -> str:
     """What a page loads of an exercise before its first check."""
     homes = answers_used(exercise) | dict.fromkeys(practice_tasks(exercise), exercise.name)
-    gates = {name: offered()[name]["exercise"] for name in homes if name in offered()}
-    tasks = {home: practice_tasks(Exercise(exercise.root, home)) for home in {*gates.values()}}
-    answers = {
-        name: [home, tasks[home][name].stub] for name, home in gates.items() if home == homes[name]
-    }
-    own = [name for name, home in gates.items() if home == exercise.name]
+    homes = {name: home for name, home in homes.items() if offered().get(name) == home}
+    tasks = {home: practice_tasks(Exercise(exercise.root, home)) for home in {*homes.values()}}
+    answers = {name: [home, tasks[home][name].stub] for name, home in homes.items()}
+    own = [name for name, home in homes.items() if home == exercise.name]
     held = {
         "names": numpy_names(),
         "notebook": practice_notebook(exercise).as_json(),
@@ -121,16 +121,6 @@ class Block(SphinxDirective):
     has_content = True
     option_spec: ClassVar = {"minutes": directives.positive_int}
 
-    def gate(self, answer: str) -> dict[str, Any]:
-        """What was measured of a task; an error for one that isn't the same in the page."""
-        found = offered().get(answer)
-        if not found or found["different"]:
-            raise self.error(
-                f"{answer}: not one of the tasks that are the same in the page; see "
-                "benchmarks/numpy_in_page.py"
-            )
-        return found
-
     def remarks(self, *others: str) -> nodes.Text:
         """What stands behind a block's title."""
         minutes = self.options.get("minutes")
@@ -145,11 +135,11 @@ class TaskBlock(Block):
 
     def run(self) -> list[nodes.Node]:
         name, answer = self.arguments
-        if self.gate(answer)["exercise"] != name:
-            raise self.error(f"{answer} is no task of {name}")
         self.assert_has_content()
         exercise = Exercise(BOOK.parent, name)
-        found = practice_tasks(exercise)[answer]
+        found = practice_tasks(exercise).get(answer)
+        if not found:
+            raise self.error(f"{answer} is no task of {name}")
         self.env.note_dependency(str(exercise.notebook))
         made = task(
             classes=["task"],
@@ -191,7 +181,9 @@ class CellBlock(Block):
         name, cell, answers = self.arguments
         self.assert_has_content()
         exercise = Exercise(BOOK.parent, name)
-        needs = [f"{self.gate(answer)['exercise']}/{answer}" for answer in answers.split()]
+        if missing := set(answers.split()) - offered().keys():
+            raise self.error(f"no page has a block for {', '.join(sorted(missing))}")
+        needs = [f"{offered()[answer]}/{answer}" for answer in answers.split()]
         made = task(
             classes=["task"],
             ids=[f"cell-{cell.replace('_', '-')}"],
@@ -248,7 +240,7 @@ def pages_of_blocks(app: Sphinx) -> dict[str, str]:
     """The page of each block, by the task's name: that of a chapter, if the task stands on another one, too."""
     found: dict[str, str] = {}
     for page in sorted(app.env.found_docs, key=lambda page: not page.startswith("book/ch")):
-        for answer in BLOCK.findall(Path(app.env.doc2path(page)).read_text(encoding="utf-8")):
+        for _, answer in BLOCK.findall(Path(app.env.doc2path(page)).read_text(encoding="utf-8")):
             found.setdefault(answer, page)
     return found
 
@@ -308,7 +300,7 @@ def write_files(app: Sphinx) -> None:
     (folder / "tasks").mkdir(parents=True, exist_ok=True)
     for name in SCRIPTS:
         shutil.copy(SOURCES / name, folder / name)
-    for name in sorted({gate["exercise"] for gate in offered().values()}):
+    for name in sorted({*offered().values()}):
         text = exercise_json(Exercise(BOOK.parent, name))
         (folder / "tasks" / f"{name}.json").write_text(text, encoding="utf-8")
 

@@ -1,6 +1,6 @@
 """Runs a task of an exercise in a page: a small stand-in for IPython around the notebook's own cells.
 
-It is loaded into the Python of the browser (worker.js), and into CPython by benchmarks/numpy_in_page.py, and
+It is loaded into the Python of the browser (worker.js), and into CPython by tests/support/practice.py, and
 needs the standard library and NumPy only. Whatever it has to say it writes as lines of JSON:
 `{"out": text}` for what code prints, `{"map": weights}` for what is to be drawn, `{"done": result}` at the end
 of a job.

@@ -50,33 +50,33 @@ claim(True, "there are names")
 
 @pytest.fixture(scope="module")
 def entry(tmp_path_factory):
-    """The page's entry in the table, with its run under base 5."""
+    """The page's claims and its run under base 5."""
     path = tmp_path_factory.mktemp("page") / "seeds.md"
     path.write_text(PAGE)
-    found = {"runs": {}, "claims": {}}
+    claims = {}
     for base in (0, 5):
         run = execute(COURSE.root, path, base)
-        add(found, base, run)
-    return {**found, "last": run}
+        add(claims, base, run)
+    return {"claims": claims, "last": run}
 
 
 def test_a_claim_that_fails_under_other_seeds_does_not_stop_the_page(entry):
     holds = {claim["sentence"]: claim["bases"] for claim in entry["claims"].values()}
     assert [one["holds"] for one in holds["the seed is small"].values()] == [True, False]
     assert [one["holds"] for one in holds["two times the seed"].values()] == [True, True]
-    assert holds["the seed is small"]["5"]["numbers"] == "[10010.0, 100.0, 200.0]"
+    assert holds["the seed is small"][5]["numbers"] == "[10010.0, 100.0, 200.0]"
 
 
 def test_a_claim_in_a_loop_has_the_numbers_of_its_failure(entry):
     (loop,) = (c for c in entry["claims"].values() if c["sentence"] == "no seed is 5001")
-    assert loop["bases"]["0"] == {"holds": True, "numbers": "[0.0, 5001.0]"}
-    assert loop["bases"]["5"] == {"holds": False, "numbers": "[5001.0, 5001.0]"}
+    assert loop["bases"][0] == {"holds": True, "numbers": "[0.0, 5001.0]"}
+    assert loop["bases"][5] == {"holds": False, "numbers": "[5001.0, 5001.0]"}
 
 
 def test_an_error_of_another_kind_stops_the_page_and_is_told(entry):
-    assert entry["runs"]["0"]["stopped"] == ""
-    assert entry["runs"]["5"]["stopped"] == "cell 3: KeyError: 5003"
-    lines = report(entry, 5)
+    stopped = entry["last"]["stopped"]
+    assert stopped == "cell 3: KeyError: 5003"
+    lines = report(entry["claims"], 5, stopped)
     assert lines[-1] == "STOPS  cell 3: KeyError: 5003"
     assert "FAILS  there are names (cell 3, line 2)" in lines
     assert "1 further claims hold with the same numbers" in lines

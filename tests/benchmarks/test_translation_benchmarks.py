@@ -4,7 +4,6 @@ import json
 import math
 import shutil
 import sys
-import time
 from concurrent.futures import Future
 from dataclasses import replace
 
@@ -13,23 +12,20 @@ import torch
 
 from benchmarks import (
     ablation,
-    compare,
-    compare_worker,
-    decoding,
     distillation,
     multi30k,
     processes,
     throughput,
 )
-from tests.support.colour_captions import TINY, WORDS, colours, write
-from translation import TranslationError, data, machine, objective, trainer
+from tests.support.colour_captions import WORDS, colours, write
+from translation import TranslationError, data, machine
 from translation.__main__ import main
 from translation.batches import Batches
 from translation.command_line import settings_of
 from translation.model import build
 from translation.run_folder import RunFolder
 from translation.settings import complete
-from translation.tokenizer import BOS, EOS, Rows, learn
+from translation.tokenizer import BOS, EOS, Rows
 
 
 @pytest.fixture(scope="module")
@@ -307,43 +303,6 @@ def test_every_variant_changes_a_setting_of_the_reference():
     for name, words in ablation.VARIANTS.items():
         settings = settings_of(["train", *ablation.BASE, *words])
         assert (settings == reference) == (name == ablation.REFERENCE)
-
-
-def test_a_beam_in_batches_and_one_sentence_at_a_time_translates_the_same(run):
-    here = machine.Machine(machine.torch.device("cpu"))
-    found = decoding.side_by_side(RunFolder(run), here, "", 3, 1)
-    assert found["same_translations"] and found["sentences"] == 30
-    for clock in ("wall", "processor"):
-        seconds = found[clock]["seconds"]
-        expected = seconds["one at a time"] / seconds["batches of 100"]
-        assert found[clock]["times_as_fast"] == expected > 1
-
-
-def test_the_parts_of_a_step_are_its_whole_time(captions, monkeypatch):
-    """On the trainer of this commit, whose loss is computed within forward."""
-    settings = complete(TINY | {"task": "multi30k", "data": str(captions)})
-    pairs = list(data.load(settings, "train"))
-    tokenizer = learn([text for pair in pairs for text in pair], 60, "bpe")
-    here = machine.Machine(machine.torch.device("cpu"))
-    run = trainer.Trainer(settings, here, tokenizer, pairs, [])
-    for place, name in (
-        (objective, "linear_cross_entropy"),
-        (machine.torch.Tensor, "backward"),
-        (machine.torch.optim.AdamW, "step"),
-    ):
-        monkeypatch.setattr(place, name, getattr(place, name))  # so that it is put back
-    parts = compare_worker.Parts(run)
-    run.train_step()
-    parts.take()
-    begun = time.perf_counter()
-    for _ in range(2):
-        run.train_step()
-    one = {"wall": time.perf_counter() - begun, "parts": parts.take()}
-    assert all(value > 0 for value in one["parts"].values())
-    found = compare.milliseconds([one, one, one], 2)
-    assert list(found) == ["forward", "loss", "backward", "optimizer", "rest"]
-    assert sum(found.values()) == pytest.approx(500 * one["wall"]) and found["rest"] > 0
-    assert not any(parts.take().values())
 
 
 def test_processes_and_threads_share_the_same_step():

@@ -6,7 +6,6 @@ import io
 import json
 import re
 import shutil
-import sys
 
 import nbformat
 import numpy as np
@@ -18,21 +17,19 @@ from autograder.catalogue import mistakes
 from autograder.course import Exercise
 from autograder.exercises import reference_answers, released
 from autograder.publish import book
-from autograder.publish.practice import practice_notebook, practice_tasks
-from benchmarks.numpy_in_page import RESULT, TASKS, answers_to, checked, digest
+from autograder.publish.practice import BLOCK, practice_notebook, practice_tasks
 from book.vendored import VENDOR, hashes, make
 from solutions.first_hour import full_attention
 from tests.support.browser import BARS, CHROMIUM, served
 from tests.support.built_pages import parsed
 from tests.support.course import COURSE
+from tests.support.practice import OFFERED, TASKS, answers_to, checked
 
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-core")
 
 MOST_BYTES_BEFORE = 40_000  # that a page with blocks loads more, compressed by no server
 MOST_BYTES_OF_A_CHECK = 6_000_000
-BLOCK = re.compile(r"^:::\{practice\} (\w+) (\w+)$", flags=re.MULTILINE)
 HOUR = Exercise(COURSE.root, "first_hour")
-GATE = json.loads(RESULT.read_text(encoding="utf-8"))
 NAMED = "    This looks like a known mistake: "
 WRONG = """def softmax(x, axis=-1):
     e = np.exp(x)
@@ -82,29 +79,32 @@ def exercises():
     return {name: Exercise(COURSE.root, name) for name in TASKS}
 
 
-def blocks(pattern):
-    """The tasks with a block on pages, as pairs of task and exercise."""
-    return [
-        (task, exercise)
-        for page in sorted(COURSE.book.glob(pattern))
-        for exercise, task in BLOCK.findall(page.read_text(encoding="utf-8"))
+def test_every_task_has_one_block_in_the_chapters_where_the_list_leads():
+    in_chapters = [
+        found for page in COURSE.book.glob("ch*.md") for found in BLOCK.findall(page.read_text())
     ]
+    wanted = [(home, task) for task, home in OFFERED.items() if home != HOUR.name]
+    assert sorted(in_chapters) == sorted(wanted)
 
 
-def test_every_offered_task_has_a_block_and_the_same_verdicts():
-    offered = {task: name for name, tasks in TASKS.items() for task in tasks}
-    assert dict(blocks("*.md")) == offered
-    # one block in the chapters, where the list of all tasks leads
-    assert sorted(blocks("ch*.md")) == sorted(
-        one for one in offered.items() if one[1] != "first_hour"
-    )
-    for task, name in offered.items():
-        gate, exercise = GATE[task], Exercise(COURSE.root, name)
-        assert gate["different"] == 0, task
-        assert gate["same"] + gate["refused"] == len(answers_to(exercise, task)), task
-        assert gate["key"] == digest(exercise, task), (
-            f"{task} has changed: run `python -m benchmarks.numpy_in_page`"
+@pytest.mark.parametrize("name", TASKS)
+def test_the_reference_solves_every_task_with_what_the_page_has(name):
+    exercise = Exercise(COURSE.root, name)
+    jobs = [(task, answers_to(exercise, task)[""]) for task in TASKS[name]]
+    for (task, _), (printed, done) in zip(jobs, checked(exercise, jobs, in_page=True), strict=True):
+        assert done["passed"] and "✓" in printed and "✗" not in printed, (task, printed, done)
+        assert not done["lacking"], (
+            f"{task} can't be solved in the page: it lacks {done['lacking']}"
         )
+
+
+def test_what_a_page_lacks_is_noted_outside_a_browser_too():
+    answers = answers_to(HOUR, "dot_scores")[""]
+    answers["dot_scores"] = "import torch, scipy\n" + answers["dot_scores"]
+    ((_, here),) = checked(HOUR, [("dot_scores", answers)])
+    ((_, there),) = checked(HOUR, [("dot_scores", answers)], in_page=True)
+    assert here["passed"]
+    assert not there["passed"] and there["lacking"] == ["torch"]
 
 
 def test_the_vendored_files_are_those_that_were_made():
@@ -120,16 +120,14 @@ def test_npm_makes_the_same_files(tmp_path):
     assert hashes(tmp_path) == hashes(VENDOR)
 
 
-def first_mistakes(name, count):
-    """Some mistakes of an exercise: (task, answers)."""
+def some_answers(name, count):
+    """What is handed out for each task of an exercise, and of what is known so many: (task, answers)."""
     exercise = Exercise(COURSE.root, name)
-    labels = [
-        [(task, answers) for label, answers in answers_to(exercise, task).items() if label]
+    return [
+        (task, answers)
         for task in TASKS[name]
+        for answers in list(answers_to(exercise, task).values())[1 : count + 2]
     ]
-    # the first of each task is what is handed out
-    jobs = [job for jobs in zip(*labels, strict=False) for job in jobs]
-    return jobs[len(labels) : count + len(labels)]
 
 
 browser_only = [
@@ -182,14 +180,15 @@ RUN = """async ({jobs, version}) => {
     });
     const call = (name, given) =>
         ask(`${name}(*json.loads(${JSON.stringify(JSON.stringify(given))}))`);
-    const found = [], loaded = new Set();
+    const found = [], files = {};
+    let before = "";
     for (const [exercise, task, answers] of jobs) {
-        if (!loaded.has(exercise)) {
-            const held = await (await fetch(`../_static/practice/tasks/${exercise}.json`)).json();
-            if (!loaded.size) await call("start", [held.names]);
-            await call("load", [exercise, held.notebook, held.standIn]);
-            loaded.add(exercise);
-        }
+        files[exercise] ??= await (await fetch(`../_static/practice/tasks/${exercise}.json`)).json();
+        const {names, notebook, standIn} = files[exercise];
+        if (!before) await call("start", [names]);
+        // anew, since a notebook remembers which of its other answers were wrong
+        if (before !== task) await call("load", [exercise, notebook, standIn]);
+        before = task;
         found.push(await call("check", [exercise, task, answers]));
     }
     worker.terminate();
@@ -197,40 +196,43 @@ RUN = """async ({jobs, version}) => {
 }"""
 
 
-def names_in(printed):
-    return [line for line in printed.splitlines() if line.startswith(NAMED)]
+def verdicts_in(printed):
+    return [line for line in printed.splitlines() if line.startswith(("✓", "✗", NAMED))]
 
 
 @pytest.mark.usefixtures("browser")
 class TestInTheBrowser:
     pytestmark = browser_only
 
-    def test_verdicts_and_names_are_those_of_the_notebook(self, opened):
+    @pytest.mark.parametrize("count", [2, pytest.param(500, marks=pytest.mark.weekly)])
+    def test_verdicts_and_names_are_those_of_the_notebook(self, opened, count):
         right = [
             (name, task, answers_to(exercise, task)[""])
             for name, exercise in exercises().items()
             for task in TASKS[name]
         ]
-        wrong = {name: first_mistakes(name, 10) for name in list(TASKS)[:2]}
+        others = {name: some_answers(name, count) for name in list(TASKS)[:count]}
         odd = [
             ("ch2_scaled_dot_product", "softmax", {"softmax": code})
             for code in [*UNNAMED, *ODD, *LACKING, INTEGERS]
         ]
-        jobs = right + [(name, *job) for name, found in wrong.items() for job in found] + odd
+        jobs = right + [(name, *job) for name, found in others.items() for job in found] + odd
         page = opened("practice")
         found = page.evaluate(RUN, {"jobs": jobs, "version": "test"})
         for (_, task, _), (printed, done) in zip(right, found, strict=False):
             assert done["passed"] and not done["lacking"], (task, printed, done)
             assert "✗" not in printed
         found = found[len(right) :]
-        for name, wrong_jobs in wrong.items():
-            here = checked(sys.executable, Exercise(COURSE.root, name), wrong_jobs)
-            for (printed, done), (told, _) in zip(here, found, strict=False):
-                assert not done["passed"]
-                assert names_in(told) == names_in(printed)
-            # most are named; a few can't be told from others by their values
-            assert sum(bool(names_in(printed)) for printed, _ in here) > len(here) / 2
-            found = found[len(wrong_jobs) :]
+        for name, asked in others.items():
+            here = checked(Exercise(COURSE.root, name), asked)
+            for (printed, done), (told, there) in zip(here, found, strict=False):
+                if not there["lacking"]:
+                    assert there["passed"] is done["passed"]
+                    assert verdicts_in(told) == verdicts_in(printed)
+            # most are named; a few can't be told from others by their values, and some are right
+            assert sum(NAMED in printed for printed, _ in here) > len(here) / 2
+            assert sum(bool(there["lacking"]) for _, there in found[: len(asked)]) < len(asked) / 10
+            found = found[len(asked) :]
         for (told, done), words in zip(found, UNNAMED.values(), strict=False):
             assert words in told and not done["lacking"] and not done["passed"]
         found = found[len(UNNAMED) :]
@@ -452,7 +454,7 @@ def test_mistakes_of_the_first_hour_are_named_and_other_ways_pass():
         for task in TASKS[HOUR.name]
         for label, answers in answers_to(HOUR, task).items()
     ]
-    done = checked(sys.executable, HOUR, [job[1:] for job in jobs])
+    done = checked(HOUR, [job[1:] for job in jobs])
     for (label, task, _), (printed, result) in zip(jobs, done, strict=True):
         assert result["passed"] is (label not in wrong), (task, label, printed)
         if label in wrong - {"as handed out"}:
@@ -469,7 +471,7 @@ def test_the_first_hours_notebook_is_what_its_solution_generates(capsys):
 
 def test_an_answer_that_needs_one_which_cannot_be_run_is_told_so():
     answers = answers_to(HOUR, "full_attention")[""] | {"softmax": "def softmax(x:\n"}
-    ((printed, result),) = checked(sys.executable, HOUR, [("full_attention", answers)])
+    ((printed, result),) = checked(HOUR, [("full_attention", answers)])
     assert not result["passed"]
     assert "This uses your softmax, which can't be run:\nLine 1: def softmax(x:" in printed
 

@@ -1,16 +1,15 @@
 """The reference of the first hour against torch, and what its checks say of other answers."""
 
 import ast
-import sys
 
 import numpy as np
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from autograder.course import Exercise
-from benchmarks.numpy_in_page import answers_to, checked
 from solutions.first_hour import dot_scores, full_attention, masked_attention, weighted_sum
 from tests.support.course import COURSE
+from tests.support.practice import answers_to, checked
 
 T, S, DK, DV = 4, 5, 3, 6
 
@@ -89,7 +88,7 @@ def test_wrong_answers_are_told_in_words_and_other_forms_pass():
         (function,) = ast.parse(right[task]).body
         body = "".join(f"    {line}\n" for line in lines)
         jobs.append((task, {**right, task: f"def {task}({ast.unparse(function.args)}):\n{body}"}))
-    done = checked(sys.executable, hour, jobs)
+    done = checked(hour, jobs)
     for (_, lines, words), (printed, result) in zip(TOLD, done, strict=False):
         assert not result["passed"] and words in printed, (lines, printed)
         assert 'Read again: page "Your first hour", "' in printed

@@ -64,11 +64,7 @@ SUBSTITUTIONS = (
         r"\bbenchmarks\.multi30k\b",
         "benchmarks.multi30k --seeds 0 --steps 2 --save-every 2 --vocab-size 80",
     ),
-    # a small model, one length
-    (
-        r"\bbenchmarks\.throughput\b",
-        "benchmarks.throughput --eager --rounds 1 --tokens 64 --width 32 --lengths 8 --threads 1",
-    ),
+    (r"\bbenchmarks\.speed --only training\b", "benchmarks.speed --only training --rounds 1"),
     # two processes: there may be no more cores
     (r"--nproc-per-node 4\b", "--nproc-per-node 2"),
 )
@@ -78,7 +74,6 @@ NOT_RUN = {
     "make course": "one of the two runs these tests, and the other takes a quarter of an hour",
     "pip install numpy": "installation needs a network",
     "python -m autograder gradescope": "it evaluates fifty sets of inputs, which takes minutes",
-    "python -m benchmarks.peers": "it installs other graders from the package index",
     "dask scheduler": "servers on several machines",
     "torchrun --nnodes": "needs several machines",
     # the first change: a test of its own follows it, edit included

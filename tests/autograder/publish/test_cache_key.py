@@ -154,15 +154,14 @@ def changed_chapters(copy, before):
 
 
 def test_a_new_result_reaches_the_page_that_shows_it(tmp_path):
-    for name in ("book", "benchmarks"):
-        (tmp_path / name).mkdir()
+    (tmp_path / "book" / "measured").mkdir(parents=True)
     page = tmp_path / "book" / "page.md"
-    (tmp_path / "book" / "shown.py").write_text('RESULT = "benchmarks/x.json"\n')
+    (tmp_path / "book" / "shown.py").write_text('RESULT = "book/measured/x.json"\n')
     text = FRONT + "```{code-cell} ipython3\nimport shown\n```\n"
     other = FRONT + "```{code-cell} ipython3\nimport math\n```\n"
     found = []
     for result in ("1", "2"):
-        (tmp_path / "benchmarks" / "x.json").write_text(result)
+        (tmp_path / "book" / "measured" / "x.json").write_text(result)
         found.append([cache_key.imports_digest(tmp_path, page, given) for given in (text, other)])
     assert found[0][0] != found[1][0] and found[0][1] == found[1][1]
 

@@ -1,0 +1,32 @@
+"""The table of speeds: both sides of a row run, and take turns."""
+
+import contextlib
+import re
+
+import pytest
+
+from benchmarks import speed
+
+QUICK = {"check", "training"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in QUICK else pytest.mark.weekly) for name in speed.ROWS],
+)
+def test_a_row_has_a_ratio(name, capsys):
+    speed.main(["--only", name, "--rounds", "1"])
+    line = capsys.readouterr().out.splitlines()[-1]
+    found, ratio, ours, beside = re.match(r"(\S+) +(\S+) +(\S+) +(\S+) ", line).groups()
+    assert found == name and float(ours) > 0
+    assert float(ratio) == pytest.approx(float(ours) / float(beside), abs=0.1, rel=0.1)
+    # half of the work at most
+    if name in {"again", "decoding"}:
+        assert float(ratio) < 1
+
+
+def test_sides_take_turns():
+    calls = []
+    sides = lambda: calls.append("ours"), lambda: calls.append("other")
+    speed.seconds(speed.Row("", "", lambda: contextlib.nullcontext(sides)), 2)
+    assert calls == ["ours", "other"] * 3
