@@ -20,14 +20,17 @@ HIDING = {"remove-cell", "remove-input"}
 WORDS_PER_MINUTE = 160
 # drawings written into a page, whose numbers nobody reads, and tasks, which are not for reading on
 NOT_READ = re.compile(r"<svg\b.*?</svg>|^:::\{practice\}.*?^:::$", flags=re.DOTALL | re.MULTILINE)
+QUESTIONS = re.compile(r"^## Check yourself\n.*?(?=^## |\Z)", flags=re.DOTALL | re.MULTILINE)
+# a file of which a page shows all, or one function or class
+PRINTED = re.compile(
+    r"^```\{literalinclude\} (?P<file>\S+)\n(?:(?::pyobject: (?P<name>\S+)|[^`\n].*)?\n)*?```$",
+    flags=re.MULTILINE,
+)
 # directives whose argument is text
-SPOKEN = r"^ *:{3,}\{(?:predict|depth)\}"
+SPOKEN = r"^ *:{3,}\{predict\}"
 MARKUP = re.compile(
     rf"</?\w[^>]*>|{SPOKEN}|^ *(`{{3,}}|:{{3,}}).*$|^ *:[\w-]+:.*$", flags=re.MULTILINE
 )
-HEADING = re.compile(r"(#{1,6}) ")
-FENCE = re.compile(r" *(`{3,}|:{3,})(.*)")
-DEPTH = "{depth}"
 
 
 @dataclass(frozen=True)
@@ -86,46 +89,6 @@ class PageSource:
         """Minutes to read the page, rounded up."""
         return minutes_of(self.words())
 
-    def by_depth(self) -> tuple[PageSource, list[PageSource]]:
-        """The core, and in their order the parts that the page marks as in depth.
-
-        A part in depth is a section with those below it; its heading and its sentence are of the core.
-        """
-        core: list[str | CodeCell] = []
-        parts: list[list[str | CodeCell]] = []
-        # headings: of the section that we are in, and of the one in depth; 0 for none
-        level = deep = 0
-        for part in self.parts:
-            if isinstance(part, CodeCell):
-                (parts[-1] if deep else core).append(part)
-                continue
-            fence = ""
-            for line in part.split("\n"):
-                mark, heading = FENCE.match(line), HEADING.match(line)
-                if mark and not fence:
-                    fence = mark[1]
-                elif mark and mark[1].startswith(fence) and not mark[2].strip():
-                    fence = ""
-                elif heading and not fence:
-                    level = len(heading[1])
-                    deep = 0 if level <= deep else deep
-                (parts[-1] if deep else core).append(f"{line}\n")
-                if mark and mark[2].startswith(DEPTH):
-                    parts.append([])
-                    deep = deep or level
-        return _joined(core), list(map(_joined, parts))
-
-
-def _joined(parts: list[str | CodeCell]) -> PageSource:
-    """Parts as a page, lines that follow one another as one text."""
-    found: list[str | CodeCell] = []
-    for part in parts:
-        if found and isinstance(part, str) and isinstance(found[-1], str):
-            found[-1] += part
-        else:
-            found.append(part)
-    return PageSource(tuple(found))
-
 
 def minutes_of(words: int) -> int:
     """Minutes to read that many words, rounded up."""
@@ -159,10 +122,21 @@ def _taken_apart(page: Path, text: str) -> PageSource:
 
 
 def page_to_read(page: Path) -> PageSource:
-    """A page without what nobody reads through: the questions under *Check yourself*.
+    """A page with the programs that it prints, and without the questions under *Check yourself*.
 
     Raises BookError as `read_page` does.
     """
-    questions = r"^## Check yourself\n.*?(?=^## |\Z)"
-    text = page.read_text(encoding="utf-8")
-    return read_page(page, re.sub(questions, "", text, flags=re.DOTALL | re.MULTILINE))
+
+    def program(block: re.Match[str]) -> str:
+        lines = (page.parent / block["file"]).read_text(encoding="utf-8").split("\n")
+        if block["name"]:
+            found: ast.AST = ast.parse("\n".join(lines))
+            for name in block["name"].split("."):
+                found = next(
+                    n for n in ast.iter_child_nodes(found) if getattr(n, "name", "") == name
+                )
+            lines = lines[found.lineno - 1 : found.end_lineno]
+        return "\n".join(["```python", *lines, "```"])
+
+    text = QUESTIONS.sub("", page.read_text(encoding="utf-8"))
+    return read_page(page, PRINTED.sub(program, text))

@@ -1,7 +1,7 @@
-"""Sphinx extension: what a chapter's exercises ask for, and where a reader can begin with them.
+"""Sphinx extension: the line under a title, and where a reader can begin with a chapter's exercises.
 
-Every page of a chapter has a bar under its title with the tasks, points and hours of each of the chapter's
-exercises and the ways to get it. `{task} softmax` says at the end of a section that the task with this answer
+Every page of a chapter has one line under its title: the minutes that the page takes, then the tasks, points
+and hours of each of the chapter's exercises and the ways to get it. `{task} softmax` says at the end of a section that the task with this answer
 can be done now. Tasks and points come from the notebooks, hours from the front matter of the chapter's pages
 (`book_index.exercise_hours`); the role {exercise-hours}`3` stands for those of chapter 3, `1 2` for those of
 two together, and the name of an exercise for its own.
@@ -22,6 +22,7 @@ from autograder.book_index import book_sections, colab_url, exercise_hours
 from autograder.course import Course, Exercise
 from autograder.errors import CourseError
 from autograder.exercises import graded_answers, released, task_names, tasks
+from autograder.publish.page_source import page_to_read
 
 
 @dataclass(frozen=True)
@@ -83,34 +84,27 @@ def offers_on(env: BuildEnvironment) -> tuple[Offer, ...]:
 
 
 def add_bar(app: Sphinx, doctree: nodes.document) -> None:
-    """Put the bar under the title, before Sphinx collects the files to download."""
+    """Put the line under the title of a chapter's page, before Sphinx collects the files to download."""
+    page = app.env.docname
     title = next(doctree.findall(nodes.title), None)
-    offers = offers_on(app.env)
-    if title is None or not offers:
+    if title is None or not chapter_of(page):
         return
-    lines = [line_of(app, offer) for offer in offers]
-    bar = nodes.container("", *lines, classes=["exercise-bar"])
+    minutes = page_to_read(Path(app.env.doc2path(page))).minutes()
+    line = nodes.paragraph("", f"{minutes} minute{'' if minutes == 1 else 's'}")
+    for offer in offers_on(app.env):
+        line += ways_to(app.env, offer)
+    bar = nodes.container("", line, classes=["exercise-bar"])
     title.parent.insert(title.parent.index(title) + 1, bar)
 
 
-def line_of(app: Sphinx, offer: Offer) -> nodes.paragraph:
-    """An exercise's line of the bar."""
-    page = app.env.docname
+def ways_to(env: BuildEnvironment, offer: Offer) -> list[nodes.Node]:
+    """An exercise's part of the line: its section, its size, and the ways to get the notebook."""
+    page, between = env.docname, nodes.Text(" · ")
     notebook = f"exercises/{offer.name}/{offer.name}.ipynb"
-    app.env.note_dependency(notebook)
-    words = f"{offer.count} tasks, {offer.points} points, about {offer.hours} hours. "
-    begin = nodes.strong("", f"Exercise {offer.number}")
-    download = addnodes.download_reference(
-        "", "Download", reftarget=f"/{notebook}", refdoc=page, refdomain="", reftype="download"
-    )
-    line = nodes.paragraph("", "", begin, nodes.Text(f": {words}"), download)
-    address = colab_url(offer.name)
-    if address:
-        opened = nodes.reference("", "Open in Colab", refuri=address, internal=False)
-        line += [nodes.Text(" · "), opened]
-    where = addnodes.pending_xref(
+    env.note_dependency(notebook)
+    section = addnodes.pending_xref(
         "",
-        nodes.inline("", "How to begin"),
+        nodes.inline("", f"Exercise {offer.number}"),
         refdoc=page,
         refdomain="std",
         reftype="ref",
@@ -118,8 +112,16 @@ def line_of(app: Sphinx, offer: Offer) -> nodes.paragraph:
         refexplicit=True,
         refwarn=True,
     )
-    line += [nodes.Text(" · "), where]
-    return line
+    size = f": {offer.count} tasks, {offer.points} points, about {offer.hours} hours"
+    download = addnodes.download_reference(
+        "", "Download", reftarget=f"/{notebook}", refdoc=page, refdomain="", reftype="download"
+    )
+    found = [between, section, nodes.Text(size), between.copy(), download]
+    address = colab_url(offer.name)
+    if address:
+        opened = nodes.reference("", "Open in Colab", refuri=address, internal=False)
+        found += [between.copy(), opened]
+    return found
 
 
 class Task(SphinxDirective):
@@ -169,6 +171,6 @@ class ExerciseHours(SphinxRole):
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("task", Task)
     app.add_role("exercise-hours", ExerciseHours())
-    # before the line with the time, which goes above it, and before the files to download are collected
+    # before the files to download are collected
     app.connect("doctree-read", add_bar, priority=300)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -155,11 +155,14 @@ def test_every_page_offers_both_and_each_task_leads_to_its_exercise(tmp_path):
     for name in ("ch1_shift", "ch1_more"):
         page = parsed(built / f"{name}.html")
         (bar,) = page.select(".exercise-bar")
-        for line, exercise, hours in zip(bar.select("p"), (SECOND, FIRST), (3, 2), strict=True):
+        (line,) = bar.select("p")
+        assert line.get_text().startswith("1 minute · Exercise 1, ")
+        downloads = bar.select("a.download")
+        for link, exercise, hours in zip(downloads, (SECOND, FIRST), (3, 2), strict=True):
             title = f"The {exercise.removeprefix('ch1_')} of an array"
-            words = f"Exercise 1, {title}: 1 tasks, 2 points, about {hours} hours."
-            assert line.get_text().startswith(words)
-            copy = built / line.select_one("a.download")["href"]
+            words = f"Exercise 1, {title}: 1 tasks, 2 points, about {hours} hours · "
+            assert words in line.get_text()
+            copy = built / link["href"]
             assert copy.read_bytes() == course.exercise(exercise).notebook.read_bytes()
         begin = [link["href"].partition("#")[2] for link in bar.select("a:not(.download)")]
         assert begin == ["ch1-exercise-double", "ch1-exercise"]

@@ -1,4 +1,4 @@
-"""Terms of the glossary explain themselves on the page; time and difficulty stand under the title."""
+"""Terms of the glossary explain themselves on the page, and roles give reading times."""
 
 import re
 import sys
@@ -7,7 +7,6 @@ import pytest
 from docutils import nodes
 from sphinx import addnodes
 
-from autograder.publish.page_source import read_page
 from tests.support.course import COURSE
 from tests.support.small_book import build_book
 
@@ -26,10 +25,7 @@ key
   What a "position" offers to be found by & with.
 ```
 """
-CHAPTER = """---
-difficulty: intermediate
----
-# Looking things up
+CHAPTER = """# Looking things up
 
 A {term}`query` is compared with a {term}`key`; another {term}`query` follows. [Elsewhere](glossary.md).
 
@@ -99,14 +95,8 @@ def test_sources_are_left_out_and_may_begin_a_sentence():
     assert first_sentence(definition) == "A debate."
 
 
-def test_time_and_difficulty_stand_under_the_title(built):
-    text = (built / "ch1_terms.html").read_text(encoding="utf-8")
-    (line,) = re.findall(r'</h1>\s*<p class="reading-time">(.*?)</p>', text)
-    assert line == "Reading time: about 6 minutes. Difficulty: intermediate."
-    other = (built / "other.html").read_text(encoding="utf-8")
-    assert 'class="reading-time"' not in other
-    # a role on any page: the time of a chapter's pages together
-    assert "and 6 minutes." in other
+def test_a_role_gives_the_time_of_a_chapters_pages_together(built):
+    assert "and 6 minutes." in (built / "other.html").read_text(encoding="utf-8")
 
 
 def test_a_term_explains_itself_to_a_mouse_and_to_the_keyboard(opened):
@@ -146,7 +136,7 @@ def test_a_tap_explains_and_a_second_one_follows(opened, theme):
     found = axe.Axe().run(page, options={"preload": False}).response
     assert "color-contrast" in {item["id"] for item in found["passes"]}
     # the theme's own parts are looked at in tests/test_pages.py
-    ours = re.compile(r'class="[^"]*\b(term|meaning|reading-time)\b|id="meaning')
+    ours = re.compile(r'class="[^"]*\b(term|meaning)\b|id="meaning')
     assert not [
         n["html"] for v in found["violations"] for n in v["nodes"] if ours.search(n["html"])
     ]
@@ -159,13 +149,3 @@ def test_without_a_script_a_term_is_a_link(opened):
     assert page.locator("#meanings").is_hidden()
     page.locator("a.term").first.click()
     assert page.url.endswith("glossary.html#term-query")
-
-
-def test_every_chapter_says_how_difficult_it_is():
-    lacking = [
-        path.stem
-        for path in sorted(COURSE.book.glob("ch*.md"))
-        if not re.search(r"^difficulty: \w+$", path.read_text(encoding="utf-8"), re.MULTILINE)
-    ]
-    assert lacking == []
-    assert all(read_page(COURSE.book / f"{name}.md").minutes() for name in lacking)

@@ -1,4 +1,4 @@
-"""Folds on a built page: what they hold, and that addresses, the switch, paper and a click open them."""
+"""Folds on a built page: what they hold, and that addresses, paper and a click open them."""
 
 import re
 
@@ -7,7 +7,6 @@ import pytest
 
 from autograder.book_index import FOR_CLASS
 from autograder.exercises import reference_answers
-from autograder.publish.page_source import read_page
 from tests.support.browser import CHROMIUM, served
 from tests.support.course import COURSE
 from tests.support.small_book import FRONT, build_book
@@ -38,51 +37,16 @@ It is 42.
 
 After it.
 
-(deep-label)=
-## Deep
-
-:::{depth} It's **large** for all.
-:::
-
-Much more.
-
-(below-label)=
-### Below
-
-More below.
-
 ## Your turn
 
 :::{reference} ch2_scaled_dot_product softmax
 :::
-"""
-WHOLE = """
-# A page to leave out
-
-:::{depth} It's about nothing else.
-:::
-
-## Part
-
-Words.
-"""
-THIRD = """
-# With an answer
-
-How many?
-
-```{admonition} Answer
-:class: dropdown
-Seven.
-```
 """
 EXTENSIONS = [
     "folds",
     "questions",
     "predictions",
     "reference_code",
-    "reading_time",
-    "depth",
     "search_sections",
     "page_files",
 ]
@@ -94,19 +58,18 @@ exclude_patterns = ["solutions"]
 NAME = "book/ch2_scaled_dot_product"
 
 
-def built(folder, text, environment=None, other=WHOLE):
-    """Build a page, and another one; what Sphinx said, which is empty when all is right."""
+def built(folder, text, environment=None):
+    """Build a page; what Sphinx said, which is empty when all is right."""
     (folder / "source").mkdir(parents=True)
     (folder / "source" / "solutions").symlink_to(COURSE.root / "solutions")
-    pages = {NAME: FRONT + text, "book/ch2_other": other, "book/ch2_third": THIRD}
-    done = build_book(folder, pages, EXTENSIONS, SETTINGS, environment)
+    done = build_book(folder, {NAME: FRONT + text}, EXTENSIONS, SETTINGS, environment)
     said = [line for line in done.stderr.splitlines() if "IPKernelApp" not in line]
     return "\n".join(said) if done.returncode else ""
 
 
-def soup(folder, name=NAME):
+def soup(folder):
     return bs4.BeautifulSoup(
-        (folder / f"html/{name}.html").read_text(encoding="utf-8"), "html.parser"
+        (folder / f"html/{NAME}.html").read_text(encoding="utf-8"), "html.parser"
     )
 
 
@@ -130,40 +93,10 @@ def test_a_prediction_is_one_fold_with_output_and_prose(folder):
     assert not fold.has_attr("open")
 
 
-def test_a_section_in_depth_keeps_its_heading_and_its_sentence_in_sight(folder):
-    page = soup(folder)
-    (fold,) = page.select("details.in-depth")
-    section = fold.parent
-    assert (
-        section["id"] == "deep"
-        and section.h2
-        and fold.summary.text == "Read the section (1 minute)"
-    )
-    assert fold.find_previous_sibling("p").text == "In depth: It’s large for all."
-    assert fold.select_one("section#below h3") and "Much more." in fold.text
-    assert [one["data-opens"] for one in page.select(".open-folds input")] == [
-        "depth",
-        "page",
-        "book",
-    ]
-
-
-def test_the_outline_and_the_contents_tell_core_from_depth(folder):
-    page = soup(folder)
-    outline = {link["href"]: link["class"] for link in page.select(".bd-sidebar-secondary li > a")}
-    assert {href for href, classes in outline.items() if "in-depth" in classes} == {"#deep"}
-    contents = page.select(".bd-sidebar-primary li.toctree-l1 > a")
-    assert ["in-depth" in link["class"] for link in contents] == [False, True, False]
-    # a page of its own is open to those who go there
-    other = soup(folder, "book/ch2_other")
-    assert not other.select("details") and other.select_one(".depth-result")
-
-
 def test_folded_text_can_be_found(folder):
     index = (folder / "html/_static/search/sections.js").read_text(encoding="utf-8")
-    for text in ("Much more.", "It is 42.", "More below.", "exponentials"):
+    for text in ("It is 42.", "exponentials"):
         assert text in index
-    assert '[1, "deep-label"' in index.replace('[1,"', '[1, "')
 
 
 def test_a_reference_is_the_solution_without_its_docstring(folder):
@@ -196,11 +129,6 @@ WRONG = {
         "{predict-end} without a {predict}",
     ),
     "no_words": (":shows: the number\n", "", "needs a line `:shows:"),
-    "not_under_a_heading": (
-        "Much more.",
-        ":::{depth} Again.\n:::\n",
-        "{depth} has to stand directly under a heading",
-    ),
     "no_name": (
         "softmax\n",
         "nothing\n",
@@ -250,25 +178,16 @@ def tab(browser):
     context.close()
 
 
-@pytest.mark.parametrize(
-    ("label", "text"),
-    [
-        ("below-label", "More below."),
-        ("below", "More below."),
-        ("deep-label", "Much more."),
-        ("deep", "Much more."),
-        ("answer-label", "It is 42."),
-    ],
-)
-def test_an_address_opens_what_it_leads_into(tab, address, label, text):
+def test_an_address_opens_what_it_leads_into(tab, address):
     tab.goto(address)
-    assert not tab.get_by_text(text).is_visible()
-    tab.evaluate(f"location.hash = '{label}'")
-    tab.get_by_text(text).wait_for()
+    answer = tab.get_by_text("It is 42.")
+    assert not answer.is_visible()
+    tab.evaluate("location.hash = 'answer-label'")
+    answer.wait_for()
     tab.goto("about:blank")
-    tab.goto(f"{address}#{label}")
-    tab.get_by_text(text).wait_for()
-    place = f"document.getElementById('{label}').getBoundingClientRect().top"
+    tab.goto(f"{address}#answer-label")
+    answer.wait_for()
+    place = "document.getElementById('answer-label').getBoundingClientRect().top"
     # the theme scrolls smoothly
     tab.wait_for_function(f"-1 <= {place} && {place} < innerHeight")
 
@@ -278,76 +197,23 @@ def test_an_address_beside_a_fold_opens_none(tab, address):
     assert tab.locator("details[open]").count() == 0
 
 
-def test_the_switch_opens_all_in_depth_and_is_remembered(tab, address):
-    tab.goto(address)
-    switch = tab.get_by_role("switch", name="sections in depth")
-    switch.check()
-    assert tab.get_by_text("More below.").is_visible()
-    assert not tab.get_by_text("It is 42.").is_visible()
-    tab.reload()
-    assert switch.is_checked() and tab.get_by_text("More below.").is_visible()
-    switch.uncheck()
-    assert not tab.get_by_text("More below.").is_visible()
-    tab.reload()
-    assert not switch.is_checked()
-
-
-@pytest.mark.parametrize("words", ["everything on this page", "everything on all pages"])
-def test_everything_opens_on_a_page_or_on_all_and_stays_so(tab, address, words):
-    tab.goto(address)
-    tab.get_by_role("switch", name=words).check()
-    tab.reload()
-    for text in ("More below.", "It is 42.", "exponentials /"):
-        assert tab.get_by_text(text).is_visible()
-    tab.goto(address.replace(NAME, "book/ch2_third"))
-    everywhere = words.endswith("all pages")
-    assert tab.get_by_text("Seven.").is_visible() == everywhere
-    tab.goto(address)
-    tab.get_by_role("switch", name=words).uncheck()
-    tab.reload()
-    assert tab.locator("details[open]").count() == 0
-
-
 def test_folds_open_without_a_script(browser, address):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(address)
-    assert not page.locator(".open-folds").is_visible()
-    for text in ("It is 42.", "Much more."):
-        assert not page.get_by_text(text).is_visible()
+    assert not page.get_by_text("It is 42.").is_visible()
     for fold in page.locator("details").all():
         fold.locator("summary").first.click()
-    for text in ("It is 42.", "Much more.", "exponentials /"):
+    for text in ("It is 42.", "exponentials /"):
         assert page.get_by_text(text).is_visible()
     context.close()
 
 
-def test_paper_has_answers_and_depth_but_no_reference(tab, address):
+def test_paper_has_answers_but_no_reference(tab, address):
     tab.goto(address)
     tab.emulate_media(media="print")
     tab.evaluate("dispatchEvent(new Event('beforeprint'))")
-    for text in ("It is 42.", "Much more.", "More below."):
-        assert tab.get_by_text(text).is_visible()
+    assert tab.get_by_text("It is 42.").is_visible()
     assert not tab.get_by_text("exponentials /").is_visible()
     tab.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert tab.locator("details").count() == 3
-
-
-# Minutes ------------------------------------------------------------------------------------------
-
-
-def words_of(text):
-    core, parts = read_page(COURSE.book / "page.md", FRONT + text).by_depth()
-    return core.words(), [part.words() for part in parts]
-
-
-def test_the_core_is_what_is_not_in_depth():
-    text = "# One\n\ntwo\n\n## Three\n\n:::{depth} Four five.\n:::\n\nsix\n"
-    assert words_of(text) == (5, [1])
-    # a section ends with the next heading of its level, and a comment in code is none
-    code = "```{code-cell} ipython3\nseven = eight\n```\n\n```python\n# nine\n```\n\n### Ten\n\n"
-    assert words_of(f"{text}\n{code}\n## Eleven\n\ntwelve\n") == (7, [1 + 2 + 1 + 1])
-    assert words_of("# One\n\n:::{depth} Two.\n:::\n\n## Three\n\nfour\n") == (2, [2])
-    assert words_of(PAGE)[1] == [2 + 1 + 2 + 1]
-    drawing = "## A\n\n:::{depth} B.\n:::\n\n<svg>\n<text>not this</text>\n</svg>\n"
-    assert words_of(f"# T\n\n{drawing}") == (3, [0])
+    assert tab.locator("details").count() == 2

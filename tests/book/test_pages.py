@@ -298,7 +298,7 @@ def test_page_without_a_script(visit, site, name):
         hidden = page.evaluate(
             """() => [...document.querySelectorAll("article :is(p, li, pre, td)")].filter(node =>
                 node.textContent.trim() && !node.checkVisibility()
-                && !node.closest("details:not([open]), .chapter-pages, .moved-sections, .open-folds")).map(node => node.textContent)"""
+                && !node.closest("details:not([open]), .chapter-pages, .moved-sections")).map(node => node.textContent)"""
         )
         assert not hidden
         page.evaluate(UNFOLD)
