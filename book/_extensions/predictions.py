@@ -1,52 +1,75 @@
 """Sphinx extension: a question that a reader answers before looking, and one fold with all that answers it.
 
-`{predict}` has the question, the choices as its content, and in `:shows:` what the fold shows. What follows
-up to `{predict-end}` in the same section, outputs of cells included, goes into the fold. A script keeps what
-the reader has guessed and shows it beside the result (_static/memory.js).
+`{predict}` is a question as in questions.py, with one right choice, and `:shows:` says what the fold shows.
+What follows up to `{predict-end}` in the same section, outputs of cells included, goes into the fold, which
+begins with the right choice. A script opens it at the first answer, and keeps that (_static/memory.js).
+
+    :::{predict} Three scores grow by 3. What happens to the largest weight?
+    :shows: the weights before and after
+    :right: 1
+
+    Nothing.
+    : The factor cancels.
+
+    It grows.
+    : So would the others, and their sum stays 1.
+    :::
+
+Without `:right:` the choices are a list, or there are none.
 """
 
+from string import ascii_uppercase
 from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
 from folds import fold, fold_summary
-from questions import question_id
+from questions import Question, places
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
+FEWEST_CHOICES = 2
+
 logger = logging.getLogger(__name__)
 
 
-class predict(nodes.Admonition, nodes.Element):
-    """The box with the question, until `FoldAnswers` has made the fold. shows: what that shows."""
+class predict(nodes.General, nodes.Element):
+    """Where the fold begins, with the right choice. shows: what the fold shows."""
 
 
 class predict_end(nodes.Invisible, nodes.Element):
     """Where the fold ends."""
 
 
-class Predict(SphinxDirective):
+class Predict(Question):
     """The question is the argument; the content is choices, or what helps to answer it."""
 
-    required_arguments = 1
-    final_argument_whitespace = True
-    has_content = True
-    option_spec: ClassVar = {"shows": directives.unchanged_required}
+    option_spec: ClassVar = {"shows": directives.unchanged_required, "right": places}
+    title = "Predict"
 
     def run(self) -> list[nodes.Node]:
-        if not self.options.get("shows", "").strip():
+        shows = self.options.get("shows", "").strip().rstrip(".")
+        if not shows:
             raise self.error(
                 "{predict} needs a line `:shows: the table of ...`: what its fold shows"
             )
-        box = predict(shows=self.options["shows"].strip().rstrip("."))
-        box["ids"] = [question_id("predict", self.arguments[0])]
-        question, messages = self.state.inline_text(self.arguments[0], self.lineno)
-        box += nodes.paragraph("", "", *question, classes=["question"])
-        self.state.nested_parse(self.content, self.content_offset, box)
-        self.set_source_info(box)
-        return [box, *messages]
+        box, messages = self.box()
+        begin = predict(shows=shows)
+        self.set_source_info(begin)
+        if "right" in self.options:
+            choices = self.choices(FEWEST_CHOICES, most_right=1)
+            box += choices
+            number = self.options["right"][0]
+            words = choices[number - 1][0].deepcopy().children
+            mark = nodes.strong("", f"{ascii_uppercase[number - 1]} is right:")
+            begin += nodes.paragraph(
+                "", "", mark, nodes.Text(" "), *words, classes=["right-choice"]
+            )
+        else:
+            self.state.nested_parse(self.content, self.content_offset, box)
+        return [box, begin, *messages]
 
 
 class PredictEnd(SphinxDirective):
@@ -65,22 +88,20 @@ class FoldAnswers(SphinxTransform):
 
     def apply(self, **kwargs: Any) -> None:
         """Change the document in place; a warning for a question without its end, and the opposite."""
-        for box in list(self.document.findall(predict)):
-            parent = box.parent
-            start = parent.index(box) + 1
+        for begin in list(self.document.findall(predict)):
+            parent = begin.parent
+            start = parent.index(begin) + 1
             following = parent.children[start:]
             marks = [n for n in following if isinstance(n, predict | predict_end | nodes.section)]
             if not marks or not isinstance(marks[0], predict_end):
-                logger.warning("{predict} has no {predict-end} in its section", location=box)
+                logger.warning("{predict} has no {predict-end} in its section", location=begin)
                 continue
             end = parent.index(marks[0])
             held = parent.children[start:end]
             del parent[start : end + 1]
-            summary = fold_summary("", f"Show {box['shows']}")
-            parent.insert(start, fold("", summary, *held, classes=["predict-answer"]))
-            shown = nodes.admonition("", nodes.title("", "Predict"), *box.children, ids=box["ids"])
-            shown["classes"] += ["predict", "tip"]
-            parent.replace(box, shown)
+            summary = fold_summary("", f"Show {begin['shows']}")
+            answer = fold("", summary, *begin.children, *held, classes=["predict-answer"])
+            parent.replace(begin, answer)
         for end in self.document.findall(predict_end):
             logger.warning("{predict-end} without a {predict} in its section", location=end)
 

@@ -1,8 +1,8 @@
-"""Sphinx extension: questions that a page asks under *Check yourself*.
+"""Sphinx extension: questions with choices, predictions and those under *Check yourself* alike.
 
-`{quiz}` is a question with choices. Each choice is a fold that says whether it's right, and why, so that it
-answers without a script; _static/memory.js remembers the first choice. Its content is a definition list: the
-choices are the terms, the reasons the definitions. `:right:` is the right choice's number.
+A question's content is a definition list: the choices are the terms, and each definition says why it's right
+or wrong, in half a sentence. `:right:` has the number of the right choice. Each choice is a fold, so that it
+answers without a script; _static/memory.js remembers the first answer.
 
     :::{quiz} Somebody adds 3 to all scores. What happens to the weights?
     :right: 2
@@ -14,7 +14,8 @@ choices are the terms, the reasons the definitions. `:right:` is the right choic
     : The factor that all exponentials get cancels.
     :::
 
-A box with the class `dropdown`, such as `{admonition} Answer`, becomes a fold like that of a prediction.
+With `:right: 1 3`, a quiz asks to check all that apply. A box with the class `dropdown`, such as
+`{admonition} Answer`, becomes a fold like that of a prediction.
 """
 
 import hashlib
@@ -30,41 +31,70 @@ from sphinx.util.docutils import SphinxDirective
 FEWEST_CHOICES = 3
 
 
-def question_id(kind: str, question: str) -> str:
-    """The id of a question by its words: it stays when others are added before it."""
-    return f"{kind}-{hashlib.sha256(question.encode()).hexdigest()[:8]}"
+def places(argument: str) -> list[int]:
+    """The value of `:right:`: numbers, counted from 1."""
+    return [directives.positive_int(word) for word in argument.split()]
 
 
-class Quiz(SphinxDirective):
-    """The question is the argument."""
+class Question(SphinxDirective):
+    """What {quiz} and {predict} have in common; the question is the argument."""
 
     required_arguments = 1
     final_argument_whitespace = True
     has_content = True
-    option_spec: ClassVar = {"right": directives.positive_int}
+    title: ClassVar[str]
 
-    def run(self) -> list[nodes.Node]:
+    def box(self) -> tuple[nodes.admonition, list[nodes.Node]]:
+        """The box with the question, still without choices, and what the parser has said."""
+        question, messages = self.state.inline_text(self.arguments[0], self.lineno)
+        box = nodes.admonition("", nodes.title("", self.title), ids=[self.id()])
+        box["classes"] += [self.name, "tip"]
+        box += nodes.paragraph("", "", *question, classes=["question"])
+        self.set_source_info(box)
+        return box, messages
+
+    def id(self) -> str:
+        """The question's id by its words: it stays when others are added before it."""
+        return f"{self.name}-{hashlib.sha256(self.arguments[0].encode()).hexdigest()[:8]}"
+
+    def choices(self, fewest: int, most_right: int) -> list[fold]:
+        """The choices, each a fold with its reason."""
         held = nodes.Element()
         self.state.nested_parse(self.content, self.content_offset, held)
-        choices = list(held.findall(nodes.definition_list_item))
-        right = self.options.get("right", 0)
-        if len(choices) < FEWEST_CHOICES or not 1 <= right <= len(choices):
+        items = list(held.findall(nodes.definition_list_item))
+        right = self.options.get("right", [])
+        if (
+            len(items) < fewest
+            or not 1 <= len(right) <= most_right
+            or not {*right} <= {*range(1, len(items) + 1)}
+        ):
             raise self.error(
-                f"{{quiz}} needs at least {FEWEST_CHOICES} choices, each with its reason below it "
+                f"{{{self.name}}} needs at least {fewest} choices, each with its reason below it "
                 "(`: because ...`), and a line `:right: 2` with the number of the right one"
             )
-        name = question_id("quiz", self.arguments[0])
-        question, messages = self.state.inline_text(self.arguments[0], self.lineno)
-        box = nodes.container(classes=["quiz"], ids=[name])
-        box += nodes.paragraph("", "", *question, classes=["question"])
-        for number, item in enumerate(choices, 1):
+        found = []
+        for number, item in enumerate(items, 1):
             term, definition = item[0], item[-1]
-            verdict = ("Right.", "right") if number == right else ("No.", "wrong")
+            verdict = ("Right.", "right") if number in right else ("No.", "wrong")
             reason = definition.children
             reason[0].insert(0, [nodes.strong("", verdict[0]), nodes.Text(" ")])
             summary = fold_summary("", "", *term.children)
-            box += fold("", summary, *reason, classes=["choice", verdict[1]])
-        self.set_source_info(box)
+            found.append(fold("", summary, *reason, classes=["choice", verdict[1]]))
+        return found
+
+
+class Quiz(Question):
+    """A question under *Check yourself*, with one right choice or several."""
+
+    option_spec: ClassVar = {"right": places}
+    title = "Check"
+
+    def run(self) -> list[nodes.Node]:
+        box, messages = self.box()
+        box += self.choices(FEWEST_CHOICES, most_right=len(self.content))
+        if len(self.options["right"]) > 1:
+            box["classes"].append("several")
+            box[1] += nodes.Text(" Check all that apply.")
         return [box, *messages]
 
 

@@ -37,7 +37,7 @@ SETS_ARGUMENT = re.compile(r"\\(?!(?:[dt]?frac|sqrt|begin|end)\b)[A-Za-z]+(?=\{)
 SPACE_BEFORE_SIGN = re.compile(r"\s+([.,;:?!])(?=\s|$)")
 
 # what is about a page, and questions, most of whose choices are wrong
-BESIDE = {"reading-time", "exercise-bar", "kept-here", "can-do", "quiz"}
+BESIDE = {"exercise-bar", "kept-here", "can-do", "quiz", "choice"}
 NOT_TEXT = (
     nodes.Invisible,
     nodes.system_message,

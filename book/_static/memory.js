@@ -85,20 +85,34 @@
     list.replaceWith(group);
   }
 
-  // Questions with choices: the first answer counts.
+  // Questions with choices: the first answer counts, of a quiz with several right ones all up to the first
+  // wrong one. A prediction's first answer opens its fold.
   function keepAnswer(box) {
     const choices = [...box.querySelectorAll(":scope > details.choice")];
+    const isRight = (choice) => choice.classList.contains("right");
+    const predicts = box.classList.contains("predict");
+    const kind = predicts ? "guesses" : "answers";
+    const needed = box.classList.contains("several") ? choices.filter(isRight).length : 1;
+    const kept = () => {
+      const found = load()[here]?.[kind]?.[box.id];
+      return [predicts ? found : found?.choice].flat().filter((number) => choices[number]);
+    };
     const mark = (number) => {
       const summary = choices[number]?.querySelector("summary");
       summary?.append(make("small", { className: "first-answer" }, " your first answer"));
     };
-    const kept = load()[here]?.answers?.[box.id];
-    if (kept) mark(kept.choice);
+    kept().forEach(mark);
     choices.forEach((choice, number) => {
       choice.querySelector("summary").addEventListener("click", () => {
-        if (load()[here]?.answers?.[box.id]) return;
-        change("answers", box.id, { choice: number, right: choice.classList.contains("right") });
+        const given = kept();
+        const ended = given.length >= needed || given.some((one) => !isRight(choices[one]));
+        if (ended || given.includes(number)) return;
+        given.push(number);
+        const right = given.filter((one) => isRight(choices[one])).length === needed;
+        const answer = needed > 1 ? given : number;
+        change(kind, box.id, predicts ? answer : { choice: answer, right });
         mark(number);
+        if (predicts) box.nextElementSibling.open = true;
       });
     });
   }
@@ -196,14 +210,15 @@
     table.closest(".progress-table").before(line, says);
   }
 
-  document.querySelectorAll(".admonition.predict[id]").forEach(keepGuess);
-  document.querySelectorAll(".quiz[id]").forEach(keepAnswer);
+  for (const box of document.querySelectorAll(".predict[id], .quiz[id]")) {
+    (box.querySelector(".choice") ? keepAnswer : keepGuess)(box);
+  }
+  const foot = document.querySelector(".kept-here");
   for (const link of document.querySelectorAll(".exercise-bar a.download")) {
     // of a chapter's only exercise this is the name of its first page
     const exercise = pageOf(link.href).replace(/\.ipynb$/, "");
-    link.closest("p").after(make("p", {}, tick("I've done this exercise", "done", exercise)));
+    foot?.prepend(tick("I've done this exercise", "done", exercise), ". ");
   }
-  const foot = document.querySelector(".kept-here");
   foot?.prepend(tick("I've read this page", "read"), ". ");
   for (const table of document.querySelectorAll(".progress-table table")) {
     addButtons(table);

@@ -25,6 +25,20 @@ Three.
 : That's too much.
 :::
 """
+SEVERAL = """\
+:::{quiz} Which are even?
+:right: 1 3
+
+Two.
+: It's [twice one](here).
+
+Three.
+: It's [one more than two](here).
+
+Four.
+: It's twice two.
+:::
+"""
 PAGE = f"""
 (here)=
 # Counting
@@ -57,9 +71,31 @@ It is larger than most people think.
 :::{{predict-end}}
 :::
 
+:::{{predict}} Do two and two make *five*?
+:shows: the sum
+:right: 2
+
+Yes.
+: That's one more than [counted](here).
+
+No, *four*.
+: Count them.
+:::
+
+```{{code-cell}} ipython3
+print(2 + 2)
+```
+
+Two more than two are four.
+
+:::{{predict-end}}
+:::
+
 ## Check yourself
 
 {QUIZ}
+
+{SEVERAL}
 """
 NAME = "book/ch2_counting"
 EXTENSIONS = ["folds", "questions", "predictions", "page_files"]
@@ -89,19 +125,40 @@ def folder(tmp_path_factory):
 
 def test_each_choice_says_whether_it_is_right(folder):
     page = bs4.BeautifulSoup((folder / f"html/{NAME}.html").read_text("utf-8"), "html.parser")
-    choices = page.select(".quiz > details.choice")
+    quiz, several = page.select(".quiz")
+    choices = quiz.select(":scope > details.choice")
     assert [one.summary.text for one in choices] == ["One.", "Two.", "Three."]
     assert ["right" in one["class"] for one in choices] == [False, True, False]
     reasons = [one.p.text for one in choices]
     assert reasons == ["No. That’s too little.", "Right. As counted.", "No. That’s too much."]
+    assert several.select_one(".question").text == "Which are even? Check all that apply."
+    assert ["right" in one["class"] for one in several.select("details")] == [True, False, True]
     assert not page.select("details[open]")
     names = [box["id"] for box in page.select(".quiz, .predict")]
-    assert [name.partition("-")[0] for name in names] == ["predict", "predict", "quiz"]
-    assert len(set(names)) == 3
+    assert [name.partition("-")[0] for name in names] == 3 * ["predict"] + 2 * ["quiz"]
+    assert len(set(names)) == 5
+
+
+def test_a_prediction_is_built_like_a_quiz_and_its_answer_says_which_choice_is_right(folder):
+    page = bs4.BeautifulSoup((folder / f"html/{NAME}.html").read_text("utf-8"), "html.parser")
+    box = page.select(".predict")[2]
+    quiz = page.select_one(".quiz")
+    shape = lambda node: [
+        (child.name, child["class"][0]) for child in node.find_all(recursive=False)
+    ]
+    assert shape(box)[:3] == shape(quiz)[:3]
+    assert [one.p.text for one in box.select("details")] == [
+        "No. That’s one more than counted.",
+        "Right. Count them.",
+    ]
+    answer = box.find_next_sibling()
+    assert answer.select_one(".right-choice").text == "B is right: No, four."
+    assert answer.em and answer.select_one(".output").text.strip() == "4"
 
 
 WRONG = {
     "no_such_choice": (":right: 2", ":right: 4"),
+    "one_of_two_is_none": (":right: 2", ":right: 2 4"),
     "no_right_choice": (":right: 2\n", ""),
     "too_few_choices": ("Three.\n: That's too much.\n", ""),
 }
@@ -130,11 +187,11 @@ def test_every_page_has_a_question_whose_wrong_choices_say_where_to_read(pages):
             assert all(re.search(r"\]\([\w-]+\)", reason) for reason in reasons), quiz
 
 
-def test_the_right_choice_does_not_stand_in_one_place(pages):
+def test_the_right_choice_of_a_quiz_does_not_stand_in_one_place(pages):
     places = [
         int(place)
         for page in pages.values()
-        for place in re.findall(r"^:right: (\d)$", "\n".join(page.texts), re.MULTILINE)
+        for place in re.findall(r"\{quiz\} .*\n:right: (\d)$", "\n".join(page.texts), re.MULTILINE)
     ]
     assert {*places} == {1, 2, 3, 4}
     assert all(places.count(place) <= len(places) / 2 for place in places)
@@ -166,17 +223,31 @@ def test_guesses_and_answers_are_kept_and_shown(open_tab, address):
     choices = page.locator(".quiz summary")
     choices.nth(2).focus()
     page.keyboard.press("Enter")
-    # the first answer counts
+    # the first answer counts, and opens the fold of a prediction
     choices.nth(1).click()
+    predicted = page.locator(".predict summary")
+    predicted.nth(0).click()
+    assert page.get_by_text("That’s one more than").is_visible()
+    assert page.get_by_text("B is right:").is_visible()
+    predicted.nth(1).click()
+    # of several right choices all count
+    choices.nth(3).click()
+    choices.nth(5).click()
+    choices.nth(4).click()
     (found,) = kept(page).values()
     predictions = page.locator(".predict")
-    names = [predictions.nth(n).get_attribute("id") for n in range(2)]
-    assert found["guesses"] == {names[0]: 1, names[1]: "40"}
-    assert [*found["answers"].values()] == [{"choice": 2, "right": False}]
+    names = [predictions.nth(n).get_attribute("id") for n in range(3)]
+    assert found["guesses"] == {names[0]: 1, names[1]: "40", names[2]: 0}
+    assert [*found["answers"].values()] == [
+        {"choice": 2, "right": False},
+        {"choice": [0, 2], "right": True},
+    ]
     page.reload()
     assert group.get_by_label("two").is_checked()
-    assert "your first answer" in choices.nth(2).inner_text()
-    for fold, guess in zip(page.locator(".predict-answer").all(), ("two", "40"), strict=True):
+    marked = ["your first answer" in words for words in choices.all_inner_texts()]
+    assert marked == [False, False, True, True, False, True]
+    assert ["first answer" in words for words in predicted.all_inner_texts()] == [True, False]
+    for fold, guess in zip(page.locator(".predict-answer").all()[:2], ("two", "40"), strict=True):
         fold.locator("summary").click()
         assert fold.locator(".guess").inner_text() == f"You guessed: {guess}"
     link = page.locator(".bd-links a.reference", has_text="Counting")
