@@ -4,30 +4,18 @@ The sections of those pages are in the list, too, each with its labels as ids, b
 only the one that an address names. So an address of the first page with the label of a section that has
 moved to another page, as in feedback that was written before, leads to the link to that section.
 
-So does a page whose section has moved to another one of the same chapter, or of none: MOVED names these.
-
 Every page of chapter 3 lists in the same way the pages of no chapter that have a section labelled `ch3-...`.
 """
 
 import re
-from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
 
 from autograder.book_index import plain_title
 
-TOGGLE = '<summary><span class="toctree-toggle"'
 TITLE = "The other pages of this chapter"
 ELSEWHERE = "See also"
-# the labels of sections by the page on which they once stood
-MOVED = {
-    "book/ch5_long": ["ch5-long-quiz"],
-    "book/ch7_gpu": ["ch7-trainer"],
-    "book/ch8_window": ["ch8-longer"],
-    "book/teaching": ["teaching-sandbox"],
-}
-
 
 # a section's title, and its ids, the first of which is its address
 Section = tuple[str, list[str]]
@@ -62,19 +50,6 @@ def entry(text: str, address: str) -> nodes.list_item:
     return nodes.list_item("", nodes.paragraph("", "", link))
 
 
-def lead_on(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Add links to the sections that once stood on a page, each shown where an address names it."""
-    labels = app.env.domaindata["std"]["labels"]
-    listed = nodes.bullet_list(classes=["moved-sections"])
-    for name in MOVED.get(page, []):
-        other, label, title = labels[name]
-        item = entry(title, f"{app.builder.get_relative_uri(page, other)}#{label}")
-        item["ids"] = [name]
-        listed += item
-    if listed.children:
-        next(doctree.findall(nodes.section)).insert(1, listed)
-
-
 def list_pages(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Add the lists to the end of a chapter's page."""
     chapter = re.match(r"book/(ch\d+)_", page)
@@ -104,18 +79,6 @@ def list_pages(app: Sphinx, doctree: nodes.document, page: str) -> None:
             end += [nodes.rubric("", words, classes=["chapter-pages-title"]), listed]
 
 
-def name_toggles(app: Sphinx, exception: Exception | None) -> None:
-    """Say what the arrows beside chapters in the contents open: the theme gives them an icon only."""
-    if exception or app.builder.name != "html":
-        return
-    for path in Path(app.outdir).rglob("*.html"):
-        text = path.read_text(encoding="utf-8")
-        named = TOGGLE.replace("<summary>", '<summary aria-label="Pages below this one">')
-        path.write_text(text.replace(TOGGLE, named), encoding="utf-8")
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-resolved", list_pages)
-    app.connect("doctree-resolved", lead_on)
-    app.connect("build-finished", name_toggles)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

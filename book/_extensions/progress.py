@@ -8,9 +8,9 @@ kept.
 import html
 from pathlib import Path
 
+from contents import number_of
 from docutils import nodes
 from exercise_bar import chapter_of, offers_of
-from page_numbers import number_of
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
