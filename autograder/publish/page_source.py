@@ -8,6 +8,7 @@ import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import jupytext
 import nbformat
@@ -130,7 +131,7 @@ def page_to_read(page: Path) -> PageSource:
     def program(block: re.Match[str]) -> str:
         lines = (page.parent / block["file"]).read_text(encoding="utf-8").split("\n")
         if block["name"]:
-            found: ast.AST = ast.parse("\n".join(lines))
+            found: Any = ast.parse("\n".join(lines))
             for name in block["name"].split("."):
                 found = next(
                     n for n in ast.iter_child_nodes(found) if getattr(n, "name", "") == name

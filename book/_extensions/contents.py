@@ -44,7 +44,9 @@ def show_a_part(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
 ) -> None:
     """Take teachers' pages out of the contents of others, and the opposite; name the arrows beside chapters."""
-    make = context.get("generate_toctree_html")
+    if "generate_toctree_html" not in context:
+        return
+    make = context["generate_toctree_html"]
     below = app.env.toctree_includes.get(TEACHING, ())
 
     def contents(**options: Any) -> Any:
@@ -65,8 +67,7 @@ def show_a_part(
             arrow["aria-label"] = "Pages below this one"
         return soup
 
-    if make:
-        context["generate_toctree_html"] = contents
+    context["generate_toctree_html"] = contents
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -3,9 +3,8 @@
 import re
 from collections import Counter
 
-from tests.support.course import COURSE
+from book.page_counts import glossary
 
-TEXT = (COURSE.book / "glossary.md").read_text(encoding="utf-8")
 # what a review of chapters 5 to 7 found used and not explained
 NEEDED = """
 cross-entropy, perplexity, subword, byte-pair encoding, BPE, dropout, optimiser, Adam, epoch, n-gram,
@@ -15,35 +14,26 @@ BERT, GPT, autoregressive
 """
 
 
-def entries():
-    """The glossary's entries: (terms, definition)."""
-    for glossary in re.findall(r"```\{glossary\}\n(.*?)\n```", TEXT, flags=re.DOTALL):
-        for block in re.split(r"\n\n(?! )", glossary.strip("\n")):
-            lines = block.split("\n")
-            terms = [line for line in lines if not line.startswith(" ")]
-            yield terms, " ".join(line.strip() for line in lines[len(terms) :])
-
-
 def test_every_term_of_the_chapters_is_there():
-    known = {term for terms, _ in entries() for term in terms}
+    known = {term for terms, _ in glossary() for term in terms}
     needed = {term.strip() for term in NEEDED.replace("\n", " ").split(",")}
     assert not needed - known
 
 
 def test_no_term_is_there_twice():
-    counted = Counter(term.lower() for terms, _ in entries() for term in terms)
+    counted = Counter(term.lower() for terms, _ in glossary() for term in terms)
     assert [term for term, count in counted.items() if count > 1] == []
 
 
 def test_a_definition_begins_with_a_sentence_that_says_something():
-    for terms, definition in entries():
+    for terms, definition in glossary():
         first = re.split(r"(?<=[.}])\s", definition)[0]
         assert len(first.split()) >= 4 and definition.endswith("."), terms
 
 
 def test_a_term_in_a_definition_is_in_the_glossary():
-    known = {term for terms, _ in entries() for term in terms}
-    for terms, definition in entries():
+    known = {term for terms, _ in glossary() for term in terms}
+    for terms, definition in glossary():
         for named in re.findall(r"\{term\}`([^`]+)`", definition):
             target = re.search(r"<(.+)>$", named)
             assert (target[1] if target else named) in known, terms

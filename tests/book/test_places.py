@@ -37,7 +37,7 @@ def site(pages):
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
-def test_pages_are_numbered_and_counted(pages, chapter):
+def test_pages_are_numbered(pages, chapter):
     for place, page in enumerate(pages[chapter]):
         number = f"{chapter}.{place}. " if place else f"{chapter}. "
         title = page.select_one("article h1").get_text()
@@ -46,21 +46,41 @@ def test_pages_are_numbered_and_counted(pages, chapter):
         assert page.title.get_text().startswith(number)
         current = page.select(".bd-links a.current.reference.internal")[-1]
         assert current.get_text().startswith(number)
-        line = page.select_one(".reading-time").get_text()
-        assert line.startswith(f"Page {place + 1} of {len(pages[chapter])} of this chapter")
 
 
-def test_each_page_has_a_bar_with_the_exercise(pages, exercise):
+def test_each_page_has_one_line_with_its_minutes_and_the_exercise(pages, exercise):
     found = tasks(released(exercise))
     points = sum(sum(task.checks.values()) + task.written for task in found)
     for page in pages[exercise.chapter]:
         (bar,) = page.select(".exercise-bar")
         (download,) = bar.select(f"a.download[href$='/{exercise.name}.ipynb']")
-        line = download.find_parent("p")
+        (line,) = bar.find_all("p")
+        assert re.match(r"\d+ minutes? · Exercise \d", line.get_text())
         assert f"{len(found)} tasks, {points:g} points" in line.get_text()
         copy = COURSE.built_book / "book" / download["href"]
         assert copy.read_bytes() == exercise.notebook.read_bytes()
         assert line.select_one(f"a[href*='#ch{exercise.chapter}-exercise']")
+
+
+def pages_listed():
+    """The pages of all chapters in the order of the contents."""
+    return [name for number in CHAPTERS for name in chapter_pages()[number]]
+
+
+def test_chapters_have_names_and_teachers_pages_are_one_link(pages):
+    contents = (COURSE.root / "_toc.yml").read_text(encoding="utf-8")
+    titles = re.findall(r"- file: book/(ch\w+)\n +title: (.+)", contents)
+    assert len(titles) == len(CHAPTERS)
+    teaching = {path.stem for path in COURSE.book.glob("teaching*.md")}
+    named = {
+        link["href"].removesuffix(".html"): link.get_text(strip=True)
+        for link in soup("ch1_translator").select(".bd-links a")
+    }
+    assert {(page, named[page].partition(". ")[2]) for page, _ in titles} == {*titles}
+    assert teaching & named.keys() == {"teaching"}
+    links = soup("teaching_plans").select(".bd-links a")
+    listed = {link["href"].removesuffix(".html") for link in links}
+    assert listed >= teaching - {"teaching_plans"} and not listed & {*pages_listed()}
 
 
 def text_of(chapter):
@@ -102,8 +122,7 @@ def test_the_first_page_has_a_figure_and_what_a_check_says(pages):
 
 def test_progress_lists_all_pages_of_chapters(pages):
     rows = soup("progress").select(".progress-table tbody tr")
-    listed = [name for number in CHAPTERS for name in chapter_pages()[number]]
-    assert [row["data-page"] for row in rows] == listed
+    assert [row["data-page"] for row in rows] == pages_listed()
     for row in rows:
         page = soup(row["data-page"])
         assert int(row["data-predict"]) == len(page.select(".admonition.predict"))
