@@ -16,7 +16,7 @@ from pathlib import Path
 from autograder.dependencies import Dependencies
 from autograder.files import digest_of
 from autograder.programs import plain_version
-from autograder.publish.experiments import FOLDERS, RESULTS
+from autograder.publish.experiments import FOLDERS, RESULTS, code_of_course
 from autograder.publish.page_source import read_page
 from autograder.publish.seed_base import seed_base
 
@@ -56,9 +56,7 @@ def imports_digest(root: Path, page: Path, text: str) -> str:
     trees = [cell.tree() for cell in cells]
     used = Dependencies(root, FOLDERS)
     used.add_program(root / "book" / page.name, "\n".join(cell.program() for cell in cells))
-    code, modules = used.key(), {module.path for module in used.modules}
-    # what pages import of it reads stored results and seeds, and those are in the digest themselves
-    code["modules"] = [entry for entry in code["modules"] if not entry[0].startswith("autograder/")]
+    modules = {module.path for module in used.modules}
     widgets = root / "book" / "widgets.py"
     names = scripts(widgets.read_text(encoding="utf-8"), trees) if widgets in modules else set()
     paths = [root / "book" / "_widgets" / f"{name}.js" for name in sorted(names)]
@@ -68,7 +66,7 @@ def imports_digest(root: Path, page: Path, text: str) -> str:
     return digest_of(
         stored
         | {
-            "code": code,
+            "code": code_of_course(used),
             "scripts": {path.name: path.read_text(encoding="utf-8") for path in paths},
             "python": list(sys.version_info[:2]),
             "packages": {

@@ -45,6 +45,15 @@ TOLERANCE = 0.1
 PLAIN = (bool, int, float, str, bytes, type(None))
 
 
+def code_of_course(used: Dependencies) -> dict[str, Any]:
+    """The code that pages and experiments depend on, without the grader's.
+
+    What they import of that reads kept results and seeds, which are in the keys themselves.
+    """
+    key = used.key()
+    return key | {"modules": [m for m in key["modules"] if not m[0].startswith("autograder/")]}
+
+
 # One experiment, in the process of its page -------------------------------------------------------
 
 
@@ -63,7 +72,7 @@ class Experiment:
         used = Dependencies(root, FOLDERS)
         self._page = root / "__main__"
         self._values = self._add(used)
-        self._code, self._modules = used.key(), used.modules
+        self._code, self._modules = code_of_course(used), used.modules
 
     @property
     def name(self) -> str:
@@ -211,7 +220,7 @@ class StoredPage:
         program = "\n".join(cell.program() for cell in self.source.cells)
         used = Dependencies(self.root, FOLDERS)
         used.add_uses(self.path, program, STORED)
-        return digest_of({"code": used.key(), "versions": minor_versions()})[:16]
+        return digest_of({"code": code_of_course(used), "versions": minor_versions()})[:16]
 
 
 def stored_pages(root: Path) -> list[StoredPage]:
