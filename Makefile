@@ -11,8 +11,8 @@ course: $(READY)      ## everything: exercises, a graded sample class, feedback,
 test: $(READY)        ## all tests
 	@$(PYTHON) -m pytest -n auto --dist loadgroup --no-loadscope-reorder
 
-test-fast: $(READY)   ## the tests that take less than some seconds each
-	@$(PYTHON) -m pytest -n auto --dist loadgroup --no-loadscope-reorder -m "not slow"
+test-fast: $(READY)   ## the quick tests, about a minute
+	@$(PYTHON) -m pytest -n auto --dist loadgroup --no-loadscope-reorder -m quick
 
 paste-test: $(READY)  ## the visible code of the book's pages runs without the hidden one
 	@$(PYTHON) -m autograder paste-test

@@ -1,0 +1,6 @@
+"""Tests of the project."""
+
+import pytest
+
+# what fails in them tells the values, too
+pytest.register_assert_rewrite("tests.support")

@@ -47,8 +47,6 @@ ON_GITHUB = "book/on_github.md"
 TRAINING = "book/ch7_multi30k.md"
 # pages on running a class, which share its folder and what is graded in it
 OF_A_CLASS = ("book/teaching.md", "book/teaching_lms.md", "book/jupyterhub.md", ON_GITHUB)
-# pages of few readers, and those whose journeys other tests make, too: weekly
-WEEKLY = (INSTALLING, "book/jupyterhub.md", ON_GITHUB, TRAINING)
 # packages of this project that can be run
 OURS = ("autograder", "translation", "benchmarks")
 # programs that every system has, and git, are taken as known
@@ -72,17 +70,10 @@ def canvas_address():
         yield state.address
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(
-            page,
-            marks=[
-                pytest.mark.xdist_group(f"commands of {group}"),
-                *([pytest.mark.weekly] if page in WEEKLY else []),
-            ],
-        )
+        pytest.param(page, marks=pytest.mark.xdist_group(f"commands of {group}"))
         for page in dict.fromkeys(block.page for block in RUN)
         for group in ["a class" if page in OF_A_CLASS else page]
     ],
@@ -225,7 +216,6 @@ def check_against_help(command):
             assert option in known, f"`{command}`: {option} is no option of {shlex.join(program)}"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "block",
     [block for block in shell_blocks() if block.why_not_run],

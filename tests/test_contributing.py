@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.support.commands import Block, fenced_blocks
 from tests.support.copies import repository
 from tests.support.course import COURSE
@@ -35,7 +33,6 @@ def shell(root: Path, text: str) -> subprocess.CompletedProcess:
     )
 
 
-@pytest.mark.slow
 def test_the_first_change_goes_from_red_to_green(tmp_path):
     root = repository(tmp_path, few_mistakes=True)
     (root / ".gitignore").write_text("course/\n__pycache__/\n")

@@ -39,6 +39,7 @@ from autograder.package import PACKAGE_ROOT
 from autograder.runtime import torch_internals
 from autograder.runtime.torch_internals import FORBIDDABLE, ForbiddenCall, forbidding
 from tests.support.course import COURSE
+from tests.support.needs import needs_fork_server
 
 # Versions ---------------------------------------------------------------------------------------
 
@@ -70,7 +71,7 @@ def kernel():
         yield kernel
 
 
-@pytest.mark.skipif(not forkserver.available(), reason="kernels are forked on Linux alone")
+@needs_fork_server
 def test_a_kernel_manager_uses_the_provisioner_that_it_was_given(kernel):
     provisioner = kernel._manager.provisioner
     assert type(provisioner) is jupyter_adapter.ForkServerProvisioner

@@ -19,7 +19,7 @@ from tests.support.class_keys import give_keys
 from tests.support.copies import command, repository, run, with_short_limits
 from tests.support.course import COURSE
 
-pytestmark = [pytest.mark.xdist_group("course"), pytest.mark.slow]
+pytestmark = pytest.mark.xdist_group("course")
 EXERCISE, SMALL = "ch2_scaled_dot_product", "ch9_small"
 
 

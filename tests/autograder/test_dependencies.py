@@ -342,10 +342,7 @@ print(json.dumps(sorted(seen)))
 """
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [pytest.param("ch3_multi_head", marks=pytest.mark.weekly), "ch10_circuits"]
-)
+@pytest.mark.parametrize("name", ["ch3_multi_head", "ch10_circuits"])
 def test_what_the_evaluation_of_a_reference_executes_counts(name, tmp_path):
     """Every definition of another module that is executed changes the stamp when it changes."""
     import shutil

@@ -4,7 +4,7 @@ import ast
 import copy
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder.diffs import read_diff
@@ -148,7 +148,6 @@ def parsed_again(node):
         return None
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, database=None)
 @given(st.data())
 def test_rules_give_what_rewriting_the_tree_gives(data):
     program = data.draw(programs())

@@ -18,12 +18,12 @@ from autograder.catalogue import mistakes, sections
 from autograder.course import Course
 from autograder.errors import CourseError
 from autograder.grade.result import Result
-from autograder.kernels import sandbox
 from autograder.package import PACKAGE
 from autograder.programs import imported_packages
 from autograder.publish.page_source import read_page
 from tests.support.course import COURSE
 from tests.support.environments import build_wheel, install
+from tests.support.needs import needs_sandbox
 
 EXERCISE = "ch1_smoothing"
 PRIVATE = ("nbgrader", "jupyter_client", "ipykernel")
@@ -89,7 +89,6 @@ def test_pyproject_allows_what_is_pinned():
     assert not {"torch", "distributed", "psycopg"} & core.keys()
 
 
-@pytest.mark.slow
 def test_the_wheel_holds_every_file_of_the_package(wheel):
     with zipfile.ZipFile(wheel) as archive:
         packed = {name for name in archive.namelist() if name.startswith("autograder/")}
@@ -103,7 +102,6 @@ def test_the_wheel_holds_every_file_of_the_package(wheel):
     assert packed == {name for name in own if "__pycache__" not in name}
 
 
-@pytest.mark.slow
 def test_a_course_carries_the_grader_that_made_it(wheel, root, tmp_path):
     (carried,) = (root / "wheels").iterdir()
     assert carried.name == wheel.name
@@ -147,7 +145,6 @@ def test_the_templates_chapter_has_the_sections_that_hints_lead_to():
     assert labels <= book_sections(new_course.TEMPLATE).keys()
 
 
-@pytest.mark.slow
 def test_its_settings_are_three_lines(root):
     lines = (root / "nbgrader_config.py").read_text().splitlines()
     assert len([line for line in lines if line]) == 3
@@ -159,20 +156,17 @@ def test_its_settings_are_three_lines(root):
 # A class of it, without torch ---------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_torch_is_missing_in_this_environment(environment, root):
     done = environment.run(root, environment.python, "-c", "import torch")
     assert done.returncode == 1 and "ModuleNotFoundError" in done.stdout
 
 
-@pytest.mark.slow
 def test_the_notebook_offers_no_torch(root):
     notebook = nbformat.read(root / "exercises" / EXERCISE / f"{EXERCISE}.ipynb", as_version=4)
     first = notebook.cells[0].source
     assert "Your code may import `numpy` and whatever comes with" in first
 
 
-@pytest.mark.slow
 def test_a_class_is_graded_and_told_why(root):
     found = {path.parts[-3]: Result.read(path) for path in root.rglob("*.result.json")}
     assert {name: result.score for name, result in found.items()} == {
@@ -215,14 +209,12 @@ with StudentKernel(settings) as kernel:
 """
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(bool(sandbox.why_not()), reason=sandbox.why_not())
+@needs_sandbox
 def test_a_students_code_sees_neither_the_installed_grader_nor_the_course(environment, root):
     printed = succeeded(environment.run(root, environment.python, "-c", LOOKING))
     assert printed.split() == ["None", "[]", "False"]
 
 
-@pytest.mark.slow
 def test_feedback_report_and_export_come_from_what_is_recorded(environment, root):
     told = succeeded(environment.run(root, "course-autograder", "feedback"))
     assert "0 of 5 written" in told
@@ -235,7 +227,6 @@ def test_feedback_report_and_export_come_from_what_is_recorded(environment, root
     assert float(rows["sample-dia"][EXERCISE]) == 2
 
 
-@pytest.mark.slow
 def test_nbgraders_own_commands_give_the_same_grades(environment, root):
     before = (root / "course" / "autograded" / "sample-dia" / EXERCISE).glob("*.result.json")
     (path,) = before
@@ -251,7 +242,6 @@ def test_nbgraders_own_commands_give_the_same_grades(environment, root):
     assert exercise.read_bytes() == built
 
 
-@pytest.mark.slow
 def test_a_missing_extra_is_named(environment, root):
     asked = (
         "from pathlib import Path; from autograder.course import Course; "
@@ -268,7 +258,6 @@ def test_a_missing_extra_is_named(environment, root):
     assert "course-autograder[postgres]" in done.stdout
 
 
-@pytest.mark.slow
 def test_an_exercise_with_torch_says_what_is_missing(environment, root, tmp_path):
     copy = tmp_path / "mine"
     shutil.copytree(root, copy, ignore=shutil.ignore_patterns("course", "__pycache__"))

@@ -27,7 +27,6 @@ def sampled(few_mistakes):
     return few_mistakes.exercise(EXERCISE.name)
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_mistakes_that_are_skipped_would_have_given_the_right_value(sampled):
     """`expected_cell` leaves out mistakes of answers that a line doesn't use; here all are evaluated."""

@@ -21,6 +21,7 @@ from autograder.errors import ExerciseError
 from autograder.exercises import metadata_of, released
 from autograder.grade.grade_class import Grader
 from autograder.grade.gradebook import register, stored_result
+from autograder.grade.make_keys import answer_key
 from autograder.grade.result import GRADER_VERSION, Result
 from autograder.runtime.plain_data import unpack
 from tests.running_class import (
@@ -35,12 +36,10 @@ from tests.running_class import (
 from tests.support.canvas_server import TOKEN, class_of, serving
 from tests.support.copies import command, configure, repository
 from tests.support.course import COURSE
+from tests.support.processor_budget import filling
 
 # the exercise to which somebody has handed in twice
 AGAIN = "ch1_additive_attention"
-# the exercises in which submissions are graded again in every run, and whose; the others are a product of
-# cases, whose answer keys take minutes: weekly
-EVERY_TIME = pytest.mark.every_time(AGAIN)
 ALWAYS = {"ch7_training": ("mia", "noa")}
 RIGHT_AND_WRONG = ("ada", "eli")
 # an address of a section in the class's book
@@ -71,6 +70,8 @@ def to_grade(tmp_path, exercise):
             shutil.copy(path, kept)
     shutil.rmtree(course.home / "expected")
     (course.home / "expected").symlink_to(kept)
+    with filling():
+        answer_key(course, course.exercise(exercise.name))
     return course
 
 
@@ -105,7 +106,6 @@ def table(path):
         return list(csv.DictReader(file))
 
 
-@pytest.mark.slow
 @pytest.mark.xdist_group("running class")
 def test_grades_leave_as_they_did_and_nothing_is_graded(running):
     before, root = recorded(running), running.root
@@ -130,7 +130,6 @@ def test_grades_leave_as_they_did_and_nothing_is_graded(running):
     assert recorded(running) == before
 
 
-@pytest.mark.slow
 @pytest.mark.xdist_group("running class")
 def test_feedback_is_written_again_and_ends_no_round(running):
     before = recorded(running)
@@ -144,7 +143,6 @@ def test_feedback_is_written_again_and_ends_no_round(running):
     assert recorded(running) == before
 
 
-@pytest.mark.slow
 @pytest.mark.xdist_group("running class")
 @pytest.mark.parametrize(
     "words",
@@ -178,7 +176,6 @@ def test_a_command_that_tells_grades_has_them_in_the_gradebook_again(tmp_path, r
         shutil.copytree(tmp_path / folder.name, folder)
 
 
-@pytest.mark.slow
 def test_a_grade_that_is_not_in_the_gradebook_any_more_is_pushed_all_the_same(
     tmp_path, monkeypatch
 ):
@@ -249,7 +246,6 @@ def same_verdicts(grader: Grader, before: Result) -> None:
     assert (after.score, after.points) == (before.score, before.points)
 
 
-@pytest.mark.slow
 @pytest.mark.xdist_group("running class")
 def test_a_gradebook_that_knows_older_exercises_says_how_to_go_on(running):
     told = []
@@ -262,7 +258,6 @@ def test_a_gradebook_that_knows_older_exercises_says_how_to_go_on(running):
     assert told and all("--rerelease" in sentence for sentence in told)
 
 
-@pytest.mark.slow
 def test_every_exercise_as_it_is_now_can_take_the_place_of_the_class_own(tmp_path):
     """Cells without points may have come and gone; points given by hand stay."""
     unpack_class(tmp_path, "course")
@@ -291,7 +286,6 @@ def test_every_exercise_as_it_is_now_can_take_the_place_of_the_class_own(tmp_pat
     assert recorded(running)[1] == before
 
 
-@pytest.mark.slow
 def test_an_exercise_that_asks_for_more_than_the_class_own_is_refused(tmp_path):
     unpack_class(tmp_path, "course")
     running = Course(COURSE.root, class_folder=tmp_path / "course")
@@ -304,8 +298,6 @@ def test_an_exercise_that_asks_for_more_than_the_class_own_is_refused(tmp_path):
         register(running, exercise, rerelease=True)
 
 
-@EVERY_TIME
-@pytest.mark.slow
 def test_a_right_and_a_wrong_submission_get_the_same_verdicts_again(to_grade, exercise):
     grader = patient(to_grade)
     students = ALWAYS.get(exercise.name, RIGHT_AND_WRONG)
@@ -316,7 +308,6 @@ def test_a_right_and_a_wrong_submission_get_the_same_verdicts_again(to_grade, ex
     same_verdicts(grader, wrong)
 
 
-@pytest.mark.weekly
 def test_every_submission_gets_the_same_verdicts_again(to_grade, exercise):
     grader = patient(to_grade)
     for before in results(to_grade.autograded):
@@ -324,8 +315,6 @@ def test_every_submission_gets_the_same_verdicts_again(to_grade, exercise):
             same_verdicts(grader, before)
 
 
-@EVERY_TIME
-@pytest.mark.slow
 def test_late_work_is_graded_as_then(to_grade, exercise):
     """On most exercises before anybody has had feedback; on one after it, so on other inputs."""
     if exercise.name != AGAIN:
@@ -379,7 +368,6 @@ def test_the_class_is_told_to_read_many_sections(links):
     )
 
 
-@pytest.mark.slow
 @pytest.mark.xdist_group("book")
 def test_every_link_of_the_class_leads_to_its_section_in_the_built_book(links, built_book):
     lost, ids = [], functools.cache(ids_of)

@@ -175,7 +175,6 @@ def test_every_page_offers_both_and_each_task_leads_to_its_exercise(tmp_path):
     assert first["data-exercises"] == f"{SECOND} {FIRST}" and "data-exercises" not in second.attrs
 
 
-@pytest.mark.slow
 def test_a_change_of_the_first_exercise_reaches_all_of_the_second(course, capsys):
     assert [e.name for e in generate.build(course)] == [SECOND, FIRST]
     first, second = course.exercise(FIRST), course.exercise(SECOND)
@@ -211,7 +210,6 @@ def test_a_change_of_the_first_exercise_reaches_all_of_the_second(course, capsys
         course.exercise("ch1")
 
 
-@pytest.mark.slow
 def test_a_key_of_a_submissions_own_stays_the_same_while_its_values_do(course):
     generate.build(course)
     second = course.exercise(SECOND)

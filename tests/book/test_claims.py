@@ -134,7 +134,6 @@ claim(x > 3, "the number is more than three")
 )
 
 
-@pytest.mark.slow
 def test_the_build_fails_with_page_cell_and_sentence(tmp_path):
     built = build_book(tmp_path, {"claims_page": PAGE}, [])
     assert built.returncode

@@ -4,16 +4,12 @@ import re
 import sys
 
 import pytest
+from axe_playwright_python import sync_playwright as axe
 from docutils import nodes
 from sphinx import addnodes
 
 from tests.support.course import COURSE
 from tests.support.small_book import build_book
-
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-core")
-
-pytestmark = pytest.mark.slow
 
 GLOSSARY = """# Glossary
 

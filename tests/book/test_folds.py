@@ -7,7 +7,7 @@ import pytest
 
 from autograder.book_index import FOR_CLASS
 from autograder.exercises import reference_answers
-from tests.support.browser import CHROMIUM, served
+from tests.support.browser import served
 from tests.support.course import COURSE
 from tests.support.small_book import FRONT, build_book
 
@@ -165,8 +165,6 @@ def test_what_is_wrong_fails_the_build(told_of_wrong_pages, name):
 
 @pytest.fixture(scope="module")
 def address(folder):
-    if not CHROMIUM.exists():
-        pytest.skip(f"no browser: {CHROMIUM} is missing")
     with served(folder / "html") as address:
         yield f"{address}{NAME}.html"
 

@@ -83,7 +83,6 @@ def test_spaces_are_those_of_tex(tex, row):
     assert all(operator["lspace"] == operator["rspace"] == "0" for operator in made.find_all("mo"))
 
 
-@pytest.mark.slow
 @pytest.mark.xdist_group("book")
 def test_the_font_has_every_character_of_the_books_formulas():
     book.build(COURSE)

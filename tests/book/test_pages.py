@@ -9,19 +9,14 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from axe_playwright_python import sync_playwright as axe
 from fontTools.ttLib import TTFont
 
 from autograder.book_index import book_sections
-from tests.support.browser import BARS, CHROMIUM, listening, served, settle
+from tests.support.browser import BARS, listening, served, settle
 from tests.support.course import COURSE
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-core")
-
-pytestmark = [
-    pytest.mark.xdist_group("book"),  # as the other tests of the built book: one builds it
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser: {CHROMIUM} is missing"),
-]
+pytestmark = pytest.mark.xdist_group("book")  # as the other tests of the built book: one builds it
 
 CHAPTERS = sorted(path.stem for path in COURSE.book.glob("ch*.md"))
 NAMES = [f"book/{path.stem}" for path in sorted(COURSE.book.glob("*.md"))]
@@ -61,13 +56,6 @@ KINDS = (
     "search",
     "genindex",
 )
-# looked at on wider windows, with all rules of axe, and without a script; `-m weekly` looks at the others
-OFTEN = {*KINDS, *NAMES[::6]}
-
-
-def some(names):
-    """Cases for all pages, of which those of other names are left to `-m weekly`."""
-    return [pytest.param(name, marks=() if name in names else pytest.mark.weekly) for name in NAMES]
 
 
 # axe lists every element that passes unless it is asked not to, which takes as long as its rules
@@ -216,9 +204,6 @@ def test_page_from_disk(visit, icon_glyphs, name):
         icons = {*page.evaluate(ICONS)}
         assert icons and icons <= icon_glyphs
         check_widths(page, WIDTHS[0])
-        if name in OFTEN:
-            check_wider(page, name)
-            page.set_viewport_size(narrow)
         page.evaluate(UNFOLD)
         assert page.evaluate(STICKS_OUT, WIDTHS[0]) == []
         check_widths(page, WIDTHS[0])
@@ -253,15 +238,14 @@ def check_size(page, name):
     assert figures and sum(len(figure.encode()) for figure in figures) <= 300_000
 
 
-@pytest.mark.weekly
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in OFTEN])
+@pytest.mark.parametrize("name", NAMES)
 def test_wider_page(visit, name):
     with visit((COURSE.built_book / f"{name}.html").as_uri()) as page:
         settle(page)
         check_wider(page, name)
 
 
-@pytest.mark.parametrize("name", some(KINDS))
+@pytest.mark.parametrize("name", NAMES)
 def test_narrow_page_in_the_dark(visit, site, name):
     address = (COURSE.built_book / f"{name}.html").as_uri()
     narrow = {"width": WIDTHS[0], "height": 800}
@@ -289,7 +273,7 @@ def test_style_sheets_let_a_reader_turn_the_screen(visit, site):
         check_accessibility(page, STYLE_SHEETS, CHAPTERS[0])
 
 
-@pytest.mark.parametrize("name", some(OFTEN))
+@pytest.mark.parametrize("name", NAMES)
 def test_page_without_a_script(visit, site, name):
     with visit(f"{site}{name}.html", java_script_enabled=False) as page:
         assert page.locator("main h1:visible").inner_text()

@@ -7,7 +7,7 @@ import pytest
 
 from autograder.exercises import graded_answers, released, tasks
 from autograder.publish.page_source import read_page
-from tests.support.browser import CHROMIUM, served, settle
+from tests.support.browser import served, settle
 from tests.support.built_pages import parsed
 from tests.support.course import COURSE, chapter_exercises, chapter_pages
 
@@ -30,8 +30,6 @@ def pages(built_book):
 
 @pytest.fixture(scope="module")
 def site(pages):
-    if not CHROMIUM.exists():
-        pytest.skip(f"no browser: {CHROMIUM} is missing")
     with served(COURSE.built_book) as address:
         yield address
 

@@ -5,27 +5,25 @@ import functools
 import io
 import json
 import re
-import shutil
 
 import nbformat
 import numpy as np
 import pytest
+from axe_playwright_python import sync_playwright as axe
 
 from autograder.__main__ import main
 from autograder.build import generate
 from autograder.catalogue import mistakes
 from autograder.course import Exercise
 from autograder.exercises import reference_answers, released
-from autograder.publish import book
 from autograder.publish.practice import BLOCK, practice_notebook, practice_tasks
 from book.vendored import VENDOR, hashes, make
 from solutions.first_hour import full_attention
-from tests.support.browser import BARS, CHROMIUM, served
+from tests.support.browser import BARS, served
 from tests.support.built_pages import parsed
 from tests.support.course import COURSE
+from tests.support.needs import needs_npm
 from tests.support.practice import OFFERED, TASKS, answers_to, checked
-
-axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-core")
 
 MOST_BYTES_BEFORE = 40_000  # that a page with blocks loads more, compressed by no server
 MOST_BYTES_OF_A_CHECK = 6_000_000
@@ -113,8 +111,7 @@ def test_the_vendored_files_are_those_that_were_made():
     assert "PYTHON SOFTWARE FOUNDATION LICENSE" in licences and "NumPy Developers" in licences
 
 
-@pytest.mark.weekly
-@pytest.mark.skipif(not shutil.which("npm"), reason="npm is not installed")
+@needs_npm
 def test_npm_makes_the_same_files(tmp_path):
     make(tmp_path)
     assert hashes(tmp_path) == hashes(VENDOR)
@@ -131,17 +128,14 @@ def some_answers(name, count):
 
 
 browser_only = [
-    pytest.mark.slow,
     pytest.mark.xdist_group("book"),
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser: {CHROMIUM} is missing"),
 ]
 
 
 @pytest.fixture(scope="module")
-def address():
+def address(built_book):
     """The built book on a plain server, which compresses nothing and sends no special headers."""
-    book.build(COURSE)
-    with served(COURSE.built_book) as found:
+    with served(built_book) as found:
         yield found
 
 

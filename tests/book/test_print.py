@@ -1,10 +1,9 @@
 """A printed chapter: its text, results and figures in black on white, without controls."""
 
-import shutil
-
 import pytest
 
 from tests.support.browser import settle
+from tests.support.needs import needs_poppler
 from tests.support.paper import printed
 
 # A4 without margins of 1 cm, in pixels
@@ -95,25 +94,12 @@ OLDER = """@media print {
 }"""
 
 
-# every kind of browser prints the first page, and one prints all; `-m weekly` prints the others
 BROWSERS = ("as it is", "older", "without a script")
-PRINTS = [
-    pytest.param(
-        kind,
-        name,
-        id=f"{kind}-{name}",
-        marks=() if kind == BROWSERS[0] or name == PRINTED[0] else pytest.mark.weekly,
-    )
-    for kind in BROWSERS
-    for name in PRINTED
-]
 
 
 @pytest.fixture(scope="module")
 def on_paper(request, browser, built_book):
     """A function that prints a page in a browser of some kind."""
-    if not shutil.which("pdftotext"):
-        pytest.skip("poppler's pdftotext is missing")
     context = browser.new_context(java_script_enabled=request.param != "without a script")
     context.set_offline(True)
 
@@ -135,7 +121,9 @@ def on_paper(request, browser, built_book):
     context.close()
 
 
-@pytest.mark.parametrize(("on_paper", "name"), PRINTS, indirect=["on_paper"])
+@needs_poppler
+@pytest.mark.parametrize("name", PRINTED)
+@pytest.mark.parametrize("on_paper", BROWSERS, indirect=True)
 def test_all_results_answers_and_figures_are_printed(on_paper, name):
     paper, before, after = on_paper(name)
     for kind in ("result", "answer", "figure", "caption", "code"):

@@ -8,20 +8,13 @@ import runpy
 from pathlib import Path
 
 import pytest
+from axe_playwright_python import sync_playwright as axe
 
-from tests.support.browser import CHROMIUM
 from tests.support.built_pages import parsed
 from tests.support.course import COURSE
 from tests.support.small_book import build_book
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-core")
-
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.xdist_group("book"),
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser: {CHROMIUM} is missing"),
-]
+pytestmark = pytest.mark.xdist_group("book")
 
 QUERIES = json.loads((Path(__file__).parent / "search_queries.json").read_text(encoding="utf-8"))
 FIRST, AMONG_THREE = 32, 38  # of forty

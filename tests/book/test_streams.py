@@ -3,7 +3,6 @@
 import html
 import re
 
-import pytest
 import yaml
 
 from tests.support.course import COURSE
@@ -49,7 +48,6 @@ def test_the_book_joins_streams_itself():
     assert "streams" in config["config"]["extensions"]
 
 
-@pytest.mark.slow
 def test_pieces_are_joined_as_they_were_printed(tmp_path):
     built = build_book(tmp_path, {"pieces": PAGE}, ["streams"])
     assert built.returncode == 0, built.stderr

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from axe_playwright_python import sync_playwright as axe
 
 from solutions.ch2_scaled_dot_product import attention
 from solutions.ch3_multi_head import split_heads
@@ -19,19 +20,13 @@ from solutions.ch5_positional_encoding import shift_matrix, sinusoidal
 from solutions.ch7_training import beam_search
 from solutions.ch8_language_model import token_probabilities
 from solutions.ch9_flash_attention import tiles
-from tests.support.browser import CHROMIUM, listening
+from tests.support.browser import listening
 from tests.support.course import COURSE, chapter_pages
-
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-core")
 
 ROOT = COURSE.root
 SETTINGS = 8
 
-pytestmark = [
-    pytest.mark.xdist_group("widgets"),
-    pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser: {CHROMIUM} is missing"),
-]
+pytestmark = pytest.mark.xdist_group("widgets")
 
 
 WORDS = ["birds", "sing", "at", "dawn", "again"]

@@ -1,13 +1,14 @@
 """Exercise 10: the reference against slow loops and its own properties, and its catalogue."""
 
 import copy
+import functools
 import itertools
 import math
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import solutions.ch10_circuits as ch10
@@ -15,20 +16,19 @@ from autograder import catalogue
 from autograder.build.source_notebook import source_notebook
 from autograder.instructor_settings import Settings
 from solutions.attention_only import AttentionOnly
+from tests.support import numbers
 from tests.support.course import COURSE, names_with
 
 EXERCISE = COURSE.exercise("ch10_circuits")
-many = settings(max_examples=30, deadline=None, derandomize=True, database=None)
 seeds = st.integers(0, 2**32 - 1)
 sizes = st.permutations(range(2, 8))
 
 
+assert_close = functools.partial(numbers.assert_close, rtol=1e-9, atol=1e-11)
+
+
 def drawn(rng, *shape):
     return torch.from_numpy(rng.normal(size=shape))
-
-
-def assert_close(got, wanted, rtol=1e-9):
-    np.testing.assert_allclose(got, wanted, rtol=rtol, atol=1e-11)
 
 
 # prefix_matching --------------------------------------------------------------------------------
@@ -48,7 +48,6 @@ def loop_matching(weights, tokens):
     return scores
 
 
-@many
 @given(st.integers(1, 4), st.integers(1, 9), st.integers(1, 5), seeds)
 def test_prefix_matching_equals_the_loop(n_heads, length, n_tokens, seed):
     rng = np.random.default_rng(seed)
@@ -75,7 +74,6 @@ def test_a_perfect_induction_head_has_1_and_one_that_looks_at_itself_0():
 # ov_circuit and copying -------------------------------------------------------------------------
 
 
-@many
 @given(sizes, seeds)
 def test_the_ov_circuit_is_what_full_attention_adds_to_a_logit(shape, seed):
     rng, (V, D, d, *_) = np.random.default_rng(seed), shape
@@ -101,7 +99,6 @@ def test_the_ov_circuit_is_that_of_the_models_own_layers():
         torch.testing.assert_close(run.unembed(trace.added[0, :, head, 0]), circuit)
 
 
-@many
 @given(st.integers(1, 4), st.integers(0, 3), seeds)
 def test_copying_is_that_of_the_eigenvalues_put_in(n_real, n_pairs, seed):
     rng = np.random.default_rng(seed)
@@ -132,7 +129,6 @@ def test_copying_of_plain_cases():
 # logit_attribution ------------------------------------------------------------------------------
 
 
-@many
 @given(sizes, seeds)
 def test_attribution_equals_the_loop_and_adds_up(shape, seed):
     rng, (n, T, D, V, *_) = np.random.default_rng(seed), shape
@@ -276,7 +272,6 @@ def test_the_mean_over_the_text_itself_changes_nothing():
 # restored and composition -----------------------------------------------------------------------
 
 
-@many
 @given(st.integers(1, 5), st.integers(2, 6), seeds)
 def test_restored_equals_the_loop(batch, n_tokens, seed):
     rng = np.random.default_rng(seed)
@@ -299,7 +294,6 @@ def test_restored_equals_the_loop(batch, n_tokens, seed):
         ch10.restored(clean, clean, corrupted, right, wrong)
 
 
-@many
 @given(sizes, seeds)
 def test_composition_equals_the_loop_and_lies_between_0_and_1(shape, seed):
     rng, (n, m, k, *_) = np.random.default_rng(seed), shape

@@ -8,16 +8,16 @@ import pytest
 import scipy.special
 import scipy.stats
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
 import solutions.ch2_scaled_dot_product as ch2
 from autograder import catalogue
 from tests.support.course import COURSE, names_with
+from tests.support.numbers import assert_close, outcome
 
 EXERCISE = COURSE.exercise("ch2_scaled_dot_product")
-many = settings(max_examples=50, deadline=None, derandomize=True, database=None)
 distinct_sizes = st.permutations(range(1, 8))
 seeds = st.integers(0, 2**32 - 1)
 leading_axes = st.integers(0, 3)
@@ -65,14 +65,6 @@ def loop_attention(query, key, value, mask=None):
     return outputs, all_weights
 
 
-def outcome(function, *inputs):
-    """Outputs, and the gradients of a fixed sum of them."""
-    inputs = [x.clone().requires_grad_() for x in inputs]
-    outputs = function(*inputs)
-    total = sum((x * torch.arange(x.numel()).reshape(x.shape).cos()).sum() for x in outputs)
-    return [x.detach() for x in (*outputs, *torch.autograd.grad(total, inputs))]
-
-
 def ready_made(query, key, value, mask=None):
     """Output by torch's own function, weights by the same function with the identity as value."""
     identity = torch.eye(key.shape[-2], dtype=key.dtype).expand(*key.shape[:-1], -1)
@@ -80,12 +72,6 @@ def ready_made(query, key, value, mask=None):
     return function(query, key, value, mask), function(query, key, identity, mask)
 
 
-def assert_close(got, wanted, rtol=1e-6):
-    for one, other in zip(got, wanted, strict=True):
-        np.testing.assert_allclose(one, other, rtol=rtol, atol=1e-12)
-
-
-@many
 @given(distinct_sizes, st.integers(1, 4), st.integers(-4, 3), seeds, magnitudes, st.booleans())
 def test_softmax_equals_scipy_and_torch(sizes, ndim, axis, seed, magnitude, integers):
     axis = axis % ndim
@@ -99,7 +85,6 @@ def test_softmax_equals_scipy_and_torch(sizes, ndim, axis, seed, magnitude, inte
     np.testing.assert_array_equal(x, before)
 
 
-@many
 @given(distinct_sizes, st.integers(0, 2), seeds, magnitudes, st.booleans())
 def test_numpy_attention_equals_the_loop(sizes, n_leading, seed, magnitude, masked):
     rng = np.random.default_rng(seed)
@@ -116,7 +101,6 @@ def test_numpy_attention_equals_the_loop(sizes, n_leading, seed, magnitude, mask
         np.testing.assert_array_equal(one, other)
 
 
-@many
 @given(distinct_sizes, leading_axes, seeds, magnitudes, st.sampled_from(["none", "full", "small"]))
 def test_both_attentions_equal_torch(sizes, n_leading, seed, magnitude, kind):
     rng = np.random.default_rng(seed)
@@ -160,7 +144,6 @@ def test_torch_attention_keeps_the_dtype(dtype):
         assert result.dtype == dtype and result.isfinite().all()
 
 
-@many
 @given(distinct_sizes, seeds, st.sampled_from([0.0, 0.3, 1.0, 1e4]))
 def test_score_statistics_equal_scipy(sizes, seed, scale):
     m, n, d, *_ = sizes
@@ -180,7 +163,6 @@ def test_score_statistics_equal_scipy(sizes, seed, scale):
     )
 
 
-@many
 @given(distinct_sizes, seeds, st.sampled_from([0.0, 1.0, 3.0]))
 def test_jacobian_equals_autograd(sizes, seed, magnitude):
     S, d, *_ = sizes

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional as F
@@ -12,9 +12,9 @@ import solutions.ch3_multi_head as ch3
 from autograder import catalogue
 from solutions.ch2_scaled_dot_product import attention
 from tests.support.course import COURSE, names_with
+from tests.support.numbers import assert_close, outcome
 
 EXERCISE = COURSE.exercise("ch3_multi_head")
-many = settings(max_examples=25, deadline=None, derandomize=True, database=None)
 distinct_sizes = st.permutations(range(1, 7))
 seeds = st.integers(0, 2**32 - 1)
 masks = st.sampled_from(["none", "heads", "shared", "padding"])
@@ -46,20 +46,6 @@ def a_case(seed, sizes, kind):
     return query, key, value, mask
 
 
-def outcome(function, *inputs, parameters=()):
-    """Outputs, and the gradients of a fixed sum of them."""
-    inputs = [x.clone().requires_grad_() for x in inputs]
-    outputs = [x for x in function(*inputs) if x is not None]
-    total = sum((x * torch.arange(x.numel()).reshape(x.shape).cos()).sum() for x in outputs)
-    found = torch.autograd.grad(total, [*inputs, *parameters])
-    return [x.detach() for x in (*outputs, *found)]
-
-
-def assert_close(got, wanted, rtol=1e-6):
-    for one, other in zip(got, wanted, strict=True):
-        torch.testing.assert_close(one, other, rtol=rtol, atol=1e-12)
-
-
 def loop_over_heads(layer, query, key, value, mask=None):
     """One head of one example at a time, with sliced weights: terms (H, B, T, D), weights."""
     (B, T, D), S, H = query.shape, key.shape[1], layer.n_heads
@@ -86,7 +72,6 @@ def loop_over_heads(layer, query, key, value, mask=None):
     return terms, all_weights
 
 
-@many
 @given(distinct_sizes, seeds)
 def test_split_and_merge(sizes, seed):
     B, T, H, d, *_ = sizes
@@ -101,7 +86,6 @@ def test_split_and_merge(sizes, seed):
     assert torch.equal(ch3.merge_heads(split.contiguous()), x)
 
 
-@many
 @given(distinct_sizes, seeds, masks, st.booleans())
 def test_the_layer_equals_the_loop(sizes, seed, kind, bias):
     B, T, S, H, d, *_ = sizes
@@ -116,7 +100,6 @@ def test_the_layer_equals_the_loop(sizes, seed, kind, bias):
     assert_close([torch.stack(found)], [terms])
 
 
-@many
 @given(distinct_sizes, seeds, masks, st.booleans())
 def test_the_layer_equals_torch(sizes, seed, kind, bias):
     B, T, S, H, d, *_ = sizes
@@ -174,7 +157,6 @@ def test_a_width_that_the_heads_do_not_divide(d_model, n_heads):
         ch3.MultiHeadAttention(d_model, n_heads)
 
 
-@many
 @given(st.integers(1, 8), st.integers(1, 8), st.booleans())
 def test_count_parameters(n_heads, width, bias):
     d_model = n_heads * width
@@ -184,7 +166,6 @@ def test_count_parameters(n_heads, width, bias):
     assert found == sum(parameter.numel() for parameter in layer.parameters())
 
 
-@many
 @given(distinct_sizes, seeds, masks)
 def test_grouped_query_attention_equals_the_loop_and_torch(sizes, seed, kind):
     B, T, S, G, d, share = sizes

@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional as F
@@ -17,7 +17,6 @@ from solutions.ch3_multi_head import MultiHeadAttention, to_torch
 from tests.support.course import COURSE, names_with
 
 EXERCISE = COURSE.exercise("ch4_masking")
-many = settings(max_examples=25, deadline=None, derandomize=True, database=None)
 distinct_sizes = st.permutations(range(1, 8))
 seeds = st.integers(0, 2**31)
 
@@ -87,7 +86,6 @@ def test_combine():
     torch.testing.assert_close((padding, causal), before)
 
 
-@many
 @given(distinct_sizes, seeds, st.sampled_from([1.0, 6.0, 1e4]), st.booleans())
 def test_masked_softmax_equals_a_loop_and_torch(sizes, seed, magnitude, empty):
     torch.manual_seed(seed)
@@ -122,7 +120,6 @@ def test_masked_softmax_has_finite_gradients_and_keeps_the_dtype():
         assert weights.dtype == dtype and weights.isfinite().all()
 
 
-@many
 @given(distinct_sizes, seeds)
 def test_one_mask_through_all_three_conventions(sizes, seed):
     torch.manual_seed(seed)
@@ -160,7 +157,6 @@ def test_additive():
         assert ch4.additive(mask, dtype).dtype == dtype
 
 
-@many
 @given(distinct_sizes, seeds)
 def test_leaks_finds_a_drawn_pattern(sizes, seed):
     torch.manual_seed(seed)
@@ -183,7 +179,6 @@ def test_leaks_sees_what_a_layer_of_torch_may_attend_to(mode):
     assert ch4.leaks(layer, x).all()
 
 
-@many
 @given(distinct_sizes, seeds)
 def test_masked_cross_entropy_equals_a_loop(sizes, seed):
     torch.manual_seed(seed)

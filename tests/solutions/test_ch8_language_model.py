@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
@@ -16,15 +16,14 @@ import solutions.ch8_language_model as ch8
 from autograder import catalogue
 from autograder.programs import spans_of
 from solutions.ch5_positional_encoding import rope
+from tests.support import numbers
 from tests.support.course import COURSE, names_with
 
 EXERCISE = COURSE.exercise("ch8_language_model")
-many = settings(max_examples=40, deadline=None, derandomize=True, database=None)
 seeds = st.integers(0, 2**32 - 1)
 
 
-def assert_close(got, wanted, rtol=1e-9, atol=1e-11):
-    np.testing.assert_allclose(got, wanted, rtol=rtol, atol=atol)
+assert_close = functools.partial(numbers.assert_close, rtol=1e-9, atol=1e-11)
 
 
 def tensor(rng, *shape, scale=1.0):
@@ -52,7 +51,6 @@ def loop_probabilities(row, temperature, top_k, top_p):
     return [mass[v] / total if v in kept else 0.0 for v in range(len(row))]
 
 
-@many
 @given(
     st.integers(0, 2),
     st.integers(1, 12),
@@ -115,7 +113,6 @@ def test_what_cannot_be_meant_is_refused(arguments):
 # window_mask ------------------------------------------------------------------------------------
 
 
-@many
 @given(st.integers(0, 6), st.integers(0, 9), st.integers(1, 14), st.integers(0, 14))
 def test_window_mask_equals_the_loop(T, older, window, sinks):
     S = T + older
@@ -144,7 +141,6 @@ def test_impossible_masks_are_refused(sizes):
 # RollingCache -----------------------------------------------------------------------------------
 
 
-@many
 @given(
     st.integers(0, 4),
     st.integers(1, 6),
@@ -208,7 +204,6 @@ def test_the_cache_holds_what_a_later_call_can_return():
 # cache_bytes ------------------------------------------------------------------------------------
 
 
-@many
 @given(
     st.integers(1, 4),
     st.integers(1, 4),
@@ -336,7 +331,6 @@ def loop_frequency(i, d, base, factor, length, method):
     return share * theta + (1 - share) * theta / factor
 
 
-@many
 @given(
     st.integers(2, 40),
     st.sampled_from([10000.0, 500000.0, 77.0]),
@@ -406,7 +400,6 @@ def as_floats(rows, V):
     )
 
 
-@many
 @given(st.integers(0, 5), st.integers(2, 9), st.booleans(), seeds)
 def test_a_step_equals_the_rule_in_fractions(n, V, zeros, seed):
     rng = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn import functional as F
 
@@ -15,7 +15,6 @@ from autograder import catalogue
 from tests.support.course import COURSE, names_with
 
 EXERCISE = COURSE.exercise("ch9_flash_attention")
-many = settings(max_examples=60, deadline=None, derandomize=True, database=None)
 seeds = st.integers(0, 2**32 - 1)
 sizes = st.integers(1, 9)
 blocks = st.integers(1, 11)
@@ -78,7 +77,6 @@ def whole_matrix(query, key, value, causal):
     return output, scores.logsumexp(-1)
 
 
-@many
 @given(sizes, sizes, sizes, sizes, blocks, blocks, st.booleans(), magnitudes, seeds)
 def test_forward_equals_the_loop(T, S, d, dv, block_q, block_k, causal, magnitude, seed):
     query, key, value = tensors(seed, (T, d), (S, d), (S, dv))
@@ -89,7 +87,6 @@ def test_forward_equals_the_loop(T, S, d, dv, block_q, block_k, causal, magnitud
     torch.testing.assert_close(case, before, rtol=0, atol=0)
 
 
-@many
 @given(leading, sizes, sizes, sizes, sizes, blocks, blocks, st.booleans(), magnitudes, seeds)
 def test_forward_equals_torch(lead, T, S, d, dv, block_q, block_k, causal, magnitude, seed):
     query, key, value = tensors(seed, (*lead, T, d), (*lead, S, d), (*lead, S, dv))
@@ -97,7 +94,6 @@ def test_forward_equals_torch(lead, T, S, d, dv, block_q, block_k, causal, magni
     assert_close(ch9.flash_forward(*case, block_q, block_k, causal), whole_matrix(*case, causal))
 
 
-@many
 @given(leading, sizes, sizes, sizes, sizes, blocks, blocks, st.booleans(), magnitudes, seeds)
 def test_backward_equals_autograd(lead, T, S, d, dv, block_q, block_k, causal, magnitude, seed):
     shapes = (*lead, T, d), (*lead, S, d), (*lead, S, dv), (*lead, T, dv)
@@ -111,7 +107,6 @@ def test_backward_equals_autograd(lead, T, S, d, dv, block_q, block_k, causal, m
     torch.testing.assert_close(given, before, rtol=0, atol=0)
 
 
-@many
 @given(leading, sizes, sizes, sizes, blocks, blocks, st.integers(1, 8), seeds)
 def test_parts_of_the_keys_add_up(lead, T, d, dv, block_q, block_k, cut, seed):
     S = cut + 3
@@ -135,7 +130,6 @@ def test_parts_of_the_keys_add_up(lead, T, d, dv, block_q, block_k, cut, seed):
     assert_close((sum(dq), torch.cat(dk, -2), torch.cat(dv_, -2)), whole)
 
 
-@many
 @given(leading, sizes, sizes, st.sampled_from([0.0, 3000.0, -3000.0]), seeds)
 def test_merge_is_a_sum_of_exponentials(lead, T, dv, shift, seed):
     shapes = (*lead, T, dv), (*lead, T), (*lead, T, dv), (*lead, T)
@@ -171,7 +165,6 @@ def test_gradients_and_linear_attention_keep_the_dtype(dtype):
         assert x.dtype == dtype
 
 
-@many
 @given(sizes, sizes, blocks, blocks, st.booleans())
 def test_tiles_equal_the_mask(T, S, block_q, block_k, causal):
     mask = np.array(visible(T, S, causal))
@@ -198,7 +191,6 @@ class SlowMemory:
         self.stored += x.numel()
 
 
-@many
 @given(sizes, sizes, sizes, sizes, blocks, blocks)
 def test_traffic_equals_what_programs_move(T, S, d, dv, block_q, block_k):
     query, key, value = tensors(0, (T, d), (S, d), (S, dv))
@@ -240,7 +232,6 @@ def a_cache(seed, lengths, page, heads, d, dv, n, extra):
     return texts, pages, table
 
 
-@many
 @given(st.integers(1, 4), st.integers(1, 4), sizes, sizes, st.integers(1, 3), magnitudes, seeds)
 def test_paged_attention_equals_attention_of_each_text(heads, page, d, dv, n, magnitude, seed):
     rng = np.random.default_rng(seed)
@@ -258,7 +249,6 @@ def test_paged_attention_equals_attention_of_each_text(heads, page, d, dv, n, ma
         np.testing.assert_array_equal(one, other)
 
 
-@many
 @given(leading, sizes, sizes, sizes, blocks, seeds)
 def test_linear_attention_equals_the_recurrence(lead, T, d, dv, chunk, seed):
     query, key, value = tensors(seed, (*lead, T, d), (*lead, T, d), (*lead, T, dv))

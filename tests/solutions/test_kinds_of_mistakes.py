@@ -1,58 +1,31 @@
 """Whole kinds of mistakes lose a point, whichever answer has them and whether or not the catalogue does."""
 
-import copy
 import functools
 import inspect
-import json
 
 import pytest
 import torch
 from torch import nn
 
-from autograder.build.source_notebook import source_notebook, unanswered_cells
-from autograder.exercises import graded_answers
-from autograder.instructor_settings import Settings
 from autograder.programs import spans_of
-from autograder.reference import draws_of, expected_value, namespace_of
-from autograder.runtime.compare import Expected, judge
-from autograder.runtime.evaluate import Evaluation, evaluate
-from autograder.runtime.grade_cell import parse_cell
+from autograder.reference import namespace_of
 from tests.support.course import COURSE
+from tests.support.numbers import lines_of
 
 # as in a class
 DRAWS = range(3)
 
 
 @functools.cache
-def lines(exercise):
-    """Of an exercise's lines: by grade cell the answers it grades, and what each line expects."""
-    notebook, program = source_notebook(exercise, Settings()), exercise.program()
-    namespace_of(program)
-    found = []
-    for grade_id, text in unanswered_cells(notebook).items():
-        cell = parse_cell(text)
-        for seed in DRAWS:
-            draw, checks = draws_of(grade_id, cell, [seed], grade_id)
-            number = draw.parameter_seed
-            for check, inputs in checks:
-                if check.agreement or check.megabytes is not None:
-                    continue
-                wanted = expected_value(grade_id, program, check, copy.deepcopy(inputs), number)
-                expected = Expected.read(json.loads(json.dumps(wanted)))
-                found.append((grade_id, check, inputs, number, expected))
-    return graded_answers(notebook), found
+def lines(exercise, answer):
+    """An answer's own lines, on the draws that a class has."""
+    return [line for _, line in lines_of(exercise, answer, DRAWS)]
 
 
 def loses(exercise, answer, wrong):
     """Whether an answer's own lines catch a wrong version of it."""
-    graded, found = lines(exercise)
     names = {**namespace_of(exercise.program()), answer: wrong}
-    for grade_id, check, inputs, number, expected in found:
-        if answer in graded[grade_id]:
-            got = evaluate(check.expression, names, copy.deepcopy(inputs), number)
-            if judge(expected, Evaluation.read(got)):
-                return True
-    return False
+    return any(line.problem(names) for line in lines(exercise, answer))
 
 
 def answers():

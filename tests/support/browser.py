@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import http.server
+import os
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +15,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-CHROMIUM = Path("/usr/bin/chromium")
+# where Playwright keeps its own browsers, the newest last, and where systems have one
+PLAYWRIGHTS = (
+    ".cache/ms-playwright/chromium-*/chrome-linux*/chrome",
+    "Library/Caches/ms-playwright/chromium-*/chrome-mac*/*.app/Contents/MacOS/*",
+)
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+APPLICATIONS = ("Chromium", "Google Chrome")
 # an argument for a browser: no name of another machine is found
 NO_OTHER_HOST = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
 # what a chapter's page may take
@@ -24,6 +32,21 @@ BARS = {
     "longest_task_s": 0.8,
     "layout_shift": 0.05,
 }
+
+
+def chromium(home: Path, applications: Path = Path("/Applications")) -> Path | None:
+    """The program of a Chromium: Playwright's in a home folder, or the system's; None without one."""
+    if own := os.environ.get("PLAYWRIGHT_BROWSERS_PATH"):
+        places = [Path(own).glob(pattern.partition("ms-playwright/")[2]) for pattern in PLAYWRIGHTS]
+    else:
+        places = [home.glob(pattern) for pattern in PLAYWRIGHTS]
+    found = [path for place in places for path in sorted(place, reverse=True)]
+    found += [Path(path) for path in map(shutil.which, PROGRAMS) if path]
+    found += [applications / f"{name}.app/Contents/MacOS/{name}" for name in APPLICATIONS]
+    return next((path for path in found if path.is_file()), None)
+
+
+CHROMIUM = chromium(Path.home())
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):

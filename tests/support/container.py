@@ -28,13 +28,6 @@ DOCKERS = (0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18, 27, 29, 31)
 DISK_BYTES = 3_000_000_000
 
 
-def why_not() -> str:
-    """Why there can be no container on this machine; empty where there can."""
-    if sys.platform != "linux" or os.geteuid() != 0:
-        return "it needs root on Linux"
-    return sandbox.why_not()
-
-
 @dataclass(frozen=True)
 class Inside:
     """What a program inside has left.

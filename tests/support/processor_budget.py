@@ -1,10 +1,10 @@
 """A pytest plugin: what each group of tests costs, against a budget, and the longest groups first.
 
-A group is an xdist group, or else the folder that a test lies in. Tests that share a module's fixtures
-run on one worker, because each would set them up otherwise; they count with their folder. A group's
-processor time, with that of all processes that its tests start, is divided by that of a fixed workload
-run between the tests, so that a slow or busy machine doesn't count. `--write-budget` stores what was
-measured as the new budget.
+A group is an xdist group, or else a file of tests. Tests that share a module's fixtures run on one worker,
+because each would set them up otherwise. A group's processor time, with that of all processes that its
+tests start, is divided by that of a fixed workload run between the tests, so that a slow or busy machine
+doesn't count. What fills a cache that later runs find filled (`filling`) is a group of its own, without a
+budget. `--write-budget` stores what a whole run has measured as the new budget, and nothing else.
 
 Where tests may make a cgroup, it counts everything. Elsewhere processes in sandboxes, which nobody here waits
 for, count as far as they were seen, and a group can look cheaper than it is by two thirds.
@@ -18,6 +18,7 @@ import json
 import os
 import time
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,15 @@ TESTS = Path(__file__).parent.parent
 # what the workload takes on the machine whose seconds the budget has
 WORKLOAD_SECONDS = 0.1
 TESTS_BETWEEN = 250
-# what another machine's caches and busy neighbours may change
-TOLERANCE, LEAST_SECONDS = 1.5, 5
+# What another machine and busy neighbours may change, as a factor and in seconds. With the least that is stored
+# of a group, none can take five times as long, or a fifth of it, and not be named.
+TOLERANCE, SPARE_SECONDS, LEAST_SECONDS = 1.5, 1.0, 0.3
+# what is printed of a run in which every group keeps its budget
+MOST_GROUPS = 12
 # where Linux counts processor time by cgroup, and the file of a cgroup's processes
 CGROUPS, MEMBERS = Path("/sys/fs/cgroup/cpuacct"), "cgroup.procs"
-# before the tests run
-COLLECTION = "collection"
+# before the tests run, and what fills caches
+COLLECTION, CACHES = "collection", "caches, once"
 
 
 def xdist_group(item: pytest.Item) -> str:
@@ -50,8 +54,7 @@ def _path_of(path: Path) -> str:
 
 def group_of(item: pytest.Item) -> str:
     """The name of a test's group."""
-    name = xdist_group(item)
-    return _path_of(item.path.parent) if name in ("", _path_of(item.path)) else name
+    return xdist_group(item) or _path_of(item.path)
 
 
 def shares_module_fixture(item: pytest.Item) -> bool:
@@ -67,15 +70,46 @@ def budget() -> dict[str, float]:
     return json.loads(BUDGET.read_text(encoding="utf-8"))
 
 
-def over_budget(measured: dict[str, float], allowed: dict[str, float]) -> list[str]:
-    """The groups that took clearly longer than the budget, or that it lacks; none without a budget."""
-    if not allowed:
-        return []
-    return [
-        group
-        for group, seconds in measured.items()
-        if seconds > LEAST_SECONDS and seconds > TOLERANCE * allowed.get(group, 0)
-    ]
+def off_budget(measured: Mapping[str, float], allowed: Mapping[str, float]) -> dict[str, str]:
+    """The groups that took clearly longer than the budget, or less than half of it, and which."""
+    off = {}
+    for group, seconds in measured.items():
+        if seconds > TOLERANCE * allowed.get(group, 0) + SPARE_SECONDS:
+            off[group] = "over the budget"
+        elif seconds < allowed.get(group, 0) / 2 - SPARE_SECONDS:
+            off[group] = "under half the budget"
+    off.pop(CACHES, None)
+    return off
+
+
+def to_store(measured: Mapping[str, float]) -> dict[str, float]:
+    """The budget that a run has measured: of what it has seen, and nothing of what it has not."""
+    return {
+        group: max(LEAST_SECONDS, round(seconds, 1))
+        for group, seconds in sorted(measured.items(), key=lambda one: (-one[1], one[0]))
+        if group != CACHES
+    }
+
+
+@contextlib.contextmanager
+def filling() -> Iterator[None]:
+    """What this block uses is of no test: it fills a cache that the next run finds filled."""
+    meter, inside = Meter.running, Meter.running and Meter.running.fills
+    if meter is None or inside:
+        yield
+        return
+    meter.fills, begun = True, meter.used()
+    try:
+        yield
+    finally:
+        meter.fills = False
+        meter.set_aside(meter.used() - begun)
+
+
+def is_whole(config: pytest.Config) -> bool:
+    """Whether all tests run that run every time, as in `make test`."""
+    chosen = config.option.markexpr or config.option.keyword or config.option.collectonly
+    return not chosen and config.args_source is not pytest.Config.ArgsSource.ARGS
 
 
 def workload() -> float:
@@ -107,7 +141,13 @@ class ControlGroup:
 
 
 class Meter:
-    """Measures the tests of one process, and of the processes that they start."""
+    """Measures the tests of one process, and of the processes that they start.
+
+    running: that of this process; fills: whether a cache is being filled.
+    """
+
+    running: Meter | None = None
+    fills = False
 
     def __init__(self) -> None:
         self._cgroup: ControlGroup | None = None
@@ -117,8 +157,9 @@ class Meter:
         self._seconds: Counter[str] = Counter()
         self._workloads = [workload()]
         self._last, self._tests = 0.0, 0
+        Meter.running = self
 
-    def _used(self) -> float:
+    def used(self) -> float:
         """Seconds that have been used so far."""
         if self._cgroup:
             return self._cgroup.seconds()
@@ -127,9 +168,14 @@ class Meter:
         used = os.times()
         return used.user + used.system + used.children_user + used.children_system
 
+    def set_aside(self, seconds: float) -> None:
+        """Count seconds of a running test for the caches that it has filled."""
+        self._seconds[CACHES] += seconds
+        self._last += seconds
+
     def _add(self, group: str) -> None:
         """Give a group what has been used since the last one was given something."""
-        now = self._used()
+        now = self.used()
         self._seconds[group] += max(0.0, now - self._last)
         self._last = now
 
@@ -146,7 +192,7 @@ class Meter:
             self._add(group_of(item))
             if self._tests >= TESTS_BETWEEN * len(self._workloads):
                 self._workloads.append(workload())
-                self._last = self._used()
+                self._last = self.used()
         return done
 
     def pytest_unconfigure(self) -> None:
@@ -181,26 +227,25 @@ class Budget:
             self._seconds.update(self._meter.measured())
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the groups, the longest first, and warn of those over their budget."""
-        if hasattr(self._config, "workerinput"):
-            # its reporter prints nothing, and it knows its own tests alone
+        """Print the longest groups, and those that are off their budget."""
+        is_worker = hasattr(self._config, "workerinput")
+        if is_worker or not is_whole(self._config) or terminalreporter.stats.get("error"):
+            # a worker's reporter prints nothing, and the budget is one of all tests
             return
-        allowed = budget()
-        over = over_budget(self._seconds, allowed)
+        line, allowed = terminalreporter.line, budget()
         terminalreporter.section("processor time and budget, in seconds of the budget's machine")
-        for group, seconds in self._seconds.most_common():
-            if seconds >= 1:
-                terminalreporter.line(f"{seconds:8.1f} {allowed.get(group, 0):8.1f}  {group}")
-        total = sum(allowed.values())
-        terminalreporter.line(f"{self._seconds.total():8.1f} {total:8.1f}  all")
-        for group in over:
-            told = f"{group}: {self._seconds[group]:.1f} s of {allowed.get(group, 0):.1f} s"
-            # the first form is a note beside a run of GitHub Actions
-            mark = "::warning::" if os.environ.get("GITHUB_ACTIONS") else "over the budget: "
-            terminalreporter.line(f"{mark}{told}")
+        for group, seconds in self._seconds.most_common(MOST_GROUPS):
+            line(f"{seconds:8.1f} {allowed.get(group, 0):8.1f}  {group}")
+        line(f"{self._seconds.total():8.1f} {sum(allowed.values()):8.1f}  all")
+        for group, how in off_budget(self._seconds, allowed).items():
+            # a note beside a run of GitHub Actions
+            mark = "::warning::" if os.environ.get("GITHUB_ACTIONS") else ""
+            line(
+                f"{mark}{how}: {group}, {self._seconds[group]:.1f} s of {allowed.get(group, 0):.1f}"
+            )
         if self._config.getoption("write_budget"):
-            stored = {group: round(seconds, 1) for group, seconds in self._seconds.most_common()}
-            BUDGET.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+            stored = json.dumps(to_store(self._seconds), indent=1)
+            BUDGET.write_text(stored + "\n", encoding="utf-8")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

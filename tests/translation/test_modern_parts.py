@@ -141,14 +141,7 @@ def command(run, steps, changed):
     return ["train", "--folder", str(run), "--device=cpu", "--threads=1", "--log-every=1", *words]
 
 
-@pytest.mark.parametrize(
-    "changed",
-    # each of them alone once a week
-    [
-        *(pytest.param(part, id=name, marks=pytest.mark.weekly) for name, part in PARTS.items()),
-        pytest.param(ALL, id="all"),
-    ],
-)
+@pytest.mark.parametrize("changed", [*PARTS.values(), ALL], ids=[*PARTS, "all"])
 def test_a_run_on_number_words_learns_resumes_and_translates(tmp_path, capsys, changed):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     assert main(command(whole, 40, changed)) == 0

@@ -1,6 +1,5 @@
 """The catalogue of attacks against the grader, and what a student's process must not reach."""
 
-import itertools
 import os
 import shutil
 import signal
@@ -28,11 +27,12 @@ from autograder.kernels import forkserver
 from autograder.kernels.student_kernel import StudentKernel
 from tests.support.class_keys import give_keys
 from tests.support.course import COURSE
+from tests.support.needs import needs_fork_server
 
 pytestmark = pytest.mark.xdist_group("attacks")
 # Every attack runs here once: on an exercise of one answer; where it needs torch or forbids something, on
-# chapter 2's; where modules make a difference, on one with modules, too. Of each kind every third runs
-# every time, and all of them weekly; `audit` runs all on all.
+# chapter 2's; where modules make a difference, on one with modules, too. One of each kind runs every
+# time, and all of them weekly; `audit` runs all on all.
 EXERCISE, MODULES = COURSE.exercise(FORBIDDING), COURSE.exercise("ch1_additive_attention")
 MEASURED = COURSE.exercise("ch9_flash_attention")
 ON_MODULES = ("idle answers", "tests' own names", "runtime")
@@ -51,16 +51,6 @@ CASES = [
     *(case for case in cases.attack_cases(MODULES) if ATTACKS[case.name].kind in ON_MODULES),
     *(case for case in cases.attack_cases(MEASURED) if ATTACKS[case.name].kind == METER),
 ]
-
-
-def all_but_every_third(items, kind):
-    """What `-m weekly` adds of each kind; the first of a kind isn't among it."""
-    kinds = itertools.groupby(sorted(items, key=kind), kind)
-    return {item for _, same in kinds for number, item in enumerate(same) if number % 3}
-
-
-WEEKLY = all_but_every_third(CASES, lambda case: (case.exercise.name, ATTACKS[case.name].kind))
-WEEKLY_ON_ONE_ANSWER = all_but_every_third(ON_ONE_ANSWER, lambda name: ATTACKS[name].kind)
 
 
 def asked_for(request, name):
@@ -132,10 +122,7 @@ def check(found, attack):
 
 @pytest.mark.parametrize(
     "attack",
-    [
-        pytest.param(attack, marks=pytest.mark.weekly if attack in WEEKLY_ON_ONE_ANSWER else ())
-        for attack in ON_ONE_ANSWER
-    ],
+    [pytest.param(attack, id=f"{ATTACKS[attack].kind}: {attack}") for attack in ON_ONE_ANSWER],
 )
 def test_no_attack_on_one_answer_earns_a_point_or_does_harm(outcomes_on_one_answer, attack):
     check(outcomes_on_one_answer[0][attack], ATTACKS[attack])
@@ -144,11 +131,7 @@ def test_no_attack_on_one_answer_earns_a_point_or_does_harm(outcomes_on_one_answ
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(
-            case,
-            id=f"{case.exercise} {case.name}",
-            marks=pytest.mark.weekly if case in WEEKLY else (),
-        )
+        pytest.param(case, id=f"{case.exercise}, {ATTACKS[case.name].kind}: {case.name}")
         for case in CASES
     ],
 )
@@ -181,7 +164,7 @@ def test_what_the_sandbox_prevents_is_gained_without_it(audited, in_class, name)
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(case, id=case.name, marks=pytest.mark.weekly if case in WEEKLY else ())
+        pytest.param(case, id=f"{METER}: {case.name}")
         for case in CASES
         if ATTACKS[case.name].kind == METER
     ],
@@ -359,7 +342,7 @@ def fresh_server():
     forkserver.server().end()
 
 
-@pytest.mark.skipif(not forkserver.available(), reason="kernels are forked on Linux alone")
+@needs_fork_server
 def test_the_instructors_environment_is_not_there(monkeypatch, fresh_server):
     monkeypatch.setenv("SOME_TOKEN", "do-not-tell")
     code = (
@@ -380,7 +363,7 @@ def gone(pid):
     return False
 
 
-@pytest.mark.skipif(not forkserver.available(), reason="kernels are forked on Linux alone")
+@needs_fork_server
 def test_what_a_kernel_has_started_ends_with_it():
     code = (
         "import subprocess, sys\nprocess = subprocess.Popen("
@@ -393,7 +376,7 @@ def test_what_a_kernel_has_started_ends_with_it():
     assert gone(pid)
 
 
-@pytest.mark.skipif(not forkserver.available(), reason="kernels are forked on Linux alone")
+@needs_fork_server
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 def test_a_fork_server_that_was_killed_or_stopped_is_replaced(monkeypatch, number):
     monkeypatch.setattr(forkserver, "REPLY_SECONDS", 2)

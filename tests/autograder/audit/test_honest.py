@@ -14,8 +14,7 @@ from tests.support.course import COURSE
 pytestmark = pytest.mark.xdist_group("honest")
 register_cases(COURSE.root)
 # Every style runs here once: on an exercise of one answer; where it names torch, on chapter 2's; where modules
-# make a difference, on one with modules, too. Every second runs every time, and all of them weekly; `audit` runs
-# all on all.
+# make a difference, on one with modules, too. Some run every time, and all of them weekly; `audit` runs all on all.
 EXERCISE, MODULES = "ch2_scaled_dot_product", "ch1_additive_attention"
 ON_MODULES = [
     "float16 as default dtype",
@@ -49,19 +48,6 @@ def brings_torch(name):
 WITH_TORCH = [name for name in HONEST_STYLES if brings_torch(name)]
 ON_ONE_ANSWER = [name for name in HONEST_STYLES if name not in WITH_TORCH]
 CASES = [(EXERCISE, name) for name in WITH_TORCH] + [(MODULES, name) for name in ON_MODULES]
-OFTEN = [*list(HONEST_STYLES)[::2], *ON_MODULES]
-
-
-def styles(cases, name_of=str):
-    """Cases, of which those whose style isn't often tried are left to `-m weekly`."""
-    return [
-        pytest.param(
-            case,
-            id=case if isinstance(case, str) else " ".join(case),
-            marks=() if name_of(case) in OFTEN else pytest.mark.weekly,
-        )
-        for case in cases
-    ]
 
 
 def cases_of(exercise):
@@ -107,14 +93,14 @@ def check(found):
     assert audit.disagreements(found) == []
 
 
-@pytest.mark.parametrize("style", styles(ON_ONE_ANSWER))
+@pytest.mark.parametrize("style", ON_ONE_ANSWER)
 def test_honest_work_on_one_answer_gets_full_marks_and_is_told_so(
     audited_on_one_answer, known_on_one_answer, style
 ):
     check(audited_on_one_answer.grade(known_on_one_answer[style]))
 
 
-@pytest.mark.parametrize("case", styles(CASES, lambda case: case[1]))
+@pytest.mark.parametrize("case", CASES, ids=" ".join)
 def test_honest_work_gets_full_marks_and_is_told_so(audited, known, case):
     check(audited.grade(known[case]))
 

@@ -23,10 +23,7 @@ from autograder.runtime.mistakes import Origin, Recognition
 from autograder.runtime.notebook import AutotestFailure, Checks, seed_of
 from autograder.runtime.plain_data import encode
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
-# an exercise of functions, one with modules and the one with limits of memory; the others take seconds each
-# and are made of the same kinds of cells: weekly
-EVERY_TIME = ("ch2_scaled_dot_product", "ch3_multi_head", "ch9_flash_attention")
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def in_notebook(checks, grade_id, source, names):
@@ -50,7 +47,6 @@ def in_grader(recognition, grade_id, source, answers, names):
     return [one.name for one in recognition.cell(grade_id, lines) if one]
 
 
-@pytest.mark.every_time(*EVERY_TIME)
 def test_the_same_mistakes_are_named_on_the_same_values(exercise):
     """With the first mistake of every cell, and with two mistakes at once, through all later cells."""
     program, cells = exercise.program(), grade_cells(released(exercise))

@@ -215,7 +215,6 @@ def test_a_way_back_to_a_section_that_is_not_there_is_refused(small):
         generate.build(small)
 
 
-@pytest.mark.slow
 def test_what_the_process_of_the_checks_refuses_is_raised_here_and_changes_nothing(small):
     lines = "# x = draw.integer(0, 3)\n# ### 2p AUTOTEST double(x) >= 0"
     exercise_with(small.root, lines, known=())
@@ -548,10 +547,7 @@ def test_weights_and_allowed_functions_of_the_settings_are_in_the_built_notebook
 # nbgrader's own command ---------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["ch9_small", pytest.param("ch1_additive_attention", marks=pytest.mark.weekly)]
-)
+@pytest.mark.parametrize("name", ["ch9_small", "ch1_additive_attention"])
 def test_nbgrader_generates_the_same_notebook_byte_for_byte(course_folder, evaluated, name):
     for folder in ("solutions", "solutions/catalogue"):
         for file in ("__init__.py", f"{name}.py", f"{name}.md"):

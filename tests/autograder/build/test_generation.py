@@ -60,7 +60,6 @@ def names_of_mistakes(answers, known):
     }
 
 
-@pytest.mark.slow
 def test_committed_exercises_are_what_solutions_generate(exercise, some_mistakes, expected):
     source = source_notebook.source_notebook(exercise, COURSE.settings)
     answers = instantiate.answers(expected(some_mistakes))

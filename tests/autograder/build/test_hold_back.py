@@ -11,7 +11,7 @@ from tests.support.copies import command, repository
 from tests.support.few_mistakes import leave_out_mistakes
 from tests.support.grading import grade_here
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("hold back")]
+pytestmark = pytest.mark.xdist_group("hold back")
 EXERCISE = "ch3_multi_head"
 FILE = "built_so_far.py"
 OWN_IMPORT = f"from {FILE.removesuffix('.py')} import attention as theirs"

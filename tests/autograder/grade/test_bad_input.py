@@ -42,7 +42,6 @@ pytestmark = pytest.mark.xdist_group("submissions")
 # The class --------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SUBMISSIONS)
 def test_a_score_and_a_reason_are_recorded(graded_class, name):
     course, results = graded_class
@@ -58,7 +57,6 @@ def test_a_score_and_a_reason_are_recorded(graded_class, name):
         assert gradebook.find_submission(EXERCISE.name, name).score == result.score
 
 
-@pytest.mark.slow
 def test_the_summary_gives_a_reason_for_every_lost_point(graded_class):
     course, results = graded_class
     pages.write(course, list(results.values()))
@@ -74,7 +72,6 @@ def test_the_summary_gives_a_reason_for_every_lost_point(graded_class):
     assert results["honest"].score == results["honest"].points
 
 
-@pytest.mark.slow
 def test_nothing_is_left_running(graded_class):
     assert left_running() == set()
 
@@ -82,7 +79,6 @@ def test_nothing_is_left_running(graded_class):
 # What changes meanwhile -------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_folder_that_changes_while_it_is_read_ends_no_run(new_class):
     course = hand_in(new_class(), "honest")
     folder, read = folder_of(course, "honest"), threading.Event()
@@ -230,7 +226,6 @@ def test_a_grade_that_cannot_be_written_is_told_and_written_later(
 # An interrupted run -----------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_an_interrupted_run_loses_and_repeats_nothing(new_class, before_recording):
     names = ("answer_deleted", "empty_folder", "honest", "not_json", "wrong_name")
     course = hand_in(new_class(), *names)

@@ -96,7 +96,6 @@ def test_a_result_that_cannot_be_read_counts_as_not_graded(course):
     assert seed(course, "b", "two") is None and seed(course, "a", "one").round == 1
 
 
-@pytest.mark.slow
 def test_a_table_of_all_that_was_expected_earns_everything_without_a_fresh_seed(
     small_exercise, tmp_path
 ):
@@ -117,7 +116,6 @@ def hand_in(course, exercise, student, notebook):
     nbformat.write(notebook, folder / f"{exercise.name}.ipynb")
 
 
-@pytest.mark.slow
 def test_an_honest_student_who_hands_in_again_keeps_full_marks_and_stays_current(
     small_exercise, tmp_path
 ):
@@ -166,7 +164,6 @@ def {name}(*arguments, **named):
 """
 
 
-@pytest.mark.slow
 def test_feedback_shows_no_drawn_input_in_full_and_nothing_printed_meanwhile(new_class):
     course = new_class()
     answers = {name: TELLING.format(name=name) for name in reference_answers(EXERCISE)}

@@ -38,7 +38,7 @@ from tests.support.copies import run
 from tests.support.course import COURSE
 from tests.support.grading import grade_here
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("submissions")]
+pytestmark = pytest.mark.xdist_group("submissions")
 EXERCISE = COURSE.exercise("ch2_scaled_dot_product")
 
 

@@ -22,7 +22,7 @@ from tests.support.copies import repository
 from tests.support.course import COURSE
 from tests.support.grading import grade_here
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("formgrader")]
+pytestmark = pytest.mark.xdist_group("formgrader")
 EXERCISE = COURSE.exercise("ch2_scaled_dot_product")
 STUDENTS = ("ada", "dia")
 KEPT = "See what happens to the variance."

@@ -27,7 +27,6 @@ def recorded():
     return json.loads(golden.golden_file().read_text(encoding="utf-8"))
 
 
-@pytest.mark.slow
 def test_this_version_gives_what_it_gave(golden_results):
     before = recorded()
     assert list(golden_results) == list(before)

@@ -64,7 +64,6 @@ def students(path):
         return {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
 
 
-@pytest.mark.slow
 def test_every_command_uses_the_database_of_the_configuration(elsewhere):
     ours, theirs = students(elsewhere / "ours.csv"), students(elsewhere / "theirs.csv")
     assert ours == theirs
@@ -72,7 +71,6 @@ def test_every_command_uses_the_database_of_the_configuration(elsewhere):
     assert not (elsewhere / "course" / "gradebook.db").exists()
 
 
-@pytest.mark.slow
 def test_every_command_uses_the_folders_of_the_configuration(elsewhere):
     other = elsewhere.parent / "other"
     own = f"s1/{EXERCISE}/{EXERCISE}"
@@ -83,7 +81,6 @@ def test_every_command_uses_the_folders_of_the_configuration(elsewhere):
         assert not (elsewhere / "course" / name).exists()
 
 
-@pytest.mark.slow
 def test_the_option_wins_over_the_configuration(elsewhere, tmp_path):
     assert Course(elsewhere).config  # puts alembic, which nbgrader calls, on the path
     address = f"sqlite:///{tmp_path}/third.db"

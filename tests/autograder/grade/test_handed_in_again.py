@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 
 import nbformat
-import pytest
 
 from autograder.catalogue import mistake_answers, mistakes
 from autograder.course import Course
@@ -13,7 +12,6 @@ from autograder.grade.feedback import write_feedback
 from autograder.grade.grade_class import Grader, WorkerOptions, grade_class, handed_in
 from tests.support.grading import grade_here
 
-pytestmark = pytest.mark.slow
 # right, and wrong in a way that the catalogue doesn't know
 ANSWERS = {"right": {}, "unknown": {"double": "def double(x):\n    return x, {}"}}
 STUB = {"double": "def double(x):\n    raise NotImplementedError('To do')"}

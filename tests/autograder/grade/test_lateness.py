@@ -417,7 +417,6 @@ def root(tmp_path_factory):
     return root
 
 
-@pytest.mark.slow
 @pytest.mark.xdist_group("due")
 def test_the_commands_set_show_and_refuse(root):
     done = command(root, "due", FIRST, f"{AHEAD} 18:00 UTC")
@@ -443,7 +442,6 @@ def test_the_commands_set_show_and_refuse(root):
     assert "shows no due date" in command(root, "due", FIRST, "none").stdout
 
 
-@pytest.mark.slow
 @pytest.mark.xdist_group("due")
 def test_a_build_keeps_the_date_and_does_not_build_for_it(root):
     exercise = Course(root).exercise(FIRST)
@@ -463,7 +461,6 @@ def test_a_build_keeps_the_date_and_does_not_build_for_it(root):
 # Grading ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.xdist_group("submissions")
 def test_an_extension_given_before_holds_when_the_submission_is_graded(new_class):
     course = hand_in(new_class(), "honest")

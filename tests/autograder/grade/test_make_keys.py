@@ -2,15 +2,12 @@
 
 from dataclasses import replace
 
-import pytest
-
 from autograder.course import Course
 from autograder.exercises import grade_cells, released
 from autograder.grade.make_keys import Evaluation, keys_under
 from autograder.reference import expected_cell
 from tests.support.course import COURSE
 
-pytestmark = pytest.mark.slow
 SEED = [5]
 
 

@@ -12,16 +12,13 @@ from autograder.grade.examine import grade_submission
 from autograder.grade.grade_class import Grader, grade_named, grading_settings
 from autograder.grade.submission import read_folder
 from autograder.grade.words import remark
-from autograder.kernels import sandbox
 from tests.support import small_course as small
 from tests.support.class_keys import give_keys
 from tests.support.grading import grade_here
+from tests.support.needs import needs_sandbox
 from tests.support.submissions import EXERCISE, right, save
 
 pytestmark = pytest.mark.xdist_group("submissions")
-needs_sandbox = pytest.mark.skipif(
-    bool(sandbox.why_not()), reason=f"no sandbox: {sandbox.why_not()}"
-)
 
 
 @pytest.fixture(scope="module")

@@ -2,14 +2,14 @@
 
 import os
 import signal
-import sys
 
 import pytest
 
 from autograder.grade import page_workers
 from autograder.grade.page_workers import written_pages
+from tests.support.needs import needs_fork_server
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="pages are limited on Linux")
+pytestmark = needs_fork_server
 TOO_MUCH = "it takes too much memory or time"
 
 

@@ -72,7 +72,6 @@ def test_a_result_is_read_as_it_was_written(tmp_path):
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-@pytest.mark.slow
 def test_every_result_of_a_class_is_read_as_it_was_written(graded_class):
     _, results = graded_class
     for result in results.values():
@@ -149,7 +148,6 @@ def class_of_four(new_class):
     return course, grade_here(course, EXERCISE.name)
 
 
-@pytest.mark.slow
 def test_a_result_that_cannot_be_read_is_graded_again(class_of_four):
     course, results = class_of_four
     paths = [
@@ -171,13 +169,11 @@ def test_a_result_that_cannot_be_read_is_graded_again(class_of_four):
     assert recorded_results(course, [EXERCISE]) == again
 
 
-@pytest.mark.slow
 def test_what_was_never_graded_has_no_result(class_of_four):
     course, _ = class_of_four
     assert stored_result(course, "nobody", EXERCISE.name) is None
 
 
-@pytest.mark.slow
 def test_results_are_stored_under_the_grader_of_today(class_of_four):
     _, results = class_of_four
     assert {result.basis.grader for result in results} == {GRADER_VERSION}

@@ -105,16 +105,11 @@ def recorded(monkeypatch):
     return students
 
 
-# Both lead to one function. Every eighth submission goes through both, `-m weekly` takes the others.
-DOORS = [
-    pytest.param(name, marks=() if number % 8 == 0 else pytest.mark.weekly)
-    for number, name in enumerate(SUBMISSIONS)
-]
+# both lead to one function
 BOTH = "test_both_doors_give_the_same_grade_and_feedback"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", DOORS)
+@pytest.mark.parametrize("name", SUBMISSIONS)
 def test_both_doors_give_the_same_grade_and_feedback(by_nbgrader, name):
     _, (ours, our_gradebook, our_pages), (theirs, their_gradebook, their_pages) = by_nbgrader
     assert without_seconds(theirs[name]) == without_seconds(ours[name])
@@ -122,7 +117,6 @@ def test_both_doors_give_the_same_grade_and_feedback(by_nbgrader, name):
     assert their_pages[name] == our_pages[name]
 
 
-@pytest.mark.slow
 def test_nobody_is_graded_again_by_the_other_door(by_nbgrader, recorded):
     course, _, (theirs, _, _) = by_nbgrader
     assert len(theirs) >= len(SOME_OF_THEM)
@@ -227,7 +221,6 @@ def test_a_kernel_that_does_not_start_is_told(small_class, caplog, monkeypatch):
     assert "A kernel for students' code can't be started: no memory left" in text
 
 
-@pytest.mark.slow
 def test_the_command_says_who_grades_already_and_ends(short_course):
     hand_in(short_course, *(["honest"] if not short_course.submitted.exists() else []))
     with only_grader(short_course.home):

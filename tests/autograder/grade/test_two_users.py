@@ -22,12 +22,12 @@ from autograder.catalogue import mistake_answers, mistakes
 from autograder.course import Course
 from autograder.exercises import reference_answers, solved
 from tests.support.course import COURSE
+from tests.support.needs import needs_root
 
 EXERCISE, COURSE_ID = "ch1_smoothing", "mycourse"
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.xdist_group("two users"),
-    pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as two users"),
+    needs_root,
 ]
 
 

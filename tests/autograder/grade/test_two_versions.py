@@ -70,7 +70,6 @@ def two_points_more(course):
     assert register(course, exercise, rerelease=True)
 
 
-@pytest.mark.slow
 def test_an_interrupted_rerelease_is_finished_before_grades_are_told(course):
     register(course, course.exercise(NAME))
     for student in ("ada", "ben"):
@@ -95,7 +94,6 @@ def test_an_interrupted_rerelease_is_finished_before_grades_are_told(course):
     assert f"maximum,{float(maximum) + 2:g}" in output.read_text()
 
 
-@pytest.mark.slow
 def test_students_read_that_a_dropped_question_does_not_count(course):
     exercise = course.exercise(NAME)
     notebook = released(exercise)

@@ -40,6 +40,7 @@ from autograder.runtime.compare import Difference
 from tests.support.class_keys import give_keys
 from tests.support.course import COURSE
 from tests.support.grading import grade_here
+from tests.support.needs import POSTGRES, needs_fork_server, needs_openssl, needs_postgres
 
 pytestmark = pytest.mark.xdist_group("workers")
 EXERCISE = COURSE.exercise("ch1_additive_attention")
@@ -284,7 +285,6 @@ def graded(seeded):
     return course, results
 
 
-@pytest.mark.slow
 def test_a_worker_killed_on_this_machine_loses_nothing(graded):
     course, results = graded
     assert [result.score for result in results] == [results[0].points] * 3
@@ -304,7 +304,7 @@ else:
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux only")
+@needs_fork_server
 def test_a_forked_workers_garbage_collector_copies_no_memory_of_modules():
     command = [sys.executable, "-c", FORKED]
     done = subprocess.run(command, cwd=PACKAGE_ROOT, capture_output=True, text=True, check=True)
@@ -312,7 +312,6 @@ def test_a_forked_workers_garbage_collector_copies_no_memory_of_modules():
     assert int(done.stdout) < 8_000
 
 
-@pytest.mark.slow
 def test_a_pool_ends_none_but_its_own_processes(empty_class):
     course = hand_in(empty_class, 1)
     other = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(600,))
@@ -326,7 +325,6 @@ def test_a_pool_ends_none_but_its_own_processes(empty_class):
         other.join()
 
 
-@pytest.mark.slow
 def test_workers_that_cannot_start_end_the_run_and_cost_nobody_points(empty_class, monkeypatch):
     course = hand_in(empty_class, 1)
     # a new worker runs the file of the main module first
@@ -340,7 +338,6 @@ def test_workers_that_cannot_start_end_the_run_and_cost_nobody_points(empty_clas
     assert set(multiprocessing.active_children()) <= set(before)
 
 
-@pytest.mark.slow
 def test_a_submission_finds_a_folder_for_temporary_files(empty_class):
     course = hand_in(empty_class, 1)
     # torch's optimisers make one as well
@@ -410,7 +407,6 @@ def graded_by_an_earlier_version(course):
     return cell, line
 
 
-@pytest.mark.slow
 def test_a_trial_writes_nothing_until_it_is_confirmed(graded, monkeypatch, capsys):
     course, results = graded
     full = results[0].points
@@ -441,7 +437,6 @@ def test_a_trial_writes_nothing_until_it_is_confirmed(graded, monkeypatch, capsy
         assert grade.auto_score == cell.points
 
 
-@pytest.mark.slow
 def test_grading_lists_whose_points_a_newer_grader_moves_and_why(graded, capsys):
     course, results = graded
     cell, line = graded_by_an_earlier_version(course)
@@ -491,7 +486,6 @@ def cluster():
     assert Path(importlib.util.find_spec("autograder.report").origin).is_relative_to(COURSE.root)
 
 
-@pytest.mark.slow
 def test_a_cluster_grades_although_a_worker_is_killed(cluster, empty_class, before_recording):
     from distributed import Client
 
@@ -519,7 +513,6 @@ def test_a_cluster_grades_although_a_worker_is_killed(cluster, empty_class, befo
     assert Grader(course).stale([(result.student, exercise) for result in results]) == []
 
 
-@pytest.mark.slow
 def test_a_worker_with_other_versions_is_refused(cluster, empty_class, monkeypatch):
     from autograder.grade import dask_pool
 
@@ -540,13 +533,11 @@ def test_a_worker_with_other_versions_is_refused(cluster, empty_class, monkeypat
     assert not autograded_notebook(course, "s0", EXERCISE.name).exists()
 
 
-@pytest.mark.slow
+@needs_openssl
 def test_a_cluster_with_certificates_grades_and_refuses_who_has_none(empty_class, tmp_path):
     import dask.config
     from distributed.security import Security
 
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl is not installed")
     key, certificate = tmp_path / "dask.key", tmp_path / "dask.crt"
     # as the page on running a class says
     words = f"openssl req -x509 -newkey rsa:3072 -nodes -days 90 -subj /CN=grading -keyout {key} -out {certificate}"
@@ -600,14 +591,10 @@ def test_a_scheduler_that_is_not_there_is_named(monkeypatch):
 
 # PostgreSQL -------------------------------------------------------------------------------------
 
-POSTGRES = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
-
 
 @pytest.fixture
 def postgres():
     """A PostgreSQL server of its own, reached by a socket in its folder."""
-    if not POSTGRES or shutil.which("setpriv") is None:
-        pytest.skip("PostgreSQL is not installed (Debian: postgresql)")
     folder = Path(tempfile.mkdtemp(prefix="postgres-"))
     user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
     if os.geteuid() == 0:
@@ -633,7 +620,7 @@ def postgres():
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@pytest.mark.slow
+@needs_postgres
 def test_the_gradebook_may_be_postgresql(postgres, empty_class):
     url, server = postgres
     course = hand_in(dataclasses.replace(empty_class, database=url), 2)

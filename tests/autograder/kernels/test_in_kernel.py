@@ -5,7 +5,6 @@ import time
 import pytest
 
 from autograder.instructor_settings import Settings
-from autograder.kernels import forkserver
 from autograder.kernels.student_kernel import StudentKernel
 from autograder.lms.gradescope import packed_modules
 from benchmarks.misbehaving import ENDS
@@ -29,8 +28,6 @@ LATER = {
 
 @pytest.fixture(scope="module")
 def kernel():
-    if not forkserver.available():
-        pytest.skip("kernels are not forked here")
     with StudentKernel(Settings()) as started:
         yield started
 

@@ -14,17 +14,14 @@ import pytest
 from autograder.errors import WorkerPoolError
 from autograder.installing import how_to_install
 from autograder.instructor_settings import Limits, Settings
-from autograder.kernels import forkserver, sandbox
+from autograder.kernels import forkserver
 from autograder.kernels.protocol import KernelRequest
 from autograder.kernels.student_kernel import KernelStartError, StudentKernel
 from autograder.kernels.versions import kernel_versions, refuse_missing_packages
 from autograder.package import PACKAGE, PACKAGE_ROOT
+from tests.support.needs import needs_fork_server, needs_sandbox
 
-SANDBOXED = pytest.param(
-    True,
-    marks=pytest.mark.skipif(bool(sandbox.why_not()), reason=sandbox.why_not()),
-    id="sandboxed",
-)
+SANDBOXED = pytest.param(True, marks=needs_sandbox, id="sandboxed")
 
 
 def environment(folder):
@@ -192,7 +189,7 @@ with tempfile.TemporaryDirectory() as folder:
 """
 
 
-@pytest.mark.skipif(not forkserver.available(), reason="kernels are forked on Linux alone")
+@needs_fork_server
 def test_a_fork_server_is_copied_and_replaced_when_it_or_its_source_dies():
     done = subprocess.run(
         [sys.executable, "-c", IN_A_WORKER], cwd=PACKAGE_ROOT, capture_output=True, text=True

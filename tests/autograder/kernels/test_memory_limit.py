@@ -9,17 +9,14 @@ from autograder.expected import ExpectedDraw, ExpectedLine
 from autograder.grade import words
 from autograder.grade.kernel_run import KernelRun
 from autograder.instructor_settings import Limits, Settings
-from autograder.kernels import sandbox
 from autograder.kernels.kernel_memory import HELD, NOTEBOOK_BYTES, PROCESSES
 from autograder.kernels.student_kernel import StudentKernel
 from autograder.runtime.compare import Expected, judge
 from autograder.runtime.evaluate import Evaluation, evaluate
 from autograder.runtime.grade_cell import parse_cell
 from autograder.runtime.plain_data import Error
+from tests.support.needs import needs_sandbox
 
-needs_sandbox = pytest.mark.skipif(
-    bool(sandbox.why_not()), reason=f"no sandbox: {sandbox.why_not()}"
-)
 SANDBOXED = Settings(Limits(sandbox=True))
 MEGABYTES = 32
 # more than a notebook and a line may have together

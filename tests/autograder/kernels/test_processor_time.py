@@ -10,16 +10,18 @@ import pytest
 from autograder.expected import ExpectedDraw, ExpectedLine
 from autograder.grade.kernel_run import KernelRun
 from autograder.instructor_settings import Limits, Settings
-from autograder.kernels.processor_time import ProcessorTime, TimeLimit, available, descendants
+from autograder.kernels.processor_time import ProcessorTime, TimeLimit, descendants
 from autograder.kernels.student_kernel import StudentKernel
 from autograder.runtime.mistakes import NO_FINGERPRINT
+from tests.support.needs import needs_fork_server
 
-pytestmark = pytest.mark.skipif(not available(), reason="this system has no /proc")
+pytestmark = needs_fork_server
 
 SPIN = "import time\nwhile time.process_time() < 0.5: pass\n"
 # the parent starts one that computes, waits for it or leaves it alone, and says when that has ended
 PARENT = """
 import signal, subprocess, sys, time
+from tests.support.needs import needs_fork_server
 {ignore}
 child = subprocess.Popen([sys.executable, "-c", {spin!r}])
 {wait}

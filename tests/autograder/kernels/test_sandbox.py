@@ -26,6 +26,7 @@ from autograder.kernels import linux, sandbox, seccomp
 from autograder.kernels.student_kernel import StudentKernel
 from autograder.kernels.watcher import private_memory
 from autograder.package import PACKAGE_ROOT as ROOT
+from tests.support.needs import needs_fork_server, needs_root, needs_sandbox
 
 PRELUDE = "import os, signal, sys, threading, time\nimport numpy as np\nexercise = 'ch2_scaled_dot_product'"
 # what they get without a sandbox; the others would harm the machine, or get it as root alone
@@ -44,10 +45,6 @@ GETS_WITHOUT = (
 
 SANDBOXED = Settings(Limits(notebook_seconds=60, sandbox=True))
 UNPROTECTED = Settings(Limits(sandbox=False))
-
-needs_sandbox = pytest.mark.skipif(
-    bool(sandbox.why_not()), reason=f"no sandbox: {sandbox.why_not()}"
-)
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +169,7 @@ print(other.recv(1) == b"x", kept, one.getsockopt(socket.SOL_SOCKET, socket.SO_K
 FAMILIES = {"network": "1 2 10 16 True True 1\n", "local": "1 True True 1\n"}
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the filter is one of Linux")
+@needs_fork_server
 @pytest.mark.parametrize("which", FAMILIES)
 def test_sockets_are_local_or_of_a_network_namespace_and_their_buffers_stay(which):
     """AF_VSOCK, for example, is one space of ports for all sandboxes and the machine that hosts them."""
@@ -385,9 +382,7 @@ def running(processes):
 
 
 @needs_sandbox
-@pytest.mark.skipif(
-    os.geteuid() != 0, reason="namespaces of other users' processes are root's to see"
-)
+@needs_root
 @pytest.mark.parametrize("killed", ["grader", "watcher"])
 def test_a_kernel_does_not_outlive(killed):
     code = (
@@ -527,7 +522,7 @@ with StudentKernel(SANDBOXED, {"data.csv": b"1,2"}) as kernel:
 
 
 @needs_sandbox
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@needs_root
 def test_an_ordinary_users_kernels_have_a_sandbox_too():
     if not all(folder.stat().st_mode & stat.S_IXOTH for folder in ROOT.parents):
         pytest.skip("this repository lies in a folder that others may not open")

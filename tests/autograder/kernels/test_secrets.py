@@ -16,16 +16,18 @@ from autograder.kernels import forkserver, sandbox
 from autograder.kernels.student_kernel import StudentKernel
 from tests.support.class_keys import give_keys
 from tests.support.course import COURSE
+from tests.support.needs import needs_fork_server, needs_sandbox
 
 pytestmark = [
     pytest.mark.xdist_group("workers"),
-    pytest.mark.skipif(not forkserver.available(), reason="kernels are forked on Linux alone"),
+    needs_fork_server,
 ]
 EXERCISE = COURSE.exercise("ch1_additive_attention")
 
 # prints every text PLANTED-... that it finds; the pattern itself does not match the pattern
 SEARCH = r"""
 import builtins, gc, os, re, sys, threading
+from tests.support.needs import needs_fork_server, needs_sandbox
 pattern = re.compile(rb"PLANTED-[0-9a-f]{8}")
 found = {}
 
@@ -84,13 +86,10 @@ def outputs(cells):
     return "".join(found)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("sandboxed", [True, False])
+@pytest.mark.parametrize("sandboxed", [pytest.param(True, marks=needs_sandbox), False])
 def test_a_workers_kernel_holds_none_of_the_graders_secrets(
     few_mistakes, tmp_path, monkeypatch, sandboxed
 ):
-    if sandboxed and sandbox.why_not():
-        pytest.skip("there is no sandbox here")
     course = replace(few_mistakes, class_folder=tmp_path)
     give_keys(course, EXERCISE.name)
     told = planted()
@@ -121,7 +120,6 @@ def test_a_workers_kernel_holds_none_of_the_graders_secrets(
     assert text.count("FOUND") == 1
 
 
-@pytest.mark.slow
 def test_a_kernel_that_this_process_starts_holds_none_either(monkeypatch):
     forkserver.server().end()
     secret = planted()

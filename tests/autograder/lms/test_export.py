@@ -317,7 +317,6 @@ def test_canvas_gets_its_own_columns_and_people_back(course, tmp_path, options):
     assert [words.split()[0] for words in told if "not in the roster" in words] == ["s4", "s5"]
 
 
-@pytest.mark.slow
 def test_a_column_of_sections_in_the_roster_is_passed_over(course_folder):
     """Canvas's own sections come back from its gradebook, see above."""
     (course_folder / "course").mkdir()

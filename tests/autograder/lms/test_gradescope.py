@@ -57,13 +57,13 @@ from autograder.programs import code_only, spans_of
 from autograder.runtime import messages
 from autograder.runtime.compare import Difference
 from autograder.runtime.plain_data import encode
-from tests.support.container import run_inside, why_not
+from tests.support.container import run_inside
 from tests.support.copies import command, configure, repository
 from tests.support.course import COURSE
 from tests.support.imports import imported, module_name
+from tests.support.needs import needs_root, needs_sandbox
 
 pytestmark = pytest.mark.xdist_group("gradescope")
-needs_container = pytest.mark.skipif(bool(why_not()), reason=f"no container: {why_not()}")
 EXERCISE = COURSE.exercise(FORBIDDING)
 REFERENCE = reference_answers(EXERCISE)
 
@@ -642,7 +642,8 @@ told = [done.returncode, done.stdout, done.stderr, (base / "results" / "results.
 """
 
 
-@needs_container
+@needs_root
+@needs_sandbox
 def test_the_programs_of_the_zip_do_in_a_container_what_the_specification_says(tmp_path, archive):
     given = tmp_path / "given"
     given.mkdir()
@@ -668,7 +669,8 @@ def hand_in_first_wrong(given, made):
     hand_in_notebooks(given, made, "first", **{EXERCISE.name: solved(EXERCISE, answers)})
 
 
-@needs_container
+@needs_root
+@needs_sandbox
 def test_submissions_of_all_sorts_are_graded_and_told(tmp_path, archive):
     given, made = tmp_path / "given", tmp_path / "made"
     program, name = EXERCISE.program(), EXERCISE.name
@@ -708,8 +710,8 @@ def test_submissions_of_all_sorts_are_graded_and_told(tmp_path, archive):
     assert {int(status[f"Cap{kind}"], 16) for kind in ("Prm", "Eff", "Bnd", "Amb")} == {0}
 
 
-@pytest.mark.slow
-@needs_container
+@needs_root
+@needs_sandbox
 def test_a_notebook_that_runs_to_the_timeout_keeps_its_points(tmp_path, archive):
     endless = solved(EXERCISE, REFERENCE)
     last = max(number for number, cell in enumerate(endless.cells) if is_grade_cell(cell))
@@ -743,7 +745,8 @@ def test_a_timeout_that_is_too_short_or_too_long_is_refused(course, keys, monkey
     assert gradescope_run.PackedExercise.from_json(text).minutes == 5
 
 
-@needs_container
+@needs_root
+@needs_sandbox
 def test_follow_through_where_the_zip_has_right_versions(tmp_path, course, keys):
     hand_in_first_wrong(tmp_path / "given", tmp_path / "made")
     archive = archive_of(tmp_path, course, keys, follow_through=True)
@@ -770,7 +773,8 @@ Path(os.environ["OUT"], "told.json").write_text(json.dumps(found))
 """
 
 
-@needs_container
+@needs_root
+@needs_sandbox
 def test_whatever_goes_wrong_there_are_results_that_say_whose_fault_it_is_not(
     tmp_path, course, keys
 ):
@@ -785,19 +789,6 @@ def test_whatever_goes_wrong_there_are_results_that_say_whose_fault_it_is_not(
 # Attacks ----------------------------------------------------------------------------------------------
 
 CASES = cases.attack_cases(EXERCISE)
-# of every kind that only the container's own protections stop; `-m weekly` hands in all of them
-EVERY_TIME = {
-    *("the expected values read from disk", "the memory of the process it was forked from"),
-    *("other processes listed", "signals to everybody", "a connection to this machine"),
-    *("system calls that lead out", "more privileges", "files among the grader's sockets"),
-    *("a daemon that outlives the kernel", "processes left behind"),
-    *("the process it was forked from killed", "scripts in Markdown, code and outputs"),
-    *("values returned when the visible draw comes", "right to one per cent, in half precision"),
-}
-ATTACK_CASES = [
-    pytest.param(case, id=case.name, marks=() if case.name in EVERY_TIME else pytest.mark.weekly)
-    for case in CASES
-]
 GAINED = {name for gain in gradescope.GAINS for name in gain.attacks}
 
 
@@ -817,8 +808,9 @@ def attacked(request, tmp_path_factory, archive):
     return {case: found.get(str(number)) for number, case in enumerate(CASES)}
 
 
-@needs_container
-@pytest.mark.parametrize("case", ATTACK_CASES)
+@needs_root
+@needs_sandbox
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_no_attack_gains_but_what_the_command_prints(attacked, case):
     (text, printed, raised, left), attack = attacked[case], ATTACKS[case.name]
     results = check_results(text)
@@ -836,7 +828,7 @@ def test_no_attack_gains_but_what_the_command_prints(attacked, case):
 
 
 def test_the_attacks_that_are_named_exist():
-    assert {case.name for case in CASES} >= EVERY_TIME | GAINED
+    assert {case.name for case in CASES} >= GAINED
 
 
 # What somebody can try who keeps what was told. The first two checks tell which set was drawn, by the names
@@ -925,8 +917,9 @@ def scores(told):
     return [sum(test["score"] for test in one["tests"]) for one in told]
 
 
-@needs_container
-@pytest.mark.parametrize("runs", [8, pytest.param(20, marks=pytest.mark.weekly)])
+@needs_root
+@needs_sandbox
+@pytest.mark.parametrize("runs", [8, 20])
 def test_who_submits_often_and_keeps_what_was_told_gains_nothing(tmp_path, archive, runs):
     """On two sets of inputs, which are drawn in turn: of fifty, few are drawn twice."""
     told = probed(tmp_path, archive, runs, {})
@@ -943,8 +936,8 @@ def test_who_submits_often_and_keeps_what_was_told_gains_nothing(tmp_path, archi
         assert all(part in notebook for part in sentence.removesuffix(end).split(": ")), sentence
 
 
-@needs_container
-@pytest.mark.weekly
+@needs_root
+@needs_sandbox
 def test_a_verdict_tells_whether_a_guess_is_right_on_the_set_that_was_drawn(tmp_path, course, keys):
     """What does leak: the same code gets a check whose right values are among few guesses, on the only set."""
     lines = [line for cell in keys[0].cells.values() for line in cell.lines]
@@ -956,7 +949,8 @@ def test_a_verdict_tells_whether_a_guess_is_right_on_the_set_that_was_drawn(tmp_
     assert scores(told) == [0] * 5 + [line.points]
 
 
-@needs_container
+@needs_root
+@needs_sandbox
 def test_a_table_of_what_is_right_on_the_only_set_would_gain_everything(tmp_path, course, keys):
     """So the attacks lack nothing but what they are not told."""
     folder = tmp_path / "table"

@@ -503,7 +503,6 @@ def test_a_token_comes_from_the_environment_or_a_file_of_its_owners(tmp_path, mo
 # The command --------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.xdist_group("submissions")
 def test_the_command_shows_asks_and_sends(graded_class, tmp_path, monkeypatch):
     course, results = graded_class

@@ -235,7 +235,6 @@ print("the value of x is", x)
 )
 
 
-@pytest.mark.slow
 def test_the_books_builder_executes_what_has_changed(tmp_path):
     source = tmp_path / "source"
     solutions = source / "solutions"

@@ -60,7 +60,6 @@ def test_no_visible_cell_needs_a_hidden_one():
         assert not forbidden_imports(page), name
 
 
-@pytest.mark.slow
 def test_visible_cells_run_on_their_own(tmp_path):
     page = tmp_path / "page.md"
     page.write_text(
@@ -73,7 +72,6 @@ def test_visible_cells_run_on_their_own(tmp_path):
     assert run_pasted(COURSE.root, page) == "cell 1 imports book"
 
 
-@pytest.mark.slow
 def test_the_command_names_page_and_cell(tmp_path, monkeypatch, capsys):
     for name in ("solutions", "autograder"):
         (tmp_path / name).symlink_to(COURSE.root / name)

@@ -37,11 +37,8 @@ from tests.support.course import COURSE, DRAWS
 MIN_MISTAKES, MIN_ALTERNATIVES = 12, 5
 # how many pairs of mistakes are evaluated: each is a program that nothing has evaluated before
 PAIRS = 12
-# exercises whose pairs every run of the tests evaluates, one of functions and one with modules; the pairs of all
-# others are a product that takes seconds an exercise: weekly
-PAIRS_EVERY_TIME = ("ch2_scaled_dot_product", "ch3_multi_head")
 
-pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def of_known(cell, name):
@@ -134,7 +131,6 @@ def test_every_known_mistake_is_named_in_its_cell_and_nowhere_wrongly(some_mista
         assert set(found.values()) <= {None, mistake.name}, mistake.name
 
 
-@pytest.mark.every_time(*PAIRS_EVERY_TIME)
 def test_an_unknown_mistake_gets_no_name_and_two_mistakes_at_most_their_own(
     some_mistakes, expected
 ):
