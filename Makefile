@@ -1,5 +1,6 @@
 # Thin: every target is one command of `python -m autograder`, in a virtual environment made on first use.
 VENV := .venv
+PYTHON3 ?= python3
 PYTHON := $(VENV)/bin/python
 READY := $(VENV)/.ready
 
@@ -60,7 +61,7 @@ setup: $(READY)
 
 $(READY): requirements.txt constraints.txt
 	@echo "Setting up $(VENV): some minutes, once."
-	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed."; exit 1; }
-	@test -x $(PYTHON) || python3 -m venv $(VENV)
+	@$(PYTHON3) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or later is needed."; exit 1; }
+	@test -x $(PYTHON) || $(PYTHON3) -m venv $(VENV)
 	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement requirements.txt --constraint constraints.txt
 	@touch $(READY)
