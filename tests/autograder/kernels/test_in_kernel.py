@@ -54,7 +54,9 @@ def test_what_was_started_before_goes_off_without_effect(kernel):
 
 def test_a_process_that_was_forked_from_the_kernel_ends_as_it_should(kernel):
     code = (
-        "import multiprocessing, os, signal, time\n"
+        "import multiprocessing, os, signal, time, warnings\n"
+        # from Python 3.12 on, that a kernel has threads
+        "warnings.filterwarnings('ignore', '.*multi-threaded', DeprecationWarning)\n"
         "fork = multiprocessing.get_context('fork')\n"
         "one = fork.Process(target=os._exit, args=(7,))\none.start()\none.join(10)\n"
         "other = fork.Process(target=time.sleep, args=(60,))\nother.start()\nother.terminate()\n"
