@@ -7,13 +7,8 @@ import pytest
 
 from benchmarks import speed
 
-QUICK = {"check", "training"}
 
-
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=() if name in QUICK else pytest.mark.weekly) for name in speed.ROWS],
-)
+@pytest.mark.parametrize("name", speed.ROWS)
 def test_a_row_has_a_ratio(name, capsys):
     speed.main(["--only", name, "--rounds", "1"])
     line = capsys.readouterr().out.splitlines()[-1]

@@ -198,7 +198,7 @@ def verdicts_in(printed):
 class TestInTheBrowser:
     pytestmark = browser_only
 
-    @pytest.mark.parametrize("count", [2, pytest.param(500, marks=pytest.mark.weekly)])
+    @pytest.mark.parametrize("count", [2, 500])
     def test_verdicts_and_names_are_those_of_the_notebook(self, opened, count):
         right = [
             (name, task, answers_to(exercise, task)[""])
