@@ -1,11 +1,12 @@
-"""Makes what pages need to run and edit Python, from packages of npm.
+"""Makes what pages need to run and edit Python, and the letters that they are set in, from packages of npm.
 
     python -m book.vendored
 
 book/_practice/vendor/package-lock.json pins the packages by version and hash. Python 3.11 and NumPy 1.24.1 for
-WebAssembly are those of CoWasm (https://github.com/sagemathinc/cowasm); the editor is CodeMirror 6. What is
-made is committed, so that nobody needs npm to build the book: book/_vendor/python/ and book/_vendor/codemirror/,
-each with its licences, and versions.json with the hash of every file.
+WebAssembly are those of CoWasm (https://github.com/sagemathinc/cowasm); the editor is CodeMirror 6; the letters
+are the Latin parts of Source Serif, Source Sans and Source Code as Fontsource cuts them. What is made is
+committed, so that nobody needs npm to build the book: book/_vendor/python/, codemirror/ and faces/, each with
+its licences, and versions.json with the hash of every file.
 
 Install scripts don't run: those of CoWasm refuse every other tool than pnpm.
 """
@@ -34,6 +35,12 @@ BROWSER = (
     '--define:__dirname="/"',
     "--inject:node_globals.js",
 )
+# the files of each face, as packages of npm name them
+FACES = {
+    "source-serif-4": ("latin-400-normal", "latin-400-italic", "latin-600-normal"),
+    "source-sans-3": ("latin-wght-normal",),
+    "source-code-pro": ("latin-400-normal", "latin-600-normal"),
+}
 SCRIPTS = ("python/python.js.gz", "codemirror/editor.js.gz")
 PACKAGE = re.compile(r"^node_modules/((?:@[^/]+/)?[^/]+)/")
 # the earliest time that a zip can hold, so that the same files make the same bytes
@@ -91,18 +98,30 @@ def _licences(packages: dict[str, Path]) -> str:
     return f"\n{'-' * 72}\n".join(parts)
 
 
+def _faces(modules: Path, target: Path) -> dict[str, Path]:
+    """Copy the faces; returns their packages by name."""
+    packages = {}
+    for face, parts in FACES.items():
+        name = f"@fontsource{'-variable' if 'wght' in parts[0] else ''}/{face}"
+        packages[name] = modules / name
+        for part in parts:
+            shutil.copy(modules / name / "files" / f"{face}-{part}.woff2", target)
+    return packages
+
+
 def hashes(folder: Path) -> dict[str, str]:
     """The SHA-256 of each vendored file and of what is packed in Python's archive, by path."""
     contents = {name: gzip.decompress((folder / name).read_bytes()) for name in SCRIPTS}
+    contents |= {f"faces/{path.name}": path.read_bytes() for path in folder.glob("faces/*.woff2")}
     with zipfile.ZipFile(folder / "python/python.zip") as archive:
         contents |= {name: archive.read(name) for name in archive.namelist()}
     return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
 
 
 def make(target: Path) -> None:
-    """Make the folders python and codemirror in a folder; needs npm and the package index."""
-    python, editor = target / "python", target / "codemirror"
-    for folder in (python, editor):
+    """Make the folders python, codemirror and faces in a folder; needs npm and the package index."""
+    python, editor, faces = target / "python", target / "codemirror", target / "faces"
+    for folder in (python, editor, faces):
         folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as made:
         work = Path(made).resolve()
@@ -120,6 +139,7 @@ def make(target: Path) -> None:
         ]
         (python / "LICENSE").write_text("\n".join([_licences(runs), *own]), encoding="utf-8")
         (editor / "LICENSE").write_text(_licences(edits), encoding="utf-8")
+        (faces / "LICENSE").write_text(_licences(_faces(modules, faces)), encoding="utf-8")
     text = json.dumps(hashes(target), indent=1, sort_keys=True)
     (python / "versions.json").write_text(text + "\n", encoding="utf-8")
 

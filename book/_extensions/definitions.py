@@ -9,6 +9,7 @@ import html
 import re
 
 from docutils import nodes
+from roles import without_roles
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
@@ -32,7 +33,7 @@ def first_sentence(definition: nodes.definition) -> str:
 
 def _text(node: nodes.Node) -> str:
     if isinstance(node, nodes.math):
-        return f"${node.astext()}$"
+        return f"${without_roles(node.astext())}$"
     if isinstance(node, addnodes.pending_xref) and node.get("refdomain") == "cite":
         return SOURCE
     if isinstance(node, nodes.Text):

@@ -15,6 +15,7 @@ from docutils import nodes
 from fontTools.ttLib import TTFont
 from latex2mathml.converter import convert
 from offline import font_address
+from roles import as_colours
 from spacing import spaced
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
@@ -53,7 +54,9 @@ def mathml(node: nodes.math | nodes.math_block, display: str) -> str:
     try:
         # the environment is known by this name only
         tex = node.astext().replace("{aligned}", "{align*}")
-        return spaced(convert(tex, display=display))
+        # the converter knows colours only: this one's name becomes a class
+        made = convert(as_colours(tex), display=display)
+        return spaced(made.replace("mathcolor=", "class="))
     except Exception as error:
         # a dozen kinds of errors, all of them about the TeX
         logger.warning("no MathML for %r: %r", node.astext(), error, location=node)

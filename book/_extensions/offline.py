@@ -12,6 +12,7 @@ from fontTools import subset
 from fontTools.ttLib import TTFont
 from pybtex.plugin import find_plugin, register_plugin
 from pybtex.style.formatting.plain import Style
+from roles import without_roles
 from sphinx.application import Sphinx
 
 VENDOR = Path(__file__).parent.parent / "_vendor"
@@ -56,6 +57,7 @@ def offer_notebook(
         # Every execution draws new ids, and the key of the cache (execution.py) is of no use to readers.
         for number, cell in enumerate(notebook.cells):
             cell.id = f"cell-{number}"
+            cell.source = without_roles(cell.source)
         notebook.metadata.get("kernelspec", {}).pop("imports", None)
         nbformat.write(notebook, copy)
         context["ipynb_source"] = f"{page}.ipynb"

@@ -4,6 +4,8 @@ Style sheets and scripts are written as files of their own in _static/; a build 
 two requests for them. Each script has a scope of its own.
 """
 
+import base64
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,10 @@ from sphinx.application import Sphinx
 from sphinx.builders.html import StandaloneHTMLBuilder
 
 STATIC = Path(__file__).parent.parent / "_static"
+FACES = STATIC.parent / "_vendor" / "faces"
+FACE_FILE = re.compile(r"(.+)-latin-(\d+|wght)-(\w+)")
 # in the order in which they take effect
-SHEETS = ("folds.css", "search.css", "book.css", "diagrams.css", "questions.css", "print.css")
+SHEETS = ("face.css", "search.css", "book.css", "boxes.css", "diagrams.css", "print.css")
 SCRIPTS = ("folds.js", "memory.js", "definitions.js", "search.js", "print.js")
 JOINED_SHEET, JOINED_SCRIPT = "course.css", "course.js"
 # files of sphinx-design, and what a page has that needs them
@@ -22,9 +26,23 @@ WHERE_USED = {
 }
 
 
+def faces() -> str:
+    """The rules for the faces, which hold their files."""
+    rules = ["/*! Source Serif, Source Sans, Source Code: Adobe, SIL OFL 1.1, see faces/LICENSE */"]
+    for path in sorted(FACES.glob("*.woff2")):
+        face, weight, style = FACE_FILE.fullmatch(path.stem).groups()
+        font = base64.b64encode(path.read_bytes()).decode()
+        rules.append(
+            f'@font-face{{font-family:"{face.replace("-", " ").title()}";font-style:{style};'
+            f"font-weight:{weight.replace('wght', '200 900')};"
+            f"src:url(data:font/woff2;base64,{font})}}"
+        )
+    return "\n".join(rules)
+
+
 def joined_sheet() -> str:
     """All style sheets."""
-    return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in SHEETS)
+    return "\n".join([faces(), *((STATIC / name).read_text(encoding="utf-8") for name in SHEETS)])
 
 
 def joined_script() -> str:
@@ -60,7 +78,8 @@ def remove_parts(app: Sphinx, exception: Exception | None) -> None:
     The maps are for those who change the theme; they're as large as everything else of it together.
     """
     static = Path(app.outdir) / "_static"
-    for path in (*(static / name for name in (*SHEETS, *SCRIPTS)), *static.rglob("*.map")):
+    parts = (static / name for name in (*SHEETS, *SCRIPTS))
+    for path in (*parts, *static.rglob("*.map"), *static.glob("faces/*.woff2")):
         path.unlink(missing_ok=True)
 
 

@@ -4,6 +4,7 @@ import re
 
 from docutils import nodes
 from folds import fold_summary
+from roles import without_roles
 from sphinx.application import Sphinx
 
 NOTATION = "book/notation"
@@ -20,7 +21,7 @@ def symbol(tex: str) -> str | None:
     So `h_{i-1}` and `h_j` are the symbol `h_i`, while `W_q`, `W_Q` and `W` are three. None for a formula
     that is more than a symbol.
     """
-    found = SYMBOL.fullmatch(tex.strip())
+    found = SYMBOL.fullmatch(re.sub(r"^\{(.*)\}$", r"\1", without_roles(tex.strip())))
     if not found:
         return None
     below = re.sub(r"\\text\{(\w+)\}", r"\1", found[2] or found[3] or "")
