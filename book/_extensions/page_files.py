@@ -34,7 +34,7 @@ def faces() -> str:
         font = base64.b64encode(path.read_bytes()).decode()
         rules.append(
             f'@font-face{{font-family:"{face.replace("-", " ").title()}";font-style:{style};'
-            f"font-weight:{weight.replace('wght', '200 900')};"
+            f"font-display:swap;font-weight:{weight.replace('wght', '200 900')};"
             f"src:url(data:font/woff2;base64,{font})}}"
         )
     return "\n".join(rules)
@@ -86,6 +86,8 @@ def remove_parts(app: Sphinx, exception: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_css_file(JOINED_SHEET, priority=800)  # after those of others
     app.add_js_file(JOINED_SCRIPT, loading_method="defer")
+    # a browser would load them only when it has laid out the first words, which then move
+    app.add_js_file(None, body="document.fonts.forEach(face => face.load())")
     app.connect("builder-inited", write_joined)
     app.connect("html-page-context", leave_out_unused)
     app.connect("build-finished", remove_parts)

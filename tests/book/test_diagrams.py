@@ -29,7 +29,7 @@ THEME = [
     / "theme/pydata_sphinx_theme/static/styles/pydata-sphinx-theme.css",
     Path(sphinx_book_theme.__file__).parent
     / "theme/sphinx_book_theme/static/styles/sphinx-book-theme.css",
-    COURSE.book / "_static" / "book.css",
+    COURSE.book / "_static" / "face.css",
     STYLE,
 ]
 
@@ -223,7 +223,9 @@ def page(browser, diagrams):
         for part in ["", *sorted(diagrams.parts(root(path)))]
     ]
     page = browser.new_page(viewport={"width": 390, "height": 800})
-    page.set_content(f"<html><body><div style='width: {PHONE}px'>{''.join(drawings)}</div>")
+    page.set_content(
+        f"<html><body><div class='bd-article' style='width: {PHONE}px'>{''.join(drawings)}</div>"
+    )
     for sheet in THEME:
         page.add_style_tag(content=sheet.read_text(encoding="utf-8"))
     yield page

@@ -219,7 +219,7 @@ def test_number_colour_is_the_pages_business(figures, shown):
     fig, _, _ = drawn(figures, [[0.1, 0.9]])
     figures.show(fig, alt="two cells", caption="two cells")
     assert "fill: var(--figure-cell-ink, currentColor)" in shown[0]
-    css = (ROOT / "book" / "_static" / "book.css").read_text(encoding="utf-8")
+    css = (ROOT / "book" / "_static" / "face.css").read_text(encoding="utf-8")
     assert css.count("--figure-cell-ink:") == 2
 
 

@@ -21,6 +21,8 @@ PAGE = r"""
 
 Words ($x_i$), then $d$s, **$n$**: at $\sqrt{d}$-th $y$ and $z$/$w$.
 
+The {query}`date` asks $\query{q_i} \key{k}$ here.
+
 $$\sum_i \frac{a_i}{b}$$
 
 | cell |
@@ -33,7 +35,7 @@ THIN, MEDIUM, THICK = "0.1667em", "0.2222em", "0.2778em"
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("formulas")
-    done = build_book(folder, {"page": PAGE}, ["formulas"], SETTINGS)
+    done = build_book(folder, {"page": PAGE}, ["roles", "formulas"], SETTINGS)
     assert done.returncode == 0, done.stderr
     text = (folder / "html" / "page.html").read_text(encoding="utf-8")
     return bs4.BeautifulSoup(text, "html.parser").find(class_="body")
@@ -41,11 +43,19 @@ def page(tmp_path_factory):
 
 def test_every_formula_is_mathml(page):
     formulas = page.find_all(class_="math")
-    assert len(formulas) == 9
+    assert len(formulas) == 10
     for formula in formulas:
         (made,) = formula.find_all("math")
         assert made["display"] == {"span": "inline", "div": "block"}[formula.name]
     assert page.select_one(".math mfrac") and page.select_one(".math msqrt")
+
+
+def test_roles_are_marked_in_text_and_formulas(page):
+    assert page.select_one("span.query").get_text() == "date"
+    marked = {node["class"][0]: node.get_text() for node in page.select("mstyle")}
+    assert marked == {"query": "qi", "key": "k"}
+    without_roles = runpy.run_path(str(COURSE.book / "_extensions" / "roles.py"))["without_roles"]
+    assert without_roles(r"\query{q_i} \key{k}") == "{q_i} {k}"
 
 
 def test_punctuation_stays_with_its_formula(page):
@@ -55,7 +65,7 @@ def test_punctuation_stays_with_its_formula(page):
 
 def test_a_formula_that_cannot_be_converted_stops_the_build(tmp_path):
     text = "# Page\n\nIt is $\\frac{$ here.\n"
-    done = build_book(tmp_path, {"page": text}, ["formulas"], SETTINGS)
+    done = build_book(tmp_path, {"page": text}, ["roles", "formulas"], SETTINGS)
     assert done.returncode != 0 and r"no MathML for '\\frac{'" in done.stderr
 
 

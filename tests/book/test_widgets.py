@@ -208,12 +208,13 @@ def document(figure):
     theme = Path(pydata_sphinx_theme.__file__).parent / "theme/pydata_sphinx_theme/static/styles"
     styles = (theme / "pydata-sphinx-theme.css").read_text(encoding="utf-8")
     styles = re.sub(r"@font-face\{[^}]*\}", "", styles)
-    styles += (ROOT / "book" / "_static" / "book.css").read_text(encoding="utf-8")
+    for name in ("face.css", "book.css", "boxes.css"):
+        styles += (ROOT / "book" / "_static" / name).read_text(encoding="utf-8")
     return (
         '<!DOCTYPE html><html lang="en" data-theme="light"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><title>Test</title>'
         f'<link rel="icon" href="data:,"><style>{styles}</style></head>'
-        '<body><main class="bd-content" style="display: block; width: 100%; '
+        '<body><main class="bd-content bd-article" style="display: block; width: 100%; '
         'max-width: 46rem; margin: auto; padding: 0 1rem"><h1>Test</h1><div class="cell_output"><div class="output text_html">'
         f"{figure}</div></div></main></body></html>"
     )
@@ -1146,7 +1147,7 @@ def test_map_leads_to_sections_of_every_chapter():
 def test_colours_are_those_of_the_other_figures():
     from figures import COLOURS
 
-    css = (ROOT / "book" / "_static" / "book.css").read_text(encoding="utf-8")
+    css = (ROOT / "book" / "_static" / "face.css").read_text(encoding="utf-8")
     assert dict(re.findall(r"--figure-(\w+): (#\w{6});", css)) == COLOURS
 
 
