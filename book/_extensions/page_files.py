@@ -5,7 +5,6 @@ two requests for them. Each script has a scope of its own.
 """
 
 import base64
-import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from sphinx.builders.html import StandaloneHTMLBuilder
 
 STATIC = Path(__file__).parent.parent / "_static"
 FACES = STATIC.parent / "_vendor" / "faces"
-FACE_FILE = re.compile(r"(.+)-latin-(\d+|wght)-(\w+)")
 # in the order in which they take effect
 SHEETS = ("face.css", "search.css", "book.css", "boxes.css", "diagrams.css", "print.css")
 SCRIPTS = ("folds.js", "memory.js", "definitions.js", "search.js", "print.js")
@@ -30,7 +28,8 @@ def faces() -> str:
     """The rules for the faces, which hold their files."""
     rules = ["/*! Source Serif, Source Sans, Source Code: Adobe, SIL OFL 1.1, see faces/LICENSE */"]
     for path in sorted(FACES.glob("*.woff2")):
-        face, weight, style = FACE_FILE.fullmatch(path.stem).groups()
+        face, _, cut = path.stem.partition("-latin-")
+        weight, _, style = cut.partition("-")
         font = base64.b64encode(path.read_bytes()).decode()
         rules.append(
             f'@font-face{{font-family:"{face.replace("-", " ").title()}";font-style:{style};'
