@@ -53,11 +53,11 @@ SUBSTITUTIONS = (
     (r"--data DIR\b", "--data captions"),
     # two steps on few sentences
     (
-        r"\bsolutions\.translation train\b(?!.*multi30k)",
+        r"\btranslation train\b(?!.*multi30k)",
         "translation train --steps 2 --examples 500 --held-out 8",
     ),
     (
-        r"\bsolutions\.translation train\b(?=.*multi30k)",
+        r"\btranslation train\b(?=.*multi30k)",
         "translation train --steps 2 --save-every 2 --vocab-size 80",
     ),
     (
