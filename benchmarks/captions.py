@@ -1,11 +1,10 @@
 """What a trained English-German model makes of captions of our own, for the book's page on Multi30k.
 
 python -m benchmarks.captions --data DIR                  the run in runs/ that was begun last
-python -m benchmarks.captions --data DIR --run RUN --alphas 1        with a length penalty fixed beforehand
 
 First each of our sentences is looked up in all splits of Multi30k: one that occurs there is an error. Then
-the run is scored as `benchmarks.multi30k` does it, and translates the sentences with the settings that
-were chosen on the validation pairs. Nothing of the data set's text is stored.
+the run is scored as `benchmarks.multi30k` does it, and translates the sentences in the same way. Nothing of
+the data set's text is stored.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import html
-import random
 import re
 import statistics
 from collections import Counter
@@ -24,13 +22,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from benchmarks.multi30k import ALPHAS, Choice, add_alphas, score, translated
+from benchmarks.multi30k import SEARCH, recipe, score
 from benchmarks.own_captions import CAPTIONS, COUNTERPARTS, MAPPED, verdicts
 from benchmarks.record import save
 from translation import TranslationError, data, machine
 from translation.command_line import RUNS
-from translation.decoding import Translator
-from translation.evaluation import bleu
 from translation.machine import Machine
 from translation.model import build
 from translation.run_folder import RunFolder, load_weights, newest
@@ -39,7 +35,6 @@ from translation.tokenizer import BOS, Tokenizer
 Words = tuple[str, ...]
 TEXTS = ("lc.norm.tok", "raw")
 END = "(end)"
-DRAWS = 200
 
 
 def words_of(text: str) -> Words:
@@ -155,24 +150,20 @@ def _joined(pieces: Sequence[str]) -> tuple[list[str], np.ndarray]:
 
 
 @torch.inference_mode()
-def cross_attention(
-    folder: RunFolder, choice: Choice, source: list[int], target: list[int]
-) -> np.ndarray:
+def cross_attention(folder: RunFolder, source: list[int], target: list[int]) -> np.ndarray:
     """The weights with which a trained model looks at the source while it writes the target.
 
     Args:
         folder: of the run.
-        choice: which of its weights.
         source: S pieces with EOS.
         target: T pieces with EOS; row t of the result is the one before piece t is written.
 
     Returns:
         (layers, T, S), the means over the heads.
     """
-    # the formula gives its weights, and dropout plays no part here
-    settings = dataclasses.replace(folder.settings(), attention_dropout=0.0)
-    model = build(settings, len(folder.tokenizer()), "formula")
-    load_weights(model, *folder.trained_weights(choice.average, choice.best))
+    # the formula gives its weights
+    model = build(folder.settings(), len(folder.tokenizer()), "formula")
+    load_weights(model, *folder.trained_weights(min(10, len(folder.weights()))))
     found: list[torch.Tensor] = []
     for layer in model.eval().decoder:
         layer.cross_attention.register_forward_hook(
@@ -182,13 +173,11 @@ def cross_attention(
     return torch.stack(found).numpy()
 
 
-def alignment(
-    folder: RunFolder, choice: Choice, tokenizer: Tokenizer, english: str, german: str
-) -> dict:
+def alignment(folder: RunFolder, tokenizer: Tokenizer, english: str, german: str) -> dict:
     """The map of a sentence and its translation, of the layer that looks most at words' counterparts."""
     ids = tokenizer.encode([english, german])
     pieces = [[*tokenizer.processor.encode(text, out_type=str), END] for text in (english, german)]
-    layers = [by_words(weights, *pieces) for weights in cross_attention(folder, choice, *ids)]
+    layers = [by_words(weights, *pieces) for weights in cross_attention(folder, *ids)]
     sources, targets, _ = layers[0]
     pairs = [
         (targets.index(word), sources.index(other))
@@ -210,31 +199,13 @@ def alignment(
     }
 
 
-def half_width(written: Sequence[str], references: Sequence[str], draws: int) -> float:
-    """How far BLEU of 19 in 20 test sets drawn from this one lies from their middle (bootstrap)."""
-    draw, found = random.Random(0), []
-    for _ in range(draws):
-        rows = draw.choices(range(len(references)), k=len(references))
-        found.append(bleu([written[n] for n in rows], [references[n] for n in rows], "none")[0])
-    low, high = np.quantile(found, [0.025, 0.975])
-    return float(high - low) / 2
-
-
-def measure(
-    path: Path,
-    place: str,
-    here: Machine,
-    draws: int = DRAWS,
-    alphas: Sequence[float] = ALPHAS,
-) -> dict:
+def measure(path: Path, place: str, here: Machine) -> dict:
     """Everything that the page shows of a run.
 
     Args:
         path: folder of the run.
         place: folder of Multi30k's files.
         here: what to translate on.
-        draws: test sets drawn, to see how far the score depends on chance.
-        alphas: the length penalties to choose from.
 
     Raises:
         TranslationError: it is a run of something else, one of our sentences is in the data set, or a
@@ -250,12 +221,9 @@ def measure(
         )
     data_set = DataSet.read(place, settings.text)
     data_set.check_new(caption.english for caption in CAPTIONS)
-    run = score(path, place, here, alphas)
-    choice = Choice(**run["chosen_on_validation_pairs"])
-    on_test = translated(folder, here, choice, settings, "test")
-    translator = Translator.load(folder, here, choice.average, choice.best)
+    translator = recipe(folder, here)
     texts = [caption.english for caption in CAPTIONS]
-    written = translator(texts, choice.beam, choice.alpha, choice.refill)
+    written = translator(texts, **SEARCH)
     sentences = []
     for caption, german in zip(CAPTIONS, written, strict=True):
         phrases, left_over = verdicts(caption, german)
@@ -278,11 +246,10 @@ def measure(
         )
     german = written[texts.index(MAPPED)]
     return {
-        "run": run,
-        "half_width_of_19_in_20_draws": half_width(*on_test, draws),
+        "run": score(path, place, here),
         "looked_through": data_set.looked_through,
         "sentences": sentences,
-        "map": alignment(folder, choice, translator.tokenizer, MAPPED, german),
+        "map": alignment(folder, translator.tokenizer, MAPPED, german),
     }
 
 
@@ -294,12 +261,11 @@ def main() -> None:
     )
     parser.add_argument("--run", help="folder of a finished run (default: the newest in runs/)")
     parser.add_argument("--device", default="auto")
-    add_alphas(parser)
     arguments = parser.parse_args()
     try:
         here = machine.choose(arguments.device, precision="float32", compile=False).take()
         path = Path(arguments.run) if arguments.run else newest(RUNS)
-        save(__file__, measure(path, arguments.data, here, alphas=arguments.alphas))
+        save(__file__, measure(path, arguments.data, here))
     except TranslationError as error:
         raise SystemExit(f"error: {error}") from error
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -24,13 +23,6 @@ class Batch:
     rows: np.ndarray
 
 
-@dataclass(frozen=True)
-class _Epoch:
-    sources: Rows
-    targets: Rows
-    batches: list[np.ndarray]
-
-
 class Batches:
     """An endless stream of batches, epoch after epoch; batch n is a function of n and the seed.
 
@@ -39,7 +31,7 @@ class Batches:
     which are shuffled.
 
     Args:
-        encoded: the source and the target sentences in an epoch, with EOS; always as many of them.
+        sources, targets: the source and the target sentences, with EOS; as many of both.
         tokens: rows times the longest sentence of a batch is at most this; one longer sentence is a
             batch of its own.
         seed: of the shuffling.
@@ -51,13 +43,15 @@ class Batches:
 
     def __init__(
         self,
-        encoded: Callable[[int], tuple[Rows, Rows]],
+        sources: Rows,
+        targets: Rows,
         tokens: int,
         seed: int,
         multiple: int = 1,
         few_shapes: bool = False,
     ) -> None:
-        self.encoded = encoded
+        self.sources = sources
+        self.targets = targets
         self.tokens = tokens
         self.seed = seed
         self.multiple = multiple
@@ -68,16 +62,11 @@ class Batches:
     @property
     def sentences(self) -> int:
         """Sentences of an epoch."""
-        return len(self._epoch(0).sources)
-
-    @property
-    def target_lengths(self) -> np.ndarray:
-        """The length of each target sentence in the first epoch, with EOS."""
-        return self._epoch(0).targets.lengths
+        return len(self.sources)
 
     def __len__(self) -> int:
         """Batches of the first epoch; others have about as many."""
-        return len(self._epoch(0).batches)
+        return len(self._epoch(0))
 
     def _rounded(self, number: int, multiple: int = 1) -> int:
         """A length or a number of rows, rounded up."""
@@ -87,15 +76,14 @@ class Batches:
             parts = -(-parts // step) * step
         return parts * multiple
 
-    def _shuffled(self, number: int) -> _Epoch:
-        """The batches of an epoch."""
-        sources, targets = self.encoded(number)
+    def _shuffled(self, number: int) -> list[np.ndarray]:
+        """The sentences of each batch of an epoch."""
         draw = np.random.default_rng([self.seed, number])
-        order = draw.permutation(len(sources))
-        left, right = sources.lengths[order], targets.lengths[order]
+        order = draw.permutation(len(self.sources))
+        left, right = self.sources.lengths[order], self.targets.lengths[order]
         # every other target length runs back, so that source lengths do not jump between them
         order = order[np.lexsort((np.where(right % 2, left, -left), right))]
-        longer = np.maximum(sources.lengths, targets.lengths)[order].tolist()
+        longer = np.maximum(self.sources.lengths, self.targets.lengths)[order].tolist()
         cuts, begin, longest = [], 0, 0
         for place, length in enumerate(longer):
             longest = max(longest, length)
@@ -103,20 +91,19 @@ class Batches:
                 cuts.append(place)
                 begin, longest = place, length
         batches = np.split(order, cuts)
-        return _Epoch(sources, targets, [batches[n] for n in draw.permutation(len(batches))])
+        return [batches[n] for n in draw.permutation(len(batches))]
 
-    def _place(self, n: int) -> tuple[_Epoch, np.ndarray]:
-        """The epoch of batch n, and its sentences."""
+    def _rows(self, n: int) -> np.ndarray:
+        """The sentences of batch n."""
         number = self.epoch_of(n)
-        epoch = self._epoch(number)
-        return epoch, epoch.batches[n - self.begins[number]]
+        return self._epoch(number)[n - self.begins[number]]
 
     def __getitem__(self, n: int) -> Batch:
         """Batch n."""
-        epoch, rows = self._place(n)
-        wide = self._rounded(int(epoch.sources.lengths[rows].max()), self.multiple)
-        high = self._rounded(int(epoch.targets.lengths[rows].max()), self.multiple)
-        source, target = epoch.sources.padded(rows, wide), epoch.targets.padded(rows, high)
+        rows = self._rows(n)
+        wide = self._rounded(int(self.sources.lengths[rows].max()), self.multiple)
+        high = self._rounded(int(self.targets.lengths[rows].max()), self.multiple)
+        source, target = self.sources.padded(rows, wide), self.targets.padded(rows, high)
         if self.few_shapes:
             missing = self._rounded(len(rows)) - len(rows)
             source, target = (
@@ -127,27 +114,17 @@ class Batches:
         return Batch(
             torch.from_numpy(source),
             torch.from_numpy(np.concatenate([begin, target], axis=1)),
-            int(epoch.targets.lengths[rows].sum()),
+            self.predicted(n),
             rows,
         )
 
     def predicted(self, n: int) -> int:
         """How many tokens are to be predicted in batch n, padding left out."""
-        epoch, rows = self._place(n)
-        return int(epoch.targets.lengths[rows].sum())
+        return int(self.targets.lengths[self._rows(n)].sum())
 
     def epoch_of(self, n: int) -> int:
         """The epoch that batch n belongs to, from 0."""
         while n >= self.begins[-1]:
             last = len(self.begins) - 1
-            self.begins.append(self.begins[-1] + len(self._epoch(last).batches))
+            self.begins.append(self.begins[-1] + len(self._epoch(last)))
         return bisect_right(self.begins, n) - 1
-
-    def padding(self) -> float:
-        """The share of padding among all entries of an epoch, source and target together."""
-        epoch = self._epoch(0)
-        real = int(epoch.sources.lengths.sum() + epoch.targets.lengths.sum())
-        entries = sum(
-            self[n].source.numel() + self[n].target[:, 1:].numel() for n in range(len(self))
-        )
-        return 1 - real / entries

@@ -39,21 +39,12 @@ EXAMPLES = """examples:
       go on where a run stopped
   torchrun --nproc-per-node 4 -m translation train --task multi30k --data multi30k
       four GPUs, or four shares of a CPU; on several computers, each needs the text files
-  python -m translation train --task parallel --source a.en --target a.de --init-from runs/mine
-      go on from the weights of another run, on other text
   python -m translation translate "forty-two"
   python -m translation evaluate --beam 5 --average 5
   python -m translation evaluate --folder runs/b --against a.txt
       whether run b is better than what is in a.txt, which `evaluate --output a.txt` of run a has written
-  python -m translation train --config runs/mine/config.json --seed 1 --minutes 30
-      the settings of another run with another seed, for half an hour
-  cp -r multi30k distilled
-  python -m translation evaluate --folder runs/large --split train --beam 5 \\
-      --output distilled/train.lc.norm.tok.de
-  python -m translation train --task multi30k --data distilled
-      learn what a larger run translates instead of the references: sequence-level distillation
-  python -m translation train --task multi30k --data multi30k --distill-from runs/a runs/b
-      learn what two runs predict at each place, as well as the references: word-level distillation
+  python -m translation train --config runs/mine/config.json --seed 1
+      the settings of another run with another seed
 """
 
 
@@ -79,9 +70,6 @@ def _of_file(path: str) -> dict[str, Any]:
         settings = Settings.from_json(stored)
     except ValueError as error:
         raise TranslationError(f"--config {path}: {error}") from error
-    if unknown := stored.keys() - OPTIONS.keys() - {"processes"}:
-        names = ", ".join(sorted(unknown))
-        raise TranslationError(f"--config {path}: {names}: no setting is called so")
     return {name: getattr(settings, name) for name in stored if name in OPTIONS}
 
 
@@ -173,12 +161,6 @@ def _add_training(train: argparse.ArgumentParser) -> None:
         "--config",
         metavar="FILE",
         help="a file of settings, such as the config.json of a run; options on the command line come first",
-    )
-    train.add_argument(
-        "--minutes",
-        type=float,
-        metavar="MINUTES",
-        help="end after this time, in one process, with a checkpoint from which --resume goes on",
     )
     train.add_argument(
         "--download",
@@ -306,11 +288,8 @@ def check(arguments: argparse.Namespace) -> None:
     if arguments.command != "train":
         check_search(arguments.beam, arguments.alpha)
         return
-    if arguments.minutes is not None and not arguments.minutes > 0:
-        raise TranslationError(f"--minutes {arguments.minutes}: more than 0")
-    given = given_settings(arguments)
-    if arguments.resume or given.get("init_from"):
+    if arguments.resume:
         return  # the settings of that run count, too
-    settings = complete(given)
+    settings = complete(given_settings(arguments))
     if settings.task != "numbers" and not arguments.download:
         data.load(settings, "train")

@@ -6,12 +6,10 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Collection
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import torch
 from rich.console import Console
 
 from translation import TranslationError, data, machine
@@ -21,9 +19,8 @@ from translation.evaluation import against, quality, scores
 from translation.graphs import capture
 from translation.interruption import at_once
 from translation.machine import Machine
-from translation.model import build
-from translation.run_folder import RunFolder, load_weights, newest, unused, write
-from translation.settings import FILES, ModelSettings, Settings, complete
+from translation.run_folder import RunFolder, newest, unused, write
+from translation.settings import FILES, Settings, complete
 from translation.tokenizer import Tokenizer, learn
 from translation.trainer import Trainer
 
@@ -45,21 +42,17 @@ def run(arguments: argparse.Namespace) -> None:
         machine.leave()
 
 
-def _changed(given: dict[str, Any], settings: Settings, names: Collection[str]) -> str:
-    """What is not given as it is in the settings of a run, in words; "" if nothing is."""
-    return "; ".join(
-        f"{name} is {getattr(settings, name)}, not {value}"
-        for name, value in given.items()
-        if name in names and getattr(settings, name) != value
-    )
-
-
 def _resumed(given: dict[str, Any], folder: RunFolder, processes: int) -> Settings:
     """The settings of a run to go on with, whose steps are to be made of the same batches as before."""
     settings = folder.settings()
-    if changed := _changed(given, settings, given.keys() - {"steps", *FILES}):
+    changed = [
+        f"{name} is {getattr(settings, name)}, not {value}"
+        for name, value in given.items()
+        if name not in ("steps", *FILES) and getattr(settings, name) != value
+    ]
+    if changed:
         raise TranslationError(
-            f"--resume goes on with the settings of {folder.path}, where {changed}. "
+            f"--resume goes on with the settings of {folder.path}, where {'; '.join(changed)}. "
             "Only --steps may change, and where the text lies (--data, --source, ...)"
         )
     batches = settings.accumulate * settings.processes
@@ -72,66 +65,21 @@ def _resumed(given: dict[str, Any], folder: RunFolder, processes: int) -> Settin
     return replace(settings, **(given | shared))
 
 
-@dataclass(frozen=True)
-class _Start:
-    """What process 0 finds out for all: settings and vocabulary of a run, weights to begin with, and the
-    settings and weights of its teachers."""
-
-    settings: Settings
-    vocabulary: bytes
-    weights: dict[str, torch.Tensor] | None
-    teachers: list[tuple[Settings, dict[str, torch.Tensor]]]
-
-
-def _teachers(
-    settings: Settings, vocabulary: bytes
-) -> list[tuple[Settings, dict[str, torch.Tensor]]]:
-    """The settings and weights of the runs to learn from."""
-    found = []
-    for path in settings.distill_from:
-        teacher = RunFolder(path)
-        if teacher.tokenizer().model != vocabulary:
-            raise TranslationError(
-                f"--distill-from {path}: it has another vocabulary, so that its predictions are of other "
-                "pieces; train a teacher with the --vocab-size, --pieces and texts of the new run"
-            )
-        found.append((teacher.settings(), teacher.trained_weights()[0]))
-    return found
-
-
-def _begin(arguments: argparse.Namespace, folder: RunFolder, processes: int) -> _Start:
-    """Find out how a run starts, and make its folder."""
+def _begin(arguments: argparse.Namespace, folder: RunFolder, processes: int) -> tuple:
+    """The settings of a run and its vocabulary as bytes; its folder is made."""
     given = given_settings(arguments)
     if arguments.resume:
-        settings, vocabulary = _resumed(given, folder, processes), folder.tokenizer().model
-        return _Start(settings, vocabulary, None, _teachers(settings, vocabulary))
-    origin = RunFolder(given["init_from"]) if given.get("init_from") else None
-    if origin:
-        before = origin.settings()
-        sizes = [
-            field.name for field in fields(ModelSettings) if not field.name.endswith("dropout")
-        ]
-        if changed := _changed(given, before, sizes):
-            raise TranslationError(
-                f"--init-from takes the model of {origin.path}, where {changed}. Its dropout may change"
-            )
-        given |= {name: getattr(before, name) for name in sizes}
+        return _resumed(given, folder, processes), folder.tokenizer().model
     settings = replace(complete(given), processes=processes)
     if arguments.download:
         place = settings.data if settings.task == "multi30k" else ""
         data.download_multi30k(arguments.download, place, settings.text)
     folder.check_new()
-    for teacher in settings.distill_from:
-        RunFolder(teacher).tokenizer()  # told before a vocabulary is learned, which takes longer
-    if origin:
-        tokenizer, (weights, _) = origin.tokenizer(), origin.trained_weights()
-    else:
-        texts = (text for pair in data.load(settings, "train") for text in pair)
-        with at_once():
-            tokenizer, weights = learn(texts, settings.vocab_size, settings.pieces), None
-    teachers = _teachers(settings, tokenizer.model)
+    texts = (text for pair in data.load(settings, "train") for text in pair)
+    with at_once():
+        tokenizer = learn(texts, settings.vocab_size, settings.pieces)
     folder.create(settings, tokenizer)
-    return _Start(settings, tokenizer.model, weights, teachers)
+    return settings, tokenizer.model
 
 
 def _train(arguments: argparse.Namespace) -> None:
@@ -140,31 +88,22 @@ def _train(arguments: argparse.Namespace) -> None:
         newest(RUNS) if arguments.resume else unused(RUNS, getattr(arguments, "task", "numbers"))
     )
     folder = RunFolder(path)
-    # the others wait in `join`, which lets them wait for longer than a collective operation would
+    # process 0 finds out how it starts; the others wait in `join`, which lets them wait for longer than a
+    # collective operation would
     begun = _begin(arguments, folder, here.world_size) if here.rank == 0 else None
     here.join()
-    start: _Start = here.share(begun)
-    settings, tokenizer = start.settings, Tokenizer(start.vocabulary)
+    settings, vocabulary = here.share(begun)
     pairs, valid = data.load(settings, "train"), data.load(settings, "valid")
-    teachers = []
-    for origin, (sizes, weights) in zip(settings.distill_from, start.teachers, strict=True):
-        teacher = build(sizes, len(tokenizer), here.attention, here.device.type)
-        load_weights(teacher, weights, Path(origin))
-        teachers.append(teacher.to(here.device))
-    trainer = Trainer(settings, here, tokenizer, pairs, valid, teachers)
-    if start.weights:
-        trainer.begin_with(start.weights, RunFolder(settings.init_from))
+    trainer = Trainer(settings, here, Tokenizer(vocabulary), pairs, valid)
     if arguments.resume:
         trainer.restore(folder)
         if here.rank == 0:
             folder.forget_after(trainer.step)
             folder.write_settings(settings)
-    if arguments.minutes is not None and here.world_size > 1:
-        raise TranslationError(f"--minutes {arguments.minutes} is for one process")
     trainer.compile(arguments.compile)
     if here.rank == 0:
         say(trainer.summary())
-    trainer.run(folder, minutes=arguments.minutes)
+    trainer.run(folder)
     if here.rank == 0:
         say(f"trained {trainer.step} steps in {trainer.seconds:.0f} s; all is in {folder.path}")
         _show(trainer)
@@ -178,7 +117,7 @@ def _show(trainer: Trainer) -> None:
         return
     sources, references = zip(*pairs, strict=True)
     with trainer.eagerly():
-        written = Translator(trainer.average, trainer.tokenizer, trainer.machine)(sources)
+        written = Translator(trainer.model, trainer.tokenizer, trainer.machine)(sources)
     name, value = quality(written, references, settings)
     say(f"{name.replace('_', ' ')} on {len(pairs):,} pairs that it has not seen: {value:.1f}")
     for place in sorted({n * len(pairs) // 5 for n in range(5)}):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import gzip
 import hashlib
@@ -12,8 +13,9 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from num2words import CONVERTER_CLASSES, num2words
+from num2words import CONVERTER_CLASSES
 
 from translation import TranslationError
 from translation.settings import Settings
@@ -55,6 +57,17 @@ MULTI30K_RECIPE = (
 )
 
 
+@functools.cache
+def _converter(language: str) -> Any:
+    """num2words' converter of a language, without the words above MOST. It goes through all words from the
+    largest down for each part of each number, and of English words three quarters are larger."""
+    known = CONVERTER_CLASSES[language]
+    converter = copy.copy(known)
+    if hasattr(known, "cards"):
+        converter.cards = type(known.cards)((n, w) for n, w in known.cards.items() if n <= MOST)
+    return converter
+
+
 # a run goes through its numbers twice, for the vocabulary first
 @functools.lru_cache(maxsize=2**18)
 def in_words(number: int, language: str) -> str:
@@ -67,7 +80,7 @@ def in_words(number: int, language: str) -> str:
         known = ", ".join(sorted(CONVERTER_CLASSES))
         raise TranslationError(f"num2words has no language {language!r}; it has {known}")
     try:
-        return num2words(number, lang=language)
+        return _converter(language).to_cardinal(number)
     except (NotImplementedError, OverflowError, ArithmeticError, LookupError, TypeError) as error:
         raise TranslationError(
             f"num2words cannot say {number} in {language!r}: {error}; a smaller --below may help"

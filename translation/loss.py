@@ -9,15 +9,9 @@ from __future__ import annotations
 
 import torch
 import torch.nn.functional as F
-from torch.utils.checkpoint import checkpoint
 
 SLICE = {"cpu": 2**21}  # logits in a slice: 8 MB, which stay in a processor's cache
 LARGE_SLICE = 2**28
-
-
-def _rows(hidden: torch.Tensor, weight: torch.Tensor) -> int:
-    """How many tokens a slice has."""
-    return max(1, SLICE.get(hidden.device.type, LARGE_SLICE) // len(weight))
 
 
 class _LinearCrossEntropy(torch.autograd.Function):
@@ -25,41 +19,32 @@ class _LinearCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, hidden, weight, bias, targets, *more):
-        smoothing, pad, precision, soft, share = more
+        smoothing, pad, precision = more
         wanted = any(ctx.needs_input_grad)
-        size = _rows(hidden, weight)
+        size = max(1, SLICE.get(hidden.device.type, LARGE_SLICE) // len(weight))
         inputs = hidden, weight, bias
         low, low_weight, low_bias = (x.to(precision) for x in inputs)
         mean_weight, mean_bias = weight.mean(dim=0), bias.mean()
         total = torch.zeros((), device=hidden.device)
         of_hidden = torch.empty_like(hidden)
         of_weight, of_bias = map(torch.zeros_like, (weight, bias))
-        # what is spread over all pieces, and what the right one gets
-        evenly = (1 - share) * smoothing
-        rest = (1 - share) * (1 - smoothing)
         for begin in range(0, len(hidden), size):
             rows = slice(begin, begin + size)
             x = low[rows]
             real = (targets[rows, None] != pad).float()  # (n, 1)
             right = targets[rows, None]
             logits = F.linear(x, low_weight, low_bias).float()  # (n, V)
-            at_right, at_soft = logits.gather(1, right), 0.0
-            if soft is not None:
-                pieces, expected = soft[0][rows], share * soft[1][rows]
-                at_soft = logits.gather(1, pieces) * expected  # (n, K)
-                at_soft = at_soft.sum(dim=1, keepdim=True)
+            at_right = logits.gather(1, right)
             mean = hidden[rows].float() @ mean_weight + mean_bias
             largest = logits.amax(dim=1, keepdim=True)
             p = logits.sub_(largest).exp_()
             sums = p.sum(dim=1, keepdim=True)
-            loss = largest + sums.log() - rest * at_right
-            loss = loss - evenly * mean[:, None] - at_soft
+            loss = largest + sums.log() - (1 - smoothing) * at_right
+            loss = loss - smoothing * mean[:, None]
             total += (loss * real).sum()
             if wanted:
-                p.mul_(real / sums).sub_(real * (evenly / len(weight)))
-                p.scatter_add_(1, right, real * -rest)
-                if soft is not None:
-                    p.scatter_add_(1, pieces, real * -expected)
+                p.mul_(real / sums).sub_(real * (smoothing / len(weight)))
+                p.scatter_add_(1, right, real * (smoothing - 1))
                 of_bias += p.sum(dim=0)
                 p = p.to(precision)
                 of_hidden[rows] = p @ low_weight
@@ -74,7 +59,7 @@ class _LinearCrossEntropy(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, scale):
-        return *(gradient * scale for gradient in ctx.saved_tensors), *(None,) * 6
+        return *(gradient * scale for gradient in ctx.saved_tensors), *(None,) * 4
 
 
 def linear_cross_entropy(
@@ -85,8 +70,6 @@ def linear_cross_entropy(
     smoothing: float,
     pad: int,
     precision: torch.dtype = torch.float32,
-    soft: tuple[torch.Tensor, torch.Tensor] | None = None,
-    share: float = 0.0,
 ) -> torch.Tensor:
     """Sum of the cross-entropies with label smoothing of all real tokens.
 
@@ -100,46 +83,8 @@ def linear_cross_entropy(
         smoothing: the share that is spread over all V tokens.
         pad: the target that marks padding.
         precision: number format of the matrix products; sums and exponentials are in float32.
-        soft: pieces and their probabilities, (N, K) each, that other models expect instead of `targets`.
-        share: how much the cross-entropy with `soft` counts; that with `targets` counts 1 - share.
 
     Returns:
         A tensor with one number, shape ().
     """
-    return _LinearCrossEntropy.apply(
-        hidden, weight, bias, targets, smoothing, pad, precision, soft, share
-    )
-
-
-def divergence(
-    hidden: torch.Tensor,
-    other: torch.Tensor,
-    weight: torch.Tensor,
-    bias: torch.Tensor,
-    real: torch.Tensor,
-    precision: torch.dtype = torch.float32,
-) -> torch.Tensor:
-    """How far two predictions p and q of the same tokens are apart, as in R-Drop (Liang et al. 2021).
-
-    Args:
-        hidden: (N, D), what the decoder's last layer gives in one pass.
-        other: (N, D), what it gives in the other.
-        weight: (V, D) and bias (V,): the model's last layer.
-        real: (N,), whether a token counts.
-        precision: number format of the matrix products.
-
-    Returns:
-        The sum of (KL(p, q) + KL(q, p)) / 2 over all tokens that count, shape ().
-    """
-
-    def of_slice(*parts: torch.Tensor) -> torch.Tensor:
-        *passes, counts = parts
-        last = weight.to(precision), bias.to(precision)
-        p, q = (F.linear(x.to(precision), *last).float().log_softmax(dim=-1) for x in passes)
-        return (((p.exp() - q.exp()) * (p - q)).sum(dim=-1) * counts).sum() / 2
-
-    total = hidden.new_zeros(())
-    for parts in zip(*(x.split(_rows(hidden, weight)) for x in (hidden, other, real)), strict=True):
-        # its logits are computed again in the backward pass instead of kept
-        total = total + checkpoint(of_slice, *parts, use_reentrant=False, preserve_rng_state=False)
-    return total
+    return _LinearCrossEntropy.apply(hidden, weight, bias, targets, smoothing, pad, precision)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -13,7 +14,7 @@ from solutions.ch2_scaled_dot_product import attention as formula
 from solutions.ch3_multi_head import MultiHeadAttention, merge_heads, split_heads
 from solutions.ch4_masking import causal_mask, from_key_padding
 from solutions.ch5_positional_encoding import rope
-from solutions.ch6_transformer import DecoderLayer, EncoderLayer, Transformer
+from solutions.ch6_transformer import DecoderLayer, EncoderLayer, FeedForward, Transformer
 from translation import TranslationError
 from translation.settings import ModelSettings
 from translation.tokenizer import PAD
@@ -52,13 +53,12 @@ class FusedAttention(nn.Module):
     Args:
         causal: whether it is a decoder's self-attention; then it needs no mask, since padding is at the
             end of a sentence, and what is real never looks there.
-        dropout: the probability of dropping an attention weight, in training mode.
         flash: express padding as a feature instead of a mask, so that flash attention can be used.
     """
 
-    def __init__(self, causal: bool = False, dropout: float = 0.0, flash: bool = False) -> None:
+    def __init__(self, causal: bool = False, flash: bool = False) -> None:
         super().__init__()
-        self.causal, self.dropout, self.flash = causal, dropout, flash
+        self.causal, self.flash = causal, flash
 
     def forward(
         self,
@@ -95,7 +95,6 @@ class FusedAttention(nn.Module):
                 key,
                 value,
                 attn_mask=mask,
-                dropout_p=self.dropout if self.training else 0.0,
                 is_causal=causal,
                 scale=scale,
             )
@@ -193,18 +192,16 @@ class GatedFeedForward(nn.Module):
     Args:
         d_model: width D of the vectors that come in and go out.
         d_ff: width F in between.
-        dropout: the probability of dropping an entry of the product, in training mode.
     """
 
-    def __init__(self, d_model: int, d_ff: int, dropout: float) -> None:
+    def __init__(self, d_model: int, d_ff: int) -> None:
         super().__init__()
         self.gate, self.linear1 = (nn.Linear(d_model, d_ff) for _ in range(2))
         self.linear2 = nn.Linear(d_ff, d_model)
-        self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Work on every position of x (..., D)."""
-        return self.linear2(self.dropout(F.silu(self.gate(x)) * self.linear1(x)))
+        return self.linear2(F.silu(self.gate(x)) * self.linear1(x))
 
 
 class ByteDropout(nn.Dropout):
@@ -231,6 +228,66 @@ class ByteDropout(nn.Dropout):
         return x * kept
 
 
+class _Parts:
+    """Makes the parts of a model as its settings ask for them.
+
+    Args:
+        settings: those of the run.
+        fused: whether attention is PyTorch's kernel, and not the formula.
+        device: the type of device that the model is to run on.
+        n_positions: how many positions a sentence may have.
+    """
+
+    def __init__(self, settings: ModelSettings, fused: bool, device: str, n_positions: int) -> None:
+        self.settings, self.fused, self.device = settings, fused, device
+        self.sizes = settings.d_model, settings.heads, settings.d_ff
+        self.rotation = None
+        if settings.positions == "rope":
+            self.rotation = Rotation(settings.d_model // settings.heads, n_positions)
+
+    def encoder_layer(self) -> EncoderLayer:
+        """Chapter 6's layer with these parts."""
+        layer = EncoderLayer(*self.sizes, norm_first=self.settings.norm_first)
+        layer.self_attention = self.attention(rotation=self.rotation)
+        layer.feed_forward = self.feed_forward()
+        layer.norm1, layer.norm2 = self.norm(), self.norm()
+        layer.dropout = self.dropout()
+        return layer
+
+    def decoder_layer(self) -> DecoderLayer:
+        """Chapter 6's layer with these parts. Its cross-attention isn't turned by positions, since those of
+        two languages can't be compared."""
+        layer = DecoderLayer(*self.sizes, norm_first=self.settings.norm_first)
+        layer.self_attention = self.attention(causal=True, rotation=self.rotation)
+        layer.cross_attention = self.attention()
+        layer.feed_forward = self.feed_forward()
+        layer.norm1, layer.norm2, layer.norm3 = self.norm(), self.norm(), self.norm()
+        layer.dropout = self.dropout()
+        return layer
+
+    def attention(self, causal: bool = False, rotation: Rotation | None = None) -> PackedAttention:
+        """Multi-head attention."""
+        function = FusedAttention(causal, self.device in GPU) if self.fused else formula
+        key_heads = self.settings.key_heads or self.settings.heads
+        return PackedAttention(
+            self.settings.d_model, self.settings.heads, function, key_heads, rotation
+        )
+
+    def feed_forward(self) -> Any:  # another kind than chapter 6's layers say that they have
+        """The network of each position, which drops nothing inside."""
+        kind = GatedFeedForward if self.settings.feed_forward == "swiglu" else FeedForward
+        return kind(self.settings.d_model, self.settings.d_ff)
+
+    def norm(self) -> Any:
+        """Layer norm or RMSNorm."""
+        kind = nn.RMSNorm if self.settings.norm == "rms" else nn.LayerNorm
+        return kind(self.settings.d_model, eps=1e-5)
+
+    def dropout(self) -> nn.Dropout:
+        """Dropout of a sublayer's result."""
+        return (ByteDropout if self.device == "cpu" else nn.Dropout)(self.settings.dropout)
+
+
 class FastTransformer(Transformer):
     """The Transformer of chapter 6 with less work in training: the same weights give the same numbers, unless
     a setting asks for a part of another kind.
@@ -245,61 +302,21 @@ class FastTransformer(Transformer):
     def __init__(
         self, vocab_size: int, settings: ModelSettings, attention: str, device: str
     ) -> None:
-        super().__init__(
-            vocab_size,
-            vocab_size,
-            settings.d_model,
-            settings.heads,
-            settings.layers,
-            settings.d_ff,
-            settings.dropout,
-            PAD,
-            settings.norm_first,
-            formula,
-        )
+        sizes = settings.d_model, settings.heads, 0, settings.d_ff
+        super().__init__(vocab_size, vocab_size, *sizes, pad=PAD, norm_first=settings.norm_first)
         self.fused = attention == "fused"
         # made anew from the model's sizes, so neither saved nor sent to other processes
         encoding = self.positions.get_buffer("encoding")
         del self.positions.encoding
         self.positions.register_buffer("encoding", encoding, persistent=False)
-        rotation = None
         if settings.positions == "rope":
-            rotation = Rotation(settings.d_model // settings.heads, len(encoding))
             encoding.zero_()
-        key_heads = settings.key_heads or settings.heads
-        for layer in [*self.encoder, *self.decoder]:
-            if settings.feed_forward == "swiglu":
-                layer.feed_forward = GatedFeedForward(settings.d_model, settings.d_ff, 0.0)
-            layer.feed_forward.dropout.p = settings.activation_dropout
-        for layer in [*self.encoder, *self.decoder]:
-            for name, child in layer.named_children():
-                if isinstance(child, MultiHeadAttention):
-                    # positions of two languages can't be compared
-                    turned = rotation if name == "self_attention" else None
-                    packed = PackedAttention(
-                        settings.d_model, child.n_heads, formula, key_heads, turned
-                    )
-                    setattr(layer, name, packed)
-        if settings.norm == "rms":
-            for module in list(self.modules()):
-                for name, child in module.named_children():
-                    if isinstance(child, nn.LayerNorm):
-                        setattr(module, name, nn.RMSNorm(settings.d_model, eps=child.eps))
-        if self.fused:
-            dropout, flash = settings.attention_dropout, device in GPU
-            for layer in list(self.modules()):
-                if isinstance(layer, EncoderLayer):
-                    layer.self_attention.attention = FusedAttention(False, dropout, flash)
-                if isinstance(layer, DecoderLayer):
-                    layer.self_attention.attention = FusedAttention(True, dropout, flash)
-                    layer.cross_attention.attention = FusedAttention(False, dropout, flash)
-        elif settings.attention_dropout:
-            raise TranslationError("--attention formula has no --attention-dropout")
-        if device == "cpu":
-            for module in list(self.modules()):
-                for name, child in module.named_children():
-                    if isinstance(child, nn.Dropout):
-                        setattr(module, name, ByteDropout(child.p))
+        parts = _Parts(settings, self.fused, device, len(encoding))
+        self.positions.dropout = parts.dropout()
+        self.encoder = nn.ModuleList(parts.encoder_layer() for _ in range(settings.layers))
+        self.decoder = nn.ModuleList(parts.decoder_layer() for _ in range(settings.layers))
+        if settings.norm_first:
+            self.encoder_norm, self.decoder_norm = parts.norm(), parts.norm()
 
     def hidden(self, source: torch.Tensor, target_in: torch.Tensor) -> torch.Tensor:
         """What the last layer projects to logits.
@@ -351,8 +368,6 @@ def build(
     """
     try:
         model = FastTransformer(vocab_size, settings, attention, device)
-    except TranslationError:
-        raise
     except ValueError as error:
         raise TranslationError(f"there is no such model: {error}") from error
     if settings.tie:  # Press and Wolf (2017); Vaswani et al. (2017), section 3.4

@@ -1,4 +1,4 @@
-"""The learning rate of each step, and the optimizers that take it."""
+"""The learning rate of each step, and the optimizer that takes it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import torch
 
 from solutions.ch7_training import noam_rate
 from translation.model import FastTransformer
-from translation.muon import Muon
 from translation.settings import Settings
 
 
@@ -30,43 +29,26 @@ def learning_rate(step: int, settings: Settings) -> float:
     return settings.rate * 0.5 * (1 + math.cos(math.pi * done))
 
 
-def optimizers(
-    model: FastTransformer, settings: Settings, device: str, decay_all: bool = False
-) -> list[torch.optim.Optimizer]:
-    """AdamW for all parameters, or Muon (Jordan et al. 2024) for the matrices in the layers and AdamW for
-    the others. Muon's steps are scaled so that both take the same rate (Liu et al. 2025).
+def optimizer(model: FastTransformer, settings: Settings, device: str) -> torch.optim.Optimizer:
+    """AdamW (Loshchilov and Hutter 2019), which is Adam without weight decay. Biases and the gains of
+    layer norms don't decay.
 
     Args:
-        model: whose parameters they are.
+        model: whose parameters it changes.
         settings: those of the run.
         device: the type of device that the model is on.
-        decay_all: whether weight decay is also for biases and the gains of layer norms, as it was once.
     """
-    layers = [*model.encoder.parameters(), *model.decoder.parameters()]
-    muon = settings.optimizer == "muon"
-    matrices = [parameter for parameter in layers if parameter.dim() == 2] if muon else []
-    chosen = {id(parameter) for parameter in matrices}
-    others = [parameter for parameter in model.parameters() if id(parameter) not in chosen]
-    groups: list[dict[str, Any]] = [{"params": others}]
-    if settings.weight_decay and not decay_all:
-        vectors = [parameter for parameter in others if parameter.dim() < 2]
-        groups = [
-            {"params": [parameter for parameter in others if parameter.dim() >= 2]},
-            {"params": vectors, "weight_decay": 0.0},
-        ]
-    made: list[torch.optim.Optimizer] = [
-        torch.optim.AdamW(
-            groups,
-            betas=(0.9, 0.98),
-            eps=settings.epsilon,
-            weight_decay=settings.weight_decay,
-            fused=device in ("cpu", "cuda"),
-            capturable=device == "cuda",  # a CUDA graph may repeat its step
-        )
-    ]
-    if muon:
-        made.append(Muon(matrices, settings.weight_decay))
-    return made
+    matrices = [one for one in model.parameters() if one.dim() >= 2]
+    vectors = [one for one in model.parameters() if one.dim() < 2]
+    groups: list[dict[str, Any]] = [{"params": matrices}, {"params": vectors, "weight_decay": 0.0}]
+    return torch.optim.AdamW(
+        groups,
+        betas=(0.9, 0.98),
+        eps=settings.epsilon,
+        weight_decay=settings.weight_decay,
+        fused=device in ("cpu", "cuda"),
+        capturable=device == "cuda",  # a CUDA graph may repeat its step
+    )
 
 
 def restore(optimizer: torch.optim.Optimizer, state: dict) -> None:

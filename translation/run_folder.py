@@ -1,9 +1,8 @@
-"""What a run leaves: settings, vocabulary, metrics, a plot of the loss, and checkpoints.
+"""What a run leaves: settings, vocabulary, metrics and checkpoints.
 
     config.json        the settings
     tokenizer.model    the vocabulary
     metrics.jsonl      one line each time something was measured
-    loss.svg           the loss against the step
     last.pt            everything that it takes to go on
     weights-000500.pt  the weights to translate with, of the last few checkpoints
     best.pt            those of the checkpoint that did best on the validation pairs
@@ -225,7 +224,7 @@ class RunFolder:
             return self.read(self.best), self.best
         files = self.weights()[-average:]
         if not files:  # it was interrupted before its first checkpoint was due
-            return self.read()["average"], self.last
+            return self.read()["model"], self.last
         if len(files) < average:
             raise TranslationError(
                 f"{self.path} has weights of {len(files)} checkpoints, not of {average}: "
@@ -263,20 +262,3 @@ class RunFolder:
         kept = [metrics for metrics in self.measured() if metrics["step"] <= step]
         text = "".join(json.dumps(metrics) + "\n" for metrics in kept)
         write(self.path / "metrics.jsonl", text.encode())
-
-    def plot(self) -> None:
-        """Draw the loss against the step."""
-        # takes half a second to import, for which no translation should wait
-        from matplotlib.figure import Figure
-
-        figure = Figure(figsize=(7, 4), layout="constrained")
-        axes = figure.add_subplot(xlabel="step", ylabel="loss per token (nats)", yscale="log")
-        for name, label in (("loss", "training"), ("valid_loss", "validation")):
-            points = [(line["step"], line[name]) for line in self.measured() if name in line]
-            if points:
-                axes.plot(*zip(*points, strict=True), label=label)
-        axes.legend()
-        axes.grid(alpha=0.3)
-        drawn = io.BytesIO()
-        figure.savefig(drawn, format="svg")
-        write(self.path / "loss.svg", drawn.getvalue())

@@ -68,10 +68,6 @@ class ModelSettings:
     dropout: float = option(
         0.1, "probability of dropping an entry of a sublayer's result", value="P"
     )
-    attention_dropout: float = option(0.0, "probability of dropping an attention weight", value="P")
-    activation_dropout: float = option(
-        0.0, "probability of dropping an entry inside a feed-forward network", value="P"
-    )
     norm_first: bool = option(True, "layer norm before each sublayer instead of after it")
     tie: bool = option(True, "one matrix for both embeddings and the last layer")
     positions: str = option(
@@ -104,25 +100,10 @@ class TrainingSettings:
         250, "pairs with a sentence of more pieces are left out; at most 1000", value="PIECES"
     )
     accumulate: int = option(1, "batches a step, in each process", value="BATCHES")
-    optimizer: str = option(
-        "adam", "AdamW, or Muon for the matrices in the layers", ("adam", "muon")
-    )
     rate: float = option(1e-3, "highest learning rate", value="RATE")
     warmup: int = option(1000, "steps until it is reached", value="STEPS")
     schedule: str = option("cosine", "how it falls then", ("cosine", "noam"))
     smoothing: float = option(0.1, "label smoothing: share spread over all pieces", value="SHARE")
-    rdrop: float = option(
-        0.0,
-        "R-Drop: two passes with different dropout a batch, and how much their difference weighs in the "
-        "loss; 0 = one pass",
-        value="WEIGHT",
-    )
-    subword_dropout: float = option(
-        0.0,
-        "BPE-dropout: probability of leaving out a merge, in training; with --distill-from, of source "
-        "sentences only",
-        value="P",
-    )
     weight_decay: float = option(
         0.0, "decay of the matrices (AdamW), times the rate in each step", value="DECAY"
     )
@@ -130,22 +111,6 @@ class TrainingSettings:
         1e-9, "what Adam adds to the root of its second moment", value="EPSILON"
     )
     clip: float = option(1.0, "longest gradient; a longer one is made as short", value="NORM")
-    ema: float = option(
-        0.0,
-        "decay of a moving average of the weights, with which to translate; 0 = none",
-        value="DECAY",
-    )
-    init_from: str = option(
-        "", "begin with the vocabulary, sizes and weights of this run", value="FOLDER"
-    )
-    distill_from: tuple[str, ...] = option(
-        (),
-        "distillation: runs of the same vocabulary whose predictions for the training pairs to learn from",
-        value="FOLDER",
-    )
-    distill_weight: float = option(
-        0.5, "how much of the loss is about those predictions, not the pairs' own", value="SHARE"
-    )
     seed: int = option(0, "of weights, dropout, batches and held-out numbers", value="SEED")
     save_every: int = option(
         1000, "steps from checkpoint to checkpoint; 0 = an epoch", value="STEPS"
@@ -170,26 +135,26 @@ class Settings(TrainingSettings, ModelSettings, TaskSettings):
 
     @classmethod
     def from_json(cls, stored: Any) -> Settings:
-        """The settings that a run has kept. It may be older than a setting, which then is its default; and
-        what is no setting any more is left out.
+        """The settings that a run has kept; those that it lacks have their defaults.
 
         Raises:
-            ValueError: a value is of another type than its setting, or there are no values by name.
+            ValueError: something is no setting, or a value is of another type than its setting.
         """
         if not isinstance(stored, dict):
             raise ValueError("it has no settings by name")
+        kinds = {field.name: type(field.default) for field in dataclasses.fields(cls)}
+        if unknown := stored.keys() - kinds.keys():
+            raise ValueError(f"{', '.join(sorted(unknown))}: no setting is called so")
         known: dict[str, Any] = {}
-        for field in dataclasses.fields(cls):
-            if field.name not in stored:
-                continue
-            value, kind = stored[field.name], type(field.default)
+        for name, value in stored.items():
+            kind = kinds[name]
             if kind is float and type(value) is int:
                 value = float(value)
             if kind is tuple and type(value) is list:
                 value = tuple(value)
             if type(value) is not kind:
-                raise ValueError(f"{field.name} is {value!r}, not of the type {kind.__name__}")
-            known[field.name] = value
+                raise ValueError(f"{name} is {value!r}, not of the type {kind.__name__}")
+            known[name] = value
         return cls(**known)
 
 
@@ -250,7 +215,7 @@ def complete(given: dict[str, Any]) -> Settings:
             raise TranslationError(f"{option} {value} is too small: at least {least}")
         if type(value) is float and not 0 <= value < math.inf:
             raise TranslationError(f"{option} {value} must be a number that is not negative")
-        if (name.endswith("dropout") or name in ("smoothing", "ema")) and value >= 1:
+        if name in ("dropout", "smoothing") and value >= 1:
             raise TranslationError(f"{option} {value} must be below 1")
     heads, key_heads = settings.heads, settings.key_heads
     if settings.d_model % heads:
@@ -262,15 +227,8 @@ def complete(given: dict[str, Any]) -> Settings:
             f"--positions rope turns pairs of numbers, and a head has {settings.d_model // heads}: an even "
             "number is --d-model divided by --heads"
         )
-    if settings.distill_weight > 1:
-        raise TranslationError(f"--distill-weight {settings.distill_weight} must be at most 1")
     if settings.longest > 1000:
         raise TranslationError(f"--longest {settings.longest} is too large: at most 1000")
-    if settings.subword_dropout and settings.pieces != "bpe":
-        raise TranslationError("--subword-dropout needs --pieces bpe")
-    dropouts = (settings.dropout, settings.attention_dropout, settings.activation_dropout)
-    if settings.rdrop and not any(dropouts):
-        raise TranslationError("--rdrop needs --dropout: without it, both passes are the same")
     return settings
 
 

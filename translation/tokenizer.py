@@ -109,19 +109,14 @@ class RowsWriter:
 
 @dataclass(frozen=True)
 class Encoded:
-    """Pairs of sentences as pieces, which of all pairs they are, how many were left out, and a checksum
-    of all pieces (CRC-32), by which a resumed run knows its pairs."""
+    """Pairs of sentences as pieces, how many were left out, and a checksum of all pieces (CRC-32), by which
+    a resumed run knows its pairs."""
 
     sources: Rows
     targets: Rows
-    kept: np.ndarray
     empty: int
     overlong: int
     checksum: int
-
-    def whole(self, epoch: int) -> tuple[Rows, Rows]:
-        """The source and the target sentences, which are the same in each epoch."""
-        return self.sources, self.targets
 
 
 def encode_pairs(pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, longest: int) -> Encoded:
@@ -133,90 +128,20 @@ def encode_pairs(pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, longest
         longest: a pair with a sentence of more pieces, EOS included, is left out, as is an empty one.
     """
     sources, targets = RowsWriter(), RowsWriter()
-    kept, empty, overlong, checksum = array("b"), 0, 0, 0
+    empty, overlong, checksum = 0, 0, 0
     stream = iter(pairs)
     while some := list(itertools.islice(stream, 10_000)):
         encoded = (tokenizer.encode(texts) for texts in zip(*some, strict=True))
         for source, target in zip(*encoded, strict=True):
-            fits = min(len(source), len(target)) > 1  # more than EOS
-            empty += not fits
-            if fits and max(len(source), len(target)) > longest:
-                fits = False
+            if min(len(source), len(target)) == 1:  # EOS alone
+                empty += 1
+            elif max(len(source), len(target)) > longest:
                 overlong += 1
-            kept.append(fits)
-            if fits:
+            else:
                 sources.add(source)
                 targets.add(target)
                 checksum = zlib.crc32(array("i", [*source, *target]).tobytes(), checksum)
-    used = np.array(kept, dtype=bool)
-    return Encoded(sources.rows(), targets.rows(), used, empty, overlong, checksum)
-
-
-class SubwordSampler:
-    """BPE-dropout (Provilkov et al. 2020): in each epoch, words fall apart in other ways.
-
-    While a word's letters are merged into pieces, each merge that is possible is left out with
-    probability `dropout`. Of each word, `kinds` ways to cut it are drawn once; an epoch chooses among
-    them, which takes no longer than reading the text.
-
-    Args:
-        tokenizer: of pieces learned as BPE.
-        texts: the sentences, whose words are separated by spaces.
-        dropout: the probability of leaving out a merge.
-        seed: of all draws.
-        kinds: ways to cut a word that are drawn.
-    """
-
-    def __init__(
-        self,
-        tokenizer: Tokenizer,
-        texts: Iterable[str],
-        dropout: float,
-        seed: int,
-        kinds: int = 32,
-    ) -> None:
-        processor = tokenizer.processor
-        self.pieces = {
-            processor.id_to_piece(n): n
-            for n in range(len(tokenizer))
-            if not processor.is_control(n)
-        }
-        self.dropout, self.seed, self.kinds = dropout, seed, kinds
-        numbers: dict[str, int] = {}
-        words, ends = array("i"), array("q", [0])
-        for text in texts:
-            words.extend(numbers.setdefault(word, len(numbers)) for word in text.split())
-            ends.append(len(words))
-        self.words, self.ends = np.array(words, dtype=np.int64), np.array(ends)
-        draw = random.Random(f"{seed} subwords")
-        ways = [self.cut(word, draw) for word in numbers for _ in range(kinds)]
-        self.way_ends = np.cumsum([0, *map(len, ways)])
-        self.way_pieces = np.concatenate([np.array(way, dtype=np.int32) for way in ways])
-
-    def cut(self, word: str, draw: random.Random) -> list[int]:
-        """Pieces of a word, cut at random."""
-        parts = list("\u2581" + word)  # the sign with which sentencepiece begins a word
-        while True:
-            found = [
-                (self.pieces[left + right], place)
-                for place, (left, right) in enumerate(itertools.pairwise(parts))
-                if left + right in self.pieces and draw.random() >= self.dropout
-            ]
-            if not found:
-                return [self.pieces.get(part, UNKNOWN) for part in parts]
-            _, place = min(found)  # a piece that was learned earlier has a smaller number
-            parts[place : place + 2] = [parts[place] + parts[place + 1]]
-
-    def epoch(self, number: int) -> Rows:
-        """All sentences as they are cut in an epoch, with EOS at the end of each."""
-        draw = np.random.default_rng([self.seed, number, len(self.words)])
-        ways = self.words * self.kinds + draw.integers(self.kinds, size=len(self.words))
-        begins, lengths = self.way_ends[ways], self.way_ends[ways + 1] - self.way_ends[ways]
-        ends = np.concatenate([[0], np.cumsum(lengths)])
-        places = np.arange(ends[-1]) - np.repeat(ends[:-1] - begins, lengths)
-        sentence_ends = ends[self.ends]
-        ids = np.insert(self.way_pieces[places], sentence_ends[1:], EOS)
-        return Rows(ids, sentence_ends + np.arange(len(sentence_ends)))
+    return Encoded(sources.rows(), targets.rows(), empty, overlong, checksum)
 
 
 def learn(

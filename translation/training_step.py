@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 from torch import nn
@@ -18,8 +18,7 @@ class TrainingStep:
     Args:
         objective: from a batch to the sum of its losses.
         model: whose parameters change.
-        optimizers: of these parameters.
-        average: a model whose weights follow; None = none does.
+        optimizer: of these parameters.
         clip: the longest gradient; a longer one is made as short.
         scaler: of the loss, for float16.
         world_size: how many processes share a step.
@@ -30,17 +29,15 @@ class TrainingStep:
         self,
         objective: nn.Module,
         model: nn.Module,
-        optimizers: Sequence[torch.optim.Optimizer],
-        average: nn.Module | None,
+        optimizer: torch.optim.Optimizer,
         clip: float,
         scaler: torch.amp.GradScaler,
         world_size: int = 1,
         record: Record | None = None,
     ) -> None:
-        self.objective, self.model, self.optimizers = objective, model, optimizers
-        self.average, self.clip, self.scaler, self.world_size = average, clip, scaler, world_size
+        self.objective, self.model, self.optimizer = objective, model, optimizer
+        self.clip, self.scaler, self.world_size = clip, scaler, world_size
         self.parameters: list[torch.Tensor] = list(model.parameters())
-        self.averages: list[torch.Tensor] = [] if average is None else [*average.parameters()]
         device = self.parameters[0].device
         self.total = torch.zeros((), device=device)
         self.norm = torch.zeros((), device=device)
@@ -61,11 +58,7 @@ class TrainingStep:
         else:
             self.model.zero_grad(set_to_none=True)
 
-    def _accumulate(
-        self,
-        tokens: float | torch.Tensor,
-        *batch: torch.Tensor,
-    ) -> None:
+    def _accumulate(self, tokens: float | torch.Tensor, *batch: torch.Tensor) -> None:
         """Add a batch's gradients to those that are there, and its loss
         to `total`; both are divided by the tokens of the whole step."""
         device = self.total.device
@@ -75,27 +68,14 @@ class TrainingStep:
         self.scaler.scale(loss * self.world_size).backward()
         self.total += loss.detach()
 
-    def _update(
-        self,
-        rate: float | torch.Tensor,
-        share: float | torch.Tensor,
-    ) -> None:
-        """Change the weights, with a learning rate and the share of the
-        new weights in the average; forget the gradients, and leave the
-        length that they had in `norm`."""
-        for optimizer in self.optimizers:
-            self.scaler.unscale_(optimizer)
+    def _update(self, rate: float | torch.Tensor) -> None:
+        """Change the weights, with a learning rate; forget the
+        gradients, and leave the length that they had in `norm`."""
+        self.scaler.unscale_(self.optimizer)
         norm = nn.utils.clip_grad_norm_(self.parameters, self.clip)
         self.norm.copy_(norm)
-        for optimizer in self.optimizers:
-            for group in optimizer.param_groups:
-                group["lr"] = rate
-            self.scaler.step(optimizer)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.scaler.step(self.optimizer)
         self.scaler.update()
         self.forget_gradients()
-        if self.averages:
-            old, new = self.averages, self.parameters
-            with torch.no_grad():
-                changes = torch._foreach_sub(new, old)
-                torch._foreach_mul_(changes, share)
-                torch._foreach_add_(old, changes)

@@ -1,14 +1,13 @@
 """What limits a GPU: the time of operators, of training steps and of decoding.
 
 python -m benchmarks.gpu                       the parts of the first nine minutes
-python -m benchmarks.gpu --only attention      others: attention, recurrence, linear_attention, cache, autocast,
-                                               item, same_bits, multi30k
+python -m benchmarks.gpu --only attention      others: attention, linear_attention, autocast, item
 
 Each part is a process of its own with a time limit. What it has found is written as soon as it is found, so
 that a part that fails or takes too long leaves an error beside it, and the others run. Other parts that the
 file has from before stay, each with its own commit and date. Without a GPU, sizes are tiny: then the program
-is tested, and nothing else. Needed are PyTorch, NumPy and sentencepiece alone; number_words and multi30k
-start the trainer, which needs rich, num2words, sacreBLEU and Matplotlib, too.
+is tested, and nothing else. Needed are PyTorch, NumPy and sentencepiece alone; number_words starts the
+trainer, which needs rich, num2words and sacreBLEU, too.
 """
 
 from __future__ import annotations
@@ -47,9 +46,8 @@ class Part:
     first: bool = False
 
 
-def parts(data: str, seconds: int) -> dict[str, Part]:
+def parts() -> dict[str, Part]:
     """All parts by name, those of the first nine minutes in front, the most valuable ones first."""
-    multi30k = functools.partial(training.multi30k, data=data, seconds=seconds)
     return {
         "steps": Part(training.steps, 75, first=True),
         "beside_torch": Part(training.beside_torch, 120, first=True),
@@ -59,13 +57,9 @@ def parts(data: str, seconds: int) -> dict[str, Part]:
         "roofline": Part(operators.roofline, 45, first=True),
         "launches": Part(operators.launches, 20, first=True),
         "attention": Part(operators.attention, 60),
-        "recurrence": Part(operators.recurrence, 60),
         "linear_attention": Part(operators.linear_attention, 60),
-        "cache": Part(translating.cache, 60),
         "autocast": Part(operators.autocast, 20),
         "item": Part(operators.item, 20),
-        "same_bits": Part(training.same_bits, 60),
-        "multi30k": Part(multi30k, seconds + 60),
     }
 
 
@@ -167,16 +161,15 @@ def add(path: Path, result: dict[str, Any], name: str, found: dict[str, Any]) ->
 def main() -> None:
     """Measure and save, part by part."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    known = parts("", 0)
+    known = parts()
     parser.add_argument("--only", nargs="+", choices=known, metavar="PART", help=", ".join(known))
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda or cuda:1 (default auto)")
-    parser.add_argument("--data", default="", help="multi30k: folder of its files")
-    parser.add_argument("--time", type=int, default=240, help="multi30k: seconds (default 240)")
     parser.add_argument("--commit", help="of this code, where git doesn't know it")
-    parser.add_argument("--output", help="where to write (default: beside this, by the device)")
+    parser.add_argument(
+        "--output", help="where to write (default: in book/measured, by the device)"
+    )
     arguments = parser.parse_args()
-    chosen = parts(arguments.data, arguments.time)
-    names = arguments.only or [name for name, part in chosen.items() if part.first]
+    names = arguments.only or [name for name, part in known.items() if part.first]
     result = measure(Part(_about, 60), arguments.device)
     del result["seconds"]
     if arguments.commit:
@@ -187,7 +180,7 @@ def main() -> None:
     result["parts"] = earlier(path, result)
     for name in names:
         keep = functools.partial(add, path, result, name)
-        found = measure(chosen[name], arguments.device, keep)
+        found = measure(known[name], arguments.device, keep)
         keep(found)
         print(name, json.dumps(found)[:600], flush=True)
 

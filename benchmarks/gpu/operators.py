@@ -9,44 +9,33 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import nn
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from benchmarks.gpu.bench import Bench, powers, rates
 
 Results = Iterator[tuple[str, Any]]
-FORMATS = {
-    "float32": (torch.float32, False),
-    "tf32": (torch.float32, True),
-    "bfloat16": (torch.bfloat16, False),
-}
 
 
 def roofline(bench: Bench) -> Results:
-    """Layers by the number of their vectors, in three formats, and what is limited by memory."""
+    """Layers by the number of their vectors, in two formats, and what is limited by memory."""
     vectors = bench.size([1, 4, 16, 64, 128, 256, *powers(512, 16384, 2)], [1, 16])
-    for width in bench.size([4096, 8192], [32, 64]):
-        layer = {}
-        for name, (dtype, tf32) in FORMATS.items():
-            torch.backends.cuda.matmul.allow_tf32 = tf32
-            weight = bench.randn(width, width, dtype=dtype)
-            layer[name] = [
-                {"vectors": n}
-                | rates(
-                    bench.seconds(torch.matmul, bench.randn(n, width, dtype=dtype), weight.T),
-                    flops=2 * n * width**2,
-                    bytes=weight.element_size() * (width**2 + 2 * n * width),
-                )
-                for n in vectors
-            ]
-        torch.backends.cuda.matmul.allow_tf32 = False
-        yield f"layer of {width}", layer
+    width = bench.size(4096, 32)
+    layer = {}
+    for dtype in (torch.float32, torch.bfloat16):
+        weight = bench.randn(width, width, dtype=dtype)
+        layer[str(dtype).removeprefix("torch.")] = [
+            {"vectors": n}
+            | rates(
+                bench.seconds(torch.matmul, bench.randn(n, width, dtype=dtype), weight.T),
+                flops=2 * n * width**2,
+                bytes=weight.element_size() * (width**2 + 2 * n * width),
+            )
+            for n in vectors
+        ]
+    yield f"layer of {width}", layer
     many = bench.size(2**28, 2**12)
-    a, b, c = (bench.randn(many // 1024, 1024) for _ in range(3))
+    a, b, c = (bench.randn(many) for _ in range(3))
     size = many * a.element_size()
     yield "addition", rates(bench.seconds(lambda: torch.add(a, b, out=c)), bytes=3 * size)
-    yield "softmax", rates(bench.seconds(lambda: a.softmax(dim=-1)), bytes=2 * size)
-    yield "layer norm", rates(bench.seconds(lambda: F.layer_norm(a, (1024,))), bytes=2 * size)
 
 
 def launches(bench: Bench) -> Results:
@@ -84,7 +73,7 @@ def item(bench: Bench) -> Results:
 
 
 def attention(bench: Bench) -> Results:
-    """Causal attention by length, formula and PyTorch's function, and which kernels take what."""
+    """Causal attention by length, formula and PyTorch's function."""
     heads, width, positions = 16, 64, bench.size(16384, 128)
     yield "sizes", {"heads": heads, "width": width, "positions": positions}
     rows = []
@@ -101,7 +90,6 @@ def attention(bench: Bench) -> Results:
         row["fused, mask"] = _attention(bench, inputs, _fused, mask)
         rows.append(row)
     yield "rows", rows
-    yield "kernels_that_can", {} if bench.tiny else _kernels(bench, heads, width)
 
 
 def _formula(
@@ -145,54 +133,6 @@ def _attention(
         "forward_flops_per_second": flops / forward,
         "both_flops_per_second": 3.5 * flops / whole,
     }
-
-
-def _kernels(bench: Bench, heads: int, width: int) -> dict[str, bool]:
-    """Which of PyTorch's kernels takes which arguments."""
-    query, key, value = (bench.randn(4, heads, 512, width, dtype=bench.half) for _ in range(3))
-    mask = torch.ones(512, 512, dtype=torch.bool, device=bench.device).tril()
-    calls: dict[str, Callable[[], torch.Tensor]] = {
-        "is_causal": lambda: _fused(query, key, value),
-        "mask": lambda: _fused(query, key, value, mask),
-        "float32": lambda: _fused(query.float(), key.float(), value.float()),
-    }
-    found = {}
-    for backend in ("FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION", "MATH"):
-        for name, call in calls.items():
-            try:
-                with sdpa_kernel(getattr(SDPBackend, backend)):
-                    call()
-                found[f"{backend}, {name}"] = True
-            except RuntimeError:
-                found[f"{backend}, {name}"] = False
-    return found
-
-
-def recurrence(bench: Bench) -> Results:
-    """A layer of a GRU beside causal self-attention, forward and backward, by length."""
-    width, positions = bench.size(512, 16), bench.size(16384, 64)
-    gru = nn.GRU(width, width, batch_first=True).to(bench.device, bench.half)
-    project = nn.Linear(width, 3 * width).to(bench.device, bench.half)
-
-    def recurrent(x: torch.Tensor) -> None:
-        gru(x)[0].sum().backward()
-
-    def attending(x: torch.Tensor) -> None:
-        heads = project(x).unflatten(-1, (3, 8, -1)).permute(2, 0, 3, 1, 4)
-        _fused(*heads).sum().backward()
-
-    rows = []
-    for length in bench.size(powers(16, 4096, 4), [16, 64]):
-        x = bench.randn(positions // length, length, width, dtype=bench.half).requires_grad_()
-        rows.append(
-            {
-                "length": length,
-                "gru_ms": 1000 * bench.seconds(recurrent, x, times=3),
-                "attention_ms": 1000 * bench.seconds(attending, x, times=3),
-            }
-        )
-    yield "sizes", {"width": width, "positions": positions}
-    yield "rows", rows
 
 
 def linear_attention(bench: Bench) -> Results:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
 from benchmarks.gpu.bench import Bench
-from benchmarks.gpu.command import train
 from benchmarks.throughput import (
     VOCAB,
     Theirs,
@@ -30,7 +25,7 @@ from benchmarks.throughput import (
 from translation.machine import Machine
 from translation.model import FastTransformer, build, n_parameters
 from translation.objective import Objective
-from translation.optimization import optimizers
+from translation.optimization import optimizer
 from translation.settings import Settings, complete
 from translation.training_step import TrainingStep
 
@@ -42,9 +37,9 @@ TINY = {"d_model": 16, "layers": 1, "d_ff": 32, "heads": 2}
 BASE = {"d_model": 512, "layers": 6, "d_ff": 2048, "heads": 8}
 
 
-def small_model(bench: Bench, optimizer: str = "adam") -> Settings:
+def small_model(bench: Bench) -> Settings:
     """Multi30k's sizes: 2.6 million parameters."""
-    return complete({"task": "multi30k", "optimizer": optimizer} | bench.size({}, TINY))
+    return complete({"task": "multi30k"} | bench.size({}, TINY))
 
 
 def base_model(bench: Bench) -> Settings:
@@ -73,8 +68,7 @@ def step_of(
     whole = TrainingStep(
         Objective(model, here, settings.smoothing),
         model,
-        optimizers(model, settings, bench.device.type),
-        None,
+        optimizer(model, settings, bench.device.type),
         settings.clip,
         torch.amp.GradScaler(bench.device.type, enabled=False),
         record=bench.record if graphs else None,
@@ -82,7 +76,7 @@ def step_of(
 
     def step(source: torch.Tensor, target: torch.Tensor) -> None:
         whole.accumulate(target.numel() - len(target), source, target)
-        whole.update(1e-4, 0.0)
+        whole.update(1e-4)
 
     return step, whole
 
@@ -108,22 +102,19 @@ def steps(bench: Bench) -> Results:
     precision = bench.size("bfloat16", "float32")
     torch.set_float32_matmul_precision("high")  # as in the trainer
     yield "length", 16
-    for optimizer in ("adam", "muon"):
-        settings = small_model(bench, optimizer)
-        for graphs in (False, True):
-            model = model_of(bench, settings)
-            step, _ = step_of(bench, settings, model, precision, graphs)
-            rows = []
-            for sentences in bench.size([4, 16, 64, 256, 1024, 2048, 4096], [2]):
-                (batch,) = make_batches(1, 16 * sentences, 16, bench.device)
-                milliseconds = 1000 * bench.seconds(step, *batch, times=10)
-                speed = sentences * 16000 / milliseconds
-                row = {"sentences": sentences, "milliseconds": milliseconds}
-                rows.append(row | {"target_tokens_per_second": speed})
-                if sentences == bench.size(64, 2):
-                    busy = kernels(bench, step, *batch)
-            name = f"{optimizer}, {'graphs' if graphs else 'eager'}"
-            yield name, {"parameters": n_parameters(model), "rows": rows, "of 64 sentences": busy}
+    settings = small_model(bench)
+    for graphs in (False, True):
+        model = model_of(bench, settings)
+        step, _ = step_of(bench, settings, model, precision, graphs)
+        rows = []
+        for sentences in bench.size([4, 16, 64, 256, 1024, 2048, 4096], [2]):
+            (batch,) = make_batches(1, 16 * sentences, 16, bench.device)
+            milliseconds = 1000 * bench.seconds(step, *batch, times=10)
+            rows.append({"sentences": sentences, "milliseconds": milliseconds})
+            if sentences == bench.size(64, 2):
+                busy = kernels(bench, step, *batch)
+        name = f"adam, {'graphs' if graphs else 'eager'}"
+        yield name, {"parameters": n_parameters(model), "rows": rows, "of 64 sentences": busy}
 
 
 def ladder(bench: Bench) -> Results:
@@ -221,47 +212,3 @@ def _beside(sides: dict[str, Callable], batches: list, bench: Bench) -> dict[str
     """Both speeds and their ratio."""
     found: dict[str, Any] = compare(sides, batches, bench.size(5, 1), not bench.tiny)
     return found | {"ours_to_torch": ratios(found, "ours", "torch.nn.Transformer")}
-
-
-def same_bits(bench: Bench) -> Results:
-    """Whether sums of rows and training steps give the same bits twice."""
-    numbers = torch.randint(0, 50, (100_000,), device=bench.device)
-    rows = bench.randn(100_000, bench.size(64, 2))
-
-    def sums() -> torch.Tensor:
-        return torch.zeros_like(rows[:50]).index_add_(0, numbers, rows)
-
-    # read before the first product; without it a product may not be deterministic
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    first = sums()
-    yield "index_add, equal of 10", sum(torch.equal(first, sums()) for _ in range(10))
-    settings = small_model(bench)
-    batches = make_batches(bench.size(20, 1), bench.size(4096, 32), 16, bench.device)
-    for deterministic in (False, True):
-        torch.use_deterministic_algorithms(deterministic)
-        weights = []
-        for _ in range(2):
-            model = model_of(bench, settings)
-            step, _ = step_of(bench, settings, model, bench.size("bfloat16", "float32"))
-            torch.manual_seed(1)
-            for batch in batches:
-                step(*batch)
-            weights.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
-        name = "deterministic" if deterministic else "usual"
-        yield f"steps, {name}, equal", torch.equal(*weights)
-    torch.use_deterministic_algorithms(False)
-
-
-def multi30k(bench: Bench, data: str, seconds: int) -> Results:
-    """What the Multi30k recipe reaches in a given time, with graphs: all that was measured on the way."""
-    if not data:
-        yield "error", "give the folder of Multi30k's files: --data DIR"
-        return
-    with tempfile.TemporaryDirectory() as name:
-        run = Path(name) / "run"
-        words = ["--task=multi30k", f"--data={data}", "--accumulate=1", "--optimizer=muon"]
-        words += bench.size(["--graphs"], ["--steps=2", "--save-every=2", "--vocab-size=80"])
-        yield "command", " ".join(["train", *words])
-        yield "run", train(bench, run, words, seconds)
-        lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-        yield "measured", [line for line in map(json.loads, lines) if "valid_loss" in line]

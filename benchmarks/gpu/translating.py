@@ -12,7 +12,7 @@ import torch
 
 from benchmarks.gpu.bench import Bench
 from benchmarks.gpu.command import train
-from benchmarks.greedy import cached, decode, uncached
+from benchmarks.greedy import cached, uncached
 from translation.decoding import CachedDecoder, search
 from translation.graphs import Record, Replayed
 from translation.model import FastTransformer, build
@@ -100,20 +100,6 @@ def _translate(
         limits = torch.full((len(some),), room, device=bench.device)
         decoder = CachedDecoder(model, some, beam, room, fixed=graphs or not bench.tiny)
         search(decoder, limits, 0.6, record=bench.record if graphs else None)
-
-
-@torch.inference_mode()
-def cache(bench: Bench) -> Results:
-    """Milliseconds of a token after prefixes of several lengths, with the cache and anew."""
-    ends = bench.size([50, 100, 200, 400, 800], [4])
-    model = model_of(bench)
-    batch = bench.size(32, 2)
-    source = torch.randint(4, VOCAB, (batch, 30), device=bench.device)
-    for name, kind in (("cached", cached), ("uncached", uncached)):
-        decode(kind(model, source, 8), batch, 8, bench.device)
-        _, seconds = decode(kind(model, source, ends[-1]), batch, ends[-1], bench.device)
-        medians = (torch.tensor(seconds[max(0, end - 20) : end]).median() for end in ends)
-        yield name, {end: 1000 * float(m) for end, m in zip(ends, medians, strict=True)}
 
 
 def number_words(bench: Bench) -> Results:

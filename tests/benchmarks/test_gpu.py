@@ -16,7 +16,6 @@ from torch.cuda._utils import _get_device_index
 
 from benchmarks.gpu.__main__ import Part, device_of, earlier, measure, parts
 from benchmarks.gpu.operators import linear_in_chunks
-from book.gpu_results import card
 from tests.support.course import COURSE
 from translation.machine import Hardware
 
@@ -33,11 +32,10 @@ def numbers(found):
 
 
 def test_every_part_runs_as_a_command(tmp_path):
-    """Those of the first minutes and the others; multi30k has no data, and so the error alone."""
     output = tmp_path / "found.json"
-    names = list(parts("", 0))
+    names = list(parts())
     command = [sys.executable, "-m", "benchmarks.gpu", "--device=cpu", f"--output={output}"]
-    command += ["--commit=abc1234", "--only", "multi30k", *names[:-1]]
+    command += ["--commit=abc1234", "--only", *names]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -46,7 +44,6 @@ def test_every_part_runs_as_a_command(tmp_path):
     assert result["command"].startswith("python -m benchmarks.gpu --device=cpu")
     assert result["commit"] == "abc1234" and result["versions"]["torch"]
     assert result["parts"].keys() == {*names}
-    assert "--data" in result["parts"].pop("multi30k")["error"]
     for name, found in result["parts"].items():
         assert "error" not in found, (name, found["error"])
         assert found.pop("seconds") >= 0 and found
@@ -158,9 +155,9 @@ def test_a_command_ends_with_the_part_that_has_started_it():
 
 
 def test_the_first_parts_take_nine_minutes_at_most():
-    first = [part.first for part in parts("", 0).values()]
+    first = [part.first for part in parts().values()]
     assert first == sorted(first, reverse=True)
-    assert sum(part.limit for part in parts("", 0).values() if part.first) <= 540
+    assert sum(part.limit for part in parts().values() if part.first) <= 540
 
 
 def test_linear_attention_in_chunks_is_its_formula():
@@ -170,18 +167,3 @@ def test_linear_attention_in_chunks_is_its_formula():
     expected = weights / weights.sum(dim=-1, keepdim=True) @ v
     for chunk in (3, 4, 12):
         torch.testing.assert_close(linear_in_chunks(q, k, v, chunk), expected, rtol=1e-6, atol=1e-6)
-
-
-def test_the_stored_measurements_say_what_they_are_of():
-    one, known = card("H100"), {*parts("", 0)}
-    measured = one.measured
-    assert one.name in measured["device"] and measured["versions"]["torch"] == "2.11.0"
-    assert {*measured["parts"]} - known == {"compiling"} and known - {*measured["parts"]} == {
-        "multi30k"
-    }
-    assert max(speed for _, speed in one.layer("bfloat16")) == pytest.approx(770e12, rel=0.01)
-    assert one.steps("adam, graphs")[64] == pytest.approx(3.87, abs=0.01)
-    assert (one.commit("compiling"), one.commit("steps")) == ("e5b90a6", "c3fdbeb")
-    assert "2026-11-26 and 2026-11-28, commit c3fdbeb and e5b90a6," in one.source(
-        "steps", "compiling"
-    )

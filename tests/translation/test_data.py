@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import random
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from translation.tokenizer import (
     EOS,
     PAD,
     Rows,
-    SubwordSampler,
     Tokenizer,
     encode_pairs,
     learn,
@@ -224,52 +222,6 @@ def test_a_broken_tokenizer(texts):
         Tokenizer(learn(texts, 60).model[:100])
 
 
-@pytest.fixture(scope="module")
-def sampler(texts):
-    tokenizer = learn(texts, 60, "bpe")
-    return tokenizer, lambda dropout: SubwordSampler(tokenizer, texts, dropout, seed=3)
-
-
-def test_words_cut_without_dropout_are_those_of_sentencepiece(sampler, texts):
-    tokenizer, make = sampler
-    rows = make(0.0).epoch(0)
-    ids = [rows.ids[rows.ends[n] : rows.ends[n + 1]].tolist() for n in range(len(rows))]
-    assert ids == tokenizer.encode(texts)
-
-
-def test_subword_dropout_cuts_anew_in_each_epoch_and_says_the_same(sampler, texts):
-    tokenizer, make = sampler
-    found = make(0.3)
-    first, again, second = found.epoch(1), make(0.3).epoch(1), found.epoch(2)
-    assert np.array_equal(first.ids, again.ids)
-    assert not np.array_equal(first.ids, second.ids)
-    plain = sum(map(len, tokenizer.encode(texts)))
-    assert 1.1 * plain < len(first.ids) < 3 * plain
-    for rows in (first, second):
-        ids = [rows.ids[rows.ends[n] : rows.ends[n + 1]].tolist() for n in range(len(rows))]
-        assert tokenizer.decode(ids) == texts
-
-
-def test_all_merges_dropped_leave_letters(sampler):
-    tokenizer, make = sampler
-    found = make(1.0 - 1e-12)
-    assert tokenizer.decode([found.cut("elf", random.Random(0))]) == ["elf"]
-    assert len(found.cut("elf", random.Random(0))) == len("elf") + 1
-
-
-def test_epochs_of_different_length_are_one_stream(sampler):
-    """Subword dropout gives each epoch other lengths; batch n stays the same in whichever order."""
-    _, make = sampler
-    found = make(0.3)
-    encoded = lambda epoch: (found.epoch(epoch), found.epoch(epoch + 100))
-    forward, jump = (Batches(encoded, 60, 5) for _ in range(2))
-    stream_ = [forward[n].source for n in range(4 * len(forward))]
-    assert len({forward.begins[n + 1] - forward.begins[n] for n in range(3)}) > 1
-    place = forward.begins[2] + 3
-    assert torch.equal(jump[place].source, stream_[place])
-    assert jump.epoch_of(place) == 2 and jump.epoch_of(forward.begins[2] - 1) == 1
-
-
 @pytest.fixture
 def sentences():
     """Lengths as in image captions: a bell, source and target correlated."""
@@ -286,8 +238,15 @@ def sentences():
 
 
 def stream(sentences, tokens, seed=5, **more):
-    rows = tuple(map(Rows.of, sentences))
-    return Batches(lambda epoch: rows, tokens, seed, **more)
+    return Batches(*map(Rows.of, sentences), tokens, seed, **more)
+
+
+def padding(batches):
+    """The share of padding among all entries of an epoch, source and target together."""
+    entries = [
+        x for n in range(len(batches)) for x in (batches[n].source, batches[n].target[:, 1:])
+    ]
+    return sum((x == PAD).sum() for x in entries) / sum(x.numel() for x in entries)
 
 
 def test_an_epoch_has_every_pair_once_in_batches_that_are_full_but_not_too_large(sentences):
@@ -306,12 +265,11 @@ def test_an_epoch_has_every_pair_once_in_batches_that_are_full_but_not_too_large
 @pytest.mark.parametrize("tokens", [1000, 4000])
 def test_padding_is_below_a_tenth(sentences, tokens):
     batches = stream(sentences, tokens)
-    assert 0 < batches.padding() < 0.10
+    assert 0 < padding(batches) < 0.10
     shuffled = stream(sentences, tokens)
-    epoch = shuffled._epoch(0)
     apart = [np.arange(n, n + 50) for n in range(0, 10_000, 50)]
-    shuffled._epoch = lambda number: replace(epoch, batches=apart)
-    assert shuffled.padding() > 0.25  # what bucketing saves
+    shuffled._epoch = lambda number: apart
+    assert padding(shuffled) > 0.25  # what bucketing saves
 
 
 def test_batches_depend_on_seed_and_number_alone(sentences):

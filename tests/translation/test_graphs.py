@@ -23,7 +23,7 @@ from translation.decoding import CachedDecoder, search
 from translation.graphs import Replayed
 from translation.model import build
 from translation.objective import Objective
-from translation.optimization import optimizers
+from translation.optimization import optimizer
 from translation.run_folder import RunFolder
 from translation.settings import complete
 from translation.tokenizer import EOS, PAD, Rows, learn
@@ -51,19 +51,17 @@ class Exact(nn.Module):
         )
 
 
-def training_step(dtype, optimizer="muon", how=None, device="cpu", attention="fused"):
+def training_step(dtype, how=None, device="cpu", attention="fused"):
     """A step of the same small model each time."""
     torch.manual_seed(1)
-    settings = complete(SIZES | {"optimizer": optimizer, "weight_decay": 0.5})
+    settings = complete(SIZES | {"weight_decay": 0.5})
     model = build(settings, VOCAB, attention, device).to(dtype).to(device)
     exact = dtype is torch.float64
     objective = Exact(model) if exact else Objective(model, CPU, 0.1)
     scaler = torch.amp.GradScaler("cpu", enabled=False)
-    made = optimizers(model, settings, "cpu" if device == "cpu" else "mps")
-    if exact and len(made) > 1:
-        made[1].precision = dtype
-    average = copy.deepcopy(model)
-    return TrainingStep(objective, model, made, average, 1.0, scaler, record=how)
+    return TrainingStep(
+        objective, model, optimizer(model, settings, device), 1.0, scaler, record=how
+    )
 
 
 def sentences():
@@ -78,7 +76,7 @@ def sentences():
 
 def batches(few_shapes):
     rows = sentences()
-    return Batches(lambda epoch: rows, 100, 0, 8 if few_shapes else 1, few_shapes)
+    return Batches(*rows, 100, 0, 8 if few_shapes else 1, few_shapes)
 
 
 def test_few_shapes_hold_the_same_sentences():
@@ -106,12 +104,11 @@ def test_few_shapes_hold_the_same_sentences():
     assert sorted(seen) == list(range(90))
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "muon"])
 @pytest.mark.parametrize(("dtype", "bound"), [(torch.float32, 1e-6), (torch.float64, 1e-12)])
-def test_gradients_in_place_and_padding_change_nothing(dtype, bound, optimizer):
+def test_gradients_in_place_and_padding_change_nothing(dtype, bound):
     """Two batches a step, padded to few shapes that come again and again, beside the same sentences
     without any padding that isn't needed."""
-    usual, repeated = training_step(dtype, optimizer), training_step(dtype, optimizer, record)
+    usual, repeated = training_step(dtype), training_step(dtype, record)
     few, shapes = batches(True), []
     start = copy.deepcopy(usual.model)
     for number in range(0, 24, 2):
@@ -127,19 +124,16 @@ def test_gradients_in_place_and_padding_change_nothing(dtype, bound, optimizer):
             torch.testing.assert_close(a.grad, b.grad, rtol=bound, atol=bound)
             a.grad.copy_(b.grad)  # so that no rounding adds up
         for step in (usual, repeated):
-            step.update(2.0 ** -(8 + number % 3), 0.25 + number / 64)
+            step.update(2.0 ** -(8 + number % 3))
         assert torch.equal(repeated.norm, usual.norm) and usual.norm > 0
-        for kind in ("model", "average"):
-            pair = (getattr(step, kind).parameters() for step in (repeated, usual))
-            for a, b in zip(*pair, strict=True):
-                torch.testing.assert_close(a, b, rtol=0, atol=max(bound / 10, 1e-10))
-                a.data.copy_(b)
+        for a, b in zip(repeated.parameters, usual.parameters, strict=True):
+            torch.testing.assert_close(a, b, rtol=0, atol=max(bound / 10, 1e-10))
+            a.data.copy_(b)
     assert len({*shapes}) < len(shapes) / 2
     assert len(repeated.accumulate.replays) > 2 and len(repeated.update.replays) == 1
     moved = [
         not torch.equal(a, b)
-        for model in (start, usual.average)
-        for a, b in zip(usual.model.parameters(), model.parameters(), strict=True)
+        for a, b in zip(usual.model.parameters(), start.parameters(), strict=True)
     ]
     assert all(moved)
 
@@ -153,7 +147,7 @@ def test_gradients_are_forgotten_where_they_are():
         step.forget_gradients()
         assert not any(parameter.grad.any() for parameter in step.parameters)
         step.accumulate(batch.tokens, batch.source, batch.target)
-        step.update(1e-3, 0.5)
+        step.update(1e-3)
         assert not any(parameter.grad.any() for parameter in step.parameters)
     assert places == [parameter.grad.data_ptr() for parameter in step.parameters]
 
@@ -226,7 +220,7 @@ def test_the_recorded_functions_never_wait_and_stay_on_their_device(attention):
     with Elsewhere():
         for _ in range(3):
             step.accumulate(batch.tokens, batch.source, batch.target)
-            step.update(1e-3, 0.5)
+            step.update(1e-3)
     assert len(step.update.replays) == 1
 
 
@@ -261,16 +255,15 @@ def trainer_of(pairs):
     tokenizer = learn([text for pair in pairs for text in pair], 28, "bpe")
 
     def make(how, **more):
-        settings = {"dropout": 0.0, "tokens": 100, "warmup": 4, "steps": 9, "ema": 0.9} | more
+        settings = {"dropout": 0.0, "tokens": 100, "warmup": 4, "steps": 9} | more
         settings = complete(SIZES | {"accumulate": 2} | settings)
         return Trainer(settings, replace(CPU, record=how), tokenizer, pairs, [])
 
     return make
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "muon"])
-def test_a_trainer_learns_the_same_with_steps_that_are_repeated(trainer_of, optimizer):
-    usual, repeated = (trainer_of(how, optimizer=optimizer) for how in (None, record))
+def test_a_trainer_learns_the_same_with_steps_that_are_repeated(trainer_of):
+    usual, repeated = (trainer_of(how) for how in (None, record))
     usual.batches.few_shapes = True
     for _ in range(8):
         one, other = usual.train_step(), repeated.train_step()
@@ -282,31 +275,21 @@ def test_a_trainer_learns_the_same_with_steps_that_are_repeated(trainer_of, opti
 
 def test_a_run_with_repeated_steps_goes_on_to_the_same_bits(trainer_of, tmp_path):
     """Also where it was begun without them, from a state of other options."""
-    whole, cut, after = (trainer_of(record, dropout=0.2, optimizer="muon") for _ in range(3))
+    whole, cut, after = (trainer_of(record, dropout=0.2) for _ in range(3))
     for _ in range(6):
         whole.train_step()
     for _ in range(3):
         cut.train_step()
     folder = RunFolder(tmp_path)
     state = cut.state()
-    for optimizer in state["optimizers"]:
-        for group in optimizer["param_groups"]:
-            group |= {"lr": 9.0, "weight_decay": 9.0}
+    for group in state["optimizer"]["param_groups"]:
+        group |= {"lr": 9.0, "weight_decay": 9.0}
     folder.save(state)
     after.restore(folder)
     for _ in range(3):
         after.train_step()
-    for kind in ("model", "average"):
-        one, other = (getattr(run, kind).state_dict() for run in (whole, after))
-        assert all(torch.equal(one[name], other[name]) for name in one)
-
-
-def test_what_goes_without_graphs_says_so_in_one_line(trainer_of):
-    run = trainer_of(record, dropout=0.2, rdrop=1.0)
-    assert not run.graphs and not run.batches.few_shapes
-    assert run.remarks == ["no CUDA graphs in training: not with --rdrop"]
-    run.train_step()
-    assert all(parameter.grad is None for parameter in run.model.parameters())
+    one, other = (run.model.state_dict() for run in (whole, after))
+    assert all(torch.equal(one[name], other[name]) for name in one)
 
 
 def test_graphs_need_a_gpu(capsys):

@@ -5,8 +5,8 @@ import torch
 
 from solutions.ch6_transformer import Transformer
 from solutions.ch7_training import smoothed_cross_entropy
-from translation import TranslationError, loss, machine
-from translation.loss import divergence, linear_cross_entropy
+from translation import loss, machine
+from translation.loss import linear_cross_entropy
 from translation.model import ByteDropout, FusedAttention, build
 from translation.settings import complete
 from translation.tokenizer import BOS, PAD
@@ -37,29 +37,6 @@ def test_the_loss_in_slices_is_that_of_chapter_7(smoothing, monkeypatch):
     torch.testing.assert_close(ours, theirs)
     for a, b in zip(*(torch.autograd.grad(2 * x, inputs) for x in (ours, theirs)), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
-
-
-def test_the_loss_with_soft_targets_is_a_cross_entropy_with_a_whole_distribution(monkeypatch):
-    """The same as torch's, given the mixture of three distributions over all pieces."""
-    monkeypatch.setitem(loss.SLICE, "cpu", 7 * VOCAB)
-    draw = torch.Generator().manual_seed(5)
-    inputs, targets = parts(draw)
-    few = torch.stack([torch.randperm(VOCAB, generator=draw)[:6] for _ in targets])
-    expected = torch.rand(few.shape, generator=draw).softmax(dim=-1)
-    smoothing, share = 0.1, 0.3
-    ours = linear_cross_entropy(*inputs, targets, smoothing, PAD, soft=(few, expected), share=share)
-    right = torch.nn.functional.one_hot(targets, VOCAB)
-    mixed = (1 - share) * ((1 - smoothing) * right + smoothing / VOCAB)
-    mixed += share * torch.zeros(mixed.shape).scatter(1, few, expected)
-    hidden, weight, bias = inputs
-    losses = torch.nn.functional.cross_entropy(hidden @ weight.T + bias, mixed, reduction="none")
-    theirs = losses[targets != PAD].sum()
-    torch.testing.assert_close(ours, theirs)
-    for a, b in zip(*(torch.autograd.grad(x, inputs) for x in (ours, theirs)), strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
-    plain = linear_cross_entropy(*inputs, targets, smoothing, PAD)
-    nothing = linear_cross_entropy(*inputs, targets, smoothing, PAD, soft=(few, expected))
-    torch.testing.assert_close(nothing, plain)
 
 
 def test_the_loss_of_extreme_logits_is_finite():
@@ -98,32 +75,6 @@ def test_one_slice_of_logits_is_all_there_ever_is(monkeypatch):
     with Largest() as largest:
         linear_cross_entropy(*inputs, targets, 0.1, PAD).backward()
     assert largest.numbers == 1000 * 16  # the hidden states; all logits would be 37,000
-
-
-def divergence_by_hand(logits, other, real):
-    """Both Kullback-Leibler divergences of each token, entry by entry; the sum of their means."""
-    total = 0
-    for a, b, counts in zip(logits, other, real, strict=True):
-        p, q = a.exp() / a.exp().sum(), b.exp() / b.exp().sum()
-        for n in range(len(p) if counts else 0):
-            total = total + (p[n] * (p[n] / q[n]).log() + q[n] * (q[n] / p[n]).log()) / 2
-    return total
-
-
-def test_the_divergence_of_two_passes_is_a_loop_over_all_entries(monkeypatch):
-    monkeypatch.setitem(loss.SLICE, "cpu", 7 * VOCAB)  # two slices of seven rows and one of one
-    inputs, targets = parts(torch.Generator().manual_seed(12), rows=15)
-    (other, _, _), _ = parts(torch.Generator().manual_seed(13), rows=15)
-    (hidden, weight, bias), real = inputs, targets != PAD
-    assert 0 < real.sum() < 15
-    ours = divergence(hidden, other, weight, bias, real)
-    logits = [x @ weight.T + bias for x in (hidden, other)]
-    theirs = divergence_by_hand(*logits, real)
-    torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
-    wanted = [hidden, other, weight, bias]
-    for a, b in zip(*(torch.autograd.grad(x, wanted) for x in (ours, theirs)), strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
-    assert divergence(hidden, hidden, weight, bias, real) == 0
 
 
 @pytest.fixture
@@ -176,27 +127,6 @@ def test_model_and_loss_are_those_of_chapters_6_and_7(pair, attention, norm_firs
         torch.testing.assert_close(found[name], parameter.grad, rtol=1e-3, atol=1e-5, msg=name)
 
 
-def test_rdrop_adds_what_two_passes_differ_by(pair):
-    settings = complete(SIZES | {"dropout": 0.3})
-    torch.manual_seed(14)
-    model = build(settings, VOCAB, "fused")
-    source, target = pair
-    objective = Objective(model, machine.choose("cpu"), 0.1, rdrop=3.0)
-    torch.manual_seed(15)
-    ours = objective(source, target)
-    torch.manual_seed(15)
-    logits = model(source.repeat(2, 1), target[:, :-1].repeat(2, 1)).flatten(0, 1)
-    wanted, real = target[:, 1:].flatten(), (target[:, 1:] != PAD).flatten()
-    one, other = logits.chunk(2)
-    assert not torch.equal(one, other)
-    entropies = [smoothed_cross_entropy(x[None], wanted[None], 0.1, PAD) for x in (one, other)]
-    apart = divergence_by_hand(one, other, real)
-    torch.testing.assert_close(ours, (sum(entropies) * real.sum() + 3.0 * apart) / 2)
-    objective.eval()
-    plain = Objective(model, machine.choose("cpu"), 0.1).eval()
-    assert torch.equal(objective(source, target), plain(source, target))
-
-
 def test_padding_as_a_feature_works_in_half_precision(pair):
     """What is masked out must weigh nothing, not little."""
     draw = torch.Generator().manual_seed(7)
@@ -222,27 +152,11 @@ def test_what_a_decoder_does_with_padding_does_not_depend_on_it(pair):
     torch.testing.assert_close(objective(source, target), objective(source, longer))
 
 
-def test_each_dropout_has_a_knob_of_its_own():
-    settings = complete(
-        SIZES | {"dropout": 0.3, "activation_dropout": 0.1, "attention_dropout": 0.2}
-    )
-    model = build(settings, VOCAB, "fused")
+def test_results_of_sublayers_are_dropped_and_nothing_inside_them():
+    model = build(complete(SIZES | {"dropout": 0.3}), VOCAB, "fused")
     for layer in [*model.encoder, *model.decoder]:
         assert layer.dropout.p == model.positions.dropout.p == 0.3
-        assert layer.feed_forward.dropout.p == 0.1
-        assert layer.self_attention.attention.dropout == 0.2
-    assert all(layer.cross_attention.attention.dropout == 0.2 for layer in model.decoder)
-    with pytest.raises(TranslationError, match="formula has no --attention-dropout"):
-        build(settings, VOCAB, "formula")
-
-
-def test_attention_dropout_acts_in_training_alone():
-    torch.manual_seed(9)
-    query = torch.randn(2, 2, 5, 8)
-    attention = FusedAttention(dropout=0.5)
-    plain = FusedAttention()(query, query, query)[0]
-    assert not torch.allclose(attention(query, query, query)[0], plain)
-    assert torch.equal(attention.eval()(query, query, query)[0], plain)
+        assert layer.feed_forward.dropout.p == 0
 
 
 @pytest.mark.parametrize("p", [0.1, 0.3, 0.5])

@@ -4,7 +4,6 @@ import contextlib
 import multiprocessing
 import os
 import random
-import shutil
 import signal
 import time
 from pathlib import Path
@@ -14,6 +13,7 @@ import torch
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from solutions.ch6_transformer import EncoderLayer
+from tests.support.needs import needs_compiler
 from translation.__main__ import main
 from translation.run_folder import RunFolder
 
@@ -164,16 +164,6 @@ def test_validation_is_left_and_done_when_the_run_goes_on(tmp_path, text, whole)
     assert [path.name for path in folder.weights()] == ["weights-000003.pt", "weights-000006.pt"]
 
 
-def test_teachers_are_left_before_the_first_step(tmp_path, text, whole):
-    run, other = tmp_path / "run", tmp_path / "other"
-    teacher = f"--distill-from={whole}"
-    assert status_of(command(run, text, teacher), without_learning) == 130
-    assert RunFolder(run).read()["step"] == 0 and not RunFolder(run).measured()
-    go_on(run)
-    assert main(command(other, text, teacher)) == 0
-    assert same_end(run, other) and not same_end(run, whole)
-
-
 def test_a_second_signal_ends_the_process_and_the_last_checkpoint_is_whole(tmp_path, text, whole):
     run = tmp_path / "run"
     moment = twice_where_nothing_can_be_interrupted
@@ -220,9 +210,7 @@ class Sends:
         signal.raise_signal(self.number)
 
 
-@pytest.mark.skipif(
-    not any(map(shutil.which, ("g++", "clang++"))), reason="compiling on a CPU needs a C++ compiler"
-)
+@needs_compiler
 def test_compiling_is_left_and_the_run_goes_on_without(tmp_path, text, whole, monkeypatch):
     """The signal comes when the compiler has begun to write the first kernels."""
     cache, run = tmp_path / "cache", tmp_path / "run"
