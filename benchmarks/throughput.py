@@ -59,10 +59,10 @@ class Theirs(nn.Module):
         if not settings.norm_first:  # it would normalise twice at the end
             self.transformer.encoder.norm = self.transformer.decoder.norm = None
         for layer in [*self.transformer.encoder.layers, *self.transformer.decoder.layers]:
-            layer.dropout.p = settings.activation_dropout
-            layer.self_attn.dropout = settings.attention_dropout
+            layer.dropout.p = 0.0
+            layer.self_attn.dropout = 0.0
         for layer in self.transformer.decoder.layers:
-            layer.multihead_attn.dropout = settings.attention_dropout
+            layer.multihead_attn.dropout = 0.0
         self.project = nn.Linear(width, VOCAB)
         self.project.weight = self.embedding.weight
         self.scale = width**0.5
