@@ -91,7 +91,7 @@ class RowsWriter:
     """Collects sentences in a file without a name, which vanishes with the process."""
 
     def __init__(self) -> None:
-        self.file = tempfile.TemporaryFile()  # noqa: SIM115, Rows reads from it
+        self.file = tempfile.TemporaryFile()  # noqa: SIM115, closed in `rows`
         self.lengths = array("q")
 
     def add(self, ids: Sequence[int]) -> None:
@@ -103,8 +103,11 @@ class RowsWriter:
         """All sentences."""
         self.file.flush()
         ends = np.concatenate([[0], np.cumsum(np.array(self.lengths, dtype=np.int64))])
-        empty = np.zeros(0, dtype=np.int32)
-        return Rows(np.memmap(self.file, dtype=np.int32, mode="r") if ends[-1] else empty, ends)
+        ids = np.zeros(0, dtype=np.int32)
+        if ends[-1]:
+            ids = np.memmap(self.file, dtype=np.int32, mode="r")  # which needs no open file
+        self.file.close()
+        return Rows(ids, ends)
 
 
 @dataclass(frozen=True)
