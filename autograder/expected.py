@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from autograder.runtime.grade_cell import Agreement
 from autograder.runtime.mistakes import Fingerprint
 from autograder.runtime.plain_data import Array, Dictionary, Items, Value, decode
+
+# by line, what submissions that have failed it gave on its first draw: whether that was right, its fingerprint
+Failed = Sequence[Sequence[tuple[bool, Fingerprint]]]
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,15 @@ class ExpectedCell:
                 messages.append([number])
                 told = expected
         return tuple(map(tuple, messages))
+
+    @property
+    def without_mistakes(self) -> ExpectedCell:
+        """The same without what mistakes give."""
+        lines = (
+            replace(line, draws=tuple(replace(one, mistakes={}, rounded=()) for one in line.draws))
+            for line in self.lines
+        )
+        return replace(self, lines=tuple(lines))
 
     def as_data(self) -> dict[str, Any]:
         """What `read` takes, for JSON. `dataclasses.asdict` would copy all values, which takes longer than JSON."""

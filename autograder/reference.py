@@ -17,7 +17,7 @@ import subprocess
 import sys
 import warnings
 import zlib
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from autograder.catalogue_file import Mistake
 from autograder.course import Exercise
 from autograder.dependencies import depends_on
 from autograder.errors import CatalogueError
-from autograder.expected import ExpectedCell, ExpectedDraw, ExpectedLine
+from autograder.expected import ExpectedCell, ExpectedDraw, ExpectedLine, Failed
 from autograder.package import module_command
 from autograder.programs import names_in
 from autograder.runtime import tensors
@@ -42,7 +42,7 @@ from autograder.runtime.grade_cell import (
     parse_cell,
 )
 from autograder.runtime.messages import describe
-from autograder.runtime.mistakes import fingerprint
+from autograder.runtime.mistakes import Fingerprint, Judged, fingerprint, fits
 from autograder.runtime.parts import check_parts
 from autograder.runtime.plain_data import Error, Items, Unsupported, decode, encode, restore
 from autograder.runtime.violations import violated
@@ -133,6 +133,7 @@ def expected_cell(
     with_mistakes: bool = True,
     shown: Mapping[str, Container[str]] | None = None,
     part: slice = slice(None),
+    failed: Failed | None = None,
 ) -> ExpectedCell:
     """Inputs, expected values and the mistakes' fingerprints of one grade cell.
 
@@ -140,7 +141,7 @@ def expected_cell(
     right on the smallest visible draw, and relations that the reference violates are refused. elsewhere: on how many draws mistakes of answers that this cell
     doesn't grade are evaluated; None = on all. with_mistakes: whether any are. shown: by expression, the
     mistakes that show, if they are known; no others are evaluated. part: of the catalogue's mistakes, those
-    that are evaluated here.
+    that are evaluated here. failed: after the first draw only those of them that may explain it; None = all.
     """
     program = exercise.program()
     # the checks' input statements use what it imports
@@ -155,7 +156,10 @@ def expected_cell(
     graded = {mistake.name for mistake in known if mistake.function in own}
     homed = {mistake.name for mistake in known if mistake.cell == grade_id}
     draws: list[list[ExpectedDraw]] = [[] for _ in cell.checks]
+    possible = set(wrong)
     for count, words in enumerate(seeds):
+        if failed is not None and count == 1:
+            possible = explaining(failed, [first.mistakes for first, *_ in draws], wrong)
         draw, checks = draws_of(where, cell, words, grade_id)
         told: dict[str, dict] = {}
         for number, (check, inputs) in enumerate(checks):
@@ -165,6 +169,7 @@ def expected_cell(
             used = _names_in(check.expression)
             asked = wrong if elsewhere is None or count < elsewhere else graded
             reached = {name: wrong[name] for name in asked if affected[name] & used}
+            reached = {name: text for name, text in reached.items() if name in possible}
             if check.megabytes is not None:
                 # such a line takes long, and the lines before it have shown the other mistakes
                 reached = {name: text for name, text in reached.items() if name in homed}
@@ -190,6 +195,18 @@ def expected_cell(
             for c, d in lines
         ),
     )
+
+
+def explaining(
+    failed: Failed, shown: Sequence[Mapping[str, Fingerprint]], names: Iterable[str]
+) -> set[str]:
+    """Those of some mistakes that give on the first draw what a line has failed with; no other explains a cell.
+
+    shown: by line, the mistakes that show on that draw.
+    """
+    pairs = zip(failed, shown, strict=True)
+    judged = {repr(one): Judged(*one, mistakes) for found, mistakes in pairs for one in found}
+    return {name for name in names if any(fits([one], name) for one in judged.values())}
 
 
 def check_relation(
@@ -313,14 +330,14 @@ def check_right_versions(
 class Conditions:
     """What one evaluation of an exercise's cells is made under.
 
-    seeds: for every draw the integers that seed it; right_versions: checked in the same process;
-    mistakes_in: the cells in which mistakes are evaluated, None for all; shown: by cell and expression,
-    the mistakes that show, None if that isn't known.
+    seeds: for every draw the integers that seed it; right_versions: checked in the same process; failed: the
+    cells that are evaluated, with the mistakes that may explain it; empty: all, without any; None: all, with
+    all; shown: by cell and expression, the mistakes that show, None if that isn't known.
     """
 
     seeds: Sequence[Sequence[int]]
     right_versions: Mapping[str, str] = field(default_factory=dict)
-    mistakes_in: Sequence[str] | None = None
+    failed: Mapping[str, Failed] | None = None
     shown: Mapping[str, Mapping[str, Sequence[str]]] | None = None
 
 
@@ -348,18 +365,20 @@ def _evaluated(
     """In that process: `expected_cells`; part: of the catalogue's mistakes, and of the right versions."""
     found = []
     for conditions in several:
-        chosen = conditions.mistakes_in
+        failed = conditions.failed
         one = {
             name: expected_cell(
                 exercise,
                 name,
                 source,
                 conditions.seeds,
-                with_mistakes=chosen is None or name in chosen,
+                with_mistakes=failed is None or bool(failed),
                 shown=(conditions.shown or {}).get(name),
                 part=part,
+                failed=failed[name] if failed else None,
             )
             for name, source in cells.items()
+            if not failed or name in failed
         }
         right_versions = dict(list(conditions.right_versions.items())[part])
         check_right_versions(exercise, right_versions, one)
@@ -379,15 +398,15 @@ def _shared(
     forked = multiprocessing.get_context("fork")
     with concurrent.futures.ProcessPoolExecutor(processes, forked) as pool:
         parts = list(pool.map(evaluated, [slice(n, None, processes) for n in range(processes)]))
-    order = [mistake.name for mistake in mistakes(exercise)]
     return [
-        {name: _joined([part[name] for part in together], order) for name in cells}
+        {name: joined(exercise, [part[name] for part in together]) for name in together[0]}
         for together in zip(*parts, strict=True)
     ]
 
 
-def _joined(parts: Sequence[ExpectedCell], order: Sequence[str]) -> ExpectedCell:
-    """One grade cell from several evaluations of it with other mistakes each; order: of all mistakes."""
+def joined(exercise: Exercise, parts: Sequence[ExpectedCell]) -> ExpectedCell:
+    """One grade cell from several evaluations of it with other mistakes each."""
+    order = [mistake.name for mistake in mistakes(exercise)]
     lines = [
         replace(
             line,

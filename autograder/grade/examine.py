@@ -10,15 +10,16 @@ import contextlib
 import functools
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
 
 from autograder.exercises import baked_relations, is_answer_cell, is_grade_cell, metadata_of
-from autograder.expected import ExpectedLine
+from autograder.expected import ExpectedCell, ExpectedLine, Failed
 from autograder.files import digest_of
 from autograder.grade.answer_key import AnswerKey
 from autograder.grade.follow_through import follow_through
@@ -41,8 +42,8 @@ from autograder.kernels.versions import kernel_versions
 from autograder.programs import bound_names
 from autograder.runtime.compare import Difference
 from autograder.runtime.evaluate import Evaluation
-from autograder.runtime.grade_cell import Check, GradeCell, parse_cell
-from autograder.runtime.mistakes import NamedMistake, Origin, Recognition
+from autograder.runtime.grade_cell import Check, GradeCell, Relation, parse_cell
+from autograder.runtime.mistakes import Judged, Origin, Recognition
 from autograder.runtime.packages import with_offered
 from autograder.runtime.plain_data import Nothing, valid_text
 from autograder.runtime.violations import unexplained, with_violations
@@ -51,16 +52,48 @@ from autograder.text import plain_text
 MAX_SHOWN, MAX_SHOWN_LINE = 20_000, 1_000
 MAX_PRINTED, MAX_PRINTED_LINES = 2_000, 40
 MAX_NAMES = 3
+# differences of lines without a value, in which no mistake can be recognised
+WITHOUT_VALUE = {"ended", "no_code", "time_used_up", "timeout", "to_do", "unreadable"}
 # what Python knows from 3.12 on: `type X = ...`, parameters of types; nested quotes show in the error's message
 NEWER_SYNTAX = re.compile(r"^\s*(?:type\s+\w+.*=|(?:async\s+)?(?:def|class)\s+\w+\[)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
+class Shown:
+    """What a grade cell has shown, from which known mistakes are recognised.
+
+    judged: every line on its draws; problems: of the lines; violated: relations, of which it is told if no
+    mistake explains the cell. All empty if the cell has passed.
+    """
+
+    judged: Sequence[Sequence[Judged]] = ()
+    problems: Sequence[Difference | None] = ()
+    violated: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True)
 class Graded:
-    """A graded submission: its result, and the notebook with what its own cells displayed."""
+    """A graded submission: its result, and the notebook with what its own cells displayed.
+
+    shown: by grade cell, in the order in which they were examined.
+    """
 
     result: Result
     notebook: NotebookNode
+    shown: Mapping[str, Shown] = field(default_factory=dict)
+
+    def failed(self) -> dict[str, Failed]:
+        """The cells of which a line has failed with a value, which may be a known mistake's."""
+        found = {
+            name: [
+                [(line[0].passed, line[0].fingerprint)]
+                if problem and problem.aspect not in WITHOUT_VALUE
+                else []
+                for line, problem in zip(shown.judged, shown.problems, strict=True)
+            ]
+            for name, shown in self.shown.items()
+        }
+        return {name: lines for name, lines in found.items() if any(lines)}
 
 
 def grade_submission(submission: Submission, key: AnswerKey, settings: Settings) -> Graded:
@@ -114,9 +147,9 @@ def _graded(submission: Submission, key: AnswerKey, settings: Settings) -> Grade
         remarks = [*remarks, Remark("memory_not_limited")]
     if examination.was_lenient:
         remarks = [*remarks, Remark("older_release")]
-    cells = tuple(examination.results)
+    cells, shown = tuple(examination.results), examination.shown
     if ended and examination.ended and _is_chance(ended, examination.ended):
-        cells = tuple(_without_verdicts(cell) for cell in cells)
+        cells, shown = tuple(_without_verdicts(cell) for cell in cells), {}
     elif has_code and settings.follow_through:
         # the verdicts so far are final, and the kernel they came from has ended
         given = settings, submission.companions, seed, ended is not None
@@ -136,7 +169,45 @@ def _graded(submission: Submission, key: AnswerKey, settings: Settings) -> Grade
         basis=basis(submission, key, settings),
         seconds=round(time.monotonic() - begun, 1),
     )
-    return Graded(result, notebook)
+    return named(Graded(result, notebook, shown), key, key.cells)
+
+
+def named(graded: Graded, key: AnswerKey, expected: Mapping[str, ExpectedCell]) -> Graded:
+    """A graded submission with the names of the known mistakes that explain it.
+
+    expected: with what mistakes give in the cells of `Graded.failed`; where they don't, none is named.
+    """
+    recognition = Recognition(
+        {
+            name: Origin(key.mistake_functions[name], cell)
+            for name, cell in key.mistake_cells.items()
+        }
+    )
+    cells = {cell.grade_id: cell for cell in graded.result.cells}
+    for name, shown in graded.shown.items():
+        draws_of_lines = [line.draws for line in expected[name].lines]
+        judged = [
+            # what trains may have been tried once
+            [replace(one, mistakes=draw.mistakes) for one, draw in zip(line, draws, strict=False)]
+            for line, draws in zip(shown.judged, draws_of_lines, strict=False)
+        ]
+        found = recognition.cell(name, judged)
+        told = unexplained(shown.problems, found)
+        lines = list(cells[name].lines)
+        for number, (mistake, problem) in enumerate(zip(found, shown.problems, strict=True)):
+            # it may have passed since then, after right versions
+            if lines[number].passed:
+                problem = None
+            elif problem and number == told and shown.violated:
+                parameters = {**problem.parameters, "violated": [*shown.violated]}
+                problem = replace(problem, parameters=parameters)
+            name_told, by_line = (mistake.name, mistake.by_line) if mistake else (None, False)
+            lines[number] = replace(
+                lines[number], difference=problem, mistake=name_told, by_line=by_line
+            )
+        cells[name] = replace(cells[name], lines=tuple(lines))
+    result = replace(graded.result, cells=tuple(cells.values()))
+    return replace(graded, result=result)
 
 
 def _examined(
@@ -244,12 +315,7 @@ class _Examination:
         self._key = key
         self._run = run
         self._packages = packages
-        self._recognition = Recognition(
-            {
-                name: Origin(key.mistake_functions[name], cell)
-                for name, cell in key.mistake_cells.items()
-            }
-        )
+        self.shown: dict[str, Shown] = {}
         # by answer cell, the names that it defines
         self._bound: dict[str, set[str]] = {}
         # by name, the error of the cell that should have defined it
@@ -327,41 +393,38 @@ class _Examination:
                 # training is a matter of luck
                 found[-1] = self._in_a_fresh_kernel(line, expected.forbidden, checks[numbers[-1]])
         judged = [[one for one, _ in answer.judged] for answer in found]
-        named = self._recognition.cell(grade_id, judged)
-        lines = []
-        for line, answer, mistake in zip(expected.lines, found, named, strict=True):
-            problem = answer.problem and self._explained(answer.problem, grade_id)
-            told = (mistake.name, mistake.by_line) if mistake else ()
-            lines.append(LineResult(line.expression, line.points, problem, *told))
+        problems = [one.problem and self._explained(one.problem, grade_id) for one in found]
+        lines = [
+            LineResult(line.expression, line.points, problem)
+            for line, problem in zip(expected.lines, problems, strict=True)
+        ]
+        self.shown[grade_id] = Shown(judged, problems) if any(problems) else Shown()
         printed = "".join(answer.printed for answer in found)
         shown = "\n".join(printed[:MAX_PRINTED].split("\n")[:MAX_PRINTED_LINES])
         self.results.append(CellResult(grade_id, tuple(lines), shown))
 
     def tell_violations(self) -> None:
-        """Say of the cells that nothing explains which relations are violated; all verdicts are made."""
-        self.results = [self._with_violations(found) for found in self.results]
+        """Ask which relations are violated in cells that have failed; all verdicts are made."""
+        for name, shown in self.shown.items():
+            cell = self._cells[name]
+            relations = [*cell.relations, *self._relations.get(name, ())]
+            if relations and unexplained(shown.problems, [None] * len(shown.problems)) is not None:
+                found = self._violated(name, relations, cell.forbidden)
+                self.shown[name] = replace(shown, violated=found)
 
-    def _with_violations(self, found: CellResult) -> CellResult:
-        cell, lines = self._cells[found.grade_id], list(found.lines)
-        relations = [*cell.relations, *self._relations.get(found.grade_id, ())]
-        named = [
-            NamedMistake(line.mistake, line.by_line) if line.mistake else None for line in lines
-        ]
-        number = unexplained([line.difference for line in lines], named)
-        if number is None or not relations:
-            return found
-        draws = [line.draws[0] for line in self._key.cells[found.grade_id].lines]
+    def _violated(
+        self, name: str, relations: Sequence[Relation], forbidden: Sequence[str]
+    ) -> Sequence[Mapping[str, Any]]:
+        draws = [line.draws[0] for line in self._key.cells[name].lines]
         inputs = {name: tree for draw in draws for name, tree in draw.inputs.items()}
 
         def evaluated(expression: str) -> Evaluation:
-            given = expression, inputs, draws[0].parameter_seed, cell.forbidden
+            given = expression, inputs, draws[0].parameter_seed, forbidden
             return self._run.evaluation(*given) or Evaluation(Nothing())
 
-        problem = lines[number].difference
-        assert problem is not None
-        told = with_violations(problem, relations, evaluated)
-        lines[number] = replace(lines[number], difference=told)
-        return replace(found, lines=tuple(lines))
+        return with_violations(Difference("entries"), relations, evaluated).parameters.get(
+            "violated", ()
+        )
 
     def _in_a_fresh_kernel(
         self, line: ExpectedLine, forbidden: Sequence[str], check: Check

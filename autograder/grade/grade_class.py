@@ -16,7 +16,7 @@ from autograder.grade.by_clock import counted, examine_fairly
 from autograder.grade.examine import Graded, basis, grade_submission, refused
 from autograder.grade.gradebook import Recorder, register, stored_result
 from autograder.grade.lock import only_grader
-from autograder.grade.make_keys import AnswerKeys, Evaluation, evaluate_missing
+from autograder.grade.make_keys import AnswerKeys
 from autograder.grade.reconcile import reconcile
 from autograder.grade.result import Remark, Result
 from autograder.grade.seeds import class_seed, has_feedback
@@ -30,6 +30,8 @@ from autograder.kernels.versions import refuse_missing_packages
 from autograder.progress import progress, say
 
 StudentExercise = tuple[str, Exercise]
+# those that have failed something are held back, so that mistakes are evaluated once for all of them
+EXPLAINED_TOGETHER = 100
 
 
 @dataclass(frozen=True)
@@ -128,13 +130,9 @@ class Grader:
     def grade(self, student: str, exercise: Exercise) -> Graded:
         """Grade one submission in this process."""
         submission = self.read(student, exercise)
-        while True:
-            key = self._keys.own(exercise, submission) or self.key(exercise)
-            graded = grade_submission(submission, key, self.settings)
-            lacking = self._keys.lacking(exercise, graded.result)
-            if not lacking:
-                return graded
-            evaluate_missing([lacking])
+        key = self._keys.of(exercise, submission)
+        graded = grade_submission(submission, key, self.settings)
+        return self._keys.explained([graded])[0] if graded.failed() else graded
 
     def _is_current(self, student: str, exercise: Exercise) -> bool | None:
         """Whether a submission's recorded result is what grading it now would be based on.
@@ -175,7 +173,8 @@ class Grader:
 
     def _task(self, student: str, exercise: Exercise) -> GradingJob:
         submission = self.read(student, exercise)
-        return GradingJob(exercise.name, submission, self._keys.own(exercise, submission))
+        key = self._keys.of(exercise, submission)
+        return GradingJob(exercise.name, submission, None if key is self.key(exercise) else key)
 
     def examine(
         self, work: Sequence[StudentExercise], options: WorkerOptions, title: str
@@ -188,12 +187,10 @@ class Grader:
             return
         needed = sorted({exercise for _, exercise in work}, key=lambda e: e.order)
         self.prepare(needed)
-        exercises = {exercise.name: exercise for exercise in needed}
-        keys = {name: self.key(exercise) for name, exercise in exercises.items()}
+        keys = {exercise.name: self.key(exercise) for exercise in needed}
         self._prepare_fresh(work)
         with options.pool(keys, self.settings, len(work)) as pool, progress(title) as bar:
-            total = len(work)
-            shown = bar.add_task("", total=total)
+            shown = bar.add_task("", total=len(work))
 
             def given_up(task: GradingJob) -> Graded:
                 key = task.own_key or keys[task.exercise]
@@ -202,20 +199,19 @@ class Grader:
             def done(task: GradingJob) -> None:
                 bar.update(shown, advance=1, description=str(task))
 
-            while work:
-                tasks = (self._task(student, exercise) for student, exercise in work)
-                again: dict[StudentExercise, Evaluation] = {}
-                with _kernels_explained():
-                    for graded in examine_fairly(tasks, pool, given_up, done):
-                        exercise = exercises[graded.result.exercise]
-                        if lacking := self._keys.lacking(exercise, graded.result):
-                            again[graded.result.student, exercise] = lacking
-                        else:
-                            yield graded
-                evaluate_missing(list(again.values()))
-                work = list(again)
-                total += len(work)
-                bar.update(shown, total=total)
+            tasks = (self._task(student, exercise) for student, exercise in work)
+            failed: list[Graded] = []
+            with _kernels_explained():
+                for graded in examine_fairly(tasks, pool, given_up, done):
+                    if not graded.failed():
+                        yield graded
+                        continue
+                    failed.append(graded)
+                    if len(failed) == EXPLAINED_TOGETHER:
+                        yield from self._keys.explained(failed)
+                        failed = []
+            bar.update(shown, description="comparing with known mistakes" if failed else "")
+            yield from self._keys.explained(failed)
 
 
 def grade_class(

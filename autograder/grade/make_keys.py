@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import concurrent.futures
 import functools
 import itertools
@@ -9,7 +10,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,15 +39,15 @@ from autograder.exercises import (
     metadata_of,
     released,
 )
-from autograder.expected import ExpectedCell
+from autograder.expected import ExpectedCell, Failed
 from autograder.files import digest_of, write_whole
 from autograder.grade.answer_key import AnswerKey
-from autograder.grade.result import CellResult, Result
+from autograder.grade.examine import Graded, named
 from autograder.grade.seeds import FreshSeed, class_seed, fresh_seed
 from autograder.grade.submission import Submission
 from autograder.instructor_settings import CONFIG
 from autograder.programs import spans_of
-from autograder.reference import Conditions, expected_cells
+from autograder.reference import Conditions, expected_cells, explaining, joined
 from autograder.right_versions import RightVersions, specified_names
 from autograder.runtime.grade_cell import parse_cell
 
@@ -54,8 +55,6 @@ from autograder.runtime.grade_cell import parse_cell
 JOBS_IN_A_PROCESS = 8
 # each process evaluates the reference, too, so it gets many of an exercise's mistakes
 MISTAKES_IN_A_PROCESS = 20
-# differences of lines without a value, in which no mistake can be recognised
-WITHOUT_VALUE = {"ended", "no_code", "time_used_up", "timeout", "to_do", "unreadable"}
 Found = TypeVar("Found")
 
 
@@ -64,10 +63,9 @@ class Evaluation:
     """What is to be evaluated for one exercise under one seed, and the file in which it is kept.
 
     unanswered: grade cells without answers; graded: the answers that each grades; versions: right ones
-    of the answers; stamp: a digest of what the values depend on but the seed; shown: by cell and
-    expression, the mistakes that show, None if the release was made from others; is_own: whether
-    the seed is one submission's, for which mistakes are evaluated only in cells where it has failed;
-    failed: such cells.
+    of the answers; stamp: a digest of what the values depend on but the seed; mistakes: a digest of their code; shown: by cell and
+    expression, the mistakes that show, None if the release was made from others; fresh: the seed if it isn't
+    the class's; failed: as for `reference.Conditions`.
     """
 
     exercise: Exercise
@@ -75,11 +73,12 @@ class Evaluation:
     graded: Mapping[str, tuple[str, ...]]
     versions: RightVersions
     stamp: str
+    mistakes: str
     seed: tuple[int, ...]
     path: Path
     shown: Mapping[str, Mapping[str, Sequence[str]]] | None = None
-    is_own: bool = False
-    failed: frozenset[str] = frozenset()
+    fresh: FreshSeed | None = None
+    failed: Mapping[str, Failed] | None = field(default_factory=dict)
 
     @staticmethod
     def of(course: Course, exercise: Exercise, seed: Sequence[int]) -> Evaluation:
@@ -90,18 +89,18 @@ class Evaluation:
         release = released(exercise)
         _refuse_another_release(exercise, unanswered, grade_cells(release))
         path = course.home.resolve() / "expected" / f"{exercise.name}.json"
-        stamp = answers_stamp(exercise, unanswered, path.with_suffix(".stamp"))
+        stamps = answers_stamp(exercise, unanswered, path.with_suffix(".stamp"))
         until = [e for e in course.exercises() if e.chapter <= exercise.chapter]
         versions = RightVersions(exercise, specified_names(map(released, until)))
         made_from = release.metadata.get("autotest", {}).get("answers")
-        shown = _shown(release) if made_from == stamp else None
-        return Evaluation(exercise, unanswered, graded, versions, stamp, tuple(seed), path, shown)
+        shown = _shown(release) if made_from == stamps[0] else None
+        return Evaluation(exercise, unanswered, graded, versions, *stamps, tuple(seed), path, shown)
 
     def under(self, fresh: FreshSeed) -> Evaluation:
         """The same under another seed than the class's."""
         folder, name = ("own", fresh.student) if fresh.student else ("rounds", fresh.round)
         path = self.path.with_suffix("") / folder / f"{name}.json"
-        return replace(self, seed=fresh.integers, path=path, is_own=bool(fresh.student))
+        return replace(self, seed=fresh.integers, path=path, fresh=fresh)
 
     @functools.cached_property
     def right_versions(self) -> dict[str, str]:
@@ -116,10 +115,10 @@ class Evaluation:
     def file(self) -> dict[str, Any]:
         """What the file holds: made_from, cells, and earlier: what the same cells were made from before.
 
-        seed; mistakes_in: the cells in which mistakes were evaluated, None for all. Empty without a whole
-        file.
+        known: by cell, the mistakes whose values are known on all draws, None for all; in other cells none
+        was evaluated. Empty without a whole file.
         """
-        without: dict[str, Any] = {"earlier": [], "seed": [], "mistakes_in": None}
+        without: dict[str, Any] = {"earlier": [], "known": {}}
         try:
             kept = json.loads(self.path.read_text())
             return {**without, **kept} if {"made_from", "cells"} <= kept.keys() else {}
@@ -127,41 +126,53 @@ class Evaluation:
             return {}
 
     def kept(self) -> dict[str, ExpectedCell] | None:
-        """The cells that the file holds, if they were made from the same."""
+        """The cells that the file holds, if they were made from the same and tell all that is asked for."""
         kept = self.file()
         if kept.get("made_from") != self.made_from:
             return None
-        known = kept["mistakes_in"]
-        if known is not None and not self.failed <= {*known}:
-            return None
         try:
-            return {name: ExpectedCell.read(cell) for name, cell in kept["cells"].items()}
+            cells = _read(kept["cells"])
         except (AttributeError, KeyError, TypeError):
             return None
+        known = kept["known"]
+        is_told = cells.keys() == self.unanswered.keys() and all(
+            name in known and (known[name] is None or self._possible(cells, name) <= {*known[name]})
+            for name in self._asked
+        )
+        return cells if is_told else None
 
     @property
-    def mistakes_in(self) -> list[str] | None:
-        """The cells in which mistakes are to be evaluated, None for all: as the last time, and in failed."""
-        if not self.is_own:
-            return None
-        before = self.file()
-        known = before["mistakes_in"] if before and before["seed"] == [*self.seed] else []
-        return None if known is None else sorted(self.failed.union(known))
+    def _asked(self) -> Iterable[str]:
+        """The cells in which mistakes are asked for."""
+        return self.unanswered if self.failed is None else self.failed
+
+    def _possible(self, cells: Mapping[str, ExpectedCell], name: str) -> set[str]:
+        """The mistakes that are needed on all draws of a cell; cells: with those that show on the first."""
+        known = [mistake.name for mistake in mistakes(self.exercise)]
+        if self.failed is None:
+            return set(known)
+        shown = [line.draws[0].mistakes for line in cells[name].lines]
+        return explaining(self.failed[name], shown, known)
 
     def keep(self, cells: Mapping[str, ExpectedCell]) -> None:
-        """Write the file, which only its owner may read."""
-        stored = {name: cell.as_data() for name, cell in cells.items()}
-        before, earlier, mistakes_in = self.file(), [], self.mistakes_in
+        """Write what was evaluated into the file, which only its owner may read."""
+        before, earlier = self.file(), []
+        known: dict[str, Any] = dict.fromkeys(self._asked)
+        if self.failed is not None:
+            known = {name: sorted(self._possible(cells, name)) for name in self._asked}
         if before and before["made_from"] == self.made_from:
-            # mistakes have been added
-            earlier = before["earlier"]
+            there, earlier = _read(before["cells"]), before["earlier"]
+            for name in known.keys() & before["known"].keys():
+                cells = {**cells, name: joined(self.exercise, [there[name], cells[name]])}
+                if known[name] is not None:
+                    known[name] = sorted({*known[name], *before["known"][name]})
+            cells, known = {**there, **cells}, {**before["known"], **known}
         # as text, in which one NaN equals another
-        elif before and json.dumps(before["cells"]) == json.dumps(stored):
+        elif before and _text(_read(before["cells"])) == _text(cells):
             earlier = [*before["earlier"], before["made_from"]]
-        kept = {"made_from": self.made_from, "seed": self.seed, "mistakes_in": mistakes_in}
-        write_whole(
-            self.path, json.dumps({**kept, "earlier": earlier, "cells": stored}), mode=0o600
-        )
+        stored = {name: cell.as_data() for name, cell in cells.items()}
+        kept = {"made_from": self.made_from, "earlier": earlier, "known": known, "cells": stored}
+        write_whole(self.path, json.dumps(kept), mode=0o600)
 
     def evaluated(self) -> dict[str, ExpectedCell]:
         """What the file holds, after `evaluate_missing`."""
@@ -169,6 +180,15 @@ class Evaluation:
         if cells is None:
             raise ExerciseError(f"{self.path} was changed meanwhile. Run the command again.")
         return cells
+
+
+def _read(stored: Mapping[str, dict]) -> dict[str, ExpectedCell]:
+    return {name: ExpectedCell.read(cell) for name, cell in stored.items()}
+
+
+def _text(cells: Mapping[str, ExpectedCell]) -> str:
+    """What is right in some cells, in which no mistakes count."""
+    return json.dumps({name: cell.without_mistakes.as_data() for name, cell in cells.items()})
 
 
 def _shown(release: NotebookNode) -> dict[str, dict[str, list[str]]]:
@@ -186,17 +206,17 @@ def _expected(jobs: Sequence[Evaluation], processes: int) -> list[dict[str, Expe
     """Evaluate jobs of one exercise and kind; processes: how many may share their mistakes."""
     first = jobs[0]
     few = math.ceil(len(mistakes(first.exercise)) / MISTAKES_IN_A_PROCESS)
-    # of a submission's own, a few cells' are evaluated: it would cost more than it saves
-    processes = 1 if first.is_own else max(1, min(processes, few))
+    processes = 1 if first.failed == {} else max(1, min(processes, few))
     conditions = [_conditions(job) for job in jobs]
     return expected_cells(first.exercise, first.unanswered, conditions, processes)
 
 
 def _conditions(job: Evaluation) -> Conditions:
     seeds = [[*job.seed, number] for number in range(reference.DRAWS)]
-    chosen = job.mistakes_in
-    # a right version is put only in place of an answer that has failed
-    return Conditions(seeds, {} if chosen == [] else job.right_versions, chosen, job.shown)
+    # only names that are hidden differ between a class's right versions and others
+    return Conditions(
+        seeds, {} if job.fresh or job.failed else job.right_versions, job.failed, job.shown
+    )
 
 
 def _evaluate(jobs: Sequence[Evaluation], processes: int) -> None:
@@ -211,7 +231,7 @@ def evaluate_missing(jobs: Sequence[Evaluation]) -> None:
     # submissions of one round have one job
     for job in {job.path: job for job in jobs}.values():
         if job.kept() is None:
-            missing.setdefault((job.exercise, job.mistakes_in == []), []).append(job)
+            missing.setdefault((job.exercise, job.failed == {}), []).append(job)
     _side_by_side(_evaluate, missing.values())
 
 
@@ -236,7 +256,7 @@ def _side_by_side(
     cores = os.cpu_count() or 1
     for jobs in several:
         # a reference alone takes less time than it takes to import what it needs
-        share = math.ceil(len(jobs) / cores) if jobs[0].mistakes_in == [] else 0
+        share = math.ceil(len(jobs) / cores) if jobs[0].failed == {} else 0
         size = max(JOBS_IN_A_PROCESS, share)
         batches += [jobs[start : start + size] for start in range(0, len(jobs), size)]
     # threads only wait for processes here: ast.parse in several threads can raise SystemError
@@ -288,20 +308,29 @@ def _complete_release(exercise: Exercise) -> tuple[NotebookNode, dict[str, str]]
 
 
 def answer_key(course: Course, exercise: Exercise) -> AnswerKey:
-    """An exercise's answer key for a class; ExerciseError or CatalogueError for an instructor's error."""
-    return AnswerKeys(course).of_class(exercise)
+    """An exercise's answer key for a class, with all mistakes; they take far longer than what is right.
+
+    Raises ExerciseError or CatalogueError for an instructor's error.
+    """
+    seed = class_seed(course, exercise.name)
+    job = replace(Evaluation.of(course, exercise, seed), failed=None)
+    (cells,) = _evaluated([job])
+    return _answer_key(job, cells)
 
 
 class AnswerKeys:
     """The answer keys of a class: one for each exercise, and those of submissions with a fresh seed.
 
-    A submission's own key is the class's, but for the inputs and what is expected on them.
+    A submission's own key is the class's, but for the inputs and what is expected on them. None of them has
+    mistakes: these take far longer than what is right, so they are evaluated for cells that somebody has failed.
     """
 
     def __init__(self, course: Course) -> None:
         self._course = course
         self._jobs: dict[Exercise, Evaluation] = {}
         self._keys: dict[Exercise, AnswerKey] = {}
+        # those of later rounds
+        self._rounds: dict[Path, AnswerKey] = {}
 
     def prepare(self, exercises: Sequence[Exercise]) -> None:
         """Make the class's keys of several exercises side by side."""
@@ -322,61 +351,63 @@ class AnswerKeys:
         self.prepare([exercise])
         return self._keys[exercise]
 
-    def _own_job(self, exercise: Exercise, student: str, submission: str) -> Evaluation | None:
+    def _job(self, exercise: Exercise, student: str, submission: str) -> Evaluation:
         """submission: its digest."""
         self.prepare([exercise])
         job = self._jobs[exercise]
         fresh = fresh_seed(self._course, student, exercise.name, submission, job.seed)
-        return job.under(fresh) if fresh else None
+        return job.under(fresh) if fresh else job
 
     def evaluate(self, submissions: Iterable[tuple[Exercise, Submission]]) -> None:
         """Evaluate what some submissions' own keys need, several in one process."""
-        jobs = [self._own_job(exercise, s.student, s.digest) for exercise, s in submissions]
-        evaluate_missing([job for job in jobs if job is not None])
+        evaluate_missing([self._job(exercise, s.student, s.digest) for exercise, s in submissions])
 
-    def lacking(self, exercise: Exercise, result: Result) -> Evaluation | None:
-        """What a submission's own key still needs to explain a result; None if nothing.
+    def explained(self, several: Sequence[Graded]) -> list[Graded]:
+        """Graded submissions with the known mistakes that explain what they have failed.
 
-        Work that is handed in again is graded without its own key's mistakes first, since these take far
-        longer than its grading, and once more with those of the cells in which it has failed.
+        What these give is evaluated once for all that have failed the same cell, and kept.
         """
-        failed = frozenset(cell.grade_id for cell in result.cells if _can_be_explained(cell))
-        if not failed:
-            return None
-        job = self._own_job(exercise, result.student, result.basis.submission)
-        known = job.file().get("mistakes_in") if job else None
-        if job is None or known is None or failed <= {*known}:
-            return None
-        return replace(job, failed=failed)
+        jobs, failed = [], collections.defaultdict[Path, dict[str, list[list]]](dict)
+        for graded in several:
+            exercise = self._course.exercise(graded.result.exercise)
+            job = self._job(exercise, graded.result.student, graded.result.basis.submission)
+            jobs.append(job)
+            for name, lines in graded.failed().items():
+                together = failed[job.path].setdefault(name, [[] for _ in lines])
+                for line, found in zip(together, lines, strict=True):
+                    line.extend(found)
+        needed = {job.path: replace(job, failed=failed[job.path]) for job in jobs}
+        cells = dict(zip(needed, _evaluated(list(needed.values())), strict=True))
+        return [
+            named(graded, self.of_class(job.exercise), cells[job.path])
+            for graded, job in zip(several, jobs, strict=True)
+        ]
 
     def digest(self, exercise: Exercise, submission: Submission) -> str:
         """The digest of the key that a submission is graded with; nothing is evaluated for it."""
-        job = self._own_job(exercise, submission.student, submission.digest)
+        job = self._job(exercise, submission.student, submission.digest)
         digest = self.of_class(exercise).digest
-        return digest_of([digest, job.made_from]) if job else digest
+        return digest_of([digest, job.made_from]) if job.fresh else digest
 
     def earlier_digests(self, exercise: Exercise, submission: Submission) -> list[str]:
         """The digests of a submission's own key under other code, which gave the same values."""
-        job = self._own_job(exercise, submission.student, submission.digest)
+        job = self._job(exercise, submission.student, submission.digest)
         digest = self.of_class(exercise).digest
-        return [digest_of([digest, one]) for one in job.file()["earlier"]] if job else []
+        return [digest_of([digest, one]) for one in job.file()["earlier"]] if job.fresh else []
 
-    def own(self, exercise: Exercise, submission: Submission) -> AnswerKey | None:
-        """The key of a submission with a fresh seed; None for one that is graded with the class's.
-
-        It may lack mistakes: see `lacking`.
-        """
-        job = self._own_job(exercise, submission.student, submission.digest)
-        if job is None:
-            return None
+    def of(self, exercise: Exercise, submission: Submission) -> AnswerKey:
+        """The key that a submission is graded with; one of a later round is read once."""
+        job = self._job(exercise, submission.student, submission.digest)
+        if not job.fresh:
+            return self.of_class(exercise)
+        if job.path in self._rounds:
+            return self._rounds[job.path]
         (cells,) = _evaluated([job])
         digest = self.digest(exercise, submission)
-        return replace(self.of_class(exercise), cells=cells, digest=digest)
-
-
-def _can_be_explained(cell: CellResult) -> bool:
-    """Whether a line of a grade cell has failed with a value, which may be a known mistake's."""
-    return any(line.verdict not in WITHOUT_VALUE for line in cell.lines if not line.passed)
+        key = replace(self.of_class(exercise), cells=cells, digest=digest)
+        if job.fresh.round:
+            self._rounds[job.path] = key
+        return key
 
 
 def keys_under(
@@ -390,7 +421,7 @@ def keys_under(
     advance: is told how many more are evaluated, since many take minutes. Raises ExerciseError or
     CatalogueError for an instructor's error.
     """
-    job = Evaluation.of(course, exercise, seeds[0])
+    job = replace(Evaluation.of(course, exercise, seeds[0]), failed=None)
     jobs = [replace(job, seed=tuple(seed)) for seed in seeds]
 
     def evaluated(few: Sequence[Evaluation], processes: int) -> list[dict[str, ExpectedCell]]:
@@ -415,7 +446,8 @@ def _answer_key(job: Evaluation, cells: Mapping[str, ExpectedCell]) -> AnswerKey
     }
     uses = {name: tuple(sorted(used)) for name, used in answers_used(exercise.program()).items()}
     content = [
-        dict(cells),
+        {name: cell.without_mistakes for name, cell in cells.items()},
+        job.mistakes,
         mistake_cells,
         mistake_functions,
         answers,
