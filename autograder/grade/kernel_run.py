@@ -140,6 +140,8 @@ class KernelRun:
         self._deadline = time.monotonic() + limits.notebook_seconds
         # the deadline that was asked for last, and how long the kernel has waited since it was set, and in all
         self._asked, self._waited, self._waited_in_all = 0.0, 0.0, 0.0
+        # likewise how long it was ready to compute and had no processor
+        self._ready, self._ready_in_all = 0.0, 0.0
         if kernel is not None:
             # what the notebook's own checks offer does nothing here
             kernel.run(STUBS, limits.cell_seconds)
@@ -159,7 +161,7 @@ class KernelRun:
         limits, kernel = self.limits, self._started
         self._end_in_time()
         waited = min(self._waited_in_all, (CLOCK - 1) * limits.notebook_seconds)
-        if time.monotonic() > self._deadline + waited and not kernel.dead:
+        if time.monotonic() > self._deadline + self._ready_in_all + waited and not kernel.dead:
             kernel.kill()
             self.by_clock |= waited < self._waited_in_all
             self.ended = _ended("notebook_time", seconds=limits.notebook_seconds)
@@ -298,7 +300,8 @@ class KernelRun:
         """How long a line may still take, what the kernel has waited not counted; allowed: in all."""
         if deadline != self._asked:
             self._asked, self._waited = deadline, 0.0
-        return deadline + min(self._waited, (CLOCK - 1) * allowed) - time.monotonic()
+            self._ready = 0.0
+        return deadline + self._ready + min(self._waited, (CLOCK - 1) * allowed) - time.monotonic()
 
     def evaluation(
         self, expression: str, inputs: Mapping[str, dict], seed: int, forbidden: Sequence[str]
@@ -329,6 +332,8 @@ class KernelRun:
 
     def _note_time(self, reply: Reply) -> None:
         """Keep how long the kernel has waited for other than itself."""
+        self._ready += reply.ready
+        self._ready_in_all += reply.ready
         self._waited += reply.waited
         self._waited_in_all += reply.waited
         self.by_clock |= reply.by_clock

@@ -13,9 +13,11 @@ LOOK_SECONDS = 0.2
 # By the clock a limit is so many times as long. The processor time is looked at FIRST_LOOK seconds after the
 # beginning, when most is done already, and then when it may have been used up.
 CLOCK, FIRST_LOOK = 3, 1.0
+# the most by the clock for code that is ready to compute all the time, on a machine with too much to do
+BUSY = 10
 TICKS = os.sysconf("SC_CLK_TCK")
 # places in /proc/PID/stat, counted behind the command's name
-PARENT, OWN, WITH_CHILDREN, STARTED = 1, slice(11, 13), slice(11, 15), 19
+STATE, PARENT, OWN, WITH_CHILDREN, STARTED = 0, 1, slice(11, 13), slice(11, 15), 19
 
 
 def available() -> bool:
@@ -45,18 +47,21 @@ class ProcessorTime:
     """The processor time of a process and of all its descendants.
 
     Linux adds a process's time to its parent's when that waits for it. A process that nobody waits for
-    counts with what it had used when `seconds` last looked; so look often.
+    counts with what it had used when `seconds` last looked; so look often. is_ready: whether one of them
+    computed then, or would have with a processor.
     """
 
     def __init__(self, process: int) -> None:
         self._process = process
         self._used: dict[tuple[str, bytes], int] = {}
+        self.is_ready = False
 
     def seconds(self) -> float:
         """What they have used so far."""
-        living = 0
+        living, self.is_ready = 0, False
         for name, fields in descendants(self._process):
             living += sum(map(int, fields[WITH_CHILDREN]))
+            self.is_ready |= fields[STATE] == b"R"
             self._used[name, fields[STARTED]] = sum(map(int, fields[OWN]))
         return max(living, sum(self._used.values())) / TICKS
 
@@ -64,7 +69,8 @@ class ProcessorTime:
 class TimeLimit:
     """How many seconds a process and its descendants may compute, and by the clock CLOCK times as many.
 
-    So nobody loses time to others on a machine with too much to do. Where Linux doesn't count it, the limit is
+    By the clock, seconds in which they were ready to compute and had no processor don't count, up to BUSY times
+    as many in all: an endless loop uses up its time on any machine. So nobody loses time to others on a machine with too much to do. Where Linux doesn't count it, the limit is
     by the clock alone.
     """
 
@@ -78,6 +84,8 @@ class TimeLimit:
         self._clock: ProcessorTime | None = None
         # what counts as used before the first look, less what had been used before the beginning
         self._before = 0.0
+        # seconds until the last look in which they were ready and had no processor, and those without in all
+        self.ready = self._idle = 0.0
 
     def _used(self) -> float:
         """The processor time used; what was not looked at counts by the clock."""
@@ -93,18 +101,23 @@ class TimeLimit:
         now = time.monotonic()
         if now < self._look:
             return False
-        left = self._seconds - self._used()
-        self._look = min(self._end, now + max(LOOK_SECONDS, left))
-        return left <= 0 or now >= self._end
+        used = self._used()
+        left, idle = self._seconds - used, now - self._begun - used
+        if self._clock and self._clock.is_ready:
+            self.ready += max(0.0, idle - self._idle)
+        self._idle = idle
+        end = min(self._end + self.ready, self._begun + BUSY * self._seconds)
+        self._look = min(end, now + max(LOOK_SECONDS, left))
+        return left <= 0 or now >= end
 
     def until_next_look(self) -> float:
         """Seconds until `is_over` can say anything else, at most LOOK_SECONDS."""
         return min(LOOK_SECONDS, max(0.0, self._look - time.monotonic()))
 
     def waited(self) -> float:
-        """The seconds in which no processor was used, as far as that was looked at."""
+        """The seconds in which they used no processor and weren't ready for one, as far as that was looked at."""
         passed = time.monotonic() - self._begun
-        return max(0.0, passed - self._used()) if self._clock else 0.0
+        return max(0.0, passed - self._used() - self.ready) if self._clock else 0.0
 
     def by_clock(self) -> bool:
         """Whether the time by the clock is over, and processor time is left."""

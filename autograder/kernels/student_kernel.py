@@ -111,14 +111,15 @@ class Reply:
 
     values: what came of each request in it, None for nothing; cut: whether some output was left out;
     processor_seconds: what the kernel and all processes that it has started have used meanwhile, as
-    Linux counts it; None elsewhere. waited: seconds in which they have used no processor, as far as that was looked
-    at; by_clock: whether it was stopped although they had not used their time.
+    Linux counts it; None elsewhere. ready, waited: seconds in which they had no processor, although they were ready
+    to compute, and because they weren't, as far as that was looked at; by_clock: whether it was stopped although they had not used their time.
     """
 
     status: str
     outputs: list[NotebookNode] = field(default_factory=list)
     values: tuple[str | None, ...] = ()
     processor_seconds: float | None = None
+    ready: float = 0.0
     waited: float = 0.0
     by_clock: bool = False
     cut: bool = False
@@ -299,7 +300,8 @@ class StudentKernel:
         limit = self._time_limit(timeout)
         content = self._wait(message, outputs, limit)
         if content is None and not self.dead:
-            stopped = Reply("timeout", outputs.kept, (), None, limit.waited(), limit.by_clock())
+            waited = limit.ready, limit.waited()
+            stopped = Reply("timeout", outputs.kept, (), None, *waited, limit.by_clock())
             self._manager.interrupt_kernel()
             if self._wait(message, outputs, self._time_limit(GRACE)) is None:
                 self.kill()
@@ -308,7 +310,8 @@ class StudentKernel:
             return Reply("dead", outputs.kept)
         status = "ok" if content.get("status") == "ok" else "error"
         values = tuple(_value(content, name) for name in request.get("user_expressions", ()))
-        return Reply(status, outputs.kept, values, waited=limit.waited(), cut=outputs.is_cut)
+        waited = limit.ready, limit.waited()
+        return Reply(status, outputs.kept, values, None, *waited, cut=outputs.is_cut)
 
     def _time_limit(self, seconds: float) -> TimeLimit:
         return TimeLimit(jupyter_adapter.process_of(self._manager), seconds)

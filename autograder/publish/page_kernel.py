@@ -29,6 +29,8 @@ PRELOADED = [
     "matplotlib.figure",
     "matplotlib.font_manager",
     "torch",
+    # which torch would import for a process's first optimizer, in a second
+    "torch._dynamo",
 ]
 
 

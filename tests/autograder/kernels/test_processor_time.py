@@ -4,12 +4,14 @@ import json
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from autograder.expected import ExpectedDraw, ExpectedLine
 from autograder.grade.kernel_run import KernelRun
 from autograder.instructor_settings import Limits, Settings
+from autograder.kernels import processor_time
 from autograder.kernels.processor_time import ProcessorTime, TimeLimit, descendants
 from autograder.kernels.student_kernel import StudentKernel
 from autograder.runtime.mistakes import NO_FINGERPRINT
@@ -102,6 +104,24 @@ def test_who_computes_is_stopped_by_its_time_and_who_waits_by_the_clock(program,
             process.kill()
     assert stopped_by_clock is by_clock
     assert (waited > 1.5) is by_clock
+
+
+@pytest.mark.parametrize(
+    ("is_ready", "share", "seconds", "by_clock"),
+    [(True, 0.1, 11, False), (False, 0.1, 6, True), (True, 0.01, 20, True)],
+)
+def test_the_clock_stands_for_who_is_ready_and_gets_no_processor(
+    monkeypatch, is_ready, share, seconds, by_clock
+):
+    now = [0.0]
+    clock = SimpleNamespace(is_ready=is_ready, seconds=lambda: share * now[0])
+    monkeypatch.setattr(processor_time, "ProcessorTime", lambda process: clock)
+    monkeypatch.setattr(processor_time, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    limit = TimeLimit(0, 2.0)
+    while not limit.is_over():
+        now[0] += 0.05
+    assert now[0] == pytest.approx(seconds, abs=0.2)
+    assert limit.by_clock() is by_clock
 
 
 WAITS = """
