@@ -17,7 +17,7 @@ import subprocess
 import sys
 import warnings
 import zlib
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -338,7 +338,7 @@ class Conditions:
     seeds: Sequence[Sequence[int]]
     right_versions: Mapping[str, str] = field(default_factory=dict)
     failed: Mapping[str, Failed] | None = None
-    shown: Mapping[str, Mapping[str, Sequence[str]]] | None = None
+    shown: Mapping[str, Mapping[str, Collection[str]]] | None = None
 
 
 def expected_cells(

@@ -22,7 +22,7 @@ from autograder.catalogue import alternative_answers, alternatives, with_answers
 from autograder.course import Course, Exercise
 from autograder.exercises import reference_answers
 from autograder.expected import ExpectedCell
-from autograder.grade.make_keys import AnswerKeys
+from autograder.grade.make_keys import answer_key
 from autograder.mutations import OutOfTime, code, mutations, time_limit
 from autograder.reference import namespace_of, prepare_process
 from autograder.runtime.compare import Expected, judge
@@ -85,7 +85,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         course = Course(Course.find().root, class_folder=Path(folder))
         for exercise in [course.exercise(chosen)] if chosen else course.exercises():
-            key = AnswerKeys(course).of_class(exercise)
+            key = answer_key(course, exercise)
             cells: dict[str, list[ExpectedCell]] = {}
             for grade_id, answers in key.graded.items():
                 trains = all(line.agreement for line in key.cells[grade_id].lines)

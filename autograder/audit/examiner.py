@@ -102,7 +102,7 @@ class Examiner:
         # this may be another process than the one in which the cases were made
         register_cases(root)
         self.course = Course(root, class_folder=class_folder)
-        self.grader = Grader(self.course)
+        self.grader = Grader(self.course, complete=True)
 
     def examine(self, case: Case) -> Examination:
         """Grade a case, and run its student's own check."""

@@ -54,10 +54,8 @@ from autograder.runtime.grade_cell import parse_cell
 SEEDS = [*instantiate.VISIBLE_SEEDS, *([number] for number in range(1, 8))]
 
 
-def answers_stamp(
-    exercise: Exercise, cells: dict[str, str], kept: Path | None = None
-) -> tuple[str, str]:
-    """Digests of everything that the answers of an exercise depend on, and of its mistakes alone; of no words.
+def answers_stamp(exercise: Exercise, cells: dict[str, str], kept: Path | None = None) -> str:
+    """A digest of everything that the answers of an exercise depend on, and of no words.
 
     cells: its grade cells without answers; kept: a file where it is kept while nothing has changed.
     """
@@ -84,18 +82,18 @@ def answers_stamp(
         catalogue = exercise.catalogue.read_text(encoding="utf-8")
         seen = digest_of([parts, program, catalogue, _code_of_package()])
         with contextlib.suppress(OSError, ValueError):
-            before, stamp, wrong = kept.read_text(encoding="utf-8").split()
+            before, stamp = kept.read_text(encoding="utf-8").split()
             if before == seen:
-                return stamp, wrong
+                return stamp
     parts["mistakes"] = [
         [m.name, m.cell, {k: code_only(v) for k, v in mistake_answers(program, m).items()}]
         for m in known
     ]
     parts["runtime"] = {name: code_only(text) for name, text in embedding.sources().items()}
-    stamp, wrong = digest_of(parts)[:16], digest_of(parts["mistakes"])[:16]
+    stamp = digest_of(parts)[:16]
     if kept:
-        write_whole(kept, f"{seen} {stamp} {wrong}", mode=0o600)
-    return stamp, wrong
+        write_whole(kept, f"{seen} {stamp}", mode=0o600)
+    return stamp
 
 
 @functools.cache
@@ -129,7 +127,7 @@ def _source_stamp(exercise: Exercise, source: NotebookNode) -> str:
 def stamps(exercise: Exercise, settings: Settings, hold_back: bool = False) -> tuple[str, str]:
     """What a generated notebook was made from: digests of its text and of its answers."""
     source = source_notebook(exercise, settings, hold_back)
-    return _source_stamp(exercise, source), answers_stamp(exercise, unanswered_cells(source))[0]
+    return _source_stamp(exercise, source), answers_stamp(exercise, unanswered_cells(source))
 
 
 def _read(path: Path) -> NotebookNode | None:

@@ -125,6 +125,7 @@ class DaskPool:
         except BaseException:
             self._client.close()
             raise
+        self.most_seconds = settings.limits.notebook_seconds
         # a worker has one submission in hand and one in wait
         self.capacity = 2 * len(self._client.scheduler_info(n_workers=-1)["workers"])
 

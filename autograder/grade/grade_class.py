@@ -90,13 +90,13 @@ def _kernels_explained() -> Iterator[None]:
 
 
 class Grader:
-    """Grades the submissions of one class with its answer keys."""
+    """Grades the submissions of one class with its answer keys; complete: as for `AnswerKeys`."""
 
-    def __init__(self, course: Course) -> None:
+    def __init__(self, course: Course, complete: bool = False) -> None:
         self.course = course
         self.settings = grading_settings(course)
         refuse_missing_packages(self.settings)
-        self._keys = AnswerKeys(course)
+        self._keys = AnswerKeys(course, complete)
 
     def key(self, exercise: Exercise) -> AnswerKey:
         """An exercise's answer key for the class, made on first use."""

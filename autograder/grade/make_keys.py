@@ -9,7 +9,7 @@ import itertools
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -63,9 +63,9 @@ class Evaluation:
     """What is to be evaluated for one exercise under one seed, and the file in which it is kept.
 
     unanswered: grade cells without answers; graded: the answers that each grades; versions: right ones
-    of the answers; stamp: a digest of what the values depend on but the seed; mistakes: a digest of their code; shown: by cell and
-    expression, the mistakes that show, None if the release was made from others; fresh: the seed if it isn't
-    the class's; failed: as for `reference.Conditions`.
+    of the answers; stamp: a digest of what the values depend on but the seed; showing:
+    by cell and expression, the mistakes that show in the release, with digests of their values' structures; shown:
+    the same if its answers are current, else None; fresh: the seed if it isn't the class's; failed: as for `reference.Conditions`.
     """
 
     exercise: Exercise
@@ -73,10 +73,10 @@ class Evaluation:
     graded: Mapping[str, tuple[str, ...]]
     versions: RightVersions
     stamp: str
-    mistakes: str
     seed: tuple[int, ...]
     path: Path
-    shown: Mapping[str, Mapping[str, Sequence[str]]] | None = None
+    showing: Mapping[str, Mapping[str, Mapping[str, str]]]
+    shown: Mapping[str, Mapping[str, Collection[str]]] | None = None
     fresh: FreshSeed | None = None
     failed: Mapping[str, Failed] | None = field(default_factory=dict)
 
@@ -89,12 +89,15 @@ class Evaluation:
         release = released(exercise)
         _refuse_another_release(exercise, unanswered, grade_cells(release))
         path = course.home.resolve() / "expected" / f"{exercise.name}.json"
-        stamps = answers_stamp(exercise, unanswered, path.with_suffix(".stamp"))
+        stamp = answers_stamp(exercise, unanswered, path.with_suffix(".stamp"))
         until = [e for e in course.exercises() if e.chapter <= exercise.chapter]
         versions = RightVersions(exercise, specified_names(map(released, until)))
         made_from = release.metadata.get("autotest", {}).get("answers")
-        shown = _shown(release) if made_from == stamps[0] else None
-        return Evaluation(exercise, unanswered, graded, versions, *stamps, tuple(seed), path, shown)
+        showing = _showing(release)
+        shown = showing if made_from == stamp else None
+        return Evaluation(
+            exercise, unanswered, graded, versions, stamp, tuple(seed), path, showing, shown
+        )
 
     def under(self, fresh: FreshSeed) -> Evaluation:
         """The same under another seed than the class's."""
@@ -191,13 +194,16 @@ def _text(cells: Mapping[str, ExpectedCell]) -> str:
     return json.dumps({name: cell.without_mistakes.as_data() for name, cell in cells.items()})
 
 
-def _shown(release: NotebookNode) -> dict[str, dict[str, list[str]]]:
-    """By cell and expression, the mistakes that show on the draw that students see.
+def _showing(release: NotebookNode) -> dict[str, dict[str, dict[str, str]]]:
+    """By cell and expression, the mistakes that show on the draw that students see, as in `Evaluation`.
 
     A build refuses a line that shows a mistake under some seeds only, so they show on every draw.
     """
     return {
-        name: {expression: list(answer["mistakes"]) for expression, answer in lines.items()}
+        name: {
+            expression: {mistake: seen[0] for mistake, seen in answer["mistakes"].items()}
+            for expression, answer in lines.items()
+        }
         for name, lines in baked_answers(release).items()
     }
 
@@ -312,10 +318,7 @@ def answer_key(course: Course, exercise: Exercise) -> AnswerKey:
 
     Raises ExerciseError or CatalogueError for an instructor's error.
     """
-    seed = class_seed(course, exercise.name)
-    job = replace(Evaluation.of(course, exercise, seed), failed=None)
-    (cells,) = _evaluated([job])
-    return _answer_key(job, cells)
+    return AnswerKeys(course, complete=True).of_class(exercise)
 
 
 class AnswerKeys:
@@ -323,10 +326,11 @@ class AnswerKeys:
 
     A submission's own key is the class's, but for the inputs and what is expected on them. None of them has
     mistakes: these take far longer than what is right, so they are evaluated for cells that somebody has failed.
+    complete: all are evaluated at once, for the audit.
     """
 
-    def __init__(self, course: Course) -> None:
-        self._course = course
+    def __init__(self, course: Course, complete: bool = False) -> None:
+        self._course, self._complete = course, complete
         self._jobs: dict[Exercise, Evaluation] = {}
         self._keys: dict[Exercise, AnswerKey] = {}
         # those of later rounds
@@ -339,6 +343,8 @@ class AnswerKeys:
             for exercise in exercises
             if exercise not in self._keys
         }
+        if self._complete:
+            new = {exercise: replace(job, failed=None) for exercise, job in new.items()}
         evaluated = _evaluated(list(new.values()))
         self._jobs |= new
         self._keys |= {
@@ -447,7 +453,7 @@ def _answer_key(job: Evaluation, cells: Mapping[str, ExpectedCell]) -> AnswerKey
     uses = {name: tuple(sorted(used)) for name, used in answers_used(exercise.program()).items()}
     content = [
         {name: cell.without_mistakes for name, cell in cells.items()},
-        job.mistakes,
+        job.showing,
         mistake_cells,
         mistake_functions,
         answers,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import multiprocessing
 import os
 import shutil
@@ -33,6 +34,8 @@ from autograder.progress import say
 from autograder.text import plain_text
 
 FOLDER = "autograder-pool-"
+# without a graded submission, until the instructor is told what is waited for
+TELL_SECONDS = 20
 
 
 @dataclass(frozen=True)
@@ -50,11 +53,12 @@ class GradingJob:
 class WorkerPool(Protocol):
     """Processes that examine submissions.
 
-    capacity: how many submissions to hand out at a time, those in work and those in wait; worker_died:
-    what a future raises whose worker ended.
+    capacity: how many submissions to hand out at a time, those in work and those in wait; most_seconds: how
+    long one may compute; worker_died: what a future raises whose worker ended.
     """
 
     capacity: int
+    most_seconds: float
 
     @property
     def worker_died(self) -> tuple[type[BaseException], ...]: ...
@@ -128,7 +132,7 @@ class LocalPool:
         used = {name for key in keys.values() for name in key.packages}
         few = submissions is not None and submissions <= self._workers
         self._packages = [] if few else [name for name in VERSIONED if name in used]
-        self.capacity = 2 * self._workers
+        self.capacity, self.most_seconds = 2 * self._workers, settings.limits.notebook_seconds
         if forkserver.available():
             _remove_left_folders()
         self._folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-"))
@@ -225,7 +229,10 @@ def examine_all(
                 pending[pool.submit(task)] = task
             if pending:
                 lost = []
-                for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                done = wait(pending, TELL_SECONDS, FIRST_COMPLETED).done
+                if not done:
+                    _tell_of_waiting(list(pending.values()), pool)
+                for future in done:
                     task = pending.pop(future)
                     try:
                         graded = future.result()
@@ -252,6 +259,11 @@ def examine_all(
                 return
     finally:
         pool.stop()
+
+
+def _tell_of_waiting(tasks: Sequence[GradingJob], pool: WorkerPool) -> None:
+    names = ", ".join(map(str, tasks[: math.ceil(pool.capacity / 2)]))
+    say(f"Waiting for {names}, at most {pool.most_seconds:g} s of computing each.", error=True)
 
 
 def _tell_of_lost_worker(lost: Sequence[GradingJob]) -> None:

@@ -353,19 +353,29 @@ def write(course: Course, results: Sequence[Result]) -> Path:
     return summary
 
 
+def _score(result: Result | None, most: float) -> str:
+    """A score in a column whose head tells the points; in another version of the exercise they may be others."""
+    if result is None:
+        return "-"
+    own = "" if result.points == most else f" of {as_shown(result.points)}"
+    return f"{as_shown(result.score)}{own}"
+
+
 def print_scores(results: Sequence[Result]) -> None:
-    """Print one row per student and one column per exercise."""
+    """Print one row per student and one column per exercise, ten of which fit a terminal."""
     exercises = list(dict.fromkeys(result.exercise for result in results))
     scores = {(result.student, result.exercise): result for result in results}
     table = Table(title="Automatic points")
     table.add_column("student", no_wrap=True)
     chapters = [exercise.partition("_")[0] for exercise in exercises]
-    for exercise, chapter in zip(exercises, chapters, strict=True):
-        table.add_column(chapter if chapters.count(chapter) == 1 else exercise, justify="right")
+    points = [max(r.points for r in results if r.exercise == exercise) for exercise in exercises]
+    for exercise, chapter, most in zip(exercises, chapters, points, strict=True):
+        name = chapter if chapters.count(chapter) == 1 else exercise
+        table.add_column(f"{name}\nof {as_shown(most)}", justify="right")
     for student in sorted({result.student for result in results}):
         found = [scores.get((student, exercise)) for exercise in exercises]
         table.add_row(
             plain_cell(student),
-            *(f"{as_shown(r.score)} / {as_shown(r.points)}" if r else "-" for r in found),
+            *(_score(r, most) for r, most in zip(found, points, strict=True)),
         )
     Console(width=100).print(table)

@@ -519,6 +519,14 @@ def test_a_name_like_markup_is_printed_as_it_is(capsys):
     assert "x[/]" in capsys.readouterr().out
 
 
+def test_scores_of_the_whole_course_fit_a_terminal(capsys):
+    line_of = {"x": [line("x()", 29)]}
+    pages.print_scores([result("sample-ada", line_of, exercise=e) for e in COURSE.exercises()])
+    printed = capsys.readouterr().out.splitlines()
+    (row,) = [words.split() for words in printed if "sample-ada" in words]
+    assert row.count("29") == 10 and any(words.count("of 29") == 10 for words in printed)
+
+
 def test_the_summary_leads_to_every_report(tmp_path):
     first = COURSE.exercises()[0]
     write([*random_class(4), result("a", {"x": [line("a()")]}, exercise=first)], tmp_path)
