@@ -35,6 +35,7 @@ from autograder.embedding import PACKAGE
 from autograder.exercises import (
     answer_cell,
     baked_answers,
+    grade_cells,
     is_grade_cell,
     metadata_of,
     reference_answers,
@@ -102,9 +103,14 @@ def _grade_cells(notebook: NotebookNode) -> list[NotebookNode]:
 
 
 def visible_answers(exercise: Exercise) -> dict[str, dict]:
-    """The right values that a student's own notebook holds, for its one draw: expression -> answer."""
-    cells = baked_answers(released(exercise)).values()
-    return {expression: answer for cell in cells for expression, answer in cell.items()}
+    """The right values that a student's own notebook holds, for its one draw: a line's code -> answer."""
+    notebook = released(exercise)
+    answers = baked_answers(notebook)
+    return {
+        check.code: answers[name][check.expression]
+        for name, source in grade_cells(notebook).items()
+        for check in parse_cell(source).checks
+    }
 
 
 @functools.cache
@@ -825,16 +831,26 @@ _by_code(
     """
     builtins.value_of = value_of
     def poison(plain):
-        def forged(text, *rest, **named):
-            return plain(f"value_of({text!r})", *rest, **named)
         try:
-            builtins.compile = forged
             for line in visible:
-                evaluation.compiled(line, "eval")
+                forged = f"value_of({line!r})"
+                builtins.compile = lambda tree, *rest, **named: plain(forged, *rest, **named)
+                evaluation.compiled_line(line)
         finally:
             builtins.compile = plain
     poison(builtins.compile)
-    assert evaluation.compiled(next(iter(visible)), "eval").co_names == ("value_of",)
+    assert evaluation.compiled_line(next(iter(visible)))[1].co_names == ("value_of",)
+    """,
+)
+_by_code(
+    "runtime",
+    "functions of the checks defined before they are",
+    """
+    for line in visible:
+        functions, _, call = line.rpartition("\\n\\n\\n")
+        if functions:
+            forged = lambda *_, line=line: value_of(line)
+            vars(builtins)[call.partition("(")[0]] = globals()[call.partition("(")[0]] = forged
     """,
 )
 _by_code(
@@ -843,7 +859,7 @@ _by_code(
     """
     builtins.value_of = value_of
     code = {line: compile(f"value_of({line!r})", "<autotest>", "eval") for line in visible}
-    patch("compiled", lambda text, mode: code[text])
+    patch("compiled_line", lambda text: (compile("", "<autotest>", "exec"), code[text]))
     patch("_parameter", lambda seed, name, shape: np.zeros(shape))
     """,
 )
@@ -1072,7 +1088,8 @@ _by_code(
             for cell in json.load(open(path))["cells"].values():
                 for line in cell["lines"]:
                     for draw in line["draws"]:
-                        expected[line["expression"], draw["parameter_seed"]] = draw["expected"]
+                        code = runtime["functions"].code(line["expression"], line["functions"])
+                        expected[code, draw["parameter_seed"]] = draw["expected"]
         except (OSError, ValueError, KeyError):
             pass
     def serve(request, names):

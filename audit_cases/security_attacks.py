@@ -53,9 +53,9 @@ sys.modules["_autotest_reply"] = Forged
 
 
 def table_of(key: AnswerKey) -> dict[str, list[dict]]:
-    """What is right for every expression on its draws: more than a feedback page can tell."""
+    """What is right for every line's code on its draws: more than a feedback page can tell."""
     return {
-        line.expression: [{**draw.expected, "forbidden": []} for draw in line.draws]
+        line.code: [{**draw.expected, "forbidden": []} for draw in line.draws]
         for cell in key.cells.values()
         for line in cell.lines
     }

@@ -75,6 +75,11 @@ class Exercise:
         return self.root / "solutions" / "catalogue" / f"{self.name}.md"
 
     @property
+    def checks(self) -> Path:
+        """The functions that its grade cells call; a course whose lines are expressions has no such file."""
+        return self.root / "solutions" / "checks" / f"{self.name}.py"
+
+    @property
     def notebook(self) -> Path:
         """The notebook that students get."""
         return self.root / "exercises" / self.name / f"{self.name}.ipynb"

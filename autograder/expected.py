@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from autograder.runtime.functions import code
 from autograder.runtime.grade_cell import Agreement
 from autograder.runtime.mistakes import Fingerprint
 from autograder.runtime.plain_data import Array, Dictionary, Items, Value, decode
@@ -38,7 +39,8 @@ class ExpectedLine:
 
     draws: of a line that trains something the first is asked for, and the second at a second try;
     small: what is right on the smallest draw, where a student may see it; only the build asks for it;
-    megabytes: the memory that it may use, None for a line that is not measured.
+    megabytes: the memory that it may use, None for a line that is not measured; functions: the source of
+    those that it calls.
     """
 
     expression: str
@@ -47,6 +49,12 @@ class ExpectedLine:
     agreement: Agreement | None = None
     small: Mapping[str, Any] | None = None
     megabytes: int | None = None
+    functions: str = ""
+
+    @property
+    def code(self) -> str:
+        """What is evaluated."""
+        return code(self.expression, self.functions)
 
     @property
     def is_plain(self) -> bool:
@@ -72,8 +80,7 @@ class ExpectedLine:
         """From JSON."""
         draws = tuple(ExpectedDraw(**draw) for draw in data["draws"])
         agreement = data["agreement"] and Agreement(**data["agreement"])
-        named = {name: data.get(name) for name in ("small", "megabytes")}
-        return ExpectedLine(data["expression"], data["points"], draws, agreement, **named)
+        return ExpectedLine(**{**data, "draws": draws, "agreement": agreement})
 
 
 @dataclass(frozen=True)

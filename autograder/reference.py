@@ -107,7 +107,7 @@ def expected_value(where: str, program: str, check: Check, inputs: dict, seed: i
             )
         return Expected.data(check, encode(targets), [])
     names, megabytes = namespace_of(program), check.megabytes
-    result = evaluate(check.expression, names, inputs, seed, megabytes=megabytes)
+    result = evaluate(check.code, names, inputs, seed, megabytes=megabytes)
     value = decode(result["value"])
     if isinstance(value, Error | Unsupported):
         raise CatalogueError(
@@ -166,7 +166,7 @@ def expected_cell(
             # these take so long that one draw has to do, and what trains gets another for a second try
             if len(draws[number]) >= _draws_at_most(check):
                 continue
-            used = _names_in(check.expression)
+            used = _names_in(check.code)
             asked = wrong if elsewhere is None or count < elsewhere else graded
             reached = {name: wrong[name] for name in asked if affected[name] & used}
             reached = {name: text for name, text in reached.items() if name in possible}
@@ -190,7 +190,13 @@ def expected_cell(
         cell.forbidden,
         tuple(
             ExpectedLine(
-                c.expression, c.points, tuple(d), c.agreement, small.get(c.expression), c.megabytes
+                c.expression,
+                c.points,
+                tuple(d),
+                c.agreement,
+                small.get(c.expression),
+                c.megabytes,
+                c.functions,
             )
             for c, d in lines
         ),
@@ -263,7 +269,7 @@ def _expected_draw(
     inputs: dict[str, Any],
     seed: int,
 ) -> ExpectedDraw:
-    used = _names_in(check.expression)
+    used = _names_in(check.call)
     packed = {name: encode(value) for name, value in inputs.items() if name in used}
     if any(tree["kind"] == "unsupported" for tree in packed.values()):
         raise CatalogueError(f"{where}: `{check.expression}` uses an input that isn't plain data.")
@@ -277,7 +283,7 @@ def _expected_draw(
     prints, rounded = {}, []
     for name, wrong_program in wrong_programs.items():
         names, megabytes = namespace_of(wrong_program), check.megabytes
-        got = evaluate(check.expression, names, fresh(), seed, megabytes=megabytes)
+        got = evaluate(check.code, names, fresh(), seed, megabytes=megabytes)
         evaluation = Evaluation.read(got)
         if judge(wanted, evaluation) is not None:
             prints[name] = fingerprint(evaluation.value)
@@ -313,11 +319,11 @@ def check_right_versions(
         affected = depends_on(program, answer)
         for name, cell in cells.items():
             for line in cell.lines:
-                if line.agreement or not names_in(line.expression) & affected:
+                if line.agreement or not names_in(line.code) & affected:
                     continue
                 draw = line.draws[0]
                 inputs = {key: restore(decode(tree)) for key, tree in draw.inputs.items()}
-                got = evaluate(line.expression, names, inputs, draw.parameter_seed)
+                got = evaluate(line.code, names, inputs, draw.parameter_seed)
                 if judge(Expected.read(draw.expected), Evaluation.read(got)) is not None:
                     raise CatalogueError(
                         f"{place(exercise, name)}: with {answer!r} as it is put in place of a wrong "

@@ -50,7 +50,7 @@ def passes(program: str, cells: list[ExpectedCell]) -> bool:
             for draw in line.draws:
                 inputs = {name: restore(decode(tree)) for name, tree in draw.inputs.items()}
                 with time_limit(SECONDS):
-                    told = evaluate(line.expression, names, inputs, draw.parameter_seed)
+                    told = evaluate(line.code, names, inputs, draw.parameter_seed)
                 if judge(Expected.read(draw.expected), Evaluation.read(told)) is not None:
                     return False
     except (Exception, OutOfTime):

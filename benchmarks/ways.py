@@ -48,7 +48,7 @@ def seconds(names: Mapping[str, Any], lines: Sequence[Line]) -> float:
     """The processor time of all lines over the names of one program."""
     total = 0.0
     for check, inputs, seed, cell in lines:
-        found = evaluate(check.expression, names, copy.deepcopy(inputs), seed, cell.forbidden)
+        found = evaluate(check.code, names, copy.deepcopy(inputs), seed, cell.forbidden)
         if found["value"]["kind"] == "error":
             raise RuntimeError(f"{check.expression} raises: {found['value']['message']}")
         total += found["processor_seconds"]

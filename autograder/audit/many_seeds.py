@@ -62,14 +62,14 @@ def _lost(
         for check, inputs in checks:
             if check.agreement or check.megabytes is not None:
                 continue
-            number, used = draw.parameter_seed, names_in(check.expression)
+            number, used = draw.parameter_seed, names_in(check.code)
             wanted = expected_value(where, program, check, copy.deepcopy(inputs), number)
             for alternative in alternatives(exercise):
                 answers = alternative_answers(program, alternative)
                 if not any(depends_on(program, answer) & used for answer in answers):
                     continue
                 names = namespace_of(with_answers(program, answers))
-                given = check.expression, names, copy.deepcopy(inputs), number, cell.forbidden
+                given = check.code, names, copy.deepcopy(inputs), number, cell.forbidden
                 if judge(Expected.read(wanted), Evaluation.read(evaluate(*given))):
                     yield alternative.name, grade_id, check.expression
 

@@ -96,7 +96,7 @@ def _passing(
                 if judge(expected, replace(right, value=value)) is None:
                     yield f"a small error keeps the points of {grade_id}: {check.expression}"
             for mistake, text in wrong:
-                if mistake.cell == grade_id and names_in(check.expression) & depends_on(
+                if mistake.cell == grade_id and names_in(check.code) & depends_on(
                     program, mistake.function
                 ):
                     yield from _gaining(
@@ -107,7 +107,7 @@ def _passing(
 def _gaining(
     check: Check, program: str, inputs: dict, number: int, expected: Expected, mistake: Mistake
 ) -> Iterator[str]:
-    got = Evaluation.read(evaluate(check.expression, namespace_of(program), inputs, number))
+    got = Evaluation.read(evaluate(check.code, namespace_of(program), inputs, number))
     as_single = replace(got, value=changed(got.value, in_float32))
     if judge(expected, got) and not judge(expected, as_single):
         yield f"mistake {mistake.name!r} gains {check.expression} in float32"

@@ -7,6 +7,7 @@ check (see build/autotests.yml). Both give the same notebook.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -66,16 +67,29 @@ def put_answers(notebook: NotebookNode, found: Answers) -> None:
             cell.source = "\n".join(lines)
 
 
+def _without_relations(source: str) -> str:
+    """A grade cell without its relations, and without the functions that only they call."""
+    kept = parse_cell(source).functions
+    lines = source.split("\n")
+    # numbered as the lines of the cell below its magic
+    first = int(lines[0].startswith("%%autotest"))
+    for node in reversed(ast.parse("\n".join(lines[first:])).body):
+        unused = isinstance(node, ast.FunctionDef) and f"def {node.name}(" not in kept
+        if unused or ast.unparse(node).startswith(("equal(", "unequal(")):
+            del lines[first + node.lineno - 1 : first + (node.end_lineno or node.lineno)]
+    return "\n".join(lines)
+
+
 def collect_answers(notebook: NotebookNode) -> None:
     """Move the answers of all check lines, and relations, into the cell of what the checks compare with."""
     answers: dict[str, dict[str, dict]] = {}
     relations: dict[str, list[dict]] = {}
     for cell in notebook.cells:
         if is_grade_cell(cell):
-            name, lines = metadata_of(cell).grade_id, cell.source.split("\n")
-            if found := [line for line in lines if line.startswith(("equal(", "unequal("))]:
-                relations[name] = [vars(one) for one in parse_cell("\n".join(found)).relations]
-                lines = [line for line in lines if line not in found]
+            name = metadata_of(cell).grade_id
+            if found := parse_cell(cell.source).relations:
+                relations[name] = list(map(vars, found))
+            lines = _without_relations(cell.source).split("\n")
             for number, line in enumerate(lines):
                 if line.startswith("check("):
                     (check,) = parse_cell(line).checks

@@ -108,7 +108,7 @@ def _judged(cell: ExpectedCell, names: Mapping[str, Any]) -> Iterator[Judged]:
         for draw in () if line.agreement or line.megabytes is not None else line.draws:
             inputs = {name: restore(decode(tree)) for name, tree in draw.inputs.items()}
             with time_limit(SECONDS):
-                told = evaluate(line.expression, names, inputs, draw.parameter_seed)
+                told = evaluate(line.code, names, inputs, draw.parameter_seed)
             got = Evaluation.read(told)
             wanted = Expected.read(draw.expected)
             passed = judge(wanted, got) is None

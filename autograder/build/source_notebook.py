@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 import jupytext
@@ -21,7 +21,7 @@ from autograder.book_index import readings
 from autograder.build.overview import overview, with_overview
 from autograder.catalogue import discussions, mistakes, sections
 from autograder.course import Exercise
-from autograder.embedding import LOADER, packed_sources
+from autograder.embedding import LOADER, packed_sources, without_words
 from autograder.errors import CatalogueError
 from autograder.exercises import (
     grade_cells,
@@ -35,7 +35,9 @@ from autograder.instructor_settings import Settings
 from autograder.programs import definition_source, spans_of, without_markers
 from autograder.reference import place
 from autograder.runtime.evaluate import BUILT_SO_FAR
+from autograder.runtime.functions import called
 from autograder.runtime.grade_cell import STATEMENTS, parse_cell
+from autograder.runtime.helpers import Notes, helper_names
 from autograder.runtime.plain_data import pack
 from autograder.runtime.torch_internals import FORBIDDABLE
 
@@ -106,6 +108,22 @@ def as_checks(source: str) -> str:
     return "\n".join(lines)
 
 
+def check_functions(exercise: Exercise) -> dict[str, str]:
+    """The source of the functions that an exercise's grade cells may call, by name, in the file's order."""
+    if not exercise.checks.is_file():
+        return {}
+    # as in the checker: what a student unfolds is code
+    program = without_words(exercise.checks.read_text(encoding="utf-8"))
+    return {name: definition_source(program, name) for name in spans_of(program)}
+
+
+def _with_functions(source: str, functions: Mapping[str, str]) -> str:
+    """A grade cell below the functions that its lines, relations and input statements call."""
+    expressions = [expression for _, _, expression in autotest_lines(source)]
+    needed = called("\n".join([source, *expressions]), functions)
+    return f"{needed}\n\n\n{source}" if needed else source
+
+
 def _complete_metadata(cell: NotebookNode) -> None:
     nbgrader = cell.metadata.get("nbgrader")
     if nbgrader is None:
@@ -140,6 +158,11 @@ def _check_grade_cell(exercise: Exercise, cell: NotebookNode) -> None:
         raise CatalogueError(f"{where}: the same expression stands twice.")
     try:
         parsed = parse_cell(as_checks(cell.source))
+        hidden = {*spans_of(exercise.program()), *helper_names(Notes(0))} & {*spans_of(cell.source)}
+        if hidden:
+            raise ValueError(
+                f"`{min(hidden)}` is the name of an answer or a helper, and of a function"
+            )
     except (TypeError, ValueError) as error:
         raise CatalogueError(f"{where}: {error}.") from error
     unknown = set(parsed.forbidden) - set(FORBIDDABLE)
@@ -317,7 +340,7 @@ def source_notebook(
     file and cell, for points that don't add up, a `;` in an autotest, a grade_id used twice.
     """
     notebook = jupytext.read(exercise.solution, fmt="py:percent")
-    packages = settings.offered(exercise.packages)
+    packages, functions = settings.offered(exercise.packages), check_functions(exercise)
     cells, answers = [], []
     for cell in notebook.cells:
         cell.metadata.pop("active", None)
@@ -325,6 +348,8 @@ def source_notebook(
         own = metadata_of(cell)
         if is_answer_cell(cell):
             answers = list(spans_of(cell.source))
+        if is_grade_cell(cell):
+            cell.source = _with_functions(cell.source, functions)
         if own.get("grade"):
             _check_grade_cell(exercise, cell)
             _apply_settings(exercise, cell, settings)

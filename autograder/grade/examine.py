@@ -1,7 +1,7 @@
 """Examining a submission: its code runs in the student's kernel, every verdict is made here.
 
 In: a submission, an answer key, limits. Out: a typed result, and the notebook that was executed. For a
-grade cell only drawn inputs and expressions go to the student's kernel, and only plain data comes back.
+grade cell only drawn inputs and its lines' code go to the student's kernel, and only plain data comes back.
 """
 
 from __future__ import annotations
@@ -418,8 +418,8 @@ class _Examination:
         draws = [line.draws[0] for line in self._key.cells[name].lines]
         inputs = {name: tree for draw in draws for name, tree in draw.inputs.items()}
 
-        def evaluated(expression: str) -> Evaluation:
-            given = expression, inputs, draws[0].parameter_seed, forbidden
+        def evaluated(code: str) -> Evaluation:
+            given = code, inputs, draws[0].parameter_seed, forbidden
             return self._run.evaluation(*given) or Evaluation(Nothing())
 
         return with_violations(Difference("entries"), relations, evaluated).parameters.get(

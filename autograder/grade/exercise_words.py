@@ -11,37 +11,35 @@ from autograder.errors import ExerciseError
 from autograder.exercises import grade_cells, released
 from autograder.grade.words import Words
 from autograder.runtime import messages
-from autograder.runtime.grade_cell import parse_cell
+from autograder.runtime.grade_cell import Check, parse_cell
 from autograder.runtime.hints import MistakeWords
 
 
 def words_of(exercise: Exercise) -> Words:
     """The words of an exercise as they stand in its catalogue and the book now, without any code."""
+    checks = _checks(exercise)
     return Words(
         {
             m.name: MistakeWords(m.function, m.cell, m.means, m.hint, m.section)
             for m in mistakes(exercise)
         },
-        _titles(exercise),
+        {(name, check.expression): messages.title(check) for name, check in checks},
         sections(exercise),
         book_sections(exercise.root),
+        {check.expression: check.code for _, check in checks if check.functions},
     )
 
 
-def _titles(exercise: Exercise) -> dict[tuple[str, str], str]:
-    """What the lines of an exercise as it is handed out now are called; empty when there is none."""
+def _checks(exercise: Exercise) -> list[tuple[str, Check]]:
+    """The lines of an exercise as it is handed out now, with their grade cells; none when there is none."""
     try:
         cells = grade_cells(released(exercise))
     except ExerciseError:
-        return {}
-    return {
-        (name, expression): title
-        for name, source in cells.items()
-        for expression, title in _titles_in(source)
-    }
+        return []
+    return [(name, check) for name, source in cells.items() for check in _checks_in(source)]
 
 
 @functools.cache
-def _titles_in(source: str) -> tuple[tuple[str, str], ...]:
-    """The lines of a grade cell and what each is called: a page asks for them twice."""
-    return tuple((check.expression, messages.title(check)) for check in parse_cell(source).checks)
+def _checks_in(source: str) -> tuple[Check, ...]:
+    """The lines of a grade cell: a page asks for them twice."""
+    return tuple(parse_cell(source).checks)

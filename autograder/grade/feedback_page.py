@@ -121,7 +121,7 @@ def _checks(cell: CellResult, words: Words) -> CellSection:
     lines = (
         LineRow(
             words.title(cell.grade_id, line.expression),
-            line.expression,
+            words.shown(line.expression),
             line.points,
             line.earned,
             words.line(line),

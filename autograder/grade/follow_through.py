@@ -114,7 +114,7 @@ class SecondRun:
             return
         lines = self.lines[cell]
         given = {
-            place.number: tuple(n for n in self._replaced if self._depends(lines[place.number], n))
+            place.number: tuple(n for n in self._replaced if self._depends(place, n))
             for place in self._places
             if place.cell == cell
         }
@@ -164,14 +164,16 @@ class SecondRun:
         return (
             name not in self._key.graded[place.cell]
             and self._order[self._last[name]] < self._order[place.cell]
-            and self._depends(self.lines[place.cell][place.number], name)
+            and self._depends(place, name)
         )
 
-    def _depends(self, line: LineResult, name: str) -> bool:
+    def _depends(self, place: _Place, name: str) -> bool:
         """Whether a line uses an answer, directly or through others, or found no kernel any more."""
+        line = self.lines[place.cell][place.number]
         if line.difference is not None and line.difference.aspect == "ended":
             return True
-        return name in reached(names_in(line.expression), self._uses)
+        used = names_in(self._key.cells[place.cell].lines[place.number].code)
+        return name in reached(used, self._uses)
 
 
 def _changed_sources(steps: Sequence[Step], key: AnswerKey) -> list[str]:

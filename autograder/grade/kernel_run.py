@@ -304,9 +304,9 @@ class KernelRun:
         return deadline + self._ready + min(self._waited, (CLOCK - 1) * allowed) - time.monotonic()
 
     def evaluation(
-        self, expression: str, inputs: Mapping[str, dict], seed: int, forbidden: Sequence[str]
+        self, code: str, inputs: Mapping[str, dict], seed: int, forbidden: Sequence[str]
     ) -> Evaluation | None:
-        """What the kernel answers for an expression that no grade depends on; None for no answer.
+        """What the kernel answers for code that no grade depends on; None for no answer.
 
         It may end the kernel, so nothing can be graded afterwards.
         """
@@ -314,7 +314,7 @@ class KernelRun:
         if self.kernel is None or self.kernel.dead:
             return None
         draws = [{"inputs": dict(inputs), "parameter_seed": seed}]
-        request = {"expression": expression, "forbidden": list(forbidden), "draws": draws}
+        request = {"expression": code, "forbidden": list(forbidden), "draws": draws}
         reply = self.kernel.ask(request, self.limits.grade_cell_seconds)
         if reply.status == "timeout":
             self.kernel.kill()
@@ -364,7 +364,7 @@ class _Evaluations:
 def _request(line: ExpectedLine, forbidden: Sequence[str]) -> dict[str, Any]:
     """A line as `runtime.evaluate.serve` is asked for it, with all draws of one time."""
     draws = [{"inputs": draw.inputs, "parameter_seed": draw.parameter_seed} for draw in line.asked]
-    return {"expression": line.expression, "forbidden": list(forbidden), "draws": draws}
+    return {"expression": line.code, "forbidden": list(forbidden), "draws": draws}
 
 
 def _printed(reply: Reply) -> str:

@@ -47,8 +47,9 @@ def _plain(cell: CellResult, words: Words, section: Section | None) -> str:
         rows.append(f"{_points(line)}   {title}")
         if message := words.line(line):
             rows.append("    " + message.replace("\n", "\n    "))
-        if title != line.expression and not line.passed and is_readable(line.expression):
-            rows.append(f"    Checked: {line.expression}")
+        shown = words.shown(line.expression)
+        if title != line.expression and not line.passed and is_readable(shown):
+            rows.append(f"    Checked: {shown}")
     if section:
         rows.append(f"Read again: {section.place}")
     return "\n".join(rows)
@@ -60,7 +61,7 @@ def _html(cell: CellResult, words: Words, section: Section | None) -> str:
         colour = GREEN if line.passed else RED
         message = with_code(words.line(line)).replace("\n", "<br>")
         title = words.title(cell.grade_id, line.expression)
-        expression = f"<code>{html.escape(line.expression)}</code>"
+        expression = f"<code>{html.escape(words.shown(line.expression))}</code>"
         folded = f"<details><summary>What was checked</summary>{expression}</details>"
         in_words = title != line.expression
         rows.append(

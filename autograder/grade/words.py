@@ -6,13 +6,14 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from autograder.book_index import Section
 from autograder.grade.result import MAX_RUNS, CellResult, LineResult, Remark
 from autograder.points import as_shown
 from autograder.runtime import hints, messages
+from autograder.runtime.functions import shown
 from autograder.runtime.hints import MistakeWords
 from autograder.text import plain_text
 
@@ -292,35 +293,42 @@ def remark(found: Remark) -> str:
 class Words:
     """The words of one exercise: what its catalogue and its checks say, and where the book teaches it.
 
-    titles: by grade cell and expression, what a line tests.
+    titles: by grade cell and expression, what a line tests; codes: what is evaluated, of lines that call a
+    function of their cell, by expression.
     """
 
     mistakes: Mapping[str, MistakeWords]
     titles: Mapping[tuple[str, str], str]
     section_of: Mapping[str, str]
     sections: Mapping[str, Section]
+    codes: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """As text."""
         mistakes = {name: asdict(mistake) for name, mistake in self.mistakes.items()}
         sections = [asdict(section) for section in self.sections.values()]
         titles = [[*place, title] for place, title in self.titles.items()]
-        return json.dumps([mistakes, titles, dict(self.section_of), sections])
+        return json.dumps([mistakes, titles, dict(self.section_of), sections, dict(self.codes)])
 
     @staticmethod
     def from_json(text: str) -> Words:
         """From `to_json`."""
-        mistakes, titles, section_of, sections = json.loads(text)
+        mistakes, titles, section_of, sections, codes = json.loads(text)
         return Words(
             {name: MistakeWords(**mistake) for name, mistake in mistakes.items()},
             {(grade_id, expression): title for grade_id, expression, title in titles},
             section_of,
             {section["label"]: Section(**section) for section in sections},
+            codes,
         )
 
     def title(self, grade_id: str, expression: str) -> str:
         """What a line of a grade cell is called: what it tests in words, or its expression."""
         return self.titles.get((grade_id, expression), expression)
+
+    def shown(self, expression: str) -> str:
+        """What a line checks, as code that a person can read."""
+        return shown(self.codes.get(expression, expression))
 
     def line(self, line: LineResult) -> str:
         """All that is said about a line: the difference, and the mistake that was recognised."""
@@ -334,7 +342,8 @@ class Words:
         # what is wrong is told where it costs points
         if mistake is None or line.passed:
             return ""
-        return hints.explanation(name, mistake, line.expression, line.by_line)
+        code = self.codes.get(line.expression, line.expression)
+        return hints.explanation(name, mistake, code, line.by_line)
 
     def section(self, cell: CellResult) -> Section | None:
         """The section to read again after a cell: the mistake's, else the cell's; None if it passed."""

@@ -198,6 +198,7 @@ def _about_the_class(exercise: Exercise, results: Sequence[Result]) -> dict[str,
         "to_teach_again": analysis.to_teach_again(exercise, results),
         "questions": questions,
         "title_of": lambda question: words.title(question.cell, question.expression),
+        "shown": words.shown,
         "min_class": analysis.MIN_CLASS,
         "oddities": analysis.oddities(questions),
     }

@@ -19,6 +19,7 @@ MODULES = (
     "helpers",
     "memory",
     "settings",
+    "functions",
     "evaluate",
     "grade_cell",
     "offsets",

@@ -12,6 +12,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from .evaluate import Evaluation, read_parameters
+from .functions import returned
 from .grade_cell import Check
 from .offsets import adds, constant_of, parsed, part_of
 from .plain_data import (
@@ -81,7 +82,7 @@ class Expected:
     """What a line expects on one draw.
 
     share: for a line that trains something, the share of a list's items that must be right;
-    processor_seconds: the processor time that it is given; expression: the line itself if it adds a
+    processor_seconds: the processor time that it is given; expression: what the line returns if that adds a
     constant to results, so that they are compared to so many digits after the point.
     """
 
@@ -109,7 +110,9 @@ class Expected:
         if check.agreement:
             seconds = check.agreement.processor_seconds
             return {**found, "share": check.agreement.share, "processor_seconds": seconds}
-        return {**found, "expression": check.expression} if adds(check.expression) else found
+        if adds(check.code):
+            return {**found, "expression": ast.unparse(returned(check.code))}
+        return found
 
     def missed_by(self, values: np.ndarray) -> np.ndarray:
         """An error for right entries in float64 that is small, and not tolerated in any data type."""

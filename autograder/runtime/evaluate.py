@@ -1,4 +1,4 @@
-"""Evaluating one expression over the names that a notebook defines."""
+"""Evaluating one line over the names that a notebook defines."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .functions import halves
 from .helpers import Notes, helper_names
 from .memory import limited_memory
 from .plain_data import MAX_TEXT, Value, decode, encode, restore, valid_text
@@ -79,8 +80,15 @@ def compiled(text: str, mode: str) -> Any:
     return compile(text, FILENAME, mode)
 
 
+@functools.lru_cache(maxsize=1024)
+def compiled_line(text: str) -> tuple[Any, Any]:
+    """A line's functions, and its expression."""
+    functions, expression = halves(text)
+    return compile(functions, FILENAME, "exec"), compile(expression, FILENAME, "eval")
+
+
 def evaluate(
-    expression: str,
+    code: str,
     definitions: Mapping[str, Any],
     inputs: Mapping[str, Any],
     parameter_seed: int,
@@ -88,10 +96,10 @@ def evaluate(
     megabytes: int | None = None,
     counted: bool = True,
 ) -> dict:
-    """Evaluate an autotest expression; returns JSON that `Evaluation.read` takes.
+    """Evaluate a line's code (see `functions`); returns JSON that `Evaluation.read` takes.
 
     definitions: the names of a notebook or program; inputs: the drawn ones, which shadow them and the
-    helpers; megabytes and counted: as for
+    helpers, as the line's own functions shadow all of them; megabytes and counted: as for
     `limited_memory`. An exception becomes a value of kind "error". Anything but an interrupt is caught.
     """
     notes = Notes(parameter_seed)
@@ -102,8 +110,10 @@ def evaluate(
             random.seed(parameter_seed)
             np.random.seed(parameter_seed % 2**32)
             seed_default_generator(parameter_seed)
+            functions, expression = compiled_line(code)
+            exec(functions, namespace)
             with limited_memory(megabytes, counted):
-                found = eval(compiled(expression, "eval"), namespace)
+                found = eval(expression, namespace)
             value = encode(found)
     except KeyboardInterrupt:
         raise
@@ -145,7 +155,7 @@ def _encode_error(error: BaseException) -> dict:
 
 
 def serve(request: str, definitions: Mapping[str, Any]) -> str:
-    """Evaluate one expression on several draws, for a grader in another process: JSON to JSON."""
+    """Evaluate one line on several draws, for a grader in another process: JSON to JSON."""
     job = json.loads(request)
     results = []
     for draw in job["draws"]:

@@ -1,15 +1,16 @@
-"""A grade cell: statements that draw inputs, and lines that are checked."""
+"""A grade cell: functions, statements that draw inputs, and lines that are checked."""
 
 from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from .draw import Draw
 from .evaluate import compiled
+from .functions import call, called, code
 from .plain_data import unpack
 from .tensors import libraries
 
@@ -57,7 +58,7 @@ class Check:
     """One autotest line.
 
     answer: packed, what the student's own check compares with; megabytes: the memory that it may use
-    beyond its inputs, None for a line that is not measured.
+    beyond its inputs, None for a line that is not measured; functions: the source of those that it calls.
     """
 
     expression: str
@@ -66,13 +67,24 @@ class Check:
     agreement: Agreement | None = None
     says: Sentence | None = None
     megabytes: int | None = None
+    functions: str = ""
+
+    @property
+    def code(self) -> str:
+        """What is evaluated."""
+        return code(self.expression, self.functions)
+
+    @property
+    def call(self) -> str:
+        """Its expression, which names the inputs that it uses."""
+        return call(self.expression, self.functions)
 
 
 @dataclass(frozen=True)
 class Relation:
     """What results of right answers have in common, whatever the inputs: tried where a line fails.
 
-    says: what is told where it is violated; expression: gives a list of results; equal: whether these
+    says: what is told where it is violated; expression: code that gives a list of results; equal: whether these
     have to be the same, or to differ; axis: of arrays that should be equal, along which the places are
     told where they aren't.
     """
@@ -85,11 +97,15 @@ class Relation:
 
 @dataclass(frozen=True)
 class GradeCell:
-    """A grade cell's forbidden names, its steps in order (input statements, as text, and checks), relations."""
+    """A grade cell's forbidden names, its steps in order (input statements, as text, and checks), relations.
+
+    functions: the source of those that its steps call.
+    """
 
     forbidden: tuple[str, ...]
     steps: tuple[str | Check, ...]
     relations: tuple[Relation, ...] = ()
+    functions: str = ""
 
     @property
     def checks(self) -> list[Check]:
@@ -99,10 +115,11 @@ class GradeCell:
     def asks(self) -> GradeCell:
         """The same cell without baked answers, words and relations: what two versions must share."""
         steps = (
-            step if isinstance(step, str) else replace(step, answer=None, says=None)
+            step if isinstance(step, str) else replace(step, answer=None, says=None, functions="")
             for step in self.steps
         )
-        return GradeCell(self.forbidden, tuple(steps))
+        functions = ast.unparse(ast.parse(self.functions))
+        return GradeCell(self.forbidden, tuple(steps), functions=functions)
 
 
 def read_relations(data: str) -> dict[str, tuple[Relation, ...]]:
@@ -138,7 +155,7 @@ def parse_cell(source: str) -> GradeCell:
     those below `memory(megabytes=...)` may use no more memory than that;
     `says("...", parts=..., case=...)` belongs to the one line that it stands directly above, and
     anywhere else raises ValueError. `equal("...", expression, axis=...)` and `unequal("...", expression)`
-    are relations of the cell.
+    are relations of the cell; instead of an expression they take a function, whose parameters are inputs.
     """
     body = "\n".join(line for line in source.split("\n") if not line.startswith("%%autotest"))
     forbidden: list[str] = []
@@ -147,7 +164,13 @@ def parse_cell(source: str) -> GradeCell:
     says: Sentence | None = None
     megabytes: int | None = None
     relations: list[Relation] = []
-    for node in ast.parse(body).body:
+    tree = ast.parse(body)
+    functions = {
+        node.name: ast.get_source_segment(body, node) or ""
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef)
+    }
+    for node in tree.body:
         name, arguments, keywords = _call(node.value if isinstance(node, ast.Expr) else None)
         if says and name != "check":
             raise ValueError(f"`says({says.text!r})` does not stand directly above a line's check")
@@ -158,33 +181,49 @@ def parse_cell(source: str) -> GradeCell:
             megabytes = ast.literal_eval(keyword.value)
         elif name in ("equal", "unequal"):
             named = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in keywords}
-            words, expression = map(ast.literal_eval, arguments)
-            relations.append(Relation(words, expression, name == "equal", **named))
+            words, given = (
+                ast.literal_eval(arguments[0]),
+                _relation(arguments[1], functions),
+            )
+            relations.append(Relation(words, given, name == "equal", **named))
         elif name in ("check", "agreement", "says"):
             named = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in keywords}
             first = ast.literal_eval(arguments[0])
             if name == "check":
-                check = Check(first, agreement=agreement, says=says, megabytes=megabytes, **named)
+                asked = Check(first, functions=called(first, functions), **named)
+                check = replace(asked, agreement=agreement, says=says, megabytes=megabytes)
                 steps.append(check)
                 says = None
             elif name == "says":
                 says = _sentence(first, **named)
             else:
                 agreement = Agreement(first, **named)
-        else:
+        elif not isinstance(node, ast.FunctionDef):
             steps.append(ast.unparse(node))
     if says:
         raise ValueError(f"`says({says.text!r})` does not stand directly above a line's check")
-    return GradeCell(tuple(forbidden), tuple(steps), tuple(relations))
+    texts = [step if isinstance(step, str) else step.expression for step in steps]
+    needed = called("\n".join(texts), functions)
+    return GradeCell(tuple(forbidden), tuple(steps), tuple(relations), needed)
+
+
+def _relation(argument: ast.expr, functions: Mapping[str, str]) -> str:
+    """The code of a relation, which is text or the name of a function."""
+    if not isinstance(argument, ast.Name):
+        return ast.literal_eval(argument)
+    if argument.id not in functions:
+        raise ValueError(f"`{argument.id}` is no function of the cell")
+    return code(argument.id, called(argument.id, functions))
 
 
 def checks_with_inputs(cell: GradeCell, draw: Draw) -> Iterator[tuple[Check, dict[str, Any]]]:
     """Run a cell's input statements; give each check with a copy of the inputs drawn so far."""
-    own = {**libraries(), "draw": draw}
-    names = dict(own)
+    names = {**libraries(), "draw": draw}
+    exec(compiled(cell.functions, "exec"), names)
+    own = dict(names)
     for step in cell.steps:
         if isinstance(step, str):
             exec(compiled(step, "exec"), names)
         else:
-            inputs = {k: v for k, v in names.items() if k not in own and k != "__builtins__"}
+            inputs = {name: value for name, value in names.items() if name not in own}
             yield step, copy.deepcopy(inputs)

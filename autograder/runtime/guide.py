@@ -17,6 +17,7 @@ from typing import Any
 from .compare import Difference, Expected, judge
 from .draw import Draw
 from .evaluate import Evaluation, evaluate
+from .functions import shown
 from .grade_cell import Check, GradeCell, checks_with_inputs
 from .messages import sentence, title
 from .parts import with_names
@@ -50,6 +51,8 @@ def _shown(name: str, value: Any) -> str:
     shape = getattr(value, "shape", None)
     if shape is not None and math.prod(shape) > MAX_ENTRIES:
         return f"{type(value).__name__} of shape {tuple(shape)}: print(case.{name})"
+    if isinstance(value, str) and "\n" in value:
+        return f"\n{value}"
     text = repr(value)
     return text if len(text) <= MAX_TEXT or isinstance(value, str) else f"{text[:MAX_TEXT]} ..."
 
@@ -168,19 +171,19 @@ def _case(
     if wanted is None:
         return None
     given = last.definitions, copy.deepcopy(inputs), seed, last.cell.forbidden, check.megabytes
-    found = Evaluation.read(evaluate(check.expression, *given))
+    found = Evaluation.read(evaluate(check.code, *given))
     expected = Expected.read(wanted)
     problem = judge(expected, found)
     if problem is None:
         return None
     problem = with_names(problem, check, inputs)
-    used = {n.id for n in ast.walk(ast.parse(check.expression)) if isinstance(n, ast.Name)}
+    used = {n.id for n in ast.walk(ast.parse(check.call)) if isinstance(n, ast.Name)}
     failed = isinstance(found.value, Error)
     place = () if failed else problem.place
     return Case(
         **{name: value for name, value in inputs.items() if name in used},
         check=title(check),
-        code=check.expression,
+        code=shown(check.code),
         expected=restore(value_at(expected.value, place)),
         yours=sentence(problem) if failed else restore(value_at(found.value, place)),
         **({} if failed else {"difference": sentence(problem)}),

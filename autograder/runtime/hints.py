@@ -29,13 +29,13 @@ class MistakeWords:
     section: str
 
 
-def explanation(name: str, mistake: MistakeWords, expression: str, by_line: bool = False) -> str:
+def explanation(name: str, mistake: MistakeWords, code: str, by_line: bool = False) -> str:
     """What a student reads about a recognised mistake, below the line that shows it.
 
     by_line: only this line shows it; the words promise no more than that.
     """
     lines = [f"This looks like a known mistake: {name}. {mistake.means}"]
-    if has_hint(mistake, expression):
+    if has_hint(mistake, code):
         lines.append(f"Hint: {mistake.hint}")
     elif by_line:
         lines.append(
@@ -49,9 +49,9 @@ def explanation(name: str, mistake: MistakeWords, expression: str, by_line: bool
     return "\n".join(lines)
 
 
-def has_hint(mistake: MistakeWords, expression: str) -> bool:
+def has_hint(mistake: MistakeWords, code: str) -> bool:
     """Whether a line that shows a mistake is the place of its hint: it calls the answer that is wrong."""
-    nodes = ast.walk(ast.parse(expression))
+    nodes = ast.walk(ast.parse(code))
     return mistake.function in {node.id for node in nodes if isinstance(node, ast.Name)}
 
 
@@ -77,9 +77,9 @@ class Explained:
         if self.elsewhere(mistake, grade_id):
             return f"This looks like a known mistake: {name}. The checks `{self.cells[name]}` explain it."
         known = self._mistakes[name]
-        if not mistake.by_line or has_hint(known, check.expression):
+        if not mistake.by_line or has_hint(known, check.code):
             self.cells[name] = grade_id
-        return explanation(name, known, check.expression, mistake.by_line)
+        return explanation(name, known, check.code, mistake.by_line)
 
 
 def in_steps(

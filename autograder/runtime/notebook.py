@@ -127,7 +127,7 @@ class Checks:
             answer = answers[check.expression] = self._answer(grade_id, check)
             own = copy.deepcopy(drawn)
             given = definitions, own, draw.parameter_seed, cell.forbidden, check.megabytes
-            got = _quietly(printed, check.expression, *given)
+            got = _quietly(printed, check.code, *given)
             evaluation, expected = Evaluation.read(got), Expected.read(answer)
             if problem := judge(expected, evaluation):
                 problem = refined(problem, check, drawn, expected, evaluation)
@@ -151,9 +151,9 @@ class Checks:
         relations = [*cell.relations, *self._relations.get(grade_id, ())]
         if number is not None and relations:
 
-            def evaluated(expression: str) -> Evaluation:
+            def evaluated(code: str) -> Evaluation:
                 given = definitions, copy.deepcopy(drawn), draw.parameter_seed, cell.forbidden
-                return Evaluation.read(_quietly(io.StringIO(), expression, *given))
+                return Evaluation.read(_quietly(io.StringIO(), code, *given))
 
             check, problem = found[number]
             assert problem is not None
@@ -304,10 +304,10 @@ def _not_yet(found: Sequence[tuple[Check, Difference | None]]) -> AutotestFailur
     return AutotestFailure(f"Not yet: {earned:g} of {total:g} points in this cell. {NEXT}")
 
 
-def _quietly(printed: io.StringIO, expression: str, *given: Any) -> dict:
-    """What an expression gives, with what it prints put aside."""
+def _quietly(printed: io.StringIO, code: str, *given: Any) -> dict:
+    """What a line gives, with what it prints put aside."""
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-        return evaluate(expression, *given)
+        return evaluate(code, *given)
 
 
 def _show_printed(printed: str) -> None:

@@ -6,10 +6,12 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from .functions import returned
 
-def adds(expression: str) -> bool:
-    """Whether an expression adds a constant to a part of its value."""
-    return any(map(_constant, _outside_calls(ast.parse(expression, mode="eval"))))
+
+def adds(code: str) -> bool:
+    """Whether a line adds a constant to a part of its value."""
+    return any(map(_constant, _outside_calls(returned(code))))
 
 
 def _outside_calls(node: ast.AST) -> Iterator[ast.AST]:
@@ -20,17 +22,17 @@ def _outside_calls(node: ast.AST) -> Iterator[ast.AST]:
             yield from _outside_calls(child)
 
 
-def parsed(expression: str) -> ast.expr | None:
-    """An expression for `part_of` and `constant_of`; None for an empty one."""
-    return ast.parse(expression, mode="eval").body if expression else None
+def parsed(code: str) -> ast.expr | None:
+    """A line's expression for `part_of` and `constant_of`; None for an empty one."""
+    return returned(code) if code else None
 
 
-def added_constant(expression: str, place: tuple[tuple[Any, ...], ...] = ()) -> float:
-    """The constant that an expression adds to a part of its value.
+def added_constant(code: str, place: tuple[tuple[Any, ...], ...] = ()) -> float:
+    """The constant that a line adds to a part of its value.
 
     place: the part that is meant; in `[100 + f(x) for x in xs]` every part has the constant.
     """
-    node = parsed(expression)
+    node: ast.expr | None = returned(code)
     for step in place:
         node = part_of(node, step)
     return constant_of(node)

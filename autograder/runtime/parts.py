@@ -17,6 +17,7 @@ from typing import Any
 
 from .compare import Difference, Step
 from .evaluate import compiled
+from .functions import returned
 from .grade_cell import Check
 from .plain_data import Dictionary, Items, Value
 from .tensors import libraries
@@ -34,13 +35,13 @@ def _without_offset(node: ast.expr) -> ast.expr:
     return node
 
 
-def _names(expression: str, template: str, depth: int) -> str:
+def _names(code: str, template: str, depth: int) -> str:
     """An expression for the nested list of names that a template gives to parts at this depth, from 1.
 
-    ValueError when the expression isn't made of as many list comprehensions.
+    ValueError when what the line returns isn't made of as many list comprehensions.
     """
     loops = []
-    node = ast.parse(expression, mode="eval").body
+    node = returned(code)
     for _ in range(depth):
         node = _without_offset(node)
         if not isinstance(node, ast.ListComp):
@@ -68,7 +69,7 @@ def part_name(check: Check, inputs: Mapping[str, Any], positions: tuple[int, ...
         if isinstance(level, tuple):
             return level[positions[-1]]
         scope = {**inputs, **libraries(), "__builtins__": builtins}
-        found = eval(compiled(_names(check.expression, level, len(positions)), "eval"), scope)
+        found = eval(compiled(_names(check.code, level, len(positions)), "eval"), scope)
         for position in positions:
             found = found[position]
         return found[:MAX_NAME]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from .compare import Difference, Expected, difference, summary
 from .evaluate import Evaluation
+from .functions import returned
 from .grade_cell import Check
 from .helpers import NO_GRADIENT
 from .messages import describe
@@ -79,8 +81,8 @@ def refined(
     got: Evaluation,
 ) -> Difference:
     """What is said about a line that failed. inputs: the drawn ones, as nobody has changed them."""
-    offset = added_constant(check.expression, problem.place)
-    if check.expression.startswith("inputs_after(") and _is_argument(problem, expected.value):
+    offset = added_constant(check.code, problem.place)
+    if _gives_arguments(check) and _is_argument(problem, expected.value):
         problem = Difference("changed", {}, problem.place)
     elif _lacks_gradient(problem, check, got, offset):
         problem = Difference("no_gradient", {}, problem.place)
@@ -104,6 +106,11 @@ def refined(
     return with_names(_without(problem, offset), check, inputs)
 
 
+def _gives_arguments(check: Check) -> bool:
+    """Whether a line's value is that of `inputs_after(...)`."""
+    return ast.unparse(returned(check.code)).startswith("inputs_after(")
+
+
 def _is_argument(problem: Difference, expected: Value) -> bool:
     """Whether a difference lies in an argument of `inputs_after(...)`, whose last part is the result."""
     match problem.place[:1]:
@@ -114,7 +121,7 @@ def _is_argument(problem: Difference, expected: Value) -> bool:
 
 def _lacks_gradient(problem: Difference, check: Check, got: Evaluation, offset: float) -> bool:
     """Whether a gradient is asked for at a difference's place, and there is none or only zeros."""
-    if "gradients(" not in check.expression or problem.aspect not in NO_GRADIENT_OPEN:
+    if "gradients(" not in check.code or problem.aspect not in NO_GRADIENT_OPEN:
         return False
     match value_at(got.value, problem.place):
         case Text(text):

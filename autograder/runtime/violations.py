@@ -42,7 +42,7 @@ def with_violations(
 ) -> Difference:
     """A difference that says which of its cell's relations are violated, if any are.
 
-    evaluated: what the student's code gives for an expression.
+    evaluated: what the student's code gives for a relation's code.
     """
     found: list[Mapping[str, Any]] = []
     for relation in relations:

@@ -40,7 +40,7 @@ def test_mistakes_that_are_skipped_would_have_given_the_right_value(sampled):
                 wrong = with_answers(program, mistake_answers(program, mistake))
                 inputs = {name: restore(decode(tree)) for name, tree in draw.inputs.items()}
                 names, seed = namespace_of(wrong), draw.parameter_seed
-                got = Evaluation.read(evaluate(line.expression, names, inputs, seed))
+                got = Evaluation.read(evaluate(line.code, names, inputs, seed))
                 if judge(Expected.read(draw.expected), got) is not None:
                     found[mistake.name] = fingerprint(got.value)
                 else:

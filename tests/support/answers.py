@@ -47,7 +47,7 @@ def check_answer(
                 continue
             draw = line.draws[-1]
             inputs = {name: restore(decode(tree)) for name, tree in draw.inputs.items()}
-            given = line.expression, names, inputs, draw.parameter_seed, cell.forbidden
+            given = line.code, names, inputs, draw.parameter_seed, cell.forbidden
             got = Evaluation.read(evaluate(*given, line.megabytes))
             problem = judge(Expected.read(draw.expected), got)
             assert problem is None, f"{line.expression}: {sentence(problem)}"

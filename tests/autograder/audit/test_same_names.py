@@ -41,7 +41,7 @@ def in_grader(recognition, grade_id, source, answers, names):
         packed = {name: encode(value) for name, value in inputs.items()}
         expected = ExpectedDraw(packed, draw.parameter_seed, answer, (), answer["mistakes"])
         seed, limit = draw.parameter_seed, check.megabytes
-        got = evaluate(check.expression, names, inputs, seed, cell.forbidden, limit)
+        got = evaluate(check.code, names, inputs, seed, cell.forbidden, limit)
         judged, _ = kernel_run._judged(check, False, expected, got)
         lines.append([judged])
     return [one.name for one in recognition.cell(grade_id, lines) if one]
@@ -68,7 +68,7 @@ def test_the_same_mistakes_are_named_on_the_same_values(exercise):
         checks.use_answers(answers)
         for grade_id, source in cells.items():
             lines = parse_cell(source).checks
-            used = set().union(*(names_in(line.expression) for line in lines))
+            used = set().union(*(names_in(line.code) for line in lines))
             # what is trained has no mistakes, and arrays that fill much memory take long
             quick = not any(line.agreement or line.megabytes is not None for line in lines)
             if used & affected and quick:

@@ -68,7 +68,7 @@ def evaluated(cell, names):
         judged = []
         for draw in line.draws:
             inputs = {name: restore(decode(tree)) for name, tree in draw.inputs.items()}
-            given = line.expression, names, inputs, draw.parameter_seed
+            given = line.code, names, inputs, draw.parameter_seed
             got = Evaluation.read(evaluate(*given, megabytes=line.megabytes))
             wanted = Expected.read(draw.expected)
             passed = judge(wanted, got) is None
@@ -103,7 +103,7 @@ def composed(exercise, cells, answers):
         # a cell that uses none of the wrong answers, directly or not, is right; arrays that fill much memory
         # take long, and show what the cells before have shown
         lines = [line for line in cell.lines if line.megabytes is None]
-        used = set().union(*(names_in(line.expression) for line in lines))
+        used = set().union(*(names_in(line.code) for line in lines))
         return evaluated(replace(cell, lines=tuple(lines)), names) if affected & used else []
 
     return names_found(exercise, cells, judged)
@@ -174,7 +174,7 @@ def test_every_alternative_passes_the_lines_that_use_it(some_mistakes, expected)
             lines = [
                 replace(line, draws=line.draws[:1])
                 for line in cell.lines
-                if changed & names_in(line.expression) and (weekly or line.megabytes is None)
+                if changed & names_in(line.code) and (weekly or line.megabytes is None)
             ]
             judged = evaluated(replace(cell, lines=tuple(lines)), names)
             assert all(one.passed for line in judged for one in line), (alternative.name, grade_id)
