@@ -102,16 +102,18 @@ class FeedForward(nn.Module):
 # F = draw.integer(10, 12)
 # x, rate, wide = draw.tensor(B, T, D), draw.integer(200, 600) / 1000, draw.integer(200, 220)
 # square, one = draw.tensor(T, T), draw.tensor(2)
-# equal("what a position gives depends on other positions", "[[module(x)[:, 1:], module(x[:, 1:])] for module in [fill(FeedForward(D, F))]][0]")
-# equal("training mode gives another result than evaluation mode, though nothing is dropped", "[[module.train()(x), module.eval()(x)] for module in [fill(FeedForward(D, F))]][0]")
+# equal("what a position gives depends on other positions", without_first_position)
+# equal("training mode gives another result than evaluation mode, though nothing is dropped",
+#     feed_forward_modes)
 # says("gives the right values for a batch")
 # ### 1p AUTOTEST fill(FeedForward(D, F))(x)
 # says("passes the right gradients to its input and its weights")
 # ### 1p AUTOTEST gradients(fill(FeedForward(D, F)), x)
 # says("drops nothing in evaluation mode or at rate 0, and takes inputs of other shapes")
-# ### 1p AUTOTEST [[module(x[0]), module(-x[0]), module(-x), module(x[:1])] for module in [fill(FeedForward(D, F, rate))]] + [fill(FeedForward(dropout=0.0, d_ff=F, d_model=D)).train()(x[0, 0]), fill(FeedForward(T, T)).train()(square)]
-# says("drops what the ReLU gives in training mode, and scales up what remains", parts=["at dropout=1.0", "what becomes of a number in training"])
-# ### 1p AUTOTEST [fill(FeedForward(D, F, dropout=1.0)).train()(x)] + [torch.unique((trained[usual != 0] / usual[usual != 0]).round(decimals=6)) for trained, usual in [[gradients(fill(FeedForward(2, wide, rate)).train(mode), one)["parameters"]["linear2.weight"] for mode in (True, False)]]]
+# ### 1p AUTOTEST feed_forward_shapes
+# says("drops what the ReLU gives in training mode, and scales up what remains",
+#     parts=["at dropout=1.0", "what becomes of a number in training"])
+# ### 1p AUTOTEST feed_forward_dropout
 
 # %% [markdown]
 # ## 2. The encoder layer
@@ -190,18 +192,20 @@ class EncoderLayer(nn.Module):
 # D = H * d
 # x = draw.tensor(B, S, D)
 # mask, padding = torch.from_numpy(draw.mask(B, H, S, S)), torch.from_numpy(draw.mask(B, 1, 1, S))
-# equal("what an example gives depends on the other examples of the batch", "[[layer(x, mask)[:1] for layer in [fill(EncoderLayer(D, H, F, norm_first=first)) for first in (True, False)]], [layer(x[:1], mask[:1]) for layer in [fill(EncoderLayer(D, H, F, norm_first=first)) for first in (True, False)]]]")
-# equal("training mode gives another result than evaluation mode, though nothing is dropped", "[[layer.train()(x, mask) for layer in [fill(EncoderLayer(D, H, F, norm_first=first)) for first in (True, False)]], [layer(x, mask) for layer in [fill(EncoderLayer(D, H, F, norm_first=first)) for first in (True, False)]]]")
-# unequal("the mask has no influence", "[fill(EncoderLayer(D, H, F))(x, given) for given in (None, mask)]")
-# equal("a result moves when only positions change that the mask hides", "[fill(EncoderLayer(D, H, F))(given, padding)[padding[:, 0, 0]] for given in (x, torch.where(padding[:, 0, 0, :, None], x, 3 * x.flip(-1)))]")
-# equal("in another order the positions give other results, though there is no mask", "[[layer(x).flip(1) for layer in [fill(EncoderLayer(D, H, F, norm_first=first)) for first in (True, False)]], [layer(x.flip(1)) for layer in [fill(EncoderLayer(D, H, F, norm_first=first)) for first in (True, False)]]]")
-# unequal("a position isn't influenced by the others", "[[layer(x)[:, :1] for layer in [fill(EncoderLayer(D, H, F, norm_first=first)) for first in (True, False)]], [layer(x[:, :1]) for layer in [fill(EncoderLayer(D, H, F, norm_first=first)) for first in (True, False)]]]")
+# equal("what an example gives depends on the other examples of the batch", encoder_examples_alone)
+# equal("training mode gives another result than evaluation mode, though nothing is dropped",
+#     encoder_modes)
+# unequal("the mask has no influence", encoder_mask_or_none)
+# equal("a result moves when only positions change that the mask hides", encoder_hidden_positions)
+# equal("in another order the positions give other results, though there is no mask",
+#     encoder_other_order)
+# unequal("a position isn't influenced by the others", encoder_position_alone)
 # says("is right with norm_first and a mask for each head")
 # ### 2p AUTOTEST fill(EncoderLayer(D, H, F))(x, mask)
 # says("is right without norm_first, with a mask for each head")
 # ### 2p AUTOTEST fill(EncoderLayer(D, H, F, norm_first=False))(x, mask)
 # says("is right without a mask", parts="norm_first={first}")
-# ### 1p AUTOTEST [fill(EncoderLayer(d_ff=F, n_heads=H, d_model=D, norm_first=first))(x) for first in (True, False)]
+# ### 1p AUTOTEST encoder_without_mask
 # says("is right with large inputs and a mask of padding, of shape (batch, 1, 1, S)")
 # ### 1p AUTOTEST fill(EncoderLayer(D, H, F))(6 * x, mask=padding)
 
@@ -212,23 +216,34 @@ class EncoderLayer(nn.Module):
 # D = 2 * H
 # x, rate, share = draw.tensor(B, S, D), draw.integer(20, 60) / 100, draw.integer(300, 700) / 1000
 # wide = draw.tensor(1, 1, 48)
-# mask, with_empty = torch.from_numpy(draw.mask(B, 1, S, S)), torch.from_numpy(draw.mask(B, H, S, S, empty=2))
+# mask = torch.from_numpy(draw.mask(B, 1, S, S))
+# with_empty = torch.from_numpy(draw.mask(B, H, S, S, empty=2))
 # cube, square = draw.tensor(H, H, D), torch.from_numpy(draw.mask(H, 1, H, H))
-# equal("training mode gives another result than evaluation mode, though nothing is dropped", "[[layer.train()(x, mask) for layer in [fill(EncoderLayer(D, H, F, norm_first=first)) for first in (True, False)]], [layer.eval()(x, mask) for layer in [fill(EncoderLayer(D, H, F, norm_first=first)) for first in (True, False)]]]")
-# equal("a second call with the same inputs gives another result", "[layer(x, mask) for layer in [fill(EncoderLayer(D, H, F))] for _ in range(2)]")
-# equal("an earlier call has an influence on a later one", "[[layer(x, mask), [layer(cube, square), layer(x[:1]), layer(x, mask)][-1]] for layer in [fill(EncoderLayer(D, H, F))]][0]")
+# equal("training mode gives another result than evaluation mode, though nothing is dropped",
+#     encoder_modes_of_some_heads)
+# equal("a second call with the same inputs gives another result", encoder_twice)
+# equal("an earlier call has an influence on a later one", encoder_after_other_calls)
 # says("passes the right gradients to its input and its weights", parts="norm_first={first}")
-# ### 1p AUTOTEST [gradients(fill(EncoderLayer(D, H, F, norm_first=first)), x, mask) for first in (True, False)]
-# says("is right in training mode without dropout, also where a query may see nothing", parts="norm_first={first}")
-# ### 1p AUTOTEST [fill(EncoderLayer(D, H, F, norm_first=first)).train()(x, with_empty) for first in (True, False)]
+# ### 1p AUTOTEST encoder_gradients
+# says("is right in training mode without dropout, also where a query may see nothing",
+#     parts="norm_first={first}")
+# ### 1p AUTOTEST encoder_training_without_dropout
 # says("drops nothing in evaluation mode", parts="norm_first={first}")
 # ### 1p AUTOTEST [fill(EncoderLayer(D, H, F, rate, first))(x, mask) for first in (True, False)]
-# says("drops entries of the sublayers' results in training mode, and hands its rate on", parts=["at dropout=1.0", "what becomes of an entry, or whether it has no gradient"])
-# ### 1p AUTOTEST [[result for first in (True, False) for layer in [fill(EncoderLayer(D, H, F, dropout=1.0, norm_first=first)).train()] for result in (layer(x, mask), layer.feed_forward(x))], {f"{kept}, norm_first={first}": torch.unique(((layer(wide) - wide) / (layer.eval()(wide) - wide)).round(decimals=6)) if first else torch.unique(gradients(layer, wide)["parameters"][f"{kept}.bias"] == 0) for kept, first in [("self_attention.w_o", False), ("feed_forward.linear2", True)] for layer in [fill(EncoderLayer(48, 2, 48, share, first)).train()] for _ in [[layer.feed_forward.eval(), [p.data.zero_() for name, p in layer.named_parameters() if first and name.startswith(("self_attention.w_o", "feed_forward.linear2")) and not name.startswith(kept)]]]}]
-# says("may be called again with other sizes, some of them equal", parts=["1st call, norm_first=True", "2nd call, norm_first=True", "3rd call, norm_first=True", "4th call, with a mask, norm_first=True", "5th call, other inputs, no mask, norm_first=True", "6th call, another mask, norm_first=True", "7th call, a mask (S, S), norm_first=True", "1st call, norm_first=False", "2nd call, norm_first=False", "3rd call, norm_first=False", "4th call, with a mask, norm_first=False", "5th call, other inputs, no mask, norm_first=False", "6th call, another mask, norm_first=False", "7th call, a mask (S, S), norm_first=False"])
-# ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(EncoderLayer(D, H, F, norm_first=first))] for result in (layer(x, mask), layer(cube, square), layer(x[:1, :1]), layer(x[:1], mask[:1]), layer(-x[:1]), layer(x[:1], mask[:1].roll(1, -1)), layer(x, mask[0, 0]))]
+# says("drops entries of the sublayers' results in training mode, and hands its rate on",
+#     parts=["at dropout=1.0", "what becomes of an entry, or whether it has no gradient"])
+# ### 1p AUTOTEST encoder_dropout
+# says("may be called again with other sizes, some of them equal",
+#     parts=["1st call, norm_first=True", "2nd call, norm_first=True", "3rd call, norm_first=True",
+#     "4th call, with a mask, norm_first=True", "5th call, other inputs, no mask, norm_first=True",
+#     "6th call, another mask, norm_first=True", "7th call, a mask (S, S), norm_first=True",
+#     "1st call, norm_first=False", "2nd call, norm_first=False", "3rd call, norm_first=False",
+#     "4th call, with a mask, norm_first=False",
+#     "5th call, other inputs, no mask, norm_first=False",
+#     "6th call, another mask, norm_first=False", "7th call, a mask (S, S), norm_first=False"])
+# ### 1p AUTOTEST encoder_many_calls
 # says("uses the attention that it is given")
-# ### 1p AUTOTEST fill(EncoderLayer(D, H, F, 0.0, True, lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(x, mask)
+# ### 1p AUTOTEST encoder_given_attention
 
 # %% [markdown]
 # ## 3. The decoder layer
@@ -314,23 +329,28 @@ class DecoderLayer(nn.Module):
 # F = draw.integer(10, 12)
 # D = H * d
 # y, memory = draw.tensor(B, T, D), draw.tensor(B, S, D)
-# target_mask, memory_mask = torch.from_numpy(draw.mask(B, H, T, T)), torch.from_numpy(draw.mask(B, H, T, S))
+# target_mask = torch.from_numpy(draw.mask(B, H, T, T))
+# memory_mask = torch.from_numpy(draw.mask(B, H, T, S))
 # padding = torch.from_numpy(draw.mask(B, 1, 1, S))
-# unequal("the memory has no influence", "[[layer(y, memory) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]], [layer(y, memory.flip(-1)) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]]]")
-# unequal("every position of the memory counts the same, whatever the target asks for", "[fill(DecoderLayer(D, H, F))(y, given) for given in (memory, memory.mean(1, keepdim=True))]")
-# equal("what an example gives depends on the other examples of the batch", "[[layer(y, memory, target_mask, memory_mask)[:1] for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]], [layer(y[:1], memory[:1], target_mask[:1], memory_mask[:1]) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]]]")
-# equal("training mode gives another result than evaluation mode, though nothing is dropped", "[[layer.train()(y, memory, target_mask) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]], [layer(y, memory, target_mask) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]]]")
-# equal("a result moves when only a part of the memory changes that its mask hides", "[fill(DecoderLayer(D, H, F))(y, given, memory_mask=padding) for given in (memory, torch.where(padding[:, 0, 0, :, None], memory, -memory))]")
-# equal("in another order the memory gives another result", "[[layer(y, memory) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]], [layer(y, memory.flip(1)) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]]]")
-# equal("in another order the targets give other results, though there is no mask", "[[layer(y, memory).flip(1) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]], [layer(y.flip(1), memory) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]]]")
-# unequal("the mask of the memory has no influence", "[fill(DecoderLayer(D, H, F))(y, memory, None, given) for given in (None, memory_mask)]")
-# unequal("the mask of the targets has no influence", "[fill(DecoderLayer(D, H, F))(y, memory, given) for given in (None, target_mask)]")
+# unequal("the memory has no influence", decoder_other_memory)
+# unequal("every position of the memory counts the same, whatever the target asks for",
+#     decoder_mean_memory)
+# equal("what an example gives depends on the other examples of the batch", decoder_examples_alone)
+# equal("training mode gives another result than evaluation mode, though nothing is dropped",
+#     decoder_modes)
+# equal("a result moves when only a part of the memory changes that its mask hides",
+#     decoder_hidden_memory)
+# equal("in another order the memory gives another result", decoder_memory_in_other_order)
+# equal("in another order the targets give other results, though there is no mask",
+#     decoder_targets_in_other_order)
+# unequal("the mask of the memory has no influence", decoder_memory_mask_or_none)
+# unequal("the mask of the targets has no influence", decoder_target_mask_or_none)
 # says("is right with norm_first and both masks")
 # ### 3p AUTOTEST fill(DecoderLayer(D, H, F))(y, memory, target_mask, memory_mask)
 # says("is right without norm_first, with both masks")
 # ### 2p AUTOTEST fill(DecoderLayer(D, H, F, norm_first=False))(y, memory, target_mask, memory_mask)
 # says("is right without masks", parts="norm_first={first}")
-# ### 1p AUTOTEST [fill(DecoderLayer(d_ff=F, n_heads=H, d_model=D, norm_first=first))(memory=memory, y=y) for first in (True, False)]
+# ### 1p AUTOTEST decoder_without_masks
 # says("is right with a mask of padding for a large memory, and none for the targets")
 # ### 1p AUTOTEST fill(DecoderLayer(D, H, F))(y, 3 * memory, memory_mask=padding)
 # says("is right with a mask for the targets, and none for the memory")
@@ -341,26 +361,43 @@ class DecoderLayer(nn.Module):
 # B, S, T, H, d = draw.sizes(5, low=3, high=7)
 # F = draw.integer(10, 12)
 # D = H * d
-# y, memory, rate, share = draw.tensor(B, T, D), draw.tensor(B, S, D), draw.integer(20, 60) / 100, draw.integer(300, 700) / 1000
+# y = draw.tensor(B, T, D)
+# memory = draw.tensor(B, S, D)
+# rate = draw.integer(20, 60) / 100
+# share = draw.integer(300, 700) / 1000
 # wide = draw.tensor(1, 1, 48)
-# target_mask, memory_mask = torch.from_numpy(draw.mask(T, T)), torch.from_numpy(draw.mask(B, H, T, S, empty=2))
+# target_mask = torch.from_numpy(draw.mask(T, T))
+# memory_mask = torch.from_numpy(draw.mask(B, H, T, S, empty=2))
 # square, more = draw.tensor(H, H, D), draw.tensor(H, H, D)
 # masks = [torch.from_numpy(draw.mask(H, 1, H, H)), torch.from_numpy(draw.mask(H, 1, 1, H))]
-# equal("training mode gives another result than evaluation mode, though nothing is dropped", "[[layer.train()(y, memory, target_mask, memory_mask) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]], [layer.eval()(y, memory, target_mask, memory_mask) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]]]")
-# equal("an earlier call has an influence on a later one", "[[layer(y, memory, target_mask, memory_mask), [layer(y, -memory), layer(square, more), layer(y, memory, target_mask, memory_mask)][-1]] for layer in [fill(DecoderLayer(D, H, F))]][0]")
-# unequal("the memory has no influence", "[[layer(y, memory) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]], [layer(y, memory.flip(-1)) for layer in [fill(DecoderLayer(D, H, F, norm_first=first)) for first in (True, False)]]]")
+# equal("training mode gives another result than evaluation mode, though nothing is dropped",
+#     decoder_modes_with_masks)
+# equal("an earlier call has an influence on a later one", decoder_after_other_calls)
+# unequal("the memory has no influence", decoder_other_memory_of_some_heads)
 # says("passes the right gradients to the targets and to the memory", parts="norm_first={first}")
-# ### 1p AUTOTEST [gradients(fill(DecoderLayer(D, H, F, norm_first=first)), y, memory, target_mask, memory_mask)["inputs"] for first in (True, False)]
-# says("is right in training mode without dropout, also where a target sees no memory", parts="norm_first={first}")
-# ### 1p AUTOTEST [fill(DecoderLayer(D, H, F, norm_first=first)).train()(y, memory, target_mask, memory_mask) for first in (True, False)]
+# ### 1p AUTOTEST decoder_gradients
+# says("is right in training mode without dropout, also where a target sees no memory",
+#     parts="norm_first={first}")
+# ### 1p AUTOTEST decoder_training_without_dropout
 # says("drops nothing in evaluation mode", parts="norm_first={first}")
-# ### 1p AUTOTEST [fill(DecoderLayer(D, H, F, rate, first))(y, memory, target_mask, memory_mask) for first in (True, False)]
-# says("drops entries of the sublayers' results in training mode, and hands its rate on", parts=["at dropout=1.0", "what becomes of an entry, or whether it has no gradient"])
-# ### 1p AUTOTEST [[result for first in (True, False) for layer in [fill(DecoderLayer(D, H, F, dropout=1.0, norm_first=first)).train()] for result in (layer(y, memory, target_mask, memory_mask), layer.feed_forward(y))], {f"{kept}, norm_first={first}": torch.unique(((layer(wide, wide) - wide) / (layer.eval()(wide, wide) - wide)).round(decimals=6)) if first else torch.unique(gradients(layer, wide, wide)["parameters"][f"{kept}.bias"] == 0) for kept, first in [("self_attention.w_o", False), ("cross_attention.w_o", True), ("feed_forward.linear2", True)] for layer in [fill(DecoderLayer(48, 2, 48, share, first)).train()] for _ in [[layer.feed_forward.eval(), [p.data.zero_() for name, p in layer.named_parameters() if first and name.startswith(("self_attention.w_o", "cross_attention.w_o", "feed_forward.linear2")) and not name.startswith(kept)]]]}]
-# says("may be called again with other sizes, some of them equal", parts=["1st call, norm_first=True", "2nd call, norm_first=True", "3rd call, norm_first=True", "4th call, with masks, norm_first=True", "5th call, without any, norm_first=True", "6th call, T equal to S, norm_first=True", "7th call, other targets and memory, norm_first=True", "8th call, other masks, norm_first=True", "1st call, norm_first=False", "2nd call, norm_first=False", "3rd call, norm_first=False", "4th call, with masks, norm_first=False", "5th call, without any, norm_first=False", "6th call, T equal to S, norm_first=False", "7th call, other targets and memory, norm_first=False", "8th call, other masks, norm_first=False"])
-# ### 1p AUTOTEST [result for first in (True, False) for layer in [fill(DecoderLayer(D, H, F, norm_first=first))] for result in (layer(y, memory, target_mask, memory_mask), layer(square, more, *masks), layer(y[:1, :1], memory[:1]), layer(y[:1, :2], memory[:1], target_mask[:2, :2], memory_mask[:1, :, :2]), layer(y[:1, :2], memory[:1]), layer(square[:1], more[:1]), layer(square[1:2], more[1:2]), layer(y[:1, :2], memory[:1], target_mask[1:3, 1:3], memory_mask[:1, :, 1:3]))]
+# ### 1p AUTOTEST decoder_evaluation_with_dropout
+# says("drops entries of the sublayers' results in training mode, and hands its rate on",
+#     parts=["at dropout=1.0", "what becomes of an entry, or whether it has no gradient"])
+# ### 1p AUTOTEST decoder_dropout
+# says("may be called again with other sizes, some of them equal",
+#     parts=["1st call, norm_first=True", "2nd call, norm_first=True", "3rd call, norm_first=True",
+#     "4th call, with masks, norm_first=True", "5th call, without any, norm_first=True",
+#     "6th call, T equal to S, norm_first=True",
+#     "7th call, other targets and memory, norm_first=True",
+#     "8th call, other masks, norm_first=True", "1st call, norm_first=False",
+#     "2nd call, norm_first=False", "3rd call, norm_first=False",
+#     "4th call, with masks, norm_first=False", "5th call, without any, norm_first=False",
+#     "6th call, T equal to S, norm_first=False",
+#     "7th call, other targets and memory, norm_first=False",
+#     "8th call, other masks, norm_first=False"])
+# ### 1p AUTOTEST decoder_many_calls
 # says("uses the attention that it is given, in both places")
-# ### 1p AUTOTEST fill(DecoderLayer(D, H, F, 0.0, True, lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(y, memory, target_mask, memory_mask)
+# ### 1p AUTOTEST decoder_given_attention
 
 # %% [markdown]
 # ## 4. The Transformer
@@ -494,28 +531,32 @@ class Transformer(nn.Module):
 # F = draw.integer(10, 12)
 # D, n, pad = 2 * H, 2, draw.integer(1, 4)
 # W, V = draw.sizes(2, low=8, high=12)
-# words, more_words = (torch.from_numpy(draw.integers(B, S, low=pad + 1, high=W - 1)) for _ in range(2))
+# words, more_words = (
+#     torch.from_numpy(draw.integers(B, S, low=pad + 1, high=W - 1)) for _ in range(2)
+# )
 # target_in = torch.from_numpy(draw.integers(B, T, low=pad + 1, high=V - 1))
 # source = torch.from_numpy(draw.mask(B, S)) * (words - pad) + pad
 # memory = draw.tensor(B, S, D)
 # square, more = (torch.from_numpy(draw.integers(H, H, low=pad + 1, high=W - 1)) for _ in range(2))
-# unequal("the source has no influence on the logits", "[fill(Transformer(W, V, D, H, 1, F, pad=pad))(given, target_in) for given in (source, more_words)]")
-# unequal("the order of the source's words has no influence", "[fill(Transformer(W, V, D, H, 1, F, pad=pad)).encode(given).sum(1) for given in (words, words.flip(1))]")
-# equal("a logit moves when only later targets change", "[fill(Transformer(W, V, D, H, 1, F, pad=pad))(source, given)[:, :2] for given in (target_in, torch.cat([target_in[:, :2], target_in[:, 2:].flip(1)], dim=1))]", axis=1)
-# equal("what an example gives depends on the other examples of the batch", "[fill(Transformer(W, V, D, H, 1, F, pad=pad))(source, target_in)[:1], fill(Transformer(W, V, D, H, 1, F, pad=pad))(source[:1], target_in[:1])]")
-# equal("training mode gives another result than evaluation mode, though nothing is dropped", "[[model.train()(source, target_in), model.eval()(source, target_in)] for model in [fill(Transformer(W, V, D, H, 1, F, pad=pad))]][0]")
+# unequal("the source has no influence on the logits", transformer_other_source)
+# unequal("the order of the source's words has no influence", transformer_order_of_words)
+# equal("a logit moves when only later targets change", transformer_later_targets, axis=1)
+# equal("what an example gives depends on the other examples of the batch",
+#     transformer_examples_alone)
+# equal("training mode gives another result than evaluation mode, though nothing is dropped",
+#     transformer_modes)
 # says("encodes sentences without padding, with two layers")
 # ### 2p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).encode(words)
 # says("decodes sentences without padding, with two layers")
-# ### 2p AUTOTEST 100 + fill(Transformer(W, V, D, H, n, F, pad=pad)).decode(source=more_words, memory=memory, target_in=target_in)
+# ### 2p AUTOTEST transformer_decodes
 # says("is right as a whole, with norm_first")
 # ### 1p AUTOTEST 100 + fill(Transformer(W, V, D, H, 1, F, pad=pad))(source, target_in)
 # says("is right as a whole, without norm_first")
-# ### 2p AUTOTEST 100 + fill(Transformer(W, V, D, H, 1, F, pad=pad, norm_first=False))(source, target_in)
+# ### 2p AUTOTEST transformer_norm_last
 # says("keeps the languages apart, also where their vocabularies are equally large")
 # ### 1p AUTOTEST 100 + fill(Transformer(W, W, D, H, 1, F, pad=pad))(square, more)
 # says("hands the attention that it is given to its layers")
-# ### 1p AUTOTEST 100 + fill(Transformer(W, V, D, H, 1, F, 0.0, pad, True, lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)))(source, target_in)
+# ### 1p AUTOTEST transformer_given_attention
 
 # %% active="ipynb" nbgrader={"grade_id": "transformer_masks", "grade": true, "points": 9}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
@@ -530,27 +571,39 @@ class Transformer(nn.Module):
 # zeros = torch.from_numpy(draw.mask(B, S)) * more_words
 # changed = torch.cat([target[:, : T - 2], other[:, T - 2 :]], dim=1)
 # memory, filling = draw.tensor(B, S, D), torch.full((B, 2), pad)
-# full, long = (torch.from_numpy(draw.integers(*shape, low=pad + 1, high=7)) for shape in ((B, S), (1, 200)))
-# equal("a logit moves when only later targets change", "[fill(Transformer(W, V, D, H, n, F, pad=pad))(source, given)[:, : T - 2] for given in (target, changed)]", axis=1)
-# equal("the memory moves when padding is put behind the source", "[fill(Transformer(W, V, D, H, n, F, pad=pad)).encode(given)[:, : source.shape[1]][source != pad] for given in (source, torch.cat([source, filling], dim=1))]")
-# equal("a logit moves when only the memory of padding changes", "[fill(Transformer(W, V, D, H, n, F, pad=pad)).decode(target, given, source) for given in (memory, torch.where((source == pad)[..., None], -memory, memory))]")
-# equal("a logit moves when padding is put behind the source", "[fill(Transformer(W, V, D, H, n, F, pad=pad))(given, target) for given in (source, torch.cat([source, filling], dim=1))]")
-# unequal("the last logits don't move when the first target changes", "[fill(Transformer(W, V, D, H, n, F, pad=pad))(source, given)[:, -1] for given in (target, torch.cat([7 - target[:, :1] % 2, target[:, 1:]], dim=1))]")
-# unequal("the source has no influence on the logits", "[fill(Transformer(W, V, D, H, n, F, pad=pad))(given, target) for given in (source, source.flip(0))]")
-# equal("what an example gives depends on the other examples of the batch", "[fill(Transformer(W, V, D, H, n, F, pad=pad))(source, target)[:1], fill(Transformer(W, V, D, H, n, F, pad=pad))(source[:1], target[:1])]")
-# equal("training mode gives another result than evaluation mode, though nothing is dropped", "[[model.train()(source, target), model.eval()(source, target)] for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))]][0]")
-# says("hides padding from words in the encoder, wherever it stands", parts=["in training mode", "in evaluation mode"])
-# ### 2p AUTOTEST [100 + model.train(mode).encode(source)[source != pad] for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for mode in (True, False)]
-# says("hides padding and the future from the targets", parts=["in training mode", "in evaluation mode"])
-# ### 2p AUTOTEST [100 + model.train(mode).decode(target_in, memory, source)[target_in != pad] for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for mode in (True, False)]
-# says("gives logits that don't change when later targets change", parts=["training, targets as they were", "training, later targets changed", "evaluation, targets as they were", "evaluation, later targets changed"])
-# ### 2p AUTOTEST [100 + model.train(mode)(source, tokens)[:, : T - 2] for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for mode in (True, False) for tokens in (target, changed)]
-# says("gives the same logits with two tokens of padding behind the source", parts=["in training mode", "in evaluation mode"])
-# ### 1p AUTOTEST [100 + model.train(mode)(torch.cat([source, filling], dim=1), target) for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for mode in (True, False)]
-# says("takes the token that `pad` names for padding, and no other", parts=["pad as drawn", "pad=0"])
-# ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, n, F, pad=pad))(zeros, target), 100 + fill(Transformer(W, V, D, H, n, F))(zeros, target)]
-# says("may be called with longer and shorter sentences after one another, and with 200 tokens", parts=["1st call", "2nd call", "encode, 200 tokens", "a target of 200 tokens", "short ones after that", "others of the same lengths", "encode, another source", "decode, after another source was encoded", "decode, other targets and memory"])
-# ### 1p AUTOTEST [100 + result for model in [fill(Transformer(W, V, D, H, n, F, pad=pad))] for result in (model(full, target[:, :2]), model(full[:1, :2], target[:1]), model.encode(long)[:, -2:], model(full[:1, :3], long)[:, -2:], model(full[:2], target[:2, :3]), model(full[2:4], other[:2, :3]), model.encode(more_words)[:, -1:], model.decode(target, memory, source), model.decode(other, -memory, source)[:, :1])]
+# full, long = (
+#     torch.from_numpy(draw.integers(*shape, low=pad + 1, high=7)) for shape in ((B, S), (1, 200))
+# )
+# equal("a logit moves when only later targets change", only_later_targets, axis=1)
+# equal("the memory moves when padding is put behind the source", memory_with_more_padding)
+# equal("a logit moves when only the memory of padding changes", memory_of_padding)
+# equal("a logit moves when padding is put behind the source", more_padding)
+# unequal("the last logits don't move when the first target changes", other_first_target)
+# unequal("the source has no influence on the logits", sources_of_other_examples)
+# equal("what an example gives depends on the other examples of the batch", padded_examples_alone)
+# equal("training mode gives another result than evaluation mode, though nothing is dropped",
+#     padded_in_both_modes)
+# says("hides padding from words in the encoder, wherever it stands", parts=["in training mode",
+#     "in evaluation mode"])
+# ### 2p AUTOTEST encoder_hides_padding
+# says("hides padding and the future from the targets", parts=["in training mode",
+#     "in evaluation mode"])
+# ### 2p AUTOTEST decoder_hides_padding_and_future
+# says("gives logits that don't change when later targets change",
+#     parts=["training, targets as they were", "training, later targets changed",
+#     "evaluation, targets as they were", "evaluation, later targets changed"])
+# ### 2p AUTOTEST logits_with_other_later_targets
+# says("gives the same logits with two tokens of padding behind the source",
+#     parts=["in training mode", "in evaluation mode"])
+# ### 1p AUTOTEST logits_with_more_padding
+# says("takes the token that `pad` names for padding, and no other", parts=["pad as drawn",
+#     "pad=0"])
+# ### 1p AUTOTEST logits_by_padding_token
+# says("may be called with longer and shorter sentences after one another, and with 200 tokens",
+#     parts=["1st call", "2nd call", "encode, 200 tokens", "a target of 200 tokens",
+#     "short ones after that", "others of the same lengths", "encode, another source",
+#     "decode, after another source was encoded", "decode, other targets and memory"])
+# ### 1p AUTOTEST transformer_many_calls
 
 # %% active="ipynb" nbgrader={"grade_id": "transformer_training", "grade": true, "points": 4}
 # forbid("scaled_dot_product_attention", "MultiheadAttention", "Transformer")
@@ -561,15 +614,21 @@ class Transformer(nn.Module):
 # words = torch.from_numpy(draw.integers(B, S, low=pad + 1, high=W - 1))
 # target = torch.from_numpy(draw.integers(B, T, low=pad + 1, high=min(V, W) - 1))
 # source = torch.from_numpy(draw.mask(B, S)) * (words - pad) + pad
-# word, share = torch.from_numpy(draw.integers(1, 1, low=pad + 1, high=W - 1)), draw.integer(200, 600) / 1000
+# word = torch.from_numpy(draw.integers(1, 1, low=pad + 1, high=W - 1))
+# share = draw.integer(200, 600) / 1000
 # says("passes the right gradients to all of its weights")
-# ### 1p AUTOTEST {name: 100 + gradient for name, gradient in gradients(fill(Transformer(W, V, D, H, 1, F, pad=pad)), source, target)["parameters"].items()}
+# ### 1p AUTOTEST transformer_gradients
 # says("drops nothing in evaluation mode", parts="norm_first={first}")
-# ### 1p AUTOTEST [100 + fill(Transformer(W, V, D, H, 1, F, rate, pad, first))(source, target) for first in (True, False)]
-# says("drops in its layers and after the positions in training mode, also after evaluation", parts=["logits in evaluation, norm_first=True", "memory in evaluation, norm_first=True", "logits in training, norm_first=True", "memory in training, norm_first=True", "logits in evaluation, norm_first=False", "memory in evaluation, norm_first=False", "logits in training, norm_first=False", "memory in training, norm_first=False"])
-# ### 1p AUTOTEST [100 + result for first in (True, False) for model in [fill(Transformer(W, V, D, H, 1, F, dropout=1.0, pad=pad, norm_first=first))] for mode in (False, True) for result in (model.train(mode)(source, target), model.encode(source)[source != pad])]
-# says("drops once after the positions, and scales up what remains", parts=["what becomes of a number in training"])
-# ### 1p AUTOTEST [torch.unique((trained / usual).round(decimals=3)) for model in [fill(Transformer(W, V, 64, H, 0, F, share, pad, False))] for usual, trained in [[model.encode(word), model.train().encode(word)]]]
+# ### 1p AUTOTEST transformer_evaluation_with_dropout
+# says("drops in its layers and after the positions in training mode, also after evaluation",
+#     parts=["logits in evaluation, norm_first=True", "memory in evaluation, norm_first=True",
+#     "logits in training, norm_first=True", "memory in training, norm_first=True",
+#     "logits in evaluation, norm_first=False", "memory in evaluation, norm_first=False",
+#     "logits in training, norm_first=False", "memory in training, norm_first=False"])
+# ### 1p AUTOTEST transformer_dropout
+# says("drops once after the positions, and scales up what remains",
+#     parts=["what becomes of a number in training"])
+# ### 1p AUTOTEST transformer_scales
 
 # %% [markdown]
 # ## 5. What goes in and what should come out
@@ -598,11 +657,14 @@ def shift(target: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 # %% active="ipynb" nbgrader={"grade_id": "shift_values", "grade": true, "points": 3}
 # B, T = draw.sizes(2, low=3)
 # target = torch.from_numpy(draw.integers(B, T, low=0, high=50))
-# targets = [torch.from_numpy(draw.integers(*draw.sizes(2, low=2), low=0, high=50)) for _ in range(4)]
+# targets = [
+#     torch.from_numpy(draw.integers(*draw.sizes(2, low=2), low=0, high=50)) for _ in range(4)
+# ]
 # targets += [target[:1], target[:, :2]]
 # says("gives input and answer, one token apart", parts=["target_in", "target_out"])
 # ### 2p AUTOTEST shift(target)
-# says("leaves its argument as it was, for batches of several sizes", parts=(None, ["target", "result"], ["target_in", "target_out"]))
+# says("leaves its argument as it was, for batches of several sizes", parts=(None, ["target",
+#     "result"], ["target_in", "target_out"]))
 # ### 1p AUTOTEST [inputs_after(shift, target) for target in targets]
 
 # %% [markdown] nbgrader={"grade_id": "two_sources", "grade": true, "solution": true, "points": 3}
