@@ -97,24 +97,26 @@ def merge(
 # equal_first, equal_second = [(draw.tensor(T, T, T), 2 * draw.tensor(T, T)) for _ in range(2)]
 # says("is right for a matrix of outputs, without leading axes", parts=["output", "lse"])
 # ### 1p AUTOTEST merge((first[0][0, 0], first[1][0, 0]), (second[0][0, 0], second[1][0, 0]))
-# says("is right with leading axes, three parts in either order", parts=(["the first two at first", "the last two at first"], ["output", "lse"]))
+# says("is right with leading axes, three parts in either order", parts=(["the first two at first",
+#     "the last two at first"], ["output", "lse"]))
 # ### 1p AUTOTEST [merge(merge(first, second), third), merge(first, merge(second, third))]
-# says("is right where all sizes are equal, and keeps the data type", parts=("{name}", ["output", "lse"], ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(x), x] for x in merge(*[[x.to(getattr(torch, name)) for x in pair] for pair in (equal_first, equal_second)])] for name in ("float64", "float32")]
+# says("is right where all sizes are equal, and keeps the data type", parts=("{name}", ["output",
+#     "lse"], ["data type", "values"]))
+# ### 1p AUTOTEST merge_data_types
 
 # %% active="ipynb" nbgrader={"grade_id": "merge_edges", "grade": true, "points": 4}
-# b, T, dv = draw.sizes(3, low=4, high=8)
-# first, second = [(draw.tensor(b, T, dv), draw.tensor(b, T)) for _ in range(2)]
-# none = torch.zeros(b, T, dv), torch.full((b, T), -torch.inf)
-# rows = torch.arange(T) < T // 2
-# half_empty = torch.where(rows[:, None], 0.0, second[0]), torch.where(rows, -torch.inf, second[1])
-# says("a part that is empty for a query changes nothing there", parts=(["empty on the right", "empty on the left"], ["output", "lse"]))
+# T, first, second, half_empty = draw_merge_edges(draw)
+# says("a part that is empty for a query changes nothing there", parts=(["empty on the right",
+#     "empty on the left"], ["output", "lse"]))
 # ### 1p AUTOTEST [merge(first, half_empty), merge(half_empty, first)]
-# says("two parts that are empty give zeros and minus infinity", parts=(["both empty in half of the rows", "and merged with a third"], ["output", "lse"]))
-# ### 1p AUTOTEST [merge(half_empty, half_empty), merge(merge(half_empty, half_empty), first)]
-# says("is right for lse in the thousands, of both signs", parts=(["all far below zero", "all far above zero", "rows far apart"], ["output", "lse"]))
-# ### 1p AUTOTEST [merge((first[0], first[1] + shift), (second[0], second[1] + shift)) for shift in (-3000, 3000, 2000 * (torch.arange(T) - 1))]
-# says("leaves its arguments as they were", parts=(["first part", "second part", "result"], ["output", "lse"]))
+# says("two parts that are empty give zeros and minus infinity",
+#     parts=(["both empty in half of the rows", "and merged with a third"], ["output", "lse"]))
+# ### 1p AUTOTEST merge_both_empty
+# says("is right for lse in the thousands, of both signs", parts=(["all far below zero",
+#     "all far above zero", "rows far apart"], ["output", "lse"]))
+# ### 1p AUTOTEST merge_large_lse
+# says("leaves its arguments as they were", parts=(["first part", "second part", "result"],
+#     ["output", "lse"]))
 # ### 1p AUTOTEST inputs_after(merge, first, half_empty)
 
 # %% [markdown]
@@ -207,18 +209,26 @@ def flash_forward(
 # query, key, value = 2 * draw.tensor(b, h, T, d), draw.tensor(b, h, S, d), draw.tensor(b, h, S, dv)
 # more_query, less_key, less_value = 2 * draw.tensor(S, d), draw.tensor(T, d), draw.tensor(T, dv)
 # few = query[0, 0, : m + 1].float(), key[0, 0, : n + 1].float(), value[0, 0, : n + 1].float()
-# equal_query, equal_key, equal_value = 2 * draw.tensor(n, n, n), draw.tensor(n, n, n), draw.tensor(n, n, n)
-# more_query, less_key = [torch.cat([x, draw.tensor(len(x), 64)], dim=-1) for x in (more_query, less_key)]
+# equal_query = 2 * draw.tensor(n, n, n)
+# equal_key = draw.tensor(n, n, n)
+# equal_value = draw.tensor(n, n, n)
+# more_query, less_key = [
+#     torch.cat([x, draw.tensor(len(x), 64)], dim=-1) for x in (more_query, less_key)
+# ]
 # says("is right for matrices, with fewer queries than keys", parts=["output", "lse"])
 # ### 2p AUTOTEST flash_forward(query[0, 0], key[0, 0], value[0, 0], m, n)
-# says("is right with more queries than keys, block_q larger than block_k, and d above 64", parts=["output", "lse"])
+# says("is right with more queries than keys, block_q larger than block_k, and d above 64",
+#     parts=["output", "lse"])
 # ### 1p AUTOTEST flash_forward(more_query, less_key, less_value, block_q=n, block_k=m)
-# says("is right with one leading axis, with two, and with three", parts=(["one", "two", "three"], ["output", "lse"]))
-# ### 1p AUTOTEST [flash_forward(*[x[0] for x in (query, key, value)], m, n), flash_forward(query, key, value, n, m), flash_forward(*[x[None] for x in (-query, key, value)], m, n)]
-# says("is right where all sizes are equal", parts=(["one tile", "tiles of one query and one key"], ["output", "lse"]))
-# ### 1p AUTOTEST [flash_forward(equal_query, equal_key, equal_value, n, n), flash_forward(equal_query, equal_key, equal_value, 1, 1)]
-# says("is right for any block sizes", parts=("block_q={sizes[0]}, block_k={sizes[1]}", ["output", "lse"]))
-# ### 1p AUTOTEST [flash_forward(*few, *sizes) for sizes in [(1, n), (m, 1), (m + 1, m), (n, n + 1), (n + 5, n + 5)]]
+# says("is right with one leading axis, with two, and with three", parts=(["one", "two", "three"],
+#     ["output", "lse"]))
+# ### 1p AUTOTEST forward_leading_axes
+# says("is right where all sizes are equal", parts=(["one tile", "tiles of one query and one key"],
+#     ["output", "lse"]))
+# ### 1p AUTOTEST forward_equal_sizes
+# says("is right for any block sizes", parts=("block_q={sizes[0]}, block_k={sizes[1]}", ["output",
+#     "lse"]))
+# ### 1p AUTOTEST forward_block_sizes
 
 # %% active="ipynb" nbgrader={"grade_id": "flash_forward_causal", "grade": true, "points": 5}
 # forbid("scaled_dot_product_attention", "MultiheadAttention")
@@ -228,18 +238,26 @@ def flash_forward(
 # T = draw.choices(1, [size for size in range(n + 1, m * n) if size % m and size % n])[0]
 # S = draw.choices(1, [size for size in range(m * n + 1, m * n + 6) if size % m and size % n])[0]
 # query, key, value = 2 * draw.tensor(b, T, d), draw.tensor(b, S, d), draw.tensor(b, S, dv)
-# more_query, less_key, less_value = 2 * draw.tensor(b, S, d), draw.tensor(b, T, d), draw.tensor(b, T, dv)
-# square_query, square_key, square_value = 2 * draw.tensor(S, d), draw.tensor(S, d), draw.tensor(S, dv)
-# equal("the size of the tiles changes the result", "[flash_forward(query, key, value, *sizes, causal=True) for sizes in [(m, n), (n, m)]]")
-# equal("a query's result moves when only later keys and values change", "[flash_forward(square_query, *[torch.cat([one[:-1], -one[-1:]]) for one in given], m, n, causal=True)[0][:-1] for given in [(square_key, square_value), (torch.cat([square_key[:-1], square_value.new_ones(1, square_key.shape[-1])]), torch.cat([square_value[:-1], -square_value[-1:]]))]]", axis=0)
-# says("hides the future with as many queries as keys", parts=(["block_q smaller", "block_k smaller", "both equal"], ["output", "lse"]))
-# ### 2p AUTOTEST [flash_forward(square_query, square_key, square_value, *sizes, causal=True) for sizes in [(m, n), (n, m), (n, n)]]
-# says("lets the last query see every key, with fewer queries than keys", parts=(["block_q smaller", "block_k smaller"], ["output", "lse"]))
-# ### 1p AUTOTEST [flash_forward(query, key, value, *sizes, causal=True) for sizes in [(m, n), (n, m)]]
-# says("gives zeros and minus infinity to queries that see nothing", parts=(["block_q smaller", "both equal"], ["output", "lse"]))
-# ### 1p AUTOTEST [flash_forward(more_query, less_key, less_value, *sizes, True) for sizes in [(m, n), (n, n)]]
-# says("a single new query sees all keys", parts=(["keys", "keys in reverse order"], ["output", "lse"]))
-# ### 1p AUTOTEST [flash_forward(query[:, :1].float(), given.float(), value.float(), m, n, causal=True) for given in (key, key.flip(-2))]
+# more_query = 2 * draw.tensor(b, S, d)
+# less_key = draw.tensor(b, T, d)
+# less_value = draw.tensor(b, T, dv)
+# square_query = 2 * draw.tensor(S, d)
+# square_key = draw.tensor(S, d)
+# square_value = draw.tensor(S, dv)
+# equal("the size of the tiles changes the result", causal_tiles)
+# equal("a query's result moves when only later keys and values change", causal_later_keys, axis=0)
+# says("hides the future with as many queries as keys", parts=(["block_q smaller",
+#     "block_k smaller", "both equal"], ["output", "lse"]))
+# ### 2p AUTOTEST causal_square
+# says("lets the last query see every key, with fewer queries than keys", parts=(["block_q smaller",
+#     "block_k smaller"], ["output", "lse"]))
+# ### 1p AUTOTEST causal_fewer_queries
+# says("gives zeros and minus infinity to queries that see nothing", parts=(["block_q smaller",
+#     "both equal"], ["output", "lse"]))
+# ### 1p AUTOTEST causal_more_queries
+# says("a single new query sees all keys", parts=(["keys", "keys in reverse order"], ["output",
+#     "lse"]))
+# ### 1p AUTOTEST causal_new_query
 
 # %% active="ipynb" nbgrader={"grade_id": "flash_forward_edges", "grade": true, "points": 5}
 # forbid("scaled_dot_product_attention", "MultiheadAttention")
@@ -252,25 +270,31 @@ def flash_forward(
 # rising = key + 200 * torch.arange(S)[:, None]
 # many_key, many_value = (draw.tensor(100, d) / 4).bfloat16(), draw.tensor(100, dv).bfloat16()
 # names = draw.choices(10, ["float16", "bfloat16", "float32", "float64"])
-# says("is right for scores in the thousands, of both signs", parts=("{factor} * query, {shift} + key", ["output", "lse"]))
-# ### 1p AUTOTEST [flash_forward(factor * query, shift + key, value, m, n) for factor, shift in [(1, -3000), (1, 3000), (-900, 0)]]
-# says("is right where masked scores are thousands above or below the others", parts=(["rising to the end", "all far below zero", "falling to the end", "rising a hundred times as fast"], ["output", "lse"]))
-# ### 1p AUTOTEST [flash_forward(sign * query, shift + rising, value, m, n, causal=True) for sign, shift in [(1, 0), (1, -90000), (-1, 0), (100, 0)]]
-# says("gives the data type of its inputs, and an lse of at least float32", parts=("{name} inputs", ["output", "lse"], ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(x), x] for x in flash_forward(*[x[0].to(getattr(torch, name)) for x in (query, key, value)], m, n)] for name in names]
+# says("is right for scores in the thousands, of both signs",
+#     parts=("{factor} * query, {shift} + key", ["output", "lse"]))
+# ### 1p AUTOTEST forward_large_scores
+# says("is right where masked scores are thousands above or below the others",
+#     parts=(["rising to the end", "all far below zero", "falling to the end",
+#     "rising a hundred times as fast"], ["output", "lse"]))
+# ### 1p AUTOTEST forward_large_masked_scores
+# says("gives the data type of its inputs, and an lse of at least float32", parts=("{name} inputs",
+#     ["output", "lse"], ["data type", "values"]))
+# ### 1p AUTOTEST forward_data_types
 # says("adds in float32 where the inputs are bfloat16, as the lse shows")
 # ### 1p AUTOTEST flash_forward(query[0].bfloat16() / 2, many_key, many_value, T, 9)[1]
-# says("leaves its arguments as they were, in any memory layout", parts=(["query", "key", "value", "result"], ["output", "lse"]))
-# ### 1p AUTOTEST inputs_after(lambda q, k, v: flash_forward(q, k, v, n, m, causal=True), *[torch.stack([x.mT, 2 * x.mT]).mT.transpose(0, 1) for x in (query, key, value)])
+# says("leaves its arguments as they were, in any memory layout", parts=(["query", "key", "value",
+#     "result"], ["output", "lse"]))
+# ### 1p AUTOTEST forward_leaves_arguments
 
 # %% active="ipynb" nbgrader={"grade_id": "flash_forward_memory", "grade": true, "points": 2}
 # forbid("scaled_dot_product_attention", "MultiheadAttention")
-# memory(megabytes=60)
 # T, S = 7900 + draw.integer(20, 90), 8000 + draw.integer(10, 90)
 # block_q, block_k = draw.integer(60, 70), draw.integer(700, 900)
 # query, key, value = 60 * draw.tensor(T, 4), draw.tensor(S, 4), draw.tensor(S, 3)
-# says("never has the whole matrix of scores, which would take more than 500 MB", parts=(["all keys", "causal"], ["output", "lse"]), case=False)
-# ### 2p AUTOTEST [[x[::301] for x in flash_forward(query, key, value, block_q, block_k, causal)] for causal in (False, True)]
+# memory(megabytes=60)
+# says("never has the whole matrix of scores, which would take more than 500 MB",
+#     parts=(["all keys", "causal"], ["output", "lse"]), case=False)
+# ### 2p AUTOTEST forward_memory
 
 # %% [markdown]
 # ## 3. Backward, tile by tile
@@ -349,78 +373,62 @@ def flash_backward(
 
 # %% active="ipynb" nbgrader={"grade_id": "flash_backward_values", "grade": true, "points": 6}
 # forbid("scaled_dot_product_attention", "MultiheadAttention")
-# b, h = draw.sizes(2, high=4)
-# m, n = sorted(draw.sizes(2, low=3, high=6))
-# d, dv = draw.sizes(2, low=4, high=9)
-# T = draw.choices(1, [size for size in range(n + 1, m * n) if size % m and size % n])[0]
-# S = draw.choices(1, [size for size in range(m * n + 1, m * n + 6) if size % m and size % n])[0]
-# query, key, value, grad = 2 * draw.tensor(b, h, T, d), draw.tensor(b, h, S, d), draw.tensor(b, h, S, dv), draw.tensor(b, h, T, dv)
-# scores = query @ key.mT / d**0.5
-# output, lse = scores.softmax(-1) @ value, scores.logsumexp(-1)
-# few_scores = scores[0, 0, : m + 1, : n + 1]
-# few = query[0, 0, : m + 1], key[0, 0, : n + 1], value[0, 0, : n + 1], few_scores.softmax(-1) @ value[0, 0, : n + 1], few_scores.logsumexp(-1), grad[0, 0, : m + 1]
-# other = 2 * draw.tensor(S, d), draw.tensor(T, d), draw.tensor(T, dv), draw.tensor(S, dv)
-# other_scores = other[0] @ other[1].mT / d**0.5
-# other_output, other_lse = other_scores.softmax(-1) @ other[2], other_scores.logsumexp(-1)
-# equal = 2 * draw.tensor(n, n, n), draw.tensor(n, n, n), draw.tensor(n, n, n), draw.tensor(n, n, n)
-# equal_scores = equal[0] @ equal[1].mT / n**0.5
-# equal_output, equal_lse = equal_scores.softmax(-1) @ equal[2], equal_scores.logsumexp(-1)
-# equal("the size of the tiles changes the gradients", "[flash_backward(query, key, value, output, lse, grad, *sizes) for sizes in [(m, n), (n, m)]]")
-# equal("twice the gradient doesn't give twice the gradients", "[[2 * x for x in flash_backward(query, key, value, output, lse, grad, m, n)], flash_backward(query, key, value, output, lse, 2 * grad, m, n)]")
+# (
+#     m, n, query, key, value, grad, output, lse, few, other, other_output, other_lse,
+#     equal, equal_output, equal_lse,
+# ) = draw_flash_backward_values(draw)
+# equal("the size of the tiles changes the gradients", backward_tiles)
+# equal("twice the gradient doesn't give twice the gradients", backward_twice_the_gradient)
 # says("is right for matrices, with fewer queries than keys", parts=["dq", "dk", "dv"])
-# ### 2p AUTOTEST flash_backward(*[x[0, 0] for x in (query, key, value, output, lse, grad)], m, n)
-# says("is right with more queries than keys, and block_q larger than block_k", parts=["dq", "dk", "dv"])
-# ### 1p AUTOTEST flash_backward(*other[:3], other_output, other_lse, other[3], block_q=n, block_k=m)
+# ### 2p AUTOTEST backward_matrices
+# says("is right with more queries than keys, and block_q larger than block_k", parts=["dq", "dk",
+#     "dv"])
+# ### 1p AUTOTEST backward_more_queries
 # says("is right with one leading axis, and with two", parts=(["one", "two"], ["dq", "dk", "dv"]))
-# ### 1p AUTOTEST [flash_backward(*[x[0] for x in (query, key, value, output, lse, grad)], m, n), flash_backward(query, key, value, output, lse, grad, n, m)]
-# says("is right where all sizes are equal", parts=(["one tile", "tiles of one query and one key"], ["dq", "dk", "dv"]))
-# ### 1p AUTOTEST [flash_backward(*equal[:3], equal_output, equal_lse, equal[3], size, size) for size in (n, 1)]
-# says("is right for any block sizes", parts=("block_q={sizes[0]}, block_k={sizes[1]}", ["dq", "dk", "dv"]))
-# ### 1p AUTOTEST [flash_backward(*few, *sizes) for sizes in [(1, n), (m, 1), (m + 1, m), (n, n + 1), (n + 5, n + 5)]]
+# ### 1p AUTOTEST backward_leading_axes
+# says("is right where all sizes are equal", parts=(["one tile", "tiles of one query and one key"],
+#     ["dq", "dk", "dv"]))
+# ### 1p AUTOTEST backward_equal_sizes
+# says("is right for any block sizes", parts=("block_q={sizes[0]}, block_k={sizes[1]}", ["dq", "dk",
+#     "dv"]))
+# ### 1p AUTOTEST backward_block_sizes
 
 # %% active="ipynb" nbgrader={"grade_id": "flash_backward_edges", "grade": true, "points": 7}
 # forbid("scaled_dot_product_attention", "MultiheadAttention")
-# m, n = sorted(draw.sizes(2, low=3, high=6))
-# d, dv = draw.sizes(2, low=4, high=9)
-# T = draw.choices(1, [size for size in range(n + 1, m * n) if size % m and size % n])[0]
-# S = draw.choices(1, [size for size in range(m * n + 1, m * n + 6) if size % m and size % n])[0]
-# query, key, value, grad = 2 * draw.tensor(2, T, d), draw.tensor(2, S, d), draw.tensor(2, S, dv), draw.tensor(2, T, dv)
-# scores = query @ key.mT / d**0.5
-# whole_output, whole_lse = scores.softmax(-1) @ value, scores.logsumexp(-1)
-# scores = scores.masked_fill(~torch.ones(T, S, dtype=torch.bool).tril(S - T), -torch.inf)
-# output, lse = scores.softmax(-1) @ value, scores.logsumexp(-1)
-# other = 2 * draw.tensor(S, d), draw.tensor(T, d), draw.tensor(T, dv), draw.tensor(S, dv)
-# other_scores = (other[0] @ other[1].mT / d**0.5).masked_fill(~torch.ones(S, T, dtype=torch.bool).tril(T - S), -torch.inf)
-# other_output, other_lse = other_scores.softmax(-1).nan_to_num() @ other[2], other_scores.logsumexp(-1)
-# far_query, far_key = 30 * (1 + query[0].abs()), key[0] / 10 + 20 * (torch.arange(S) == S - 1)[:, None]
-# far_scores = (far_query @ far_key.mT / d**0.5).masked_fill(~torch.ones(T, S, dtype=torch.bool).tril(S - T), -torch.inf)
-# far_output, far_lse = far_scores.softmax(-1) @ value[0], far_scores.logsumexp(-1)
-# low_key = key[0] / 10 - 30
-# low_scores = far_query @ low_key.mT / d**0.5
-# low_output, low_lse = low_scores.softmax(-1) @ value[0], low_scores.logsumexp(-1)
-# names = draw.choices(10, ["float32", "float64"])
-# says("hides the future, with fewer queries than keys", parts=(["block_q smaller", "block_k smaller"], ["dq", "dk", "dv"]))
-# ### 2p AUTOTEST [flash_backward(query, key, value, output, lse, grad, *sizes, causal=True) for sizes in [(m, n), (n, m)]]
-# says("gives gradient 0, and never NaN, where a query sees nothing", parts=(["block_q smaller", "both equal"], ["dq", "dk", "dv"]))
-# ### 1p AUTOTEST [flash_backward(*other[:3], other_output, other_lse, other[3], *sizes, True) for sizes in [(m, n), (n, n)]]
-# says("is right for a part of the keys, with the output and lse of all", parts=(["first keys", "last keys"], ["dq", "dk", "dv"]))
-# ### 1p AUTOTEST [flash_backward(query[:1], key[:1, part], value[:1, part], whole_output[:1], whole_lse[:1], grad[:1], m, n) for part in (slice(0, n + 1), slice(S - n, S))]
-# says("is right for scores in the thousands, masked ones too", parts=(["causal, the last key far above", "all far below zero"], ["dq", "dk", "dv"]))
-# ### 1p AUTOTEST [flash_backward(far_query, far_key, value[0], far_output, far_lse, grad[0], m, n, causal=True), flash_backward(far_query, low_key, value[0], low_output, low_lse, grad[0], m, S)]
-# says("gives the data type of its inputs", parts=("{name} inputs", ["dq", "dk", "dv"], ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(x), x] for x in flash_backward(*[x[0].to(getattr(torch, name)) for x in (query, key, value, output, lse, grad)], m, n, True)] for name in names]
-# says("leaves its arguments as they were, in any memory layout", parts=(["query", "key", "value", "output", "lse", "grad", "result"], ["dq", "dk", "dv"]))
-# ### 1p AUTOTEST inputs_after(lambda *given: flash_backward(*given, n, m, causal=True), *[torch.stack([x.mT, x.mT]).mT.transpose(0, 1) for x in (query, key, value, output)], torch.stack([lse, lse], -1).mT.transpose(0, 1), torch.stack([grad.mT, grad.mT]).mT.transpose(0, 1))
+# (
+#     m, n, S, query, key, value, grad, whole_output, whole_lse, output, lse, other,
+#     other_output, other_lse, far_query, far_key, far_output, far_lse, low_key, low_output,
+#     low_lse, names,
+# ) = draw_flash_backward_edges(draw)
+# says("hides the future, with fewer queries than keys", parts=(["block_q smaller",
+#     "block_k smaller"], ["dq", "dk", "dv"]))
+# ### 2p AUTOTEST backward_fewer_queries
+# says("gives gradient 0, and never NaN, where a query sees nothing", parts=(["block_q smaller",
+#     "both equal"], ["dq", "dk", "dv"]))
+# ### 1p AUTOTEST backward_queries_that_see_nothing
+# says("is right for a part of the keys, with the output and lse of all", parts=(["first keys",
+#     "last keys"], ["dq", "dk", "dv"]))
+# ### 1p AUTOTEST backward_part_of_the_keys
+# says("is right for scores in the thousands, masked ones too",
+#     parts=(["causal, the last key far above", "all far below zero"], ["dq", "dk", "dv"]))
+# ### 1p AUTOTEST backward_large_scores
+# says("gives the data type of its inputs", parts=("{name} inputs", ["dq", "dk", "dv"],
+#     ["data type", "values"]))
+# ### 1p AUTOTEST backward_data_types
+# says("leaves its arguments as they were, in any memory layout", parts=(["query", "key", "value",
+#     "output", "lse", "grad", "result"], ["dq", "dk", "dv"]))
+# ### 1p AUTOTEST backward_leaves_arguments
 
 # %% active="ipynb" nbgrader={"grade_id": "flash_backward_memory", "grade": true, "points": 1}
 # forbid("scaled_dot_product_attention", "MultiheadAttention")
-# memory(megabytes=60)
 # T, S = 7900 + draw.integer(20, 90), 8000 + draw.integer(10, 90)
 # block_q, block_k = draw.integer(60, 70), draw.integer(700, 900)
 # query, key, value = draw.tensor(T, 4), draw.tensor(S, 4), draw.tensor(S, 3)
-# output, lse, grad = draw.tensor(T, 3) / 30, 10 + draw.tensor(T), draw.tensor(T, 3)  # of a longer text
-# says("never has the whole matrix of weights, which would take more than 500 MB", parts=(["all keys", "causal"], ["dq", "dk", "dv"]), case=False)
-# ### 1p AUTOTEST [[x[::301] for x in flash_backward(query, key, value, output, lse, grad, block_q, block_k, causal)] for causal in (False, True)]
+# output, lse, grad = draw.tensor(T, 3) / 30, 10 + draw.tensor(T), draw.tensor(T, 3)  # of more
+# memory(megabytes=60)
+# says("never has the whole matrix of weights, which would take more than 500 MB",
+#     parts=(["all keys", "causal"], ["dq", "dk", "dv"]), case=False)
+# ### 1p AUTOTEST backward_memory
 
 # %% [markdown]
 # ## 4. Which tiles there are
@@ -469,9 +477,16 @@ def tiles(T: int, S: int, block_q: int, block_k: int, causal: bool) -> list[tupl
 
 # %% active="ipynb" nbgrader={"grade_id": "tiles_values", "grade": true, "points": 5}
 # blocks = [draw.sizes(2, low=2, high=6) for _ in range(8)]
-# wide = [(2 * q + draw.integer(1, q - 1), 2 * q + 2 * k + 2 * draw.integer(1, 4), q, k) for q, k in blocks]
-# tall = [(S, T, q, k) for T, S, q, k in wide] + [(3 * q + 1, 2 * q + 1, q, q + 1) for q, k in blocks[:2]]
-# square = [(S, S, q, k) for T, S, q, k in wide] + [(2 * q + 1, 2 * q + 1, q, q + 1) for q, k in blocks[:2]]
+# wide = [
+#     (2 * q + draw.integer(1, q - 1), 2 * q + 2 * k + 2 * draw.integer(1, 4), q, k)
+#     for q, k in blocks
+# ]
+# tall = [(S, T, q, k) for T, S, q, k in wide] + [
+#     (3 * q + 1, 2 * q + 1, q, q + 1) for q, k in blocks[:2]
+# ]
+# square = [(S, S, q, k) for T, S, q, k in wide] + [
+#     (2 * q + 1, 2 * q + 1, q, q + 1) for q, k in blocks[:2]
+# ]
 # equal = [(3 * q + draw.integer(1, q - 1),) * 2 + (q, q) for q, k in blocks]
 # says("is right with as many queries as keys and equal blocks", parts="tiles{sizes} causal")
 # ### 1p AUTOTEST [tiles(*sizes, True) for sizes in equal]
@@ -534,7 +549,16 @@ def traffic(
 
 # %% active="ipynb" nbgrader={"grade_id": "traffic_values", "grade": true, "points": 4}
 # blocks = [draw.sizes(2, low=3, high=9) for _ in range(4)]
-# ragged = [(2 * q + draw.integer(1, q - 1), 5 * k + draw.integer(1, k - 1), *draw.sizes(2, low=2, high=20), q, k) for q, k in blocks]
+# ragged = [
+#     (
+#         2 * q + draw.integer(1, q - 1),
+#         5 * k + draw.integer(1, k - 1),
+#         *draw.sizes(2, low=2, high=20),
+#         q,
+#         k,
+#     )
+#     for q, k in blocks
+# ]
 # even = [(3 * q, 2 * k, *draw.sizes(2, low=2, high=20), q, k) for q, k in blocks]
 # large = [(T, S, d, dv, T + q, T + S + k) for T, S, d, dv, q, k in ragged]
 # says("is right without tiles", parts="traffic{sizes} not tiled")
@@ -600,40 +624,29 @@ def paged_attention(
 
 # %% active="ipynb" nbgrader={"grade_id": "paged_attention_values", "grade": true, "points": 7}
 # forbid("scaled_dot_product_attention", "MultiheadAttention")
-# H, page, d, dv = draw.sizes(4, low=2, high=7)
-# B, n = 5, 4
-# P = B * n + 3
-# query, key_pages, value_pages = 2 * draw.tensor(B, H, d), draw.tensor(P, H, page, d), draw.tensor(P, H, page, dv)
-# table = torch.from_numpy(draw.permutation(P))[: B * n].reshape(B, n)
-# whole = page * torch.from_numpy(draw.integers(B, low=1, high=n))
-# lengths = page * torch.tensor([0, 1, 2, 3, 1])[torch.from_numpy(draw.permutation(B))] + torch.from_numpy(draw.integers(B, low=1, high=page - 1))
-# needed = torch.arange(n) * page < lengths[:, None]
-# stale = torch.where(needed, table, torch.tensor([-1, P + 5, 0, P + 7]))
-# full = torch.where(torch.arange(n) * page < whole[:, None], table, torch.tensor([-1, P + 5, P + 6, P + 7]))
-# with_empty = torch.where(torch.arange(B) == draw.integer(0, B - 1), 0, lengths)
-# used = torch.arange(n * page).reshape(n, page) < lengths[:, None, None]
-# written = torch.zeros(P, page, dtype=torch.bool).index_put((table,), used)[:, None, :, None]
-# holes = [torch.where(written, x, torch.tensor([torch.nan, torch.inf])[torch.arange(x.shape[-1]) % 2]) for x in (key_pages, value_pages)]
-# shared = torch.cat([table[:1, :1].expand(B, 1), table[:, 1:]], dim=1)
-# square = [2 * draw.tensor(B, 3, 3), draw.tensor(B * B, 3, 3, 3), draw.tensor(B * B, 3, 3, 3), torch.from_numpy(draw.permutation(B * B)).reshape(B, B), torch.tensor([1, 4, 8, 11, 15])[torch.from_numpy(draw.permutation(B))]]
-# filled = (torch.arange(3 * B).reshape(B, 3) < square[4][:, None, None]).flatten(0, 1)
-# for pages in square[1:3]:
-#     pages[square[3].flatten()] = torch.where(filled[:, None, :, None], pages[square[3].flatten()], torch.nan)
-# equal("what a text gives depends on the other texts", "[paged_attention(query, key_pages, value_pages, table, lengths)[:1], paged_attention(query[:1], key_pages, value_pages, table[:1], lengths[:1])]")
-# equal("twice the values don't give twice the output", "[2 * paged_attention(query, key_pages, value_pages, table, lengths), paged_attention(query, key_pages, 2 * value_pages, table, lengths)]")
+# (
+#     page, n, P, query, key_pages, value_pages, table, whole, lengths, stale, full,
+#     with_empty, holes, shared, square,
+# ) = draw_paged_attention_values(draw)
+# equal("what a text gives depends on the other texts", paged_text_alone)
+# equal("twice the values don't give twice the output", paged_twice_the_values)
 # says("is right where every last page is filled")
 # ### 1p AUTOTEST paged_attention(query, key_pages, value_pages, table, whole)
 # says("attends to the tokens of the text only, not to the rest of the last page")
 # ### 1p AUTOTEST paged_attention(query, key_pages, value_pages, table, lengths)
-# says("looks at no entry of the table that is not needed, also for a single text", parts=["last pages in part", "last pages filled", "one text"])
-# ### 1p AUTOTEST [paged_attention(query, key_pages, value_pages, stale, lengths), paged_attention(query, key_pages, value_pages, full, whole), paged_attention(query[:1], key_pages, value_pages, stale[:1], lengths[:1])]
-# says("gives zeros to a text of length 0", parts=["its pages in the table", "other numbers in the table"])
-# ### 1p AUTOTEST [paged_attention(query, key_pages, value_pages, pages, with_empty) for pages in (table, torch.where(torch.arange(n) * page < with_empty[:, None], table, P + 5))]
+# says("looks at no entry of the table that is not needed, also for a single text",
+#     parts=["last pages in part", "last pages filled", "one text"])
+# ### 1p AUTOTEST paged_stale_entries
+# says("gives zeros to a text of length 0", parts=["its pages in the table",
+#     "other numbers in the table"])
+# ### 1p AUTOTEST paged_empty_text
 # says("lets nothing show of slots that were never written, which are NaN or infinite")
 # ### 1p AUTOTEST paged_attention(query, *holes, stale, lengths)
-# says("is right for shared pages, and for scores in the thousands", parts=["a shared first page", "large scores"])
-# ### 1p AUTOTEST [paged_attention(query, key_pages, value_pages, shared, lengths), paged_attention(-900 * query, 5 + key_pages, value_pages, table, lengths)]
-# says("is right where sizes are equal, and leaves its arguments as they were", parts=["query", "key_pages", "value_pages", "table", "lengths", "result"])
+# says("is right for shared pages, and for scores in the thousands", parts=["a shared first page",
+#     "large scores"])
+# ### 1p AUTOTEST paged_shared_pages
+# says("is right where sizes are equal, and leaves its arguments as they were", parts=["query",
+#     "key_pages", "value_pages", "table", "lengths", "result"])
 # ### 1p AUTOTEST inputs_after(paged_attention, *square)
 
 # %% [markdown]
@@ -683,28 +696,36 @@ def linear_attention_chunked(
 # chunk, d, dv = draw.sizes(3, low=3, high=8)
 # T = 3 * chunk + draw.integer(1, chunk - 1)
 # query, key, value = draw.tensor(b, h, T, d), draw.tensor(b, h, T, d), draw.tensor(b, h, T, dv)
-# equal = draw.tensor(chunk, chunk, chunk), draw.tensor(chunk, chunk, chunk), draw.tensor(chunk, chunk, chunk)
+# equal = (
+#     draw.tensor(chunk, chunk, chunk),
+#     draw.tensor(chunk, chunk, chunk),
+#     draw.tensor(chunk, chunk, chunk),
+# )
 # names = draw.choices(8, ["float32", "float64"])
-# equal("the size of the chunks changes the result", "[linear_attention_chunked(query[0, 0], key[0, 0], value[0, 0], size) for size in (1, T)]")
-# equal("a position's output moves when only later positions change", "[linear_attention_chunked(*[torch.cat([x[0, 0][:-1], factor * x[0, 0][-1:]]) for x in (query, key, value)], chunk)[0][:-1] for factor in (1, -2)]", axis=0)
-# equal("twice the values don't give twice the output", "[2 * linear_attention_chunked(query[0, 0], key[0, 0], value[0, 0], chunk)[0], linear_attention_chunked(query[0, 0], key[0, 0], 2 * value[0, 0], chunk)[0]]")
+# equal("the size of the chunks changes the result", linear_size_of_chunks)
+# equal("a position's output moves when only later positions change", linear_later_positions,
+#     axis=0)
+# equal("twice the values don't give twice the output", linear_twice_the_values)
 # says("is right where the chunk divides", parts=["output", "state"])
-# ### 1p AUTOTEST linear_attention_chunked(*[x[0, 0, : 3 * chunk] for x in (query, key, value)], chunk)
+# ### 1p AUTOTEST linear_whole_chunks
 # says("is right where the last chunk is smaller", parts=["output", "state"])
 # ### 1p AUTOTEST linear_attention_chunked(query[0, 0], key[0, 0], value[0, 0], chunk)
 # says("is right for any chunk", parts=("chunk={size}", ["output", "state"]))
-# ### 1p AUTOTEST [linear_attention_chunked(query[0, 0], key[0, 0], value[0, 0], chunk=size) for size in (1, T - 1, T, T + 5)]
-# says("is right with leading axes, and where all sizes are equal", parts=(["one", "two", "equal sizes"], ["output", "state"]))
-# ### 1p AUTOTEST [linear_attention_chunked(query[0, :1], key[0, :1], value[0, :1], chunk), linear_attention_chunked(query, key, value, chunk), linear_attention_chunked(*equal, 2)]
-# says("gives the data type of its inputs", parts=("{name} inputs", ["output", "state"], ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(x), x] for x in linear_attention_chunked(*[x[0, 0].to(getattr(torch, name)) for x in (query, key, value)], chunk)] for name in names]
-# says("leaves its arguments as they were, in any memory layout", parts=(["query", "key", "value", "result"], ["output", "state"]))
-# ### 1p AUTOTEST inputs_after(lambda *given: linear_attention_chunked(*given, chunk), *[torch.stack([x[0].mT, x[0].mT]).mT.transpose(0, 1) for x in (query, key, value)])
+# ### 1p AUTOTEST linear_chunks
+# says("is right with leading axes, and where all sizes are equal", parts=(["one", "two",
+#     "equal sizes"], ["output", "state"]))
+# ### 1p AUTOTEST linear_leading_axes
+# says("gives the data type of its inputs", parts=("{name} inputs", ["output", "state"],
+#     ["data type", "values"]))
+# ### 1p AUTOTEST linear_data_types
+# says("leaves its arguments as they were, in any memory layout", parts=(["query", "key", "value",
+#     "result"], ["output", "state"]))
+# ### 1p AUTOTEST linear_leaves_arguments
 
 # %% active="ipynb" nbgrader={"grade_id": "linear_attention_memory", "grade": true, "points": 1}
-# memory(megabytes=60)
 # T, chunk = 7960 + draw.integer(0, 90), draw.integer(60, 90)
 # query, key, value = draw.tensor(T, 4), draw.tensor(T, 4), draw.tensor(T, 3)
+# memory(megabytes=60)
 # says("never has a matrix of T times T numbers", parts=["output", "state"], case=False)
 # ### 1p AUTOTEST [x[::301] for x in linear_attention_chunked(query, key, value, chunk)]
 
