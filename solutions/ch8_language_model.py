@@ -129,45 +129,42 @@ def token_probabilities(
 # logits, n = 1.5 * draw.tensor(B, T, V), draw.integer(7, 9)
 # equal = 1.5 * draw.tensor(n, n, n)
 # cold, hot = 0.4 + draw.integer(1, 30) / 100, 1.5 + draw.integer(1, 90) / 100
-# low, middle, high = 0.2 + draw.integer(1, 9) / 100, 0.5 + draw.integer(1, 9) / 100, 0.8 + draw.integer(1, 9) / 100
-# equal("what an example gives depends on the other examples of the batch", "[token_probabilities(logits, hot)[:1], token_probabilities(logits[:1], hot)]")
-# equal("one number added to all logits changes the probabilities", "[token_probabilities(given, hot) for given in (logits, logits + 1)]")
-# says("divides the logits by the temperature", parts=["one row", "leading axes of size 1", "many rows", "many rows, colder", "the default", "equal sizes"])
-# ### 1p AUTOTEST [token_probabilities(logits[0, 0], hot), token_probabilities(logits[:1, :1], hot), token_probabilities(logits[0], hot), token_probabilities(logits, cold), token_probabilities(logits), token_probabilities(equal, hot)]
+# low = 0.2 + draw.integer(1, 9) / 100
+# middle = 0.5 + draw.integer(1, 9) / 100
+# high = 0.8 + draw.integer(1, 9) / 100
+# equal("what an example gives depends on the other examples of the batch",
+#     probabilities_example_alone)
+# equal("one number added to all logits changes the probabilities", probabilities_of_shifted_logits)
+# says("divides the logits by the temperature", parts=["one row", "leading axes of size 1",
+#     "many rows", "many rows, colder", "the default", "equal sizes"])
+# ### 1p AUTOTEST probabilities_temperature
 # says("keeps the top_k most likely tokens, or all if there are fewer", parts="top_k={k}")
 # ### 1p AUTOTEST [token_probabilities(logits, top_k=k) for k in (1, 3, V - 1, V, V + 1, V + n)]
 # says("keeps the most likely tokens until they have at least top_p", parts="top_p={share:g}")
-# ### 1p AUTOTEST [token_probabilities(logits, top_p=share) for share in (0.01, low, middle, high, 1.0)]
+# ### 1p AUTOTEST probabilities_top_p
 # says("applies the temperature before top_p", parts="temperature {degree:g}, top_p={share:g}")
-# ### 1p AUTOTEST [token_probabilities(logits, degree, None, share) for degree, share in [(cold, middle), (hot, middle), (hot, high)]]
+# ### 1p AUTOTEST probabilities_temperature_and_top_p
 # says("applies top_p to what top_k has left", parts="top_k={k}, top_p={share:g}")
-# ### 1p AUTOTEST [token_probabilities(logits, hot, k, share) for k, share in [(3, middle), (4, high), (V - 2, high), (2, low)]]
+# ### 1p AUTOTEST probabilities_top_k_and_top_p
 
 # %% active="ipynb" nbgrader={"grade_id": "token_probabilities_edges", "grade": true, "points": 6}
-# B, T, V = draw.sizes(3, low=5, high=9)
-# levels = torch.from_numpy(draw.integers(B, T, 2 * V, low=0, high=2)).double()
-# tied = levels + torch.from_numpy(draw.integers(B, T, 1, low=-3, high=3))
-# cold, share = 1 / 16, 0.605 + draw.integer(1, 19) / 100
-# offsets = 200 * torch.from_numpy(draw.integers(B, T, 1, low=0, high=1)).double().mul(2).sub(1)
-# allowed = torch.from_numpy(draw.mask(B, T, V))
-# large = (200 * draw.tensor(B, T, V)).masked_fill(~allowed, -torch.inf)
-# near = (offsets + (2**14 * draw.tensor(B, T, V)).round() / 2**14).masked_fill(~allowed, -torch.inf)  # exact in float32
-# many = torch.from_numpy(np.stack([draw.permutation(40) for _ in range(B)])) / 8.0  # exact in 16 bits
-# names = [["float16", "bfloat16", "float32", "float64"][i % 4] for i in draw.permutation(8)]
-# bad = [(-draw.integer(1, 9) / 10, None, None), (1.0, -draw.integer(0, 3), None), (0.0, 0, None), (1.0, None, 0.0), (1.0, 2, -0.5), (0.0, None, 1.0 + draw.integer(1, 9) / 10)]
-# good = [(0.0, None, None), (0.3, V + 2, None), (1.0, 1, 1.0), (2.0, None, 0.01), (0.0, 1, 0.5), (0.7, None, None)]
-# cases = [(bad + good)[i] for i in draw.permutation(12)]
-# says("at temperature 0, gives everything to the first of the most likely tokens", parts=["alone", "with top_k", "with top_p", "no ties"])
-# ### 1p AUTOTEST [token_probabilities(tied, 0.0), token_probabilities(tied, 0.0, 3, None), token_probabilities(tied, 0, None, share), token_probabilities(near, 0.0)]
+# B, tied, cold, share, large, near, many, names, cases = draw_token_probabilities_edges(draw)
+# says("at temperature 0, gives everything to the first of the most likely tokens", parts=["alone",
+#     "with top_k", "with top_p", "no ties"])
+# ### 1p AUTOTEST probabilities_greedy
 # says("where tokens tie, keeps those with the smaller index", parts=["top_k", "top_p", "both"])
-# ### 1p AUTOTEST [token_probabilities(tied, 1.0, 2), token_probabilities(tied, 1.0, None, share), token_probabilities(tied, 1.0, 4, share)]
-# says("is right for logits of ±200 and -inf, also where it is cold", parts=["around ±200", "cold", "float32", "top_k", "top_p"])
-# ### 1p AUTOTEST [token_probabilities(near, 1.2), token_probabilities(near, cold), token_probabilities(large.float(), 1.0), token_probabilities(near, 1.0, 3), token_probabilities(near, 1.0, None, share)]
-# says("keeps float32 and float64, and computes half precision in float32", parts=("{name} logits, temperature {degree:g}", ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(p), p] for p in [token_probabilities(many.to(getattr(torch, name)), degree, None, kept)]][0] for name in names for degree, kept in ((1.3, share), (0.0, None))]
-# says("takes logits in any memory layout and leaves them as they were", parts=["logits", "temperature", "top_k", "top_p", "result"])
-# ### 1p AUTOTEST inputs_after(token_probabilities, many.expand(2, B, 40).mT.contiguous().mT, 2.0, 9, 0.9)
-# says("raises a ValueError for what can't be meant, and nothing otherwise", parts="(temperature, top_k, top_p) = {case}")
+# ### 1p AUTOTEST probabilities_ties
+# says("is right for logits of ±200 and -inf, also where it is cold", parts=["around ±200", "cold",
+#     "float32", "top_k", "top_p"])
+# ### 1p AUTOTEST probabilities_large_logits
+# says("keeps float32 and float64, and computes half precision in float32",
+#     parts=("{name} logits, temperature {degree:g}", ["data type", "values"]))
+# ### 1p AUTOTEST probabilities_data_types
+# says("takes logits in any memory layout and leaves them as they were", parts=["logits",
+#     "temperature", "top_k", "top_p", "result"])
+# ### 1p AUTOTEST probabilities_leave_logits
+# says("raises a ValueError for what can't be meant, and nothing otherwise",
+#     parts="(temperature, top_k, top_p) = {case}")
 # ### 1p AUTOTEST [raised(token_probabilities, large, *case) for case in cases]
 
 # %% [markdown]
@@ -217,19 +214,27 @@ def window_mask(T: int, S: int, window: int, sinks: int = 0) -> torch.Tensor:
 # %% active="ipynb" nbgrader={"grade_id": "window_mask_values", "grade": true, "points": 7}
 # T, S, n = draw.integer(4, 6), draw.integer(12, 16), draw.integer(9, 14)
 # window, sinks, wide = 4 + draw.integer(0, 1), draw.integer(2, 3), draw.integer(6, 8)
-# cases = [(draw.integer(1, 9), draw.integer(1, 9), draw.integer(-1, 3), draw.integer(-1, 2)) for _ in range(16)]
+# cases = [
+#     (draw.integer(1, 9), draw.integer(1, 9), draw.integer(-1, 3), draw.integer(-1, 2))
+#     for _ in range(16)
+# ]
 # cases = [*cases, (4, 3, 1, 0), (3, 3, 1, 0), (2, 3, 0, 0), (2, 3, 1, -1), (2, 3, 1, 1)]
-# equal("the first positions see others when the text is longer", "[window_mask(n, n, window)[:6, :6], window_mask(6, 6, window)]")
-# equal("with the newest queries alone, other keys are seen", "[window_mask(S, S, window)[-T:], window_mask(T, S, window)]")
-# says("lets a query see itself and the positions before it, window in all", parts="window_mask({n}, {n}, {width})")
+# equal("the first positions see others when the text is longer", window_longer_text)
+# equal("with the newest queries alone, other keys are seen", window_newest_alone)
+# says("lets a query see itself and the positions before it, window in all",
+#     parts="window_mask({n}, {n}, {width})")
 # ### 2p AUTOTEST [window_mask(n, n, width) for width in (window, wide, 1)]
-# says("takes the queries for the last T of S positions", parts="window_mask({count}, {S}, {width})")
-# ### 1p AUTOTEST [window_mask(count, S, width) for count, width in [(T, window), (1, wide), (S - 1, window)]]
-# says("keeps the sinks visible, causally and beside the window", parts="window_mask({count}, {S}, {window}, {sinks})")
+# says("takes the queries for the last T of S positions",
+#     parts="window_mask({count}, {S}, {width})")
+# ### 1p AUTOTEST window_newest_queries
+# says("keeps the sinks visible, causally and beside the window",
+#     parts="window_mask({count}, {S}, {window}, {sinks})")
 # ### 2p AUTOTEST [window_mask(count, S, window, sinks=sinks) for count in (S, T, 1)]
-# says("is right where the window or the sinks reach over the whole text", parts="window_mask({count}, {length}, {width}, {first})")
-# ### 1p AUTOTEST [window_mask(count, length, width, first) for count, length in [(n, n), (T, n), (S, S)] for width, first in [(length, 0), (S + n, sinks), (window, length), (window, S + n), (window, length - 1)]]
-# says("raises a ValueError for impossible sizes, and nothing otherwise", parts="window_mask({case})")
+# says("is right where the window or the sinks reach over the whole text",
+#     parts="window_mask({count}, {length}, {width}, {first})")
+# ### 1p AUTOTEST window_over_all
+# says("raises a ValueError for impossible sizes, and nothing otherwise",
+#     parts="window_mask({case})")
 # ### 1p AUTOTEST [raised(window_mask, *case) for case in cases]
 
 # %% [markdown]
@@ -302,12 +307,14 @@ class RollingCache:
 # ends = [sum(lengths[: i + 1]) for i in range(len(lengths))]
 # pieces = [(end - length, end) for length, end in zip(lengths, ends)]
 # key, value = draw.tensor(B, H, n, d), draw.tensor(B, H, n, dv)
-# equal("what an earlier call has returned changes with later calls", "[[before, kept] for cache in [RollingCache(sinks, window)] for kept in [cache.update(key[:, :, :3], value[:, :, :3], torch.arange(3))] for before in [[one.clone() for one in kept]] for _ in [[cache.update(key[:, :, p : p + 1], value[:, :, p : p + 1], torch.arange(p, p + 1)) for p in range(3, 9)]]][0]")
-# equal("what an example gives depends on the other examples of the batch", "[[one[:1] for one in RollingCache(sinks, window).update(key[:, :, :4], value[:, :, :4], torch.arange(4))[:2]], RollingCache(sinks, window).update(key[:1, :, :4], value[:1, :, :4], torch.arange(4))[:2]]")
-# says("returns sinks and window when positions come one by one", parts=["key", "value", "positions"])
-# ### 2p AUTOTEST {f"position {p}": cache.update(key[:, :, p : p + 1], value[:, :, p : p + 1], torch.arange(p, p + 1)) for cache in [RollingCache(sinks, window)] for p in range(n)}
-# says("returns all that the queries of a piece need, short or long", parts=["key", "value", "positions"])
-# ### 2p AUTOTEST {f"positions {begin} to {end - 1}": cache.update(key[:, :, begin:end], value[:, :, begin:end], torch.arange(begin, end)) for cache in [RollingCache(sinks=sinks, window=window)] for begin, end in pieces}
+# equal("what an earlier call has returned changes with later calls", cache_keeps_what_it_returned)
+# equal("what an example gives depends on the other examples of the batch", cache_example_alone)
+# says("returns sinks and window when positions come one by one", parts=["key", "value",
+#     "positions"])
+# ### 2p AUTOTEST cache_one_by_one
+# says("returns all that the queries of a piece need, short or long", parts=["key", "value",
+#     "positions"])
+# ### 2p AUTOTEST cache_pieces
 
 # %% active="ipynb" nbgrader={"grade_id": "rolling_cache_edges", "grade": true, "points": 5}
 # B, H, d, dv = draw.sizes(4, low=2, high=6)
@@ -315,20 +322,35 @@ class RollingCache:
 # n = 3 * (sinks + window) + draw.integer(1, 4)
 # key, value = draw.tensor(B, H, n, d), draw.tensor(B, H, n, dv)
 # other_key, other_value = draw.tensor(B + 1, H, n, d), draw.tensor(B + 1, H, n, dv)
-# texts = [(key, value, 0, m), (key, value, m, m + 2), (-key, -value, 0, 1), (-key, -value, 1, 3), (-key, -value, 3, 4), (other_key, other_value, 0, m)]
+# texts = [
+#     (key, value, 0, m),
+#     (key, value, m, m + 2),
+#     (-key, -value, 0, 1),
+#     (-key, -value, 1, 3),
+#     (-key, -value, 3, 4),
+#     (other_key, other_value, 0, m),
+# ]
 # limit = 2 * (sinks + window) * (B * H * (d + dv) + 1)
-# equal("what an earlier call has returned changes with later calls", "[[before, kept] for cache in [RollingCache(sinks, window)] for kept in [cache.update(key[:, :, :3], value[:, :, :3], torch.arange(3))] for before in [[one.clone() for one in kept]] for _ in [[cache.update(key[:, :, p : p + 1], value[:, :, p : p + 1], torch.arange(p, p + 1)) for p in range(3, 9)]]][0]")
-# equal("what an example gives depends on the other examples of the batch", "[[one[:1] for one in RollingCache(sinks, window).update(key[:, :, :4], value[:, :, :4], torch.arange(4))[:2]], RollingCache(sinks, window).update(key[:1, :, :4], value[:1, :, :4], torch.arange(4))[:2]]")
-# says("begins a new text at position 0", parts=(["first text", "its second piece", "second text", "its second piece", "its third piece", "third text, larger batch"], ["key", "value", "positions"]))
-# ### 1p AUTOTEST [cache.update(k[:, :, begin:end], v[:, :, begin:end], torch.arange(begin, end)) for cache in [RollingCache(sinks, window)] for k, v, begin, end in texts]
-# says("keeps two caches apart", parts=(["first cache", "second cache"], ["key", "value", "positions"]))
-# ### 1p AUTOTEST {f"position {p}": [cache.update(k[:, :, p : p + 1], v[:, :, p : p + 1], torch.arange(p, p + 1)) for cache, k, v in [(one, key, value), (two, other_key, other_value)]] for one, two in [(RollingCache(sinks, window), RollingCache(1, window + 2))] for p in range(m)}
-# says("is right without sinks, and with a window of 1 or a very long one", parts=(["no sinks", "a window of 1", "neither", "a long window"], None, ["key", "value", "positions"]))
-# ### 1p AUTOTEST [[cache.update(key[:, :, p : p + 2], value[:, :, p : p + 2], torch.arange(p, p + 2)) for p in range(0, m, 2)] for cache in [RollingCache(0, window), RollingCache(sinks, 1), RollingCache(0, 1), RollingCache(sinks, n)]]
-# says("holds the numbers of at most 2 (window + sinks) positions", parts=(None, ["numbers held, or what is allowed", "what comes back"]))
-# ### 1p AUTOTEST [[max(limit, count(count, getattr(cache, "__dict__", {}))), found] for count in [lambda count, held: held.numel() if isinstance(held, torch.Tensor) else sum(count(count, one) for one in (held.values() if isinstance(held, dict) else held)) if hasattr(held, "__iter__") and not isinstance(held, (str, bytes)) else 0] for cache in [RollingCache(sinks, window)] for begin, end in [(0, n - 4), (n - 4, n - 2), (n - 2, n - 1)] for found in [cache.update(key[:, :, begin:end], value[:, :, begin:end], torch.arange(begin, end))]]
-# says("leaves its arguments as they were, in float32 and on later calls, too", parts=(None, ["key", "value", "positions", "result"]))
-# ### 1p AUTOTEST [inputs_after(cache.update, key[:, :, p : p + 3].float(), value[:, :, p : p + 3].float(), torch.arange(p, p + 3)) for cache in [RollingCache(sinks, window)] for p in (0, 3, 6, 9)]
+# equal("what an earlier call has returned changes with later calls",
+#     long_cache_keeps_what_it_returned)
+# equal("what an example gives depends on the other examples of the batch",
+#     long_cache_example_alone)
+# says("begins a new text at position 0", parts=(["first text", "its second piece", "second text",
+#     "its second piece", "its third piece", "third text, larger batch"], ["key", "value",
+#     "positions"]))
+# ### 1p AUTOTEST cache_new_texts
+# says("keeps two caches apart", parts=(["first cache", "second cache"], ["key", "value",
+#     "positions"]))
+# ### 1p AUTOTEST two_caches
+# says("is right without sinks, and with a window of 1 or a very long one", parts=(["no sinks",
+#     "a window of 1", "neither", "a long window"], None, ["key", "value", "positions"]))
+# ### 1p AUTOTEST cache_settings
+# says("holds the numbers of at most 2 (window + sinks) positions", parts=(None,
+#     ["numbers held, or what is allowed", "what comes back"]))
+# ### 1p AUTOTEST cache_memory
+# says("leaves its arguments as they were, in float32 and on later calls, too", parts=(None, ["key",
+#     "value", "positions", "result"]))
+# ### 1p AUTOTEST cache_leaves_arguments
 
 # %% [markdown]
 # ## 4. What a cache weighs
@@ -388,11 +410,11 @@ def cache_bytes(
 # says("counts keys and values of all layers, heads and tokens", parts="{n} tokens")
 # ### 1p AUTOTEST [cache_bytes(layers, heads, width, n) for n in (tokens, 1, 0)]
 # says("counts every text, and the bytes of a value", parts="batch={texts}, bytes_per_value={size}")
-# ### 1p AUTOTEST [cache_bytes(layers, heads, width, tokens, batch=texts, bytes_per_value=size) for texts, size in [(batch, 2), (1, 4), (batch, 1)]]
+# ### 1p AUTOTEST bytes_of_texts
 # says("holds at most a window of each text", parts="{n} tokens, batch={texts}")
-# ### 1p AUTOTEST [cache_bytes(layers, heads, width, n, batch=texts, window=window) for n, texts in [(tokens, 1), (short, 1), (window + 1, batch), (short, batch)]]
+# ### 1p AUTOTEST bytes_of_window
 # says("counts a latent once for all heads, also with a window", parts="window={limit}")
-# ### 1p AUTOTEST [cache_bytes(layers, heads, width, tokens, batch=batch, bytes_per_value=4, window=limit, latent=latent) for limit in (None, window, 2 * tokens)]
+# ### 1p AUTOTEST bytes_of_latent
 
 # %% [markdown]
 # ## 5. Attention through a latent
@@ -466,20 +488,28 @@ def latent_attention(
 # latent, rope_key = draw.tensor(B, S, r), draw.tensor(B, S, dr)
 # w_uk, w_uv = draw.tensor(H, dn, r), draw.tensor(H, dv, r)
 # mask, padding = torch.from_numpy(draw.mask(B, H, T, S)), torch.from_numpy(draw.mask(B, 1, 1, S))
-# equal = [draw.tensor(n, n, n, n), draw.tensor(n, n, n, n), draw.tensor(n, n, n), draw.tensor(n, n, n), draw.tensor(n, n, n), draw.tensor(n, n, n)]
+# equal = [
+#     draw.tensor(n, n, n, n),
+#     draw.tensor(n, n, n, n),
+#     draw.tensor(n, n, n),
+#     draw.tensor(n, n, n),
+#     draw.tensor(n, n, n),
+#     draw.tensor(n, n, n),
+# ]
 # equal_mask = torch.from_numpy(draw.mask(n, n, n, n))
-# equal("what an example gives depends on the other examples of the batch", "[latent_attention(query, rope_query, latent, rope_key, w_uk, w_uv)[:1], latent_attention(query[:1], rope_query[:1], latent[:1], rope_key[:1], w_uk, w_uv)]")
-# equal("in another order the keys give another output", "[latent_attention(query, rope_query, one, other, w_uk, w_uv) for one, other in [(latent, rope_key), (latent.flip(1), rope_key.flip(1))]]")
-# equal("twice the matrix of the values doesn't give twice the output", "[2 * latent_attention(query, rope_query, latent, rope_key, w_uk, w_uv), latent_attention(query, rope_query, latent, rope_key, w_uk, 2 * w_uv)]")
-# unequal("the part of the keys with positions has no influence", "[latent_attention(query, rope_query, latent, given, w_uk, w_uv) for given in (rope_key, -rope_key)]")
-# unequal("the mask has no influence", "[latent_attention(query, rope_query, latent, rope_key, w_uk, w_uv, given) for given in (None, mask)]")
-# equal("a result moves when only keys change that the mask hides", "[latent_attention(query, rope_query, *[torch.where(padding[:, 0, 0, :, None], one, factor * one) for one in (latent, rope_key)], w_uk, w_uv, padding) for factor in (1, -3)]")
+# equal("what an example gives depends on the other examples of the batch", latent_example_alone)
+# equal("in another order the keys give another output", latent_keys_in_other_order)
+# equal("twice the matrix of the values doesn't give twice the output", latent_twice_the_values)
+# unequal("the part of the keys with positions has no influence", latent_other_rope_key)
+# unequal("the mask has no influence", latent_mask_or_none)
+# equal("a result moves when only keys change that the mask hides", latent_hidden_keys)
 # says("is right without a mask")
 # ### 1p AUTOTEST latent_attention(query, rope_query, latent, rope_key, w_uk, w_uv)
 # says("gives no weight to masked keys")
 # ### 1p AUTOTEST latent_attention(query, rope_query, latent, rope_key, w_uk, w_uv, mask)
-# says("takes a mask that broadcasts, and a single query", parts=["mask (B, 1, 1, S)", "mask (T, S)", "mask (B, 1, T, S)", "mask (H, T, S)", "one query"])
-# ### 1p AUTOTEST [*[latent_attention(query, rope_query, latent, rope_key, w_uk, w_uv, given) for given in (padding, mask[0, 0], mask[:, :1], mask[0])], latent_attention(query[:, :, :1], rope_query[:, :, :1], latent, rope_key, w_uk, w_uv)]
+# says("takes a mask that broadcasts, and a single query", parts=["mask (B, 1, 1, S)",
+#     "mask (T, S)", "mask (B, 1, T, S)", "mask (H, T, S)", "one query"])
+# ### 1p AUTOTEST latent_broadcast_masks
 # says("is right where all sizes are equal", parts=["with a mask", "without"])
 # ### 1p AUTOTEST [latent_attention(*equal, equal_mask), latent_attention(*equal)]
 
@@ -490,16 +520,21 @@ def latent_attention(
 # query, rope_query = draw.tensor(B, H, T, dn), draw.tensor(B, H, T, dr)
 # latent, rope_key = draw.tensor(B, S, r), draw.tensor(B, S, dr)
 # w_uk, w_uv = draw.tensor(H, dn, r), draw.tensor(H, dv, r)
-# mask, with_empty = torch.from_numpy(draw.mask(B, H, T, S)), torch.from_numpy(draw.mask(B, H, T, S, empty=2))
+# mask = torch.from_numpy(draw.mask(B, H, T, S))
+# with_empty = torch.from_numpy(draw.mask(B, H, T, S, empty=2))
 # names = draw.choices(8, ["float32", "float64"])
-# says("gives 0 to a query with nothing to attend to, and is right for large scores", parts=["scores of ±200", "signs reversed, a thousand times as large", "all far below 0", "an empty row"])
-# ### 1p AUTOTEST [latent_attention(90 * query, 90 * rope_query, latent, rope_key, w_uk, w_uv, mask), latent_attention(-9e4 * query, -9e4 * rope_query, latent, rope_key, w_uk, w_uv, mask), latent_attention(query, -900 - rope_query, latent, rope_key.abs(), w_uk, w_uv, mask), latent_attention(query, rope_query, latent, rope_key, w_uk, w_uv, with_empty)]
-# says("passes gradients to all six tensors, never NaN", parts=["query", "rope_query", "latent", "rope_key", "w_uk", "w_uv"])
-# ### 1p AUTOTEST gradients(latent_attention, query, rope_query, latent, rope_key, w_uk, w_uv, with_empty)["inputs"]
+# says("gives 0 to a query with nothing to attend to, and is right for large scores",
+#     parts=["scores of ±200", "signs reversed, a thousand times as large", "all far below 0",
+#     "an empty row"])
+# ### 1p AUTOTEST latent_large_scores
+# says("passes gradients to all six tensors, never NaN", parts=["query", "rope_query", "latent",
+#     "rope_key", "w_uk", "w_uv"])
+# ### 1p AUTOTEST latent_gradients
 # says("keeps the data type of its inputs", parts=("{name} inputs", ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(output), output] for output in [latent_attention(*[x.clone().to(getattr(torch, name)) for x in (query, rope_query, latent, rope_key, w_uk, w_uv)], mask)]][0] for name in names]
-# says("takes any memory layout and leaves its arguments as they were", parts=["query", "rope_query", "latent", "rope_key", "w_uk", "w_uv", "mask", "result"])
-# ### 1p AUTOTEST inputs_after(latent_attention, *[torch.stack([x.mT, 2 * x.mT]).mT[1] for x in (query, rope_query, latent, rope_key, w_uk, w_uv)], with_empty)
+# ### 1p AUTOTEST latent_data_types
+# says("takes any memory layout and leaves its arguments as they were", parts=["query",
+#     "rope_query", "latent", "rope_key", "w_uk", "w_uv", "mask", "result"])
+# ### 1p AUTOTEST latent_leaves_arguments
 
 # %% [markdown]
 # ## 6. Longer than trained
@@ -569,13 +604,15 @@ def rope_frequencies(
 # says("squeezes all positions with linear")
 # ### 1p AUTOTEST rope_frequencies(d, base, factor, length, "linear").float()
 # says("changes the base with ntk", parts=["a wide head", "a narrow head"])
-# ### 1p AUTOTEST [rope_frequencies(d, base, factor, length, "ntk").float(), rope_frequencies(other_d, other_base, factor, length, "ntk").float()]
+# ### 1p AUTOTEST frequencies_ntk
 # says("mixes with yarn, by the number of turns", parts="original_length={n}")
-# ### 2p AUTOTEST [rope_frequencies(d, base, factor, original_length=n, method="yarn").float() for n in (length, 4 * length)]
-# says("is right for the narrowest heads, and for a factor of 1", parts="d={width}, factor={s:g}, {method}")
-# ### 1p AUTOTEST [rope_frequencies(width, other_base, s, length // 4, method).float() for width, s in [(4, factor), (6, factor), (other_d, 1.0)] for method in ("linear", "ntk", "yarn")]
-# says("raises a ValueError for a method that it does not know", parts="factor={s:g}, method={method!r}")
-# ### 1p AUTOTEST [raised(rope_frequencies, d, base, s, length, method) for s, method in zip(factors, methods)]
+# ### 2p AUTOTEST frequencies_yarn
+# says("is right for the narrowest heads, and for a factor of 1",
+#     parts="d={width}, factor={s:g}, {method}")
+# ### 1p AUTOTEST frequencies_narrow_heads
+# says("raises a ValueError for a method that it does not know",
+#     parts="factor={s:g}, method={method!r}")
+# ### 1p AUTOTEST frequencies_raise
 
 # %% [markdown]
 # ## 7. Guess and check
@@ -642,19 +679,26 @@ def speculative_step(
 # drafts = torch.from_numpy(draw.integers(60, n, low=0, high=V - 1))
 # uniforms = (torch.from_numpy(draw.integers(60, 2 * n + 2, low=0, high=9999)) + 0.5) / 10000
 # first, second = [1 + int(token) for token in draw.permutation(V - 1)[:2]]
-# p_draft, p_target, planned, extreme = guesses.softmax(-1), wanted.softmax(-1), drafts.clone(), uniforms.clone()
+# p_draft = guesses.softmax(-1)
+# p_target = wanted.softmax(-1)
+# planned = drafts.clone()
+# extreme = uniforms.clone()
 # planned[:, 0], planned[:, 1] = first, second
-# wanted[0, first], wanted[1, second], wanted[2, second] = 5 + wanted[0, first], wanted[1, second] - 6, 6 + wanted[2, second]
+# wanted[0, first] = 5 + wanted[0, first]
+# wanted[1, second] = wanted[1, second] - 6
+# wanted[2, second] = 6 + wanted[2, second]
 # extreme[:, 0], extreme[:30, 2], extreme[30:, 2::2] = 0.0, 0.999, 0.0
 # arranged, safe = wanted.softmax(-1), torch.cat([p_draft, p_target[n:]])
 # says("accepts, replaces and adds as the rule says", parts="uniforms {number}")
-# ### 2p AUTOTEST [speculative_step(drafts[number], p_draft, p_target, uniforms[number]) for number in range(60)]
-# says("replaces the first guess that is not accepted, from the residual", parts="uniforms {number}")
-# ### 1p AUTOTEST [speculative_step(planned[number], p_draft, arranged, extreme[number]) for number in range(60)]
+# ### 2p AUTOTEST speculative_rule
+# says("replaces the first guess that is not accepted, from the residual",
+#     parts="uniforms {number}")
+# ### 1p AUTOTEST speculative_first_refused
 # says("adds one more token where the draft is as good as the target", parts="uniforms {number}")
-# ### 1p AUTOTEST [speculative_step(drafts[number], p_draft, safe, uniforms[number]) for number in range(30)]
-# says("is right for one guess, and without any", parts=(["one guess", "no guess"], "uniforms {number}"))
-# ### 1p AUTOTEST [[speculative_step(planned[number, 1 : k + 1], p_draft[1 : k + 1], arranged[1 : k + 2], extreme[number, 2 : 2 * k + 4]) for number in range(10, 50)] for k in (1, 0)]
+# ### 1p AUTOTEST speculative_equal_models
+# says("is right for one guess, and without any", parts=(["one guess", "no guess"],
+#     "uniforms {number}"))
+# ### 1p AUTOTEST speculative_few_guesses
 
 # %% active="ipynb" nbgrader={"grade_id": "speculative_edges", "grade": true, "points": 3}
 # n, V = draw.integer(3, 4), draw.integer(7, 9)
@@ -670,11 +714,12 @@ def speculative_step(
 # ends[:20, 1::2], ends[20:50, ::2], ends[50:, 1::2], drafts[35:50] = 0.0, 0.0, 0.9999, 1
 # mixed[::3, ::2], mixed[1::3, ::2] = 0.0, 0.9999
 # says("never gives a token that the target excludes", parts="uniforms {number}")
-# ### 1p AUTOTEST [speculative_step(drafts[number], p_draft, excluding, uniforms[number]) for number in range(70)]
+# ### 1p AUTOTEST speculative_excluded_tokens
 # says("is right at the ends, where a uniform number is 0 or nearly 1", parts="uniforms {number}")
-# ### 1p AUTOTEST [speculative_step(drafts[number], p_draft, excluding, ends[number]) for number in range(70)]
-# says("takes any memory layout and leaves its arguments as they were", parts=("uniforms {number}", ["draft", "p_draft", "p_target", "uniforms", "result"]))
-# ### 1p AUTOTEST [inputs_after(speculative_step, drafts.mT.contiguous().mT[number], p_draft.mT.contiguous().mT, p_target.mT.contiguous().mT, mixed.mT.contiguous().mT[number]) for number in range(30)]
+# ### 1p AUTOTEST speculative_extreme_uniforms
+# says("takes any memory layout and leaves its arguments as they were", parts=("uniforms {number}",
+#     ["draft", "p_draft", "p_target", "uniforms", "result"]))
+# ### 1p AUTOTEST speculative_leaves_arguments
 
 # %% [markdown] nbgrader={"grade_id": "why_the_same", "grade": true, "solution": true, "points": 3}
 # **Written answer.** (a) One guess is drawn from $q$ and handled by the rule of task 7. Show that the token that comes out has the distribution $p$, whatever $q$ is. (b) What does a better draft change then, and what
