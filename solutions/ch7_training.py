@@ -114,24 +114,28 @@ def smoothed_cross_entropy(
 # filling = torch.arange(T) >= torch.from_numpy(lengths)[:, None]
 # targets, outside = tokens.masked_fill(filling, pad), tokens.masked_fill(filling, -100)
 # cube, square = draw.tensor(V, V, V), torch.from_numpy(draw.integers(V, V, low=0, high=V - 1))
-# equal("the loss moves when only the logits of padding change", "[smoothed_cross_entropy(given, targets, smoothing, pad) for given in (logits, logits.masked_fill((targets == pad)[..., None], 3.0))]")
-# equal("one number added to all logits of a token changes the loss", "[smoothed_cross_entropy(given, targets, smoothing, pad) for given in (logits, logits + 3)]")
-# equal("more padding behind the sentences changes the loss", "[smoothed_cross_entropy(torch.cat([logits] * n, dim=1), torch.cat([targets] + [torch.full_like(targets, pad)] * (n - 1), dim=1), smoothing, pad) for n in (1, 2)]")
-# equal("in another order the sentences give another loss", "[smoothed_cross_entropy(logits[order], targets[order], smoothing, pad) for order in (slice(None), torch.arange(len(targets)).flip(0))]")
-# unequal("the share of the smoothing has no influence", "[smoothed_cross_entropy(logits, targets, share, pad) for share in (0.0, smoothing)]")
-# unequal("the targets have no influence", "[smoothed_cross_entropy(logits, given, smoothing, -100) for given in (outside, torch.where(outside == -100, outside, (outside + 1) % V))]")
-# says("gives the mean over the real tokens of the batch", parts=["the whole batch", "one example", "one position", "one token", "logits in float32"])
-# ### 1p AUTOTEST [smoothed_cross_entropy(*given, smoothing, pad) for given in [(logits, targets), (logits[:1], targets[:1]), (logits[:, :1].contiguous(), targets[:, :1].contiguous()), (logits[:1, :1], targets[:1, :1]), (logits.float(), targets)]]
+# equal("the loss moves when only the logits of padding change", loss_logits_of_padding)
+# equal("one number added to all logits of a token changes the loss", loss_shifted_logits)
+# equal("more padding behind the sentences changes the loss", loss_more_padding)
+# equal("in another order the sentences give another loss", loss_other_order)
+# unequal("the share of the smoothing has no influence", loss_without_smoothing)
+# unequal("the targets have no influence", loss_other_targets)
+# says("gives the mean over the real tokens of the batch", parts=["the whole batch", "one example",
+#     "one position", "one token", "logits in float32"])
+# ### 1p AUTOTEST loss_mean
 # says("passes the right gradients, none of them to padding", parts=["logits"])
 # ### 1p AUTOTEST gradients(smoothed_cross_entropy, logits, targets, smoothing, pad)
 # says("takes -100 and 0 for pad, and smoothing 0 and 1", parts="pad={mark}, smoothing={share:g}")
-# ### 1p AUTOTEST [smoothed_cross_entropy(logits, marked, smoothing=share, pad=mark) for marked, share, mark in [(outside, smoothing, -100), (targets, 0.0, pad), (targets, 1.0, pad), ((targets - pad) % V, 0.0, 0)]]
+# ### 1p AUTOTEST loss_pads_and_shares
 # says("is right for logits in the thousands")
 # ### 1p AUTOTEST smoothed_cross_entropy(1e3 * logits, targets, smoothing, pad)
-# says("is right for equal sizes, a pad beyond the vocabulary, and any layout in memory", parts=["equal sizes", "pad beyond the vocabulary", "transposed logits and targets", "targets from their second position on"])
-# ### 1p AUTOTEST [smoothed_cross_entropy(cube, square, smoothing, -100), smoothed_cross_entropy(logits, tokens.masked_fill(filling, V + 7), smoothing, V + 7), smoothed_cross_entropy(logits.transpose(0, 1), targets.T, smoothing, pad), smoothed_cross_entropy(logits[:, 1:].contiguous(), targets[:, 1:], smoothing, pad)]
-# says("leaves its arguments as they were", parts=("pad={mark}", ["logits", "targets", "smoothing", "pad", "result"]))
-# ### 1p AUTOTEST [inputs_after(smoothed_cross_entropy, logits, target, smoothing, mark) for target, mark in ((targets, pad), (outside, -100))]
+# says("is right for equal sizes, a pad beyond the vocabulary, and any layout in memory",
+#     parts=["equal sizes", "pad beyond the vocabulary", "transposed logits and targets",
+#     "targets from their second position on"])
+# ### 1p AUTOTEST loss_layouts
+# says("leaves its arguments as they were", parts=("pad={mark}", ["logits", "targets", "smoothing",
+#     "pad", "result"]))
+# ### 1p AUTOTEST loss_leaves_arguments
 
 # %% [markdown]
 # ## 2. The learning rate
@@ -174,8 +178,9 @@ def noam_rate(step: int, d_model: int, warmup: int) -> float:
 # steps = [near[i] for i in draw.permutation(20)]
 # says("rises during the warm-up (values in thousandths)", parts="step {step}")
 # ### 1p AUTOTEST [1e3 * noam_rate(step, width, warmup) for step in rising]
-# says("falls after the warm-up, which may also take one step (values in thousandths)", parts="step {step}, warmup {ramp}")
-# ### 1p AUTOTEST [1e3 * noam_rate(warmup=ramp, step=step, d_model=width) for step, ramp in [(warmup, warmup), *[(step, warmup) for step in falling], (1, 1), (2, 1)]]
+# says("falls after the warm-up, which may also take one step (values in thousandths)",
+#     parts="step {step}, warmup {ramp}")
+# ### 1p AUTOTEST rate_falls
 # says("raises a ValueError for steps below 1, and nothing for others", parts="step {step}")
 # ### 2p AUTOTEST [raised(noam_rate, step, width, warmup) for step in steps]
 
@@ -239,14 +244,14 @@ def greedy_decode(
 # long[:, :, :, eos] = -9
 # long[0, 2, :, eos] = 9
 # table[..., pad] = table[..., pad] + 1  # said often before EOS
-# equal("the first tokens depend on max_len", "[greedy_decode(lambda prefix: long[torch.arange(B), prefix.shape[1] - 1, prefix[:, -1]].log_softmax(-1), bos, eos, L, B, pad)[:, :2], greedy_decode(lambda prefix: long[torch.arange(B), prefix.shape[1] - 1, prefix[:, -1]].log_softmax(-1), bos, eos, 2, B, pad)]")
-# equal("what a sentence gives depends on the others of the batch", "[greedy_decode(lambda prefix: long[torch.arange(B), prefix.shape[1] - 1, prefix[:, -1]].log_softmax(-1), bos, eos, L, B, pad)[:1, :2], greedy_decode(lambda prefix: long[torch.arange(1), prefix.shape[1] - 1, prefix[:, -1]].log_softmax(-1), bos, eos, L, 1, pad)[:, :2]]")
+# equal("the first tokens depend on max_len", greedy_first_tokens)
+# equal("what a sentence gives depends on the others of the batch", greedy_sentence_alone)
 # says("stops when all rows have ended, and fills them up with pad", parts="batch={rows}")
-# ### 2p AUTOTEST [greedy_decode(lambda prefix: short[torch.arange(rows), prefix.shape[1] - 1, prefix[:, -1]].log_softmax(-1), bos, eos, L, rows, pad) for rows in (B, 1)]
+# ### 2p AUTOTEST greedy_stops_at_eos
 # says("stops at max_len tokens, where most rows have not ended")
-# ### 2p AUTOTEST greedy_decode(lambda prefix: long[torch.arange(B), prefix.shape[1] - 1, prefix[:, -1]].log_softmax(-1), bos, eos, L, B, pad)
+# ### 2p AUTOTEST greedy_stops_at_max_len
 # says("is right for models that look at the whole prefix", parts="max_len={n}")
-# ### 2p AUTOTEST [greedy_decode(lambda prefix: table[torch.arange(B), prefix[:, ::2].sum(1) % L, prefix[:, -1]].log_softmax(-1), bos, eos, n, B, pad) for n in range(1, L)]
+# ### 2p AUTOTEST greedy_whole_prefix
 
 # %% [markdown]
 # ## 4. Beam search
@@ -330,13 +335,14 @@ def beam_search(
 # unending = tables.clone()
 # unending[..., eos] = -30
 # tables, unending = tables.log_softmax(-1), unending.log_softmax(-1)
-# equal("a second search with the same arguments gives another sentence", "[beam_search(lambda prefix: trap[prefix.shape[1] - 1, prefix[:, -1]], bos, eos, V, L, alpha) for _ in range(2)]")
-# says("finds the better sentence behind a less likely first token", parts=(None, ["ids", "score", "whether the score is a float"]))
-# ### 3p AUTOTEST [[ids, score, isinstance(score, float)] for ids, score in [beam_search(lambda prefix: trap[prefix.shape[1] - 1, prefix[:, -1]], bos, eos, V, L, alpha)]]
+# equal("a second search with the same arguments gives another sentence", beam_twice)
+# says("finds the better sentence behind a less likely first token", parts=(None, ["ids", "score",
+#     "whether the score is a float"]))
+# ### 3p AUTOTEST beam_trap
 # says("is right where no sentence ends before max_len", parts=(None, ["ids", "score"]))
-# ### 2p AUTOTEST [beam_search(lambda prefix: table[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, beam, L, alpha) for table in unending]
+# ### 2p AUTOTEST beam_unending
 # says("is greedy search when beam is 1 and alpha is 0", parts=("max_len={n}", ["ids", "score"]))
-# ### 2p AUTOTEST [beam_search(lambda prefix: table[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, 1, n, 0.0) for n in range(1, L) for table in tables]
+# ### 2p AUTOTEST beam_greedy
 
 # %% active="ipynb" nbgrader={"grade_id": "beam_search_edges", "grade": true, "points": 5}
 # V, L = draw.integer(4, 5), 4
@@ -360,17 +366,21 @@ def beam_search(
 # planned = planned.log_softmax(-1)
 # exponents = [0.25 * number for number in range(12)]
 # late = 0.1 * draw.tensor(M, W, W)
-# late[0, start] -= 9 * torch.isin(torch.arange(W), torch.tensor([start, stop, c])) + 3 * (torch.arange(W) == good)
+# late[0, start] -= 9 * torch.isin(torch.arange(W), torch.tensor([start, stop, c])) + 3 * (
+#     torch.arange(W) == good
+# )
 # late[1, :, [start, stop, c]] -= 9
 # late[2:, :, c] -= 9
 # late[1, good, c], late[2:, c, c] = 20, 20
 # late = late.log_softmax(-1)
 # says("finds the best sentence of all with a very large beam", parts=(None, ["ids", "score"]))
-# ### 2p AUTOTEST [beam_search(lambda prefix: table[prefix[:, ::2].sum(1) % L, prefix[:, -1]], bos, eos, V**L, L, alpha) for table in tables] + [beam_search(lambda prefix: late[prefix.shape[1] - 1, prefix[:, -1]], start, stop, W**3, 4, alpha)]
-# says("keeps the right continuations when some are finished", parts=("alpha={power}", ["ids", "score"]))
-# ### 2p AUTOTEST [beam_search(lambda prefix: table[prefix.shape[1] - 1, prefix[:, -1]], start, stop, 3, M, power) for power in exponents for table in planned]
-# says("returns a sentence without EOS where the model never says it", parts=("max_len={n}", ["ids", "score"]))
-# ### 1p AUTOTEST [beam_search(lambda prefix: table[prefix.shape[1] - 1, prefix[:, -1]], bos, eos, 2, n, alpha) for n in range(1, L + 1) for table in endless]
+# ### 2p AUTOTEST beam_very_large
+# says("keeps the right continuations when some are finished", parts=("alpha={power}", ["ids",
+#     "score"]))
+# ### 2p AUTOTEST beam_some_finished
+# says("returns a sentence without EOS where the model never says it", parts=("max_len={n}", ["ids",
+#     "score"]))
+# ### 1p AUTOTEST beam_without_eos
 
 # %% [markdown]
 # ## 5. A cache for keys and values
@@ -418,24 +428,30 @@ def cached_attention(
 # B, T, H, d, t = draw.sizes(5, low=3, high=7)
 # x, new = 0.4 * draw.tensor(B, T, H * d), 0.4 * draw.tensor(B, 1, H * d)
 # cache = {"key": 0.4 * draw.tensor(B, H, t, d), "value": draw.tensor(B, H, t, d)}
-# equal("the cache that came in has changed", "[[{name: kept.clone() for name, kept in cache.items()}, [cached_attention(fill(MultiHeadAttention(H * d, H)), new, cache), cache][1]]][0]")
-# equal("the first result has changed since the second call", "[[before, kept] for mha in [fill(MultiHeadAttention(H * d, H))] for kept in [cached_attention(mha, x[:, :1])] for before in [[kept[0].clone(), {name: one.clone() for name, one in kept[1].items()}]] for _ in [cached_attention(mha, x[:, 1:2], kept[1])]][0]")
-# equal("a second call with the same inputs gives another result", "[cached_attention(mha, new, cache) for mha in [fill(MultiHeadAttention(H * d, H))] for _ in range(2)]")
-# unequal("the cache has no influence on the output", "[cached_attention(fill(MultiHeadAttention(H * d, H)), new, given)[0] for given in (None, cache)]")
-# equal("the part of the cache that was there before has changed in the new one", "[[cache, {name: kept[:, :, :-1] for name, kept in cached_attention(fill(MultiHeadAttention(H * d, H)), new, cache)[1].items()}]][0]")
-# equal("what an example gives depends on the other examples of the batch", "[[one[:1] for one in (cached_attention(fill(MultiHeadAttention(H * d, H)), new, cache)[0],)], [cached_attention(fill(MultiHeadAttention(H * d, H)), new[:1], {name: kept[:1] for name, kept in cache.items()})[0]]]")
-# equal("in another order the positions of the cache give another output", "[cached_attention(fill(MultiHeadAttention(H * d, H)), new, {name: kept.flip(axes) for name, kept in cache.items()})[0] for axes in [(), (2,)]]")
-# unequal("the newest position doesn't attend to itself", "[cached_attention(fill(MultiHeadAttention(H * d, H)), new, {name: kept[:, :, :1] for name, kept in cache.items()})[0], cached_attention(fill(MultiHeadAttention(H * d, H)), new, {name: kept[:, :, :1].expand(-1, -1, 2, -1) for name, kept in cache.items()})[0]]")
+# equal("the cache that came in has changed", cached_leaves_cache)
+# equal("the first result has changed since the second call", cached_keeps_first_result)
+# equal("a second call with the same inputs gives another result", cached_twice)
+# unequal("the cache has no influence on the output", cached_cache_or_none)
+# equal("the part of the cache that was there before has changed in the new one",
+#     cached_earlier_part)
+# equal("what an example gives depends on the other examples of the batch", cached_example_alone)
+# equal("in another order the positions of the cache give another output", cached_other_order)
+# unequal("the newest position doesn't attend to itself", cached_newest_position)
 # says("gives position by position what the whole sentence gives at once")
-# ### 2p AUTOTEST [output for mha in [fill(MultiHeadAttention(H * d, H))] for cache in [None] for i in range(T) for output, cache in [cached_attention(mha, x[:, i : i + 1], cache)]]
-# says("starts with an empty cache, and keeps two continuations of one cache apart", parts=(["the first word", "the first continuation goes on after the second has begun"], ["output", "cache"]))
-# ### 1p AUTOTEST [cached_attention(fill(MultiHeadAttention(H * d, H)), new), *[cached_attention(mha, x[:, 2:3], both[0][1]) for mha in [fill(MultiHeadAttention(H * d, H))] for start in [cached_attention(mha, x[:, :1])[1]] for both in [[cached_attention(mha, one, start) for one in (new, x[:, 1:2])]]]]
-# says("reads the cache and returns a longer one", parts=("B={rows}, H={heads}", ["output", "cache"]))
-# ### 2p AUTOTEST [cached_attention(fill(MultiHeadAttention(heads * d, heads)), new[:rows, :, : heads * d].contiguous(), {name: kept[:rows, :heads].contiguous() for name, kept in cache.items()}) for rows, heads in [(B, H), (1, H), (B, 1)]]
-# says("leaves its arguments as they were, the layer's mode and what it learns too", parts=(["x", "cache", "result", "the layer's training mode", "whether its weights ask for gradients", "the sum of its weights"], ["output", "new cache"]))
-# ### 1p AUTOTEST [[*inputs_after(cached_attention, layer, new, cache)[1:], layer.training, all(one.requires_grad for one in layer.parameters()), sum(one.sum() for one in layer.parameters())] for layer in [fill(MultiHeadAttention(H * d, H, bias=False)).train()]][0]
+# ### 2p AUTOTEST cached_whole_sentence
+# says("starts with an empty cache, and keeps two continuations of one cache apart",
+#     parts=(["the first word", "the first continuation goes on after the second has begun"],
+#     ["output", "cache"]))
+# ### 1p AUTOTEST cached_two_continuations
+# says("reads the cache and returns a longer one", parts=("B={rows}, H={heads}", ["output",
+#     "cache"]))
+# ### 2p AUTOTEST cached_longer
+# says("leaves its arguments as they were, the layer's mode and what it learns too", parts=(["x",
+#     "cache", "result", "the layer's training mode", "whether its weights ask for gradients",
+#     "the sum of its weights"], ["output", "new cache"]))
+# ### 1p AUTOTEST cached_leaves_arguments
 # says("calls the attention of the layer, with four arguments", parts=["output", "cache"])
-# ### 1p AUTOTEST cached_attention(fill(MultiHeadAttention(H * d, H, attention=lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None))), new, cache)
+# ### 1p AUTOTEST cached_given_attention
 
 # %% [markdown]
 # ## 6. BLEU
@@ -498,23 +514,33 @@ def corpus_bleu(hypotheses: list[list[str]], references: list[list[str]], n: int
 # stutter = [[word for word in sentence for _ in range(draw.integer(1, 2))] for sentence in noisy]
 # tiny = [sentence[: draw.integer(1, 3)] for sentence in right]
 # mixed = [one if draw.integer(0, 2) else other for one, other in zip(short, long)]
-# apart, joined = ([[*sentence[:length], *ends] for sentence, length in zip(right, range(1, 21))] for ends in (["to", "k1"], ["tok", "1"]))
-# loud = [[word.replace("t", "T") if draw.integer(0, 4) == 0 else word for word in sentence] for sentence in right]
-# equal("in another order the sentences give another score", "[corpus_bleu(long[::step], right[::step]) for step in (1, -1)]")
-# equal("other names for the tokens give another score", "[corpus_bleu(*([[word.replace(*names) for word in sentence] for sentence in corpus] for corpus in (long, right))) for names in (('', ''), ('tok', 'word'))]")
-# equal("the corpus twice over gives another score", "[corpus_bleu(n * long, n * right) for n in (1, 2)]")
+# apart, joined = (
+#     [[*sentence[:length], *ends] for sentence, length in zip(right, range(1, 21))]
+#     for ends in (["to", "k1"], ["tok", "1"])
+# )
+# loud = [
+#     [word.replace("t", "T") if draw.integer(0, 4) == 0 else word for word in sentence]
+#     for sentence in right
+# ]
+# equal("in another order the sentences give another score", bleu_other_order)
+# equal("other names for the tokens give another score", bleu_other_names)
+# equal("the corpus twice over gives another score", bleu_twice_over)
 # says("is right for hypotheses that are longer than their references")
 # ### 2p AUTOTEST corpus_bleu(long, right)
-# says("punishes a corpus that is too short, and no single sentence", parts=["all short, n=4", "all short, n=2", "some short, some long"])
-# ### 1p AUTOTEST [corpus_bleu(short, right), corpus_bleu(short, right, 2), corpus_bleu(mixed, right)]
-# says("compares tokens as they are", parts=["some words with capitals", "words split at another place"])
+# says("punishes a corpus that is too short, and no single sentence", parts=["all short, n=4",
+#     "all short, n=2", "some short, some long"])
+# ### 1p AUTOTEST bleu_shorter
+# says("compares tokens as they are", parts=["some words with capitals",
+#     "words split at another place"])
 # ### 1p AUTOTEST [corpus_bleu(loud, right), corpus_bleu(apart, joined, 2)]
 # says("counts a match at most as often as the reference has it")
 # ### 1p AUTOTEST corpus_bleu(stutter, right, 2)
-# says("takes empty hypotheses, and leaves all lists as they were", parts=["score", "whether the hypotheses are as before", "whether the references are as before"])
-# ### 1p AUTOTEST [[corpus_bleu(*given), given[0] == holes, given[1] == right] for given in [[[list(sentence) for sentence in corpus] for corpus in (holes, right)]]][0]
-# says("is right for every n, and 0 where some order has no match", parts=["tiny, n=1", "tiny, n=2", "tiny, n=3", "tiny, n=4", "tiny, n=5", "another order, n=5", "all right", "all empty"])
-# ### 2p AUTOTEST [corpus_bleu(tiny, right, n) for n in range(1, 6)] + [corpus_bleu(noisy, right[::-1], 5), corpus_bleu(right, right), corpus_bleu([[] for _ in right], right)]
+# says("takes empty hypotheses, and leaves all lists as they were", parts=["score",
+#     "whether the hypotheses are as before", "whether the references are as before"])
+# ### 1p AUTOTEST bleu_leaves_lists
+# says("is right for every n, and 0 where some order has no match", parts=["tiny, n=1", "tiny, n=2",
+#     "tiny, n=3", "tiny, n=4", "tiny, n=5", "another order, n=5", "all right", "all empty"])
+# ### 2p AUTOTEST bleu_every_n
 
 # %% [markdown]
 # ## 7. All of it
@@ -591,35 +617,8 @@ def fit(
 
 
 # %% active="ipynb" nbgrader={"grade_id": "fit_values", "grade": true, "points": 6}
+# pairs, unseen, targets = draw_fit_values(draw)
 # agreement("targets", share=0.9, seconds=120, processor_seconds=12, sources="unseen")
-# n, turned = draw.integer(5, 6), draw.integer(0, 1)
-# numbers, spoken = (3 + draw.permutation(97) for _ in range(2))
-# rolls = iter(draw.integers(60000, low=0, high=10**6).tolist())
-#
-# def groups(length, new):
-#     """A sentence: nouns, each with 0 to 2 other words; some pairs of words stand together in new sentences only."""
-#     found = []
-#     while length:
-#         noun, size = next(rolls) % n, min(next(rolls) % 3, length - 1)
-#         others = [next(rolls) % (n + 2) for _ in range(size)]
-#         if not new:
-#             others = [other + (other == noun) for other in others]
-#         found.append((noun, others))
-#         length -= 1 + size
-#     together = any(other == noun for noun, others in found for other in others)
-#     return found if together or not new else groups(sum(1 + len(others) for _, others in found), new)
-#
-# def pair(found):
-#     """The sentence and its translation: other words have two forms, by the kind of their noun."""
-#     before = [[*(int(numbers[n + other]) for other in others), int(numbers[noun])] for noun, others in found]
-#     after = [[int(spoken[noun]), *(int(spoken[n + 2 * other + noun % 2]) for other in others)] for noun, others in found]
-#     if turned:
-#         before, after = [group[-1:] + group[:-1] for group in before], [group[1:] + group[:1] for group in after]
-#     return [sum(before, []), sum(after, [])]
-#
-# pairs = [pair(groups(3 + next(rolls) % 4, False)) for _ in range(2000)]
-# asked = [pair(groups(3 + next(rolls) % 4, True)) for _ in range(200)]
-# unseen, targets = [source for source, _ in asked], [target for _, target in asked]
 # says("translates at least 90 of 100 new sentences, with 12 seconds of processor time", case=False)
 # ### 6p AUTOTEST fit(pairs, 12)(unseen)
 
