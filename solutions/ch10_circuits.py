@@ -107,17 +107,9 @@ def prefix_matching(weights: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor
 
 
 # %% active="ipynb" nbgrader={"grade_id": "prefix_matching_values", "grade": true, "points": 5}
-# H, T, n = draw.integer(2, 4), draw.integer(10, 13), draw.integer(6, 7)
-# scores, equal_scores = 2 * draw.tensor(H, T, T), 2 * draw.tensor(T, T, T)
-# some = torch.from_numpy(draw.mask(H, T, T))
-# both_ways, equal = torch.softmax(scores.masked_fill(~some, -torch.inf), dim=-1), torch.softmax(equal_scores, dim=-1)
-# future = torch.ones(T, T).triu(1).bool()
-# causal = torch.softmax(scores.masked_fill(future, -1e9), dim=-1)
-# texts = [torch.from_numpy(draw.integers(T, low=3, high=6)) for _ in range(6)]
-# segment = torch.from_numpy(np.tile(3 + draw.permutation(9)[:n], 2))
-# over_segment = torch.softmax(2 * draw.tensor(H, 2 * n, 2 * n).masked_fill(torch.ones(2 * n, 2 * n).triu(1).bool(), -1e9), dim=-1)
-# equal("a head's score depends on other heads", "[prefix_matching(causal, texts[0])[:1], prefix_matching(causal[:1], texts[0])]")
-# equal("other numbers for the same tokens give another score", "[prefix_matching(causal, given) for given in (texts[0], 9 - texts[0])]")
+# both_ways, equal, causal, texts, segment, over_segment = draw_prefix_matching_values(draw)
+# equal("a head's score depends on other heads", matching_head_alone)
+# equal("other numbers for the same tokens give another score", matching_other_numbers)
 # says("is right for a segment that comes twice")
 # ### 2p AUTOTEST prefix_matching(over_segment, segment)
 # says("is right where tokens come any number of times, at any places", parts="text {number}")
@@ -135,11 +127,14 @@ def prefix_matching(weights: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor
 # in_a_row = at_the_end.clone()
 # in_a_row[-1] = in_a_row[-2]
 # names = draw.choices(10, ["float32", "float64"])
-# says("gives 0 where no token occurs twice", parts=["no token twice", "the last is the first", "the last two are equal"])
+# says("gives 0 where no token occurs twice", parts=["no token twice", "the last is the first",
+#     "the last two are equal"])
 # ### 1p AUTOTEST [prefix_matching(weights, tokens) for tokens in (without, at_the_end, in_a_row)]
-# says("keeps the data type of the weights", parts=("{name} weights, {kind}", ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(found), found] for found in [prefix_matching(weights[:1].to(getattr(torch, name)), in_a_row if kind == "a repeat" else without)]][0] for name in names for kind in ("a repeat", "no repeat")]
-# says("leaves its arguments as they were, in any memory layout", parts=["weights", "tokens", "result"])
+# says("keeps the data type of the weights", parts=("{name} weights, {kind}", ["data type",
+#     "values"]))
+# ### 1p AUTOTEST matching_data_types
+# says("leaves its arguments as they were, in any memory layout", parts=["weights", "tokens",
+#     "result"])
 # ### 1p AUTOTEST inputs_after(prefix_matching, weights.mT.contiguous().mT, at_the_end)
 
 # %% [markdown]
@@ -182,13 +177,13 @@ def ov_circuit(
 # w_e, w_v, w_o, w_u = draw.tensor(V, D), draw.tensor(d, D), draw.tensor(D, d), draw.tensor(V, D)
 # equal = [draw.tensor(n, n) for _ in range(4)]
 # merged_v, merged_o = draw.tensor(3 * d, D), draw.tensor(D, 3 * d)
-# equal("twice the output matrix doesn't give twice the circuit", "[2 * ov_circuit(w_e, w_v, w_o, w_u), ov_circuit(w_e, w_v, 2 * w_o, w_u)]")
+# equal("twice the output matrix doesn't give twice the circuit", ov_twice_the_output_matrix)
 # says("is right for a head that is narrower or wider than the model")
 # ### 2p AUTOTEST ov_circuit(w_e, w_v, w_o, w_u)
 # says("is right where all sizes are equal")
 # ### 1p AUTOTEST ov_circuit(*equal)
 # says("takes the rows and columns of one head out of a layer's matrices", parts="head {head}")
-# ### 1p AUTOTEST [ov_circuit(w_e, w_v=merged_v[head * d : head * d + d], w_o=merged_o[:, head * d : head * d + d], w_u=w_u) for head in range(3)]
+# ### 1p AUTOTEST ov_heads_of_a_layer
 # says("leaves its arguments as they were", parts=["w_e", "w_v", "w_o", "w_u", "result"])
 # ### 1p AUTOTEST inputs_after(ov_circuit, -w_e, w_v, w_o, w_u)
 
@@ -234,15 +229,18 @@ def copying(ov: torch.Tensor) -> float:
 # narrow = left @ torch.tensor([[1, 4], [-4, 1]]).double() @ left.T
 # towards, own = draw.tensor(V, V) + 2 * torch.eye(V), torch.diag(draw.tensor(V))
 # symmetric = matrix + matrix.T
-# equal("a positive factor changes the measure", "[copying(given) for given in (matrix, 2 * matrix)]")
-# equal("the negative matrix doesn't give the negative measure", "[copying(matrix), -copying(-matrix)]")
+# equal("a positive factor changes the measure", copying_factor)
+# equal("the negative matrix doesn't give the negative measure", copying_negative)
 # says("is right for any matrix", parts=["a matrix", "another size", "small numbers"])
 # ### 2p AUTOTEST [copying(matrix), copying(larger), copying(-1e-5 * matrix)]
-# says("is right for heads that copy, and for heads that do the opposite", parts=["copies", "does the opposite", "each token alone"])
+# says("is right for heads that copy, and for heads that do the opposite", parts=["copies",
+#     "does the opposite", "each token alone"])
 # ### 1p AUTOTEST [copying(towards), copying(-towards), copying(own)]
-# says("is right for a symmetric matrix, and for one that comes of a narrow head", parts=["symmetric", "narrow"])
+# says("is right for a symmetric matrix, and for one that comes of a narrow head",
+#     parts=["symmetric", "narrow"])
 # ### 1p AUTOTEST [copying(symmetric), copying(narrow)]
-# says("gives 0 for a matrix of zeros, and leaves its argument as it was", parts=(["zeros", "matrix"], ["ov", "result"]))
+# says("gives 0 for a matrix of zeros, and leaves its argument as it was", parts=(["zeros",
+#     "matrix"], ["ov", "result"]))
 # ### 1p AUTOTEST [inputs_after(copying, 0 * matrix), inputs_after(copying, 3 * larger)]
 
 # %% [markdown]
@@ -282,23 +280,28 @@ def logit_attribution(
 # %% active="ipynb" nbgrader={"grade_id": "logit_attribution_values", "grade": true, "points": 6}
 # n, T, D, V = draw.sizes(4, low=3)
 # parts, scale, w_u = draw.tensor(n, T, D), 0.5 + draw.tensor(T).abs(), draw.tensor(V, D)
-# targets, others = torch.from_numpy(draw.permutation(V + T)[:T] % V), torch.from_numpy(draw.integers(V, low=0, high=V - 1))
+# targets = torch.from_numpy(draw.permutation(V + T)[:T] % V)
+# others = torch.from_numpy(draw.integers(V, low=0, high=V - 1))
 # others[:3] = torch.from_numpy(draw.permutation(V)[:3])
-# equal_parts, equal_scale, equal_w_u = draw.tensor(V, V, V), 0.5 + draw.tensor(V).abs(), draw.tensor(V, V)
+# equal_parts = draw.tensor(V, V, V)
+# equal_scale = 0.5 + draw.tensor(V).abs()
+# equal_w_u = draw.tensor(V, V)
 # tokens = torch.from_numpy(draw.integers(1, T, low=0, high=V - 1))
 # names = draw.choices(8, ["float32", "float64"])
-# equal("the shares don't add up to the logit of the sum", "[logit_attribution(parts, scale, w_u, targets).sum(dim=0), logit_attribution(parts.sum(dim=0, keepdim=True), scale, w_u, targets)[0]]")
-# equal("what a position gives depends on other positions", "[logit_attribution(parts, scale, w_u, targets)[:, :1], logit_attribution(parts[:, :1], scale[:1], w_u, targets[:1])]")
+# equal("the shares don't add up to the logit of the sum", attribution_sum)
+# equal("what a position gives depends on other positions", attribution_position_alone)
 # says("every share is right")
 # ### 2p AUTOTEST logit_attribution(parts, scale, w_u, targets)
 # says("is right where all sizes are equal")
 # ### 1p AUTOTEST logit_attribution(equal_parts, equal_scale, equal_w_u, others)
-# says("the shares of the heads of a model add up to its logits", parts=["sum of the shares", "shares"])
-# ### 1p AUTOTEST [[shares.sum(dim=0), shares] for run in [fill(AttentionOnly(V, 12, 3, 2))] for trace in [run.trace(tokens)] for shares in [logit_attribution(torch.cat([trace.embedding, trace.added.flatten(0, 2)]), trace.scale[0], run.unembed.weight, targets)]][0]
+# says("the shares of the heads of a model add up to its logits", parts=["sum of the shares",
+#     "shares"])
+# ### 1p AUTOTEST attribution_of_a_model
 # says("keeps the data type of the parts", parts=("{name} parts", ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(found), found] for found in [logit_attribution(parts[:, :1].to(getattr(torch, name)), scale[:1].to(getattr(torch, name)), w_u.to(getattr(torch, name)), targets[:1])]][0] for name in names]
-# says("leaves its arguments as they were, in any memory layout", parts=["parts", "scale", "w_u", "targets", "result"])
-# ### 1p AUTOTEST inputs_after(logit_attribution, (parts + 1).mT.contiguous().mT, scale, w_u.T.contiguous().T, targets)
+# ### 1p AUTOTEST attribution_data_types
+# says("leaves its arguments as they were, in any memory layout", parts=["parts", "scale", "w_u",
+#     "targets", "result"])
+# ### 1p AUTOTEST attribution_leaves_arguments
 
 # %% [markdown]
 # ## 5. Patching
@@ -350,29 +353,38 @@ def patch(
 # %% active="ipynb" nbgrader={"grade_id": "patch_values", "grade": true, "points": 5}
 # (H, L), (B, T, V) = draw.sizes(2, low=2, high=3), draw.sizes(3, low=4, high=7)
 # clean, corrupted = [torch.from_numpy(draw.integers(B, T, low=0, high=V - 1)) for _ in range(2)]
-# corrupted[:, :-1] = (clean[:, :-1] + 1 + torch.from_numpy(draw.integers(B, T - 1, low=0, high=V - 3))) % V
+# corrupted[:, :-1] = (
+#     clean[:, :-1] + 1 + torch.from_numpy(draw.integers(B, T - 1, low=0, high=V - 3))
+# ) % V
 # position = draw.integer(1, T - 2)
-# equal_clean, equal_corrupted = [torch.from_numpy(draw.integers(T, T, low=0, high=T - 1)) for _ in range(2)]
+# equal_clean, equal_corrupted = [
+#     torch.from_numpy(draw.integers(T, T, low=0, high=T - 1)) for _ in range(2)
+# ]
 # says("is right for a head of the first layer")
 # ### 2p AUTOTEST patch(fill(AttentionOnly(V, 4 * H, H, L)), clean, corrupted, 0, 1, position)
-# says("is right for a head of the second layer, at the first and at the last position", parts="position {where}")
-# ### 1p AUTOTEST [patch(run=fill(AttentionOnly(V, 4 * H, H, 3)), clean=clean, corrupted=corrupted, layer=1, head=0, position=where) for where in (0, T - 1)]
+# says("is right for a head of the second layer, at the first and at the last position",
+#     parts="position {where}")
+# ### 1p AUTOTEST patch_second_layer
 # says("is right for every head, for a batch of one text", parts="layer {layer}, head {head}")
-# ### 1p AUTOTEST [patch(fill(AttentionOnly(V, 4 * H, H, L)), clean[:1], corrupted[:1], layer, head, position) for layer in range(L) for head in range(H)]
+# ### 1p AUTOTEST patch_every_head
 # says("is right where all sizes are equal")
-# ### 1p AUTOTEST patch(fill(AttentionOnly(T, 8, 2, 2, n_positions=T)), equal_clean, equal_corrupted, 0, 1, position)
+# ### 1p AUTOTEST patch_equal_sizes
 
 # %% active="ipynb" nbgrader={"grade_id": "patch_state", "grade": true, "points": 3}
 # (H, L), (B, T, V) = draw.sizes(2, low=2, high=3), draw.sizes(3, low=4, high=7)
 # clean, corrupted = [torch.from_numpy(draw.integers(B, T, low=0, high=V - 1)) for _ in range(2)]
-# corrupted[:, :-1] = (clean[:, :-1] + 1 + torch.from_numpy(draw.integers(B, T - 1, low=0, high=V - 3))) % V
+# corrupted[:, :-1] = (
+#     clean[:, :-1] + 1 + torch.from_numpy(draw.integers(B, T - 1, low=0, high=V - 3))
+# ) % V
 # position = draw.integer(1, T - 2)
-# says("leaves the model as it was", parts=["the patched model", "the model by itself, afterwards", "training", "requires_grad", "attributes"])
-# ### 1p AUTOTEST [[patch(run, clean, corrupted, 0, 1, position), run(corrupted), run.training, [w.requires_grad for w in run.parameters()], [name for name in vars(run) if name[0] != "_"]] for run in [fill(AttentionOnly(V, 4 * H, H, L)).train()]][0]
-# says("one model, patched three times: no call has an influence on the next", parts=["first call", "the other way round", "shorter texts"])
-# ### 1p AUTOTEST [[patch(run, clean, corrupted, 0, 0, position), patch(run, corrupted, clean, 0, 1, position), patch(run, clean[1:, :-1], corrupted[1:, :-1], 1, 0, position)] for run in [fill(AttentionOnly(V, 4 * H, H, L))]][0]
+# says("leaves the model as it was", parts=["the patched model", "the model by itself, afterwards",
+#     "training", "requires_grad", "attributes"])
+# ### 1p AUTOTEST patch_leaves_model
+# says("one model, patched three times: no call has an influence on the next", parts=["first call",
+#     "the other way round", "shorter texts"])
+# ### 1p AUTOTEST patch_three_times
 # says("leaves the texts as they were", parts=["clean", "corrupted", "result"])
-# ### 1p AUTOTEST inputs_after(lambda clean, corrupted: patch(fill(AttentionOnly(V, 4 * H, H, L)), clean, corrupted, 0, 1, position), clean, corrupted)
+# ### 1p AUTOTEST patch_leaves_texts
 
 # %% [markdown]
 # ## 6. How much did it restore?
@@ -430,32 +442,22 @@ def restored(
 
 
 # %% active="ipynb" nbgrader={"grade_id": "restored_values", "grade": true, "points": 6}
-# B, V = draw.sizes(2, low=4)
-# clean, corrupted = 3 * draw.tensor(B, V), 3 * draw.tensor(B, V)
-# answers = [torch.from_numpy(draw.permutation(V)[:2]) for _ in range(B)]
-# right, wrong = torch.stack(answers, dim=1)
-# clean[torch.arange(B), right] += 9
-# corrupted[torch.arange(B), wrong] += 9
-# patched = (clean + corrupted + draw.tensor(B, V)) / 2
-# equal = [3 * draw.tensor(V, V) for _ in range(2)]
-# equal_right, equal_wrong = torch.stack([torch.from_numpy(draw.permutation(V)[:2]) for _ in range(V)], dim=1)
-# equal[0][torch.arange(V), equal_right] += 9
-# equal[1][torch.arange(V), equal_wrong] += 9
-# equal.append((equal[0] + equal[1] + draw.tensor(V, V)) / 2)
-# beyond = clean + torch.nn.functional.one_hot(right, V) * (2.0 + B)
-# below = corrupted + torch.nn.functional.one_hot(wrong, V) * (2.0 + B)
-# close, partly = corrupted + 0.01 * (clean - corrupted), torch.cat([clean[:1], corrupted[1:]])
-# kinds = draw.choices(12, ["the same", "another", "nearly the same", "the same in one text"])
-# others = {"the same": clean.clone(), "another": corrupted, "nearly the same": clean + 1e-10 * corrupted, "the same in one text": partly}
+# (
+#     clean, corrupted, right, wrong, patched, equal, equal_right, equal_wrong, beyond,
+#     below, close, kinds, others,
+# ) = draw_restored_values(draw)
 # says("is right for a batch of texts")
 # ### 2p AUTOTEST restored(clean, corrupted, patched, right, wrong)
-# says("is right where there are as many texts as tokens, and for one text", parts=["as many texts as tokens", "one text", "clean close to corrupted"])
-# ### 1p AUTOTEST [restored(*equal, equal_right, equal_wrong), restored(clean[-1:], corrupted[-1:], patched[-1:], right[-1:], wrong[-1:]), restored(close, corrupted, patched, right, wrong)]
+# says("is right where there are as many texts as tokens, and for one text",
+#     parts=["as many texts as tokens", "one text", "clean close to corrupted"])
+# ### 1p AUTOTEST restored_sizes
 # says("cuts nothing off below 0 or above 1", parts=["above 1", "below 0"])
-# ### 1p AUTOTEST [restored(clean, corrupted, beyond, right, wrong), restored(clean, corrupted, below, right, wrong)]
-# says("raises a ValueError where clean and corrupted don't differ, and only there", parts="corrupted is {kind}")
+# ### 1p AUTOTEST restored_beyond
+# says("raises a ValueError where clean and corrupted don't differ, and only there",
+#     parts="corrupted is {kind}")
 # ### 1p AUTOTEST [raised(restored, clean, others[kind], patched, right, wrong) for kind in kinds]
-# says("leaves its arguments as they were", parts=["clean", "corrupted", "patched", "right", "wrong", "result"])
+# says("leaves its arguments as they were", parts=["clean", "corrupted", "patched", "right",
+#     "wrong", "result"])
 # ### 1p AUTOTEST inputs_after(restored, clean, corrupted, -patched, right, wrong)
 
 # %% [markdown]
@@ -494,30 +496,37 @@ def mean_ablated(
 
 # %% active="ipynb" nbgrader={"grade_id": "mean_ablated_values", "grade": true, "points": 5}
 # (H, L), (B, T, V, R) = draw.sizes(2, low=2, high=3), draw.sizes(4, low=3, high=6)
-# tokens, reference = torch.from_numpy(draw.integers(B, T, low=0, high=V - 1)), torch.from_numpy(draw.integers(R, T, low=0, high=V - 1))
+# tokens = torch.from_numpy(draw.integers(B, T, low=0, high=V - 1))
+# reference = torch.from_numpy(draw.integers(R, T, low=0, high=V - 1))
 # reference[0, 0], reference[1, 0], reference[2, 0] = 0, 1, 2
 # tokens[0], tokens[1] = (reference[1] + 1) % V, (reference[0] + 2) % V
 # n = draw.integer(4, 6)
-# equal_tokens, equal_reference = [torch.from_numpy(np.stack([draw.permutation(n) for _ in range(n)])) for _ in range(2)]
-# equal("what a text gives depends on the other texts", "[mean_ablated(fill(AttentionOnly(V, 4 * H, H, L)), tokens, 0, 1, reference)[:1], mean_ablated(fill(AttentionOnly(V, 4 * H, H, L)), tokens[:1], 0, 1, reference)]")
-# unequal("the reference texts have no influence", "[mean_ablated(fill(AttentionOnly(V, 4 * H, H, L)), tokens, 0, 1, given) for given in (reference, reference[1:])]")
+# equal_tokens, equal_reference = [
+#     torch.from_numpy(np.stack([draw.permutation(n) for _ in range(n)])) for _ in range(2)
+# ]
+# equal("what a text gives depends on the other texts", ablated_text_alone)
+# unequal("the reference texts have no influence", ablated_other_references)
 # says("is right for a head of the first layer")
 # ### 2p AUTOTEST mean_ablated(fill(AttentionOnly(V, 4 * H, H, L)), tokens, 0, 1, reference)
 # says("is right for a head of the second layer")
-# ### 1p AUTOTEST mean_ablated(run=fill(AttentionOnly(V, 4 * H, H, 3)), tokens=tokens, layer=1, head=0, reference=reference)
-# says("is right for every head, for a single text, and for a single reference", parts="layer {layer}, head {head}")
-# ### 1p AUTOTEST [mean_ablated(fill(AttentionOnly(V, 4 * H, H, L)), tokens[: 1 + head], layer, head, reference[: 2 - head % 2]) for layer in range(L) for head in range(H)]
+# ### 1p AUTOTEST ablated_second_layer
+# says("is right for every head, for a single text, and for a single reference",
+#     parts="layer {layer}, head {head}")
+# ### 1p AUTOTEST ablated_every_head
 # says("is right where all sizes are equal")
-# ### 1p AUTOTEST mean_ablated(fill(AttentionOnly(n, 8, 2, 2, n_positions=n)), equal_tokens, 0, 1, equal_reference)
+# ### 1p AUTOTEST ablated_equal_sizes
 
 # %% active="ipynb" nbgrader={"grade_id": "mean_ablated_state", "grade": true, "points": 2}
 # (H, L), (B, T, V, R) = draw.sizes(2, low=2, high=3), draw.sizes(4, low=3, high=6)
-# tokens, reference = torch.from_numpy(draw.integers(B, T, low=0, high=V - 1)), torch.from_numpy(draw.integers(R, T, low=0, high=V - 1))
+# tokens = torch.from_numpy(draw.integers(B, T, low=0, high=V - 1))
+# reference = torch.from_numpy(draw.integers(R, T, low=0, high=V - 1))
 # reference[0, 0], reference[1, 0], reference[2, 0] = 0, 1, 2
-# says("one model, used four times and then alone: nothing is left behind", parts=["first call", "another head", "other references", "shorter texts", "the model by itself", "training", "requires_grad", "attributes"])
-# ### 1p AUTOTEST [[mean_ablated(run, tokens, 0, 1, reference), mean_ablated(run, tokens, 1, 0, reference), mean_ablated(run, tokens, 0, 1, reference[1:]), mean_ablated(run, reference[:, :-1], 0, 0, tokens[:, :-1]), run(tokens), run.training, [w.requires_grad for w in run.parameters()], [name for name in vars(run) if name[0] != "_"]] for run in [fill(AttentionOnly(V, 4 * H, H, L)).train()]][0]
+# says("one model, used four times and then alone: nothing is left behind", parts=["first call",
+#     "another head", "other references", "shorter texts", "the model by itself", "training",
+#     "requires_grad", "attributes"])
+# ### 1p AUTOTEST ablated_leaves_model
 # says("leaves the texts as they were", parts=["tokens", "reference", "result"])
-# ### 1p AUTOTEST inputs_after(lambda tokens, reference: mean_ablated(fill(AttentionOnly(V, 4 * H, H, L)), tokens, 0, 0, reference), tokens, reference)
+# ### 1p AUTOTEST ablated_leaves_texts
 
 # %% [markdown]
 # ## 8. Do two heads work together?
@@ -557,13 +566,15 @@ def composition(w_a: torch.Tensor, w_b: torch.Tensor) -> float:
 # w_a, w_b = draw.tensor(m, n), draw.tensor(k, m)
 # square_a, square_b = draw.tensor(n, n), draw.tensor(n, n)
 # narrow_a, narrow_b = draw.tensor(9, 2) @ draw.tensor(2, 9), draw.tensor(9, 3) @ draw.tensor(3, 9)
-# equal("a factor of a matrix changes the score", "[composition(w_a, w_b), composition(-3 * w_a, w_b)]")
+# equal("a factor of a matrix changes the score", composition_factor)
 # says("is right for any two matrices that fit")
 # ### 2p AUTOTEST composition(w_a, w_b)
-# says("is right for square matrices, in this order", parts=["first a, then b", "first b, then a", "narrow heads"])
-# ### 1p AUTOTEST [composition(square_a, square_b), composition(square_b, square_a), composition(narrow_a, narrow_b)]
-# says("gives 0 where a matrix is zero", parts=["neither is zero", "the first is", "the second is", "both are small"])
-# ### 1p AUTOTEST [composition(-w_a, 3 * w_b), composition(0 * w_a, w_b), composition(w_a, 0 * w_b), composition(1e-4 * w_a, 1e-4 * w_b)]
+# says("is right for square matrices, in this order", parts=["first a, then b", "first b, then a",
+#     "narrow heads"])
+# ### 1p AUTOTEST composition_order
+# says("gives 0 where a matrix is zero", parts=["neither is zero", "the first is", "the second is",
+#     "both are small"])
+# ### 1p AUTOTEST composition_zero
 # says("leaves its arguments as they were", parts=["w_a", "w_b", "result"])
 # ### 1p AUTOTEST inputs_after(composition, w_a + 1, w_b)
 
