@@ -87,14 +87,15 @@ def split_heads(x: torch.Tensor, n_heads: int) -> torch.Tensor:
 # B, T, H, d = draw.sizes(4, low=3, high=7)
 # x, equal = draw.tensor(B, T, H * d), draw.tensor(H, H, H * H)
 # integers = torch.from_numpy(draw.integers(T, B, H * d, low=-99, high=99))
-# equal("what an example gives depends on the other examples of the batch", "[split_heads(x, H)[:1], split_heads(x[:1], H)]")
-# equal("what a position gives depends on other positions", "[split_heads(x, H)[:, :, 1:], split_heads(x[:, 1:], H)]")
+# equal("what an example gives depends on the other examples of the batch", split_example_alone)
+# equal("what a position gives depends on other positions", split_without_first_position)
 # says("gives each head its own part of every vector")
 # ### 1p AUTOTEST split_heads(x, H)
 # says("is right where B, T, H and d are equal")
 # ### 1p AUTOTEST split_heads(equal, H)
-# says("takes any data type and memory layout, and sizes of 1", parts=["transposed integers", "one example, float32", "one position", "one head", "heads of width 1", "data types"])
-# ### 1p AUTOTEST [split_heads(integers.transpose(0, 1), H), split_heads(x[:1].float(), H), split_heads(x[:, :1], H), split_heads(x, 1), split_heads(x[..., :H], H), [dtype_of(split_heads(given, H)) for given in (integers, x, x.float())]]
+# says("takes any data type and memory layout, and sizes of 1", parts=["transposed integers",
+#     "one example, float32", "one position", "one head", "heads of width 1", "data types"])
+# ### 1p AUTOTEST split_layouts
 # says("passes gradients to x", parts=["x"])
 # ### 1p AUTOTEST gradients(split_heads, x, H)
 
@@ -124,14 +125,16 @@ def merge_heads(x: torch.Tensor) -> torch.Tensor:
 # B, T, H, d = draw.sizes(4, low=3, high=7)
 # x, heads_last, equal = draw.tensor(B, H, T, d), draw.tensor(B, T, d, H), draw.tensor(H, H, H, H)
 # integers = torch.from_numpy(draw.integers(B, T, d, H, low=-99, high=99))
-# equal("what an example gives depends on the other examples of the batch", "[merge_heads(x)[:1], merge_heads(x[:1])]")
-# equal("what a position gives depends on other positions", "[merge_heads(x)[:, 1:], merge_heads(x[:, :, 1:])]")
+# equal("what an example gives depends on the other examples of the batch", merge_example_alone)
+# equal("what a position gives depends on other positions", merge_without_first_position)
 # says("joins the parts of all heads, head 0 first")
 # ### 1p AUTOTEST merge_heads(x)
 # says("is right where B, T, H and d are equal")
 # ### 1p AUTOTEST merge_heads(equal)
-# says("takes any data type and memory layout, and sizes of 1", parts=["transposed", "transposed integers", "one example, float32", "one position", "one head", "heads of width 1", "data types"])
-# ### 1p AUTOTEST [merge_heads(heads_last.permute(0, 3, 1, 2)), merge_heads(integers.permute(0, 3, 1, 2)), merge_heads(x[:1].float()), merge_heads(x[:, :, :1]), merge_heads(x[:, :1]), merge_heads(x[..., :1]), [dtype_of(merge_heads(given)) for given in (integers, x, x.float())]]
+# says("takes any data type and memory layout, and sizes of 1", parts=["transposed",
+#     "transposed integers", "one example, float32", "one position", "one head", "heads of width 1",
+#     "data types"])
+# ### 1p AUTOTEST merge_layouts
 # says("passes gradients to x", parts=["x"])
 # ### 1p AUTOTEST gradients(merge_heads, x)
 
@@ -227,27 +230,33 @@ class MultiHeadAttention(nn.Module):
 # n = draw.integer(3, 5)
 # equal_query, equal_key, equal_value = [0.3 * draw.tensor(n, n, n * n) for _ in range(3)]
 # equal_mask = torch.from_numpy(draw.mask(n, 1, n, n))
-# equal("what an example gives depends on the other examples of the batch", "[[one[:1] for one in fill(MultiHeadAttention(D, H))(query, key, value)], fill(MultiHeadAttention(D, H))(query[:1], key[:1], value[:1])]")
-# equal("what a query gets depends on other queries", "[fill(MultiHeadAttention(D, H))(query, key, value)[0][:, 1:], fill(MultiHeadAttention(D, H))(query[:, 1:], key, value)[0]]")
-# equal("in another order the keys, with their values, give another output", "[fill(MultiHeadAttention(D, H))(query, key, value)[0], fill(MultiHeadAttention(D, H))(query, key.flip(1), value.flip(1))[0]]")
-# equal("training mode gives another result than evaluation mode, though nothing is dropped", "[[layer.train()(query, key, value), layer.eval()(query, key, value)] for layer in [fill(MultiHeadAttention(D, H))]][0]")
-# unequal("the mask has no influence on the output", "[fill(MultiHeadAttention(D, H))(query, key, value, given)[0] for given in (None, mask)]")
-# equal("a result moves when only keys and values change that the mask hides", "[fill(MultiHeadAttention(D, H))(query, *[torch.where(padding[:, 0, 0, :, None], one, factor * one) for one in (key, value)], padding) for factor in (1, -3)]")
-# unequal("the query has no influence on the output", "[fill(MultiHeadAttention(D, H))(given, key, value)[0] for given in (query, -query)]")
-# unequal("the key has no influence on the output", "[fill(MultiHeadAttention(D, H))(query, given, value)[0] for given in (key, -key)]")
-# unequal("the value has no influence on the output", "[fill(MultiHeadAttention(D, H))(query, key, given)[0] for given in (value, -value)]")
+# equal("what an example gives depends on the other examples of the batch",
+#     multi_head_example_alone)
+# equal("what a query gets depends on other queries", multi_head_query_alone)
+# equal("in another order the keys, with their values, give another output",
+#     multi_head_keys_in_other_order)
+# equal("training mode gives another result than evaluation mode, though nothing is dropped",
+#     multi_head_modes)
+# unequal("the mask has no influence on the output", multi_head_mask_or_none)
+# equal("a result moves when only keys and values change that the mask hides",
+#     multi_head_hidden_keys)
+# unequal("the query has no influence on the output", multi_head_other_query)
+# unequal("the key has no influence on the output", multi_head_other_key)
+# unequal("the value has no influence on the output", multi_head_other_value)
 # says("output and weights are right without a mask", parts=["output", "weights"])
 # ### 1p AUTOTEST fill(MultiHeadAttention(D, H))(query, key, value)
-# says("attends to the query itself, in a layer where no part has a bias", parts=(["parameters", "result"], ["output", "weights"]))
-# ### 1p AUTOTEST [[parameter_shapes(layer), layer(query, query, query)] for layer in [fill(MultiHeadAttention(D, H, bias=False))]][0]
+# says("attends to the query itself, in a layer where no part has a bias", parts=(["parameters",
+#     "result"], ["output", "weights"]))
+# ### 1p AUTOTEST multi_head_without_bias
 # says("attends to the query itself under a mask", parts=["output", "weights"])
 # ### 1p AUTOTEST fill(MultiHeadAttention(D, H))(query, query, query, own_mask)
 # says("follows a mask with an own part for every head", parts=["output", "weights"])
 # ### 1p AUTOTEST fill(MultiHeadAttention(D, H))(3 * query, 3 * key, value, mask)
-# says("takes a mask that broadcasts, of shape (B, 1, 1, S)", parts=(["all examples and heads", "one example, one query, one head"], ["output", "weights"]))
-# ### 1p AUTOTEST [fill(MultiHeadAttention(D, heads))(query[:b, :t], key[:b], value[:b], padding[:b]) for b, t, heads in [(B, T, H), (1, 1, 1)]]
+# says("takes a mask that broadcasts, of shape (B, 1, 1, S)", parts=(["all examples and heads",
+#     "one example, one query, one head"], ["output", "weights"]))
+# ### 1p AUTOTEST multi_head_padding
 # says("is right where B, T, S, H and d are equal", parts=["output", "weights"])
-# ### 1p AUTOTEST fill(MultiHeadAttention(n * n, n))(equal_query, equal_key, equal_value, equal_mask)
+# ### 1p AUTOTEST multi_head_equal_sizes
 
 # %% active="ipynb" nbgrader={"grade_id": "multi_head_edges", "grade": true, "points": 7}
 # forbid("scaled_dot_product_attention", "MultiheadAttention")
@@ -258,25 +267,34 @@ class MultiHeadAttention(nn.Module):
 # other, more = 0.3 * draw.tensor(T + 2, B + 1, D), 0.3 * draw.tensor(S + 1, B + 1, D)
 # heads = [draw.integer(2, 6) for _ in range(12)]
 # widths = [n * draw.integer(1, 5) + draw.integer(0, 1) for n in heads]
-# equal("what an example gives depends on the other examples of the batch", "[[one[:1] for one in fill(MultiHeadAttention(D, H))(query, key, value)], fill(MultiHeadAttention(D, H))(query[:1], key[:1], value[:1])]")
-# equal("what a query gets depends on other queries", "[fill(MultiHeadAttention(D, H))(query, key, value)[0][:, 1:], fill(MultiHeadAttention(D, H))(query[:, 1:], key, value)[0]]")
-# equal("in another order the keys, with their values, give another output", "[fill(MultiHeadAttention(D, H))(query, key, value)[0], fill(MultiHeadAttention(D, H))(query, key.flip(1), value.flip(1))[0]]")
-# equal("training mode gives another result than evaluation mode, though nothing is dropped", "[[layer.train()(query, key, value), layer.eval()(query, key, value)] for layer in [fill(MultiHeadAttention(D, H))]][0]")
-# equal("an earlier call has an influence on a later one", "[[layer(query, key, value, mask), [layer(query, -key, -value), layer(-query, key, value, mask.roll(1, -1)), layer(query, key, value, mask)][-1]] for layer in [fill(MultiHeadAttention(D, H))]][0]")
-# says("passes gradients to its inputs and all four layers, also under a mask", parts=["query", "key", "value"])
-# ### 1p AUTOTEST gradients(fill(MultiHeadAttention(D, H)), *[x[:2] for x in (query, key, value, mask)])
-# says("leaves its inputs as they were, and works in float32", parts=(["query", "key", "value", "mask", "result"], ["output", "weights"]))
-# ### 1p AUTOTEST inputs_after(fill(MultiHeadAttention(D, H)).float(), *[x[:1].float() for x in (query, key, value)], mask[:1])
-# says("takes a mask that broadcasts, of two or three axes", parts=(["mask (T, S)", "mask (H, T, S)"], ["output", "weights"]))
-# ### 1p AUTOTEST [fill(MultiHeadAttention(D, H))(query, key, value, given) for given in (shared, mask[0])]
-# says("uses the attention function that it is given, also one without weights", parts=(["by keyword", "by position, then no bias"], ["output", "weights"]))
-# ### 1p AUTOTEST [[fill(MultiHeadAttention(d_model=D, n_heads=H, attention=given))(query, key, value, mask), fill(MultiHeadAttention(D, H, given, False))(query, key, value, mask)] for given in [lambda query, key, value, mask: (attention(2 * query, key, value, mask)[0], None)]][0]
-# says("raises a ValueError that names both numbers where n_heads does not divide d_model", parts="d_model={width}, n_heads={n}")
+# equal("what an example gives depends on the other examples of the batch", long_example_alone)
+# equal("what a query gets depends on other queries", long_query_alone)
+# equal("in another order the keys, with their values, give another output",
+#     long_keys_in_other_order)
+# equal("training mode gives another result than evaluation mode, though nothing is dropped",
+#     long_modes)
+# equal("an earlier call has an influence on a later one", multi_head_after_other_calls)
+# says("passes gradients to its inputs and all four layers, also under a mask", parts=["query",
+#     "key", "value"])
+# ### 1p AUTOTEST multi_head_gradients
+# says("leaves its inputs as they were, and works in float32", parts=(["query", "key", "value",
+#     "mask", "result"], ["output", "weights"]))
+# ### 1p AUTOTEST multi_head_leaves_inputs
+# says("takes a mask that broadcasts, of two or three axes", parts=(["mask (T, S)",
+#     "mask (H, T, S)"], ["output", "weights"]))
+# ### 1p AUTOTEST multi_head_broadcast_masks
+# says("uses the attention function that it is given, also one without weights",
+#     parts=(["by keyword", "by position, then no bias"], ["output", "weights"]))
+# ### 1p AUTOTEST multi_head_given_attention
+# says("raises a ValueError that names both numbers where n_heads does not divide d_model",
+#     parts="d_model={width}, n_heads={n}")
 # ### 1p AUTOTEST [raised_naming(MultiHeadAttention, width, n) for width, n in zip(widths, heads)]
-# says("computes the same in training mode, and afterwards in evaluation mode", parts=(["training mode", "evaluation mode afterwards"], ["output", "weights"]))
-# ### 1p AUTOTEST [[layer.train()(query, key, value, mask), layer.eval()(query, -key, -value)] for layer in [fill(MultiHeadAttention(D, H))]][0]
-# says("one layer, called four times: no call has an influence on the next", parts=(["first call", "second call", "third call", "fourth call, another mask"], ["output", "weights"]))
-# ### 1p AUTOTEST [[layer(query, key, value, mask), layer(*[x.transpose(0, 1) for x in (other, more, -more)]), layer(query, -key, -value), layer(-query, key, value, mask.roll(1, -1))] for layer in [fill(MultiHeadAttention(D, H))]][0]
+# says("computes the same in training mode, and afterwards in evaluation mode",
+#     parts=(["training mode", "evaluation mode afterwards"], ["output", "weights"]))
+# ### 1p AUTOTEST multi_head_both_modes
+# says("one layer, called four times: no call has an influence on the next", parts=(["first call",
+#     "second call", "third call", "fourth call, another mask"], ["output", "weights"]))
+# ### 1p AUTOTEST multi_head_four_calls
 
 # %% [markdown]
 # ## 4. The same layer in PyTorch
@@ -326,15 +344,17 @@ def to_torch(mha: MultiHeadAttention) -> nn.MultiheadAttention:
 # equal = 0.3 * draw.tensor(H, H, D)
 # hidden = torch.from_numpy(~draw.mask(B, S))
 # says("PyTorch's layer gives the same output and weights", parts=["output", "weights"])
-# ### 1p AUTOTEST to_torch(fill(MultiHeadAttention(D, H)))(query, key, value, average_attn_weights=False)
+# ### 1p AUTOTEST torch_same_values
 # says("takes (B, T, D), also where B and T are equal", parts=["output", "weights"])
 # ### 1p AUTOTEST to_torch(fill(MultiHeadAttention(D, H))).train()(equal, equal, equal)
-# says("works for a layer without bias, in float64 and float32", parts=("{name}", ["parameters", "result"], ["output", "weights"]))
-# ### 1p AUTOTEST [[[parameter_shapes(theirs), theirs(*[x.to(getattr(torch, name)) for x in (query, key, value)])] for theirs in [to_torch(fill(MultiHeadAttention(D, H, bias=False)).to(getattr(torch, name)))]][0] for name in ("float64", "float32")]
+# says("works for a layer without bias, in float64 and float32", parts=("{name}", ["parameters",
+#     "result"], ["output", "weights"]))
+# ### 1p AUTOTEST torch_without_bias
 # says("gives the same with a key_padding_mask", parts=["output", "weights"])
-# ### 1p AUTOTEST to_torch(fill(MultiHeadAttention(D, H)))(query, key, value, key_padding_mask=hidden)
-# says("has its own copy: making and changing it leaves your layer as it was", parts=["parameters", "requires_grad of each", "in training mode"])
-# ### 1p AUTOTEST [[[p.data.mul_(2).abs().sum() for p in to_torch(layer).parameters()], [dict(layer.named_parameters()), {name: p.requires_grad for name, p in layer.named_parameters()}, layer.training]] for layer in [fill(MultiHeadAttention(D, H)).train()]][0][1]
+# ### 1p AUTOTEST torch_padding
+# says("has its own copy: making and changing it leaves your layer as it was", parts=["parameters",
+#     "requires_grad of each", "in training mode"])
+# ### 1p AUTOTEST torch_own_copy
 
 # %% [markdown]
 # ## 5. What do more heads cost?
@@ -369,7 +389,7 @@ def count_parameters(d_model: int, n_heads: int, bias: bool) -> int:
 # heads = [draw.integer(1, 8) for _ in range(10)]
 # widths, biases = [n * draw.integer(2, 64) for n in heads], draw.choices(10, [False, True])
 # says("counts every weight and bias", parts="d_model={width}, n_heads={n}, bias={bias}")
-# ### 2p AUTOTEST [count_parameters(width, n, bias) for width, n, bias in zip(widths, heads, biases)]
+# ### 2p AUTOTEST count_all
 # says("counts right without biases", parts="d_model={width}, n_heads={n}")
 # ### 2p AUTOTEST [count_parameters(width, n, False) for width, n in zip(widths, heads)]
 
@@ -431,22 +451,30 @@ def head_contribution(
 # n = draw.integer(3, 5)
 # equal_query, equal_key, equal_value = [0.3 * draw.tensor(n, n, n * n) for _ in range(3)]
 # equal_mask = torch.from_numpy(draw.mask(n, 1, n, n))
-# equal("the layer gives another output after you took a head out of it", "[[layer(query, key, value)[0], [head_contribution(layer, query, key, value, head), layer(query, key, value)[0]][1]] for layer in [fill(MultiHeadAttention(D, H))]][0]")
-# equal("the parts of all heads and the bias don't add up to what your layer gives", "[[sum(head_contribution(layer, query, key, value, n) for n in range(H)) + layer.w_o.bias, layer(query, key, value)[0]] for layer in [fill(MultiHeadAttention(D, H))]][0]")
-# unequal("each head gives the same part", "[head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, n) for n in (0, head)]")
-# equal("what an example gives depends on the other examples of the batch", "[head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, head)[:1], head_contribution(fill(MultiHeadAttention(D, H)), query[:1], key[:1], value[:1], head)]")
-# unequal("the mask has no influence", "[head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, head, given) for given in (None, mask)]")
-# equal("in another order the keys, with their values, give another result", "[head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, head), head_contribution(fill(MultiHeadAttention(D, H)), query, key.flip(1), value.flip(1), head)]")
+# equal("the layer gives another output after you took a head out of it", contribution_leaves_layer)
+# equal("the parts of all heads and the bias don't add up to what your layer gives",
+#     contributions_add_up)
+# unequal("each head gives the same part", contributions_of_two_heads)
+# equal("what an example gives depends on the other examples of the batch",
+#     contribution_example_alone)
+# unequal("the mask has no influence", contribution_mask_or_none)
+# equal("in another order the keys, with their values, give another result",
+#     contribution_keys_in_other_order)
 # says("the part of one head is right")
 # ### 1p AUTOTEST head_contribution(fill(MultiHeadAttention(D, H)), query, key, value, head)
-# says("one layer, asked for its heads in turn: part 1 is head 0, and the layer stays as it is", parts=["terms, head 0 once more, and for other inputs", "requires_grad of each parameter", "sum of all numbers in each parameter", "in training mode"])
-# ### 1p AUTOTEST [[[*[head_contribution(layer, query, key, value, n) for n in [*range(H), 0]], head_contribution(layer, -query, key, -value, 0)], {name: p.requires_grad for name, p in layer.named_parameters()}, {name: p.sum() for name, p in layer.named_parameters()}, layer.training] for layer in [fill(MultiHeadAttention(D, H)).train()]][0]
-# says("attends with the layer's own attention, and to the query itself in a layer without bias", parts=["another attention", "without bias"])
-# ### 1p AUTOTEST [head_contribution(fill(MultiHeadAttention(D, H, attention=lambda query, key, value, mask=None: attention(2 * query, key, value, mask))), query, key, value, head), head_contribution(fill(MultiHeadAttention(D, H, bias=False)), query, query, query, head)]
-# says("follows the mask, also for one example or one query", parts=["all examples and queries", "one example, mask (T, S)", "one query"])
-# ### 1p AUTOTEST [head_contribution(fill(MultiHeadAttention(D, H)), query[:b, :t], key[:b], value[:b], head, given) for b, t, given in [(B, T, mask), (1, T, mask[0, 0]), (B, 1, mask[:, :, :1])]]
-# says("passes gradients to its inputs and to all four layers, also where all sizes are equal", parts=["inputs", "the head's part of w_o, w_q, w_k and w_v"])
-# ### 1p AUTOTEST [gradients(lambda *inputs: head_contribution(fill(MultiHeadAttention(n * n, n)), *inputs, n - 1, equal_mask), equal_query, equal_key, equal_value)["inputs"], [[None if weight.grad is None else weight.grad.roll(-head * d, axis).narrow(axis, 0, d).sum(dim=1 - axis) for weight, axis in zip([one.weight for one in (layer.w_o, layer.w_q, layer.w_k, layer.w_v)], (1, 0, 0, 0))] for layer in [fill(MultiHeadAttention(D, H))] for _ in [head_contribution(layer, query, key, value, head).sum().backward()]][0]]
+# says("one layer, asked for its heads in turn: part 1 is head 0, and the layer stays as it is",
+#     parts=["terms, head 0 once more, and for other inputs", "requires_grad of each parameter",
+#     "sum of all numbers in each parameter", "in training mode"])
+# ### 1p AUTOTEST contributions_in_turn
+# says("attends with the layer's own attention, and to the query itself in a layer without bias",
+#     parts=["another attention", "without bias"])
+# ### 1p AUTOTEST contribution_given_attention
+# says("follows the mask, also for one example or one query", parts=["all examples and queries",
+#     "one example, mask (T, S)", "one query"])
+# ### 1p AUTOTEST contribution_masked
+# says("passes gradients to its inputs and to all four layers, also where all sizes are equal",
+#     parts=["inputs", "the head's part of w_o, w_q, w_k and w_v"])
+# ### 1p AUTOTEST contribution_gradients
 
 # %% [markdown]
 # ## 7. Fewer keys and values than queries
@@ -499,33 +527,42 @@ def grouped_query_attention(
 # B, T, d, G, share = draw.sizes(5, low=2, high=7)
 # S, H = draw.integer(8, 10), G * share
 # query, key, value = 2 * draw.tensor(B, H, T, d), draw.tensor(B, G, S, d), draw.tensor(B, G, S, d)
-# mask, with_empty = torch.from_numpy(draw.mask(B, H, T, S)), torch.from_numpy(draw.mask(B, H, T, S, empty=2))
+# mask = torch.from_numpy(draw.mask(B, H, T, S))
+# with_empty = torch.from_numpy(draw.mask(B, H, T, S, empty=2))
 # padding = torch.from_numpy(draw.mask(B, 1, 1, S))
-# equal_query, equal_key, equal_value = 2 * draw.tensor(4, 4, 4, 4), draw.tensor(4, 2, 4, 4), draw.tensor(4, 2, 4, 4)
+# equal_query = 2 * draw.tensor(4, 4, 4, 4)
+# equal_key = draw.tensor(4, 2, 4, 4)
+# equal_value = draw.tensor(4, 2, 4, 4)
 # many = draw.integer(17, 23)
 # many_query = 2 * draw.tensor(1, 2 * many, 1, d)
 # equal_mask = torch.from_numpy(draw.mask(4, 1, 4, 4))
 # high_key = torch.where(padding.mT, key, 1e5 + key)
-# equal("what an example gives depends on the other examples of the batch", "[[one[:1] for one in grouped_query_attention(query, key, value)], grouped_query_attention(query[:1], key[:1], value[:1])]")
-# equal("twice the values don't give twice the output", "[2 * grouped_query_attention(query, key, value)[0], grouped_query_attention(query, key, 2 * value)[0]]")
-# equal("one vector added to all keys changes the weights", "[grouped_query_attention(query, given, value)[1] for given in (key, key + key[:, :, :1])]")
-# equal("in another order the keys, with their values, give another output", "[grouped_query_attention(query, key, value)[0], grouped_query_attention(query, key.flip(2), value.flip(2))[0]]")
-# unequal("the mask has no influence on the output", "[grouped_query_attention(query, key, value, given)[0] for given in (None, mask)]")
-# equal("a result moves when only keys and values change that the mask hides", "[grouped_query_attention(query, *[torch.where(padding[:, 0, 0, :, None][:, None], one, factor * one) for one in (key, value)], padding) for factor in (1, -3)]")
-# equal("what a head gives depends on other heads of its group", "[grouped_query_attention(query, key, value)[0][:, :1], grouped_query_attention(torch.cat([query[:, :1], -query[:, 1:]], dim=1), key, value)[0][:, :1]]")
-# unequal("all groups of keys and values count as one", "[grouped_query_attention(query, given, value)[0] for given in (key, key[:, :1].expand_as(key))]")
+# equal("what an example gives depends on the other examples of the batch", grouped_example_alone)
+# equal("twice the values don't give twice the output", grouped_twice_the_values)
+# equal("one vector added to all keys changes the weights", grouped_shifted_keys)
+# equal("in another order the keys, with their values, give another output",
+#     grouped_keys_in_other_order)
+# unequal("the mask has no influence on the output", grouped_mask_or_none)
+# equal("a result moves when only keys and values change that the mask hides", grouped_hidden_keys)
+# equal("what a head gives depends on other heads of its group", grouped_other_heads)
+# unequal("all groups of keys and values count as one", grouped_one_key_for_all)
 # says("each head uses the keys and values of its group", parts=["output", "weights"])
 # ### 1p AUTOTEST grouped_query_attention(query, key, value)
 # says("is ordinary attention with as many groups as heads", parts=["output", "weights"])
 # ### 1p AUTOTEST grouped_query_attention(query[:, :G], key, value)
-# says("follows a mask with an own part for every head, and leaves its inputs as they were", parts=(["query", "key", "value", "mask", "result"], ["output", "weights"]))
-# ### 1p AUTOTEST inputs_after(grouped_query_attention, *[x[:1].clone() for x in (3 * query, key, value, mask)])
+# says("follows a mask with an own part for every head, and leaves its inputs as they were",
+#     parts=(["query", "key", "value", "mask", "result"], ["output", "weights"]))
+# ### 1p AUTOTEST grouped_leaves_inputs
 # says("gives zeros to a query with nothing to attend to", parts=["output", "weights"])
 # ### 1p AUTOTEST grouped_query_attention(query, key, value, with_empty)
-# says("is right with one group, one query, many heads, masks that broadcast, large masked scores", parts=(["one group, mask (B, 1, 1, S)", "several groups, mask (H, T, S)", "one query, mask (1, S)", "two groups of many heads, where one ends", "masked scores far above the others"], ["output", "weights"]))
-# ### 1p AUTOTEST [*[grouped_query_attention(query[:b, :, :t], key[:b, :n], value[:b, :n], given) for b, t, n, given in [(B, T, 1, padding), (1, T, G, mask[0]), (B, 1, 1, mask[0, 0, :1])]], [x[:, many - 1 : many + 1] for x in grouped_query_attention(many_query, key[:1, :2], value[:1, :2])], grouped_query_attention(query[:1, :, :1].abs(), high_key[:1], value[:1], padding[:1])]
-# says("is right where B, H, T, S and d are all 4, and G is 2", parts=(["with a mask", "without a mask"], ["output", "weights"]))
-# ### 1p AUTOTEST [grouped_query_attention(equal_query, equal_key, equal_value, equal_mask), grouped_query_attention(equal_query, equal_key, equal_value)]
+# says("is right with one group, one query, many heads, masks that broadcast, large masked scores",
+#     parts=(["one group, mask (B, 1, 1, S)", "several groups, mask (H, T, S)",
+#     "one query, mask (1, S)", "two groups of many heads, where one ends",
+#     "masked scores far above the others"], ["output", "weights"]))
+# ### 1p AUTOTEST grouped_edges
+# says("is right where B, H, T, S and d are all 4, and G is 2", parts=(["with a mask",
+#     "without a mask"], ["output", "weights"]))
+# ### 1p AUTOTEST grouped_equal_sizes
 
 # %% active="ipynb" nbgrader={"grade_id": "grouped_query_groups", "grade": true, "points": 2}
 # groups = [draw.integer(2, 4) for _ in range(24)]
@@ -534,9 +571,10 @@ def grouped_query_attention(
 # query, key, value = draw.tensor(1, 16, T, d), draw.tensor(1, 4, S, d), draw.tensor(1, 4, S, d)
 # with_empty = torch.from_numpy(draw.mask(1, 1, T, S, empty=1))
 # says("raises a ValueError where G does not divide H", parts="H={h}, G={n}")
-# ### 1p AUTOTEST [raised(grouped_query_attention, query[:, :h], key[:, :n], key[:, :n]) for h, n in zip(heads, groups)]
-# says("passes gradients to query, key and value", parts=(["no mask", "a query with nothing to attend to"], ["query", "key", "value"]))
-# ### 1p AUTOTEST [gradients(grouped_query_attention, query[:, :4, :2], key[:, :2, :3], value[:, :2, :3]), gradients(grouped_query_attention, *[x[:, :1, :, :2] for x in (query, key, value)], with_empty)]
+# ### 1p AUTOTEST grouped_raises
+# says("passes gradients to query, key and value", parts=(["no mask",
+#     "a query with nothing to attend to"], ["query", "key", "value"]))
+# ### 1p AUTOTEST grouped_gradients
 
 # %% [markdown] nbgrader={"grade_id": "why_not_view", "grade": true, "solution": true, "points": 3}
 # **Written answer.** A colleague splits heads with `x.view(B, H, T, d)` and merges them with `x.view(B, T, H * d)`. All shapes are right,
