@@ -81,7 +81,7 @@ def padding_mask(lengths: torch.Tensor, max_len: int) -> torch.Tensor:
 # B, S = draw.sizes(2, low=5)
 # lengths, equal = [torch.from_numpy(draw.integers(n, low=1, high=S - 1)) for n in (B, S)]
 # with_extremes = torch.tensor([0, S, *draw.integers(B, low=0, high=S)])[draw.permutation(B + 2)]
-# equal("what an example gives depends on the other examples of the batch", "[padding_mask(lengths, S)[:1], padding_mask(lengths[:1], S)]")
+# equal("what an example gives depends on the other examples of the batch", padding_example_alone)
 # says("real tokens are True, padding is False", parts=["all examples", "one example"])
 # ### 1p AUTOTEST [padding_mask(lengths, S), padding_mask(lengths[:1], S)]
 # says("takes lengths of 0 and of S, too")
@@ -130,7 +130,8 @@ def causal_mask(T: int, S: int | None = None) -> torch.Tensor:
 # squares, pairs = [*squares, [1]], [*pairs, [1, pairs[0][0] + 1], [pairs[0][0] + 1, 1]]
 # says("is the lower triangle with as many queries as keys", parts="causal_mask{tuple(sizes)}")
 # ### 2p AUTOTEST [causal_mask(*sizes) for sizes in squares]
-# says("lets the last query see every key, with fewer or more queries than keys", parts="causal_mask({T}, {S})")
+# says("lets the last query see every key, with fewer or more queries than keys",
+#     parts="causal_mask({T}, {S})")
 # ### 2p AUTOTEST [causal_mask(S=S, T=T) for T, S in pairs]
 
 # %% [markdown]
@@ -168,15 +169,16 @@ def combine(*masks: torch.Tensor | None) -> torch.Tensor | None:
 # given = [padding, causal, per_head, None, None]
 # picks = [[given[i] for i in draw.integers(n, low=0, high=4)] for n in draw.permutation(4)]
 # picks += [[None] * n for n in range(3)] + [[None, padding, None, causal, per_head]]
-# equal("in another order the masks give another result", "[combine(padding, causal), combine(causal, padding)]")
-# equal("a None among the masks changes the result", "[combine(padding, causal), combine(None, padding, None, causal)]")
+# equal("in another order the masks give another result", combine_other_order)
+# equal("a None among the masks changes the result", combine_with_none)
 # says("allows what two masks of different shapes allow")
 # ### 1p AUTOTEST combine(padding, causal)
 # says("allows what three masks allow")
 # ### 1p AUTOTEST combine(per_head, padding, causal)
 # says("leaves None out, and is None without any mask", parts="{len(pick)} arguments")
 # ### 1p AUTOTEST [combine(*pick) for pick in picks]
-# says("takes two masks of one shape, and leaves them as they were", parts=["first mask", "second mask", "result"])
+# says("takes two masks of one shape, and leaves them as they were", parts=["first mask",
+#     "second mask", "result"])
 # ### 1p AUTOTEST inputs_after(combine, equal, other)
 
 # %% [markdown]
@@ -218,37 +220,43 @@ def masked_softmax(scores: torch.Tensor, mask: torch.Tensor | None) -> torch.Ten
 # scores, equal = 6 * draw.tensor(B, H, T, S), 6 * draw.tensor(H, H, H, H)
 # mask, padding = torch.from_numpy(draw.mask(B, H, T, S)), torch.from_numpy(draw.mask(B, 1, 1, S))
 # equal_mask = torch.from_numpy(draw.mask(H, H, H, H))
-# equal("a weight moves when only masked scores change", "[masked_softmax(given, mask) for given in (scores, torch.where(mask, scores, 3 - scores))]")
-# equal("what a row gives depends on other rows", "[masked_softmax(scores, mask)[..., 1:, :], masked_softmax(scores[..., 1:, :], mask[..., 1:, :])]")
-# equal("one number added to all scores changes the weights", "[masked_softmax(given, mask) for given in (scores, scores + 1)]")
+# equal("a weight moves when only masked scores change", softmax_hidden_scores)
+# equal("what a row gives depends on other rows", softmax_without_first_row)
+# equal("one number added to all scores changes the weights", softmax_shifted_scores)
 # says("masked keys have weight 0, and the others sum to 1")
 # ### 2p AUTOTEST masked_softmax(scores, mask)
 # says("is right where all sizes are equal")
 # ### 1p AUTOTEST masked_softmax(equal, equal_mask)
-# says("takes a mask that broadcasts", parts="scores of shape {tuple(part.shape)}, mask of shape {tuple(given.shape)}")
-# ### 1p AUTOTEST [masked_softmax(part, given) for part, given in [(scores, padding), (scores[:1], padding[:1]), (scores[:, :1, :1].contiguous(), padding), (scores, mask[0, 0])]]
+# says("takes a mask that broadcasts",
+#     parts="scores of shape {tuple(part.shape)}, mask of shape {tuple(given.shape)}")
+# ### 1p AUTOTEST softmax_broadcast
 # says("is the plain softmax without a mask", parts=["all scores", "one key", "all sizes equal"])
-# ### 1p AUTOTEST [masked_softmax(scores, None), masked_softmax(scores[..., :1].contiguous(), None), masked_softmax(equal, None)]
+# ### 1p AUTOTEST softmax_without_mask
 
 # %% active="ipynb" nbgrader={"grade_id": "masked_softmax_edges", "grade": true, "points": 6}
 # B, T, S = draw.sizes(3, low=3)
 # scores = draw.tensor(B, T, S)
-# mask, with_empty = torch.from_numpy(draw.mask(B, T, S)), torch.from_numpy(draw.mask(B, T, S, empty=2))
+# mask = torch.from_numpy(draw.mask(B, T, S))
+# with_empty = torch.from_numpy(draw.mask(B, T, S, empty=2))
 # names = [["float16", "bfloat16", "float32", "float64"][i % 4] for i in draw.permutation(10)]
 # first_empty = mask[0] & (torch.arange(T) > 0)[:, None]
-# equal("a weight moves when only masked scores change", "[masked_softmax(given, mask) for given in (scores, scores + 1e5 * ~mask)]")
+# equal("a weight moves when only masked scores change", softmax_high_hidden_scores)
 # says("gives zeros to a query with nothing to attend to")
 # ### 1p AUTOTEST masked_softmax(scores, with_empty)
-# says("passes gradients that are 0, and never NaN, where nothing may be attended to", parts=["scores"])
+# says("passes gradients that are 0, and never NaN, where nothing may be attended to",
+#     parts=["scores"])
 # ### 1p AUTOTEST gradients(masked_softmax, scores, with_empty)
-# says("keeps the data type of the scores, also float16 and in an empty row", parts=("{name} scores, masked={masked}", ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(weights), weights] for weights in [masked_softmax(scores[0].to(getattr(torch, name)), first_empty if masked else None)]][0] for name in names for masked in (True, False)]
-# says("is right for scores in the thousands and of both signs, masked ones too", parts="{factor:g} * scores + {shift:g}, masked ones {more:g} above that, masked={masked}")
-# ### 1p AUTOTEST [masked_softmax(factor * scores + shift + more * ~mask, mask if masked else None) for factor, shift, more, masked in [(1e4, -1e5, 0, True), (2000, 0, 0, True), (-2000, 0, 0, True), (1, 0, 1e5, True), (2000, 0, 0, False)]]
+# says("keeps the data type of the scores, also float16 and in an empty row",
+#     parts=("{name} scores, masked={masked}", ["data type", "values"]))
+# ### 1p AUTOTEST softmax_data_types
+# says("is right for scores in the thousands and of both signs, masked ones too",
+#     parts="{factor:g} * scores + {shift:g}, masked ones {more:g} above that, masked={masked}")
+# ### 1p AUTOTEST softmax_large_scores
 # says("takes scores and masks in any memory layout")
-# ### 1p AUTOTEST masked_softmax(torch.stack([scores.mT, -scores.mT]).mT.transpose(0, 1), with_empty[:, None])
-# says("leaves its arguments as they were, and looks at them in every call", parts=["scores", "mask", "result", "result for other tensors", "result for these with new numbers in them"])
-# ### 1p AUTOTEST [*inputs_after(masked_softmax, scores, mask), *[masked_softmax(own.neg_(), other.logical_not_()) for own, other in [(scores.clone(), mask.clone())] for _ in range(2)]]
+# ### 1p AUTOTEST softmax_layouts
+# says("leaves its arguments as they were, and looks at them in every call", parts=["scores",
+#     "mask", "result", "result for other tensors", "result for these with new numbers in them"])
+# ### 1p AUTOTEST softmax_leaves_arguments
 
 # %% [markdown]
 # ## 5. Other people's masks
@@ -277,15 +285,18 @@ def additive(mask: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 
 # %% active="ipynb" nbgrader={"grade_id": "additive_values", "grade": true, "points": 3}
 # B, T, S = draw.sizes(3, low=3)
-# mask, padding = torch.from_numpy(draw.mask(B, T, S, empty=1)), torch.from_numpy(draw.mask(B, 1, 1, S))
+# mask = torch.from_numpy(draw.mask(B, T, S, empty=1))
+# padding = torch.from_numpy(draw.mask(B, 1, 1, S))
 # square = torch.from_numpy(draw.mask(T, T, T))
 # names = [["float16", "bfloat16", "float32", "float64"][i % 4] for i in draw.permutation(10)]
-# says("is 0 where attending is allowed, and minus infinity elsewhere", parts=["result", "where it is minus infinity"])
-# ### 1p AUTOTEST [additive(mask, torch.float32), additive(mask, torch.float64).isneginf()]
-# says("is right for axes of length 1, and for equal ones", parts=("mask of shape {tuple(given.shape)}", ["result", "where it is minus infinity"]))
-# ### 1p AUTOTEST [[additive(given, torch.float32), additive(given, torch.float64).isneginf()] for given in (padding, padding[:1], square)]
+# says("is 0 where attending is allowed, and minus infinity elsewhere", parts=["result",
+#     "where it is minus infinity"])
+# ### 1p AUTOTEST additive_zero_or_infinity
+# says("is right for axes of length 1, and for equal ones",
+#     parts=("mask of shape {tuple(given.shape)}", ["result", "where it is minus infinity"]))
+# ### 1p AUTOTEST additive_sizes
 # says("has the data type that is asked for", parts=("{name}", ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(bias), bias.float()] for bias in [additive(mask, getattr(torch, name))]][0] for name in names]
+# ### 1p AUTOTEST additive_data_types
 
 # %% [markdown]
 # **Ignore.** The `key_padding_mask` of `nn.MultiheadAttention` has the shape `(B, S)`, and `True` means *ignore this key*.
@@ -311,8 +322,9 @@ def from_key_padding(mask: torch.Tensor) -> torch.Tensor:
 # B, S = draw.sizes(2, low=3)
 # ignore, square = torch.from_numpy(~draw.mask(B, S)), torch.from_numpy(~draw.mask(S, S))
 # with_full = torch.from_numpy(~draw.mask(B, S, empty=1))
-# equal("in another order the keys give another mask", "[from_key_padding(ignore).flip(-1), from_key_padding(ignore.flip(-1))]")
-# equal("what an example gives depends on the other examples of the batch", "[from_key_padding(ignore)[:1], from_key_padding(ignore[:1])]")
+# equal("in another order the keys give another mask", key_padding_other_order)
+# equal("what an example gives depends on the other examples of the batch",
+#     key_padding_example_alone)
 # says("turns True = ignore into True = may attend", parts=["all examples", "one example"])
 # ### 1p AUTOTEST [from_key_padding(ignore), from_key_padding(ignore[:1])]
 # says("takes an example that is padding only")
@@ -369,15 +381,16 @@ def leaks(fn: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.
 # matrix = (size * pattern[:, None, None, :, None]).reshape(B * T * E, B * T * D)
 # order = torch.from_numpy(draw.permutation(T))
 # says("finds what a linear function listens to")
-# ### 1p AUTOTEST leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E), x)
+# ### 1p AUTOTEST leaks_linear
 # says("finds it where the positions of the output are reversed")
-# ### 1p AUTOTEST leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E).flip(1), x)
+# ### 1p AUTOTEST leaks_reversed
 # says("finds it where the function is not linear")
-# ### 1p AUTOTEST leaks(lambda x: (matrix @ torch.tanh(x).flatten()).reshape(B, T, E).atan(), x)
+# ### 1p AUTOTEST leaks_not_linear
 # says("finds effects of about 1e-7 on numbers around 1")
-# ### 1p AUTOTEST leaks(lambda x: 1 + 1e-7 * (matrix @ x.flatten()).reshape(B, T, E), x)
-# says("finds which positions a running sum in another order has seen", parts=["all of x", "one example and one feature", "one position"])
-# ### 1p AUTOTEST [leaks(lambda x: x[:, order[order < x.shape[1]]].cumsum(dim=1), part.contiguous()) for part in (x, x[:1, :, :1], x[:, :1])]
+# ### 1p AUTOTEST leaks_small_effects
+# says("finds which positions a running sum in another order has seen", parts=["all of x",
+#     "one example and one feature", "one position"])
+# ### 1p AUTOTEST leaks_running_sum
 
 # %% active="ipynb" nbgrader={"grade_id": "leaks_edges", "grade": true, "points": 6}
 # B, D, E = draw.sizes(3, low=2, high=4)
@@ -391,19 +404,25 @@ def leaks(fn: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.
 # silent = x.clone()
 # silent[:, draw.integer(0, T - 1)] = 0
 # equal, four = draw.tensor(4, 4, 4), torch.from_numpy(draw.mask(4, 4))
-# four = ((0.1 + draw.tensor(4, 4, 4, 4, 4, 4).abs()) * four[:, None, None, :, None]).reshape(64, 64)
+# four = ((0.1 + draw.tensor(4, 4, 4, 4, 4, 4).abs()) * four[:, None, None, :, None]).reshape(
+#     64, 64
+# )
 # says("sees one feature of one example that acts on one feature of another")
-# ### 1p AUTOTEST leaks(lambda x: (thin @ x.flatten()).reshape(B, T, E), x)
+# ### 1p AUTOTEST leaks_single_way
 # says("is right where B, T, D and E are all 4")
-# ### 1p AUTOTEST leaks(lambda x: (four @ x.flatten()).reshape(4, 4, 4), equal)
-# says("sees through a function that subtracts the mean of the features, or one example from all", parts=["the mean, from its input", "the mean, from its output", "the first example, from its input"])
-# ### 1p AUTOTEST [leaks(lambda x: (matrix @ (x - x.mean(dim=-1, keepdim=True)).flatten()).reshape(B, T, E), x), leaks(lambda x: (lambda y: y - y.mean(dim=-1, keepdim=True))((matrix @ x.flatten()).reshape(B, T, E)), x), leaks(lambda x: (matrix @ (x - x[:1]).flatten()).reshape(B, T, E), x)]
+# ### 1p AUTOTEST leaks_equal_sizes
+# says("sees through a function that subtracts the mean of the features, or one example from all",
+#     parts=["the mean, from its input", "the mean, from its output",
+#     "the first example, from its input"])
+# ### 1p AUTOTEST leaks_means
 # says("sees what depends on an input that is 0")
-# ### 1p AUTOTEST leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E), silent)
-# says("does not take rounding for a leak", parts=["numbers of about 1e-12 added", "large numbers added and subtracted"])
-# ### 1p AUTOTEST [leaks(lambda x: (matrix @ x.flatten()).reshape(B, T, E) + g(x.detach()), x) for g in (lambda x: 1e-12 * torch.cos(1e3 * x).sum(), lambda x: (1e150 * x).sum() - (1e150 * x).sum())]
-# says("leaves x exactly as it was", parts=["x", "where x is the same to the last digit", "whether x asks for a gradient", "result"])
-# ### 1p AUTOTEST [[after[1], after[1] == x, after[1].requires_grad, after[2]] for after in [inputs_after(leaks, lambda x: x.cumsum(dim=1), x.clone())]][0]
+# ### 1p AUTOTEST leaks_input_of_zero
+# says("does not take rounding for a leak", parts=["numbers of about 1e-12 added",
+#     "large numbers added and subtracted"])
+# ### 1p AUTOTEST leaks_rounding
+# says("leaves x exactly as it was", parts=["x", "where x is the same to the last digit",
+#     "whether x asks for a gradient", "result"])
+# ### 1p AUTOTEST leaks_leaves_x
 
 # %% [markdown]
 # ## 7. A loss that knows the padding
@@ -448,18 +467,23 @@ def masked_cross_entropy(logits: torch.Tensor, targets: torch.Tensor, pad: int) 
 # targets, outside = tokens.masked_fill(filling, pad), tokens.masked_fill(filling, -100)
 # sure = 1e3 * logits
 # sure[0, 0, tokens[0, 0]] = 1e4
-# equal, equal_targets = 2 * draw.tensor(T, T, T), torch.from_numpy(draw.integers(T, T, low=0, high=T - 1))
-# equal("the loss moves when only the logits of padding change", "[masked_cross_entropy(given, targets, pad) for given in (logits, logits.masked_fill((targets == pad)[..., None], 3.0))]")
-# equal("more padding behind the sentences changes the loss", "[masked_cross_entropy(torch.cat([logits] * n, dim=1), torch.cat([targets] + [torch.full_like(targets, pad)] * (n - 1), dim=1), pad) for n in (1, 2)]")
-# equal("a second call with the same inputs gives another loss", "[masked_cross_entropy(logits, marked, pad) for marked in [targets.clone()] for _ in range(2)]")
-# says("is the mean over the real tokens", parts=["all examples", "one example", "one position", "one token", "logits in float32"])
-# ### 1p AUTOTEST [masked_cross_entropy(*given, pad) for given in [(logits, targets), (logits[:1], targets[:1]), (logits[:, :1].contiguous(), targets[:, :1].contiguous()), (logits[:1, :1], targets[:1, :1]), (logits.float(), targets)]]
+# equal = 2 * draw.tensor(T, T, T)
+# equal_targets = torch.from_numpy(draw.integers(T, T, low=0, high=T - 1))
+# equal("the loss moves when only the logits of padding change", cross_entropy_logits_of_padding)
+# equal("more padding behind the sentences changes the loss", cross_entropy_more_padding)
+# equal("a second call with the same inputs gives another loss", cross_entropy_twice)
+# says("is the mean over the real tokens", parts=["all examples", "one example", "one position",
+#     "one token", "logits in float32"])
+# ### 1p AUTOTEST cross_entropy_mean
 # says("passes gradients to the logits, and none at padding", parts=["logits"])
 # ### 1p AUTOTEST gradients(masked_cross_entropy, logits, targets, pad)
-# says("takes -100 for pad, and 0, and leaves its arguments as they were", parts=("pad={number}", ["logits", "targets", "pad", "result"]))
-# ### 1p AUTOTEST [inputs_after(masked_cross_entropy, logits, marked, pad=number) for number, marked in [(-100, outside), (0, (targets - pad) % V)]]
-# says("is right for large logits, NaN and infinity at padding, a pad beyond the vocabulary", parts=["logits in the thousands", "NaN at padding", "infinity at padding", "pad beyond the vocabulary"])
-# ### 1p AUTOTEST [masked_cross_entropy(sure, targets, pad), masked_cross_entropy(logits.masked_fill(filling[..., None], torch.nan), targets, pad), masked_cross_entropy(torch.where(filling[..., None], torch.inf * logits, logits), targets, pad), masked_cross_entropy(logits, tokens.masked_fill(filling, V + 7), V + 7)]
+# says("takes -100 for pad, and 0, and leaves its arguments as they were", parts=("pad={number}",
+#     ["logits", "targets", "pad", "result"]))
+# ### 1p AUTOTEST cross_entropy_pads
+# says("is right for large logits, NaN and infinity at padding, a pad beyond the vocabulary",
+#     parts=["logits in the thousands", "NaN at padding", "infinity at padding",
+#     "pad beyond the vocabulary"])
+# ### 1p AUTOTEST cross_entropy_edges
 # says("finds padding anywhere, also where B, T and V are equal")
 # ### 1p AUTOTEST masked_cross_entropy(equal, equal_targets, pad)
 # says("takes logits and targets in any memory layout")
