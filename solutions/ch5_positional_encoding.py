@@ -100,8 +100,9 @@ def sinusoidal(n_positions: int, d_model: int, base: float = 10000.0) -> torch.T
 # ### 2p AUTOTEST 100 + sinusoidal(n, 2 * half, base)
 # says("every entry is right for the usual base")
 # ### 2p AUTOTEST 100 + sinusoidal(n, 2 * half)
-# says("is right with as many positions as columns, with one position, and with two columns", parts="sinusoidal({rows}, {width})")
-# ### 1p AUTOTEST [100 + sinusoidal(rows, width) for rows, width in [*zip(sizes, sizes), (1, 2 * half), (n, 2), (1, 2)]]
+# says("is right with as many positions as columns, with one position, and with two columns",
+#     parts="sinusoidal({rows}, {width})")
+# ### 1p AUTOTEST sinusoidal_sizes
 
 # %% active="ipynb" nbgrader={"grade_id": "sinusoidal_odd", "grade": true, "points": 2}
 # sizes = [draw.integer(1, 30) for _ in range(14)]
@@ -147,8 +148,8 @@ def shift_matrix(delta: int, d_model: int, base: float = 10000.0) -> torch.Tenso
 # half, delta = draw.integer(3, 6), draw.integer(3, 30)
 # base = float(draw.integer(50, 20000))
 # deltas = [draw.integer(-20, 20) for _ in range(4)] + [0]
-# equal("a shift and the same shift back don't give the start", "[100 + shift_matrix(delta, 2 * half, base) @ shift_matrix(-delta, 2 * half, base), 100 + shift_matrix(0, 2 * half, base)]")
-# equal("two shifts, one after the other, aren't their sum", "[100 + shift_matrix(delta, 2 * half, base) @ shift_matrix(delta, 2 * half, base), 100 + shift_matrix(2 * delta, 2 * half, base)]")
+# equal("a shift and the same shift back don't give the start", shift_there_and_back)
+# equal("two shifts, one after the other, aren't their sum", shift_twice)
 # says("moves every row some positions ahead")
 # ### 2p AUTOTEST 100 + shift_matrix(delta, 2 * half, base)
 # says("moves back for negative steps, also a single pair", parts="d_model={width}")
@@ -213,29 +214,37 @@ class PositionalEncoding(nn.Module):
 # equal, other = draw.tensor(T, T, 2 * half), draw.tensor(T - 1, B + 1, 2 * half)
 # rate = draw.integer(20, 60) / 100
 # says("adds row t of the table to position t of every example")
-# ### 1p AUTOTEST fill(PositionalEncoding(2 * half, max_len=len(table)), encoding=table)(x)
-# says("begins at the row of the offset", parts=["all of x", "one example", "one position", "one position of one example"])
-# ### 2p AUTOTEST [fill(PositionalEncoding(2 * half, max_len=len(table)), encoding=table)(part, offset) for part in (x, x[:1], x[:, :1].contiguous(), x[:1, :1].contiguous())]
-# says("drops nothing in evaluation mode, and has 5000 positions if it is told nothing else", parts=["a table of other length", "at the last positions of 5000"])
-# ### 1p AUTOTEST [fill(PositionalEncoding(d_model=2 * half, dropout=rate, max_len=len(table)), encoding=table)(x=x, offset=offset), fill(PositionalEncoding(2, rate), encoding=table[torch.arange(5000) % len(table), :2])(x[..., :2].contiguous(), 5000 - T)]
+# ### 1p AUTOTEST encoding_adds
+# says("begins at the row of the offset", parts=["all of x", "one example", "one position",
+#     "one position of one example"])
+# ### 2p AUTOTEST encoding_offset
+# says("drops nothing in evaluation mode, and has 5000 positions if it is told nothing else",
+#     parts=["a table of other length", "at the last positions of 5000"])
+# ### 1p AUTOTEST encoding_drops_nothing
 # says("is right where B and T are equal, and leaves x as it was", parts=["x", "result"])
-# ### 1p AUTOTEST inputs_after(fill(PositionalEncoding(2 * half, max_len=len(table)), encoding=table), equal)
-# says("one module, called several times: no call has an influence on the next", parts=["first call", "second call", "third call", "the last rows of the table", "after a call in half precision"])
-# ### 1p AUTOTEST [[module(x, offset), module(other.transpose(0, 1), 1), module(-x), module(x, len(table) - T), [module(x.half()), module(x, 1)][1]] for module in [fill(PositionalEncoding(2 * half, max_len=len(table)), encoding=table)]][0]
+# ### 1p AUTOTEST encoding_leaves_x
+# says("one module, called several times: no call has an influence on the next",
+#     parts=["first call", "second call", "third call", "the last rows of the table",
+#     "after a call in half precision"])
+# ### 1p AUTOTEST encoding_many_calls
 
 # %% active="ipynb" nbgrader={"grade_id": "encoding_module", "grade": true, "points": 5}
 # B, T, half = draw.sizes(3, low=4, high=9)
 # sizes, rate = draw.sizes(3, low=10, high=50), draw.integer(20, 60) / 100
-# x, names = 10 + draw.tensor(B, T, 2 * half), draw.choices(10, ["float32", "float64", "float16", "bfloat16"])
+# x = 10 + draw.tensor(B, T, 2 * half)
+# names = draw.choices(10, ["float32", "float64", "float16", "bfloat16"])
 # wide = 10 + draw.tensor(2, 2, 64)
-# says("has a buffer called encoding, with your table, and no parameter", parts=("max_len={size}", ["parameters", "buffer", "table"]))
-# ### 1p AUTOTEST [[parameter_shapes(PositionalEncoding(2 * half, max_len=size)), list({"encoding"} & set(dict(PositionalEncoding(2 * half, max_len=size).named_buffers()))), 100 + PositionalEncoding(2 * half, max_len=size).encoding] for size in sizes]
-# says("in training mode, each entry of the sum is 0 or divided by 1 - dropout", parts=["what becomes of a number", "both examples alike", "both positions alike"])
-# ### 2p AUTOTEST [[torch.unique(ratio), torch.equal(ratio[0], ratio[1]), torch.equal(ratio[:, 0], ratio[:, 1])] for ratio in [(PositionalEncoding(64, rate, sizes[0]).train()(wide, 1) / PositionalEncoding(64, rate, sizes[0]).eval()(wide, 1)).round(decimals=4)]][0]
-# says("passes gradients to x, and adds something to it", parts=["gradient of x", "something is added"])
-# ### 1p AUTOTEST [gradients(PositionalEncoding(2 * half, max_len=sizes[0]), x), not torch.equal(PositionalEncoding(2 * half, max_len=sizes[0])(x), x)]
+# says("has a buffer called encoding, with your table, and no parameter", parts=("max_len={size}",
+#     ["parameters", "buffer", "table"]))
+# ### 1p AUTOTEST encoding_buffer
+# says("in training mode, each entry of the sum is 0 or divided by 1 - dropout",
+#     parts=["what becomes of a number", "both examples alike", "both positions alike"])
+# ### 2p AUTOTEST encoding_dropout
+# says("passes gradients to x, and adds something to it", parts=["gradient of x",
+#     "something is added"])
+# ### 1p AUTOTEST encoding_gradients
 # says("keeps the data type of x", parts=("{name} x", ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(total), total] for total in [PositionalEncoding(2 * half, max_len=sizes[0])(x[:2].clone().to(getattr(torch, name)))]][0] for name in names]
+# ### 1p AUTOTEST encoding_data_types
 
 # %% [markdown]
 # ## 4. Rotary positions
@@ -285,20 +294,26 @@ def rope(x: torch.Tensor, positions: torch.Tensor, theta: float = 10000.0) -> to
 # in_order, positions = torch.arange(T), torch.from_numpy(draw.integers(T, low=5, high=40))
 # own = torch.from_numpy(draw.integers(B, H, T, low=0, high=40))
 # first, own_first = x[:, :, :1].contiguous(), own[:, :, :1].contiguous()
-# equal, equal_own = draw.tensor(T, T, T, 2 * half), torch.from_numpy(draw.integers(T, T, T, low=0, high=40))
-# equal("at position 0 something is turned", "[rope(x[0, 0], 0 * in_order), x[0, 0]]")
-# equal("the length of a vector changes", "[x[0].norm(dim=-1), rope(x[0], positions).norm(dim=-1)]")
-# equal("products of turned vectors depend on more than the distance of their positions", "[(rope(x[0, 0], positions + n) * rope(x[0, 1], in_order + n)).sum(dim=-1) for n in (0, 7)]")
-# equal("what a vector becomes depends on others", "[rope(x[0], positions)[:, 1:], rope(x[0][:, 1:], positions[1:])]")
+# equal = draw.tensor(T, T, T, 2 * half)
+# equal_own = torch.from_numpy(draw.integers(T, T, T, low=0, high=40))
+# equal("at position 0 something is turned", rope_at_position_0)
+# equal("the length of a vector changes", rope_length)
+# equal("products of turned vectors depend on more than the distance of their positions",
+#     rope_distance)
+# equal("what a vector becomes depends on others", rope_without_first_position)
 # says("turns the pairs of a single sequence")
 # ### 1p AUTOTEST 100 + rope(x[0, 0], in_order)
-# says("takes positions in any order, the same for all heads", parts=["first call", "the same tensors with other numbers in them"])
-# ### 1p AUTOTEST [100 + rope(own.neg_(), places.add_(1)) for own, places in [(x[0].clone(), positions.clone())] for _ in range(2)]
+# says("takes positions in any order, the same for all heads", parts=["first call",
+#     "the same tensors with other numbers in them"])
+# ### 1p AUTOTEST rope_any_order
 # says("uses theta, also at large positions", parts=["positions up to 40", "positions around 6000"])
-# ### 1p AUTOTEST [100 + rope(x[0], positions, theta), 100 + rope(x[0] / 100, 6000 + positions, theta)]
-# says("takes positions of its own for each sequence, and a single position", parts=["one leading axis", "two leading axes", "one position, one pair", "one position, the same for all", "one position of its own for each", "one example"])
-# ### 1p AUTOTEST [100 + rope(x[0], own[0]), 100 + rope(x, own, theta=theta), 100 + rope(x[0, 0, :1, :2], positions[:1]), 100 + rope(first, positions[:1]), 100 + rope(first, own_first), 100 + rope(x[:1, :1], own[:1, :1])]
-# says("is right with as many examples and heads as positions", parts=["the same positions for all", "positions of its own for each"])
+# ### 1p AUTOTEST rope_theta
+# says("takes positions of its own for each sequence, and a single position",
+#     parts=["one leading axis", "two leading axes", "one position, one pair",
+#     "one position, the same for all", "one position of its own for each", "one example"])
+# ### 1p AUTOTEST rope_own_positions
+# says("is right with as many examples and heads as positions", parts=["the same positions for all",
+#     "positions of its own for each"])
 # ### 1p AUTOTEST [100 + rope(equal, positions), 100 + rope(equal, equal_own)]
 # says("takes tensors in any memory layout, such as transposed ones")
 # ### 1p AUTOTEST 100 + rope(x.mT.contiguous().mT.transpose(0, 1), positions)
@@ -307,13 +322,16 @@ def rope(x: torch.Tensor, positions: torch.Tensor, theta: float = 10000.0) -> to
 # H, T, half = draw.sizes(3, low=3, high=7)
 # x, positions = draw.tensor(H, T, 2 * half), torch.from_numpy(draw.integers(T, low=5, high=40))
 # late = 5001 + 2 * torch.from_numpy(draw.integers(T, low=0, high=90))
-# usual, half_precision = draw.choices(5, ["float32", "float64"]), draw.choices(5, ["float16", "bfloat16"])
+# usual = draw.choices(5, ["float32", "float64"])
+# half_precision = draw.choices(5, ["float16", "bfloat16"])
 # says("leaves its arguments as they were", parts=["x", "positions", "result"])
 # ### 1p AUTOTEST [100 + part for part in inputs_after(rope, x, positions)]
 # says("passes gradients to x", parts=["x"])
 # ### 1p AUTOTEST [100 + gradient for gradient in gradients(rope, x, positions)["inputs"]]
-# says("keeps the data type of x, with angles that are right in half precision, too", parts=(["float32 and float64", "half precision, late positions"], None, ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(turned), 100 + turned] for name in usual for turned in [rope(x[:2].clone().to(getattr(torch, name)), positions)]], [[dtype_of(turned), 8 + turned] for name in half_precision for turned in [rope(x[:2].clone().to(getattr(torch, name)), late)]]]
+# says("keeps the data type of x, with angles that are right in half precision, too",
+#     parts=(["float32 and float64", "half precision, late positions"], None, ["data type",
+#     "values"]))
+# ### 1p AUTOTEST rope_data_types
 
 # %% [markdown]
 # ## 5. A penalty on distance
