@@ -91,14 +91,15 @@ def additive_scores(
 # n = draw.integer(4, 7)
 # equal_query, equal_key = draw.array(n, n), draw.array(n, n, n)
 # equal_w_q, equal_w_k, equal_v = draw.array(n, n), draw.array(n, n), draw.array(n)
-# equal("what an example gives depends on the other examples of the batch", "[additive_scores(query, key, w_q, w_k, v)[:1], additive_scores(query[:1], key[:1], w_q, w_k, v)]")
-# equal("in another order the keys give other scores", "[additive_scores(query, key, w_q, w_k, v)[:, ::-1], additive_scores(query, key[:, ::-1], w_q, w_k, v)]")
+# equal("what an example gives depends on the other examples of the batch", scores_example_alone)
+# equal("in another order the keys give other scores", scores_other_order)
 # says("scores every key against its example's query")
 # ### 2p AUTOTEST additive_scores(query, key, w_q, w_k, v)
 # says("is right where all sizes are equal")
 # ### 1p AUTOTEST additive_scores(equal_query, equal_key, equal_w_q, equal_w_k, equal_v)
-# says("is right for large queries, where each tanh is nearly -1 or 1, and where a size is 1", parts=["large queries", "one example", "one position", "hidden width 1"])
-# ### 1p AUTOTEST [additive_scores(1e4 * query, key, w_q, w_k, v), additive_scores(query[:1], key[:1], w_q, w_k, v), additive_scores(query, key[:, :1], w_q, w_k, v), additive_scores(query, key, w_q[:1], w_k[:1], v[:1])]
+# says("is right for large queries, where each tanh is nearly -1 or 1, and where a size is 1",
+#     parts=["large queries", "one example", "one position", "hidden width 1"])
+# ### 1p AUTOTEST scores_edges
 
 # %% [markdown]
 # ## 2. Weights and context
@@ -148,8 +149,8 @@ def attend(
 # scores, value, mask = 2 * draw.array(B, S), draw.array(B, S, Dv), draw.mask(B, S)
 # n = draw.integer(4, 7)
 # equal_scores, equal_value, equal_mask = 2 * draw.array(n, n), draw.array(n, n, n), draw.mask(n, n)
-# equal("what an example gives depends on the other examples of the batch", "[[one[:1] for one in attend(scores, value)], attend(scores[:1], value[:1])]")
-# equal("one number added to all scores changes the weights", "[attend(given, value)[1] for given in (scores, scores + 1)]")
+# equal("what an example gives depends on the other examples of the batch", attend_example_alone)
+# equal("one number added to all scores changes the weights", attend_shifted_scores)
 # says("weights and context are right without a mask", parts=["context", "weights"])
 # ### 2p AUTOTEST attend(scores, value)
 # says("padding gets weight 0, and the other weights sum to 1", parts=["context", "weights"])
@@ -162,15 +163,19 @@ def attend(
 # scores, value = draw.array(B, S), draw.array(B, S, Dv)
 # mask = draw.mask(B, S)
 # below = (1 + draw.permutation(B))[:, None]
-# equal("a context moves when only scores change that the mask hides", "[attend(given, value, mask) for given in (scores, np.where(mask, scores, 3 - scores), np.where(mask, scores, scores + 1e5))]")
-# says("is right for large scores, and where a size is 1", parts=(["scores around 10000", "one example, large scores of both signs", "one position", "values of width 1"], ["context", "weights"]))
-# ### 1p AUTOTEST [attend(1e4 + scores, value), attend(1e4 * scores[:1], value[:1]), attend(scores[:, :1], value[:, :1]), attend(scores, value[..., :1])]
-# says("is right where the scores of one example lie far below those of another", parts=("by {step:g}", ["context", "weights"]))
+# equal("a context moves when only scores change that the mask hides", attend_hidden_scores)
+# says("is right for large scores, and where a size is 1", parts=(["scores around 10000",
+#     "one example, large scores of both signs", "one position", "values of width 1"], ["context",
+#     "weights"]))
+# ### 1p AUTOTEST attend_large_scores
+# says("is right where the scores of one example lie far below those of another",
+#     parts=("by {step:g}", ["context", "weights"]))
 # ### 1p AUTOTEST [attend(scores - step * below, value, mask) for step in (1e4, 1e5)]
 # says("a masked score has no influence, however large it is", parts=["context", "weights"])
 # ### 1p AUTOTEST attend(np.where(mask, scores, 1e5 + scores), value, mask)
-# says("leaves its arguments as they were, with a mask and without", parts=(["with a mask", "without"], ["scores", "value", "mask", "result"], ["context", "weights"]))
-# ### 1p AUTOTEST [inputs_after(attend, scores.copy(), value, given) for given in (mask, None)]
+# says("leaves its arguments as they were, with a mask and without", parts=(["with a mask",
+#     "without"], ["scores", "value", "mask", "result"], ["context", "weights"]))
+# ### 1p AUTOTEST attend_leaves_arguments
 
 # %% [markdown]
 # ## 3. The same as a PyTorch module
@@ -246,25 +251,32 @@ class AdditiveAttention(nn.Module):
 # query, key, mask = draw.tensor(B, Dq), draw.tensor(B, S, Dk), torch.from_numpy(draw.mask(B, S))
 # other_query, by_position = draw.tensor(B + 1, Dq), draw.tensor(S + 2, B + 1, Dk)
 # n = draw.integer(4, 7)
-# equal_query, equal_key, equal_mask = draw.tensor(n, n), draw.tensor(n, n, n), torch.from_numpy(draw.mask(n, n))
-# equal("what an example gives depends on the other examples of the batch", "[[one[:1] for one in fill(AdditiveAttention(Dq, Dk, A))(query, key)], fill(AdditiveAttention(Dq, Dk, A))(query[:1], key[:1])]")
-# equal("training mode gives another result than evaluation mode, though nothing is dropped", "[[module.train()(query, key, mask), module.eval()(query, key, mask)] for module in [fill(AdditiveAttention(Dq, Dk, A))]][0]")
-# equal("in another order the keys give another context", "[fill(AdditiveAttention(Dq, Dk, A))(query, given)[0] for given in (key, key.flip(1))]")
-# equal("a result moves when only keys change that the mask hides", "[fill(AdditiveAttention(Dq, Dk, A))(query, torch.where(mask[..., None], key, factor * key), mask) for factor in (1, -3)]")
-# unequal("the mask has no influence on the weights", "[fill(AdditiveAttention(Dq, Dk, A))(query, key, given)[1] for given in (None, mask)]")
-# unequal("the query has no influence on the weights", "[fill(AdditiveAttention(Dq, Dk, A))(given, key)[1] for given in (query, -query)]")
+# equal_query = draw.tensor(n, n)
+# equal_key = draw.tensor(n, n, n)
+# equal_mask = torch.from_numpy(draw.mask(n, n))
+# equal("what an example gives depends on the other examples of the batch", additive_example_alone)
+# equal("training mode gives another result than evaluation mode, though nothing is dropped",
+#     additive_modes)
+# equal("in another order the keys give another context", additive_keys_in_other_order)
+# equal("a result moves when only keys change that the mask hides", additive_hidden_keys)
+# unequal("the mask has no influence on the weights", additive_mask_or_none)
+# unequal("the query has no influence on the weights", additive_other_query)
 # says("has the layers w_q, w_k and v, without bias")
 # ### 1p AUTOTEST parameter_shapes(AdditiveAttention(Dq, Dk, A))
 # says("weights and context are right without a mask", parts=["context", "weights"])
 # ### 1p AUTOTEST fill(AdditiveAttention(Dq, Dk, A))(query, key)
-# says("padding gets weight 0, and a mask counts for its own call only, in training mode too", parts=(["first mask", "another mask", "then without a mask"], ["context", "weights"]))
-# ### 1p AUTOTEST [[module(3 * query, 3 * key, mask), module(query, -key, mask.roll(1, 1)), module(query, key)] for module in [fill(AdditiveAttention(Dq, Dk, A)).train()]][0]
-# says("works with a single example in the batch, and with a single position", parts=(["one example", "one position"], ["context", "weights"]))
-# ### 1p AUTOTEST [fill(AdditiveAttention(d_query=Dq, d_key=Dk, d_hidden=A))(query=query[:b], key=key[:b, :s]) for b, s in [(1, S), (B, 1)]]
+# says("padding gets weight 0, and a mask counts for its own call only, in training mode too",
+#     parts=(["first mask", "another mask", "then without a mask"], ["context", "weights"]))
+# ### 1p AUTOTEST additive_masks
+# says("works with a single example in the batch, and with a single position",
+#     parts=(["one example", "one position"], ["context", "weights"]))
+# ### 1p AUTOTEST additive_single
 # says("is right where all sizes are equal", parts=["context", "weights"])
 # ### 1p AUTOTEST fill(AdditiveAttention(n, n, n))(equal_query, equal_key, equal_mask)
-# says("one module, called four times: no call has an influence on the next", parts=(["first call", "the same inputs after the weights have changed", "third call", "fourth call"], ["context", "weights"]))
-# ### 1p AUTOTEST [[module(query, key), [p.data.mul_(-2) for p in module.parameters()] and module(query, key), module(other_query, by_position.transpose(0, 1)), module(query, -key)] for module in [fill(AdditiveAttention(Dq, Dk, A))]][0]
+# says("one module, called four times: no call has an influence on the next", parts=(["first call",
+#     "the same inputs after the weights have changed", "third call", "fourth call"], ["context",
+#     "weights"]))
+# ### 1p AUTOTEST additive_four_calls
 
 # %% active="ipynb" nbgrader={"grade_id": "additive_attention_gradients", "grade": true, "points": 4}
 # B, S, Dq, Dk, A = draw.sizes(5, low=4)
@@ -275,10 +287,13 @@ class AdditiveAttention(nn.Module):
 # ### 1p AUTOTEST gradients(fill(AdditiveAttention(Dq, Dk, A)), query, key)
 # says("passes gradients also where there is a mask", parts=["query", "key"])
 # ### 1p AUTOTEST gradients(fill(AdditiveAttention(Dq, Dk, A)), query, key, mask)
-# says("is right where v is large, and so are the scores, masked ones too", parts=(["v as it is", "v times 200000", "v times 200000, inputs negated", "v times 200000, no mask"], ["context", "weights"]))
-# ### 1p AUTOTEST [[module.v.weight.data.mul_(factor), module(sign * query, sign * key, given)][1] for module in [fill(AdditiveAttention(Dq, Dk, A))] for factor, sign, given in [(1, 1, mask), (2e5, 1, mask), (1, -1, mask), (1, 1, None)]]
-# says("leaves its inputs as they were, and works in float32", parts=(["query", "key", "mask", "result"], ["context", "weights"]))
-# ### 1p AUTOTEST inputs_after(fill(AdditiveAttention(Dq, Dk, A)).float(), query.float(), key.float(), mask)
+# says("is right where v is large, and so are the scores, masked ones too", parts=(["v as it is",
+#     "v times 200000", "v times 200000, inputs negated", "v times 200000, no mask"], ["context",
+#     "weights"]))
+# ### 1p AUTOTEST additive_large_scores
+# says("leaves its inputs as they were, and works in float32", parts=(["query", "key", "mask",
+#     "result"], ["context", "weights"]))
+# ### 1p AUTOTEST additive_leaves_inputs
 
 # %% [markdown]
 # ## 4. One step of the decoder
@@ -353,17 +368,24 @@ class AttentionDecoderStep(nn.Module):
 # key[:, 1] = 0
 # mask = torch.from_numpy(draw.mask(B, S))
 # n = draw.integer(4, 7)
-# equal, equal_key, equal_mask = [draw.tensor(n, n) for _ in range(2)], draw.tensor(n, n, n), torch.from_numpy(draw.mask(n, n))
+# equal = [draw.tensor(n, n) for _ in range(2)]
+# equal_key = draw.tensor(n, n, n)
+# equal_mask = torch.from_numpy(draw.mask(n, n))
 # other, other_key = [draw.tensor(B, n) for _ in range(2)], draw.tensor(B, S, n)
-# says("the cell is right: with one source position, the weight is 1 anyway", parts=["new state", "context", "weights"])
+# says("the cell is right: with one source position, the weight is 1 anyway", parts=["new state",
+#     "context", "weights"])
 # ### 2p AUTOTEST fill(AttentionDecoderStep(E, H, Dk, A))(embedded, state, key[:, :1])
 # says("new state, context and weights are right", parts=["new state", "context", "weights"])
 # ### 2p AUTOTEST fill(AttentionDecoderStep(E, H, Dk, A))(embedded, state, key)
-# says("the attention is called attention, and gets the mask, in training mode too", parts=["the step", "step.attention"])
-# ### 1p AUTOTEST [[step(embedded, state, key, mask), step.attention(state, key, mask)] for step in [fill(AttentionDecoderStep(E, H, Dk, A)).train()]][0]
-# says("one module, called five times: it keeps nothing between the calls", parts=(["first call", "second call", "third call", "fourth call", "fifth call, one example"], ["new state", "context", "weights"]))
-# ### 1p AUTOTEST [[step(*equal, equal_key, equal_mask), step(*other, other_key), step(*equal, -equal_key), step(*equal[::-1], equal_key, equal_mask.roll(1, 1)), step(*[x[:1] for x in equal], equal_key[:1], equal_mask[:1].roll(1, 1))] for step in [fill(AttentionDecoderStep(n, n, n, n))]][0]
-# says("passes gradients to all three inputs and to every layer", parts=["embedded", "state", "key"])
+# says("the attention is called attention, and gets the mask, in training mode too",
+#     parts=["the step", "step.attention"])
+# ### 1p AUTOTEST step_masked
+# says("one module, called five times: it keeps nothing between the calls", parts=(["first call",
+#     "second call", "third call", "fourth call", "fifth call, one example"], ["new state",
+#     "context", "weights"]))
+# ### 1p AUTOTEST step_five_calls
+# says("passes gradients to all three inputs and to every layer", parts=["embedded", "state",
+#     "key"])
 # ### 1p AUTOTEST gradients(fill(AttentionDecoderStep(E, H, Dk, A)), embedded, state, key)
 
 # %% [markdown] nbgrader={"grade_id": "previous_state", "grade": true, "solution": true, "points": 3}
