@@ -81,7 +81,8 @@ def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
 # %% active="ipynb" nbgrader={"grade_id": "softmax_edges", "grade": true, "points": 4}
 # m, n = draw.sizes(2, low=3)
 # x, integers = draw.array(m, n), draw.integers(1, n, low=-3, high=3)
-# says("is right for numbers around 10000 and around -10000", parts=["around 10000", "around -10000"])
+# says("is right for numbers around 10000 and around -10000", parts=["around 10000",
+#     "around -10000"])
 # ### 1p AUTOTEST [softmax(x + 1e4), softmax(x - 1e4)]
 # says("is right where the rows of a matrix lie far apart")
 # ### 1p AUTOTEST softmax(1e4 * x)
@@ -141,15 +142,18 @@ def attention_numpy(
 # b, h = draw.sizes(2, high=3)
 # T, S, dk, dv, n = draw.sizes(5, low=4)
 # query, key, value = 2 * draw.array(b, h, T, dk), draw.array(b, h, S, dk), draw.array(b, h, S, dv)
-# equal_query, equal_key, equal_value = 2 * draw.array(n, n, n), draw.array(n, n, n), draw.array(n, n, n)
+# equal_query = 2 * draw.array(n, n, n)
+# equal_key = draw.array(n, n, n)
+# equal_value = draw.array(n, n, n)
 # says("is right for matrices, without leading axes", parts=["output", "weights"])
 # ### 2p AUTOTEST attention_numpy(query[0, 0], key[0, 0], value[0, 0])
 # says("is right where all sizes are equal", parts=["output", "weights"])
 # ### 1p AUTOTEST attention_numpy(equal_query, equal_key, equal_value)
 # says("is right with one leading axis", parts=["output", "weights"])
 # ### 1p AUTOTEST attention_numpy(query[0], key[0], value[0])
-# says("is right with two leading axes, batch and heads, and with three", parts=(["two leading axes", "three leading axes"], ["output", "weights"]))
-# ### 1p AUTOTEST [attention_numpy(query, key, value), attention_numpy(*[x[None, :1] for x in (-query, key, value)])]
+# says("is right with two leading axes, batch and heads, and with three",
+#     parts=(["two leading axes", "three leading axes"], ["output", "weights"]))
+# ### 1p AUTOTEST numpy_more_axes
 
 # %% active="ipynb" nbgrader={"grade_id": "attention_numpy_edges", "grade": true, "points": 5}
 # b, T, S, dk, dv = draw.sizes(5, low=3)
@@ -157,13 +161,17 @@ def attention_numpy(
 # mask, with_empty = draw.mask(b, T, S), draw.mask(b, T, S, empty=1)
 # shown = draw.mask(b, 1, S)
 # high_key = np.where(shown.mT, key, 1e5 + key)
-# says("gives masked keys no weight, and the others weights that sum to 1", parts=["output", "weights"])
+# says("gives masked keys no weight, and the others weights that sum to 1", parts=["output",
+#     "weights"])
 # ### 2p AUTOTEST attention_numpy(query, key, value, mask)
 # says("gives zeros to a query with nothing to attend to", parts=["output", "weights"])
 # ### 1p AUTOTEST attention_numpy(query, key, value, with_empty)
-# says("is right with scores in the thousands, masked ones too", parts=(["scores of both signs", "signs reversed", "scores moved far up or down", "masked scores far above the others", "no mask"], ["output", "weights"]))
-# ### 1p AUTOTEST [*[attention_numpy(sign * query, shift + scale * key, value, mask) for sign, shift, scale in [(1, 0, 400), (-1, 0, 400), (1, 1e4, 1)]], attention_numpy(np.abs(query), high_key, value, shown.repeat(T, axis=1)), attention_numpy(query, 400 * key, value)]
-# says("leaves its arguments as they were", parts=(["query", "key", "value", "mask", "result"], ["output", "weights"]))
+# says("is right with scores in the thousands, masked ones too", parts=(["scores of both signs",
+#     "signs reversed", "scores moved far up or down", "masked scores far above the others",
+#     "no mask"], ["output", "weights"]))
+# ### 1p AUTOTEST numpy_large_scores
+# says("leaves its arguments as they were", parts=(["query", "key", "value", "mask", "result"],
+#     ["output", "weights"]))
 # ### 1p AUTOTEST inputs_after(attention_numpy, query, key, value, mask)
 
 # %% [markdown]
@@ -216,35 +224,45 @@ def attention(
 # forbid("scaled_dot_product_attention", "MultiheadAttention")
 # b, h = draw.sizes(2, high=3)
 # T, S, dk, dv, d = draw.sizes(5, low=4)
-# query, key, value = 3 * draw.tensor(b, h, T, dk), draw.tensor(b, h, S, dk), draw.tensor(b, h, S, dv)
+# query = 3 * draw.tensor(b, h, T, dk)
+# key = draw.tensor(b, h, S, dk)
+# value = draw.tensor(b, h, S, dv)
 # wide_query, wide_key = 3 * draw.tensor(T, d), draw.tensor(S, d)
 # mask, padding = torch.from_numpy(draw.mask(b, h, T, S)), torch.from_numpy(draw.mask(b, 1, 1, S))
 # n = draw.integer(4, 7)
-# equal_query, equal_key, equal_value = 3 * draw.tensor(n, n, n), draw.tensor(n, n, n), draw.tensor(n, n, n)
+# equal_query = 3 * draw.tensor(n, n, n)
+# equal_key = draw.tensor(n, n, n)
+# equal_value = draw.tensor(n, n, n)
 # equal_mask = torch.from_numpy(draw.mask(n, n, n))
-# equal("what an example gives depends on the other examples of the batch", "[[one[:1] for one in attention(query, key, value)], attention(query[:1], key[:1], value[:1])]")
-# equal("what a query gets depends on other queries", "[[one[..., 1:, :] for one in attention(query, key, value)], attention(query[..., 1:, :], key, value)]")
-# equal("in another order the keys, with their values, give another output", "[attention(query, key, value)[0], attention(query, key.flip(-2), value.flip(-2))[0]]")
-# equal("one vector added to all keys changes the weights", "[attention(query, given, value)[1] for given in (key, key + key[..., :1, :])]")
-# equal("twice the values don't give twice the output", "[2 * attention(query, key, value)[0], attention(query, key, 2 * value)[0]]")
-# equal("a result moves when only keys and values change that the mask hides", "[attention(query, *[torch.where(padding.mT, one, factor * one) for one in (key, value)], padding) for factor in (1, -3)]")
-# unequal("the mask has no influence on the weights", "[attention(query, key, value, given)[1] for given in (None, mask)]")
+# equal("what an example gives depends on the other examples of the batch", attention_example_alone)
+# equal("what a query gets depends on other queries", attention_without_first_query)
+# equal("in another order the keys, with their values, give another output",
+#     attention_keys_in_other_order)
+# equal("one vector added to all keys changes the weights", attention_shifted_keys)
+# equal("twice the values don't give twice the output", attention_twice_the_values)
+# equal("a result moves when only keys and values change that the mask hides",
+#     attention_hidden_keys)
+# unequal("the mask has no influence on the weights", attention_mask_or_none)
 # says("is right for matrices, without leading axes", parts=["output", "weights"])
 # ### 1p AUTOTEST attention(wide_query, wide_key, value[0, 0])
 # says("is right with two leading axes, batch and heads", parts=["output", "weights"])
 # ### 1p AUTOTEST attention(query, key, value)
-# says("gives masked keys no weight, and the others weights that sum to 1", parts=["output", "weights"])
+# says("gives masked keys no weight, and the others weights that sum to 1", parts=["output",
+#     "weights"])
 # ### 2p AUTOTEST attention(query, key, value, mask)
-# says("takes a mask that broadcasts", parts=(["mask (batch, 1, 1, S)", "mask (T, S)", "mask (batch, 1, T, S)"], ["output", "weights"]))
-# ### 1p AUTOTEST [attention(query, key, value, given) for given in (padding, mask[0, 0], mask[:, :1])]
-# says("is right where all sizes are equal", parts=(["with a mask", "without a mask"], ["output", "weights"]))
-# ### 1p AUTOTEST [attention(equal_query, equal_key, equal_value, equal_mask), attention(equal_query, equal_key, equal_value)]
+# says("takes a mask that broadcasts", parts=(["mask (batch, 1, 1, S)", "mask (T, S)",
+#     "mask (batch, 1, T, S)"], ["output", "weights"]))
+# ### 1p AUTOTEST attention_broadcast_masks
+# says("is right where all sizes are equal", parts=(["with a mask", "without a mask"], ["output",
+#     "weights"]))
+# ### 1p AUTOTEST attention_equal_sizes
 
 # %% active="ipynb" nbgrader={"grade_id": "attention_edges", "grade": true, "points": 7}
 # forbid("scaled_dot_product_attention", "MultiheadAttention")
 # b, T, S, dk, dv = draw.sizes(5, low=3)
 # query, key, value = draw.tensor(b, T, dk), draw.tensor(b, S, dk), draw.tensor(b, S, dv)
-# mask, with_empty = torch.from_numpy(draw.mask(b, T, S)), torch.from_numpy(draw.mask(b, T, S, empty=1))
+# mask = torch.from_numpy(draw.mask(b, T, S))
+# with_empty = torch.from_numpy(draw.mask(b, T, S, empty=1))
 # names = draw.choices(10, ["float32", "float64"])
 # shown = torch.from_numpy(draw.mask(b, 1, S))
 # high_key = torch.where(shown.mT, key, 1e5 + key)
@@ -252,15 +270,20 @@ def attention(
 # ### 1p AUTOTEST gradients(attention, query, key, value)
 # says("gives zeros to a query with nothing to attend to", parts=["output", "weights"])
 # ### 1p AUTOTEST attention(query, key, value, with_empty)
-# says("passes gradients that are never NaN, also where a query sees nothing", parts=["query", "key", "value"])
+# says("passes gradients that are never NaN, also where a query sees nothing", parts=["query",
+#     "key", "value"])
 # ### 1p AUTOTEST gradients(attention, query, key, value, with_empty)
-# says("keeps the data type of its inputs, also with a mask", parts=("{name} inputs, {kind}", ["output", "weights"], ["data type", "values"]))
-# ### 1p AUTOTEST [[[dtype_of(result), result] for result in attention(*[x[:1].to(getattr(torch, name)) for x in (query, key, value)], mask[:1] if kind == "a mask" else None)] for name in names for kind in ("no mask", "a mask")]
-# says("is right with scores in the thousands, masked ones too", parts=(["scores of both signs", "signs reversed", "scores moved far up or down", "masked scores far above the others", "no mask"], ["output", "weights"]))
-# ### 1p AUTOTEST [*[attention(sign * query, shift + scale * key, value, mask) for sign, shift, scale in [(1, 0, 3000), (-1, 0, 3000), (1, 1e4, 1)]], attention(query.abs(), high_key, value, shown), attention(query, 3000 * key, value)]
+# says("keeps the data type of its inputs, also with a mask", parts=("{name} inputs, {kind}",
+#     ["output", "weights"], ["data type", "values"]))
+# ### 1p AUTOTEST attention_data_types
+# says("is right with scores in the thousands, masked ones too", parts=(["scores of both signs",
+#     "signs reversed", "scores moved far up or down", "masked scores far above the others",
+#     "no mask"], ["output", "weights"]))
+# ### 1p AUTOTEST attention_large_scores
 # says("takes tensors in any memory layout, such as transposed ones", parts=["output", "weights"])
-# ### 1p AUTOTEST attention(*[torch.stack([x.mT, 2 * x.mT]).mT.transpose(0, 1) for x in (query, key, value)], mask[:, None])
-# says("leaves its arguments as they were", parts=(["query", "key", "value", "mask", "result"], ["output", "weights"]))
+# ### 1p AUTOTEST attention_layouts
+# says("leaves its arguments as they were", parts=(["query", "key", "value", "mask", "result"],
+#     ["output", "weights"]))
 # ### 1p AUTOTEST inputs_after(attention, query, key, value, with_empty)
 
 # %% [markdown]
@@ -324,8 +347,9 @@ def score_statistics(query: np.ndarray, key: np.ndarray, scale: float) -> dict[s
 # ### 1p AUTOTEST score_statistics(query, key, scale)["entropy"]
 # says("all three are right where all sizes are equal")
 # ### 1p AUTOTEST score_statistics(equal_query, equal_key, scale)
-# says("the entropy is right where a weight is exactly 0", parts=["a key far below the others", "a key far above the others"])
-# ### 1p AUTOTEST [score_statistics(query[:1], keys, scale) for keys in (key_and_far_key, -key_and_far_key)]
+# says("the entropy is right where a weight is exactly 0", parts=["a key far below the others",
+#     "a key far above the others"])
+# ### 1p AUTOTEST statistics_weight_of_zero
 
 # %% [markdown]
 # ## 5. The derivative of attention
@@ -366,7 +390,8 @@ def attention_jacobian(query: np.ndarray, key: np.ndarray) -> np.ndarray:
 # S, d = draw.sizes(2, low=3)
 # query, key = draw.array(d), draw.array(S, d)
 # equal_query, equal_key = draw.array(S), draw.array(S, S)
-# large_query, large_key = np.append(query[1:], 2e4), np.column_stack([key[:, 1:], 0.3 + draw.array(S) / 1e4])
+# large_query = np.append(query[1:], 20000.0)
+# large_key = np.column_stack([key[:, 1:], 0.3 + draw.array(S) / 10000.0])
 # says("every derivative is right")
 # ### 2p AUTOTEST attention_jacobian(query, key)
 # says("is right for keys that are far from zero")
