@@ -161,7 +161,8 @@ def full_attention(
 # ### 2p AUTOTEST full_attention(equal_query, equal_key, equal_value)
 # says("is right with scores in the thousands, of both signs", parts=["output", "weights"])
 # ### 1p AUTOTEST full_attention(4000 * query, key, value)
-# says("leaves its arguments as they were", parts=(["query", "key", "value", "result"], ["output", "weights"]))
+# says("leaves its arguments as they were", parts=(["query", "key", "value", "result"], ["output",
+#     "weights"]))
 # ### 1p AUTOTEST inputs_after(full_attention, query, key, value)
 
 # %% [markdown]
@@ -206,16 +207,20 @@ def masked_attention(
 # query, key, value = 2 * draw.array(T, dk), draw.array(S, dk), draw.array(S, dv)
 # mask, future = draw.mask(T, S), np.tri(n, dtype=bool)
 # equal_query, equal_key, equal_value = 2 * draw.array(n, n), draw.array(n, n), draw.array(n, n)
-# low_query, low_key = np.column_stack([query, np.ones(T)]), np.column_stack([key, np.full(S, -1e6)])
+# low_query = np.column_stack([query, np.ones(T)])
+# low_key = np.column_stack([key, np.full(S, -1000000.0)])
 # shown = np.arange(S)[None] != draw.integer(0, 3)
 # high_key, high_value = np.where(shown.T, key, 1e5 + key), np.where(shown.T, value, 1e200)
-# says("gives hidden keys no weight, and the others weights that sum to 1", parts=["output", "weights"])
+# says("gives hidden keys no weight, and the others weights that sum to 1", parts=["output",
+#     "weights"])
 # ### 2p AUTOTEST masked_attention(query, key, value, mask)
-# says("is right where each word may see itself and the words before it", parts=["output", "weights"])
+# says("is right where each word may see itself and the words before it", parts=["output",
+#     "weights"])
 # ### 1p AUTOTEST masked_attention(equal_query, equal_key, equal_value, future)
 # says("is right where the scores that may be seen are far below zero", parts=["output", "weights"])
 # ### 1p AUTOTEST masked_attention(low_query, low_key, value, mask)
 # says("gives hidden keys weight exactly 0, however large their scores and values are")
-# ### 1p AUTOTEST masked_attention(np.abs(query), high_key, high_value, shown.repeat(T, axis=0))[0]
-# says("leaves its arguments as they were", parts=(["query", "key", "value", "mask", "result"], ["output", "weights"]))
+# ### 1p AUTOTEST masked_high_scores
+# says("leaves its arguments as they were", parts=(["query", "key", "value", "mask", "result"],
+#     ["output", "weights"]))
 # ### 1p AUTOTEST inputs_after(masked_attention, query, key, value, mask)
