@@ -100,9 +100,8 @@ def causal_more_queries(m, n, more_query, less_key, less_value):
 
 
 def causal_new_query(m, n, query, key, value):
-    new = query[:, :1].float()
     return [
-        flash_forward(new, given.float(), value.float(), m, n, causal=True)
+        flash_forward(query[:, :1].float(), given.float(), value.float(), m, n, causal=True)
         for given in (key, key.flip(-2))
     ]
 
