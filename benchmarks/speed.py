@@ -190,7 +190,7 @@ def _check() -> Iterator[tuple[Run, Run]]:
         cell, draw = parse_cell(source), Draw(seed_of(grade_id))
         for check, inputs in checks_with_inputs(cell, draw):
             inputs = copy.deepcopy(inputs)
-            drawn.append((check.expression, names, inputs, draw.parameter_seed, cell.forbidden))
+            drawn.append((check.code, names, inputs, draw.parameter_seed, cell.forbidden))
 
     def whole() -> None:
         with contextlib.redirect_stdout(io.StringIO()):

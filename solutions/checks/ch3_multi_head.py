@@ -31,14 +31,13 @@ def split_without_first_position(H, x):
 
 
 def split_layouts(H, x, integers):
-    data_types = [dtype_of(split_heads(given, H)) for given in (integers, x, x.float())]
     return [
         split_heads(integers.transpose(0, 1), H),
         split_heads(x[:1].float(), H),
         split_heads(x[:, :1], H),
         split_heads(x, 1),
         split_heads(x[..., :H], H),
-        data_types,
+        [dtype_of(split_heads(given, H)) for given in (integers, x, x.float())],
     ]
 
 
@@ -51,7 +50,6 @@ def merge_without_first_position(x):
 
 
 def merge_layouts(x, heads_last, integers):
-    data_types = [dtype_of(merge_heads(given)) for given in (integers, x, x.float())]
     return [
         merge_heads(heads_last.permute(0, 3, 1, 2)),
         merge_heads(integers.permute(0, 3, 1, 2)),
@@ -59,7 +57,7 @@ def merge_layouts(x, heads_last, integers):
         merge_heads(x[:, :, :1]),
         merge_heads(x[:, :1]),
         merge_heads(x[..., :1]),
-        data_types,
+        [dtype_of(merge_heads(given)) for given in (integers, x, x.float())],
     ]
 
 

@@ -43,7 +43,8 @@ class Line:
     """
 
     def __init__(self, grade_id, program, check, inputs, number, forbidden):
-        self.expression, self.inputs, self.number = check.expression, inputs, number
+        self.expression, self.code = check.expression, check.code
+        self.inputs, self.number = inputs, number
         self.forbidden = forbidden
         wanted = expected_value(grade_id, program, check, copy.deepcopy(inputs), number)
         # as JSON, as an answer key has it
@@ -51,7 +52,7 @@ class Line:
 
     def problem(self, names: dict) -> Difference | None:
         """What is wrong with an answer among these names; None if nothing is."""
-        given = self.expression, names, copy.deepcopy(self.inputs), self.number, self.forbidden
+        given = self.code, names, copy.deepcopy(self.inputs), self.number, self.forbidden
         return judge(self._expected, Evaluation.read(evaluate(*given)))
 
 
