@@ -22,7 +22,7 @@ from autograder.runtime.compare import Difference
 FORMAT = 2
 # Raise by one when a change to the grader can change a verdict: every submission is graded again.
 # tests/golden/ holds the results of a fixed set of submissions under each version's number.
-GRADER_VERSION = 3
+GRADER_VERSION = 4
 # Remarks on a submission that a machine with too much to do has stopped; and the number of runs one after another, each
 # with the same outcome, after which it isn't the machine: a notebook that waits would cost its time in every run.
 NOT_FINAL = ("by_clock", "no_follow_through")
