@@ -11,16 +11,22 @@ import functools
 from collections.abc import Mapping
 
 
+@functools.lru_cache(maxsize=4096)
+def _names(text: str) -> frozenset[str]:
+    return frozenset(node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name))
+
+
 def called(expression: str, functions: Mapping[str, str]) -> str:
     """The source of the functions that a piece of code names, and that these name, in the cell's order.
 
     functions: those of a cell, by name.
     """
+    if not functions:
+        return ""
     found: set[str] = set()
     new = {expression}
     while new:
-        names = {n.id for text in new for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
-        more = {name for name in names if name in functions} - found
+        more = {name for text in new for name in _names(text) if name in functions} - found
         found |= more
         new = {functions[name] for name in more}
     return "\n\n\n".join(source for name, source in functions.items() if name in found)

