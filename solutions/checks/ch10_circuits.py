@@ -79,8 +79,9 @@ def copying_negative(matrix):
 
 
 def attribution_sum(parts, scale, w_u, targets):
-    together = logit_attribution(parts.sum(dim=0, keepdim=True), scale, w_u, targets)[0]
-    return [logit_attribution(parts, scale, w_u, targets).sum(dim=0), together]
+    shares = logit_attribution(parts, scale, w_u, targets)
+    of_sum = logit_attribution(parts.sum(dim=0, keepdim=True), scale, w_u, targets)
+    return [shares.sum(dim=0), of_sum[0]]
 
 
 def attribution_position_alone(parts, scale, w_u, targets):

@@ -18,7 +18,13 @@ from autograder.grade.exercise_words import words_of
 from autograder.grade.make_keys import answer_key
 from autograder.grade.submission import Submission
 from autograder.instructor_settings import Limits, Settings
-from tests.support.small_course import DOUBLE, IMPORTS, check_cell, write_exercise
+from tests.support.small_course import (
+    DOUBLE,
+    IMPORTS,
+    check_cell,
+    settings_of_a_course,
+    write_exercise,
+)
 
 CHECKS = '''
 from solutions.ch9_small import double
@@ -44,6 +50,12 @@ LINES = """# x, y = drawn(draw)
 # ### 2p AUTOTEST both"""
 
 
+@pytest.fixture
+def folder(tmp_path):
+    with settings_of_a_course(tmp_path) as root:
+        yield root
+
+
 def exercise_in(folder, checks=CHECKS):
     exercise = write_exercise(folder, "ch9_small", [IMPORTS, DOUBLE, check_cell(LINES)])
     exercise.checks.parent.mkdir()
@@ -51,9 +63,9 @@ def exercise_in(folder, checks=CHECKS):
     return exercise
 
 
-def test_a_line_that_names_a_function_is_built_graded_and_shown(course_folder):
-    exercise = exercise_in(course_folder)
-    generate.build(Course(course_folder))
+def test_a_line_that_names_a_function_is_built_graded_and_shown(folder):
+    exercise = exercise_in(folder)
+    generate.build(Course(folder))
     source = grade_cells(released(exercise))["values"]
     assert "def both(x, y):" in source and "def drawn(draw):" in source
     assert "unmoved" not in source and "Not shown" not in source
@@ -61,7 +73,7 @@ def test_a_line_that_names_a_function_is_built_graded_and_shown(course_folder):
     (relation,) = baked_relations(released(exercise))["values"]
     assert relation.expression.endswith("unmoved(x)")
 
-    key = answer_key(Course(course_folder), exercise)
+    key = answer_key(Course(folder), exercise)
     right = reference_answers(exercise)
     for answers, score in ((right, 2), ({"double": "def double(x):\n    return x / 2"}, 0)):
         cells = tuple(solved(exercise, answers).cells)
@@ -75,7 +87,7 @@ def test_a_line_that_names_a_function_is_built_graded_and_shown(course_folder):
     assert "Hint: Which factor?" in words.line(cell.lines[0])
 
 
-def test_a_function_may_not_hide_an_answer(course_folder):
-    exercise_in(course_folder, CHECKS.replace("def unmoved(x)", "def double(x)"))
+def test_a_function_may_not_hide_an_answer(folder):
+    exercise_in(folder, CHECKS.replace("def unmoved(x)", "def double(x)"))
     with pytest.raises(CatalogueError, match="`double` is the name of an answer"):
-        generate.build(Course(course_folder))
+        generate.build(Course(folder))
