@@ -11,12 +11,11 @@ from autograder.exercises import (
     grade_cells,
     reference_answers,
     released,
-    solved,
 )
 from autograder.grade.examine import grade_submission
 from autograder.grade.exercise_words import words_of
 from autograder.grade.make_keys import answer_key
-from autograder.grade.submission import Submission
+from autograder.grade.submission import Submission, SubmittedCell
 from autograder.instructor_settings import Limits, Settings
 from tests.support.small_course import (
     DOUBLE,
@@ -74,10 +73,10 @@ def test_a_line_that_names_a_function_is_built_graded_and_shown(folder):
     assert relation.expression.endswith("unmoved(x)")
 
     key = answer_key(Course(folder), exercise)
-    right = reference_answers(exercise)
-    for answers, score in ((right, 2), ({"double": "def double(x):\n    return x / 2"}, 0)):
-        cells = tuple(solved(exercise, answers).cells)
-        found = grade_submission(Submission("ada", cells), key, Settings(Limits(sandbox=False)))
+    right = reference_answers(exercise)["double"]
+    for answer, score in ((right, 2), ("def double(x):\n    return x / 2", 0)):
+        submission = Submission("ada", (SubmittedCell("code", answer, grade_id="double"),))
+        found = grade_submission(submission, key, Settings(Limits(sandbox=False)))
         (cell,) = found.result.cells
         assert sum(line.earned for line in cell.lines) == score
     assert cell.mistake == "halved"
@@ -88,6 +87,6 @@ def test_a_line_that_names_a_function_is_built_graded_and_shown(folder):
 
 
 def test_a_function_may_not_hide_an_answer(folder):
-    exercise_in(folder, CHECKS.replace("def unmoved(x)", "def double(x)"))
+    exercise_in(folder, f"{CHECKS}\n\ndef double(x):\n    return x\n")
     with pytest.raises(CatalogueError, match="`double` is the name of an answer"):
         generate.build(Course(folder))
