@@ -19,8 +19,6 @@ from autograder.runtime.progress import Task
 # locked cells that are for students only: the course's own checks, and what they can do with their
 # answers at the end; the grader doesn't run them
 CHECK_CELLS = ("checker", "check_data", "progress", "now_use_it")
-# no name of a cell; see `build.released_versions`
-STRICT = "strict grade cells"
 BEFORE = "Before the first task"
 # stands for any written answer; true of none, because this module goes to Gradescope, too
 WRITTEN = "A written answer, which a person reads and gives points for."

@@ -1,9 +1,9 @@
 """Every version of an exercise's locked code cells that was ever released, by digest.
 
 A check that an instructor corrects differs from the one in submissions handed in before; so that no
-student is told to have changed it, what was released is remembered in solutions/released/. Under
-STRICT stand those versions of grade cells whose notebooks say in which data type to compute: older ones
-leave it open, so float32 is tolerated there (see `compare.judge`).
+student is told to have changed it, what was released is remembered in solutions/released/. Beside a
+grade cell's versions stand those that ask for what a later statement has added (see
+`grade.older_releases`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from autograder.course import Exercise
-from autograder.exercises import STRICT, cell_digest
+from autograder.exercises import cell_digest
 from autograder.files import write_whole
+from autograder.runtime.grade_cell import parse_cell
 
 
 def _record(exercise: Exercise) -> Path:
@@ -28,6 +29,11 @@ def released_versions(exercise: Exercise) -> dict[str, list[str]]:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
+def added_key(cell: str, added: str) -> str:
+    """Under which name, which no cell has, stand the versions of a grade cell that ask for an addition."""
+    return f"{cell}: {added}"
+
+
 def remember_released(exercise: Exercise, release: NotebookNode) -> None:
     """Add the versions in a released notebook; the file is written only if there is a new one."""
     known = released_versions(exercise)
@@ -35,10 +41,11 @@ def remember_released(exercise: Exercise, release: NotebookNode) -> None:
     for cell in release.cells:
         own = cell.metadata.get("nbgrader")
         if own and cell.cell_type == "code" and not own.solution:
-            digests = known.setdefault(own.grade_id, [])
-            if (digest := cell_digest(cell.source)) not in digests:
-                digests.append(digest)
-            if own.grade and digest not in known.setdefault(STRICT, []):
-                known[STRICT].append(digest)
+            checks = parse_cell(cell.source).checks if own.grade else []
+            added = [check.says.added for check in checks if check.says and check.says.added]
+            for name in [own.grade_id, *(added_key(own.grade_id, one) for one in added)]:
+                digests = known.setdefault(name, [])
+                if (digest := cell_digest(cell.source)) not in digests:
+                    digests.append(digest)
     if json.dumps(known) != before:
         write_whole(_record(exercise), json.dumps(known, indent=1, sort_keys=True) + "\n")

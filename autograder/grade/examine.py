@@ -32,7 +32,7 @@ from autograder.grade.kernel_run import (
     is_run,
     steps_of,
 )
-from autograder.grade.older_releases import is_lenient
+from autograder.grade.older_releases import not_asked, without_charge
 from autograder.grade.result import Basis, CellResult, LineResult, Remark, Result
 from autograder.grade.sanitize import MISSING, sanitized
 from autograder.grade.submission import Submission
@@ -127,26 +127,23 @@ def _graded(submission: Submission, key: AnswerKey, settings: Settings) -> Grade
     notebook, remarks = sanitized(submission, key.release, key.versions)
     steps, has_code = steps_of(notebook), any(map(_is_students_code, notebook.cells))
     seed = int(digest_of(key.digest + submission.digest)[:16], 16)
-    lenient = is_lenient(submission, key.release, key.versions)
     together = True
     try:
-        examination = _examined(notebook, submission, key, settings, seed, lenient, together=True)
+        examination = _examined(notebook, submission, key, settings, seed, together=True)
     except UnclearAnswerError:
         # which line is to blame shows when each has a message of its own
         together = False
         notebook, _ = sanitized(submission, key.release, key.versions)
-        examination = _examined(notebook, submission, key, settings, seed, lenient)
+        examination = _examined(notebook, submission, key, settings, seed)
     ended = examination.ended
     if ended is not None:
         # it may have ended later than the cell that did it, at a moment of chance
         notebook, _ = sanitized(submission, key.release, key.versions)
-        examination = _examined(notebook, submission, key, settings, seed, lenient, pausing=True)
+        examination = _examined(notebook, submission, key, settings, seed, pausing=True)
     if examination.by_clock:
         remarks = [*remarks, Remark("by_clock")]
     if examination.unlimited:
         remarks = [*remarks, Remark("memory_not_limited")]
-    if examination.was_lenient:
-        remarks = [*remarks, Remark("older_release")]
     cells, shown = tuple(examination.results), examination.shown
     if ended and examination.ended and _is_chance(ended, examination.ended):
         cells, shown = tuple(_without_verdicts(cell) for cell in cells), {}
@@ -154,9 +151,13 @@ def _graded(submission: Submission, key: AnswerKey, settings: Settings) -> Grade
         # the verdicts so far are final, and the kernel they came from has ended
         given = settings, submission.companions, seed, ended is not None
         try:
-            cells = follow_through(steps, key, cells, *given, lenient, together and not ended)
+            cells = follow_through(steps, key, cells, *given, together and not ended)
         except Exception as error:
             remarks = [*remarks, Remark("no_follow_through", {"error": _reason(error)})]
+    unasked = not_asked(submission, key.release, key.versions)
+    charged, cells = cells, tuple(without_charge(cell, unasked) for cell in cells)
+    if cells != charged:
+        remarks = [*remarks, Remark("older_release")]
     # where a student's answers stand in another order, they were asked in that
     cells = tuple(sorted(cells, key=lambda cell: list(key.cells).index(cell.grade_id)))
     if any(not line.passed and line.verdict == "ended" for cell in cells for line in cell.lines):
@@ -216,20 +217,19 @@ def _examined(
     key: AnswerKey,
     settings: Settings,
     seed: int,
-    lenient: bool,
     pausing: bool = False,
     together: bool = False,
 ) -> _Examination:
     """What came of executing a sanitised notebook, which is changed: it gets outputs.
 
-    seed: of random numbers, which nobody can foresee and a regrade has, too; pausing, lenient, together:
+    seed: of random numbers, which nobody can foresee and a regrade has, too; pausing, together:
     as for `KernelRun`. Raises UnclearAnswerError if together.
     """
     with contextlib.ExitStack() as stack:
         kernel = None
         if any(map(_is_students_code, notebook.cells)):
             kernel = stack.enter_context(_started(settings, submission, seed))
-        run = KernelRun(kernel, settings.limits, pausing, lenient, together, settings.until)
+        run = KernelRun(kernel, settings.limits, pausing, together, settings.until)
         new_kernel = functools.partial(_started, settings, submission, seed)
         offered = settings.offered(key.packages)
         python = kernel_versions(settings.python, key.packages)["python"]
@@ -336,11 +336,6 @@ class _Examination:
         """Whether a line ran whose memory should have been limited from outside, and could not be."""
         return self._run.unlimited
 
-    @property
-    def was_lenient(self) -> bool:
-        """Whether a value is right only because the checks are of an older release."""
-        return self._run.was_lenient
-
     def run_cell(self, cell: NotebookNode) -> None:
         """Run a cell of the student's, or grade a grade cell."""
         if cell.cell_type != "code":
@@ -436,7 +431,7 @@ class _Examination:
         line = replace(line, draws=line.draws[1:] or line.draws)
         with self._new_kernel() as kernel:
             limits, until = self._run.limits, self._run.until
-            run = KernelRun(kernel, limits, lenient=self._run.lenient, until=until)
+            run = KernelRun(kernel, limits, until=until)
             for step in self._ran:
                 run.run_cell(step.source, step.name)
             answer = run.ask(line, forbidden, time.monotonic() + run.seconds(line), check)

@@ -36,28 +36,27 @@ def follow_through(
     companions: Mapping[str, bytes],
     seed: int = 0,
     pausing: bool = False,
-    lenient: bool = False,
     together: bool = False,
 ) -> tuple[CellResult, ...]:
     """The better verdict of every line; a second kernel is started only if that can change one.
 
-    steps: the notebook as it was run; cells: its verdicts; seed, pausing: as in the first run; lenient: as
-    for `judge`; together: as for `KernelRun`. Raises KernelStartError.
+    steps: the notebook as it was run; cells: its verdicts; seed, pausing: as in the first run; together:
+    as for `KernelRun`. Raises KernelStartError.
     """
     second = SecondRun(steps, key, cells)
     if second.is_needed():
         try:
             with StudentKernel(settings, companions, seed) as kernel:
-                run = KernelRun(kernel, settings.limits, pausing, lenient, together, settings.until)
+                run = KernelRun(kernel, settings.limits, pausing, together, settings.until)
                 second.go(run)
         except UnclearAnswerError:
-            again = settings, companions, seed, pausing, lenient, False
+            again = settings, companions, seed, pausing, False
             return follow_through(steps, key, cells, *again)
         if run.by_clock:
             raise TimeoutError("it was stopped by the clock")
         if run.ended_itself and not pausing:
             # how far it came may have been chance
-            again = settings, companions, seed, True, lenient, False
+            again = settings, companions, seed, True, False
             return follow_through(steps, key, cells, *again)
     return tuple(replace(cell, lines=tuple(second.lines[cell.grade_id])) for cell in cells)
 

@@ -112,11 +112,10 @@ class KernelRun:
     """A run through a notebook; kernel: None for a notebook without code.
 
     pausing: wait after each of the student's cells, so that a process which such a cell ends a little later
-    ends there; lenient: as for `judge`; together: ask for several lines in one message where that can be
+    ends there; together: ask for several lines in one message where that can be
     done; until: as in `Settings`; ended: why there is no kernel any more, if there is none; unlimited:
     whether a line ran whose memory should have been limited from outside, and could not be; by_clock:
-    whether something was stopped before it had used its processor time; was_lenient: whether a value is right
-    only because it is judged leniently.
+    whether something was stopped before it had used its processor time.
     """
 
     def __init__(
@@ -124,19 +123,17 @@ class KernelRun:
         kernel: StudentKernel | None,
         limits: Limits,
         pausing: bool = False,
-        lenient: bool = False,
         together: bool = False,
         until: float = math.inf,
     ) -> None:
         self.kernel = kernel
         self.limits = limits
         self._pausing = pausing
-        self.lenient = lenient
         self._together = together
         self.until = until
         self.ended: Difference | None = None
         self.unlimited = False
-        self.by_clock = self.was_lenient = False
+        self.by_clock = False
         self._deadline = time.monotonic() + limits.notebook_seconds
         # the deadline that was asked for last, and how long the kernel has waited since it was set, and in all
         self._asked, self._waited, self._waited_in_all = 0.0, 0.0, 0.0
@@ -240,11 +237,7 @@ class KernelRun:
             ]
         else:
             pairs = zip(line.asked, found.evaluations, strict=True)
-            judged = []
-            for pair in pairs:
-                judged.append(_judged(check, self.lenient, *pair))
-                if self.lenient and judged[-1][1] is None:
-                    self.was_lenient |= _judged(None, False, *pair)[1] is not None
+            judged = [_judged(check, *pair) for pair in pairs]
         return Answer(judged, found.printed)
 
     def _answer(
@@ -405,13 +398,13 @@ def _was_refused_a_thread(evaluation: object) -> bool:
 
 
 def _judged(
-    check: Check | None, lenient: bool, draw: ExpectedDraw, evaluation: object
+    check: Check | None, draw: ExpectedDraw, evaluation: object
 ) -> tuple[Judged, Difference | None]:
     """One draw; a kernel's answer may be any nonsense, so anything but a pass is a fail."""
     try:
         read = Evaluation.read(evaluation)
         expected = Expected.read(draw.expected)
-        problem = judge(expected, read, lenient)
+        problem = judge(expected, read)
         if problem and check:
             inputs = {name: restore(decode(tree)) for name, tree in draw.inputs.items()}
             problem = refined(problem, check, inputs, expected, read)

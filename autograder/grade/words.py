@@ -223,8 +223,8 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
         )
     ),
     "older_release": lambda p: (
-        "The checks in this notebook are those of an older release, which doesn't say in which data type to compute. So the "
-        "rounding of float32 was tolerated, and without that fewer checks would have passed."
+        "The checks in this notebook are those of an older release, whose statements ask for less. What only a later one "
+        "asks was not counted: without that fewer checks would have passed."
     ),
     "companions_kept_out": lambda p: (
         "The files beside the notebook take more room than a submission has, so it was graded without them. Hand "

@@ -355,8 +355,8 @@ def is_to_do(value: Value) -> TypeGuard[Error]:
 def judge(expected: Expected, got: Evaluation, lenient: bool = False) -> Difference | None:
     """Why an evaluation isn't what is expected, or None when it is.
 
-    lenient: whether the rounding of float32 is tolerated wherever a result is float32, as the statements
-    of older releases leave it open.
+    lenient: whether the rounding of float32 is tolerated wherever a result is float32: how far
+    it goes is luck, so a build asks for nothing that rests on it.
     """
     if got.forbidden:
         return Difference("forbidden", {"names": list(got.forbidden[:5])})

@@ -45,12 +45,13 @@ class Sentence:
     """What a line tests, in words, as `says(...)` above it gives them.
 
     parts: what the parts of its value are called (see `parts`); case: whether a student may get at
-    the line's inputs.
+    the line's inputs; added: the name of what only a later statement than the first release's asks.
     """
 
     text: str
     parts: Parts = ()
     case: bool = True
+    added: str = ""
 
 
 @dataclass(frozen=True)
@@ -125,19 +126,17 @@ class GradeCell:
 def read_relations(data: str) -> dict[str, tuple[Relation, ...]]:
     """Relations by grade cell, from the lines below a notebook's note on what its checks compare with.
 
-    The last line has the answers, and the one above it the relations; a release of an older version has none.
+    The last line has the answers, and the one above it the relations.
     """
-    *_, packed, _ = ["", *data.strip().split("\n")]
-    if not packed or packed.startswith("#"):
-        return {}
+    *_, packed, _ = data.strip().split("\n")
     return {name: tuple(Relation(**one) for one in found) for name, found in unpack(packed).items()}
 
 
-def _sentence(text: str, parts: object = (), case: bool = True) -> Sentence:
+def _sentence(text: str, parts: object = (), case: bool = True, added: str = "") -> Sentence:
     """The arguments of `says`: a text or a list is one level of parts, a tuple several."""
     levels = parts if isinstance(parts, tuple) else (parts,)
     named = tuple(tuple(level) if isinstance(level, list) else level for level in levels)
-    return Sentence(text, named, case)
+    return Sentence(text, named, case, added)
 
 
 def _call(node: ast.expr | None) -> tuple[str | None, list[ast.expr], list[ast.keyword]]:
@@ -153,7 +152,7 @@ def parse_cell(source: str) -> GradeCell:
     The `%%autotest` line, if there is one, is skipped. The lines below
     `agreement("targets", share=..., seconds=..., processor_seconds=...)` are judged by agreement, on one draw;
     those below `memory(megabytes=...)` may use no more memory than that;
-    `says("...", parts=..., case=...)` belongs to the one line that it stands directly above, and
+    `says("...", parts=..., case=..., added=...)` belongs to the one line that it stands directly above, and
     anywhere else raises ValueError. `equal("...", expression, axis=...)` and `unequal("...", expression)`
     are relations of the cell; instead of an expression they take a function, whose parameters are inputs.
     """

@@ -80,11 +80,10 @@ def _error(p: Parameters) -> str:
         return f"`{undefined[1]}` is not defined yet: run the cell above that defines it"
     if p["name"] == Unusable.__name__:
         return p["message"]
-    # results that were stored before know nothing of it
-    if p.get("by_check"):
+    if p["by_check"]:
         return f"the check could not go on: {p['name']}: {p['message']}"
     places = [f"at: {p['line']}"] if p["line"] else []
-    if p.get("inside"):
+    if p["inside"]:
         places.append(f"inside what you have built so far: {p['inside']}")
     where = f"  ({'; '.join(places)})" if places else ""
     words = f"your code raised {p['name']}: {p['message']}{where}"
@@ -117,7 +116,6 @@ def _entries(p: Parameters) -> str:
     numbers = _pair(p["expected"], p["got"])
     if p["size"] == 1:
         return numbers
-    # results that were stored before tell the first
     place = f"{'most' if p.get('largest') else 'first'} at index {p['index']}"
     differ = "entries differs" if p["wrong"] == 1 else "entries differ"
     return f"{p['wrong']} of {p['size']} {differ}, {place}: {numbers}"
@@ -129,8 +127,7 @@ def _not_finite(p: Parameters) -> str:
 
 
 def _parameters(p: Parameters) -> str:
-    # results that were stored before know nothing of it
-    if p.get("repeated"):
+    if p["repeated"]:
         first = f"{p['repeated'].rpartition('.')[0]}.0"
         return (
             f"`{p['repeated']}` has no parameters of its own. Is it the same module as `{first}`? "
@@ -278,10 +275,7 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
     ),
     "masked": lambda p: (
         f"right except for {p['wrong']} of {p['size']} entries, all of them masked: they should be "
-        # results that were stored before know nothing of it
-        + {True: "exactly 0", False: "minus infinity", None: "exactly 0 or minus infinity"}[
-            p.get("zero")
-        ]
+        f"{'exactly 0' if p['zero'] else 'minus infinity'}"
     ),
     "slices": _slices,
     "changed": lambda p: (

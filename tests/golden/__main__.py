@@ -12,7 +12,7 @@ if __name__ == "__main__":
     path = golden_file()
     if path.exists():
         sys.exit(
-            f"{path.relative_to(COURSE.root)} is there already and is never overwritten. Raise "
+            f"{path.relative_to(COURSE.root)} is there already. Raise "
             "GRADER_VERSION in autograder/grade/result.py first."
         )
     with tempfile.TemporaryDirectory() as folder:

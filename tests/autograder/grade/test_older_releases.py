@@ -1,93 +1,65 @@
-"""Who has a notebook of an older release isn't charged for what only a newer statement says."""
-
-from dataclasses import replace
+"""Who has a notebook of an older release isn't charged for what only a later statement says."""
 
 import pytest
 
 from autograder.build import generate
-from autograder.build.released_versions import released_versions
 from autograder.course import Course
-from autograder.exercises import STRICT, cell_digest, is_grade_cell, metadata_of, released
+from autograder.exercises import grade_cells, released
 from autograder.grade.examine import grade_submission
 from autograder.grade.make_keys import answer_key
-from autograder.grade.older_releases import is_lenient
-from autograder.grade.submission import Submission, SubmittedCell, read_notebook
+from autograder.grade.submission import Submission, SubmittedCell
 from autograder.instructor_settings import Limits, Settings
-from tests.running_class import class_exercises, unpack_class
 from tests.support import small_course as small
 
-ROUNDED = "def double(x):\n    return (2 * x * (1 + 3e-5)).astype(np.float32)"
-OLDER = "# x = draw.array(3)\n# ### 2p AUTOTEST double( x )  # as it was"
+LATER = """# x = draw.array(3)
+# ### 1p AUTOTEST double(x)
+# says("large numbers, too", added="large numbers")
+# ### 1p AUTOTEST double(1e9 * x)"""
+# and a line that the first release didn't have, for what its statement says
+CORRECTED = LATER.replace('says("large numbers, too", added="large numbers")', 'says("Large.")')
+RIGHT, CLIPPED, UNTOUCHED = (
+    f"def double(x):\n    {body}"
+    for body in ("return 2 * x", "return np.clip(2 * x, -100, 100)", "raise NotImplementedError")
+)
 
 
 @pytest.fixture(scope="module")
-def older(tmp_path_factory):
-    """The notebooks of a class that began with an earlier release."""
-    return unpack_class(tmp_path_factory.mktemp("older"), "released") / "released"
+def keys(tmp_path_factory):
+    """By how the check was changed, the answer key, and the check as it was first released."""
+    found = {}
+    for name, lines in {"added": LATER, "corrected": CORRECTED}.items():
+        with small.settings_of_a_course(tmp_path_factory.mktemp(name)) as root:
+            for check in (small.CHECK, lines):
+                cells = [small.IMPORTS, small.DOUBLE, small.check_cell(check)]
+                exercise = small.write_exercise(root, "ch9_small", cells)
+                generate.build(Course(root))
+                if check == small.CHECK:
+                    first = grade_cells(released(exercise))["values"]
+            found[name] = answer_key(Course(root), exercise), first
+    return found
 
 
-def submission(cells):
-    return Submission("ada", tuple(cells))
-
-
-def test_an_older_release_is_recognised_and_the_present_one_is_none(exercise, older):
-    if exercise.name not in class_exercises():
-        pytest.skip(f"{exercise} is newer than the class")
-    release, versions = released(exercise), released_versions(exercise)
-    cells, _, _ = read_notebook(older / f"{exercise.name}.ipynb")
-    strict = set(versions[STRICT])
-    assert strict >= {cell_digest(cell.source) for cell in release.cells if is_grade_cell(cell)}
-    names = {metadata_of(cell).grade_id for cell in release.cells if is_grade_cell(cell)}
-    checks = {cell_digest(cell.source) for cell in cells if cell.grade_id in names}
-    # where no check has changed since, nothing tells the two apart
-    assert is_lenient(submission(cells), release, versions) == bool(checks - strict)
-    assert bool(checks - strict) == (exercise.name != "ch10_circuits")
-    present, _, _ = read_notebook(exercise.notebook)
-    assert not is_lenient(submission(present), release, versions)
-    # a notebook that lost its checks, or whose checks are its own, is none of ours
-    assert not is_lenient(submission(()), release, versions)
-    made_up = [SubmittedCell(cell.kind, cell.source + "\n# mine", cell.grade_id) for cell in cells]
-    assert not is_lenient(submission(made_up), release, versions)
-
-
-@pytest.fixture(scope="module")
-def key(tmp_path_factory):
-    """The answer key of an exercise of which an older check is known."""
-    with small.settings_of_a_course(tmp_path_factory.mktemp("small")) as root:
-        cells = [small.IMPORTS, small.DOUBLE, small.check_cell(small.CHECK)]
-        exercise = small.write_exercise(root, "ch9_small", cells)
-        generate.build(Course(root))
-        key = answer_key(Course(root), exercise)
-    present = key.versions["values"]
-    assert key.versions[STRICT] == present
-    return replace(key, versions={**key.versions, "values": [cell_digest(OLDER), *present]})
-
-
-def cells_with(key, checks, answer=ROUNDED):
-    """The cells of a notebook with these sources under the name of the check."""
-    answered = [SubmittedCell("code", answer, grade_id="double")]
-    return [*answered, *(SubmittedCell("code", source, grade_id="values") for source in checks)]
-
-
-def test_a_check_of_an_older_release_beside_the_present_one_changes_nothing(key):
-    (present,) = [cell.source for cell in key.release.cells if cell.id == "values"]
-    for checks, lenient in (([present, OLDER], False), ([OLDER, present], True)):
-        found = submission(cells_with(key, checks))
-        assert is_lenient(found, key.release, key.versions) == lenient
-
-
-def test_what_is_right_anyway_has_no_remark(key):
-    right = submission(cells_with(key, [OLDER], "def double(x):\n    return 2 * x"))
-    result = grade_submission(right, key, Settings(Limits(sandbox=False))).result
-    assert (result.score, result.remarks) == (2, ())
-
-
-@pytest.mark.parametrize(("older", "score"), [(True, 2), (False, 0)])
-def test_float32_is_tolerated_where_the_statement_left_the_data_type_open(key, older, score):
-    (present,) = [cell.source for cell in key.release.cells if cell.id == "values"]
-    cells = cells_with(key, [OLDER if older else present])
-    graded = grade_submission(submission(cells), key, Settings(Limits(sandbox=False)))
-    assert graded.result.score == score
-    # whoever looks at the grade reads what it rests on
-    kinds = [remark.kind for remark in graded.result.remarks]
-    assert kinds == (["older_release"] if older else [])
+@pytest.mark.parametrize(
+    ("change", "answer", "of_release", "score", "remarks"),
+    [
+        ("added", CLIPPED, "first", 2, ["older_release"]),
+        ("added", CLIPPED, "present", 1, []),
+        ("added", CLIPPED, "its own", 1, ["check_changed"]),
+        ("added", RIGHT, "first", 2, []),
+        ("added", UNTOUCHED, "first", 0, []),
+        ("corrected", CLIPPED, "first", 1, []),
+    ],
+)
+def test_what_a_later_statement_adds_counts_where_it_is_said(
+    keys, change, answer, of_release, score, remarks
+):
+    key, first = keys[change]
+    present = grade_cells(key.release)["values"]
+    check = {"first": first, "present": present, "its own": f"{first}\n# mine"}[of_release]
+    cells = (
+        SubmittedCell("code", answer, grade_id="double"),
+        SubmittedCell("code", check, grade_id="values"),
+    )
+    submission = Submission("ada", cells)
+    result = grade_submission(submission, key, Settings(Limits(sandbox=False))).result
+    assert (result.score, [remark.kind for remark in result.remarks]) == (score, remarks)

@@ -481,7 +481,8 @@ def test_lines_that_both_have_are_those_of_the_longest_common_subsequence():
 
 
 def test_failures_are_told_once_for_all_whom_they_hit(tmp_path):
-    raised = Difference("error", {"name": "ValueError", "message": "no", "line": ""})
+    where = {"line": "", "inside": "", "by_check": False}
+    raised = Difference("error", {"name": "ValueError", "message": "no", **where})
     renamed = {name: Remark("renamed", {"name": f"{name}.ipynb", "wanted": "w"}) for name in "ab"}
     cells = {"softmax_values": [line("a()", 1, STOPPED), line("b()", 1, raised)]}
     results = [result(name, cells, [renamed[name]]) for name in "ab"]

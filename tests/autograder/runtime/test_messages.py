@@ -134,7 +134,8 @@ def test_every_aspect_stands_in_one_of_the_tests_above():
 
 
 def test_an_error_is_shown_with_its_line():
-    problem = Difference("error", {"name": "ValueError", "message": "no", "line": "f(x)"})
+    where = {"line": "f(x)", "inside": "", "by_check": False}
+    problem = Difference("error", {"name": "ValueError", "message": "no", **where})
     assert sentence(problem) == "your code raised ValueError: no  (at: f(x))"
 
 
@@ -144,7 +145,7 @@ def test_a_place_in_a_nested_value_comes_first():
 
 
 def test_an_error_in_code_of_the_course_names_the_students_line_first():
-    where = {"line": "layer(x, mask)", "inside": "scores + bias"}
+    where = {"line": "layer(x, mask)", "inside": "scores + bias", "by_check": False}
     problem = Difference("error", {"name": "ValueError", "message": "no", **where})
     assert sentence(problem) == (
         "your code raised ValueError: no  (at: layer(x, mask); inside what you have built so far: scores "
