@@ -5,12 +5,16 @@ made, with notebooks that students have had for weeks, and with links in their f
 holds such a class of ten exercises, as the commit has made it, and what it exported then.
 `python -m tests.running_class` makes it anew, from nothing but the repository.
 
-- `course/`: secret seeds, what was told, submissions, results, gradebook, feedback, the answer key of one
-  exercise. Of submissions and gradebook it lacks what the notebooks' own checks compare with.
-- `released/`: the notebooks as students got them, with the address of the book in them.
+From this commit on these are fixed: names of exercises, answers, graded cells and mistakes, the points of
+each cell, and links in feedback. What its statements ask is charged to its submissions, and what a later
+one adds isn't (autograder/grade/older_releases.py). What a later grader gives them otherwise stands in MOVED.
+
+- `course/`: secret seeds, what was told, submissions, results, gradebook, feedback.
+- `released/`: the notebooks as students got them. These, submissions and gradebook lack the notebooks' own
+  checks, which no grader runs.
 - `late/`: notebooks of that release that are handed in afterwards, each with the result that it got.
 - `files/`: rosters and marks; `exported/`: grades in several forms, and the class report's table.
-- `gradescope/`: the words that a zip for Gradescope holds.
+- `named.json`: by exercise, the names of mistakes, and the sections of the book that feedback leads to.
 """
 
 from __future__ import annotations
@@ -25,7 +29,10 @@ from autograder.grade.result import LineResult, Result
 
 FOLDER = Path(__file__).parent
 ARCHIVE = FOLDER / "class.tar.xz"
-COMMIT = "e5b90a682e4ac8f4a49e65c60d30045d115909d2"
+COMMIT = "fba4a087f2f9f7aadb0a827e9befe1ab2a21dcd8"
+# What a later version of the grader gives a cell of the class: (student, exercise) -> (the cell's points then and now by
+# its name, and why).
+MOVED: dict[tuple[str, str], tuple[dict[str, tuple[float, float]], str]] = {}
 # no such address exists; the class's feedback and notebooks lead there
 BOOK = "https://book.example/course"
 # what the class's nbgrader_config.py has beside the course's own

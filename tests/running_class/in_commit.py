@@ -14,13 +14,11 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.audit.sample_class import _right_and_wrong, sample_submissions
-from autograder.build.generate import _present_answers, generate
-from autograder.build.source_notebook import source_notebook
 from autograder.catalogue import mistake_answers, mistakes
 from autograder.course import Course, Exercise
-from autograder.exercises import given, is_grade_cell, reference_answers, released, solved
+from autograder.exercises import is_grade_cell, metadata_of, reference_answers, released, solved
+from autograder.grade.exercise_words import words_of
 from autograder.grade.grade_class import Grader
-from autograder.grade.words import Words
 from autograder.runtime.grade_cell import parse_cell
 
 # exercises to which something special happens
@@ -29,18 +27,10 @@ DUE = datetime.datetime(2027, 3, 1, 18)
 COURSE = Course.find()
 
 
-def release() -> None:
-    """Give out the exercises with the address of the book in them, from the answers they have."""
-    for exercise in COURSE.exercises():
-        source = source_notebook(exercise, COURSE.settings)
-        notebook = generate(COURSE, exercise, source, _present_answers(released(exercise)))
-        nbformat.write(notebook, exercise.notebook)
-
-
-def without_data(notebook: NotebookNode) -> NotebookNode:
-    """A notebook without what its own checks compare with: 80 % of its size, and no grader runs it."""
+def without_checks(notebook: NotebookNode) -> NotebookNode:
+    """A notebook without its own checks: most of its size, and no grader runs them."""
     for cell in notebook.cells:
-        if cell.id == "check_data":
+        if cell.id in ("checker", "check_data"):
             cell.source = "\n".join(cell.source.split("\n")[:2])
     return notebook
 
@@ -50,7 +40,7 @@ def put(folder: Path, student: str, exercise: Exercise, notebook: NotebookNode) 
     place = folder / student / exercise.name
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
-    nbformat.write(without_data(notebook), place / f"{exercise.name}.ipynb")
+    nbformat.write(without_checks(notebook), place / f"{exercise.name}.ipynb")
     return place
 
 
@@ -73,7 +63,7 @@ def trained(exercise: Exercise) -> frozenset[str]:
 
 
 def hand_in() -> None:
-    """The sample class's submissions, and two that train nothing; one exercise has times."""
+    """The sample class's submissions, a damaged one, and two that train nothing; one exercise has times."""
     for exercise in COURSE.exercises():
         submissions = sample_submissions(exercise)
         if exercise.name == TRAINED:
@@ -87,6 +77,8 @@ def hand_in() -> None:
             if exercise.name == DATED:
                 late = datetime.timedelta(days=1 if student in ("ben", "chi") else -1)
                 (place / "timestamp.txt").write_text(f"{DUE + late}.000000 UTC\n")
+        path = put(COURSE.submitted, "uma", exercise, submissions["ada"]) / exercise.notebook.name
+        path.write_text(path.read_text(encoding="utf-8")[:5000], encoding="utf-8")
 
 
 def hand_in_again() -> None:
@@ -121,21 +113,25 @@ def late_after_feedback(folder: Path) -> None:
 
 
 def other_files(folder: Path) -> None:
-    """The released notebooks, and the words that go to Gradescope in a zip."""
+    """The released notebooks; by exercise the names of mistakes, and the sections that are told."""
+    (folder / "released").mkdir()
+    named = {}
     for exercise in COURSE.exercises():
-        path = folder / "released" / f"{exercise.name}.ipynb"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        nbformat.write(without_data(released(exercise)), path)
-        words = folder / "gradescope" / f"{exercise.name}.json"
-        words.parent.mkdir(parents=True, exist_ok=True)
-        words.write_text(Words.of(exercise).to_json(), encoding="utf-8")
+        path = folder / "released" / exercise.notebook.name
+        nbformat.write(without_checks(released(exercise)), path)
+        words = words_of(exercise)
+        labels = {*words.section_of.values(), *(m.section for m in words.mistakes.values())}
+        told = (words.sections[label] for label in labels if label)
+        links = sorted((section.page, section.label) for section in told)
+        named[exercise.name] = {"mistakes": sorted(words.mistakes), "links": links}
+    (folder / "named.json").write_text(json.dumps(named, indent=1), encoding="utf-8")
 
 
 def rosters(folder: Path) -> None:
     """What Canvas and Moodle export of the class, and who works together."""
     students = sorted(path.name for path in COURSE.submitted.iterdir())
     points = {
-        exercise.name: sum(given(cell).get("points", 0) for cell in released(exercise).cells)
+        exercise.name: sum(metadata_of(cell).get("points", 0) for cell in released(exercise).cells)
         for exercise in COURSE.exercises()
     }
     titles = [f"{name} ({number})" for number, name in enumerate(points, 101)]
@@ -151,9 +147,9 @@ def rosters(folder: Path) -> None:
 def marks(folder: Path) -> None:
     """Points and comments for written answers of the exercise with times."""
     (question,) = [
-        given(cell).grade_id
+        metadata_of(cell).grade_id
         for cell in released(COURSE.exercise(DATED)).cells
-        if cell.cell_type == "markdown" and given(cell).get("grade")
+        if cell.cell_type == "markdown" and metadata_of(cell).get("grade")
     ]
     rows = [["ada", question, 3, "Complete."], ["ben", question, 1.5, "Why does it matter?"]]
     write(folder / "marks.csv", [["student", "question", "points", "comment"], *rows])
@@ -173,7 +169,6 @@ def seeds() -> None:
 
 
 STEPS = {
-    "release": release,
     "seeds": seeds,
     "hand-in": hand_in,
     "hand-in-again": hand_in_again,
