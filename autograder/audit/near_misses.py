@@ -7,7 +7,6 @@ process of its own, as everything that evaluates the reference.
 
 from __future__ import annotations
 
-import copy
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -15,24 +14,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from autograder.audit.lines import lines_of
 from autograder.build.source_notebook import source_notebook, unanswered_cells
 from autograder.catalogue import Mistake, mistake_answers, mistakes, with_answers
 from autograder.course import Course, Exercise
 from autograder.dependencies import depends_on
 from autograder.errors import CatalogueError
 from autograder.programs import names_in
-from autograder.reference import (
-    ERROR_MARK,
-    answer_job,
-    draws_of,
-    expected_value,
-    namespace_of,
-    place,
-    run_job,
-)
+from autograder.reference import ERROR_MARK, answer_job, namespace_of, run_job
 from autograder.runtime.compare import Expected, judge
-from autograder.runtime.evaluate import Evaluation, evaluate
-from autograder.runtime.grade_cell import Check, parse_cell
+from autograder.runtime.evaluate import Evaluation
 from autograder.runtime.mistakes import fingerprint
 from autograder.runtime.plain_data import Array, Dictionary, Items, Value
 
@@ -40,7 +31,7 @@ from autograder.runtime.plain_data import Array, Dictionary, Items, Value
 def surprises(course: Course, exercise: Exercise) -> list[str]:
     """A sentence for every line that something passes which is nearly right.
 
-    Lines that train something, or whose memory is limited, are left out. Raises CatalogueError.
+    Lines that `lines_of` leaves out aren't asked. Raises CatalogueError.
     """
     cells = unanswered_cells(source_notebook(exercise, course.settings))
     return run_job("autograder.audit.near_misses", exercise, cells=cells)
@@ -79,38 +70,22 @@ def _passing(
 ) -> Iterator[str]:
     """What passes a line and should not. wrong: mistakes with their programs."""
     program = exercise.program()
-    namespace_of(program)
-    for grade_id, source in cells.items():
-        cell, where = parse_cell(source), place(exercise, grade_id)
-        draw, checks = draws_of(where, cell, [0], grade_id)
-        for check, inputs in checks:
-            if check.agreement or check.megabytes is not None:
-                continue
-            number = draw.parameter_seed
-            data = expected_value(where, program, check, copy.deepcopy(inputs), number)
-            expected = Expected.read(data)
-            right = Evaluation(expected.value, expected.parameters)
-            off = slightly_off(expected)
-            single = changed(off, in_float32)
-            for value in (off, single) if fingerprint(off) != fingerprint(expected.value) else ():
-                if judge(expected, replace(right, value=value)) is None:
-                    yield f"a small error keeps the points of {grade_id}: {check.expression}"
-            for mistake, text in wrong:
-                if mistake.cell == grade_id and names_in(check.code) & depends_on(
-                    program, mistake.function
-                ):
-                    yield from _gaining(
-                        check, text, copy.deepcopy(inputs), number, expected, mistake
-                    )
-
-
-def _gaining(
-    check: Check, program: str, inputs: dict, number: int, expected: Expected, mistake: Mistake
-) -> Iterator[str]:
-    got = Evaluation.read(evaluate(check.code, namespace_of(program), inputs, number))
-    as_single = replace(got, value=changed(got.value, in_float32))
-    if judge(expected, got) and not judge(expected, as_single):
-        yield f"mistake {mistake.name!r} gains {check.expression} in float32"
+    for line in lines_of(exercise, cells, [0]):
+        expected, expression = line.expected, line.check.expression
+        right = Evaluation(expected.value, expected.parameters)
+        off = slightly_off(expected)
+        single = changed(off, in_float32)
+        for value in (off, single) if fingerprint(off) != fingerprint(expected.value) else ():
+            if judge(expected, replace(right, value=value)) is None:
+                yield f"a small error keeps the points of {line.grade_id}: {expression}"
+        for mistake, text in wrong:
+            if mistake.cell == line.grade_id and names_in(line.check.code) & depends_on(
+                program, mistake.function
+            ):
+                got = line.value(namespace_of(text))
+                as_single = replace(got, value=changed(got.value, in_float32))
+                if judge(expected, got) and not judge(expected, as_single):
+                    yield f"mistake {mistake.name!r} gains {expression} in float32"
 
 
 def _main() -> None:

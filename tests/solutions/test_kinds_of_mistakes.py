@@ -19,7 +19,7 @@ DRAWS = range(3)
 @functools.cache
 def lines(exercise, answer):
     """An answer's own lines, on the draws that a class has."""
-    return [line for _, line in lines_of(exercise, answer, DRAWS)]
+    return list(lines_of(exercise, answer, DRAWS))
 
 
 def loses(exercise, answer, wrong):

@@ -7,7 +7,7 @@ import pytest
 from nbformat.v4 import new_code_cell
 
 from autograder.course import Course
-from autograder.exercises import answer_cell, reference_answers, released, solved
+from autograder.exercises import reference_answers, released, solved
 from autograder.grade.examine import grade_submission
 from autograder.grade.grade_class import Grader, grade_named, grading_settings
 from autograder.grade.submission import read_folder
@@ -37,14 +37,6 @@ def graded(course, folder, **limits):
     return grade_submission(
         submission, Grader(course).key(course.exercise(EXERCISE.name)), settings
     )
-
-
-def with_cells(*codes):
-    """The exercise, solved, with cells of one's own before the first answer."""
-    notebook = right()
-    place = notebook.cells.index(answer_cell(notebook))
-    notebook.cells[place:place] = map(new_code_cell, codes)
-    return notebook
 
 
 def test_a_notebook_that_waits_costs_its_time_in_three_runs_and_no_more(tmp_path):
