@@ -90,7 +90,7 @@ def test_worked_example(run):
 
 def test_measured_square_root(run):
     """Close to what another draw of 2000 queries and 64 keys gave."""
-    page = run("ch2-scaling", "ch2-saturation")
+    page = run("ch2-softmax", "ch2-saturation")
     measured = {name: np.array(rows) for name, rows in page["measured"].items()}
     widths = np.array(page["widths"])
     assert widths.tolist() == [4, 16, 64, 256, 1024]
