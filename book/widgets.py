@@ -18,54 +18,6 @@ from IPython.display import HTML
 SCRIPTS = Path(__file__).parent / "_widgets"
 
 
-def calculator(
-    words: Sequence[str], query: np.ndarray, key: np.ndarray, value: np.ndarray, caption: str
-) -> HTML:
-    """Attention of a few words, with matrices to edit and a temperature to slide.
-
-    Args:
-        words: the names of the rows, (T,); the last part of each is the name of a column.
-        query: (T, d).
-        key: (T, d).
-        value: (T, dv).
-        caption: what to see in the figure.
-    """
-    root = query.shape[1] ** 0.5
-    temperatures = sorted({*np.geomspace(0.1, 100, 61).tolist(), root})
-    scores = query @ key.T
-    powers = np.exp((scores - scores.max(axis=1, keepdims=True)) / root)
-    weights = powers / powers.sum(axis=1, keepdims=True)
-    titles = {
-        "query": "queries",
-        "key": "keys",
-        "value": "values",
-        "scores": "scores",
-        "weights": "weights",
-        "output": "output",
-    }
-    still = [("query", query, 0), ("key", key, 0), ("value", value, 0), ("scores", scores, 0)]
-    still += [("weights", weights, 3), ("output", weights @ value, 3)]
-    short, tables = [word.split()[-1] for word in words], []
-    for name, matrix, digits in still:
-        square = name in ("scores", "weights")
-        columns = short if square else [str(j + 1) for j in range(matrix.shape[1])]
-        tint = "muted" if name == "scores" else name
-        tables.append(_table(titles[name], words, columns, matrix, tint, digits))
-    data = {
-        "words": list(words),
-        "short": short,
-        "query": query.tolist(),
-        "key": key.tolist(),
-        "value": value.tolist(),
-        "temperatures": temperatures,
-        "start": temperatures.index(root),
-        "titles": titles,
-        "hint": "Point at a score, a weight or an output, or move to it with the keyboard, to see "
-        "which numbers meet in it.",
-    }
-    return _figure("calculator", "Attention calculator", data, _parts(*tables), caption)
-
-
 def mask_painter(
     words: Sequence[str],
     exponentials: np.ndarray,

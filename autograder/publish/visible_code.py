@@ -22,7 +22,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 
 from autograder.publish.page_source import CodeCell, PageSource, read_page
 
-ALLOWED = {"numpy", "torch", "matplotlib"}
+ALLOWED = {"numpy", "scipy", "torch", "matplotlib"}
 ALLOWED |= {"solutions", "translation", "book.models", "figures", "experiments"}
 SECONDS_A_CELL = 600
 # what a notebook has without an import

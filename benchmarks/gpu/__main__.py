@@ -1,7 +1,8 @@
 """What limits a GPU: the time of operators, of training steps and of decoding.
 
 python -m benchmarks.gpu                       the parts of the first nine minutes
-python -m benchmarks.gpu --only attention      others: attention, linear_attention, autocast, item
+python -m benchmarks.gpu --only attention      others: attention, recurrence, linear_attention, autocast,
+                                               item
 
 Each part is a process of its own with a time limit. What it has found is written as soon as it is found, so
 that a part that fails or takes too long leaves an error beside it, and the others run. Other parts that the
@@ -57,6 +58,7 @@ def parts() -> dict[str, Part]:
         "roofline": Part(operators.roofline, 45, first=True),
         "launches": Part(operators.launches, 20, first=True),
         "attention": Part(operators.attention, 60),
+        "recurrence": Part(operators.recurrence, 60),
         "linear_attention": Part(operators.linear_attention, 60),
         "autocast": Part(operators.autocast, 20),
         "item": Part(operators.item, 20),

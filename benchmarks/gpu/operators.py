@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from benchmarks.gpu.bench import Bench, powers, rates
 
@@ -133,6 +134,33 @@ def _attention(
         "forward_flops_per_second": flops / forward,
         "both_flops_per_second": 3.5 * flops / whole,
     }
+
+
+def recurrence(bench: Bench) -> Results:
+    """A layer of a GRU beside causal self-attention, forward and backward, by length."""
+    width, positions = bench.size(512, 16), bench.size(16384, 64)
+    gru = nn.GRU(width, width, batch_first=True).to(bench.device, bench.half)
+    project = nn.Linear(width, 3 * width).to(bench.device, bench.half)
+
+    def recurrent(x: torch.Tensor) -> None:
+        gru(x)[0].sum().backward()
+
+    def attending(x: torch.Tensor) -> None:
+        heads = project(x).unflatten(-1, (3, 8, -1)).permute(2, 0, 3, 1, 4)
+        _fused(*heads).sum().backward()
+
+    rows = []
+    for length in bench.size(powers(16, 4096, 4), [16, 64]):
+        x = bench.randn(positions // length, length, width, dtype=bench.half).requires_grad_()
+        rows.append(
+            {
+                "length": length,
+                "gru_ms": 1000 * bench.seconds(recurrent, x, times=3),
+                "attention_ms": 1000 * bench.seconds(attending, x, times=3),
+            }
+        )
+    yield "sizes", {"width": width, "positions": positions}
+    yield "rows", rows
 
 
 def linear_attention(bench: Bench) -> Results:

@@ -32,21 +32,13 @@ def deal(
 
 
 def train_on_cards(
-    network: str,
-    training_seed: int,
-    d_k: int = 64,
-    scale: float | None = None,
-    optimiser: type[torch.optim.Optimizer] = torch.optim.Adam,
-    rate: float = 0.03,
-    n_steps: int = 400,
-) -> tuple[list[torch.Tensor], list[float]]:
+    network: str, training_seed: int, rate: float = 0.03
+) -> list[torch.Tensor]:
     """Train one attention function with nothing around it.
 
-    network: "no projection", "one for both", "half of the signs
-    flipped" (one for both, the last d_k / 2 entries of a key times -1)
-    or "one for each"; scale: of the scores, 1 / sqrt(d_k) if it is
-    None. Returns its matrices for query, key and value, and the
-    accuracy on each batch, which is always new.
+    network: "one for both", "half of the signs flipped" (one for both,
+    half of the entries of each key times -1) or "one for each". Returns
+    its matrices for query, key and value.
     """
     torch.manual_seed(training_seed)
     size = 3 * N_NAMES
@@ -54,35 +46,23 @@ def train_on_cards(
     # unit variance
     w_query, w_key, w_value = (
         (torch.randn(size, width) / 3**0.5).requires_grad_()
-        for width in (d_k, d_k, N_NUMBERS)
+        for width in (64, 64, N_NUMBERS)
     )
-    if network == "no projection":
-        w_query = w_key = torch.eye(size)
-    if network in ("one for both", "half of the signs flipped"):
-        w_key = w_query
-    signs = torch.ones(w_key.shape[1])
+    signs = torch.ones(64)
     if network == "half of the signs flipped":
-        signs[d_k // 2 :] = -1
-    # `attention` divides by the square root of d_k; this factor makes
-    # it any other scale
-    factor = 1.0 if scale is None else scale * d_k**0.5
-    learned = {
-        id(w): w for w in (w_query, w_key, w_value) if w.requires_grad
-    }
-    step = optimiser(list(learned.values()), lr=rate)
-    accuracy = []
-    for _ in range(n_steps):
+        signs[32:] = -1
+    learned = [w_query, w_key, w_value]
+    if network != "one for each":
+        w_key = w_query
+        learned = [w_query, w_value]
+    step = torch.optim.Adam(learned, lr=rate)
+    for _ in range(400):
         cards, right, _ = deal(64)
         output, _ = attention(
-            cards @ w_query * factor,
-            cards @ w_key * signs,
-            cards @ w_value,
+            cards @ w_query, cards @ w_key * signs, cards @ w_value
         )
         loss = F.cross_entropy(output.flatten(0, 1), right.flatten())
         step.zero_grad()
         loss.backward()
         step.step()
-        hits = (output.argmax(dim=-1) == right).float()
-        accuracy.append(hits.mean().item())
-    matrices = w_query, w_key * signs, w_value
-    return [w.detach() for w in matrices], accuracy
+    return [w.detach() for w in (w_query, w_key * signs, w_value)]

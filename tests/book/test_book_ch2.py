@@ -52,7 +52,8 @@ def loop(words, w_query, w_key, w_value):
     """Output and weights of scaled dot-product self-attention, one number at a time."""
 
     def project(word, matrix):
-        return [sum(word[i] * matrix[i][j] for i in range(3)) for j in range(2)]
+        columns = zip(*matrix, strict=True)
+        return [sum(x * m for x, m in zip(word, column, strict=True)) for column in columns]
 
     outputs, all_weights = [], []
     for word in words:
@@ -61,7 +62,7 @@ def loop(words, w_query, w_key, w_value):
         for other in words:
             key = project(other, w_key)
             score = sum(a * b for a, b in zip(query, key, strict=True))
-            exponentials.append(math.exp(score / math.sqrt(2)))
+            exponentials.append(math.exp(score / math.sqrt(len(query))))
         weights = [e / math.fsum(exponentials) for e in exponentials]
         values = [project(other, w_value) for other in words]
         weighted = [[w * x for x in v] for w, v in zip(weights, values, strict=True)]
@@ -71,9 +72,9 @@ def loop(words, w_query, w_key, w_value):
 
 
 def test_worked_example(run):
-    page = run("ch2-context", "ch2-cards")
-    # fruit, day and meeting of: today's date went well
-    words = [[0, 1, 0], [1, 1, 1], [0, 0, 1], [0, 0, 2]]
+    page = run("ch2-context", "ch2-worked-example")
+    # fruit, day, meeting and unclear of: today's date went well
+    words = [[0, 1, 0, 0], [1, 1, 1, 1], [0, 0, 1, 0], [0, 0, 2, 0]]
     matrices = [page[name].tolist() for name in ("W_Q", "W_K", "W_V")]
     output, weights = loop(words, *matrices)
     np.testing.assert_allclose(page["output"], output, rtol=1e-12)
@@ -82,14 +83,14 @@ def test_worked_example(run):
     np.testing.assert_allclose(page["output_1"], output[1], rtol=1e-12)
 
     query, key, value = (np.array(words) @ matrix for matrix in matrices)
-    oracle = softmax(query @ key.T / 2**0.5, axis=1)
+    oracle = softmax(query @ key.T, axis=1)
     np.testing.assert_allclose(weights, oracle, rtol=1e-12)
     np.testing.assert_allclose(output, oracle @ value, rtol=1e-12)
 
 
 def test_measured_square_root(run):
     """Close to what another draw of 2000 queries and 64 keys gave."""
-    page = run("ch2-scaling", "ch2-saturation")
+    page = run("ch2-softmax", "ch2-saturation")
     measured = {name: np.array(rows) for name, rows in page["measured"].items()}
     widths = np.array(page["widths"])
     assert widths.tolist() == [4, 16, 64, 256, 1024]

@@ -13,7 +13,6 @@ import pytest
 import torch
 from axe_playwright_python import sync_playwright as axe
 
-from solutions.ch2_scaled_dot_product import attention
 from solutions.ch3_multi_head import split_heads
 from solutions.ch4_masking import causal_mask, masked_softmax
 from solutions.ch5_positional_encoding import shift_matrix, sinusoidal
@@ -159,13 +158,8 @@ def load_widgets():
 def examples():
     """One figure of each kind, with numbers that are easy to confuse."""
     widgets = load_widgets()
-    rng = np.random.RandomState(0)
-    words = ["cold", "rain", "</b>", "falls"]
     start = causal_mask(5) & (torch.arange(5) < 4)
     return {
-        "calculator": widgets.calculator(
-            words, *(rng.randint(-2, 4, size=(4, n)).astype(float) for n in (3, 3, 2)), "Edit."
-        ),
         "mask": widgets.mask_painter(
             WORDS,
             EXPONENTIALS,
@@ -296,145 +290,6 @@ def tab_to(page, role, name):
             return target
         page.keyboard.press("Tab")
     raise AssertionError(f"Tab never reaches the {role} {name}")
-
-
-def calculator_reference(now, temperature):
-    query, key, value = (torch.tensor(now[name]) for name in ("query", "key", "value"))
-    # `attention` divides by the root of the width
-    output, weights = attention(query * query.shape[1] ** 0.5 / temperature, key, value)
-    return (query @ key.T).numpy(), weights.numpy(), output.numpy()
-
-
-def calculator_shown(page):
-    return [numbers(page, title) for title in ("scores", "weights", "output")]
-
-
-def test_calculator_computes_what_attention_computes(opened):
-    page = opened("calculator")
-    rng = np.random.RandomState(1)
-    words = ["cold", "rain", "</b>", "falls"]
-    slider = page.get_by_role("slider", name="temperature")
-    taus = sorted([*np.geomspace(0.1, 100, 61), 3**0.5])
-    now = {
-        name: page.evaluate(
-            f"""[...document.querySelectorAll('.live table[data-tint="{name}"] tr:has(input)')].map(
-            row => [...row.querySelectorAll("input")].map(input => input.valueAsNumber))"""
-        )
-        for name in ("query", "key", "value")
-    }
-    now = {name: np.array(matrix, dtype=float) for name, matrix in now.items()}
-    for wanted, shown in zip(
-        calculator_reference(now, 3**0.5), calculator_shown(page), strict=True
-    ):
-        np.testing.assert_allclose(shown, wanted, atol=1e-6)
-    for _ in range(SETTINGS):
-        for name in rng.permutation(["query", "key", "value"] * 2):
-            i, j = rng.randint(4), rng.randint(now[name].shape[1])
-            now[name][i, j] = round(3 * rng.randn(), 2)
-            page.get_by_label(f"{name} of {words[i]}, entry {j + 1}").fill(str(now[name][i, j]))
-        place = rng.randint(len(taus))
-        slider.fill(str(place))
-        reference = calculator_reference(now, taus[place])
-        for wanted, shown in zip(reference, calculator_shown(page), strict=True):
-            np.testing.assert_allclose(shown, wanted, atol=1e-6)
-
-
-def outlined(page, mark):
-    """The cells with a mark, as (table, row, column)."""
-    return {
-        tuple(found)
-        for found in page.locator(f".live td.{mark}").evaluate_all(
-            """cells => cells.map(cell => [
-                cell.closest("table").caption.textContent,
-                cell.parentNode.rowIndex - 1, cell.cellIndex - 1])"""
-        )
-    }
-
-
-def test_calculator_shows_which_row_meets_which_column(opened):
-    page = opened("calculator")
-    now = dict(zip(("scores", "weights", "output"), calculator_shown(page), strict=True))
-    for name in ("query", "key", "value"):
-        now[name] = np.array(
-            page.evaluate(
-                f"""[...document.querySelectorAll('.live table[data-tint="{name}"] tr:has(input)')].map(
-                row => [...row.querySelectorAll("input")].map(input => input.valueAsNumber))"""
-            )
-        )
-    said = page.locator(".says").first
-    assert outlined(page, "chosen") == set() and said.inner_text().startswith("Point at")
-
-    def products(left, right):
-        """The value of the sum of products that the figure writes out."""
-        text = said.inner_text().replace("−", "-")
-        (terms,) = re.findall(r", ((?:[-\d.]+ × [-\d.]+(?: \+ )?)+) =", text)
-        factors = np.array([term.split(" × ") for term in terms.split(" + ")], dtype=float)
-        np.testing.assert_allclose(factors, np.transpose([left, right]), atol=0.0051)
-
-    for i, j in [(0, 2), (3, 1), (2, 0)]:
-        cells = {
-            name: page.locator(".live table", has=page.get_by_text(name, exact=True))
-            .locator("tbody tr")
-            .nth(i)
-            .locator("td")
-            for name in ("scores", "weights", "output")
-        }
-        cells["scores"].nth(j).hover()
-        rows = {("queries", i, c) for c in range(3)} | {("keys", j, c) for c in range(3)}
-        assert outlined(page, "chosen") == rows
-        assert outlined(page, "asked") == {("scores", i, j)}
-        products(now["query"][i], now["key"][j])
-        cells["weights"].nth(j).hover()
-        assert outlined(page, "chosen") == {("scores", i, c) for c in range(4)}
-        assert f"is {now['weights'][i, j]:.3f}." in said.inner_text()
-        cells["output"].nth(j % 2).hover()
-        rows = {("weights", i, c) for c in range(4)} | {("values", k, j % 2) for k in range(4)}
-        assert outlined(page, "chosen") == rows
-        products(now["weights"][i], now["value"][:, j % 2])
-        result = f"{now['output'][i, j % 2]:.3f}".replace("-", "−")
-        assert said.inner_text().endswith(f"= {result}.")
-
-
-def test_calculator_moves_between_results_with_the_arrow_keys(opened):
-    page = opened("calculator")
-    tab_to(page, "button", "Start again")
-    page.keyboard.press("Tab")
-    assert outlined(page, "asked") == {("scores", 0, 0)}
-    for key in ("ArrowDown", "ArrowRight", "ArrowRight", "ArrowUp", "ArrowUp"):
-        page.keyboard.press(key)
-    assert outlined(page, "asked") == {("scores", 0, 2)}
-    page.keyboard.press("Tab")
-    assert outlined(page, "asked") == {("weights", 0, 0)}
-    # the arithmetic follows what is edited
-    page.get_by_label("query of cold, entry 1").fill("7")
-    assert "for cold: exp(" in page.locator(".says").first.inner_text()
-
-
-def test_calculator_by_keyboard(opened):
-    page = opened("calculator")
-    before = calculator_shown(page)
-    tab_to(page, "spinbutton", "key of rain, entry 2")
-    page.keyboard.press("Control+A")
-    page.keyboard.type("2.5")
-    scores, weights, _ = calculator_shown(page)
-    assert not np.allclose(scores[:, 1], before[0][:, 1])
-    slider = tab_to(page, "slider", "temperature")
-    page.keyboard.press("End")
-    assert slider.get_attribute("aria-valuetext") == "100.00"
-    assert np.ptp(numbers(page, "weights")) < np.ptp(weights)
-    tab_to(page, "button", "Start again")
-    page.keyboard.press("Enter")
-    for one, other in zip(calculator_shown(page), before, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-def test_calculator_waits_for_a_number(opened):
-    page = opened("calculator")
-    before = calculator_shown(page)
-    box = page.get_by_label("value of cold, entry 1")
-    box.fill("")
-    assert box.get_attribute("aria-invalid") == "true"
-    np.testing.assert_array_equal(calculator_shown(page)[2], before[2])
 
 
 def test_mask_painter_shows_weights_and_leaks(opened):
