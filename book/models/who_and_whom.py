@@ -58,6 +58,7 @@ class Reader(nn.Module):
             all weights begin nearly equal.
         n_hidden: units of a hidden layer behind attention; with 0
             the answers come from a linear layer.
+        forms: whether a value knows its word's ending, too.
     """
 
     def __init__(
@@ -67,10 +68,12 @@ class Reader(nn.Module):
         n_questions: int,
         start: float = 0.1,
         n_hidden: int = 0,
+        forms: bool = False,
     ) -> None:
         super().__init__()
         n_answers = n_questions * N_ANIMALS
-        self.stem = nn.Embedding(len(STEMS), d_model)
+        self.n_forms = len(ENDINGS) if forms else 1
+        self.stem = nn.Embedding(len(STEMS) * self.n_forms, d_model)
         self.ending = nn.Embedding(len(ENDINGS), d_model)
         self.verb = nn.Parameter(start * torch.randn(1, 1, d_model))
         self.attend = layer
@@ -95,7 +98,7 @@ class Reader(nn.Module):
         inputs = (
             self.verb.expand(len(stems), 1, -1),
             self.ending(endings),
-            self.stem(stems),
+            self.stem(stems * self.n_forms + endings % self.n_forms),
         )
         seen, weights = self.attend(*inputs)
         for head in without:
@@ -149,6 +152,7 @@ def trained(
     start: float = 0.1,
     n_hidden: int = 0,
     rate: float = 0.01,
+    forms: bool = False,
 ) -> list[Reader]:
     """One reader per seed, with a layer that make_layer() gives,
     trained on 200 batches.
@@ -157,9 +161,8 @@ def trained(
     for number in seeds:
         torch.manual_seed(number)
         layer = make_layer()
-        readers.append(
-            Reader(layer, d_model, n_questions, start, n_hidden),
-        )
+        sizes = d_model, n_questions, start, n_hidden, forms
+        readers.append(Reader(layer, *sizes))
         data.append(sentences(n_questions, batch=200 * 64))
     fit(readers, data, rate)
     return readers

@@ -16,7 +16,7 @@ from tests.support.small_book import FRONT
 
 # Numbers that are typed rightly: (page, a part of the sentence) -> why.
 EXCEPTIONS = {
-    ("ch4_leaks", "reported 98 % on"): "reported in the issue that the sentence names",
+    ("ch4_leaks", "reported 98% on"): "reported in the issue that the sentence names",
     ("ch5_positional_encoding", "1/40 in a"): "the length of a sentence, divided by hand",
     ("ch5_positional_encoding", "is 1/4 in a short"): "the length of a sentence, divided by hand",
     ("ch5_long", "four times the"): "64 positions after training on 16, both chosen",
