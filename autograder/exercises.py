@@ -58,6 +58,11 @@ def cell_digest(source: str) -> str:
     return hashlib.sha256("".join(source.split()).encode()).hexdigest()[:16]
 
 
+def added_key(cell: str, added: str) -> str:
+    """Under which name, which no cell has, stand the versions of a grade cell that ask for an addition."""
+    return f"{cell}: {added}"
+
+
 def heading(source: str, level: str) -> str:
     """The first heading of a level ("# " or "## ") in a Markdown cell; empty if there is none."""
     found = (line for line in source.split("\n") if line.startswith(level))

@@ -21,7 +21,8 @@ class _LinearCrossEntropy(torch.autograd.Function):
     def forward(ctx, hidden, weight, bias, targets, *more):
         smoothing, pad, precision = more
         wanted = any(ctx.needs_input_grad)
-        size = max(1, SLICE.get(hidden.device.type, LARGE_SLICE) // len(weight))
+        elements = SLICE.get(hidden.device.type, LARGE_SLICE)
+        size = max(1, elements // len(weight))
         inputs = hidden, weight, bias
         low, low_weight, low_bias = (x.to(precision) for x in inputs)
         mean_weight, mean_bias = weight.mean(dim=0), bias.mean()

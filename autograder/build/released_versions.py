@@ -14,7 +14,7 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from autograder.course import Exercise
-from autograder.exercises import cell_digest
+from autograder.exercises import added_key, cell_digest
 from autograder.files import write_whole
 from autograder.runtime.grade_cell import parse_cell
 
@@ -27,11 +27,6 @@ def released_versions(exercise: Exercise) -> dict[str, list[str]]:
     """The digests of all versions of an exercise's locked code cells: grade_id -> digests."""
     path = _record(exercise)
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-
-
-def added_key(cell: str, added: str) -> str:
-    """Under which name, which no cell has, stand the versions of a grade cell that ask for an addition."""
-    return f"{cell}: {added}"
 
 
 def remember_released(exercise: Exercise, release: NotebookNode) -> None:

@@ -12,8 +12,7 @@ from dataclasses import replace
 
 from nbformat import NotebookNode
 
-from autograder.build.released_versions import added_key
-from autograder.exercises import cell_digest, is_grade_cell
+from autograder.exercises import added_key, cell_digest, is_grade_cell
 from autograder.grade.matching import match
 from autograder.grade.result import CellResult
 from autograder.grade.submission import Submission

@@ -42,7 +42,7 @@ def in_grader(recognition, grade_id, source, answers, names):
         expected = ExpectedDraw(packed, draw.parameter_seed, answer, (), answer["mistakes"])
         seed, limit = draw.parameter_seed, check.megabytes
         got = evaluate(check.code, names, inputs, seed, cell.forbidden, limit)
-        judged, _ = kernel_run._judged(check, False, expected, got)
+        judged, _ = kernel_run._judged(check, expected, got)
         lines.append([judged])
     return [one.name for one in recognition.cell(grade_id, lines) if one]
 

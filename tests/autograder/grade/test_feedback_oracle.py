@@ -148,7 +148,8 @@ def test_feedback_tells_six_digits_and_few_numbers_of_an_error():
     close = told("number", expected=0.123456789, got=0.12345671)
     assert close == "expected 0.123457, got 0.123457, which differ by 8e-08"
     inputs = [round(i + 0.123456, 6) for i in range(12)]
-    error = told("error", name="ValueError", message=f"{inputs} {'x' * 300}", line="")
+    where = {"line": "", "inside": "", "by_check": False}
+    error = told("error", name="ValueError", message=f"{inputs} {'x' * 300}", **where)
     assert str(inputs[1]) in error and str(inputs[2]) not in error
     assert len(error) < 250
     shapes = "mat1 and mat2 shapes cannot be multiplied (3x4 and 5x6)"

@@ -99,7 +99,7 @@ def test_a_forged_reply_never_passes_and_what_is_told_of_it_is_short(name, again
     draw = ExpectedDraw({}, 1, expected, ["x"], {"m": ["y", 1.0, 1.0]})
     evaluation = forged(name)
     if evaluation is not None:
-        judged, problem = kernel_run._judged(None, False, draw, evaluation)
+        judged, problem = kernel_run._judged(None, draw, evaluation)
         assert not judged.passed
         assert len(json.dumps(vars(problem), default=str)) < 20_000
 
@@ -118,6 +118,6 @@ def test_no_fingerprint_is_made_of_what_is_larger_than_any_mistakes_value():
     draw = ExpectedDraw({}, 1, {"value": encode(1.0), "parameters": []}, [], {})
     for size in (kernel_run.MAX_NUMBERS, kernel_run.MAX_NUMBERS + 1):
         value = encode([[np.full(size - 1, np.nan, dtype="float16")], {"a": 1.0}])
-        judged, _ = kernel_run._judged(None, False, draw, {"value": value})
+        judged, _ = kernel_run._judged(None, draw, {"value": value})
         none = judged.fingerprint == kernel_run.NO_FINGERPRINT
         assert none == (size > kernel_run.MAX_NUMBERS) and not judged.passed

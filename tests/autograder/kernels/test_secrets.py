@@ -27,7 +27,6 @@ EXERCISE = COURSE.exercise("ch1_additive_attention")
 # prints every text PLANTED-... that it finds; the pattern itself does not match the pattern
 SEARCH = r"""
 import builtins, gc, os, re, sys, threading
-from tests.support.needs import needs_fork_server, needs_sandbox
 pattern = re.compile(rb"PLANTED-[0-9a-f]{8}")
 found = {}
 

@@ -130,8 +130,8 @@ USED_IN = (
     ("book/figures.py", "def show(", KNOWN),
     ("solutions/ch2_scaled_dot_product.py", "def attention(", KNOWN - {"ch1"}),
     ("solutions/ch6_transformer.py", "class EncoderLayer(", {"ch4", "ch6", "ch7", "ch8", "ch10"}),
-    # chapters 6 and 7 use it, and chapter 3 does not
-    ("solutions/ch1_additive_attention.py", "class AdditiveAttention(", {"ch1", "ch6", "ch7"}),
+    # chapter 7 uses it, and chapter 3 does not
+    ("solutions/ch1_additive_attention.py", "class AdditiveAttention(", {"ch1", "ch7"}),
     ("solutions/ch8_language_model.py", "def token_probabilities(", {"ch8"}),
 )
 

@@ -85,6 +85,3 @@ def test_relations_are_read_from_what_the_checks_compare_with():
     packed = pack({"values": [vars(SAME), vars(OTHER)]})
     for data in (f"# A note.\n{packed}\n{pack({})}", f"{packed}\n{pack({})}"):
         assert read_relations(data) == {"values": (SAME, OTHER)}
-    # as older versions wrote it, and before the build has put anything in
-    for data in (f"# A note.\n{pack({})}", pack({}), "# A note.", ""):
-        assert read_relations(data) == {}
