@@ -153,7 +153,7 @@ def test_feedback_tells_six_digits_and_few_numbers_of_an_error():
     assert str(inputs[1]) in error and str(inputs[2]) not in error
     assert len(error) < 250
     shapes = "mat1 and mat2 shapes cannot be multiplied (3x4 and 5x6)"
-    assert shapes in told("error", name="RuntimeError", message=shapes, line="")
+    assert shapes in told("error", name="RuntimeError", message=shapes, **where)
 
 
 TELLING = """
