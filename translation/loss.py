@@ -44,7 +44,8 @@ class _LinearCrossEntropy(torch.autograd.Function):
             loss = loss - smoothing * mean[:, None]
             total += (loss * real).sum()
             if wanted:
-                p.mul_(real / sums).sub_(real * (smoothing / len(weight)))
+                shared = smoothing / len(weight)
+                p.mul_(real / sums).sub_(real * shared)
                 p.scatter_add_(1, right, real * (smoothing - 1))
                 of_bias += p.sum(dim=0)
                 p = p.to(precision)

@@ -9,6 +9,8 @@ from torch import nn
 
 from translation.graphs import Record, Replayed
 
+Scalar = float | torch.Tensor
+
 
 class TrainingStep:
     """The two halves of a step, as functions of tensors that never wait for the device.
@@ -58,7 +60,7 @@ class TrainingStep:
         else:
             self.model.zero_grad(set_to_none=True)
 
-    def _accumulate(self, tokens: float | torch.Tensor, *batch: torch.Tensor) -> None:
+    def _accumulate(self, tokens: Scalar, *batch: torch.Tensor) -> None:
         """Add a batch's gradients to those that are there, and its loss
         to `total`; both are divided by the tokens of the whole step."""
         device = self.total.device
@@ -68,7 +70,7 @@ class TrainingStep:
         self.scaler.scale(loss * self.world_size).backward()
         self.total += loss.detach()
 
-    def _update(self, rate: float | torch.Tensor) -> None:
+    def _update(self, rate: Scalar) -> None:
         """Change the weights, with a learning rate; forget the
         gradients, and leave the length that they had in `norm`."""
         self.scaler.unscale_(self.optimizer)

@@ -19,6 +19,7 @@ LAYERS = [
         "catalogue",
         "catalogue_file",
         "book_index",
+        "checks",
         "embedding",
         "exercises",
         "expected",

@@ -93,10 +93,11 @@ def test_a_page_is_short(name):
     assert counted(name).minutes <= MOST_MINUTES
 
 
-@pytest.mark.parametrize("part", [p for p in MINUTES_OF_PARTS if {*p} <= {*FINISHED}])
-def test_a_part_is_short(part):
-    minutes = [counted(name).minutes for chapter in part for name in pages_of(chapter)]
-    assert sum(minutes) <= MINUTES_OF_PARTS[part]
+def test_a_part_is_short():
+    for part in MINUTES_OF_PARTS:
+        if {*part} <= {*FINISHED}:
+            minutes = [counted(name).minutes for chapter in part for name in pages_of(chapter)]
+            assert sum(minutes) <= MINUTES_OF_PARTS[part]
 
 
 def test_printed_programs_count(tmp_path):

@@ -339,7 +339,7 @@ def test_an_address_from_before_a_move_shows_the_link_to_its_section(visit, site
     with visit(f"{address}#{label}") as page:
         assert page.locator(".chapter-pages a:visible").count() == 6
         section = page.locator(".chapter-pages ul a:visible")
-        assert section.inner_text() == "Why the scores are divided by the square root"
+        assert section.inner_text() == "The softmax Jacobian, and the gradient at the query"
         assert section.get_attribute("href").startswith("ch2_scaling.html#")
         # the browser goes there once more when the formulas have taken their places
         page.wait_for_function(

@@ -64,7 +64,6 @@ SUBSTITUTIONS = (
         r"\bbenchmarks\.multi30k\b",
         "benchmarks.multi30k --seeds 0 --steps 2 --save-every 2 --vocab-size 80",
     ),
-    (r"\bbenchmarks\.speed --only training\b", "benchmarks.speed --only training --rounds 1"),
     # two processes: there may be no more cores
     (r"--nproc-per-node 4\b", "--nproc-per-node 2"),
 )
