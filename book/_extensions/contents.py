@@ -14,7 +14,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-TEACHING = "book/teaching"
+TEACHING = "book/teachers"
 
 
 def number_pages(app: Sphinx, env: BuildEnvironment) -> list[str]:

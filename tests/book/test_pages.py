@@ -52,7 +52,7 @@ KINDS = (
     "book/ch2_scaled_dot_product",
     "book/ch2_scaling",
     "book/glossary",
-    "book/teaching",
+    "book/teachers",
     "search",
     "genindex",
 )

@@ -69,13 +69,13 @@ def test_chapters_have_names_and_teachers_pages_are_one_link(pages):
     contents = (COURSE.root / "_toc.yml").read_text(encoding="utf-8")
     titles = re.findall(r"- file: book/(ch\w+)\n +title: (.+)", contents)
     assert len(titles) == len(CHAPTERS)
-    teaching = {path.stem for path in COURSE.book.glob("teaching*.md")}
+    teaching = {path.stem for path in COURSE.book.glob("teach*.md")}
     named = {
         link["href"].removesuffix(".html"): link.get_text(strip=True)
         for link in soup("ch1_translator").select(".bd-links a")
     }
     assert {(page, named[page].partition(". ")[2]) for page, _ in titles} == {*titles}
-    assert teaching & named.keys() == {"teaching"}
+    assert teaching & named.keys() == {"teachers"}
     links = soup("teaching_plans").select(".bd-links a")
     listed = {link["href"].removesuffix(".html") for link in links}
     assert listed >= teaching - {"teaching_plans"} and not listed & {*pages_listed()}
@@ -115,7 +115,7 @@ def test_the_first_page_has_a_figure_and_what_a_check_says(pages):
     shown = page.select_one(".check-message").get_text()
     assert (COURSE.book / "pictures" / "named_mistake.txt").read_text("utf-8").strip() in shown
     links = [link["href"] for link in page.select(".begin a")]
-    assert {"ch1_additive_attention.html", "teaching.html"} <= {*links}
+    assert {"ch1_additive_attention.html", "teachers.html"} <= {*links}
 
 
 def test_progress_lists_all_pages_of_chapters(pages):

@@ -19,6 +19,7 @@ BELIEF = re.compile(
     r"^\| (?P<belief>.+\.) \| `(?P<mistake>.+)` \| \{ref\}`(?P<section>[\w-]+)` \|$"
 )
 PAGES = [
+    "teachers",
     "teaching",
     "teaching_lms",
     "teaching_plans",

@@ -26,7 +26,7 @@ EXCEPTIONS = {
     ("ch7_training", "doesn't need ten times the memory"): "a size that is chosen",
     ("teaching_questions", "0.6, 0.3 and 0.1"): "given by a question",
     ("teaching_questions", "more than 0.7"): "the limit that a question gives",
-    ("teaching", "10 % of the score for each day"): "the setting of the configuration above it",
+    ("teaching", "10% of the score for each day"): "the setting of the configuration above it",
     ("own_course", "You need Python 3.11"): "the oldest version that pyproject.toml allows",
 }
 
