@@ -158,7 +158,6 @@ def alignment_viewer(
     caption: str,
     *,
     series: str = "head",
-    effects: Sequence[np.ndarray] = (),
 ) -> HTML:
     """The weights as lines from source to target words, and those of one word by pointing at it.
 
@@ -167,14 +166,11 @@ def alignment_viewer(
         heads: the names of the heads, or of the networks whose weights are compared.
         caption: what to see in the figure.
         series: what `heads` names, as the label of its control.
-        effects: for each example, to switch to: how far the probability of each target word falls
-            when a source word is replaced, (heads, T, S); NaN where no word was replaced.
     """
-    titles = ["weights: a row for each target word", "effects: a row for each target word"]
+    title = "weights: a row for each target word"
     _, source, target, weights = examples[0]
     data = {
-        "titles": titles,
-        "kinds": ["weight", "effect"] if effects else ["weight"],
+        "title": title,
         "series": series,
         "heads": list(heads),
         "examples": [
@@ -182,12 +178,12 @@ def alignment_viewer(
                 "name": name,
                 "source": list(source),
                 "target": list(target),
-                "shown": [_plain(weights), *([_plain(effects[k])] if effects else [])],
+                "weights": _plain(weights),
             }
-            for k, (name, source, target, weights) in enumerate(examples)
+            for name, source, target, weights in examples
         ],
     }
-    still = _scroll(titles[0], _table(titles[0], target, source, weights[0], "weights"))
+    still = _scroll(title, _table(title, target, source, weights[0], "weights"))
     return _figure("alignment", "Alignment viewer", data, still, caption)
 
 

@@ -1,6 +1,6 @@
 """Sphinx extension: an interactive figure of another page, with a caption of its own.
 
-`{live-figure} ch1_attention_maps alignment` shows the figure that the page's cells have made, by the name of
+`{live-figure} ch1_translator alignment` shows the figure that the page's cells have made, by the name of
 its script in `_widgets`. The content is the caption.
 """
 

@@ -1,5 +1,4 @@
-// Alignment viewer: a line for each weight or effect. Point at a word, or move to it with Tab, to see
-// its own.
+// Alignment viewer: a line for each weight. Point at a word, or move to it with Tab, to see its own.
 (() => {
   "use strict";
   const { make, draw, write, text, column, table, choice, scroll, saying, start } = window.figures;
@@ -8,7 +7,6 @@
   start("alignment", (data) => {
     let example = 0;
     let head = 0;
-    let kind = 0; // 0: weights, 1: effects
     let chosen = { side: "target", at: 0 };
     let buttons = {};
     let lines = []; // a line for each target and source word
@@ -26,17 +24,12 @@
       const node = make("button", { type: "button", onclick: choose, onfocus: choose, onpointerenter: choose }, name, number);
       return { node, number };
     };
-    const matrix = () => data.examples[example].shown[kind][head];
-    const measured = (number) => number !== null;
+    const matrix = () => data.examples[example].weights[head];
 
-    // What a target word looks at, or depends on, is a row; a source word has a column.
+    // What a target word looks at is a row; a source word has a column.
     const sentence = (row, name, most) => {
-      if (!most.length) return `${name} is never replaced, so it has no effect to show.`;
       const list = most.join(", ");
-      if (kind === 0) return row ? `Before writing ${name} it looks at: ${list}.` : `Target words that look at ${name}: ${list}.`;
-      return row
-        ? `How far the probability of ${name} falls when a word is replaced: ${list}.`
-        : `How far probabilities fall when ${name} is replaced: ${list}.`;
+      return row ? `Before writing ${name} it looks at: ${list}.` : `Target words that look at ${name}: ${list}.`;
     };
     const show = () => {
       const here = data.examples[example];
@@ -50,35 +43,30 @@
         node.setAttribute("aria-pressed", String(i === chosen.at));
       });
       buttons[other].forEach(({ node, number }, i) => {
-        number.textContent = "–";
-        delete number.dataset.value;
-        if (measured(numbers[i])) write(number, numbers[i], 1);
-        node.style.setProperty("--share", Math.min(1, Math.abs(numbers[i])).toFixed(3));
+        write(number, numbers[i], 1);
+        node.style.setProperty("--share", numbers[i].toFixed(3));
         node.setAttribute("aria-pressed", "false");
       });
       lines.forEach((line, t) => line.forEach((node, s) => {
         node.classList.toggle("faint", (row ? t : s) !== chosen.at);
       }));
-      const order = numbers.map((_, i) => i).filter((i) => measured(numbers[i]));
+      const order = numbers.map((_, i) => i);
       order.sort((i, j) => numbers[j] - numbers[i]);
       const most = order.slice(0, 3).map((i) => `${here[other][i]} ${text(numbers[i])}`);
       says.textContent = sentence(row, here[chosen.side][chosen.at], most);
     };
-    // The numbers of another head, or another kind: the lines stay and change their width.
+    // The numbers of another head: the lines stay and change their width.
     const change = () => {
       const here = data.examples[example];
-      const tint = ["weights", "output"][kind];
-      for (const node of [picture, rows.source, rows.target]) node.dataset.tint = tint;
-      const shown = table(data.titles[kind], here.target, here.source, tint);
+      for (const node of [picture, rows.source, rows.target]) node.dataset.tint = "weights";
+      const shown = table(data.title, here.target, here.source, "weights");
       matrix().forEach((numbers, t) => numbers.forEach((number, s) => {
-        if (measured(number)) write(shown.cells[t][s], number, 1);
-        else shown.cells[t][s].textContent = "–";
-        const size = Math.abs(number) < THINNEST ? 0 : Math.min(1, Math.abs(number));
+        write(shown.cells[t][s], number, 1);
+        const size = number < THINNEST ? 0 : number;
         lines[t][s].dataset.value = number;
         lines[t][s].style.strokeWidth = `${10 * size}px`;
-        lines[t][s].classList.toggle("negative", number < 0);
       }));
-      all.replaceChildren(scroll(data.titles[kind], shown.node));
+      all.replaceChildren(scroll(data.title, shown.node));
       show();
     };
     const build = () => {
@@ -105,7 +93,6 @@
     build();
     const choices = [
       ["number", data.examples.map(({ name }) => name), (i) => { example = i; build(); }],
-      ["lines", data.kinds, (i) => { kind = i; change(); }],
       [data.series, data.heads, (i) => { head = i; change(); }],
     ];
     return [

@@ -62,9 +62,6 @@ ALIGNMENTS = [
     for n in range(2)
     for weights in [np.random.RandomState(n).dirichlet(np.ones(3 + n), size=(3, 5))]
 ]
-EFFECTS = [np.random.RandomState(20 + n).uniform(-1, 1, size=(3, 5, 3 + n)) for n in range(2)]
-for effect in EFFECTS:
-    effect[:, :, 1] = np.nan  # the second source word is never replaced
 
 
 def splits(length, heads, width=4):
@@ -173,7 +170,7 @@ def examples():
         "root": widgets.square_root([4, 64, 1024], MEASURED, SCALES, SCORES, "Slide."),
         "clock": widgets.position_clock(16, [100, 10000], 12, 5, "Turn."),
         "alignment": widgets.alignment_viewer(
-            ALIGNMENTS, ["mean", "head 1", "head 2"], "Point.", effects=EFFECTS
+            ALIGNMENTS, ["mean", "head 1", "head 2"], "Point.", series="network"
         ),
         "split": widgets.head_split("abcde", *(split.numpy() for split in splits(3, 2)), "Look."),
         "steps": widgets.encoder_decoder(
@@ -478,7 +475,7 @@ def drawn_lines(page):
     source, target = (page.locator(f".alignment .words >> nth={k}") for k in range(2))
     found = page.locator(".alignment path").evaluate_all(
         """paths => paths.map(path => [
-            path.dataset.value === "null" ? NaN : Number(path.dataset.value),
+            Number(path.dataset.value),
             parseFloat(path.style.strokeWidth),
             ...path.getAttribute("d").match(/[\\d.]+/g).map(Number)])"""
     )
@@ -502,30 +499,22 @@ def test_alignment_viewer_shows_rows_and_columns(opened):
     page = opened("alignment")
     rng = np.random.RandomState(6)
     for _ in range(SETTINGS):
-        example, kind, head = rng.randint(2), rng.randint(2), rng.randint(3)
+        example, network = rng.randint(2), rng.randint(3)
         _, source, target, weights = ALIGNMENTS[example]
-        shown = [weights, EFFECTS[example]][kind][head]
+        shown = weights[network]
         page.get_by_label("number").select_option(index=int(example))
-        page.get_by_label("lines").select_option(index=int(kind))
-        page.get_by_label("head").select_option(index=int(head))
+        page.get_by_label("network").select_option(index=int(network))
         side = "st"[rng.randint(2)]
         at = rng.randint(len(source if side == "s" else target))
         page.get_by_role("button", name=f"{side}{at}", exact=True).hover()
         wanted = shown[at] if side == "t" else shown[:, at]
-        measured = wanted[np.isfinite(wanted)]
-        np.testing.assert_allclose(word_weights(page), measured, atol=1e-6)
-        table = numbers(page, ["weights", "effects"][kind])
-        np.testing.assert_allclose(table, shown[:, np.isfinite(shown[0])], atol=1e-6)
-        said = page.locator(".says").inner_text()
-        if len(measured):
-            best = (source if side == "t" else target)[np.nanargmax(wanted)]
-            assert f": {best} {measured.max():.2f},".replace("-", "−") in said
-        else:
-            assert said == "s1 is never replaced, so it has no effect to show."
+        np.testing.assert_allclose(word_weights(page), wanted, atol=1e-6)
+        np.testing.assert_allclose(numbers(page, "weights"), shown, atol=1e-6)
+        best = (source if side == "t" else target)[wanted.argmax()]
+        assert f": {best} {wanted.max():.2f}," in page.locator(".says").inner_text()
         value, width = drawn_lines(page)
         np.testing.assert_allclose(value, shown, atol=1e-6)
-        size = np.nan_to_num(np.abs(shown))
-        np.testing.assert_allclose(width, np.where(size < 0.02, 0, 10 * size), atol=1e-3)
+        np.testing.assert_allclose(width, np.where(shown < 0.02, 0, 10 * shown), atol=1e-3)
         faint = page.locator(".alignment path").evaluate_all(
             "paths => paths.map(path => path.classList.contains('faint'))"
         )
@@ -536,26 +525,15 @@ def test_alignment_viewer_shows_rows_and_columns(opened):
 
 def test_alignment_viewer_by_keyboard(opened):
     page = opened("alignment")
-    tab_to(page, "combobox", "lines")
-    page.keyboard.press("ArrowDown")
-    tab_to(page, "combobox", "head")
+    tab_to(page, "combobox", "network")
     page.keyboard.press("ArrowDown")
     tab_to(page, "button", "t3")
-    wanted = EFFECTS[0][1][3]
-    np.testing.assert_allclose(word_weights(page), wanted[np.isfinite(wanted)], atol=1e-6)
+    np.testing.assert_allclose(word_weights(page), ALIGNMENTS[0][3][1][3], atol=1e-6)
 
 
-def test_alignment_viewer_without_effects_offers_no_switch(opened, files, tmp_path):
-    figure = load_widgets().alignment_viewer(
-        ALIGNMENTS, ["1", "2", "3"], "Point.", series="network"
-    )
-    files["weights alone"] = tmp_path / "weights.html"
-    files["weights alone"].write_text(document(figure.data), encoding="utf-8")
-    page = opened("weights alone")
-    assert page.get_by_role("combobox", name="lines").count() == 0
-    page.get_by_label("network").select_option(index=2)
-    # begins at the target word that looks back farthest for certain
-    weights = ALIGNMENTS[0][3][2]
+def test_alignment_viewer_begins_at_the_word_that_looks_back_farthest(opened):
+    page = opened("alignment")
+    weights = ALIGNMENTS[0][3][0]
     places = weights.argmax(axis=1)
     is_certain = weights.max(axis=1)[1:] > 0.5
     at = np.argmax([0, *((places[:-1] - places[1:]) * is_certain)])
