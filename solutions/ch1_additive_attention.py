@@ -17,11 +17,14 @@
 # context in NumPy, then both as a PyTorch module, then one step of a decoder that uses it.
 # Chapter 1 has the ideas, worked out for one query. Here everything comes in batches.
 #
-# Replace each `raise NotImplementedError(...)` by your code and run the check below it.
-# A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks all are equal.
+# **The core** is tasks 1 and 2: about 90 minutes, by our estimate. Later exercises need none of these functions, but
+# each of them meets the softmax under a mask of task 2 again.
+#
+# Replace each `raise NotImplementedError(...)` with your code and run the check below it.
+# A check draws inputs and compares your values with the correct ones. Mostly all sizes differ; in some checks all are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome.
-# Most inputs are in float64, and then six digits of each number have to be right: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
+# Most inputs are in float64, and then six digits of each number have to be correct: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
 #
 # Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
 # Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
@@ -44,8 +47,8 @@ from torch import nn
 # %% [markdown]
 # ## 1. Alignment scores
 #
-# How well does each source position fit what the decoder is looking for? Each example has one query $q$
-# and $S$ keys $k_1, \dots, k_S$. The score of position $i$ is
+# Score how well each source position fits what the decoder is looking for. Each example has one query $q$
+# and $S$ keys $k_1, \dots, k_S$, and the score of position $i$ is
 #
 # $$e_i = v^\top \tanh(W_q\, q + W_k\, k_i).$$
 #
@@ -104,17 +107,19 @@ def additive_scores(
 # %% [markdown]
 # ## 2. Weights and context
 #
-# A softmax over the source positions turns the scores into weights, and the context is the weighted sum
-# of the values. Two cases need care:
+# Turn the scores into weights, with a softmax over the source positions, and the values into one context, their
+# weighted sum.
+#
+# A small case: scores $(0, \ln 3)$ and values $(4, 0)$, $(8, 4)$ give weights $(1/4, 3/4)$ and
+# the context $(7, 3)$. With `mask` $=$ `(True, False)` the weights are $(1, 0)$ and the context is $(4, 0)$.
+#
+# Two cases need care:
 #
 # - **Padding.** `mask` is boolean and `True` means *may attend*. A position with `False` gets weight
 #   exactly 0, however large its score is, and the weights of the others sum to 1. `mask=None` means that every
 #   position may be attended to. Every example has at least one `True`; chapter 4 deals with those that have none.
 # - **Large scores.** `np.exp(10000)` overflows, and `np.exp(-10000)` is 0. Adding the same number to all the scores of one
 #   example does not change its weights, so you are free to choose a better one.
-#
-# A small case: scores $(0, \ln 3)$ and values $(4, 0)$, $(8, 4)$ give weights $(1/4, 3/4)$ and
-# the context $(7, 3)$. With `mask` $=$ `(True, False)` the weights are $(1, 0)$ and the context is $(4, 0)$.
 
 
 # %% nbgrader={"grade_id": "attend", "solution": true}
@@ -180,8 +185,11 @@ def attend(
 # %% [markdown]
 # ## 3. The same as a PyTorch module
 #
-# Now the three weights are learned. Write a module with three linear layers **without bias**,
-# under exactly these names, because the checks set their weights by name:
+# Make a module of the two functions, so that its three weight matrices can be learned. With equal weights it returns what
+# your two NumPy functions return; as in Bahdanau's model, the values are the keys themselves.
+#
+# The module has three linear layers **without bias**, under exactly these names, because the checks set their weights
+# by name:
 #
 # | attribute | from | to |
 # |---|---|---|
@@ -189,12 +197,11 @@ def attend(
 # | `w_k` | `d_key` | `d_hidden` |
 # | `v` | `d_hidden` | 1 |
 #
-# As in Bahdanau's model the values are the keys themselves. With equal weights your module returns what
-# your two NumPy functions return, and the rules for `mask` and for large scores are the same. Gradients must reach
-# all three layers and both inputs, and the inputs stay as they were. One module is called many times, with batches of
-# different sizes, and no call has an influence on the next.
+# - The rules for `mask` and for large scores are those of task 2.
+# - Gradients reach all three layers and both inputs, and the inputs stay as they were.
+# - One module is called many times, with batches of different sizes, and no call has an influence on the next.
 #
-# `v` returns `(B, S, 1)`, and the weights are to be `(B, S)`. Which axis do you drop, and what happens to your code
+# `v` returns `(B, S, 1)`, and the weights have to be `(B, S)`. Which axis do you drop, and what happens to your code
 # when `B` is 1?
 
 
@@ -298,14 +305,14 @@ class AdditiveAttention(nn.Module):
 # %% [markdown]
 # ## 4. One step of the decoder
 #
-# At each step the decoder first looks at the source, then updates its state:
+# Take one step of the decoder: it first looks at the source, then updates its state.
 #
-# 1. attend to the keys with the **previous** state as the query, and obtain the context;
-# 2. join the embedding of the previous word and the context, **in this order**: `[embedded; context]`;
-# 3. feed that to an `nn.GRUCell`, together with the previous state, and obtain the new state.
+# 1. Attend to the keys with the **previous** state as the query, and obtain the context.
+# 2. Join the embedding of the previous word and the context, **in this order**: `[embedded; context]`.
+# 3. Give that to an `nn.GRUCell`, together with the previous state, and obtain the new state.
 #
-# Use your `AdditiveAttention` under the name `attention` and an `nn.GRUCell` under the name `cell`. The state is handed in and
-# handed back: the module keeps nothing from one call to the next.
+# - Use your `AdditiveAttention` under the name `attention` and an `nn.GRUCell` under the name `cell`.
+# - The state comes in as an argument and goes out as a result: the module keeps nothing from one call to the next.
 
 
 # %% nbgrader={"grade_id": "attention_decoder_step", "solution": true}

@@ -17,11 +17,13 @@
 # in PyTorch, and two instruments that show what the square root in its formula does. Chapter 2 has the ideas,
 # worked out for one query or a few words. Here the inputs may be stacks of matrices, and some positions may be masked.
 #
-# Replace each `raise NotImplementedError(...)` by your code and run the check below it.
-# A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks all are equal.
+# **The core** is tasks 1 to 3, since later exercises use `attention`: about 90 minutes, by our estimate.
+#
+# Replace each `raise NotImplementedError(...)` with your code and run the check below it.
+# A check draws inputs and compares your values with the correct ones. Mostly all sizes differ; in some checks all are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
-# Most inputs are in float64, and then six digits of each number have to be right: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
+# Most inputs are in float64, and then six digits of each number have to be correct: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
 #
 # Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
 # Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
@@ -33,7 +35,7 @@
 # | `T` | queries |
 # | `S` | keys, and values: one value belongs to each key |
 # | `dk`, `dv` | width of a query and of a key, width of a value |
-# | `...` | any number of leading axes (batch, heads), also none |
+# | `...` | any number of leading axes (batch, heads), including none |
 
 # %% nbgrader={"grade_id": "imports", "locked": true}
 import numpy as np
@@ -42,13 +44,15 @@ import torch
 # %% [markdown]
 # ## 1. A stable softmax
 #
+# Turn the numbers along one axis of an array into weights that sum to 1, even if the numbers are huge:
+#
 # $$\operatorname{softmax}(x)_i = \frac{e^{x_i}}{\sum_j e^{x_j}}$$
 #
-# The sum runs along one axis of the array. For example, $(0, \ln 2, \ln 5)$ becomes $(1/8, 2/8, 5/8)$.
+# A small case: $(0, \ln 2, \ln 5)$ becomes $(1/8, 2/8, 5/8)$.
 #
 # `np.exp(10000)` is infinite, and infinity divided by infinity is NaN. Yet $(10000, 10000 + \ln 2, 10000 + \ln 5)$
 # has the same softmax as above, because adding a constant changes nothing. Each slice along the axis is free to
-# choose its own constant. Make use of it: with numbers such as 10000 or -10000 your result must still be right.
+# choose its own constant. Make use of it: with numbers such as 10000 or -10000 your result must still be correct.
 
 
 # %% nbgrader={"grade_id": "softmax", "solution": true}
@@ -94,19 +98,19 @@ def softmax(x: np.ndarray, axis: int = -1) -> np.ndarray:
 # %% [markdown]
 # ## 2. Attention in NumPy
 #
+# Give each query its own row of weights over the keys, and the weighted sum of the values as its output:
+#
 # $$\operatorname{Attention}(Q, K, V) = \operatorname{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V$$
 #
-# Each query has its own row of weights over the keys, and its output is the weighted sum of the values.
+# A small case, with one query, two keys, $d_k = 4$ and $d_v = 2$: the query $(2, 0, 0, 0)$, the keys $(0, 0, 0, 0)$ and
+# $(\ln 3, 0, 0, 0)$ and the values $(4, 0)$ and $(8, 4)$. The scaled scores are $(0, \ln 3)$, the weights
+# $(1/4, 3/4)$, the output $(7, 3)$. With `mask` $=$ `(True, False)` the weights are $(1, 0)$ and the output is $(4, 0)$.
 #
 # - There may be any number of leading axes: `(T, dk)`, `(batch, T, dk)`, `(batch, heads, T, dk)` and so on.
 # - `mask` is boolean, has the shape of the weights, and `True` means *may attend*. A key with `False` gets weight exactly 0,
 #   and the weights of the others sum to 1. `mask=None` means that every key may be attended to.
 # - Scores may be large, in the thousands and of both signs. A masked key has weight 0 however large its score is.
 # - A query that may attend to nothing (its row of the mask is all `False`) has weights 0 and output 0, never NaN.
-#
-# A small case, with one query, two keys, $d_k = 4$ and $d_v = 2$: the query $(2, 0, 0, 0)$, the keys $(0, 0, 0, 0)$ and
-# $(\ln 3, 0, 0, 0)$ and the values $(4, 0)$ and $(8, 4)$. The scaled scores are $(0, \ln 3)$, the weights
-# $(1/4, 3/4)$, the output $(7, 3)$. With `mask` $=$ `(True, False)` the weights are $(1, 0)$ and the output is $(4, 0)$.
 
 
 # %% nbgrader={"grade_id": "attention_numpy", "solution": true}
@@ -177,15 +181,16 @@ def attention_numpy(
 # %% [markdown]
 # ## 3. Attention in PyTorch
 #
-# The same function on tensors, so that a model can learn through it:
+# Write the same function on tensors, so that a model can learn through it. The small case is that of task 2, and so are
+# the rules. Beyond them:
 #
-# - gradients flow to `query`, `key` and `value`, and they are never NaN, also where a query has nothing to attend to;
-# - the results have the data type of the inputs (float32 or float64; half precision comes in exercise 4), with a mask as without,
-#   and the inputs stay as they were, whatever their layout in memory is;
+# - Gradients flow to `query`, `key` and `value`, and they are never NaN, even where a query has nothing to attend to.
+# - The results have the data type of the inputs (float32 or float64; half precision comes in exercise 4), with a mask as without.
+# - The inputs stay as they were, whatever their layout in memory is.
 # - `mask` may be smaller than `(..., T, S)` if it broadcasts to it: `(T, S)`, `(batch, 1, T, S)`, `(batch, 1, 1, S)`.
 #
 # PyTorch has this function ready-made. Here you write it yourself, so
-# `scaled_dot_product_attention` and `nn.MultiheadAttention` may not be called. `torch.softmax` may.
+# `scaled_dot_product_attention` and `nn.MultiheadAttention` must not be called. `torch.softmax` may.
 
 
 # %% nbgrader={"grade_id": "attention", "solution": true}
@@ -289,8 +294,14 @@ def attention(
 # %% [markdown]
 # ## 4. What does the scale do?
 #
-# An instrument for the experiment of chapter 2. Given queries, keys and a number `scale`, look at the scaled scores
-# `scale * (query · key)` of all pairs and at each query's softmax over the keys, and return a dictionary with three numbers:
+# Build an instrument that shows what the scale does to scores and weights. Given queries, keys and a number `scale`, look at
+# the scaled scores `scale * (query · key)` of all pairs and at each query's softmax over the keys.
+#
+# A small case: the query $2$, the keys $0$ and $\ln 3$, and `scale=0.5`. The scaled scores are $0$ and $\ln 3$, the
+# weights $1/4$ and $3/4$. The variance is $(\ln 3)^2 / 4 \approx 0.3017$, the largest weight $0.75$,
+# the entropy $\frac14 \ln 4 + \frac34 \ln \frac43 \approx 0.5623$.
+#
+# Return a dictionary with three numbers:
 #
 # | entry | meaning |
 # |---|---|
@@ -300,10 +311,6 @@ def attention(
 #
 # A weight so small that it has become exactly 0 contributes nothing to the entropy, because $p \ln p \to 0$ as $p \to 0$.
 # NumPy gives NaN for `0 * np.log(0)`, so this needs a thought.
-#
-# A small case: the query $2$, the keys $0$ and $\ln 3$, and `scale=0.5`. The scaled scores are $0$ and $\ln 3$, the
-# weights $1/4$ and $3/4$. The variance is $(\ln 3)^2 / 4 \approx 0.3017$, the largest weight $0.75$,
-# the entropy $\frac14 \ln 4 + \frac34 \ln \frac43 \approx 0.5623$.
 
 
 # %% nbgrader={"grade_id": "score_statistics", "solution": true}
@@ -354,17 +361,20 @@ def score_statistics(query: np.ndarray, key: np.ndarray, scale: float) -> dict[s
 # %% [markdown]
 # ## 5. The derivative of attention
 #
-# How does the output move when the query moves a little? Take one query $q$, and let the values be the keys.
-# The output is $o = \sum_s p_s k_s$ with $p = \operatorname{softmax}(K q / \sqrt d)$, and its Jacobian $J_{ij} = \partial o_i / \partial q_j$
-# has a short closed form: the covariance matrix of the keys under the weights $p$, divided by $\sqrt d$,
+# How does the output move when the query moves a little? Compute the derivative. Take one query $q$, and let the values be
+# the keys. The output is $o = \sum_s p_s k_s$ with $p = \operatorname{softmax}(K q / \sqrt d)$, and its Jacobian
+# $J_{ij} = \partial o_i / \partial q_j$ has a short closed form: the covariance matrix of the keys under the weights $p$,
+# divided by $\sqrt d$,
 #
 # $$J = \frac{1}{\sqrt d} \sum_s p_s\, (k_s - o)(k_s - o)^\top.$$
 #
-# So where nearly all the weight lies on one key, the covariance nearly vanishes, and the output hardly answers to the query.
-# Compute $J$ from this formula; no numerical differentiation is needed. The scores may be large here, too.
+# In other words, where nearly all the weight is on one key, the covariance nearly vanishes, and the output hardly answers to
+# the query.
 #
 # A small case: $d = 4$, $q = 0$ and the keys $(1, 0, 0, 0)$ and $(3, 0, 0, 0)$. Both weights are $1/2$, the output is
 # $(2, 0, 0, 0)$, the first entry of the covariance is $1$, so $J_{11} = 1/2$ and the other entries are 0.
+#
+# Compute $J$ from this formula; no numerical differentiation is needed. The scores may be large here, too.
 
 
 # %% nbgrader={"grade_id": "attention_jacobian", "solution": true}

@@ -17,11 +17,13 @@
 # attend in each, and join the results. Then you load your layer into PyTorch's own, count its parameters, and take a
 # single head out. Chapter 3 has the ideas, worked out for one sentence and two heads.
 #
-# Replace each `raise NotImplementedError(...)` by your code and run the check below it.
-# A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks all are equal.
+# **The core** is tasks 1 to 3, since later exercises use these functions and the layer: about 90 minutes, by our estimate.
+#
+# Replace each `raise NotImplementedError(...)` with your code and run the check below it.
+# A check draws inputs and compares your values with the correct ones. Mostly all sizes differ; in some checks all are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one. No function changes its arguments. Gradients flow through all that returns floats, and are never NaN.
-# Most inputs are in float64, and then six digits of each number have to be right: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
+# Most inputs are in float64, and then six digits of each number have to be correct: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
 #
 # Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
 # Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
@@ -38,7 +40,7 @@
 # | `d` | the width of one head, `D / H` |
 #
 # The cell *What you have built so far* holds the `attention` of exercise 2. You may put your own in its place.
-# You need nothing else: `nn.MultiheadAttention` may be used in task 4 alone.
+# You need nothing else: `nn.MultiheadAttention` may be used only in task 4.
 
 # %% nbgrader={"grade_id": "imports", "locked": true}
 from collections.abc import Callable
@@ -51,19 +53,21 @@ from solutions.ch2_scaled_dot_product import attention
 # %% [markdown]
 # ## 1. Split
 #
-# Head 0 works on the first `d` entries of every vector, head 1 on the next `d`, and so on.
-# Afterwards the head has an axis of its own, in front of the positions, so that each head looks like a batch of sequences:
-#
-# ```python
-# split[b, h, t] == x[b, t, h * d : (h + 1) * d]    # for every b, h and t
-# ```
-#
-# The right shape alone does not make it right. In a sentence of two words with `D = 4`,
+# Cut every vector into `H` pieces, one for each head: head 0 works on the first `d` entries of every vector, head 1 on the
+# next `d`, and so on. A small case: in a sentence of two words with `D = 4`,
 #
 # ```
 # x[0] = [[ 1,  2,  3,  4],        head 0 = [[1, 2],      head 1 = [[3, 4],
 #         [ 5,  6,  7,  8]]                  [5, 6]]                [7, 8]]
 # ```
+#
+# Afterwards the head has a separate axis, in front of the positions, so that each head looks like a batch of sequences:
+#
+# ```python
+# split[b, h, t] == x[b, t, h * d : (h + 1) * d]    # for every b, h and t
+# ```
+#
+# The correct shape is not enough to make it correct.
 
 
 # %% nbgrader={"grade_id": "split_heads", "solution": true}
@@ -102,7 +106,7 @@ def split_heads(x: torch.Tensor, n_heads: int) -> torch.Tensor:
 # %% [markdown]
 # ## 2. Merge
 #
-# The way back: `merge_heads(split_heads(x, H))` is `x`, for every `x` and `H`.
+# Undo the split: `merge_heads(split_heads(x, H))` is `x`, for every `x` and `H`.
 
 
 # %% nbgrader={"grade_id": "merge_heads", "solution": true}
@@ -141,23 +145,25 @@ def merge_heads(x: torch.Tensor) -> torch.Tensor:
 # %% [markdown]
 # ## 3. Multi-head attention
 #
+# Write the layer that attends in several heads at once and joins their results:
+#
 # $$\operatorname{MultiHead}(Q, K, V) = [\text{head}_1; \dots; \text{head}_H]\, W_O, \qquad
 # \text{head}_h = \operatorname{Attention}(Q W_Q^h, K W_K^h, V W_V^h)$$
 #
 # In code all heads are projected at once: `w_q`, `w_k` and `w_v` are layers of type `nn.Linear` from `D` to `D`, and head `h` is the
-# `h`-th part of what comes out. A fourth layer, `w_o`, works on the merged heads.
+# `h`-th part of their output. A fourth layer, `w_o`, works on the merged heads.
 #
-# - The layers are called `w_q`, `w_k`, `w_v` and `w_o`; the grader sets their weights by these names. `bias=False` leaves
-#   out the bias of all four. Keep `n_heads` and `attention` as attributes as well: tasks 4 and 6 need them.
-# - `attention` is any function that is called like the one of exercise 2, `attention(query, key, value, mask)`, with tensors of shape
-#   `(B, H, T, d)` and `(B, H, S, d)`, and that returns an output `(B, H, T, d)` and weights `(B, H, T, S)`. Some fast ones have no weights to
-#   give and return `None` in their place. Pass on what you get.
-# - `mask` is boolean, `True` means *may attend*, and its shape broadcasts to `(B, H, T, S)`, for example `(T, S)` or `(B, 1, 1, S)`.
-#   `None` means that there is none.
-# - The layer has no dropout and keeps nothing between two calls: in training mode, too, it computes the formula and nothing else.
-# - If `n_heads` does not divide `d_model`, the constructor raises a `ValueError` whose message names both numbers.
+# A small case: with one head, and all four layers the identity without bias, the layer returns what `attention` returns.
 #
-# PyTorch's ready-made attention may not be called here.
+# | what | rule |
+# |---|---|
+# | layers | They are called `w_q`, `w_k`, `w_v` and `w_o`; the grader sets their weights by these names. `bias=False` leaves out the bias of all four. |
+# | attributes | Keep `n_heads` and `attention` as attributes as well: tasks 4 and 6 need them. |
+# | `attention` | Any function that is called like the one of exercise 2, `attention(query, key, value, mask)`, with tensors of shape `(B, H, T, d)` and `(B, H, S, d)`, and that returns an output `(B, H, T, d)` and weights `(B, H, T, S)`. Some fast ones have no weights to give and return `None` instead. Pass on what you get. |
+# | `mask` | It is boolean, `True` means *may attend*, and its shape broadcasts to `(B, H, T, S)`, for example `(T, S)` or `(B, 1, 1, S)`. `None` means that there is none. |
+# | state | The layer has no dropout and keeps nothing between two calls: even in training mode it computes the formula and nothing else. |
+# | widths | If `n_heads` does not divide `d_model`, the constructor raises a `ValueError` whose message names both numbers. |
+# | not allowed | PyTorch's ready-made attention must not be called here. |
 
 
 # %% nbgrader={"grade_id": "MultiHeadAttention", "solution": true}
@@ -299,7 +305,8 @@ class MultiHeadAttention(nn.Module):
 # %% [markdown]
 # ## 4. The same layer in PyTorch
 #
-# `nn.MultiheadAttention(d_model, n_heads, bias=..., batch_first=True)` computes the same function, if its parameters are yours:
+# Make a layer of PyTorch's from yours. `nn.MultiheadAttention(d_model, n_heads, bias=..., batch_first=True)` computes the same
+# function, if its parameters are yours:
 #
 # | parameter | shape | holds |
 # |---|---|---|
@@ -307,8 +314,9 @@ class MultiHeadAttention(nn.Module):
 # | `in_proj_bias` | `(3 D,)` | their biases; `None` with `bias=False` |
 # | `out_proj.weight`, `out_proj.bias` | `(D, D)`, `(D,)` | the layer on the merged heads |
 #
-# Make one from your layer. It has the data type of your layer, its own copy of the numbers, and takes `(B, T, D)`. Your layer stays as it was.
-# Whether the one that you return is in training or in evaluation mode makes no difference: it has no dropout.
+# - It has the data type of your layer, its own copy of the numbers, and takes `(B, T, D)`.
+# - Your layer stays as it was.
+# - Whether the one that you return is in training or in evaluation mode makes no difference: it has no dropout.
 
 
 # %% nbgrader={"grade_id": "to_torch", "solution": true}
@@ -359,7 +367,7 @@ def to_torch(mha: MultiHeadAttention) -> nn.MultiheadAttention:
 # %% [markdown]
 # ## 5. What do more heads cost?
 #
-# The number of parameters of `MultiHeadAttention(d_model, n_heads, bias=bias)`. Count the four layers, or count head by head.
+# Count the parameters of `MultiHeadAttention(d_model, n_heads, bias=bias)`, layer by layer or head by head.
 #
 # A small case: `count_parameters(4, 2, False)` is 64, and with bias it is 80.
 
@@ -396,16 +404,17 @@ def count_parameters(d_model: int, n_heads: int, bias: bool) -> int:
 # %% [markdown]
 # ## 6. What does one head add?
 #
-# Joining the heads and multiplying by one matrix is the same as multiplying each head by its own part of that matrix and adding up:
+# Return what one head adds to the output of the layer. Joining the heads and multiplying by one matrix is the same as
+# multiplying each head by its own part of that matrix and adding up:
 #
 # $$[\text{head}_1; \dots; \text{head}_H]\, W_O = \sum_h \text{head}_h\, W_O^h$$
 #
-# So the output of the layer is a sum over heads, plus the bias of `w_o`. Return the term of one head. The terms of all heads and the bias
-# add up to the layer's output. Mind that `nn.Linear` keeps its weight as `(out, in)`.
+# The output of the layer is therefore a sum over heads, plus the bias of `w_o`, and you return the term of one head. Without its
+# term, a head is gone: that is how the chapter prunes heads.
 #
-# The head attends with the layer's own `attention`. The layer stays as it is, and gradients flow through the result.
-#
-# Without a term, its head is gone: that is how the chapter prunes heads.
+# - The terms of all heads and the bias add up to the layer's output. Mind that `nn.Linear` keeps its weight as `(out, in)`.
+# - The head attends with the layer's own `attention`.
+# - The layer stays as it is, and gradients flow through the result.
 
 
 # %% nbgrader={"grade_id": "head_contribution", "solution": true}
@@ -479,13 +488,15 @@ def head_contribution(
 # %% [markdown]
 # ## 7. Fewer keys and values than queries
 #
-# In grouped-query attention several heads share one key and one value head, so that less has to be kept while a model writes.
-# There are `H` heads of queries and `G` groups of keys and values. With `H = 6` and `G = 2`, heads 0, 1 and 2 use group 0,
-# and heads 3, 4 and 5 use group 1: head `h` uses group `h // (H / G)`. With `G = H` this is ordinary attention in heads,
-# with `G = 1` it is multi-query attention.
+# Let several heads share one key and one value head, so that less has to be kept while a model writes. This is grouped-query
+# attention: there are `H` heads of queries and `G` groups of keys and values.
 #
-# The tensors are already projected and split. As in exercise 2, a query with nothing to attend to gets zeros, and a masked key has weight 0
-# however large its score is. If `G` does not divide `H`, raise a `ValueError`.
+# A small case: with `H = 6` and `G = 2`, heads 0, 1 and 2 use group 0, and heads 3, 4 and 5 use group 1: head `h` uses group
+# `h // (H / G)`. With `G = H` this is ordinary attention in heads, with `G = 1` it is multi-query attention.
+#
+# - The tensors are already projected and split.
+# - As in exercise 2, a query with nothing to attend to gets zeros, and a masked key has weight 0 however large its score is.
+# - If `G` does not divide `H`, raise a `ValueError`.
 
 
 # %% nbgrader={"grade_id": "grouped_query_attention", "solution": true}

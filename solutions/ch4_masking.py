@@ -17,11 +17,14 @@
 # a softmax that survives them, and a loss that knows them. And you write a test that finds out what a function can see.
 # Chapter 4 has the ideas, worked out for one sentence.
 #
-# Replace each `raise NotImplementedError(...)` by your code and run the check below it.
-# A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks all are equal.
+# **The core** is tasks 1 to 4 and the second mask of task 5: about 90 minutes, by our estimate. Later exercises use
+# `causal_mask`, `combine` and `from_key_padding`, and what a query with nothing to attend to gets.
+#
+# Replace each `raise NotImplementedError(...)` with your code and run the check below it.
+# A check draws inputs and compares your values with the correct ones. Mostly all sizes differ; in some checks all are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one. No function changes its arguments.
-# Most inputs are in float64, and then six digits of each number have to be right: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
+# Most inputs are in float64, and then six digits of each number have to be correct: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
 #
 # Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
 # Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
@@ -35,7 +38,7 @@
 # | `S` | keys, and values: one value belongs to each key |
 # | `D` | width of the vectors |
 # | `V` | tokens in the vocabulary |
-# | `...` | any number of leading axes, also none |
+# | `...` | any number of leading axes, including none |
 #
 # A mask is boolean, and `True` means *may attend*, unless a task says otherwise.
 
@@ -48,9 +51,8 @@ from torch.nn import functional as F
 # %% [markdown]
 # ## 1. Padding
 #
-# A batch holds sentences of different lengths, filled up to the same length at the end. No query of example `b` may attend to a
-# key that is filling. The result has an axis for heads and one for queries, both of length 1, so that it
-# broadcasts to the scores `(B, H, T, S)`.
+# Hide the filling of a batch: it holds sentences of different lengths, filled up to the same length at the end, and no query
+# of example `b` may attend to a key that is filling.
 #
 # A small case: `padding_mask(torch.tensor([2, 0, 3]), 3)` has the shape `(3, 1, 1, 3)` and holds
 #
@@ -59,6 +61,8 @@ from torch.nn import functional as F
 #  [[[False, False, False]]],
 #  [[[ True,  True,  True]]]]
 # ```
+#
+# The result has an axis for heads and one for queries, both of length 1, so that it broadcasts to the scores `(B, H, T, S)`.
 
 
 # %% nbgrader={"grade_id": "padding_mask", "solution": true}
@@ -92,18 +96,18 @@ def padding_mask(lengths: torch.Tensor, max_len: int) -> torch.Tensor:
 # %% [markdown]
 # ## 2. The future
 #
-# A query may attend to the keys up to its own position. With as many queries as keys the mask is the lower triangle, diagonal included.
-#
-# When a model writes, it computes only the newest positions, while the keys of all earlier ones are kept. So there may be fewer queries than keys,
-# and then the queries are the *last* positions of the sequence: the last query sees every key.
-#
-# Small cases: `causal_mask(3)`, `causal_mask(2, 4)`, and, for completeness, `causal_mask(3, 2)`, in which the first query has nothing to see:
+# Hide the future: a query may attend to the keys up to its own position. Small cases: `causal_mask(3)`, `causal_mask(2, 4)`, and,
+# for completeness, `causal_mask(3, 2)`, in which the first query has nothing to see:
 #
 # ```
 # [[ True, False, False],      [[ True,  True,  True, False],      [[False, False],
 #  [ True,  True, False],       [ True,  True,  True,  True]]       [ True, False],
 #  [ True,  True,  True]]                                           [ True,  True]]
 # ```
+#
+# - With as many queries as keys the mask is the lower triangle, diagonal included.
+# - When a model writes, it computes only the newest positions, while the keys of all earlier ones are kept. There may be fewer
+#   queries than keys, and then the queries are the *last* positions of the sequence: the last query sees every key.
 
 
 # %% nbgrader={"grade_id": "causal_mask", "solution": true}
@@ -137,9 +141,11 @@ def causal_mask(T: int, S: int | None = None) -> torch.Tensor:
 # %% [markdown]
 # ## 3. Several masks at once
 #
-# A key may be attended to if *every* mask allows it. The masks may have one shape, or different ones that broadcast, such as `(B, 1, 1, S)` and `(T, S)`.
-# Some may be `None`, which means that everything is allowed. If all are `None`, or there are none at all, the result is `None`.
-# The masks that come in stay as they were.
+# Join masks: a key may be attended to if *every* mask allows it. A small case: `combine(None, mask)` is equal to `mask`.
+#
+# - The masks may have one shape, or different ones that broadcast, such as `(B, 1, 1, S)` and `(T, S)`.
+# - Some may be `None`, which means that everything is allowed. If all are `None`, or there are none at all, the result is `None`.
+# - The masks that come in stay as they were.
 
 
 # %% nbgrader={"grade_id": "combine", "solution": true}
@@ -184,15 +190,18 @@ def combine(*masks: torch.Tensor | None) -> torch.Tensor | None:
 # %% [markdown]
 # ## 4. A softmax under a mask
 #
-# The softmax along the last axis, over the keys that may be attended to:
-#
-# - a masked key has weight exactly 0, and the weights of the others sum to 1, however large or small the scores are, masked ones included (all are finite, and none is larger than a million, or in float16 than ten thousand);
-# - a row in which nothing may be attended to is all 0;
-# - gradients flow to `scores` and are finite everywhere. They are 0 at masked keys, and in the whole of an empty row;
-# - `mask` broadcasts to the shape of the scores, and `None` means that there is none;
-# - the result has the data type of `scores`, also if that is `float16`, and the inputs stay as they were, whatever their layout in memory is.
+# Write the softmax along the last axis, over the keys that may be attended to.
 #
 # A small case: the scores $(0, 5, \ln 3)$ with the mask `(True, False, True)` give the weights $(1/4, 0, 3/4)$.
+#
+# | what | rule |
+# |---|---|
+# | weights | A masked key has weight exactly 0, and the weights of the others sum to 1, however large or small the scores are, masked ones included (all are finite, and none is larger than a million, or in float16 than ten thousand). |
+# | empty rows | A row in which nothing may be attended to is all 0. |
+# | gradients | They flow to `scores` and are finite everywhere. They are 0 at masked keys, and in the whole of an empty row. |
+# | `mask` | It broadcasts to the shape of the scores, and `None` means that there is none. |
+# | data type | The result has the data type of `scores`, even if that is `float16`. |
+# | inputs | They stay as they were, whatever their layout in memory is. |
 
 
 # %% nbgrader={"grade_id": "masked_softmax", "solution": true}
@@ -261,10 +270,10 @@ def masked_softmax(scores: torch.Tensor, mask: torch.Tensor | None) -> torch.Ten
 # %% [markdown]
 # ## 5. Other people's masks
 #
-# Not everybody says *True may attend*. Two translators are needed.
+# Translate between our masks and others, which don't say *True may attend*. Two functions are needed.
 #
 # **Additive.** Many functions add a float mask to the scores: 0 where attending is allowed, minus infinity where it is not.
-# Turn a mask of ours into one of these, in a given data type.
+# Turn one of our masks into one of these, in a given data type. A small case: `(True, False)` becomes `(0, -inf)`.
 
 
 # %% nbgrader={"grade_id": "additive", "solution": true}
@@ -335,19 +344,22 @@ def from_key_padding(mask: torch.Tensor) -> torch.Tensor:
 # %% [markdown]
 # ## 6. Write the test yourself
 #
-# You are given a function `fn` that maps `(B, T, D)` to `(B, T, E)`. You cannot see how it works. Does it leak? Find out, for each pair of positions,
-# whether output `i` depends on input `j`: whether some number at position `i` of the output, in any example, moves when the numbers at
-# position `j` of the input, in any example, are changed.
+# Find out whether a function leaks. You are given a function `fn` that maps `(B, T, D)` to `(B, T, E)`, and you cannot see how it
+# works. For each pair of positions, say whether output `i` depends on input `j`: whether some number at position `i` of the
+# output, in any example, moves when the numbers at position `j` of the input, in any example, are changed.
 #
-# Your test is run on functions that it has never seen: linear ones and others, right ones and wrong ones. Some of their traits:
+# A small case: for `lambda x: x.cumsum(dim=1)`, the sum of all positions so far, the answer is the lower triangle, whatever `x` is.
 #
-# - a position may listen to one feature of one example only, and the answer may show in one feature of another example;
-# - some subtract the mean of the features, or subtract one example from all of them, so that moving all features or all examples by the same amount changes nothing;
-# - all of them are smooth: if they depend on a number, then moving it by about 1 has an effect far above $10^{-9}$;
-# - rounding may change an output by $10^{-12}$ where it does not depend on the input. Count as dependent what moves by more than $10^{-9}$;
-# - there is no randomness in them, and they let gradients through; at the numbers that you get, a derivative isn't 0 by accident, so a test by derivatives is welcome, too.
+# Your test is run on functions that it has never seen: linear ones and others, correct ones and leaking ones.
 #
-# `x` stays exactly as it was. A small case: for `lambda x: x.cumsum(dim=1)`, the sum of all positions so far, the answer is the lower triangle, whatever `x` is.
+# | what | rule |
+# |---|---|
+# | features and examples | A position may listen to one feature of one example only, and the answer may show in one feature of another example. |
+# | means | Some subtract the mean of the features, or subtract one example from all of them, so that moving all features or all examples by the same amount changes nothing. |
+# | size | All are smooth: if they depend on a number, then moving it by about 1 has an effect far above $10^{-9}$. |
+# | rounding | It may change an output by $10^{-12}$ where it does not depend on the input. Count as dependent what moves by more than $10^{-9}$. |
+# | derivatives | There is no randomness in them, and they let gradients through. At the numbers that you get, a derivative isn't 0 by accident, so a test by derivatives is welcome, too. |
+# | input | `x` stays exactly as it was. |
 
 
 # %% nbgrader={"grade_id": "leaks", "solution": true}
@@ -427,17 +439,17 @@ def leaks(fn: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.
 # %% [markdown]
 # ## 7. A loss that knows the padding
 #
-# The cross-entropy of the right tokens, $-\ln p(\text{target})$, averaged over the real tokens of the whole batch: all positions whose target is not `pad`.
-# A long sentence counts for more than a short one, because it has more tokens.
+# Compute the cross-entropy of the correct tokens, $-\ln p(\text{target})$, averaged over the real tokens of the whole batch: all
+# positions whose target is not `pad`. A long sentence counts for more than a short one, because it has more tokens.
+#
+# A small case: two tokens in the vocabulary, `pad` $=$ 1, the targets $(0, 0, 1)$ and logits $(0, 0)$, $(\ln 3, 0)$, $(7, 8)$.
+# The losses of the two real tokens are $\ln 2$ and $\ln \frac43$, so the result is $\frac12 (\ln 2 + \ln \frac43) \approx 0.4904$.
 #
 # - What the logits are at positions with padding makes no difference to the loss, not even where they are infinite or NaN. Where they are finite there,
 #   their gradient is 0. At real tokens the logits are finite.
 # - `pad` may be any integer, even one that is no token, such as −100.
-# - Padding may stand anywhere, also between real tokens. Every batch has at least one real token.
+# - Padding may be anywhere, even between real tokens. Every batch has at least one real token.
 # - The logits and targets may have any layout in memory, and stay as they were.
-#
-# A small case: two tokens in the vocabulary, `pad` $=$ 1, the targets $(0, 0, 1)$ and logits $(0, 0)$, $(\ln 3, 0)$, $(7, 8)$.
-# The losses of the two real tokens are $\ln 2$ and $\ln \frac43$, so the result is $\frac12 (\ln 2 + \ln \frac43) \approx 0.4904$.
 
 
 # %% nbgrader={"grade_id": "masked_cross_entropy", "solution": true}

@@ -17,11 +17,11 @@
 # attention for all words at once, and a mask. No class is graded on them; they lead to exercise 2, which asks for
 # the general case.
 #
-# Replace each `raise NotImplementedError(...)` by your code and run the check below it.
+# Replace each `raise NotImplementedError(...)` with your code and run the check below it.
 # Where a check fails, call `hint()` in a cell of your own; `failing_case()` gives small inputs on which your answer is
-# wrong. `softmax`, which the page asks for as well, is a task of exercise 2; here it's given.
+# wrong. The page asks for `softmax`, too, which is a task of exercise 2; here it's given.
 #
-# Arguments are NumPy arrays of ordinary floats (float64), and so are results. Six digits have to be right, and the
+# Arguments are NumPy arrays of ordinary floats (float64), and so are results. Six digits have to be correct, and the
 # arguments must be left as they were: `a = a / 2` makes a new array, `a /= 2` overwrites the one that was passed in.
 #
 # The letters are the same everywhere in this notebook:
@@ -40,7 +40,7 @@ from solutions.ch2_scaled_dot_product import softmax
 # %% [markdown]
 # ## 1. Scores
 #
-# The score of a key is its dot product with the query: multiply entry by entry, then add up.
+# Score each key by its dot product with the query: multiply entry by entry, then add up.
 # For example, the query $(1, 1, 1)$ and the key $(0, 0, 2)$ have the score $2$. Nothing is divided yet.
 
 
@@ -116,10 +116,12 @@ def weighted_sum(
 # %% [markdown]
 # ## 3. Attention for all queries at once
 #
+# Do all three steps for several queries: each has a row of scores, the softmax turns each row into weights, and each row of
+# weights makes a weighted sum of the values.
+#
 # $$\operatorname{Attention}(Q, K, V) = \operatorname{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V$$
 #
-# Each query has a row of scores, the softmax turns each row into weights, and each row of weights makes a weighted
-# sum of the values. For example, the query $(2, 0, 0, 0)$, the keys $(0, 0, 0, 0)$ and $(\ln 3, 0, 0, 0)$ and the
+# For example, the query $(2, 0, 0, 0)$, the keys $(0, 0, 0, 0)$ and $(\ln 3, 0, 0, 0)$ and the
 # values $(4, 0)$ and $(8, 4)$ have the scaled scores $(0, \ln 3)$, the weights $(1/4, 3/4)$ and the output $(7, 3)$.
 #
 # Scores may be in the thousands, so the exponentials need a `softmax` that doesn't overflow.
@@ -168,9 +170,11 @@ def full_attention(
 # %% [markdown]
 # ## 4. A mask
 #
-# `mask` is boolean, and `True` means *may attend*. A key with `False` gets weight exactly 0, and the weights of the
-# others sum to 1. For example, the scores $(0, \ln 3)$ with the mask `(True, False)` give the weights $(1, 0)$.
-# What is hidden has no influence, however large its score and its value are.
+# Hide some keys from the queries. For example, the scores $(0, \ln 3)$ with the mask `(True, False)` give the weights $(1, 0)$.
+#
+# - `mask` is boolean, and `True` means *may attend*.
+# - A key with `False` gets weight exactly 0, and the weights of the others sum to 1.
+# - What is hidden has no influence, however large its score and its value are.
 
 
 # %% nbgrader={"grade_id": "masked_attention", "solution": true}
