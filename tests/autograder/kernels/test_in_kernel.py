@@ -7,8 +7,51 @@ import pytest
 from autograder.instructor_settings import Settings
 from autograder.kernels.student_kernel import StudentKernel
 from autograder.lms.gradescope import packed_modules
-from benchmarks.misbehaving import ENDS
 
+ENDS = {
+    "quit": "quit()",
+    "exit without a call": "exit",
+    "exit in a loop": "for _ in range(3):\n    exit(0)",
+    "ask_exit": "get_ipython().ask_exit()",
+    "exit_now": "get_ipython().exit_now = True",
+    "SystemExit": "raise SystemExit(0)",
+    "os._exit": "import os\nos._exit(1)",
+    "os.abort": "import os\nos.abort()",
+    "kill of itself": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)",
+    "terminates itself": "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)",
+    "kills its group": "import os, signal\nos.killpg(0, signal.SIGKILL)",
+    "stops itself": "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)",
+    "raised signal": "import signal\nsignal.raise_signal(signal.SIGKILL)",
+    "alarm": "import signal\nsignal.alarm(1)",
+    "timer of the system": "import signal\nsignal.setitimer(signal.ITIMER_REAL, 0.2)",
+    "timer in a thread": "import os, threading\nthreading.Timer(0.2, os._exit, [1]).start()",
+    "kill in a thread": (
+        "import os, signal, threading, time\n"
+        "def end():\n    time.sleep(0.3)\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "threading.Thread(target=end, daemon=True).start()"
+    ),
+    "interrupt in a thread": (
+        "import _thread, threading\nthreading.Timer(0.05, _thread.interrupt_main).start()"
+    ),
+    "call_later of sys.exit": (
+        "import asyncio, sys\nasyncio.get_event_loop().call_later(0.2, sys.exit)"
+    ),
+    "call_later of stop": (
+        "import asyncio\nloop = asyncio.get_event_loop()\nloop.call_later(0.1, loop.stop)"
+    ),
+    "task that exits": (
+        "import asyncio, sys\nasync def end():\n    await asyncio.sleep(0.1)\n    sys.exit()\n"
+        "task = asyncio.get_event_loop().create_task(end())"
+    ),
+    "end in C": "import ctypes\nctypes.CDLL(None)._exit(1)",
+    "end in C, later": (
+        "import ctypes, threading\nthreading.Timer(0.2, ctypes.CDLL(None)._exit, [1]).start()"
+    ),
+    "segmentation fault": "import ctypes\nctypes.string_at(0)",
+    "killed by a child": (
+        "import subprocess\nsubprocess.Popen(['sh', '-c', 'sleep 0.2; kill -9 $PPID'])"
+    ),
+}
 # nothing in Python can keep these from ending the process
 REALLY = {"end in C", "end in C, later", "segmentation fault", "killed by a child"}
 # their cell goes on; what they have started goes off later

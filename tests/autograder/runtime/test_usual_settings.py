@@ -9,9 +9,59 @@ from autograder import embedding
 from autograder.instructor_settings import Settings
 from autograder.kernels.student_kernel import StudentKernel
 from autograder.runtime.plain_data import encode, pack
-from benchmarks.misbehaving import SETTINGS
 from tests.support.notebook_checks import check
 
+SETTINGS = {
+    "float64 by default": "torch.set_default_dtype(torch.float64)",
+    "float16 by default": "torch.set_default_dtype(torch.float16)",
+    "device meta by default": "torch.set_default_device('meta')",
+    "device entered": "torch.device('meta').__enter__()",
+    "no gradients": "torch.set_grad_enabled(False)",
+    "inference mode": "mode = torch.inference_mode()\nmode.__enter__()",
+    "mixed precision": "torch.autocast('cpu', dtype=torch.bfloat16).__enter__()",
+    "anomalies": "torch.autograd.set_detect_anomaly(True)",
+    "deterministic algorithms": "torch.use_deterministic_algorithms(True)",
+    "eight threads": "torch.set_num_threads(8)",
+    "hook of all modules": (
+        "def refuse(*arguments):\n    raise RuntimeError('a hook')\n"
+        "torch.nn.modules.module.register_module_forward_pre_hook(refuse)"
+    ),
+    "hook of saved tensors": (
+        "def refuse(x):\n    raise RuntimeError('a hook')\n"
+        "torch.autograd.graph.saved_tensors_hooks(refuse, refuse).__enter__()"
+    ),
+    "mode of torch's functions": (
+        "class Half(torch.overrides.TorchFunctionMode):\n"
+        "    def __torch_function__(self, function, types, args=(), kwargs=None):\n"
+        "        found = function(*args, **(kwargs or {}))\n"
+        "        return found / 2 if function is torch.matmul else found\n"
+        "Half().__enter__()"
+    ),
+    "numbers printed short": (
+        "np.set_printoptions(precision=1, threshold=3)\ntorch.set_printoptions(precision=1)"
+    ),
+    "overflow raises": "np.seterr(all='raise')",
+    "overflow calls": (
+        "def refuse(*arguments):\n    raise RuntimeError('a call')\n"
+        "np.seterrcall(refuse)\nnp.seterr(all='call')"
+    ),
+    "warnings are errors": "import warnings\nwarnings.simplefilter('error')",
+    "warnings raise": (
+        "import warnings\ndef show(*arguments, **named):\n    raise RuntimeError('a warning')\n"
+        "warnings.showwarning = show\nwarnings.simplefilter('always')"
+    ),
+    "threads that don't give way": "import sys\nsys.setswitchinterval(1)",
+    "shallow recursion": "import sys\nsys.setrecursionlimit(120)",
+    "tracing": (
+        "import sys\ndef trace(frame, event, argument):\n    return trace\nsys.settrace(trace)"
+    ),
+    "tracing that raises": (
+        "import sys\ndef trace(frame, event, argument):\n"
+        "    if frame.f_code.co_name == 'attention':\n        raise RuntimeError('a trace')\n"
+        "sys.settrace(trace)"
+    ),
+    "no garbage collector": "import gc\ngc.disable()\nkept = [[] for _ in range(10**6)]",
+}
 OVERFLOW = "bool(np.isinf(np.exp(np.float64(1000))))", True
 GRADIENT = "torch.ones(1, requires_grad=True).exp().requires_grad", True
 WARNING = "__import__('warnings').warn('only this')", None
