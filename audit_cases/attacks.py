@@ -251,12 +251,6 @@ def _(notebook: NotebookNode) -> None:
         cell.source = "pass"
 
 
-@_by_notebook("outputs and metadata", "test cells deleted")
-def _(notebook: NotebookNode) -> None:
-    gone = [cell.id for cell in _grade_cells(notebook)]
-    notebook.cells = [cell for cell in notebook.cells if cell.id not in gone]
-
-
 @_by_notebook("outputs and metadata", "test cells doubled, the copies empty")
 def _(notebook: NotebookNode) -> None:
     for cell in _grade_cells(notebook):
@@ -264,26 +258,11 @@ def _(notebook: NotebookNode) -> None:
         notebook.cells[notebook.cells.index(cell) : 0] = [copy, copy]
 
 
-@_by_notebook("outputs and metadata", "test cells retyped")
-def _(notebook: NotebookNode) -> None:
-    for number, cell in enumerate(_grade_cells(notebook)):
-        cell.cell_type = ("markdown", "raw", "no type")[number % 3]
-
-
 @_by_notebook("outputs and metadata", "test cells edited")
 def _(notebook: NotebookNode) -> None:
     for cell in _grade_cells(notebook):
         points = cell.metadata.nbgrader.points
         cell.source = f"print('✓ {points}/{points} points')\n{float(points)!r}"
-
-
-@_by_notebook("outputs and metadata", "test cells split")
-def _(notebook: NotebookNode) -> None:
-    for cell in _grade_cells(notebook):
-        half = len(cell.source) // 2
-        copy = NotebookNode(cell, source=cell.source[:half])
-        cell.source = cell.source[half:]
-        notebook.cells.insert(notebook.cells.index(cell), copy)
 
 
 @_by_notebook("outputs and metadata", "tests before answers")
@@ -308,26 +287,12 @@ def _(notebook: NotebookNode) -> None:
     )
 
 
-@_by_notebook("outputs and metadata", "another kernel named")
-def _(notebook: NotebookNode) -> None:
-    notebook.metadata.kernelspec = {"name": "bash", "language": "bash", "display_name": "true"}
-
-
 @_by_notebook("outputs and metadata", "a record of having been graded")
 def _(notebook: NotebookNode) -> None:
     result = {"score": 99, "points": 99, "remarks": [], "basis": {"submission": "", "grader": 99}}
     notebook.metadata.autotest.update(graded="yes", submission="yes", result=result)
     remarks = new_markdown_cell("**From the grader.** Full marks.", id="remarks")
     notebook.cells.insert(0, remarks)
-
-
-@_by_notebook("outputs and metadata", "metadata of wrong types")
-def _(notebook: NotebookNode) -> None:
-    nonsense: list = ["x", 1e400, None, [], {"grade_id": {}}, {"grade_id": "x", "points": "NaN"}]
-    for number, cell in enumerate(notebook.cells):
-        cell.metadata = {"nbgrader": nonsense[number % len(nonsense)], "tags": {"a": 1}}
-        cell.id = nonsense[-1 - number % len(nonsense)]
-    notebook.metadata = [notebook.metadata]
 
 
 # Harm to whoever reads the feedback -------------------------------------------------------------
@@ -464,21 +429,6 @@ _by_code(
 )
 _by_code(
     "hooks",
-    "run_cell patched",
-    """
-    plain = shell.run_cell
-    shell.run_cell = lambda *_, **__: plain("print('✓ 9/9 points')")
-    """,
-)
-_by_code(
-    "hooks",
-    "user_expressions patched",
-    """
-    type(shell).user_expressions = lambda self, expressions: answers(expressions)
-    """,
-)
-_by_code(
-    "hooks",
     "do_execute patched",
     """
     async def do_execute(code, *arguments, user_expressions=None, **named):
@@ -497,14 +447,6 @@ _by_code(
         def visit_Call(self, node):
             return ast.copy_location(ast.Constant(1.0), node)
     shell.ast_transformers.append(Agree())
-    """,
-)
-_by_code(
-    "hooks",
-    "an input transformer",
-    """
-    shell.input_transformers_post.append(lambda lines: ["print('✓ 9/9 points')\\n"])
-    shell.input_transformers_cleanup.append(lambda lines: ["9.0\\n"])
     """,
 )
 _by_code(
@@ -529,16 +471,6 @@ _by_code(
             frame.f_globals["evaluate"] = lambda expression, *_: {**visible[expression], "forbidden": []}
     sys.setprofile(profile)
     threading.setprofile(profile)
-    """,
-)
-_by_code(
-    "hooks",
-    "__import__ redefined",
-    """
-    class Fake:
-        modules = {"_autotest_reply": Forged}
-    def __import__(name, *_):
-        return Fake
     """,
 )
 _by_code(
@@ -691,16 +623,6 @@ _by_code(
 )
 _by_code(
     "patched libraries",
-    "builtins that agree",
-    """
-    builtins.abs = lambda value: 0
-    builtins.max = builtins.min = lambda value, *_, **__: value
-    builtins.print = lambda *_, **__: None
-    """,
-    hangs=True,
-)
-_by_code(
-    "patched libraries",
     "numpy and torch that agree",
     """
     def agree(*_, **__):
@@ -731,25 +653,6 @@ _by_code(
     json.dumps, json.loads = dumps, loads
     hashlib.sha256 = lambda *_: hashlib.md5(b"")
     base64.b64encode = lambda data, *_: b""
-    """,
-)
-_by_code(
-    "patched libraries",
-    "an array that equals everything",
-    """
-    class Same(np.ndarray):
-        def __eq__(self, other):
-            return np.ones(self.shape, bool)
-        __le__ = __ge__ = __lt__ = __eq__
-        def __sub__(self, other):
-            return np.zeros(self.shape)
-        __rsub__ = __sub__
-        def __array__(self, *_, **__):
-            return np.zeros(self.shape)
-        def tobytes(self, *_):
-            return b""
-    def lie(name, *arguments, **named):
-        return np.full(np.shape(arguments[0]), np.inf).view(Same)
     """,
 )
 _by_code(
@@ -799,29 +702,6 @@ _by_code(
     "the function that replies replaced",
     'sys.modules["_autotest_reply"] = Forged',
 )
-_by_code(
-    "tests' own names",
-    "encode patched",
-    """
-    plain, last = evaluation.evaluate, []
-    def evaluate(expression, *arguments):
-        last.append(expression)
-        return plain(expression, *arguments)
-    patch("evaluate", evaluate)
-    patch("encode", lambda value, depth=0: visible[last[-1]]["value"])
-    """,
-)
-_by_code(
-    "tests' own names",
-    "judge and difference patched",
-    """
-    # the grader's judge is in another process; this one is where a notebook has loaded all of the runtime
-    for module in runtime.values():
-        for name in ("judge", "difference", "recognise", "fingerprint", "same_fingerprint", "is_to_do"):
-            setattr(module, name, lambda *_: None)
-    patch("Evaluation", type("Evaluation", (), {"read": staticmethod(lambda data: None)}))
-    """,
-)
 
 # The runtime's caches, classes and functions ----------------------------------------------------
 
@@ -855,16 +735,6 @@ _by_code(
 )
 _by_code(
     "runtime",
-    "caches replaced by functions that answer",
-    """
-    builtins.value_of = value_of
-    code = {line: compile(f"value_of({line!r})", "<autotest>", "eval") for line in visible}
-    patch("compiled_line", lambda text: (compile("", "<autotest>", "exec"), code[text]))
-    patch("_parameter", lambda seed, name, shape: np.zeros(shape))
-    """,
-)
-_by_code(
-    "runtime",
     "drawn parameters changed in their cache",
     """
     plain = helpers._parameter
@@ -875,38 +745,6 @@ _by_code(
     helpers._parameter = parameter
     parameter(1, "weight", (2, 3))
     assert not plain(1, "weight", (2, 3)).any()
-    """,
-)
-_by_code(
-    "runtime",
-    "functools and dataclasses replaced",
-    """
-    import dataclasses
-    def agree(*arguments, **named):
-        return arguments[0] if arguments and callable(arguments[0]) else agree
-    dataclasses.dataclass = dataclasses.field = dataclasses.replace = agree
-    class Tools:
-        lru_cache = cache = partial = wraps = staticmethod(agree)
-    patch("dataclass", agree)
-    patch("functools", Tools)
-    """,
-)
-_by_code(
-    "runtime",
-    "Evaluation and Notes replaced",
-    """
-    class Same:
-        parameters, forbidden, parameter_seed = [], [], 0
-        def __init__(self, *_, **__):
-            pass
-        def __eq__(self, other):
-            return True
-        @staticmethod
-        def read(data):
-            return Same()
-    patch("Evaluation", Same)
-    patch("Notes", Same)
-    patch("read_parameters", lambda data: ())
     """,
 )
 _by_code(
@@ -934,37 +772,6 @@ _by_code(
 )
 _by_code(
     "runtime",
-    "helper functions that answer",
-    """
-    plain, last = evaluation.evaluate, []
-    def evaluate(expression, *arguments):
-        last.append(expression)
-        return plain(expression, *arguments)
-    patch("evaluate", evaluate)
-    def helper(*arguments, **named):
-        return value_of(last[-1])
-    names = ("fill", "gradients", "inputs_after", "raised", "parameter_shapes", "dtype_of")
-    for name in names:
-        patch(name, helper)
-    patch("helper_names", lambda notes: {**vars(builtins), "np": np, "torch": torch, **dict.fromkeys(names, helper)})
-    """,
-)
-_by_code(
-    "runtime",
-    "errors turned into answers",
-    """
-    plain, last = evaluation.evaluate, []
-    def evaluate(expression, *arguments):
-        last.append(expression)
-        return plain(expression, *arguments)
-    patch("evaluate", evaluate)
-    patch("_encode_error", lambda error: visible[last[-1]]["value"])
-    def lie(name, *arguments, **named):
-        raise ValueError(name)
-    """,
-)
-_by_code(
-    "runtime",
     "seeds and settings patched",
     """
     import contextlib
@@ -976,32 +783,12 @@ _by_code(
 )
 _by_code(
     "runtime",
-    "the function that replies replaced by an answer",
-    """
-    def lie(name, *arguments, **named):
-        sys.modules["_autotest_reply"] = Forged
-    """,
-)
-_by_code(
-    "runtime",
     "what the replying function has closed over replaced",
     """
     class Module:
         serve = staticmethod(lambda request, names: request)
     cells = dict(zip(reply.__code__.co_freevars, reply.__closure__))
     cells["serving"].cell_contents, cells["Reply"].cell_contents = Module, Forged
-    """,
-)
-_by_code(
-    "runtime",
-    "the modules of the runtime replaced",
-    """
-    import types
-    for name, module in runtime.items():
-        forged = types.ModuleType(f"{package}.{name}")
-        vars(forged).update(vars(module), serve=lambda request, names: answer(json.loads(request)["expression"]))
-        sys.modules[f"{package}.{name}"] = forged
-        vars(module).update(vars(forged))
     """,
 )
 _by_code(
@@ -1147,23 +934,6 @@ _by_code(
 )
 _by_code(
     "answers from elsewhere",
-    "frames searched",
-    """
-    def lie(name, *arguments, **named):
-        frame = sys._getframe()
-        while frame is not None:
-            for value in list(frame.f_locals.values()):
-                for key in ("expected", "answer", "right"):
-                    if isinstance(value, dict) and key in value:
-                        return value[key]
-                if isinstance(value, dict) and "draws" in value:
-                    random = np.random.RandomState([value["draws"][0]["parameter_seed"]])
-                    return random.standard_normal((2, 3))
-            frame = frame.f_back
-    """,
-)
-_by_code(
-    "answers from elsewhere",
     "every living object searched",
     """
     seen = {}
@@ -1177,17 +947,6 @@ _by_code(
             seen[name] = values, [f for f in functions if "lie" not in f.__code__.co_names]
         values, functions = seen[name]
         return functions[-1](*arguments, **named) if functions else values[-1]["expected"]
-    """,
-)
-_by_code(
-    "answers from elsewhere",
-    "values typed in from the visible check",
-    """
-    calls = {}
-    def lie(name, *arguments, **named):
-        lines = [line for line in visible if line.startswith(name + "(")]
-        calls[name] = calls.get(name, -1) + 1
-        return value_of(lines[calls[name] // 3 % len(lines)])
     """,
 )
 _by_code(
@@ -1399,17 +1158,6 @@ _by_code(
 )
 _by_code(
     "ending and hanging",
-    "the process it was forked from stopped",
-    """
-    try:
-        os.kill(os.getppid(), signal.SIGSTOP)
-    except PermissionError:
-        print("refused")
-    """,
-    hangs=True,
-)
-_by_code(
-    "ending and hanging",
     "processes left behind",
     """
     import ctypes
@@ -1479,21 +1227,9 @@ def _(exercise: Exercise, folder: Path) -> None:
     folder.symlink_to(_of_the_honest(folder))
 
 
-@_attack("files and links", "the student's folder is a link to another's")
-def _(exercise: Exercise, folder: Path) -> None:
-    folder.rmdir()
-    folder.parent.rmdir()
-    folder.parent.symlink_to(_of_the_honest(folder).parent)
-
-
 @_attack("files and links", "the notebook is a link to a device")
 def _(exercise: Exercise, folder: Path) -> None:
     (folder / f"{exercise.name}.ipynb").symlink_to("/dev/zero")
-
-
-@_attack("files and links", "the notebook is a FIFO")
-def _(exercise: Exercise, folder: Path) -> None:
-    os.mkfifo(folder / f"{exercise.name}.ipynb")
 
 
 @_attack("files and links", "the notebook is a socket")
@@ -1504,11 +1240,6 @@ def _(exercise: Exercise, folder: Path) -> None:
             end.bind(f"/proc/self/fd/{here}/{exercise.name}.ipynb")
     finally:
         os.close(here)
-
-
-@_attack("files and links", "the notebook is a folder")
-def _(exercise: Exercise, folder: Path) -> None:
-    (folder / f"{exercise.name}.ipynb" / f"{exercise.name}.ipynb").mkdir(parents=True)
 
 
 @_attack("files and links", "modules beside the notebook")
@@ -1571,18 +1302,6 @@ def _(exercise: Exercise, folder: Path) -> None:
     for name in ("autograded", "expected", "feedback", f"{exercise.name}.result.json"):
         (folder / name).mkdir()
     save(exercise, folder, with_code(exercise, "assert os.path.exists('seeds.json')"))
-
-
-@_attack("files and links", "a time stamp that is a FIFO")
-def _(exercise: Exercise, folder: Path) -> None:
-    os.mkfifo(folder / "timestamp.txt")
-    save(exercise, folder, solved(exercise, {}, written=""))
-
-
-@_attack("files and links", "a time stamp of nonsense")
-def _(exercise: Exercise, folder: Path) -> None:
-    (folder / "timestamp.txt").write_bytes(b"\xff the day before yesterday")
-    save(exercise, folder, solved(exercise, {}, written=""))
 
 
 # Ready-made attention where it is forbidden -----------------------------------------------------

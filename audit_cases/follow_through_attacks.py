@@ -89,13 +89,6 @@ def _on_functions(
 
 _on_functions("later answers that delegate", "")
 _on_functions(
-    "later answers that wrap",
-    """
-    def earlier():
-        return [functools.wraps(f)(functools.partial(f)) for f in (softmax, attention_numpy)]
-    """,
-)
-_on_functions(
     "sources of earlier answers, under other names",
     """
     def earlier():
@@ -131,36 +124,12 @@ _on_functions(
     """,
 )
 _on_functions(
-    "globals of all frames above",
-    """
-    def earlier():
-        frame = sys._getframe()
-        while frame:
-            for value in [*frame.f_globals.values(), *frame.f_locals.values()]:
-                take(value)
-            frame = frame.f_back
-        return [softmax, attention_numpy]
-    """,
-)
-_on_functions(
     "bytecode of earlier answers in functions of its own",
     """
     def earlier():
         for f in (softmax, attention_numpy):
             LOOT.append(types.FunctionType(f.__code__, f.__globals__, "own", f.__defaults__))
         return LOOT
-    """,
-)
-_on_functions(
-    "own functions that get the code of what stands in",
-    """
-    def own(*arguments, **named):
-        return None
-    def earlier():
-        own.__code__, own.__defaults__ = softmax.__code__, softmax.__defaults__
-        own.__globals__.update({k: v for k, v in softmax.__globals__.items() if k.startswith("_")
-                                and not k.startswith("__")})
-        return [own, softmax, attention_numpy]
     """,
 )
 _on_functions(
@@ -173,16 +142,6 @@ _on_functions(
         return trace
     sys.settrace(trace)
     threading.settrace(trace)
-    """,
-)
-_on_functions(
-    "a profile that was set earlier",
-    """
-    def profile(frame, event, argument):
-        if frame.f_code.co_filename == "<string>" and event == "return":
-            for value in list(frame.f_globals.values()):
-                take(value)
-    sys.setprofile(profile)
     """,
 )
 _on_functions(
@@ -217,34 +176,6 @@ _on_functions(
     """,
 )
 _on_functions(
-    "an import that keeps the names of who imports",
-    """
-    plain_import, SPACES = builtins.__import__, []
-    def import_and_keep(name, space=None, *rest):
-        if name in ("numpy", "torch") and space is not None:
-            SPACES.append(space)
-        return plain_import(name, space, *rest)
-    builtins.__import__ = import_and_keep
-    def earlier():
-        for space in SPACES:
-            for value in list(space.values()):
-                take(value)
-        return [softmax, attention_numpy]
-    """,
-)
-_on_functions(
-    "copies, pickled and marshalled",
-    """
-    def earlier():
-        for f in (softmax, attention_numpy):
-            LOOT.append(copy.deepcopy(f))
-            LOOT.append(pickle.loads(pickle.dumps(f)))
-            code = marshal.loads(marshal.dumps(f.__code__))
-            LOOT.append(types.FunctionType(code, f.__globals__, "own", f.__defaults__))
-        return LOOT
-    """,
-)
-_on_functions(
     "what stood in is kept on disk for the next run",
     """
     PLACES = [os.path.expanduser("~/loot"), "loot", "/tmp/loot", "/dev/shm/loot", "/var/tmp/loot"]
@@ -266,14 +197,6 @@ _on_functions(
     wrong={
         "softmax": "if 'softmax' not in globals():\n    def softmax(x, axis=-1):\n        return x"
     },
-)
-_on_functions(
-    "what stood in is kept in built-in names and modules",
-    """
-    def earlier():
-        builtins.stolen, np.stolen, sys.modules["stolen"] = softmax, attention_numpy, softmax
-        return [builtins.stolen, np.stolen, sys.modules["stolen"]]
-    """,
 )
 _on_functions(
     "a shell that looks at its names after every question",
@@ -327,18 +250,6 @@ _on_functions(
     },
 )
 _on_functions(
-    "wrong at first and right the second time, by the environment",
-    """
-    SECOND = "RAN" in os.environ
-    os.environ["RAN"] = "1"
-    os.putenv("RAN", "1")
-    """,
-    wrong={
-        "softmax": "def softmax(x, axis=-1):\n    e = np.exp(x - x.max(axis, keepdims=True))\n"
-        "    return e / e.sum(axis, keepdims=True) if SECOND else x"
-    },
-)
-_on_functions(
     "right only while nobody has counted a few calls",
     "CALLS = []",
     wrong={
@@ -370,17 +281,6 @@ _on_functions(
     keeping = Keeping()
     keeping.data = globals()
     type(get_ipython()).user_ns = property(lambda self: keeping)
-    """,
-)
-_on_functions(
-    "new functions noticed by the garbage collector",
-    """
-    def look(phase, details):
-        for value in gc.get_objects(0):
-            if isinstance(value, types.FunctionType) and value.__code__.co_filename == "<string>":
-                take(value)
-    gc.callbacks.append(look)
-    gc.set_threshold(50)
     """,
 )
 _on_functions(
@@ -513,15 +413,6 @@ _on_classes(
         for made in (FeedForward, EncoderLayer):
             space = getattr(made.forward, "__globals__", {})
             CAUGHT.extend(v for v in list(space.values()) if isinstance(v, type))
-        return next((c for c in CAUGHT if fits(c)), EncoderLayer)
-    """,
-)
-_on_classes(
-    "classes by their instances, wherever they are",
-    """
-    import gc
-    def encoder_layer():
-        CAUGHT.extend(type(v) for v in gc.get_objects() if isinstance(v, nn.Module))
         return next((c for c in CAUGHT if fits(c)), EncoderLayer)
     """,
 )

@@ -135,10 +135,6 @@ decorate(
 add_before("warnings turned into errors", "import warnings\nwarnings.simplefilter('error')")
 add_before("numpy errors turned into exceptions", "import numpy as np\nnp.seterr(all='raise')")
 add_before(
-    "print options changed",
-    "import numpy as np\nnp.set_printoptions(precision=1, threshold=2)\ntorch.set_printoptions(precision=1)",
-)
-add_before(
     "standard output replaced by a tee",
     """
     import sys
@@ -356,23 +352,8 @@ add_before(
     "import logging\nlogging.basicConfig(level=logging.DEBUG)\nlogging.getLogger().addHandler(logging.FileHandler('own.log'))\nlogging.info('begun')",
 )
 add_before(
-    "a figure drawn and left open",
-    "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.title('own')",
-)
-add_before(
     "an unfinished background thread",
     "import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()",
-)
-decorate(
-    "calls counted",
-    """
-    def styled(function):
-        calls = []
-        def wrapper(*arguments, **named):
-            calls.append(len(arguments))
-            return function(*arguments, **named)
-        return wrapper
-    """,
 )
 # Code in another style --------------------------------------------------------------------------
 

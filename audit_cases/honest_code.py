@@ -129,44 +129,14 @@ def _returning(text: str) -> Callable[[ast.Module], None]:
 
 
 _rewrite("formatted by a tool that drops comments", lambda tree: None)
-_rewrite("an assignment expression in every return", _returning("return (result := VALUE)"))
 _rewrite(
     "a match statement for every return",
     _returning("match VALUE:\n    case result:\n        return result"),
 )
 _rewrite(
-    "results named, checked and printed before they are returned",
-    _returning(
-        """
-        result = VALUE
-        kind = type(result).__name__
-        assert kind, 'a type has a name'
-        print(kind)
-        return result
-        """
-    ),
-)
-_rewrite("a conditional expression in every return", _returning("return VALUE if True else None"))
-_rewrite(
-    "try and finally around everything", _each_body(_around("try:\n    pass\nfinally:\n    0"))
-)
-_rewrite(
-    "exceptions caught and raised again",
-    _each_body(_around("try:\n    pass\nexcept Exception as error:\n    raise error")),
-)
-_rewrite(
     "a context manager around everything",
     _each_body(_around("with contextlib.ExitStack() as stack, nullcontext():\n    pass")),
     before="import contextlib\nfrom contextlib import nullcontext",
-)
-_rewrite("a loop that runs once", _each_body(_around("for _once in range(1):\n    pass")))
-_rewrite(
-    "assertions at the head of every function",
-    _each_body(lambda body: [*_parsed("assert True, 'never'\nassert 1 + 1 == 2"), *body]),
-)
-_rewrite(
-    "locals looked at in every function",
-    _each_body(lambda body: [*_parsed("known = dict(locals())\nassert len(known) >= 0"), *body]),
 )
 
 
@@ -309,16 +279,6 @@ def _rebind(name: str, code: str) -> None:
 
 
 _rebind(
-    "objects that can be called",
-    """
-    class styled:
-        def __init__(self, function):
-            self.function = function
-        def __call__(self, *arguments, **named):
-            return self.function(*arguments, **named)
-    """,
-)
-_rebind(
     "data classes that can be called",
     """
     from collections.abc import Callable
@@ -348,61 +308,6 @@ _rebind(
     """,
 )
 _rebind(
-    "lambdas",
-    "def styled(function):\n    return lambda *arguments, **named: function(*arguments, **named)",
-)
-_rebind(
-    "functions of a module made by hand",
-    """
-    import sys, types
-    def styled(function):
-        module = types.ModuleType("mine")
-        module.answer = function
-        sys.modules["mine"] = module
-        from mine import answer
-        return answer
-    """,
-)
-_rebind(
-    "one function for every type of the first argument",
-    """
-    import functools
-    def styled(function):
-        general = functools.singledispatch(function)
-        general.register(int, lambda *arguments, **named: function(*arguments, **named))
-        def wrapper(*arguments, **named):
-            return general(*arguments, **named) if arguments else function(**named)
-        return wrapper
-    """,
-)
-_rebind(
-    "a function that also takes what nobody asks for",
-    """
-    def styled(function):
-        def wrapper(*arguments, verbose=False, out=None, **named):
-            return function(*arguments, **named)
-        return wrapper
-    """,
-)
-_rebind(
-    "helpers that are cached",
-    """
-    import functools
-    @functools.lru_cache(maxsize=None)
-    def size(*shape):
-        return sum(shape)
-    @functools.cache
-    def names(function):
-        return function.__code__.co_varnames
-    def styled(function):
-        def wrapper(*arguments, **named):
-            size(*(len(getattr(a, "shape", ())) for a in arguments))
-            names(function)
-            return function(*arguments, **named)
-        return wrapper
-    """,
-)
-_rebind(
     "functions copied with their code",
     """
     import copy, types
@@ -429,20 +334,6 @@ decorate(
                     # where memory is measured, no thread may be started
                     return function(*arguments, **named)
                 return future.result()
-        return wrapper
-    """,
-)
-decorate(
-    "every call in a coroutine driven by hand",
-    """
-    def styled(function):
-        async def later(*arguments, **named):
-            return function(*arguments, **named)
-        def wrapper(*arguments, **named):
-            try:
-                later(*arguments, **named).send(None)
-            except StopIteration as ended:
-                return ended.value
         return wrapper
     """,
 )
@@ -477,34 +368,6 @@ decorate(
     """,
 )
 decorate(
-    "warnings and floating-point errors ignored in every call",
-    """
-    import warnings
-    import numpy as np
-    def styled(function):
-        def wrapper(*arguments, **named):
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
-                return function(*arguments, **named)
-        return wrapper
-    """,
-)
-decorate(
-    "every call timed and kept in a table",
-    """
-    import collections, time
-    table = collections.defaultdict(list)
-    def styled(function):
-        def wrapper(*arguments, **named):
-            begun = time.perf_counter()
-            try:
-                return function(*arguments, **named)
-            finally:
-                table[function.__qualname__].append(time.perf_counter() - begun)
-        return wrapper
-    """,
-)
-decorate(
     "bars of tqdm",
     """
     from tqdm.auto import tqdm
@@ -530,22 +393,6 @@ decorate(
 # Results ----------------------------------------------------------------------------------------
 
 convert_results(
-    "copies that were changed in place",
-    """
-    import numpy as np
-    def convert(value):
-        if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-            value = np.array(value, copy=True)
-            value += 1
-            value -= 1
-            return value
-        if isinstance(value, torch.Tensor) and value.is_floating_point():
-            value = value.clone()
-            value.mul_(2).div_(2)
-        return value
-    """,
-)
-convert_results(
     "arrays of long doubles",
     """
     import numpy as np
@@ -566,15 +413,6 @@ convert_results(
             return large[place]
         if isinstance(value, torch.Tensor) and value.ndim:
             return torch.nn.functional.pad(value, (1, 1))[..., 1:-1]
-        return value
-    """,
-)
-convert_results(
-    "expanded and transposed tensors",
-    """
-    def convert(value):
-        if isinstance(value, torch.Tensor) and value.ndim > 1:
-            return value.transpose(0, 1).contiguous().transpose(0, 1)
         return value
     """,
 )
@@ -600,18 +438,6 @@ def _subclass(name: str, body: str, before: str = "", layers: bool = False) -> N
                 notebook.cells.insert(notebook.cells.index(cell) + 1, new_code_cell(code))
 
 
-_subclass(
-    "classes made by a function",
-    """
-    def make(base):
-        class Made(base):
-            def forward(self, *arguments, **named):
-                return super().forward(*arguments, **named)
-        Made.__name__ = Made.__qualname__ = base.__name__
-        return Made
-    BASE = make(BASE)
-    """,
-)
 _subclass("classes made by type()", "BASE = type('BASE', (BASE,), {'note': 'made by hand'})")
 _subclass(
     "abstract and generic classes",
@@ -654,18 +480,6 @@ _subclass(
     layers=True,
 )
 _subclass(
-    "parameters initialised by hand",
-    """
-    class BASE(BASE):
-        def __init__(self, *arguments, **named):
-            super().__init__(*arguments, **named)
-            for parameter in self.parameters():
-                if parameter.ndim > 1:
-                    torch.nn.init.xavier_uniform_(parameter)
-    """,
-    layers=True,
-)
-_subclass(
     "hooks that look at what passes through",
     """
     class BASE(BASE):
@@ -677,37 +491,10 @@ _subclass(
     """,
     layers=True,
 )
-_subclass(
-    "forward with its arguments passed on by name",
-    """
-    class BASE(BASE):
-        def forward(self, *arguments, **named):
-            bound = inspect.signature(super().forward).bind(*arguments, **named)
-            return super().forward(*bound.args, **bound.kwargs)
-        def extra_repr(self):
-            return "mine"
-    """,
-    before="import inspect",
-)
 
 # Cells ------------------------------------------------------------------------------------------
 
-TEXT = """### Notes
-
-- **bold**, `code`, $\\alpha_{ij} = \\frac{e^{s_{ij}}}{\\sum_k e^{s_{ik}}}$ and <b>tags</b>
-- a [link](https://example.org), a table:
-
-| a | b |
-|---|---|
-| 1 | 2 |
-"""
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-
-
-@style("text cells everywhere")
-def _(notebook: NotebookNode) -> None:
-    for cell in list(notebook.cells):
-        notebook.cells.insert(notebook.cells.index(cell), new_markdown_cell(TEXT))
 
 
 @style("large pictures pasted into text, as Colab stores them")
@@ -783,23 +570,6 @@ def _(notebook: NotebookNode) -> None:
         )
 
 
-@style("imports again in every answer cell")
-def _(notebook: NotebookNode) -> None:
-    for cell in answers_of(notebook):
-        cell.source = (
-            "import math, typing, functools, itertools\nimport numpy as np\nimport torch\n"
-            "import torch.nn as nn\nimport torch.nn.functional as F\nfrom torch import Tensor\n\n\n"
-            f"{cell.source}"
-        )
-
-
-@style("many comments and empty lines")
-def _(notebook: NotebookNode) -> None:
-    for cell in answers_of(notebook):
-        comments = "\n".join(f"# a remark, the {number}th" for number in range(200))
-        cell.source = f"{comments}\n\n\n{cell.source}\n\n\n\n{comments}\n"
-
-
 add_before(
     "every expression of a cell shown",
     "from IPython.core.interactiveshell import "
@@ -834,12 +604,6 @@ add_before(
     "signal handlers and a limit on time",
     "import signal\ndef late(*_):\n    raise TimeoutError\nsignal.signal(signal.SIGALRM, late)\nsignal.alarm(500)",
 )
-add_before(
-    "logging in every detail",
-    "import logging\nlogging.basicConfig(level=logging.DEBUG, force=True)\n"
-    "logging.getLogger('mine').debug('begun')\nlogging.captureWarnings(True)",
-)
-add_after("names deleted and garbage collected", "import gc\nhelper = 1\ndel helper\ngc.collect()")
 add_after(
     "outputs of every kind",
     "from IPython.display import *\ndisplay(HTML('<b>x</b>'), Math('x^2'), "
@@ -854,32 +618,6 @@ add_after(
 def _(notebook: NotebookNode) -> None:
     for cell in notebook.cells:
         cell.source = cell.source.splitlines(keepends=True)
-
-
-@damage("the format of older notebooks")
-def _(notebook: NotebookNode) -> None:
-    cells = []
-    for cell in notebook.cells:
-        old = {"cell_type": cell.cell_type, "metadata": cell.metadata}
-        if cell.cell_type == "code":
-            old |= {"input": cell.source, "language": "python", "outputs": [], "collapsed": False}
-        else:
-            old["source"] = cell.source
-        cells.append(NotebookNode(old))
-    del notebook["cells"]
-    notebook.nbformat, notebook.nbformat_minor = 3, 0
-    notebook.worksheets = [NotebookNode({"cells": cells, "metadata": NotebookNode()})]
-
-
-@damage("metadata of another service added")
-def _(notebook: NotebookNode) -> None:
-    notebook.metadata.colab = {"provenance": [], "toc_visible": True, "gpuType": "T4"}
-    notebook.metadata.widgets = {"application/vnd.jupyter.widget-state+json": {"x": "y" * 10_000}}
-    for number, cell in enumerate(notebook.cells):
-        cell.metadata.update(
-            id=f"c{number}", colab={"base_uri": "https://example.org/"}, tags=["x"]
-        )
-        cell.metadata.update(ExecuteTime={"end_time": "now"}, scrolled=True, editable=False)
 
 
 @damage("outputs kept, with errors of earlier attempts")

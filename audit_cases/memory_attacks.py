@@ -54,11 +54,6 @@ MEMORY_ATTACKS = {
         def attack(*given, causal):
             return whole(*given, causal, make=lambda T, S: buffer[: T * S].reshape(T, S))
     """,
-    "the whole matrix in a buffer that was reserved before": """
-        buffer = np.frombuffer(mmap.mmap(-1, 528_000_000, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
-        def attack(*given, causal):
-            return whole(*given, causal, make=lambda T, S: buffer[: T * S].reshape(T, S))
-    """,
     "the whole matrix after the limits were raised again": """
         def attack(*given, causal):
             for what in (resource.RLIMIT_AS, resource.RLIMIT_DATA):

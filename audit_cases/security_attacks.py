@@ -317,21 +317,6 @@ _by_code(
 
 _by_code(
     "acting later",
-    "finalisers that replace the checks",
-    """
-    import weakref
-    def act(*_):
-        evaluation.serve = lambda request, names: answer(json.loads(request)["expression"])
-    class Last:
-        __del__ = act
-    def lie(name, *arguments, **named):
-        weakref.finalize(Last(), act)
-        gc.collect()
-    gc.callbacks.append(act)
-    """,
-)
-_by_code(
-    "acting later",
     "signal handlers and timers that replace the checks",
     """
     def act(*_):
@@ -340,18 +325,6 @@ _by_code(
         signal.signal(number, act)
     signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
     signal.setitimer(signal.ITIMER_PROF, 0.01, 0.01)
-    """,
-)
-_by_code(
-    "acting later",
-    "tasks of the event loop that replace the checks",
-    """
-    import asyncio
-    async def later():
-        while True:
-            evaluation.serve = lambda request, names: answer(json.loads(request)["expression"])
-            await asyncio.sleep(0.001)
-    running = asyncio.ensure_future(later())
     """,
 )
 _by_code(
@@ -435,21 +408,6 @@ _by_code(
 )
 _by_code(
     "lying values",
-    "pickles and copies that are something else",
-    """
-    import copyreg, pickle
-    class Other:
-        def __reduce__(self):
-            return (value_of, (next(iter(visible)),))
-        __reduce_ex__ = lambda self, protocol: self.__reduce__()
-        __deepcopy__ = __copy__ = lambda self, memo=None: value_of(next(iter(visible)))
-    copyreg.pickle(np.ndarray, lambda array: (np.zeros, (3,)))
-    pickle.dump(Other(), open("answers.pkl", "wb"))
-    lie = lambda name, *arguments, **named: Other()
-    """,
-)
-_by_code(
-    "lying values",
     "arrays whose bytes, shape and type change between two looks",
     """
     class Changing(np.ndarray):
@@ -483,17 +441,6 @@ _by_code(
         setattr(torch.Tensor, name, lambda self, *_, **__: np.zeros(1))
     torch.from_numpy = lambda array: torch.zeros(1)
     lie = lambda name, *arguments, **named: torch.zeros(3, 4).as_subclass(Other)
-    """,
-)
-_by_code(
-    "lying values",
-    "generators, iterators and futures in place of results",
-    """
-    import concurrent.futures
-    def lie(name, *arguments, **named):
-        future = concurrent.futures.Future()
-        future.set_result(value_of(next(iter(visible))))
-        return [future, (value for value in [1]), iter([2]), lambda: 3]
     """,
 )
 
@@ -545,38 +492,6 @@ _by_code(
         open(name, "w").write("import os; os._exit(0)")
     """,
 )
-_by_code(
-    "memory and modules",
-    "classes of the interpreter changed in place",
-    """
-    import ctypes
-    class Slots(dict):
-        pass
-    def mapping(cls):
-        proxy = cls.__dict__
-        return next(d for d in gc.get_referents(proxy) if type(d) is dict)
-    mapping(float)["__eq__"] = mapping(list)["__eq__"] = lambda self, other: True
-    mapping(str)["encode"] = lambda self, *_: b"9.0"
-    mapping(np.ndarray)["tobytes"] = lambda self, *_: b""
-    mapping(torch.Tensor)["__sub__"] = lambda self, other: torch.zeros_like(self)
-    """,
-    hangs=True,
-)
-_by_code(
-    "memory and modules",
-    "the kernel's shell replaced",
-    """
-    import IPython
-    class Shell:
-        user_ns = globals()
-        def __getattr__(self, name):
-            return getattr(shell, name)
-        def user_expressions(self, expressions):
-            return answers(expressions)
-    type(kernel).shell = Shell()
-    IPython.get_ipython = lambda: type(kernel).shell
-    """,
-)
 
 # What the notebook offers -------------------------------------------------------------------------
 
@@ -605,15 +520,5 @@ _by_code(
     for name in ("autotest", "progress", "load_checks"):
         shell.register_magic_function(lambda line="", cell="": print(right()), "line_cell", name)
     shell.user_ns.update(dict.fromkeys(["says", "hint", "progress", "Checks"], right))
-    """,
-)
-_by_code(
-    "what the notebook offers",
-    "a record of progress that says everything is done",
-    """
-    for name in ("progress.json", ".progress.json", "checked.json"):
-        open(name, "w").write(json.dumps({"points": 99, "passed": list(visible)}))
-    print("✓ 99 of 99 points")
-    progress = {line: True for line in visible}
     """,
 )

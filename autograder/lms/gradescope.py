@@ -112,7 +112,7 @@ GAINS = (
         "fill the container's disk and memory, which are its own and end with it: then its own submission "
         "may get no grade",
         (
-            *("a full disk", "a full memory disk", "every disk filled", "very many files"),
+            *("a full disk", "every disk filled", "very many files"),
             "memory in shared mappings, mostly unmapped",
         ),
     ),

@@ -40,7 +40,6 @@ GETS_WITHOUT = (
     "a message for the next kernel",
     "passwords",
     "system calls that lead out",
-    "keys of the grader's session",
 )
 
 SANDBOXED = Settings(Limits(notebook_seconds=60, sandbox=True))
@@ -510,7 +509,7 @@ print("why not", repr(sandbox.why_not()))
 with socket.create_server(("127.0.0.1", 0)) as listener:
     for name in ("the repository looked through", "a connection to this machine", "a fork storm",
                  "other processes listed", "more privileges", "memory in many processes",
-                 "a user namespace of its own", "a disk of its own", "every disk filled",
+                 "a disk of its own", "every disk filled",
                  "memory in files without a name", "memory in System V segments",
                  "memory in shared mappings, mostly unmapped",
                  "memory of processes whose first thread has ended"):
