@@ -1,4 +1,4 @@
-"""Exercise 10: the reference against slow loops and its own properties, and its catalogue."""
+"""Exercise 10: the reference against slow loops and its own properties."""
 
 import copy
 import functools
@@ -12,12 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import solutions.ch10_circuits as ch10
-from autograder import catalogue
 from autograder.build.source_notebook import source_notebook
 from autograder.instructor_settings import Settings
 from solutions.attention_only import AttentionOnly
 from tests.support import numbers
-from tests.support.course import COURSE, names_with
+from tests.support.course import COURSE
 
 EXERCISE = COURSE.exercise("ch10_circuits")
 seeds = st.integers(0, 2**32 - 1)
@@ -352,45 +351,3 @@ def test_the_model_in_the_notebook_is_that_of_the_course():
     own = names["AttentionOnly"](7, 12, 3, 2).double()
     own.load_state_dict(run.state_dict())
     torch.testing.assert_close(own(tokens), run(tokens))
-
-
-# The catalogue ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("alternative", catalogue.alternatives(EXERCISE), ids=lambda a: a.name)
-@pytest.mark.parametrize("seed", range(2))
-def test_alternatives_equal_the_reference(alternative, seed):
-    names = names_with(EXERCISE, alternative)
-    rng = np.random.default_rng(seed)
-    n, T, D, V, d = (int(size) for size in 3 + rng.permutation(5))
-
-    def same(name, *arguments):
-        got, wanted = names[name](*arguments), getattr(ch10, name)(*arguments)
-        assert type(got) is type(wanted)
-        assert_close(*(x.detach() if torch.is_tensor(x) else x for x in (got, wanted)), rtol=1e-6)
-
-    for vocabulary in (2, 4, 1000):
-        tokens = torch.from_numpy(rng.integers(0, vocabulary, T))
-        same("prefix_matching", drawn(rng, n, T, T).softmax(dim=-1), tokens)
-    same("prefix_matching", drawn(rng, n, T, T), torch.arange(T))
-    w_e, w_u = drawn(rng, V, D), drawn(rng, V, D)
-    w_v, w_o = drawn(rng, d, D), drawn(rng, D, d)
-    same("ov_circuit", w_e, w_v, w_o, w_u)
-    for matrix in (drawn(rng, V, V), torch.zeros(V, V).double(), w_e @ w_v.T @ w_o.T @ w_u.T):
-        same("copying", matrix)
-    targets = torch.from_numpy(rng.integers(0, V, T))
-    same("logit_attribution", drawn(rng, n, T, D), 0.5 + drawn(rng, T).abs(), w_u, targets)
-    clean, corrupted, patched = (drawn(rng, n, V) for _ in range(3))
-    right, wrong = torch.from_numpy(rng.permuted(np.tile(np.arange(V), (n, 1)), axis=1)[:, :2].T)
-    same("restored", clean, corrupted, patched, right, wrong)
-    with pytest.raises(ValueError):
-        names["restored"](clean, clean.clone(), patched, right, wrong)
-    same("composition", w_v, drawn(rng, n, d))
-    same("composition", w_v, torch.zeros(n, d).double())
-    run, clean = make_run(2, seed)
-    corrupted = torch.randint(7, clean.shape)
-    before = run(clean)
-    for layer, head, position in [(0, 2, 3), (1, 0, 4), (1, 1, 0)]:
-        same("patch", run, clean, corrupted, layer, head, position)
-        same("mean_ablated", run, clean, layer, head, corrupted[:, [3, 1, 0, 2, 2]])
-    torch.testing.assert_close(run(clean), before)

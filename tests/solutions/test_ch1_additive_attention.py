@@ -1,21 +1,17 @@
-"""Exercise 1: the reference against slow loops, and its catalogue."""
+"""Exercise 1: the reference against slow loops."""
 
 import copy
 import math
 
 import numpy as np
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
 import solutions.ch1_additive_attention as ch1
-from autograder import catalogue
-from tests.support.course import COURSE, names_with
 from tests.support.numbers import assert_close, outcome
 
-EXERCISE = COURSE.exercise("ch1_additive_attention")
 distinct_sizes = st.permutations(range(1, 8))
 seeds = st.integers(0, 2**32 - 1)
 
@@ -167,36 +163,3 @@ def test_the_hand_worked_examples_of_the_notebook():
     scores, value = np.array([[0, math.log(3)]]), np.array([[[4.0, 0.0], [8.0, 4.0]]])
     assert_close(ch1.attend(scores, value), ([[7, 3]], [[1 / 4, 3 / 4]]))
     assert_close(ch1.attend(scores, value, np.array([[True, False]])), ([[4, 0]], [[1, 0]]))
-
-
-# The catalogue ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("alternative", catalogue.alternatives(EXERCISE), ids=lambda a: a.name)
-@pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("seed", range(3))
-def test_alternatives_equal_the_reference(alternative, masked, seed):
-    names = names_with(EXERCISE, alternative)
-    rng = np.random.default_rng(seed)
-    B, S, E, H, Dk, A = (int(n) for n in 1 + rng.permutation(7)[:6])
-    mask = a_mask(rng, B, S) if masked else None
-
-    shapes = [(B, H), (B, S, Dk), (A, H), (A, Dk), (A,)]
-    inputs = [rng.normal(size=shape) for shape in shapes]
-    assert_close([names["additive_scores"](*inputs)], [ch1.additive_scores(*inputs)], rtol=1e-9)
-    for size in (1, 1e4):
-        inputs = size * rng.normal(size=(B, S)), rng.normal(size=(B, S, E)), mask
-        assert_close(names["attend"](*inputs), ch1.attend(*inputs), rtol=1e-9)
-
-    step = ch1.AttentionDecoderStep(E, H, Dk, A).double()
-    other = names["AttentionDecoderStep"](E, H, Dk, A).double().eval()
-    other.load_state_dict(step.state_dict())
-    inputs = [torch.from_numpy(rng.normal(size=shape)) for shape in [(B, E), (B, H), (B, S, Dk)]]
-    mask = torch.from_numpy(mask) if masked else None
-    results = []
-    for module in (step, other):
-        parameters = [parameter for _, parameter in sorted(module.named_parameters())]
-        results.append(
-            outcome(lambda *x, run=module: run(*x, mask), *inputs, parameters=parameters)
-        )
-    assert_close(*results, rtol=1e-9)

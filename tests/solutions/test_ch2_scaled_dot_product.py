@@ -1,4 +1,4 @@
-"""Exercise 2: the reference against slow loops, torch and SciPy, and its catalogue."""
+"""Exercise 2: the reference against slow loops, torch and SciPy."""
 
 import copy
 import math
@@ -13,11 +13,8 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 import solutions.ch2_scaled_dot_product as ch2
-from autograder import catalogue
-from tests.support.course import COURSE, names_with
 from tests.support.numbers import assert_close, outcome
 
-EXERCISE = COURSE.exercise("ch2_scaled_dot_product")
 distinct_sizes = st.permutations(range(1, 8))
 seeds = st.integers(0, 2**32 - 1)
 leading_axes = st.integers(0, 3)
@@ -193,48 +190,3 @@ def test_the_hand_worked_examples_of_the_notebook():
 
     jacobian = ch2.attention_jacobian(np.zeros(4), np.array([[1.0, 0, 0, 0], [3, 0, 0, 0]]))
     np.testing.assert_allclose(jacobian, np.diag([1 / 2, 0, 0, 0]))
-
-
-# The catalogue ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("alternative", catalogue.alternatives(EXERCISE), ids=lambda a: a.name)
-@pytest.mark.parametrize("n_leading", range(3))
-@pytest.mark.parametrize("seed", range(3))
-def test_alternatives_equal_the_reference(alternative, n_leading, seed):
-    names = names_with(EXERCISE, alternative)
-    rng = np.random.default_rng(seed)
-    sizes = [int(n) for n in 1 + rng.permutation(7)]
-    m, n, d, *_ = sizes
-
-    x = rng.normal(size=(m, n, d))
-    for axis in (-1, 0, 1):
-        for each in (x, 1e4 * x, 1e4 + x, np.rint(3 * x).astype(np.int64)):
-            assert_close([names["softmax"](each, axis)], [ch2.softmax(each, axis)], rtol=1e-9)
-
-    case = a_case(rng, sizes, n_leading)
-    shape = (*case[0].shape[:-1], case[1].shape[-2])
-    for mask in (None, a_mask(rng, *shape)):
-        for magnitude in (1, 1e4):
-            inputs = magnitude * case[0], *case[1:], mask
-            wanted = ch2.attention_numpy(*inputs)
-            assert_close(names["attention_numpy"](*inputs), wanted, rtol=1e-9)
-
-    tensors = [torch.from_numpy(array) for array in case]
-    small = (*[1] * n_leading, *shape[-2:])
-    for mask in (None, *(torch.from_numpy(a_mask(rng, *each)) for each in (shape, small))):
-        results = [
-            outcome(lambda *x, run=run, mask=mask: run(*x, mask), *tensors)
-            for run in (ch2.attention, names["attention"])
-        ]
-        assert_close(*results, rtol=1e-9)
-
-    query, key = rng.normal(size=(m, d)), rng.normal(size=(n, d))
-    for scale in (0.3, 1.0, 1e3):
-        wanted = ch2.score_statistics(query, key, scale)
-        found = names["score_statistics"](query, key, scale)
-        assert found == pytest.approx(wanted, rel=1e-9, abs=1e-12)
-    wanted = ch2.attention_jacobian(query[0], key)
-    np.testing.assert_allclose(
-        names["attention_jacobian"](query[0], key), wanted, rtol=1e-9, atol=1e-12
-    )

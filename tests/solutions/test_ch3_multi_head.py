@@ -1,6 +1,5 @@
-"""Exercise 3: the reference against slow loops and torch, and its catalogue."""
+"""Exercise 3: the reference against slow loops and torch."""
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -9,12 +8,9 @@ from torch import nn
 from torch.nn import functional as F
 
 import solutions.ch3_multi_head as ch3
-from autograder import catalogue
 from solutions.ch2_scaled_dot_product import attention
-from tests.support.course import COURSE, names_with
 from tests.support.numbers import assert_close, outcome
 
-EXERCISE = COURSE.exercise("ch3_multi_head")
 distinct_sizes = st.permutations(range(1, 7))
 seeds = st.integers(0, 2**32 - 1)
 masks = st.sampled_from(["none", "heads", "shared", "padding"])
@@ -195,46 +191,3 @@ def test_the_hand_worked_examples_of_the_notebook():
     x = torch.arange(1, 9).reshape(1, 2, 4)
     assert ch3.split_heads(x, 2).tolist() == [[[[1, 2], [5, 6]], [[3, 4], [7, 8]]]]
     assert (ch3.count_parameters(4, 2, False), ch3.count_parameters(4, 2, True)) == (64, 80)
-
-
-# The catalogue ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("alternative", catalogue.alternatives(EXERCISE), ids=lambda a: a.name)
-@pytest.mark.parametrize("kind", ["none", "heads", "shared", "padding"])
-@pytest.mark.parametrize("seed", range(2))
-def test_alternatives_equal_the_reference(alternative, kind, seed):
-    names = names_with(EXERCISE, alternative)
-    B, T, S, H, d, share = (int(n) for n in 1 + np.random.default_rng(seed).permutation(6))
-    D = H * d
-    *inputs, mask = a_case(seed, (B, T, S, H, d), kind)
-    split = ch3.split_heads(inputs[0], H)
-    assert torch.equal(names["split_heads"](inputs[0], H), split)
-    assert torch.equal(names["merge_heads"](split), inputs[0])
-
-    for bias in (False, True):
-        ours, other = (
-            a_layer(seed, D, H, bias),
-            a_layer(seed, D, H, bias, names["MultiHeadAttention"]),
-        )
-        runs = [outcome(lambda *x, run=run: run(*x, mask), *inputs) for run in (ours, other)]
-        assert_close(*runs, rtol=1e-9)
-        copies = [make(ours).state_dict() for make in (ch3.to_torch, names["to_torch"])]
-        torch.testing.assert_close(*copies, rtol=0, atol=0)
-        for head in range(H):
-            wanted = ch3.head_contribution(ours, *inputs, head, mask)
-            found = names["head_contribution"](ours, *inputs, head, mask)
-            assert_close([found], [wanted], rtol=1e-9)
-        assert names["count_parameters"](D, H, bias) == ch3.count_parameters(D, H, bias)
-
-    query = torch.randn(B, H * share, T, d, dtype=torch.float64)
-    key, value = (ch3.split_heads(x, H) for x in inputs[1:])
-    if kind == "heads":
-        mask = mask.repeat_interleave(share, dim=1)
-    runs = [
-        outcome(lambda *x, run=run: run(*x, mask), query, key, value)
-        for run in (ch3.grouped_query_attention, names["grouped_query_attention"])
-    ]
-    assert_close(*runs, rtol=1e-9)
-    with pytest.raises(ValueError, match="7"):
-        names["MultiHeadAttention"](7, 3)

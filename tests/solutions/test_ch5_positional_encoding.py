@@ -1,4 +1,4 @@
-"""Exercise 5: the reference against slow loops and its own properties, and its catalogue."""
+"""Exercise 5: the reference against slow loops and its own properties."""
 
 import cmath
 import math
@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 import solutions.ch5_positional_encoding as ch5
-from autograder import catalogue
 from autograder.build.source_notebook import source_notebook
 from autograder.instructor_settings import Settings
-from tests.support.course import COURSE, names_with
+from tests.support.course import COURSE
 from tests.support.numbers import assert_close
 
 EXERCISE = COURSE.exercise("ch5_positional_encoding")
@@ -172,38 +171,3 @@ def test_the_experiment_of_the_notebook_runs(capsys):
     names["experiment"](length=4, steps=1)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["none", "sinusoidal", "learned", "rope", "alibi"]
-
-
-# The catalogue ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("alternative", catalogue.alternatives(EXERCISE), ids=lambda a: a.name)
-@pytest.mark.parametrize("seed", range(2))
-def test_alternatives_equal_the_reference(alternative, seed):
-    names = names_with(EXERCISE, alternative)
-    rng = np.random.default_rng(seed)
-    half, n, H, T, B = (int(n) for n in 2 + rng.permutation(6)[:5])
-    # one of them is allowed to work in float32
-    rtol, atol = (1e-4, 1e-4) if alternative.name == "angles in float32" else (1e-9, 1e-10)
-
-    def same(name, *arguments):
-        got, wanted = names[name](*arguments), getattr(ch5, name)(*arguments)
-        np.testing.assert_allclose(got, wanted, rtol=rtol, atol=atol)
-
-    for base in (10000.0, 77.0):
-        same("sinusoidal", 40 + n, 2 * half, base)
-        for delta in (-7, 0, 12):
-            same("shift_matrix", delta, 2 * half, base)
-        x = torch.from_numpy(rng.normal(size=(B, H, T, 2 * half)))
-        for shape in ((T,), (B, H, T)):
-            same("rope", x, torch.from_numpy(rng.integers(0, 40, size=shape)), base)
-    with pytest.raises(ValueError):
-        names["sinusoidal"](4, 2 * half + 1)
-    got, wanted = names["alibi_bias"](H, T), ch5.alibi_bias(H, T)
-    np.testing.assert_allclose(got, wanted, rtol=1e-6)
-    x = torch.from_numpy(rng.normal(size=(B, T, 2 * half))).float()
-    modules = [
-        made(2 * half, 0.3, 50).eval()
-        for made in (names["PositionalEncoding"], ch5.PositionalEncoding)
-    ]
-    np.testing.assert_allclose(*[module(x, offset=n) for module in modules], atol=1e-4)

@@ -1,4 +1,4 @@
-"""Exercise 6: the reference against torch's layers, a slow loop and its own properties; its catalogue."""
+"""Exercise 6: the reference against torch's layers, a slow loop and its own properties."""
 
 import math
 
@@ -11,14 +11,10 @@ from torch import nn
 from torch.nn import functional as F
 
 import solutions.ch6_transformer as ch6
-from autograder import catalogue
-from autograder.runtime.helpers import Notes, fill
 from solutions.ch3_multi_head import to_torch
 from solutions.ch4_masking import leaks
-from tests.support.course import COURSE, names_with
 from tests.support.numbers import assert_close
 
-EXERCISE = COURSE.exercise("ch6_transformer")
 seeds = st.integers(0, 2**32 - 1)
 small = st.integers(1, 5)
 
@@ -382,23 +378,3 @@ def test_shift_and_the_example_of_the_notebook():
     given = tokens(0, 3, 6)
     for row, one, other in zip(given.tolist(), *ch6.shift(given), strict=True):
         assert [row[0], *other.tolist()] == row == [*one.tolist(), row[-1]]
-
-
-# The catalogue ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("alternative", catalogue.alternatives(EXERCISE), ids=lambda a: a.name)
-@pytest.mark.parametrize("norm_first", [True, False])
-def test_alternatives_equal_the_reference(alternative, norm_first):
-    names = names_with(EXERCISE, alternative)
-    sizes = 9, 11, 12, 3, 2, 7
-    source, target = tokens(0, 3, 5, low=0), tokens(1, 3, 6, low=0)
-    target_in, target_out = names["shift"](target)
-    assert torch.equal(target_in, target[:, :5])
-    assert torch.equal(target_out, target[:, 1:])
-    results = []
-    for make in (ch6.Transformer, names["Transformer"]):
-        model = fill(Notes(0), make(*sizes, norm_first=norm_first))
-        results.append(model(source, target_in)[target_in != 0])
-    # a table of positions may be in float32
-    np.testing.assert_allclose(*(result.detach() for result in results), atol=1e-4)

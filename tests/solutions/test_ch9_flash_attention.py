@@ -1,4 +1,4 @@
-"""Exercise 9: the reference against slow loops, torch and autograd, and its catalogue."""
+"""Exercise 9: the reference against slow loops, torch and autograd."""
 
 import copy
 import math
@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 import solutions.ch9_flash_attention as ch9
-from autograder import catalogue
-from tests.support.course import COURSE, names_with
 
-EXERCISE = COURSE.exercise("ch9_flash_attention")
 seeds = st.integers(0, 2**32 - 1)
 sizes = st.integers(1, 9)
 blocks = st.integers(1, 11)
@@ -289,40 +286,3 @@ def test_the_hand_worked_examples_of_the_notebook():
     for chunk in (1, 2, 3):
         output, state = ch9.linear_attention_chunked(query, key, value, chunk)
         assert output.flatten().tolist() == [5, 10, 21] and state.item() == 7
-
-
-# The catalogue ----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("alternative", catalogue.alternatives(EXERCISE), ids=lambda a: a.name)
-@pytest.mark.parametrize("seed", range(3))
-def test_alternatives_equal_the_reference(alternative, seed):
-    names = names_with(EXERCISE, alternative)
-    T, S, d, dv, block_q, block_k, b = (
-        int(n) for n in 1 + np.random.default_rng(seed).permutation(9)[:7]
-    )
-
-    def same(name, *arguments):
-        assert_close(names[name](*arguments), getattr(ch9, name)(*arguments), rtol=1e-8)
-
-    for scale in (1.0, 200.0, 4000.0):
-        query, key, value, grad = tensors(seed, (b, T, d), (b, S, d), (b, S, dv), (b, T, dv))
-        query = scale * query
-        for causal in (False, True):
-            same("flash_forward", query, key, value, block_q, block_k, causal)
-            output, lse = ch9.flash_forward(query, key, value, block_q, block_k, causal)
-            given = query, key, value, output, lse, grad
-            same("flash_backward", *given, block_q, block_k, causal)
-            same("merge", (output, lse), (grad, scale * lse))
-            arguments = T, S, block_q, block_k, causal
-            assert [tuple(tile) for tile in names["tiles"](*arguments)] == ch9.tiles(*arguments)
-            arguments = T, S, d, dv, block_q, block_k, causal
-            assert names["traffic"](*arguments) == ch9.traffic(*arguments)
-        half = slice(0, (S + 1) // 2)
-        given = query, key[:, half], value[:, half], *whole_matrix(query, key, value, False), grad
-        same("flash_backward", *given, block_q, block_k)
-        lengths = [0, 4 * block_k, 3, min(7, 4 * block_k)]
-        _, pages, table = a_cache(seed, lengths, block_k, b, d, dv, 4, extra=3)
-        (paged_query,) = tensors(seed, (4, b, d))
-        same("paged_attention", scale * paged_query, *pages, table, torch.tensor(lengths))
-    same("linear_attention_chunked", key, key + 1, value, block_q)

@@ -4,9 +4,7 @@ import json
 import re
 from typing import Any
 
-from autograder.catalogue import Alternative, alternative_answers, with_answers
 from autograder.course import Course, Exercise
-from autograder.reference import namespace_of
 from autograder.runtime.plain_data import Value, decode, encode
 
 COURSE = Course.find()
@@ -36,9 +34,3 @@ def chapter_exercises() -> dict[int, list[Exercise]]:
 def plain(value: Any) -> Value:
     """A Python value as the grader sees it, after the journey as JSON."""
     return decode(json.loads(json.dumps(encode(value))))
-
-
-def names_with(exercise: Exercise, alternative: Alternative) -> dict[str, Any]:
-    """The names that the reference program defines with an alternative's answers in place of its own."""
-    program = exercise.program()
-    return namespace_of(with_answers(program, alternative_answers(program, alternative)))
