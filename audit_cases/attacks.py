@@ -991,46 +991,22 @@ def _forged_value(name: str, value: str) -> None:
 
 ARRAY = '{{"kind": "array", "dtype": {dtype}, "shape": {shape}, "data": {data}}}'
 _forged("a value nested too deeply for JSON", "'[' * 200_000")
-_forged(
-    "a list nested four hundred deep",
-    """'[' + ', '.join([f'{{"value": {deep}}}'] * 3) + ']'""",
-    """deep = '{"kind": "list", "items": [' * 400 + '{"kind": "none"}' + ']}' * 400""",
-)
-_forged("two million values", "'[' + '{},' * 2_000_000 + '{}]'")
-_forged("a number of 5,000 digits", "'[' + '9' * 5_000 + ']'")
-_forged_value("a number of 4,000 digits", '{"kind": "number", "value": 10**4000}')
 _forged_value("not a number", '{"kind": "number", "value": float("nan")}')
-_forged_value("one item too many", '{"kind": "list", "items": [{"kind": "none"}] * 19_999}')
 _forged_value(
     "a lying shape", ARRAY.format(dtype='"float64"', shape="[2**40, 2**40]", data='"AAAA"')
 )
-_forged_value("a negative shape", ARRAY.format(dtype='"float64"', shape="[-1]", data='""'))
-_forged_value("a wrong byte order", ARRAY.format(dtype='">f8"', shape="[1]", data='"AAAAAAAA8D8="'))
 _forged_value("an array of objects", ARRAY.format(dtype='"object"', shape="[1]", data='"gASVAA=="'))
 _forged_value(
     "data of 30 MB", ARRAY.format(dtype='"int8"', shape="[5_000_000]", data='"AAAA" * 1_666_667')
 )
 _forged_value("fields of wrong types", '{"kind": ["array"], "dtype": [], "shape": {}, "data": 7}')
-_forged_value("an error that is none", '{"kind": "error", "name": [], "message": {}, "at": 7}')
 _forged_value(
     "numbers that overflow",
     ARRAY.format(dtype='"float64"', shape="[50]", data="[1.7e308, -1.7e308] * 25"),
 )
 _forged_value(
-    "an array given as nested lists",
-    ARRAY.format(dtype='"float64"', shape="[2]", data="[[1.0], [[2.0]]]"),
-)
-_forged_value(
-    "an array of texts", ARRAY.format(dtype='"float64"', shape="[1]", data='["9" * 100_000]')
-)
-_forged_value(
     "an error of control characters and half surrogates",
     r'{"kind": "error", "name": "\ud800\x00\x1b[31m", "message": "\udfff<\x08", "at": "\r\n\ud83d"}',
-)
-_forged(
-    "parameters of wrong types",
-    "json.dumps([{**visible[json.loads(request)['expression']], 'parameters': wrong, 'forbidden': wrong}] * 3)",
-    "wrong = [{'w': [10**30, True]}, {'w': {}}, 7, None, {'x' * 10_000: [1] * 17}, [[]]] * 20",
 )
 _forged("results that are no results", "json.dumps([None, 7, 'passed'])")
 _forged("too many results", "answer(json.loads(request)['expression'])[:-1] + ', {}, {}]'")

@@ -263,44 +263,6 @@ _by_code(
 )
 
 
-def _forged(name: str, first: str) -> None:
-    """Register a forged reply whose first draw is what an expression gives."""
-    code = f"""
-    nothing = {{"kind": "none"}}
-    def list_of(unit):
-        return {{"kind": "list", "items": [{{"kind": "list", "items": [unit] * 9_000}}]}}
-    def serve(request, names):
-        first = {first}
-        return json.dumps([first, {{"value": nothing}}, {{"value": nothing}}])
-    evaluation.serve = serve
-    """
-    _by_code("forged values", name, code)
-
-
-_forged(
-    "very many parameters",
-    "{'value': nothing, 'parameters': [{f'p{i}': [1] * 16 for i in range(400)}] * 4}",
-)
-_forged("a shape of very many sizes", "{'value': nothing, 'parameters': [{'p': [1] * 29_000}]}")
-_forged("a wide list of numbers", "{'value': list_of({'kind': 'number', 'value': 1.5})}")
-_forged(
-    "a wide list of arrays",
-    "{'value': list_of({'kind': 'array', 'dtype': 'float64', 'shape': [1], 'data': 'AAAAAAAA8D8='})}",
-)
-_forged(
-    "a wide list of errors",
-    "{'value': list_of({'kind': 'error', 'name': '<b>', 'message': '<' * 300})}",
-)
-_forged(
-    "a dictionary of long names",
-    "{'value': {'kind': 'dict', 'items': {f'{i:05d}' + 'x' * 1_900: nothing for i in range(1_900)}}}",
-)
-_forged("very many forbidden names", "{'value': nothing, 'forbidden': ['\ud800<b>'] * 29_000}")
-_forged(
-    "an array of NaN",
-    "{'value': {'kind': 'array', 'dtype': 'float16', 'shape': [1_000_000],"
-    " 'data': base64.b64encode(b'\\xff' * 2_000_000).decode()}}",
-)
 _by_code(
     "forged values",
     "keys and members given twice",

@@ -6,8 +6,7 @@ None of it is in the book, whose search would find it, nor in the release that s
 from __future__ import annotations
 
 import ast
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +25,6 @@ TEMPLATES = [
     Path(__file__).parent / "templates",
     Path(__file__).parents[1] / "report" / "templates",
 ]
-TIMES = Path("book") / "measured" / "ways.json"
 REFERENCE = "The version that is graded against, and that the next exercise begins with."
 README = """\
 Attention from Scratch: for instructors, {version}
@@ -43,16 +41,11 @@ solutions/; whoever grades with public tasks should know that.
 
 @dataclass(frozen=True)
 class Version:
-    """One way to write an answer, whole.
-
-    milliseconds: processor time of the answer's checks with it, as `benchmarks/ways.py` has measured it;
-    None where it has not.
-    """
+    """One way to write an answer, whole."""
 
     title: str
     source: str
     cost: str
-    milliseconds: float | None
 
     @property
     def lines(self) -> int:
@@ -70,15 +63,6 @@ class SolvedAnswer:
     name: str
     versions: tuple[Version, ...]
     ways: tuple[Way, ...]
-
-
-def _times(exercise: Exercise) -> Mapping[str, Mapping[str, float]]:
-    """Milliseconds by answer and version; empty in a course without that file."""
-    path = exercise.root / TIMES
-    if not path.is_file():
-        return {}
-    measured = json.loads(path.read_text(encoding="utf-8"))["milliseconds"]
-    return measured.get(exercise.name, {})
 
 
 def _whole_answers(program: str, alternative: Alternative) -> dict[str, str]:
@@ -115,12 +99,11 @@ def _with_helpers(answer: str, helpers: Sequence[tuple[str, set[str]]]) -> str:
 
 def solved_answers(exercise: Exercise) -> list[SolvedAnswer]:
     """An exercise's answers in their order, each with the reference and the catalogue's alternatives."""
-    program, times = exercise.program(), _times(exercise)
+    program = exercise.program()
     versions: dict[str, list[Version]] = {}
 
     def add(name: str, title: str, source: str, cost: str) -> None:
-        time = times.get(name, {}).get(title)
-        versions.setdefault(name, []).append(Version(title, source, cost, time))
+        versions.setdefault(name, []).append(Version(title, source, cost))
 
     for name, source in reference_answers(exercise).items():
         add(name, "Reference", source, REFERENCE)
