@@ -1,4 +1,4 @@
-"""Mistakes that a catalogue lacks: changes of the reference that a check catches and nothing explains.
+"""Changes of the reference that a check catches and nothing explains, and those that no check sees.
 
 Runs in a process of its own (`python -m autograder.build.proposals`), as everything that evaluates the
 reference.
@@ -59,11 +59,11 @@ class Proposal:
 
 
 def propose(exercise: Exercise) -> list[str]:
-    """Sections for mistakes that the catalogue of an exercise doesn't explain yet."""
+    """Sections for mistakes that the catalogue doesn't explain yet; for each answer, what no check sees."""
     return run_job("autograder.build.proposals", exercise)
 
 
-def _proposals(exercise: Exercise) -> Iterator[Proposal]:
+def _proposals(exercise: Exercise) -> Iterator[str]:
     notebook = source_notebook(exercise, Settings())
     graded, program = graded_answers(notebook), exercise.program()
     cells = {
@@ -73,23 +73,33 @@ def _proposals(exercise: Exercise) -> Iterator[Proposal]:
     for answer, source in reference_answers(exercise).items():
         own = {name: cell for name, cell in cells.items() if answer in graded[name]}
         found: list[Proposal] = []
+        unseen: list[str] = []
         for other in mutations(source):
             rule = other.rule(source)
             caught = rule and _caught(with_answers(program, {answer: other.text}), own)
-            # students who see nothing but errors or zeros know enough
-            if not rule or not caught or fitting(caught[1]) or not _tells(caught[1]):
+            if not rule or not caught:
                 continue
             text = f"{rule.before} -> {rule.after}"
+            if not caught[0]:
+                unseen.append(text)
+                continue
+            # students who see nothing but errors or zeros know enough
+            if fitting(caught[1]) or not _tells(caught[1]):
+                continue
             same = [one for one in found if one.cell == caught[0] and _same(one.values, caught[1])]
             if same:
                 same[0].rules.append(text)
             else:
                 found.append(Proposal(answer, *caught, [text]))
-        yield from found
+        yield from (one.section() for one in found)
+        if unseen:
+            # most of them change nothing; a person reads the list for those that are wrong
+            head = f"<!-- No check of {answer} sees these, but perhaps one that trains or counts memory:"
+            yield "\n".join([head, *unseen, "-->"])
 
 
 def _caught(program: str, cells: Mapping[str, ExpectedCell]) -> tuple[str, list[Judged]] | None:
-    """The first cell that a program fails, and what it gives there; None where it fails none."""
+    """The first cell that a program fails ("" if it fails none), and what it gives there; None for an error."""
     try:
         with time_limit(SECONDS):
             names = namespace_of(program)
@@ -99,7 +109,7 @@ def _caught(program: str, cells: Mapping[str, ExpectedCell]) -> tuple[str, list[
                 return name, judged
     except (Exception, OutOfTime):
         return None
-    return None
+    return "", []
 
 
 def _judged(cell: ExpectedCell, names: Mapping[str, Any]) -> Iterator[Judged]:
@@ -127,7 +137,7 @@ def _same(one: Sequence[Judged], other: Sequence[Judged]) -> bool:
 
 def _main() -> None:
     try:
-        found = [one.section() for one in _proposals(answer_job()["exercise"])]
+        found = list(_proposals(answer_job()["exercise"]))
     except CatalogueError as error:
         sys.exit(f"{ERROR_MARK}{error}")
     json.dump(found, sys.stdout)

@@ -111,7 +111,10 @@ def add_commands(commands: Commands) -> None:
         "file, to give out after their deadline (default: as they were built last)"
     )
     build.add_argument("--hold-back", action=argparse.BooleanOptionalAction, help=text)
-    text = "Print changes of right answers that a check catches and no known mistake explains."
+    text = (
+        "Print changes of the reference that a check catches and no known mistake explains, and those that no "
+        "check sees."
+    )
     add_exercise(commands.add("propose", _propose, text))
     add_submissions(commands.add("sample", _sample, "Make the sample class of submissions."))
     text = (

@@ -1,11 +1,12 @@
-"""The table of speeds: both sides of a row run, and take turns."""
+"""The table of speeds: both sides of a row run, and take turns; what is written about any result."""
 
 import contextlib
+import importlib.metadata
 import re
 
 import pytest
 
-from benchmarks import speed
+from benchmarks import record, speed
 
 
 @pytest.mark.parametrize("name", speed.ROWS)
@@ -25,3 +26,10 @@ def test_sides_take_turns():
     sides = lambda: calls.append("ours"), lambda: calls.append("other")
     speed.seconds(speed.Row("", "", lambda: contextlib.nullcontext(sides)), 2)
     assert calls == ["ours", "other"] * 3
+
+
+def test_versions_of_what_is_not_installed_are_left_out():
+    packages = (*record.PACKAGES, "no-package-of-this-name")
+    found = record.versions(packages)
+    assert found["torch"] == importlib.metadata.version("torch")
+    assert "no-package-of-this-name" not in found and found.items() >= record.versions().items()

@@ -10,18 +10,10 @@ from hypothesis import strategies as st
 from torch import nn
 
 import solutions.ch1_additive_attention as ch1
-from tests.support.numbers import assert_close, outcome
+from tests.support.numbers import a_mask, assert_close, outcome
 
 distinct_sizes = st.permutations(range(1, 8))
 seeds = st.integers(0, 2**32 - 1)
-
-
-def a_mask(rng, batch, positions):
-    """Random, its last row full; every row allows something."""
-    mask = rng.random((batch, positions)) < 0.5
-    mask[np.arange(batch), rng.integers(positions, size=batch)] = True
-    mask[-1] = True
-    return mask
 
 
 def loop_attend(scores, value, mask=None):

@@ -13,19 +13,12 @@ from hypothesis import strategies as st
 from torch.nn import functional as F
 
 import solutions.ch2_scaled_dot_product as ch2
-from tests.support.numbers import assert_close, outcome
+from tests.support.numbers import a_mask, assert_close, outcome
 
 distinct_sizes = st.permutations(range(1, 8))
 seeds = st.integers(0, 2**32 - 1)
 leading_axes = st.integers(0, 3)
 magnitudes = st.sampled_from([1.0, 6.0, 1e4])
-
-
-def a_mask(rng, *shape):
-    """Random, with an empty first row in every matrix and a full last row."""
-    mask = rng.random(shape) < 0.5
-    mask[..., 0, :], mask[..., -1, :] = False, True
-    return mask
 
 
 def a_case(rng, sizes, n_leading, magnitude=1.0):
@@ -87,7 +80,7 @@ def test_numpy_attention_equals_the_loop(sizes, n_leading, seed, magnitude, mask
     rng = np.random.default_rng(seed)
     case = a_case(rng, sizes, n_leading, magnitude)
     shape = (*case[0].shape[:-1], case[1].shape[-2])
-    case = (*case, a_mask(rng, *shape) if masked else None)
+    case = (*case, a_mask(rng, *shape, empty=True) if masked else None)
     before = copy.deepcopy(case)
     output, weights = ch2.attention_numpy(*case)
     wanted = loop_attention(*case)
@@ -104,7 +97,9 @@ def test_both_attentions_equal_torch(sizes, n_leading, seed, magnitude, kind):
     case = a_case(rng, sizes, n_leading, magnitude)
     shape = (*case[0].shape[:-1], case[1].shape[-2])
     small = (*[1] * n_leading, *shape[-2:])
-    mask = None if kind == "none" else a_mask(rng, *(shape if kind == "full" else small))
+    mask = (
+        None if kind == "none" else a_mask(rng, *(shape if kind == "full" else small), empty=True)
+    )
     tensors = [torch.from_numpy(x) for x in case]
     mask = None if mask is None else torch.from_numpy(mask)
     before = copy.deepcopy((tensors, mask))

@@ -3,6 +3,7 @@
 import copy
 import math
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -13,18 +14,10 @@ from torch.nn import functional as F
 import solutions.ch4_masking as ch4
 from solutions.ch2_scaled_dot_product import attention
 from solutions.ch3_multi_head import MultiHeadAttention, to_torch
+from tests.support.numbers import a_mask
 
 distinct_sizes = st.permutations(range(1, 8))
 seeds = st.integers(0, 2**31)
-
-
-def a_mask(*shape, empty=False):
-    """Random, each row with a True; with empty rows if asked for."""
-    mask = torch.rand(shape) < 0.5
-    mask[..., 0] |= ~mask.any(dim=-1)
-    if empty:
-        mask[..., 0, :] = False
-    return mask
 
 
 def close(one, other):
@@ -71,7 +64,8 @@ def test_padding_mask_and_key_padding_mask_say_the_same():
 
 
 def test_combine():
-    padding, causal = a_mask(3, 1, 1, 5), a_mask(4, 5)
+    rng = np.random.default_rng(0)
+    padding, causal = (torch.from_numpy(a_mask(rng, *shape)) for shape in ((3, 1, 1, 5), (4, 5)))
     before = copy.deepcopy((padding, causal))
     both = ch4.combine(None, padding, causal, None)
     assert both.tolist() == [
@@ -89,7 +83,7 @@ def test_masked_softmax_equals_a_loop_and_torch(sizes, seed, magnitude, empty):
     B, T, S, *_ = sizes
     scores, mask = (
         magnitude * torch.randn(B, T, S, dtype=torch.float64),
-        a_mask(B, T, S, empty=empty),
+        torch.from_numpy(a_mask(np.random.default_rng(seed), B, T, S, empty=empty)),
     )
     before = copy.deepcopy((scores, mask))
     weights = ch4.masked_softmax(scores, mask)
@@ -105,7 +99,7 @@ def test_masked_softmax_equals_a_loop_and_torch(sizes, seed, magnitude, empty):
 
 def test_masked_softmax_has_finite_gradients_and_keeps_the_dtype():
     torch.manual_seed(0)
-    mask = a_mask(2, 3, 4, empty=True)
+    mask = torch.from_numpy(a_mask(np.random.default_rng(0), 2, 3, 4, empty=True))
     scores = torch.randn(2, 3, 4, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda scores: ch4.masked_softmax(scores, mask), scores)
     (gradient,) = torch.autograd.grad(
@@ -124,7 +118,9 @@ def test_one_mask_through_all_three_conventions(sizes, seed):
     ours = MultiHeadAttention(H * d, H).double()
     theirs = to_torch(ours)
     query, key = (torch.randn(B, n, H * d, dtype=torch.float64) for n in (T, S))
-    causal, hidden = a_mask(T, S), ~a_mask(B, S)
+    rng = np.random.default_rng(seed)
+    causal, hidden = (torch.from_numpy(a_mask(rng, n, S)) for n in (T, B))
+    hidden = ~hidden
     hidden[:, 0], causal[:, 0] = False, True  # no empty row: there torch gives NaN
     mask = ch4.combine(ch4.from_key_padding(hidden), causal)
     output, weights = ours(query, key, key, mask)

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 import solutions.ch6_transformer as ch6
 from solutions.ch3_multi_head import to_torch
 from solutions.ch4_masking import leaks
-from tests.support.numbers import assert_close
+from tests.support.numbers import a_mask, assert_close
 
 seeds = st.integers(0, 2**32 - 1)
 small = st.integers(1, 5)
@@ -22,13 +22,6 @@ small = st.integers(1, 5)
 def random_tensors(seed, *shapes):
     rng = np.random.default_rng(seed)
     return [torch.from_numpy(rng.normal(size=shape)) for shape in shapes]
-
-
-def random_mask(seed, *shape):
-    """A boolean mask in which every query may attend to something."""
-    mask = torch.from_numpy(np.random.default_rng(seed).random(shape) < 0.6)
-    mask[..., 0] |= ~mask.any(dim=-1)
-    return mask
 
 
 def randomised(module, seed):
@@ -98,7 +91,8 @@ def test_encoder_layer_agrees_with_torch(B, S, H, d, d_ff, norm_first, training,
     theirs = with_weights_of(theirs, ours).train(training)
     (x,) = random_tensors(seed, (B, S, D))
     x.requires_grad_()
-    mask, padding = random_mask(seed, S, S), random_mask(seed, B, S)
+    rng = np.random.default_rng(seed)
+    mask, padding = (torch.from_numpy(a_mask(rng, n, S)) for n in (S, B))
     their_output = theirs(x, src_mask=~mask)
     assert_close(ours(x, mask), their_output)
     assert_close(ours(x, padding[:, None, None]), theirs(x, src_key_padding_mask=~padding))
@@ -115,7 +109,8 @@ def test_decoder_layer_agrees_with_torch(B, S, T, H, d_ff, norm_first, training,
     )
     theirs = with_weights_of(theirs, ours).train(training)
     y, memory = (x.requires_grad_() for x in random_tensors(seed, (B, T, D), (B, S, D)))
-    target_mask, padding = random_mask(seed, T, T), random_mask(seed + 1, B, S)
+    rng = np.random.default_rng(seed)
+    target_mask, padding = (torch.from_numpy(a_mask(rng, *sizes)) for sizes in ((T, T), (B, S)))
     our_output = ours(y, memory, target_mask, padding[:, None, None])
     their_output = theirs(y, memory, tgt_mask=~target_mask, memory_key_padding_mask=~padding)
     assert_close(our_output, their_output)

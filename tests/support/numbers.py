@@ -1,4 +1,4 @@
-"""What tests of numerical answers share: one comparison, one sum with gradients, the lines that grade an answer."""
+"""What tests of numerical answers share: a comparison, a mask, a sum with gradients, the lines of an answer."""
 
 from collections.abc import Iterable, Iterator
 
@@ -21,6 +21,17 @@ def assert_close(got, wanted, rtol=1e-6, atol=1e-10):
     else:
         got, wanted = (x.detach() if isinstance(x, torch.Tensor) else x for x in (got, wanted))
         np.testing.assert_allclose(got, wanted, rtol=rtol, atol=atol)
+
+
+def a_mask(rng, *shape, empty=False):
+    """Random; every row has a True, or the first none if it is to be empty; of several rows, the last is full."""
+    mask = rng.random(shape) < 0.5
+    mask[..., 0] |= ~mask.any(axis=-1)
+    if shape[-2] > 1:
+        mask[..., -1, :] = True
+    if empty:
+        mask[..., 0, :] = False
+    return mask
 
 
 def outcome(function, *inputs, parameters=()):

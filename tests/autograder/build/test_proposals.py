@@ -19,3 +19,15 @@ def test_what_a_check_catches_and_no_mistake_explains_is_proposed_once(course_fo
     )
     (found,) = read_catalogue(words, "x.md").mistakes.values()
     assert (found.function, found.cell, found.means) == ("double", "values", "Once.")
+
+
+def test_what_no_check_sees_is_listed(course_folder):
+    answer = DOUBLE.replace("2 * x", "2 * x if x.ndim < 9 else 3 * x")
+    known = [mistake(rule="2 * x -> x / 2"), mistake(name="thrice", rule="2 * x -> 3 * x")]
+    exercise = write_exercise(
+        course_folder, "ch9_small", [IMPORTS, answer, check_cell(CHECK)], known
+    )
+    head, *unseen, end = propose(exercise)[-1].splitlines()
+    assert head.startswith("<!-- No check of double sees") and end == "-->"
+    assert {"x.ndim < 9 -> x.ndim <= 9", "3 * x -> 3 / x"} <= set(unseen)
+    assert not [rule for rule in unseen if rule.startswith("2 * x -> ")]
