@@ -17,6 +17,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from autograder import nbgrader_adapter
 from autograder.course import Course, Exercise
 from autograder.expected import ExpectedCell
+from autograder.grade.gradebook import register
 from autograder.publish import book
 from tests.support.browser import CHROMIUM, NO_OTHER_HOST
 from tests.support.copies import repository, with_short_limits
@@ -164,6 +165,21 @@ def few_mistakes(tmp_path_factory: pytest.TempPathFactory) -> Course:
 
 
 # Classes ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def registered_gradebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A gradebook's file that knows the first chapter's exercise."""
+    made = Course(COURSE.root, class_folder=tmp_path_factory.mktemp("made"))
+    register(made, made.exercise("ch1_additive_attention"))
+    return made.home / "gradebook.db"
+
+
+@pytest.fixture
+def registered(registered_gradebook: Path, tmp_path: Path) -> Course:
+    """A class in a folder of its own with that gradebook."""
+    shutil.copy(registered_gradebook, tmp_path)
+    return Course(COURSE.root, class_folder=tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -25,19 +25,9 @@ NAME, QUESTION, CHECK = EXERCISE.name, "previous_state", "attend_values"
 POINTS = 4
 
 
-@pytest.fixture(scope="module")
-def gradebook(tmp_path_factory):
-    """A gradebook's file that knows the exercise."""
-    made = Course(COURSE.root, class_folder=tmp_path_factory.mktemp("made"))
-    register(made, EXERCISE)
-    return made.home / "gradebook.db"
-
-
 @pytest.fixture
-def course(gradebook, tmp_path):
-    """A class in a folder of its own."""
-    shutil.copy(gradebook, tmp_path)
-    return Course(COURSE.root, class_folder=tmp_path)
+def course(registered):
+    return registered
 
 
 def grade(course, text, earned=0, points=3, remarks=()):

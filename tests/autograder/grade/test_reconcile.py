@@ -6,12 +6,11 @@ import shutil
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.course import Course
 from autograder.errors import GradebookError
 from autograder.exercises import grade_cells, solved
 from autograder.grade.class_grades import grades_of
 from autograder.grade.examine import Graded
-from autograder.grade.gradebook import Recorder, autograded_notebook, register
+from autograder.grade.gradebook import Recorder, autograded_notebook
 from autograder.grade.reconcile import STATE_FILE, reconcile
 from autograder.grade.result import Basis, CellResult, Limits, LineResult, Result
 from autograder.grade.verdicts import result_path
@@ -23,22 +22,12 @@ NAME, QUESTION = EXERCISE.name, "previous_state"
 POINTS = 4
 
 
-@pytest.fixture(scope="module")
-def gradebook(tmp_path_factory):
-    """A gradebook's file that knows the exercise."""
-    made = Course(COURSE.root, class_folder=tmp_path_factory.mktemp("made"))
-    register(made, EXERCISE)
-    return made.home / "gradebook.db"
-
-
 @pytest.fixture
-def course(gradebook, tmp_path):
+def course(registered):
     """A class of two: s1 has full marks, s2 none."""
-    shutil.copy(gradebook, tmp_path)
-    course = Course(COURSE.root, class_folder=tmp_path)
-    grade(course, "s1", earned=True)
-    grade(course, "s2", earned=False)
-    return course
+    grade(registered, "s1", earned=True)
+    grade(registered, "s2", earned=False)
+    return registered
 
 
 def grade(course, student, earned):

@@ -1,18 +1,16 @@
 """A grade that falls by handing in again is told, and with a setting the better one stays, after lateness."""
 
 import datetime
-import shutil
 from dataclasses import replace
 
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.course import Course
 from autograder.exercises import grade_cells, solved
 from autograder.grade import resubmissions, words
 from autograder.grade.class_grades import grades_of
 from autograder.grade.examine import Graded
-from autograder.grade.gradebook import Recorder, autograded_notebook, register, stored_result
+from autograder.grade.gradebook import Recorder, autograded_notebook, stored_result
 from autograder.grade.lateness import update_penalties
 from autograder.grade.result import (
     GRADER_VERSION,
@@ -30,19 +28,9 @@ EXERCISE = COURSE.exercise("ch1_additive_attention")
 NAME = EXERCISE.name
 
 
-@pytest.fixture(scope="module")
-def gradebook(tmp_path_factory):
-    """A gradebook's file that knows the exercise."""
-    made = Course(COURSE.root, class_folder=tmp_path_factory.mktemp("made"))
-    register(made, EXERCISE)
-    return made.home / "gradebook.db"
-
-
 @pytest.fixture
-def course(gradebook, tmp_path):
-    """A class in a folder of its own."""
-    shutil.copy(gradebook, tmp_path)
-    return Course(COURSE.root, class_folder=tmp_path)
+def course(registered):
+    return registered
 
 
 @pytest.fixture
