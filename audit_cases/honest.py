@@ -312,16 +312,6 @@ convert_results(
     """,
 )
 convert_results(
-    "views with negative strides",
-    """
-    import numpy as np
-    def convert(value):
-        if isinstance(value, np.ndarray) and value.ndim:
-            return value[::-1].copy()[::-1]
-        return value
-    """,
-)
-convert_results(
     "memory-mapped arrays",
     """
     import numpy as np, tempfile
@@ -368,19 +358,6 @@ decorate(
             return function(*arguments, **named)
         return wrapper
     calls = []
-    """,
-)
-decorate(
-    "generators and recursion underneath",
-    """
-    def styled(function):
-        def once(*arguments, **named):
-            yield function(*arguments, **named)
-        def deep(depth, *arguments, **named):
-            return next(once(*arguments, **named)) if depth == 0 else deep(depth - 1, *arguments, **named)
-        def wrapper(*arguments, **named):
-            return deep(20, *arguments, **named)
-        return wrapper
     """,
 )
 

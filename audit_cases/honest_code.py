@@ -356,18 +356,6 @@ decorate(
     """,
 )
 decorate(
-    "standard output redirected in every call",
-    """
-    import contextlib, io
-    def styled(function):
-        def wrapper(*arguments, **named):
-            with contextlib.redirect_stdout(io.StringIO()) as heard, contextlib.redirect_stderr(heard):
-                print("heard")
-                return function(*arguments, **named)
-        return wrapper
-    """,
-)
-decorate(
     "bars of tqdm",
     """
     from tqdm.auto import tqdm
@@ -375,16 +363,6 @@ decorate(
         def wrapper(*arguments, **named):
             for _ in tqdm(range(2), desc="working"):
                 pass
-            return function(*arguments, **named)
-        return wrapper
-    """,
-)
-decorate(
-    "output of a megabyte in every call",
-    """
-    def styled(function):
-        def wrapper(*arguments, **named):
-            print("working " * 125_000)
             return function(*arguments, **named)
         return wrapper
     """,
@@ -399,21 +377,6 @@ convert_results(
     def convert(value):
         is_plain = isinstance(value, np.ndarray) and value.dtype == np.float64
         return value.astype(np.longdouble) if is_plain else value
-    """,
-)
-convert_results(
-    "views into larger arrays",
-    """
-    import numpy as np
-    def convert(value):
-        if isinstance(value, np.ndarray) and value.ndim:
-            large = np.zeros([n + 2 for n in value.shape], value.dtype)
-            place = tuple(slice(1, -1) for _ in value.shape)
-            large[place] = value
-            return large[place]
-        if isinstance(value, torch.Tensor) and value.ndim:
-            return torch.nn.functional.pad(value, (1, 1))[..., 1:-1]
-        return value
     """,
 )
 
@@ -476,18 +439,6 @@ _subclass(
             self.register_buffer("note", torch.zeros(3), persistent=False)
             self.config = {"arguments": arguments, **named}
             self.history = []
-    """,
-    layers=True,
-)
-_subclass(
-    "hooks that look at what passes through",
-    """
-    class BASE(BASE):
-        def __init__(self, *arguments, **named):
-            super().__init__(*arguments, **named)
-            self.seen = []
-            self.register_forward_hook(lambda module, given, result: self.seen.append(type(result)))
-            self.register_forward_pre_hook(lambda module, given: None)
     """,
     layers=True,
 )

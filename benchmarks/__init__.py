@@ -1,1 +1,1 @@
-"""Timings, each a ratio against something run beside it. Results lie next to the scripts as JSON."""
+"""Programs that measure; what pages show of it is in `book/measured/`."""

