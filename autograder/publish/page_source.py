@@ -19,8 +19,10 @@ from autograder.errors import BookError
 HIDING = {"remove-cell", "remove-input"}
 # words of text and code that a reader takes in per minute, so that 4,000 take 25 minutes
 WORDS_PER_MINUTE = 160
-# drawings written into a page, whose numbers nobody reads, and tasks, which are not for reading on
-NOT_READ = re.compile(r"<svg\b.*?</svg>|^:::\{practice\}.*?^:::$", flags=re.DOTALL | re.MULTILINE)
+# drawings written into a page, whose numbers nobody reads, and tasks and cells, which say their own minutes
+NOT_READ = re.compile(
+    r"<svg\b.*?</svg>|^:::\{practice(?:-cell)?\}.*?^:::$", flags=re.DOTALL | re.MULTILINE
+)
 QUESTIONS = re.compile(r"^## Check yourself\n.*?(?=^## |\Z)", flags=re.DOTALL | re.MULTILINE)
 # a file of which a page shows all, or one function or class
 PRINTED = re.compile(
