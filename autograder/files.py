@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,30 @@ from autograder.errors import OutputError
 
 # permissions of what tells of students: for its owner alone
 PRIVATE, PRIVATE_READ_ONLY = 0o600, 0o400
+# bytes of a file's name: most systems take 255, an encrypted home folder 143
+MAX_NAME = 143
+NO_FILES = {"", ".", ".."}
+NOT_ORDINARY = f"names longer than {MAX_NAME} bytes or with characters that don't print"
+# what Python doesn't call printable and names have: the blanks in macOS's names of screenshots, and what joins
+# or parts letters in emoji and Persian
+JOINERS = {"\u200c", "\u200d"}
+
+
+def ordinary_name(name: str) -> str | None:
+    """A name from elsewhere as that of a file that is written here; None for one that no file should have.
+
+    Letters with accents become one character each, as people type them in programs: macOS takes them apart.
+    """
+    name = unicodedata.normalize("NFC", name)
+    shown = [c for c in name if c not in JOINERS and unicodedata.category(c) != "Zs"]
+    if not "".join(shown).isprintable() or {"/", "\\"} & set(name) or name in NO_FILES:
+        return None
+    return name if len(name.encode()) <= MAX_NAME else None
+
+
+def shortened(name: str, most: int = MAX_NAME) -> str:
+    """The beginning of a name that takes no more than so many bytes."""
+    return name.encode()[:most].decode(errors="ignore")
 
 
 def write_whole(path: Path, text: str, mode: int = 0o644) -> None:

@@ -24,6 +24,7 @@ from nbformat import NotebookNode
 from autograder.course import Course, Exercise
 from autograder.display.pictures import JPEG, PNG, pixels
 from autograder.exercises import released
+from autograder.files import ordinary_name
 from autograder.grade.matching import SubmittedCell, answered
 from autograder.grade.result import FOR_A_PERSON, Remark
 from autograder.grade.without_outputs import without_outputs
@@ -299,7 +300,7 @@ def read_companions(folder: Path, notebook: str) -> tuple[dict[str, bytes], list
     for name in sorted(_files(folder) - {notebook, *OF_THE_EXCHANGE}):
         if is_litter(PurePath(name)):
             continue
-        if len(found) >= MAX_COMPANIONS or not name.isprintable():
+        if len(found) >= MAX_COMPANIONS or ordinary_name(name) is None:
             left.append(valid_text(name))
             continue
         try:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from autograder.errors import SubmissionFolderError
+from autograder.files import ordinary_name
 
 # GitHub takes no larger file
 MAX_FILE = 100_000_000
@@ -297,8 +298,8 @@ def listing(objects: Objects, commit: str) -> Listing:
             number += 1
             if number > MAX_ENTRIES:
                 return Listing(tuple(entries), strange)
-            name = _name(raw)
-            if name is None:
+            name = raw.decode("utf-8", errors="surrogateescape")
+            if ordinary_name(name) is None:
                 strange += 1
             elif mode != FOLDER:
                 entries.append(Entry(folder + name, mode, own))
@@ -319,13 +320,3 @@ def _tree(content: bytes) -> Iterator[tuple[str, bytes, str]]:
             raise CloneError("has a damaged list of files")
         yield mode.decode().lstrip("0"), name, own.hex()
         at = end + 21
-
-
-def _name(raw: bytes) -> str | None:
-    """The name of an entry; None for one that no file should have."""
-    try:
-        name = raw.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
-    ordinary = name.isprintable() and not {"/", "\\"} & set(name) and len(raw) <= 255
-    return name if ordinary and name not in ("", ".", "..") else None

@@ -16,13 +16,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from autograder.course import Course, Exercise
-from autograder.errors import SubmissionFolderError, TableError, writing
+from autograder.errors import SubmissionFolderError, TableError
+from autograder.files import NOT_ORDINARY
 from autograder.grade.roster import read_roster
 from autograder.grade.submission import MAX_COMPANION, MAX_COMPANIONS, NOTEBOOK, is_litter
 from autograder.lms import clones
 from autograder.lms.clones import CloneError, Entry, Head, Objects
 from autograder.lms.github_pushes import Push, read_pushes
-from autograder.lms.laid_out import TIMESTAMP, ImportResult, put, refuse_sample_class, write_time
+from autograder.lms.laid_out import (
+    MAX_BESIDE,
+    TIMESTAMP,
+    ImportResult,
+    put,
+    refuse_sample_class,
+    stem_of,
+    write_time,
+)
 from autograder.lms.names import LmsName, remember_names
 from autograder.nbgrader_adapter import timestamp
 from autograder.progress import progress
@@ -31,8 +40,8 @@ from autograder.tables import read_csv
 LMS = "github"
 COLUMNS = ("id", "github")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
-# other notebooks of a student that are laid out, the length of their names, and bytes of all files
-MAX_BESIDE, MAX_STEM, MAX_TOTAL = 9, 80, 200_000_000
+# bytes of all files
+MAX_TOTAL = 200_000_000
 # pushes that are looked at to find out since when the notebook has been as it is
 MAX_PUSHES = 500
 # what the template holds beside the notebook
@@ -118,7 +127,7 @@ def take(clone: Path, exercise: str) -> Taken:
         listed = clones.listing(objects, head.commit)
         notes = []
         if listed.strange:
-            notes.append(f"{listed.strange} files have names that no file should have. Left out.")
+            notes.append(f"{listed.strange} files have {NOT_ORDINARY}. Left out.")
         wanted = f"{exercise}.ipynb"
         notebooks = _notebooks(listed.entries, wanted, notes)
         if not notebooks:
@@ -171,7 +180,7 @@ def _named(notebooks: Sequence[Entry], wanted: str) -> dict[str, Entry]:
     found: dict[str, Entry] = {}
     for number, entry in enumerate(notebooks):
         name = PurePosixPath(entry.path).name
-        stem = re.sub(r"[^\w .()-]", "_", NOTEBOOK.sub("", name))[:MAX_STEM].strip(". ")
+        stem = stem_of(name)
         plain = wanted if name == wanted else f"{stem or 'notebook'}.ipynb"
         found[plain if plain not in found else f"{stem} ({number}).ipynb"] = entry
     return found
@@ -267,10 +276,9 @@ def collect(course: Course, exercise: Exercise, roster: Path, folder: Path) -> I
                 untouched.append(student)
                 continue
             result.notes += [f"{student}: {note}" for note in own.notes]
-            with writing(course.submitted / student):
-                put(course, exercise, student, own.files, result)
-            # not all files of a class at a time
-            taken[student] = replace(own, files={})
+            if put(course, exercise, student, own.files, result):
+                # not all files of a class at a time
+                taken[student] = replace(own, files={})
     repositories = {student: LmsName(LMS, _repository(whose[student])) for student in taken}
     remember_names(course, exercise, repositories)
     _record_times(course, exercise, taken, result)

@@ -21,7 +21,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from autograder.course import Course, Exercise
-from autograder.errors import SubmissionFolderError, writing
+from autograder.errors import SubmissionFolderError
+from autograder.files import NOT_ORDINARY, ordinary_name
 from autograder.grade.groups import Groups, read_groups
 from autograder.grade.lateness import dates
 from autograder.grade.read_gradebook import opened
@@ -34,11 +35,13 @@ from autograder.grade.submission import (
     is_litter,
 )
 from autograder.lms.laid_out import (
+    MAX_BESIDE,
     TIMESTAMP,
     ImportResult,
     last_set_aside,
     put,
     refuse_sample_class,
+    stem_of,
     write_time,
 )
 from autograder.lms.moodle_worksheet import Participant, handed_in, read_worksheet
@@ -46,9 +49,7 @@ from autograder.lms.names import LmsName, numbered_id, remember_names
 from autograder.lms.system import FileName, Person, System
 from autograder.lms.systems import NAMES, SYSTEMS, TITLES
 
-MAX_ENTRIES, MAX_NAME = 20_000, 1_000
-# other notebooks of a student that are laid out, and the length of their names
-MAX_BESIDE, MAX_STEM = 9, 80
+MAX_ENTRIES, MAX_PATH = 20_000, 1_000
 MAX_TOTAL = 10_000_000_000
 # Deflate makes a notebook about five times smaller, and a megabyte of zeros a thousand times.
 MAX_RATIO, RATIO_FROM = 200, 1_000_000
@@ -75,7 +76,7 @@ def _people(archive: zipfile.ZipFile, notes: list[str]) -> list[Person]:
             typed.append(name)
             continue
         known = None
-        if not escapes and len(name) <= MAX_NAME:
+        if not escapes and len(name) <= MAX_PATH:
             known = _read_name(path)
         if known is None:
             strange.append(name)
@@ -196,18 +197,22 @@ def _beside(
     others = [(file, entry) for file, entry in notebooks if entry is not chosen]
     found = {}
     for number, (file, entry) in enumerate(others[:MAX_BESIDE], 1):
-        stem = re.sub(r"[^\w .()-]", "_", NOTEBOOK.sub("", file))[:MAX_STEM].strip(". ")
-        found[f"{stem} ({number}).ipynb"] = entry
+        found[f"{stem_of(file)} ({number}).ipynb"] = entry
     own: dict[str, zipfile.ZipInfo] = {}
     for file, _, entry in sorted(person.files, key=lambda file: file[1], reverse=True):
         if entry is not chosen and _lies_beside(file):
             own.setdefault(file, entry)
+    strange = [file for file, _, entry in person.files if entry is not chosen and _is_strange(file)]
     large = [file for file, entry in own.items() if entry.file_size > MAX_COMPANION]
-    if large:
-        notes.append(
-            f"{student} has handed in files of more than {MAX_COMPANION // 1_000_000} MB beside the notebook, which were "
-            f"left out: {', '.join(file[:80] for file in large[:3])}."
-        )
+    for what, left_out in (
+        (f"of more than {MAX_COMPANION // 1_000_000} MB", large),
+        (f"with {NOT_ORDINARY}", strange),
+    ):
+        if left_out:
+            shown = ", ".join(map(repr, (file[:80] for file in left_out[:3])))
+            notes.append(
+                f"{student} has handed in files {what} beside the notebook, which were left out: {shown}."
+            )
     fitting = [(file, entry) for file, entry in own.items() if file not in large]
     found |= dict(fitting[:MAX_COMPANIONS])
     for file, entry in fitting[:MAX_COMPANIONS]:
@@ -218,15 +223,19 @@ def _beside(
     return found
 
 
+def _is_strange(file: str) -> bool:
+    """Whether a file that could lie beside a notebook is left out because of its name."""
+    left_out = NOTEBOOK.search(file) or is_litter(PurePosixPath(file))
+    return not left_out and ordinary_name(file) is None
+
+
 def _lies_beside(file: str) -> bool:
     """Whether a file of this name can lie beside a notebook without being taken for something else."""
-    name = PurePosixPath(file)
     return (
-        file.isprintable()
-        and len(file) <= MAX_STEM
+        ordinary_name(file) is not None
         and file.casefold() not in OF_THE_EXCHANGE
         and not NOTEBOOK.search(file)
-        and not is_litter(name)
+        and not is_litter(PurePosixPath(file))
     )
 
 
@@ -266,14 +275,18 @@ def _inside(content: bytes, exercise: str) -> tuple[dict[str, bytes], str]:
             return {}, f"holds a notebook that {problem}"
         files = {f"{exercise}.ipynb": archive.read(entry)}
         folder = PurePosixPath(entry.filename).parent
+        strange = 0
         for other in entries:
             path = PurePosixPath(other.filename)
-            ordinary = not other.is_dir() and path.parent == folder and _lies_beside(path.name)
+            inside = not other.is_dir() and path.parent == folder
+            ordinary = inside and _lies_beside(path.name)
+            strange += inside and _is_strange(path.name)
             if len(files) > MAX_COMPANIONS:
                 break
             if ordinary and other.file_size <= MAX_COMPANION and not _refusal(other):
                 files[path.name] = archive.read(other)
-        return files, ""
+        left_out = f"holds {strange} files with {NOT_ORDINARY}, which were left out"
+        return files, left_out if strange else ""
 
 
 def _unpacked(
@@ -411,8 +424,7 @@ def import_zip(
                 and (submitted / student / exercise.name).exists()
             )
             if files and not kept:
-                with writing(submitted / student):
-                    put(course, exercise, student, files, result)
+                put(course, exercise, student, files, result)
     laid_out = {*result.new, *result.unchanged, *result.replaced}
     whose = {s: p for s, p in zip(ids, people, strict=True) if s in laid_out}
     strangers = sorted(laid_out - set(rostered.values()))

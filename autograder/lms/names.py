@@ -13,7 +13,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 from autograder.course import Course, Exercise
-from autograder.files import PRIVATE, write_whole
+from autograder.files import PRIVATE, shortened, write_whole
+
+# bytes of an id's part that a name gives
+MAX_ID = 120
 
 
 def _kept(name: str, instead: str, also: str) -> str:
@@ -28,12 +31,12 @@ def _kept(name: str, instead: str, also: str) -> str:
 def student_id(name: str) -> str:
     """A full name as an id that nbgrader and every file system take: `Full_Name`."""
     kept = re.sub("_+", "_", _kept(name, "_", "-."))
-    return kept.strip("._-")[:60] or "unnamed"
+    return shortened(kept.strip("._-")[:60], MAX_ID) or "unnamed"
 
 
 def canvas_id(sortable_name: str, number: str) -> str:
     """The id of a user of Canvas, from the name as Canvas sorts it: `lastnamefirst_12345`."""
-    return f"{_kept(sortable_name.lower(), '', '_')[:60]}_{number}"
+    return f"{shortened(_kept(sortable_name.lower(), '', '_')[:60], MAX_ID)}_{number}"
 
 
 def numbered_id(name: str, number: str) -> str:

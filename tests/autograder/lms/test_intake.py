@@ -419,7 +419,7 @@ def test_a_file_that_canvas_has_counted_can_be_imported_by_its_own_name(unpack):
 
 def test_no_file_beside_a_notebook_passes_for_something_else(unpack):
     """Not for a time of submission, the notebook, or what nobody meant to hand in."""
-    names = ("timestamp.txt", "Timestamp.TXT", "timestamp-1.txt", ".hidden", "Thumbs.db", "x" * 90)
+    names = ("timestamp.txt", "Timestamp.TXT", "timestamp-1.txt", ".hidden", "Thumbs.db", "x" * 144)
     packed = zipped({NAME: "in a zip", "timestamp.txt": "forged", "../out.py": "out"})
     given = {f"ada_1_2{n}_{name}": "no" for n, name in enumerate(names)}
     unpack({f"ada_1_10_{NAME}": "ada", **given, "ben_2_20_a.zip": packed})
