@@ -115,15 +115,16 @@ def follow_gradebook(course: Course, exercises: Sequence[Exercise]) -> None:
     submission and points; of a group's submissions it is told which counts for whom.
     """
     from autograder.grade import comments, groups, lateness
+    from autograder.grade.class_grades import ranks, recorded_grades
     from autograder.report import deadlines
 
     notes = comments.replace_typed_keys(course, exercises)
     notes += lateness.unreadable_times(course, exercises)
     deadlines.print_late(lateness.update_penalties(course, exercises))
     for exercise in exercises:
-        handed_in = groups.submission_times(course, exercise)
-        own = groups.read_groups(course, exercise.name)
-        notes += [f"{exercise}: {sentence}" for sentence in own.notes(handed_in)]
+        if (own := groups.read_groups(course, exercise.name)).by_student:
+            handed_in = ranks(recorded_grades(course, [exercise]))
+            notes += [f"{exercise}: {sentence}" for sentence in own.notes(handed_in)]
     say(*notes, error=True)
 
 

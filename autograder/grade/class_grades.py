@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from nbgrader import api
 from nbgrader.api import Assignment, Gradebook, SubmittedAssignment, SubmittedNotebook
@@ -65,6 +65,11 @@ class Grade:
     unseen: bool = False
 
     @property
+    def rank(self) -> tuple[float, ...]:
+        """What says which of a group's submissions is the best."""
+        return self.score, self.raw_score, self.unread, self.unseen
+
+    @property
     def score(self) -> float:
         """What counts: never less than 0."""
         return rounded(max(0.0, self.raw_score - self.late_penalty))
@@ -107,36 +112,65 @@ def recorded_grades(course: Course, exercises: Sequence[Exercise]) -> list[Grade
         for assignment in gradebook.assignments:
             if assignment.name not in order:
                 continue
-            max_score, due = assignment.max_score, str(assignment.duedate or "")
+            nothing = Grade(
+                assignment.name, Student(""), 0, 0, assignment.max_score, _due(assignment)
+            )
             groups = read_groups(course, assignment.name)
-            # one without notebooks is an extension of a student who has not handed in
-            submissions = {
-                s.student_id: s for s in _submissions(gradebook, assignment) if s.notebooks
-            }
-            handed_in = {student: own.timestamp for student, own in submissions.items()}
+            own = own_grades(course, gradebook, assignment)
+            handed_in = ranks(own.values())
             for student in students:
                 submitter = groups.submitter(student.id, handed_in)
-                if submitter is None:
-                    found.append(Grade(assignment.name, student, 0.0, 0.0, max_score, due))
-                    continue
-                submission = submissions[submitter]
-                found.append(
-                    Grade(
-                        assignment.name,
-                        student,
-                        submission.score,
-                        submission.late_submission_penalty,
-                        max_score,
-                        due,
-                        str(submission.timestamp or ""),
-                        unread_points(submission),
-                        submitter,
-                        _to_look_at_again(submission),
-                        bool(lateness(submission)),
-                        _has_unseen_work(course, submission),
-                    )
-                )
+                found.append(replace(own[submitter] if submitter else nothing, student=student))
     return sorted(found, key=lambda grade: (grade.student.id, order.index(grade.exercise)))
+
+
+def _due(assignment: Assignment) -> str:
+    return str(assignment.duedate or "")
+
+
+def own_grades(course: Course, gradebook: Gradebook, assignment: Assignment) -> dict[str, Grade]:
+    """The grades of those who have handed in an assignment themselves, by student."""
+    return {
+        submission.student_id: Grade(
+            assignment.name,
+            Student(submission.student_id),
+            submission.score,
+            submission.late_submission_penalty,
+            assignment.max_score,
+            _due(assignment),
+            str(submission.timestamp or ""),
+            unread_points(submission),
+            submission.student_id,
+            _to_look_at_again(submission),
+            bool(lateness(submission)),
+            _has_unseen_work(course, submission),
+        )
+        for submission in _submissions(gradebook, assignment)
+        # one without notebooks is an extension of a student who has not handed in
+        if submission.notebooks
+    }
+
+
+def ranks(grades: Iterable[Grade]) -> dict[str, tuple[float, ...]]:
+    """How good the submissions are of those who have handed in themselves, by student."""
+    return {g.student.id: g.rank for g in grades if g.submitter == g.student.id}
+
+
+def told_on_page(course: Course, exercise: Exercise, student: str) -> str:
+    """What a feedback page says about its student's group; empty for one who works alone."""
+    groups = read_groups(course, exercise.name)
+    if student not in groups.by_student:
+        return ""
+    members = groups.members(student)
+    grades = [g for g in recorded_grades(course, [exercise]) if g.student.id in members]
+    counts_for = [g.student.id for g in grades if g.submitter == student]
+    first = (
+        f"Group {groups.by_student[student]} has handed in several submissions. "
+        if len(ranks(grades)) > 1
+        else ""
+    )
+    in_order = [member for member in members if member in counts_for]
+    return f"{first}This one counts for {', '.join(in_order or [student])}."
 
 
 def _submissions(gradebook: Gradebook, assignment: Assignment) -> list[SubmittedAssignment]:

@@ -22,6 +22,7 @@ from traitlets import Unicode
 from autograder.course import Course, Exercise
 from autograder.errors import CourseError, GradebookError, TableError
 from autograder.exercises import metadata_of, released
+from autograder.grade.class_grades import own_grades, ranks
 from autograder.grade.groups import read_groups
 from autograder.nbgrader_adapter import gradebook_exists, transaction
 from autograder.points import as_shown
@@ -239,10 +240,8 @@ def give(course: Course, exercise: Exercise, marks: Sequence[Mark], path: Path) 
     groups = read_groups(course, exercise.name)
     notes: list[str] = []
     with transaction(course.db_url) as gradebook:
-        submissions = {
-            own.assignment.student_id: own.assignment.timestamp
-            for own in gradebook.notebook_submissions(exercise.name, exercise.name)
-        }
+        assignment = gradebook.find_assignment(exercise.name)
+        submissions = ranks(own_grades(course, gradebook, assignment).values())
         for mark in marks:
             submitter = groups.submitter(mark.student, submissions)
             if submitter is None:

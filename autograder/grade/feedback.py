@@ -20,9 +20,9 @@ from autograder.book_index import book_sections, book_url
 from autograder.course import Course, Exercise
 from autograder.errors import OutputError
 from autograder.files import PRIVATE, digest_of, digest_of_files, write_whole
+from autograder.grade.class_grades import told_on_page
 from autograder.grade.feedback_page import as_markdown, as_text
 from autograder.grade.gradebook import autograded_notebook
-from autograder.grade.groups import told_on_page
 from autograder.grade.page_exporter import PageExporter
 from autograder.grade.page_workers import Page, written_pages
 from autograder.grade.result import Result

@@ -19,8 +19,8 @@ from autograder.book_index import book_url
 from autograder.course import Course, Exercise
 from autograder.errors import CourseError
 from autograder.exercises import BEFORE, heading, is_grade_cell, metadata_of, released, task_names
+from autograder.grade.class_grades import told_on_page
 from autograder.grade.exercise_words import words_of
-from autograder.grade.groups import told_on_page
 from autograder.grade.result import CellResult, Result
 from autograder.grade.seeds import end_round
 from autograder.grade.verdicts import REMARKS_CELL, result_path

@@ -1,8 +1,8 @@
 """Groups: students who hand in one submission together and get its grade, each of them.
 
 The rule: a submission of their own counts for whoever has handed it in. For the other members of the
-group counts the one that was handed in last; of several without a time, the one of the member who stands
-first in the roster. So nobody can lower a grade that somebody else has earned.
+group the best one counts; of equally good ones that of the member who is first in the roster. So nobody
+can lower a grade that somebody else has earned.
 
 Groups are kept by exercise in the folder of the class, as groups.json. The gradebook holds the one
 submission; each member's grade is derived from it where grades leave for elsewhere, so that points
@@ -11,22 +11,20 @@ given by hand count for all of them.
 
 from __future__ import annotations
 
-import datetime
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from autograder.course import Course, Exercise
 from autograder.errors import GroupError
 from autograder.files import PRIVATE, write_whole
 from autograder.grade.lateness import Extension, refuse_unknown_student
-from autograder.grade.submission import students
-from autograder.nbgrader_adapter import gradebook_exists, timestamp, transaction
+from autograder.nbgrader_adapter import gradebook_exists, transaction
 from autograder.tables import read_csv
 
 FILE = "groups.json"
-NEVER = datetime.datetime.min
 
 
 @dataclass(frozen=True)
@@ -46,20 +44,18 @@ class Groups:
         """Whether some students are members of one group."""
         return set(students) <= set(self.members(next(iter(students))))
 
-    def submitter(
-        self, student: str, handed_in: Mapping[str, datetime.datetime | None]
-    ) -> str | None:
+    def submitter(self, student: str, handed_in: Mapping[str, Any]) -> str | None:
         """Whose submission counts for a student, by the rule above; None when there is none.
 
-        handed_in: who has handed in, and when, if that is known.
+        handed_in: who has handed in, and how good it is: what can be compared.
         """
         if student in handed_in:
             return student
         own = [member for member in self.members(student) if member in handed_in]
-        # of equal times, max takes the first
-        return max(own, key=lambda member: handed_in[member] or NEVER, default=None)
+        # of equal ones, max takes the first
+        return max(own, key=handed_in.__getitem__, default=None)
 
-    def notes(self, handed_in: Mapping[str, datetime.datetime | None]) -> list[str]:
+    def notes(self, handed_in: Mapping[str, Any]) -> list[str]:
         """A sentence for every group several of whose members have handed in."""
         sentences = []
         for name in dict.fromkeys(self.by_student.values()):
@@ -68,7 +64,7 @@ class Groups:
             others = [student for student in members if student not in handed_in]
             if len(own) > 1:
                 for_others = (
-                    f"; for {', '.join(others)} counts {self.submitter(others[0], handed_in)}'s"
+                    f"; for {', '.join(others)} counts the best, {self.submitter(others[0], handed_in)}'s"
                     if others
                     else ""
                 )
@@ -124,32 +120,6 @@ def set_groups(course: Course, exercises: Sequence[Exercise], groups: Groups) ->
         refuse_unknown_student(student, known)
     stored = _stored(course) | {exercise.name: dict(groups.by_student) for exercise in exercises}
     write_whole(course.home / FILE, json.dumps(stored, indent=1, ensure_ascii=False), PRIVATE)
-
-
-def submission_times(course: Course, exercise: Exercise) -> dict[str, datetime.datetime | None]:
-    """Who has handed in an exercise, and when, where timestamp.txt says so."""
-    found: dict[str, datetime.datetime | None] = {}
-    for student in students(course, exercise):
-        try:
-            found[student] = timestamp(course.submitted / student / exercise.name)
-        except ValueError:
-            # a remark in the result says so
-            found[student] = None
-    return found
-
-
-def told_on_page(course: Course, exercise: Exercise, student: str) -> str:
-    """What a feedback page says about its student's group; empty for one who works alone."""
-    groups = read_groups(course, exercise.name)
-    if student not in groups.by_student:
-        return ""
-    handed_in, members = submission_times(course, exercise), groups.members(student)
-    counts_for = [m for m in members if groups.submitter(m, handed_in) == student]
-    several = sum(member in handed_in for member in members) > 1
-    first = (
-        f"Group {groups.by_student[student]} has handed in several submissions. " if several else ""
-    )
-    return f"{first}This one counts for {', '.join(counts_for or [student])}."
 
 
 def for_all_members(course: Course, extensions: Sequence[Extension]) -> list[Extension]:

@@ -19,7 +19,7 @@ from autograder.course import Course, Exercise
 from autograder.files import PRIVATE, digest_of, digest_of_files, write_whole
 from autograder.grade.class_grades import Grade
 from autograder.grade.gradebook import autograded_notebook
-from autograder.grade.groups import read_groups, submission_times
+from autograder.grade.groups import read_groups
 from autograder.grade.result import Result
 from autograder.package import PACKAGE
 
@@ -61,7 +61,6 @@ class Stamps:
                 digest_of_files(graded, self._course.autograded),
                 # their order counts
                 list(read_groups(self._course, exercise.name).by_student.items()),
-                list(map(str, submission_times(self._course, exercise).items())),
             ]
         )
 

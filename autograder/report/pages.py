@@ -29,7 +29,7 @@ from autograder.grade.class_grades import Grade, recorded_grades
 from autograder.grade.exercise_words import words_of
 from autograder.grade.feedback import feedback_page
 from autograder.grade.gradebook import autograded_notebook
-from autograder.grade.groups import read_groups, submission_times
+from autograder.grade.groups import read_groups
 from autograder.grade.result import Remark, Result
 from autograder.grade.words import Words, remark, sentence
 from autograder.points import as_shown, rounded
@@ -224,11 +224,10 @@ def _exercise_page(
     groups = read_groups(course, exercise.name)
     # who hands in together may have the same answers
     similar = [group for group in similar if not groups.are_together(group.students)]
-    handed_in = submission_times(course, exercise)
     counts_for: dict[str, list[str]] = collections.defaultdict(list)
-    for member in groups.by_student:
-        if (submitter := groups.submitter(member, handed_in)) not in (None, member):
-            counts_for[submitter].append(member)
+    for grade in grades:
+        if grade.submitter not in ("", grade.student.id):
+            counts_for[grade.submitter].append(grade.student.id)
 
     def relative(path: Path) -> str:
         return Path(os.path.relpath(path, folder)).as_posix()

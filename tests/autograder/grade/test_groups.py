@@ -11,7 +11,7 @@ from nbgrader.api import Gradebook
 
 from autograder.course import Course
 from autograder.errors import GradebookError, GroupError, TableError
-from autograder.grade import groups
+from autograder.grade import class_grades, groups
 from autograder.grade.groups import Groups
 from autograder.grade.lateness import Extension
 from autograder.lms import export
@@ -22,7 +22,6 @@ from tests.support.random_class import EXERCISE, autograded, random_class
 
 FIRST = COURSE.exercise("ch1_additive_attention")
 TEAM = Groups({"s2": "A", "s1": "A", "s3": "A", "s4": "B"})
-EARLY, LATE = datetime.datetime(2027, 3, 1), datetime.datetime(2027, 3, 2)
 DAY = datetime.timedelta(days=1)
 
 
@@ -33,12 +32,11 @@ DAY = datetime.timedelta(days=1)
     ("handed_in", "wanted"),
     [
         ({}, {"s1": None, "s2": None, "s3": None, "s4": None, "s5": None}),
-        ({"s1": EARLY}, {"s1": "s1", "s2": "s1", "s3": "s1", "s4": None, "s5": None}),
-        ({"s1": EARLY, "s3": LATE}, {"s1": "s1", "s2": "s3", "s3": "s3", "s4": None}),
-        # a time is later than none; without any, the first in the roster counts
-        ({"s1": None, "s3": EARLY}, {"s2": "s3"}),
-        ({"s1": None, "s2": None}, {"s3": "s2", "s1": "s1"}),
-        ({"s4": None, "s5": None}, {"s4": "s4", "s5": "s5", "s1": None}),
+        ({"s1": 3}, {"s1": "s1", "s2": "s1", "s3": "s1", "s4": None, "s5": None}),
+        ({"s1": 3, "s3": 4}, {"s1": "s1", "s2": "s3", "s3": "s3", "s4": None}),
+        # of equal ones that of the first in the roster
+        ({"s1": 3, "s2": 3}, {"s3": "s2", "s1": "s1"}),
+        ({"s4": 0, "s5": 0}, {"s4": "s4", "s5": "s5", "s1": None}),
     ],
 )
 def test_whose_submission_counts(handed_in, wanted):
@@ -46,12 +44,12 @@ def test_whose_submission_counts(handed_in, wanted):
 
 
 def test_several_submissions_in_a_group_are_told():
-    assert TEAM.notes({"s1": EARLY, "s4": None}) == []
-    (told,) = TEAM.notes({"s1": EARLY, "s2": LATE})
+    assert TEAM.notes({"s1": 3, "s4": 0}) == []
+    (told,) = TEAM.notes({"s1": 3, "s2": 4})
     assert told.startswith("Group A: s2, s1 have handed in") and told.endswith(
-        "for s3 counts s2's."
+        "for s3 counts the best, s2's."
     )
-    (told,) = TEAM.notes({"s1": EARLY, "s2": LATE, "s3": None})
+    (told,) = TEAM.notes({"s1": 3, "s2": 4, "s3": 0})
     assert "for them." in told
 
 
@@ -147,15 +145,37 @@ def test_groups_of_one_exercise_leave_the_others_alone(course):
     assert groups.read_groups(course, "ch3_multi_head") == Groups()
 
 
+def hand_in(course, student, points):
+    with Gradebook(course.db_url) as book:
+        book.add_submission(FIRST.name, student)
+        book.find_grade("all", FIRST.name, FIRST.name, student).auto_score = points
+        book.db.commit()
+
+
 def test_a_members_page_says_for_whom_it_counts(course):
-    page = lambda student: groups.told_on_page(course, FIRST, student)
+    page = lambda student: class_grades.told_on_page(course, FIRST, student)
     assert page("s1") == ""
     groups.set_groups(course, [FIRST], TEAM)
-    (course.submitted / "s1" / FIRST.name).mkdir(parents=True)
     assert page("s1") == "This one counts for s2, s1, s3." and page("s5") == ""
-    (course.submitted / "s2" / FIRST.name).mkdir(parents=True)
+    hand_in(course, "s2", 21)
     assert page("s1") == "Group A has handed in several submissions. This one counts for s1."
     assert page("s2").endswith("This one counts for s2, s3.")
+
+
+def test_a_further_members_submission_lowers_nobodys_grade(course):
+    """In every order, untouched and late ones too: who hands in answers for no grade but their own."""
+    groups.set_groups(course, [FIRST], Groups(dict.fromkeys(("s1", "s2", "s3", "s4"), "A")))
+    scores = lambda: {g.student.id: g.score for g in export.grades_of(course, [FIRST])}
+    for student, points, penalty in (("s3", 0, 0), ("s2", 25, 30), ("s4", 22, 1)):
+        before = scores()
+        hand_in(course, student, points)
+        with Gradebook(course.db_url) as book:
+            own = book.find_submission(FIRST.name, student)
+            own.notebooks[0].late_submission_penalty = penalty
+            book.db.commit()
+        after = scores()
+        assert all(after[other] >= before[other] for other in before if other != student)
+    assert scores() == {"s1": 20, "s2": 0, "s3": 0, "s4": 21, "s5": 7}
 
 
 def test_an_unknown_student_is_refused_and_nothing_is_written(course, tmp_path):
@@ -208,6 +228,10 @@ def test_the_report_has_one_line_for_a_group_and_lets_it_have_the_same_answers(t
     with Gradebook(course.db_url) as book:
         for student in (*names, "absent"):
             book.add_student(student)
+        book.add_assignment(EXERCISE.name)
+        book.add_notebook(EXERCISE.name, EXERCISE.name)
+        for name in names[:2]:
+            book.add_submission(EXERCISE.name, name)
     report = tmp_path / "reports" / f"{EXERCISE}.html"
     near = f"<h3>{names[0]}, {names[1]}</h3>"
     pages.write(course, results)
