@@ -5,6 +5,7 @@
   grade depend on when it does.
 - `torch.compile` returns what it was given: what a compiler takes in time and tools, a grader hasn't got.
 - Random numbers that nobody has seeded are the same each time.
+- Commands, as in `!ls` and `%pip`, run in pipes: IPython would ask for a terminal, and the sandbox has none.
 
 Code that wants to end the process can still do it, in C for instance: `grade.late_end` deals with that.
 """
@@ -15,6 +16,7 @@ import _thread
 import os
 import random
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -36,6 +38,7 @@ def settle(shell: Any, seed: int) -> None:
     """Settle all of it. shell: IPython's; seed: of random numbers."""
     _leave_cells_only(shell)
     _seed(seed)
+    _run_commands_in_pipes(shell)
     torch: Any = sys.modules.get("torch")
     if torch is not None:
         torch.compile = _not_compiled
@@ -121,6 +124,24 @@ def _seed(seed: int) -> None:
     entropy.randbits = random.Random(seed).getrandbits
     if torch := sys.modules.get("torch"):
         torch.default_generator.manual_seed(seed)
+
+
+def _run_commands_in_pipes(shell: Any) -> None:
+    def system(command: str) -> None:
+        if command.rstrip().endswith("&"):
+            raise OSError("Background processes not supported.")
+        done = subprocess.run(
+            shell.var_expand(command, depth=1),
+            shell=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+        print(done.stdout.decode(errors="replace"), end="")
+        shell.user_ns["_exit_code"] = done.returncode
+
+    shell.system = system
 
 
 def _not_compiled(model: Any = None, **options: Any) -> Any:

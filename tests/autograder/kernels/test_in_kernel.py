@@ -141,3 +141,99 @@ def test_what_nobody_has_seeded_is_the_same_in_each_kernel_of_a_seed():
             drawn.append(text(started.run(CHANCE, 20)).split())
     assert len(drawn[0]) == 8 and drawn[0] == drawn[1]
     assert not set(drawn[0][:4]) & set(drawn[2][:4])
+
+
+# the lines of `%quickref` that need nothing from the network; what asks for input is refused in Jupyter, too
+COMMANDS = """
+!ls
+!no_such_program
+!exit 3
+!python -c "print(1)"
+!nvidia-smi
+!pip --version
+!!ls
+files = !ls
+get_ipython().system("ls")
+import os; os.system("ls")
+%pip --version
+%pip install -q no-such-package-of-ours --no-index
+%sx ls
+%system ls
+%ls
+%cat /etc/passwd
+%mkdir -p here
+%cd .
+%pwd
+%pushd .
+%popd
+%dirs
+%env
+%env ONE=1
+%set_env TWO=2
+%who
+%whos
+%who_ls
+%lsmagic
+%magic
+%quickref
+%time 1 + 1
+%timeit -n 1 -r 1 1 + 1
+%prun -q 1 + 1
+%matplotlib inline
+%config InlineBackend.figure_format = "retina"
+%config
+%load_ext autoreload
+%autoreload 2
+%precision 3
+%pprint
+%colors nocolor
+%xmode Plain
+%xmode Context
+%automagic
+%autocall
+%alias
+%rehashx
+%history
+%notebook here.ipynb
+%logstate
+%pdb off
+%pdoc print
+%pdef print
+%pinfo print
+%psearch a*
+print?
+?print
+%tb
+%doctest_mode
+%doctest_mode
+%bookmark -l
+%store
+%recall 1
+%macro again 1
+%save -f saved.py 1
+%run saved.py
+%reset_selective -f nothing_of_this_name
+%gui
+%connect_info
+%unload_ext autoreload
+%man ls
+%clear
+%uv --version
+""".strip().splitlines()
+
+
+def test_a_command_in_the_first_line_ends_no_cell():
+    """A fresh kernel, since some of these change it."""
+    with StudentKernel(Settings()) as kernel:
+        failed = []
+        for number, command in enumerate(COMMANDS):
+            reply = kernel.run(f"{command}\nreached = {number}", 60)
+            after = kernel.run("print(reached)", 20)
+            if reply.status != "ok" or text(after).strip() != str(number):
+                failed.append((command, reply.status, text(reply)[-300:], text(after)))
+        assert not failed
+        assert (
+            text(kernel.run("word = 'two'\n!echo one $word {word}; exit 3", 20)) == "one two two\n"
+        )
+        assert text(kernel.run("print(_exit_code)", 20)) == "3\n"
+        assert kernel.run("!sleep 1 &", 20).status == "error"
