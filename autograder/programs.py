@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -56,12 +58,20 @@ def code_only(text: str) -> str:
     return code_of(without_docstrings(ast.parse(text)))
 
 
+# `!ls`, `%pip`, `print?`, `files = !ls`; what stands before the command
+COMMAND = re.compile(r"^([ \t]*(?:[\w, ]+= *)?)(?:[!%?].*|[\w.]+\?+)$", re.MULTILINE)
+
+
 def bound_names(text: str) -> set[str]:
-    """The names that a program's own statements define, import or assign; none if it can't be parsed."""
-    try:
-        statements = ast.parse(text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return set()
+    """The names that a program's own statements define, import or assign; none if it can't be parsed.
+
+    Lines that only IPython knows, like `%pip` and `files = !ls`, are passed over.
+    """
+    statements: list[ast.stmt] = []
+    for program in (text, COMMAND.sub(r"\1None", text)):
+        with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+            statements = ast.parse(program).body
+            break
     found: set[str] = set()
     for node in statements:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

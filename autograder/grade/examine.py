@@ -319,7 +319,7 @@ class _Examination:
         # by answer cell, the names that it defines
         self._bound: dict[str, set[str]] = {}
         # by name, the error of the cell that should have defined it
-        self._failed: dict[str, str] = {}
+        self._failed: dict[str, dict[str, str]] = {}
 
     @property
     def ended(self) -> Difference | None:
@@ -362,7 +362,9 @@ class _Examination:
             kind, text = errors[0]["ename"], f"{errors[0]['ename']}: {errors[0]['evalue']}"
             if kind == "SyntaxError" and ("f-string" in text or NEWER_SYNTAX.search(source)):
                 text += f". Notebooks are graded with Python {self._python}, which doesn't know newer syntax"
-            self._failed |= dict.fromkeys(defined, valid_text(text, 300))
+            own = {} if name else {"line": first_line(source)}
+            failure = {"error": valid_text(text, 300), **own}
+            self._failed |= {key: failure for key in defined}
         if reply.status == "timeout":
             seconds = self._run.limits.cell_seconds
             text = f"Stopped: this cell ran for more than {seconds:g} seconds."
@@ -447,9 +449,9 @@ class _Examination:
             return self._own.elsewhere(self._key, grade_id) or problem
         if problem.aspect == "error" and problem.parameters["name"] == "NameError":
             message = problem.parameters["message"]
-            for name, error in self._failed.items():
+            for name, failure in self._failed.items():
                 if message == f"name '{name}' is not defined":
-                    problem = Difference("cell_failed", {"answer": name, "error": error})
+                    problem = Difference("cell_failed", {"answer": name, **failure})
                     return with_offered(problem, self._packages)
             for cell, names in self._key.answers.items():
                 lacking = [name for name in names if message == f"name '{name}' is not defined"]

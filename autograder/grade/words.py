@@ -83,7 +83,9 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
     ),
     "not_plain": lambda p: f"your code's result is not plain data ({p['reason']})",
     "cell_failed": lambda p: (
-        f"`{p['answer']}` doesn't exist: its cell failed with {p['error']}"
+        f"`{p['answer']}` doesn't exist: "
+        + (f"your own cell that begins with `{_quoted(p['line'])}`" if "line" in p else "its cell")
+        + f" failed with {p['error']}"
         + messages.without_device(p["error"])
         + (f". {messages.offered(p['offered'])}" if "offered" in p else "")
     ),

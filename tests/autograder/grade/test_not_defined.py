@@ -23,9 +23,12 @@ def key(small_exercise):
     return answer_key(Course(small_exercise.root), small_exercise)
 
 
-def told(key, answer):
-    """What is said of the first check that fails; empty if none does."""
-    cells = (SubmittedCell("code", answer, grade_id="double"),)
+def told(key, answer, *own):
+    """What is said of the first check that fails; empty if none does. own: cells above the answer's."""
+    cells = (
+        *(SubmittedCell("code", source) for source in own),
+        SubmittedCell("code", answer, grade_id="double"),
+    )
     result = grade_submission(Submission("ada", cells), key, Settings(Limits(sandbox=False))).result
     return next((sentence(line) for _, line in result.lines() if not line.passed), "")
 
@@ -64,6 +67,18 @@ def test_newer_syntax_is_told_with_the_version_that_there_is(key, answer):
 def test_a_cell_that_defines_something_else_is_told(key, answer, words):
     found = told(key, answer)
     assert found.startswith("`double` is not defined: the answer cell double") and words in found
+
+
+@pytest.mark.parametrize("first", ["import google.colab", "%pwd", "files = !ls", "!ls\nprint?"])
+def test_a_helper_whose_cell_failed_is_told_with_that_cell(key, first):
+    answer = RIGHT.format("def double", "helper()")
+    helper = "from google.colab import drive\ndef helper():\n    pass"
+    found = told(key, answer, f"{first}\n{helper}")
+    line = first.partition("\n")[0]
+    assert found.startswith(
+        f"`helper` doesn't exist: your own cell that begins with `{line}` failed"
+    )
+    assert "No module named 'google'" in found and "handed in, too" in found
 
 
 def test_an_answer_in_another_answers_cell_is_told():
