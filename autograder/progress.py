@@ -56,10 +56,12 @@ def progress(title: str) -> Progress:
         MofNCompleteColumn(),
         Rate(),
         TimeRemainingColumn(),
+        TextColumn("left"),
         # a student's name is no markup
         TextColumn("{task.description}", markup=False),
     )
-    return Progress(*columns, console=Console(stderr=True))
+    # what is left takes as long as all so far: a submission may take longer than the half minute of the default
+    return Progress(*columns, console=Console(stderr=True), speed_estimate_period=3600)
 
 
 def agreed(question: str) -> bool:

@@ -364,7 +364,7 @@ class _Examination:
                 text += f". Notebooks are graded with Python {self._python}, which doesn't know newer syntax"
             own = {} if name else {"line": first_line(source)}
             failure = {"error": valid_text(text, 300), **own}
-            self._failed |= {key: failure for key in defined}
+            self._failed |= dict.fromkeys(defined, failure)
         if reply.status == "timeout":
             seconds = self._run.limits.cell_seconds
             text = f"Stopped: this cell ran for more than {seconds:g} seconds."
