@@ -16,7 +16,7 @@ from solutions.ch4_masking import causal_mask, from_key_padding
 from solutions.ch5_positional_encoding import rope
 from solutions.ch6_transformer import DecoderLayer, EncoderLayer, FeedForward, Transformer
 from translation import TranslationError
-from translation.settings import ModelSettings
+from translation.settings import ModelSettings, refuse_too_large
 from translation.tokenizer import PAD
 
 GPU = (
@@ -364,11 +364,14 @@ def build(
         The model; with `tie`, its two embeddings and the weight of the last layer are one parameter.
 
     Raises:
-        TranslationError: the sizes do not fit together.
+        TranslationError: the sizes do not fit together, or into this machine.
     """
+    refuse_too_large(settings)
     try:
         model = FastTransformer(vocab_size, settings, attention, device)
-    except ValueError as error:
+    except (ValueError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "allocate memory" not in str(error):
+            raise
         raise TranslationError(f"there is no such model: {error}") from error
     if settings.tie:  # Press and Wolf (2017); Vaswani et al. (2017), section 3.4
         model.source_embedding.weight = model.target_embedding.weight

@@ -201,6 +201,19 @@ RECIPES: dict[str, dict[str, Any]] = {
 }
 
 
+# of one matrix, or of layers times their width
+MOST_NUMBERS = 4 * 10**9
+
+
+def refuse_too_large(settings: ModelSettings) -> None:
+    """Raise TranslationError for a model that no machine can hold."""
+    width = max(settings.d_model, settings.d_ff, settings.vocab_size)
+    if width * max(settings.layers, settings.d_model) > MOST_NUMBERS:
+        raise TranslationError(
+            "no machine can hold such a model: make --d-model, --d-ff, --layers or --vocab-size smaller"
+        )
+
+
 def complete(given: dict[str, Any]) -> Settings:
     """All settings: those given, else those of the task's recipe, else the defaults.
 
@@ -217,6 +230,7 @@ def complete(given: dict[str, Any]) -> Settings:
             raise TranslationError(f"{option} {value} must be a number that is not negative")
         if name in ("dropout", "smoothing") and value >= 1:
             raise TranslationError(f"{option} {value} must be below 1")
+    refuse_too_large(settings)
     heads, key_heads = settings.heads, settings.key_heads
     if settings.d_model % heads:
         raise TranslationError(f"--heads {heads} does not divide --d-model {settings.d_model}")

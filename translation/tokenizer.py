@@ -147,6 +147,10 @@ def encode_pairs(pairs: Iterable[tuple[str, str]], tokenizer: Tokenizer, longest
     return Encoded(sources.rows(), targets.rows(), empty, overlong, checksum)
 
 
+# of a line; SentencePiece leaves out longer ones
+MAX_BYTES = 4192
+
+
 def learn(
     texts: Iterable[str], vocab_size: int, kind: str = "unigram", sample: int = 500_000
 ) -> Tokenizer:
@@ -161,7 +165,8 @@ def learn(
         The tokenizer.
 
     Raises:
-        TranslationError: the texts do not give as many pieces, or have more letters than that.
+        TranslationError: the texts do not give as many pieces, or have more letters than that; or all lines are too
+            long.
     """
     written = io.BytesIO()
     chosen: list[str] = []
@@ -171,6 +176,11 @@ def learn(
             chosen.append(text)
         elif (place := draw.randrange(number + 1)) < sample:
             chosen[place] = text
+    if chosen and min(len(text.encode()) for text in chosen) > MAX_BYTES:
+        raise TranslationError(
+            f"all lines are longer than {MAX_BYTES:,} bytes, so no vocabulary is learned from them: write one "
+            "sentence on each line"
+        )
     try:
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=iter(chosen),
@@ -184,10 +194,13 @@ def learn(
             bos_id=BOS,
             eos_id=EOS,
             num_threads=1,
+            max_sentence_length=MAX_BYTES,
             minloglevel=2,
         )
     except RuntimeError as error:
-        reason = str(error).split("] ")[-1].strip().splitlines()[-1].partition(" Increase")[0]
+        # without its place in SentencePiece's sources; what has another form is shown whole
+        said = str(error).split("] ")[-1].strip().splitlines() or [str(error).strip()]
+        reason = said[-1].partition(" Increase")[0]
         raise TranslationError(
             f"no vocabulary of {vocab_size} pieces can be made of these texts, of another --vocab-size "
             f"it can: {reason}"

@@ -216,6 +216,14 @@ def test_a_vocabulary_that_the_texts_do_not_give(texts, size):
     assert "\n" not in str(raised.value)
 
 
+def test_a_text_without_line_breaks_is_told(texts):
+    with pytest.raises(
+        TranslationError, match=r"longer than 4,192 bytes.*one sentence on each line"
+    ):
+        learn([" ".join(texts * 100)], 50)
+    assert learn([*texts, "x " * 5000], 60).model == learn(texts, 60).model
+
+
 def test_a_broken_tokenizer(texts):
     with pytest.raises(TranslationError, match="broken or cut short"):
         Tokenizer(learn(texts, 60).model[:100])

@@ -497,6 +497,8 @@ def test_training_ends_with_five_translations(tmp_path, capsys):
         (["train", "--task=multi30k"], "needs --data FOLDER .*multi30k/dataset.*--download URL"),
         (["train", "--task=multi30k", "--data=no"], r"no has neither train\.lc\.norm\.tok\.en"),
         (["train", "--task=multi30k", "--download=file:///no"], "needs --task multi30k and --data"),
+        (["train", f"--d-model={10**30}"], "no machine can hold .* make --d-model"),
+        (["train", f"--layers={10**12}"], "no machine can hold such a model"),
         (["train", "--longest=2000"], "--longest 2000 is too large: at most 1000"),
         (["train", "--download=file:///no", "--data=d"], "--download needs --task multi30k"),
         (["train", "--threads=0"], "--threads 0: at least 1"),
