@@ -36,6 +36,7 @@ def _grade(arguments: argparse.Namespace) -> None:
     )
     from autograder.grade.misplaced import misplaced, strangers
     from autograder.grade.trial import regrade
+    from autograder.kernels import sandbox
 
     course = course_of(arguments)
     exercises = exercises_of(course, arguments)
@@ -46,7 +47,10 @@ def _grade(arguments: argparse.Namespace) -> None:
     write_missing_sources(course, exercises)
     # before the gradebook knows them, too
     notes = misplaced(course) + strangers(course, {s for s, _ in handed_in(course, exercises)})
-    options = WorkerOptions(arguments.workers, arguments.scheduler, arguments.require_sandbox)
+    required = arguments.require_sandbox
+    if required is None:
+        required = sandbox.has_failed()
+    options = WorkerOptions(arguments.workers, arguments.scheduler, required)
     if arguments.changed:
         regrade(course, exercises, options, arguments.yes)
         results = recorded_results(course, exercises)
@@ -201,8 +205,8 @@ def add_commands(commands: Commands) -> None:
     grade.add_argument("--workers", metavar="N", type=positive, help=text)
     text = "examine on a Dask cluster, like tcp://host:8786, instead of here"
     grade.add_argument("--scheduler", metavar="ADDRESS", help=text)
-    text = "refuse to run submissions where the system offers no sandbox"
-    grade.add_argument("--require-sandbox", action="store_true", help=text)
+    text = "refuse to run submissions without a sandbox (default: only where its trial fails by itself)"
+    grade.add_argument("--require-sandbox", action=argparse.BooleanOptionalAction, help=text)
     text = "Write the feedback pages that are out of date."
     _add_graded_class(commands.add("feedback", _feedback, text))
     text = "Write the class summary and each exercise's report (HTML and CSV)."

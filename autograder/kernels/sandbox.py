@@ -39,7 +39,7 @@ RESERVED_BYTES = 600_000_000
 FIRST_USER, USERS = 1_879_048_192, 65_536
 CAPABILITY_VERSION = 0x20080522
 CAP_AMBIENT_CLEAR_ALL = 4
-WORKS, GROUPED = "works", ", in a control group"
+WORKS, FAILED, GROUPED = "works", "failed", ", in a control group"
 
 
 @dataclass(frozen=True)
@@ -157,6 +157,9 @@ def limit_resources(limits: Limits, cpu_seconds: int) -> None:
         # with 0, a program of the machine's that collects crashes would still be started, outside of every limit
         (resource.RLIMIT_CORE, 1),
     ):
+        # a machine may allow less
+        hard = resource.getrlimit(what)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(what, (most, most))
 
 
@@ -173,7 +176,17 @@ def why_not() -> str:
         return f"it needs Linux, and this is {sys.platform}"
     done = _tried()
     works = done.stdout.removesuffix(GROUPED) == WORKS
-    return "" if works else done.stderr.strip().rpartition("\n")[2] or "it died"
+    return (
+        "" if works else done.stderr.strip().rpartition("\n")[2] or "its trial ended without a word"
+    )
+
+
+def has_failed() -> bool:
+    """Whether the trial of a sandbox failed by itself, in place of the system offering none."""
+    if not why_not() or sys.platform != "linux":
+        return False
+    done = _tried()
+    return FAILED in done.stdout or done.returncode != 0 or not done.stderr
 
 
 def has_control_groups() -> bool:
@@ -242,7 +255,10 @@ def warn(reason: str, required: bool) -> None:
         f"gradebook included, use the network, and use up memory and disk. {way_out()}"
     )
     if required:
-        raise SandboxError(f"{text} --require-sandbox, or c.Grader.require_sandbox, refuses that.")
+        raise SandboxError(
+            f"{text} --require-sandbox, or c.Grader.require_sandbox, refuses that, and so does `grade` where the "
+            "trial of a sandbox fails by itself. To grade without one, give --no-require-sandbox."
+        )
     print(f"{text} See --require-sandbox.", file=sys.stderr)
 
 
@@ -256,8 +272,10 @@ def _try() -> None:
             try:
                 Sandbox(Path(folder), (PACKAGE,), Limits()).enter().finish()
                 os.write(1, WORKS.encode())
-            except OSError as error:
+            except Exception as error:
                 os.write(2, f"{error}\n".encode())
+                if not isinstance(error, OSError):
+                    os.write(1, FAILED.encode())
             finally:
                 os._exit(0)
         os.waitpid(tried, 0)

@@ -472,6 +472,32 @@ def test_without_a_sandbox_it_is_said_or_refused(capsys):
         sandbox.warn("no reason", required=True)
 
 
+@pytest.mark.parametrize(
+    ("status", "printed", "told", "failed"),
+    [
+        (0, ("works, in a control group", ""), "", False),
+        (0, ("", "unshare: not permitted"), "unshare: not permitted", False),
+        (0, ("failed", "too low"), "too low", True),
+        (1, ("", "Traceback\nOSError: no folder"), "OSError: no folder", True),
+        (-11, ("", ""), "its trial ended without a word", True),
+    ],
+)
+def test_a_trial_that_fails_by_itself_is_no_system_without_sandboxes(
+    monkeypatch, status, printed, told, failed
+):
+    done = subprocess.CompletedProcess([], status, *printed)
+    monkeypatch.setattr(sandbox, "_tried", lambda: done)
+    assert (sandbox.why_not(), sandbox.has_failed()) == (told, failed)
+
+
+@needs_sandbox
+@pytest.mark.parametrize("limit", ["-n 64", "-u 20", "-v 2000000", "-t 60", "-c 0"])
+def test_where_a_machine_allows_less_a_sandbox_has_less(limit):
+    command = f"ulimit {limit} && exec {sys.executable} -m autograder.kernels.sandbox"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("works") and not done.stderr
+
+
 @pytest.mark.parametrize("name", sandbox.FORBIDDING)
 def test_where_a_system_forbids_namespaces_it_is_said_what_to_do(name, tmp_path):
     forbidding, advice = sandbox.FORBIDDING[name]
