@@ -144,13 +144,18 @@ def _ids(
         own = person.system.own_id(person.name, person.number)
         names = [n.casefold() for n in person.system.names_of(person, participants, known)]
         found.append(next((rostered[name] for name in names if name in rostered), own))
-    count = collections.Counter(name.casefold() for name in found)
-    for i, person in enumerate(people):
-        if count[found[i].casefold()] > 1:
-            found[i] = numbered_id(person.name, person.number)
+    alike = collections.defaultdict(list)
+    for i, name in enumerate(found):
+        alike[name.casefold()].append(i)
+    for places in alike.values():
+        if len(places) > 1:
+            for i in places:
+                found[i] = numbered_id(people[i].name, people[i].number)
+            person = people[places[0]]
             notes.append(
-                f"{person.name!r} occurs twice and became {found[i]}, with the number in the zip. To tell them "
-                f"apart, {person.system.way_to_id}, or rename the folder to the student's id."
+                f"{person.name!r} occurs {len(places)} times, so these have the number in the zip: "
+                f"{', '.join(found[i] for i in places)}. To tell them apart, {person.system.way_to_id}, or rename "
+                "the folder to the student's id."
             )
     return found
 

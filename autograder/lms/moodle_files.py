@@ -24,7 +24,7 @@ from autograder.tables import read_table, safe
 if TYPE_CHECKING:
     import zipfile
 
-    from autograder.grade.class_grades import Grade
+    from autograder.grade.class_grades import Grade, Student
     from autograder.grade.groups import Groups
 
 # The first number counts: Moodle leaves no underscore in a name, and whoever hands in a file names it.
@@ -111,13 +111,39 @@ def is_worksheet(path: Path) -> bool:
     return {"Identifier", GRADE} <= set(head)
 
 
+def whose(
+    participants: Sequence[Participant],
+    students: Iterable[Student],
+    known: Mapping[str, LmsName],
+    notes: list[str],
+) -> dict[str, Participant]:
+    """The participant of a worksheet that each student is, by id.
+
+    Found by the numbers that they have in the zip, else by what the worksheet says of them; of those in an
+    anonymous assignment it says nothing.
+    """
+    numbers = {
+        student: number[1]
+        for student, name in known.items()
+        if name.lms == Moodle.name and (number := NUMBER.search(name.prefix))
+    }
+
+    def names_of(row: list) -> list[str]:
+        (one,) = row
+        full = [one.full_name, student_id(one.full_name), numbered_id(one.full_name, one.number)]
+        return [one.number, *one.identifiers, *(full if one.full_name else ())]
+
+    numbered = [replace(s, lms_user_id=numbers.get(s.id, "")) for s in students]
+    found = match(numbered, [[one] for one in participants], names_of, notes, "the worksheet")
+    return {student: one for student, (one,) in found.items()}
+
+
 def as_worksheet(
     grades: Sequence[Grade], path: Path, known: Mapping[str, LmsName], notes: list[str]
 ) -> Table:
     """The grading worksheet as Moodle gave it, with grades in it, for *Upload grading worksheet*.
 
-    Participants are found by the numbers that they have in the zip, else by what the worksheet says of them; of
-    those in an anonymous assignment it says nothing. Rows of others stay as they are, and so do all other columns.
+    Rows of others stay as they are, and so do all other columns.
     Read from moodle, mod/assign/feedback/offline/importgradeslib.php.
     """
     found = GradesByStudent(grades)
@@ -136,20 +162,8 @@ def as_worksheet(
                     f"{path}: Moodle gives {possible} points for this assignment, {exercise} has {as_shown(maximum)}. Set "
                     f"the maximum grade of the assignment to {as_shown(maximum)} and download the worksheet again."
                 )
-    numbers = {
-        student: number[1]
-        for student, name in known.items()
-        if name.lms == Moodle.name and (number := NUMBER.search(name.prefix))
-    }
-
-    def names_of(row: list) -> list[str]:
-        (one,) = row
-        full = [one.full_name, student_id(one.full_name), numbered_id(one.full_name, one.number)]
-        return [one.number, *one.identifiers, *(full if one.full_name else ())]
-
-    students = [replace(s, lms_user_id=numbers.get(s.id, "")) for s in found.students.values()]
-    matched = match(students, [[one] for one in participants], names_of, notes, "the worksheet")
-    points = {one.number: found.of(student)[0] for student, (one,) in matched.items()}
+    matched = whose(participants, found.students.values(), known, notes)
+    points = {one.number: found.of(student)[0] for student, one in matched.items()}
     place = head.index(GRADE)
     body = []
     for one, row in zip(participants, rows, strict=True):

@@ -23,10 +23,9 @@ from autograder.files import PRIVATE, write_whole
 from autograder.grade.class_grades import Grade, Student, grades_of
 from autograder.grade.feedback import content_of, feedback_page
 from autograder.grade.groups import read_groups
-from autograder.lms.grade_table import match
-from autograder.lms.moodle_files import folder
-from autograder.lms.moodle_worksheet import Participant, read_worksheet
-from autograder.lms.names import LmsName, numbered_id, remembered_names, student_id
+from autograder.lms.moodle_files import folder, whose
+from autograder.lms.moodle_worksheet import read_worksheet
+from autograder.lms.names import LmsName, remembered_names, student_id
 from autograder.lms.system import System
 from autograder.lms.systems import SYSTEMS, WORKSHEETS
 
@@ -51,20 +50,15 @@ def _record(course: Course, exercise: Exercise) -> Path:
 
 
 def _from_worksheet(
-    path: Path, system: System, students: Mapping[str, Student], notes: list[str]
+    path: Path,
+    system: System,
+    students: Mapping[str, Student],
+    known: Mapping[str, LmsName],
+    notes: list[str],
 ) -> dict[str, LmsName]:
     """Folders for Moodle by student, from the worksheet of an assignment."""
-    participants = read_worksheet(path)
-
-    def names_of(row: list[Participant]) -> list[str]:
-        (one,) = row
-        full = [one.full_name, student_id(one.full_name), numbered_id(one.full_name, one.number)]
-        return [*one.identifiers, *(full if one.full_name else ())]
-
     found = {}
-    for student, (one,) in match(
-        students.values(), [[one] for one in participants], names_of, notes
-    ).items():
+    for student, one in whose(read_worksheet(path), students.values(), known, notes).items():
         name = student_id(one.full_name) if one.full_name else "Participant"
         found[student] = LmsName(system.name, folder(name, one.number))
     return found
@@ -78,13 +72,14 @@ def _names(
     students: Mapping[str, Student],
     notes: list[str],
 ) -> dict[str, LmsName]:
+    known = remembered_names(course, exercise)
     if worksheet and not system.has_worksheet:
         raise ExportError(
             f"--roster is for {WORKSHEETS}: {system.title} needs the names of its own zip."
         )
     if worksheet:
-        return _from_worksheet(worksheet, system, students, notes)
-    found = {s: n for s, n in remembered_names(course, exercise).items() if n.lms == system.name}
+        return _from_worksheet(worksheet, system, students, known, notes)
+    found = {s: n for s, n in known.items() if n.lms == system.name}
     if not found:
         also = " or give its grading worksheet with --roster" if system.has_worksheet else ""
         raise ExportError(
