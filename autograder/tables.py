@@ -27,6 +27,25 @@ REPLACEMENT = "\ufffd"
 # Where a program may begin another cell within one that is written: it may take another mark for the one
 # between cells, and where it doesn't see that a cell is quoted, a line break begins a row. A list's "- " stays.
 WITHIN = re.compile(r"([;\t]\s*)(?=[=+\-@＝＋－＠])|([\r\n]\s*)(?=[=+@＝＋＠]|[-－](?!\s))")
+# how other programs call our columns, in lower case
+USUAL = {
+    "id": (
+        "student id",
+        "student_id",
+        "user id",
+        "username",
+        "user name",
+        "id number",
+        "login id",
+        "sis login id",
+    ),
+    "first_name": ("first name", "firstname", "given name", "forename"),
+    "last_name": ("last name", "lastname", "surname", "family name"),
+    "email": ("e-mail", "email address", "e-mail address", "mail"),
+    "github": ("github_username", "github username", "github name"),
+}
+# how the files of spreadsheet programs begin
+WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 SEPARATOR = re.compile(r"sep=([,;\t])", re.IGNORECASE)
 
 
@@ -73,16 +92,30 @@ def read_table(path: Path) -> tuple[list[str], list[list[str]]]:
 def read_csv(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
     """The rows of a CSV file that has certain columns, each with the number of its line.
 
-    Cells are stripped; columns of other names are there, too. Raises TableError.
+    Cells are stripped; columns of other names are there, too. A column may be in capitals or have another
+    program's usual name. Raises TableError.
     """
     head, rows = _read(path)
+    head = _own_names(head)
     if missing := [name for name in columns if name not in head]:
         raise TableError(
             f"{path} has no column {' and no column '.join(missing)}. Its first line must name the columns: "
             f"{','.join(columns)}."
         )
+    if double := [name for name in dict.fromkeys(head) if name and head.count(name) > 1]:
+        raise TableError(f"{path}, line 1: there are two columns {double[0]}. Keep one of them.")
     for number, row in rows:
         yield number, {name: cell.strip() for name, cell in zip(head, row, strict=False)}
+
+
+def _own_names(head: Sequence[str]) -> list[str]:
+    """The names of columns as this course has them, where there is one of that name or of a usual one."""
+    found = [name.casefold() if name.casefold() in USUAL else name for name in head]
+    for own, others in USUAL.items():
+        places = [i for other in others for i, n in enumerate(found) if n.casefold() == other]
+        if own not in found and places:
+            found[places[0]] = own
+    return found
 
 
 def decoded(path: Path) -> tuple[str, str]:
@@ -94,6 +127,10 @@ def decoded(path: Path) -> tuple[str, str]:
         content = path.read_bytes()
     except OSError as error:
         raise TableError(f"{path} can't be read: {error.strerror}.") from error
+    if content.startswith(WORKBOOKS):
+        raise TableError(
+            f"{path} is a spreadsheet program's own file, not a table as text. Save it there as CSV UTF-8."
+        )
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         encodings = ["utf-16"]
     else:
@@ -112,11 +149,18 @@ def decoded(path: Path) -> tuple[str, str]:
 def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     text, _ = decoded(path)
     text = CONTROL.sub(REPLACEMENT, text)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_mark(text), strict=True)
+    rows, before = [], 0
     try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=_mark(text))
-        rows = [(reader.line_num, row) for row in reader if any(cell.strip() for cell in row)]
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                rows.append((reader.line_num, row))
+            before = reader.line_num
     except csv.Error as error:
-        raise TableError(f"{path} can't be read as a CSV file: {error}.") from error
+        raise TableError(
+            f"{path} can't be read as a CSV file: {error}, in the row that begins in line {before + 1}. If a quote "
+            "stands there alone, remove it or double it."
+        ) from error
     if rows and SEPARATOR.fullmatch(text.splitlines()[0]):
         del rows[0]
     if not rows:

@@ -52,6 +52,21 @@ def test_a_roster_is_read_however_it_is_saved(course, name):
     assert len(done.notes) == name.startswith("cp1252")
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        "Username,First name,Last name,E-mail",
+        "Student ID,Given name,Surname,Email address",
+        "ID,FIRST_NAME,LAST_NAME,EMAIL",
+        "SIS Login ID,Firstname,Lastname,Mail",
+        "User Name,Forename,Family Name,E-mail address",
+    ],
+)
+def test_a_roster_may_have_another_programs_columns(course, head):
+    imported(course, TABLE.replace("id,first_name,last_name,email", head))
+    assert students(course)["s010"] == ("Jörg", "Müller", "j@example.org", None)
+
+
 @pytest.mark.parametrize("name", SAVED)
 def test_every_table_is_read_by_the_same_reader(tmp_path, name):
     path = tmp_path / "table.csv"
@@ -105,6 +120,10 @@ def test_another_import_changes_what_it_says_and_nothing_else(course):
         ("id\n1.23E+08\n", "line 2: 1.23E[+]08 is a number as a spreadsheet"),
         ("id\n123.0\n", "Format the column id as text"),
         ("id\n../x\n", "name of a folder"),
+        ('id,first_name\ns1,A\ns2,"B\ns3,C\n', "row that begins in line 3"),
+        ('id,first_name\ns1,"A" B\n', "row that begins in line 2"),
+        ("id,first_name,First_Name\ns1,A,B\n", "line 1: there are two columns first_name"),
+        ("PK\x03\x04sheet", "own file.*Save it there as CSV"),
         (
             "id\ns1\ns\x1b[2J2\n",
             "line 3: 's\ufffd.2J2' holds a character that can't be seen or read",
