@@ -144,90 +144,29 @@ def test_what_nobody_has_seeded_is_the_same_in_each_kernel_of_a_seed():
 
 
 # the lines of `%quickref` that need nothing from the network; what asks for input is refused in Jupyter, too
-COMMANDS = """
-!ls
-!no_such_program
-!exit 3
-!python -c "print(1)"
-!nvidia-smi
-!pip --version
-!!ls
-files = !ls
-get_ipython().system("ls")
-import os; os.system("ls")
-%pip --version
-%pip install -q no-such-package-of-ours --no-index
-%sx ls
-%system ls
-%ls
-%cat /etc/passwd
-%mkdir -p here
-%cd .
-%pwd
-%pushd .
-%popd
-%dirs
-%env
-%env ONE=1
-%set_env TWO=2
-%who
-%whos
-%who_ls
-%lsmagic
-%magic
-%quickref
-%time 1 + 1
-%timeit -n 1 -r 1 1 + 1
-%prun -q 1 + 1
-%matplotlib inline
-%config InlineBackend.figure_format = "retina"
-%config
-%load_ext autoreload
-%autoreload 2
-%precision 3
-%pprint
-%colors nocolor
-%xmode Plain
-%xmode Context
-%automagic
-%autocall
-%alias
-%rehashx
-%history
-%notebook here.ipynb
-%logstate
-%pdb off
-%pdoc print
-%pdef print
-%pinfo print
-%psearch a*
-print?
-?print
-%tb
-%doctest_mode
-%doctest_mode
-%bookmark -l
-%store
-%recall 1
-%macro again 1
-%save -f saved.py 1
-%run saved.py
-%reset_selective -f nothing_of_this_name
-%gui
-%connect_info
-%unload_ext autoreload
-%man ls
-%clear
-%uv --version
-""".strip().splitlines()
+COMMANDS = """\
+!ls | !no_such_program | !exit 3 | !python -c "print(1)" | !nvidia-smi | !pip --version |
+!!ls | files = !ls | get_ipython().system("ls") | import os; os.system("ls") |
+%pip --version | %pip install -q no-such-package-of-ours --no-index | %sx ls | %system ls |
+%ls | %cat /etc/passwd | %mkdir -p here | %cd . | %pwd | %pushd . | %popd | %dirs | %env |
+%env ONE=1 | %set_env TWO=2 | %who | %whos | %who_ls | %lsmagic | %magic | %quickref |
+%time 1 + 1 | %timeit -n 1 -r 1 1 + 1 | %prun -q 1 + 1 | %matplotlib inline |
+%config InlineBackend.figure_format = "retina" | %config | %load_ext autoreload |
+%autoreload 2 | %precision 3 | %pprint | %colors nocolor | %xmode Plain | %xmode Context |
+%automagic | %autocall | %alias | %rehashx | %history | %notebook here.ipynb | %logstate |
+%pdb off | %pdoc print | %pdef print | %pinfo print | %psearch a* | print? | ?print | %tb |
+%doctest_mode | %doctest_mode | %bookmark -l | %store | %recall 1 | %macro again 1 |
+%save -f saved.py 1 | %run saved.py | %reset_selective -f nothing_of_this_name | %gui |
+%connect_info | %unload_ext autoreload | %man ls | %clear | %uv --version
+"""
 
 
 def test_a_command_in_the_first_line_ends_no_cell():
     """A fresh kernel, since some of these change it."""
     with StudentKernel(Settings()) as kernel:
         failed = []
-        for number, command in enumerate(COMMANDS):
-            reply = kernel.run(f"{command}\nreached = {number}", 60)
+        for number, command in enumerate(COMMANDS.replace("\n", " ").split(" | ")):
+            reply = kernel.run(f"{command.strip()}\nreached = {number}", 60)
             after = kernel.run("print(reached)", 20)
             if reply.status != "ok" or text(after).strip() != str(number):
                 failed.append((command, reply.status, text(reply)[-300:], text(after)))
