@@ -147,6 +147,8 @@ def imported_packages(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
+# reading it takes more than a millisecond, and a build asks a thousand times
+@functools.cache
 def plain_version(package: str) -> str:
     """An installed package's version without what builds of one version add, like +cpu.
 
