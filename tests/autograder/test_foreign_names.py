@@ -56,7 +56,7 @@ def test_a_name_in_a_zip_makes_no_further_line(tmp_path, capsys, monkeypatch):
         archive.writestr("oscar_103_204_x\nAll submissions are lost.txt", "")
     main(["import-zip", str(path), "--exercise", EXERCISE])
     lines = "".join(capsys.readouterr()).splitlines()
-    assert len([line for line in lines if "lost" in line]) == 2
+    assert len([line for line in lines if "lost" in line]) == 3
     assert not [line for line in lines if line.startswith("All submissions")]
 
 
