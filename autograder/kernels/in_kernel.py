@@ -6,6 +6,7 @@
 - `torch.compile` returns what it was given: what a compiler takes in time and tools, a grader hasn't got.
 - Random numbers that nobody has seeded are the same each time.
 - Commands, as in `!ls` and `%pip`, run in pipes: IPython would ask for a terminal, and the sandbox has none.
+- A thread gives way as soon as Python's do: one that doesn't would keep the kernel from answering in time.
 
 Code that wants to end the process can still do it, in C for instance: `grade.late_end` deals with that.
 """
@@ -39,6 +40,7 @@ def settle(shell: Any, seed: int) -> None:
     _leave_cells_only(shell)
     _seed(seed)
     _run_commands_in_pipes(shell)
+    _let_threads_give_way()
     torch: Any = sys.modules.get("torch")
     if torch is not None:
         torch.compile = _not_compiled
@@ -142,6 +144,11 @@ def _run_commands_in_pipes(shell: Any) -> None:
         shell.user_ns["_exit_code"] = done.returncode
 
     shell.system = system
+
+
+def _let_threads_give_way() -> None:
+    put, usual = sys.setswitchinterval, sys.getswitchinterval()
+    sys.setswitchinterval = lambda seconds: put(min(seconds, usual))
 
 
 def _not_compiled(model: Any = None, **options: Any) -> Any:

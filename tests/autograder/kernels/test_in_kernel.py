@@ -110,6 +110,11 @@ def test_a_process_that_was_forked_from_the_kernel_ends_as_it_should(kernel):
     assert text(kernel.run(code, 40)).split()[-3:] == ["7", "-15", "9"]
 
 
+def test_a_thread_gives_way_whatever_a_notebook_sets(kernel):
+    code = "import sys\nfor s in (2, 1e-5):\n    sys.setswitchinterval(s)\n    print(round(sys.getswitchinterval(), 6))"
+    assert text(kernel.run(code, 20)).split() == ["0.005", "1e-05"]
+
+
 def test_nothing_is_compiled(kernel):
     code = (
         "import torch\n"
