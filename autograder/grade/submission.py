@@ -290,6 +290,8 @@ def _not_read(content: bytes, error: Exception) -> Remark:
     if isinstance(error, json.JSONDecodeError) and start.startswith(b"{") and not whole:
         return Remark("cut_short")
     reason = valid_text(error, 200) or type(error).__name__
+    if isinstance(error, RecursionError):
+        reason = "it is nested more deeply than any notebook"
     return Remark("not_a_notebook", {"reason": reason})
 
 
