@@ -34,6 +34,9 @@ HARMLESS = {0} | _signals("SIGCHLD", "SIGCONT", "SIGURG", "SIGWINCH")
 # sent by timers, or by whoever asks politely; by default each of them ends the process
 REQUESTS = _signals(*("SIGALRM", "SIGVTALRM", "SIGPROF", "SIGHUP", "SIGTERM", "SIGUSR1", "SIGUSR2"))
 
+# characters of a command's output that are shown at a time
+MAX_PIECE = 4096
+
 
 def settle(shell: Any, seed: int) -> None:
     """Settle all of it. shell: IPython's; seed: of random numbers."""
@@ -132,16 +135,17 @@ def _run_commands_in_pipes(shell: Any) -> None:
     def system(command: str) -> None:
         if command.rstrip().endswith("&"):
             raise OSError("Background processes not supported.")
-        done = subprocess.run(
-            shell.var_expand(command, depth=1),
-            shell=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            check=False,
-        )
-        print(done.stdout.decode(errors="replace"), end="")
-        shell.user_ns["_exit_code"] = done.returncode
+        piped = {
+            "stdin": subprocess.DEVNULL,
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.STDOUT,
+        }
+        command = shell.var_expand(command, depth=1)
+        with subprocess.Popen(command, shell=True, text=True, errors="replace", **piped) as process:
+            # in pieces, as a command may print more than there is memory
+            for piece in iter(lambda: process.stdout.read(MAX_PIECE), ""):
+                print(piece, end="")
+        shell.user_ns["_exit_code"] = process.returncode
 
     shell.system = system
 

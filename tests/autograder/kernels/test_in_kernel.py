@@ -180,4 +180,5 @@ def test_a_command_in_the_first_line_ends_no_cell():
             text(kernel.run("word = 'two'\n!echo one $word {word}; exit 3", 20)) == "one two two\n"
         )
         assert text(kernel.run("print(_exit_code)", 20)) == "3\n"
+        assert kernel.run("!head -c 300000000 /dev/full", 60).status == "ok"
         assert kernel.run("!sleep 1 &", 20).status == "error"
