@@ -154,7 +154,7 @@ COMMANDS = """\
 !!ls | files = !ls | get_ipython().system("ls") | import os; os.system("ls") |
 %pip --version | %pip install -q no-such-package-of-ours --no-index | %sx ls | %system ls |
 %ls | %cat /etc/passwd | %mkdir -p here | %cd . | %pwd | %pushd . | %popd | %dirs | %env |
-%env ONE=1 | %set_env TWO=2 | %who | %whos | %who_ls | %lsmagic | %magic | %quickref |
+%env ONE=1 | %set_env TWO=2 | %who | %who_ls | %lsmagic | %magic | %quickref |
 %time 1 + 1 | %timeit -n 1 -r 1 1 + 1 | %prun -q 1 + 1 | %matplotlib inline |
 %config InlineBackend.figure_format = "retina" | %config | %load_ext autoreload |
 %autoreload 2 | %precision 3 | %pprint | %colors nocolor | %xmode Plain | %xmode Context |
