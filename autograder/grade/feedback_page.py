@@ -24,28 +24,9 @@ from autograder.grade.exercise_words import words_of
 from autograder.grade.result import CellResult, Result
 from autograder.grade.seeds import end_round
 from autograder.grade.verdicts import REMARKS_CELL, result_path
-from autograder.grade.words import Words, remark, sentence
+from autograder.grade.words import LineRow, Words, remark
 from autograder.points import as_shown
-from autograder.runtime.mistakes import NamedMistake
-from autograder.runtime.telling import in_sight
 from autograder.text import fenced
-
-
-@dataclass(frozen=True)
-class LineRow:
-    """A check as the page shows it.
-
-    title: what it tests; words: why it failed, or given which right answers it passed, empty if it passed
-    as it stands; folded: nothing new is said of it beside another check of its cell.
-    """
-
-    title: str
-    expression: str
-    points: float
-    earned: float
-    words: str
-    is_passed: bool = False
-    folded: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,22 +96,7 @@ class Page:
 
 def _checks(cell: CellResult, words: Words) -> CellSection:
     section = words.section(cell)
-    named = [NamedMistake(one.mistake, one.by_line) if one.mistake else None for one in cell.lines]
-    problems = [line.difference for line in cell.lines]
-    told = in_sight(problems, named, [sentence(line) or None for line in cell.lines])
-    lines = (
-        LineRow(
-            words.title(cell.grade_id, line.expression),
-            words.shown(line.expression),
-            line.points,
-            line.earned,
-            words.line(line),
-            line.passed,
-            folded=not line.passed and not is_told and not line.mistake,
-        )
-        for line, is_told in zip(cell.lines, told, strict=True)
-    )
-    return CellSection(tuple(lines), section.link(book_url()) if section else "")
+    return CellSection(words.rows(cell), section.link(book_url()) if section else "")
 
 
 def _placed(

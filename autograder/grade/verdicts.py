@@ -15,8 +15,8 @@ from autograder.course import Course
 from autograder.errors import CourseError
 from autograder.exercises import is_grade_cell, metadata_of
 from autograder.grade.exercise_words import words_of
-from autograder.grade.result import CellResult, LineResult, Result
-from autograder.grade.words import Words, remark
+from autograder.grade.result import CellResult, Result
+from autograder.grade.words import LineRow, Words, remark
 from autograder.points import as_shown
 from autograder.runtime.messages import is_readable
 from autograder.text import as_markdown, with_code
@@ -30,51 +30,47 @@ def result_path(notebook: Path) -> Path:
     return notebook.with_name(f"{notebook.stem}.result.json")
 
 
-def _points(line: LineResult) -> str:
+def _points(row: LineRow) -> str:
     # a question that was dropped after the hand-out keeps its cell, with 0 points
     counted = (
-        f"{as_shown(line.earned)}/{as_shown(line.points)} points"
-        if line.points
-        else "doesn't count:"
+        f"{as_shown(row.earned)}/{as_shown(row.points)} points" if row.points else "doesn't count:"
     )
-    return f"{'✓' if line.passed else '✗'} {counted}"
+    return f"{'✓' if row.is_passed else '✗'} {counted}"
 
 
 def _plain(cell: CellResult, words: Words, section: Section | None) -> str:
-    rows = []
-    for line in cell.lines:
-        title = words.title(cell.grade_id, line.expression)
-        rows.append(f"{_points(line)}   {title}")
-        if message := words.line(line):
-            rows.append("    " + message.replace("\n", "\n    "))
-        shown = words.shown(line.expression)
-        if title != line.expression and not line.passed and is_readable(shown):
-            rows.append(f"    Checked: {shown}")
+    lines = []
+    for line, row in zip(cell.lines, words.rows(cell), strict=True):
+        lines.append(f"{_points(row)}   {row.title}")
+        if row.words:
+            lines.append("    " + row.words.replace("\n", "\n    "))
+        in_words = row.title != line.expression
+        if in_words and not row.is_passed and is_readable(row.expression):
+            lines.append(f"    Checked: {row.expression}")
     if section:
-        rows.append(f"Read again: {section.place}")
-    return "\n".join(rows)
+        lines.append(f"Read again: {section.place}")
+    return "\n".join(lines)
 
 
 def _html(cell: CellResult, words: Words, section: Section | None) -> str:
-    rows = []
-    for line in cell.lines:
-        colour = GREEN if line.passed else RED
-        message = with_code(words.line(line)).replace("\n", "<br>")
-        title = words.title(cell.grade_id, line.expression)
-        expression = f"<code>{html.escape(words.shown(line.expression))}</code>"
+    lines = []
+    for line, row in zip(cell.lines, words.rows(cell), strict=True):
+        colour = GREEN if row.is_passed else RED
+        message = with_code(row.words).replace("\n", "<br>")
+        expression = f"<code>{html.escape(row.expression)}</code>"
         folded = f"<details><summary>What was checked</summary>{expression}</details>"
-        in_words = title != line.expression
-        rows.append(
+        in_words = row.title != line.expression
+        lines.append(
             f'<div style="margin:0.4em 0;border-left:4px solid {colour};padding-left:0.6em">'
-            f'<strong style="color:{colour}">{_points(line)}</strong> '
-            + (with_code(title) if in_words else expression)
+            f'<strong style="color:{colour}">{_points(row)}</strong> '
+            + (with_code(row.title) if in_words else expression)
             + (f"<div>{message}</div>" if message else "")
             + (folded if in_words else "")
             + "</div>"
         )
     if section:
-        rows.append(f"<div>Read again: {section.link(book_url())}</div>")
-    return "".join(rows)
+        lines.append(f"<div>Read again: {section.link(book_url())}</div>")
+    return "".join(lines)
 
 
 def _outputs(cell: CellResult, words: Words) -> list[NotebookNode]:

@@ -15,6 +15,8 @@ from autograder.points import as_shown
 from autograder.runtime import hints, messages
 from autograder.runtime.functions import shown
 from autograder.runtime.hints import MistakeWords
+from autograder.runtime.mistakes import NamedMistake
+from autograder.runtime.plan import plan
 from autograder.text import plain_text
 
 Parameters = Mapping[str, Any]
@@ -86,6 +88,11 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
         f"`{p['answer']}` doesn't exist: "
         + (f"your own cell that begins with `{_quoted(p['line'])}`" if "line" in p else "its cell")
         + f" failed with {p['error']}"
+        + (
+            f". Notebooks are graded with Python {p['python']}, which doesn't know newer syntax"
+            if "python" in p
+            else ""
+        )
         + messages.without_device(p["error"])
         + (f". {messages.offered(p['offered'])}" if "offered" in p else "")
     ),
@@ -114,8 +121,8 @@ FAILURES = frozenset(SENTENCES) - {"cell_failed", "answer_elsewhere", "not_defin
 
 HAND_IN_AGAIN = "open it in JupyterLab to see that it is in order, and hand it in again"
 CLEAR_OUTPUTS = (
-    "Clear its outputs (in JupyterLab: Edit, Clear Outputs of All Cells), make pasted pictures smaller, save it and hand "
-    "it in again."
+    "Clear its outputs (in JupyterLab: Edit, Clear Outputs of All Cells), make pasted pictures smaller, save it and "
+    "hand it in again."
 )
 REMARKS: dict[str, Callable[[Parameters], str]] = {
     "not_submitted": lambda p: f"No {p['what']} named {p['name']} was submitted.",
@@ -132,8 +139,8 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
         + (f" {CLEAR_OUTPUTS}" if p["what"] == "notebook" else "")
     ),
     "without_outputs": lambda p: (
-        f"The notebook takes {p['megabytes']:.0f} MB, most of it outputs or pictures. Outputs were left out; all the rest "
-        "was graded."
+        f"The notebook takes {p['megabytes']:.0f} MB, most of it outputs or pictures. Outputs were left out; all the "
+        "rest was graded."
     ),
     "not_utf_8": lambda p: (
         "The notebook isn't saved in UTF-8; it was read as cp1252, so letters with accents may be others. "
@@ -208,12 +215,12 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
         f"The checks gave {as_shown(p['before'])} points to what you had handed in before; this submission counts."
     ),
     "kept_best": lambda p: (
-        f"You have handed in again, and the checks gave {as_shown(p['points'])} points to that. The better grade counts: "
-        "what you see here is the submission before."
+        f"You have handed in again, and the checks gave {as_shown(p['points'])} points to that. The better grade "
+        "counts: what you see here is the submission before."
     ),
     "kept_rules": lambda p: (
-        f"This submission was graded again by newer rules, which gave it {as_shown(p['points'])} points. The better grade "
-        "counts: what you see here is the earlier one."
+        f"This submission was graded again by newer rules, which gave it {as_shown(p['points'])} points. The better "
+        "grade counts: what you see here is the earlier one."
     ),
     "by_clock": lambda p: (
         "Something in this notebook was stopped by the clock, before it had computed as long as it may: the "
@@ -225,8 +232,8 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
         )
     ),
     "older_release": lambda p: (
-        "The checks in this notebook are those of an older release, whose statements ask for less. What only a later one "
-        "asks was not counted: without that fewer checks would have passed."
+        "The checks in this notebook are those of an older release, whose statements ask for less. What only a later "
+        "one asks was not counted: without that fewer checks would have passed."
     ),
     "companions_kept_out": lambda p: (
         "The files beside the notebook take more room than a submission has, so it was graded without them. Hand "
@@ -251,6 +258,13 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
         "Grading this submission ended the grader's own process twice, so it was given up. Your "
         "instructor will look at it."
     ),
+}
+
+
+# what stands below a cell of the student's, by the name of an error
+OUTPUTS: dict[str, Callable[[Parameters], str]] = {
+    "Timeout": lambda p: f"Stopped: this cell ran for more than {p['seconds']:g} seconds.",
+    "The kernel died": lambda p: "The Python process ended here.",
 }
 
 
@@ -289,6 +303,23 @@ def _sentence(line: LineResult) -> str:
 def remark(found: Remark) -> str:
     """A remark as a sentence."""
     return plain_text(REMARKS[found.kind](found.parameters))
+
+
+@dataclass(frozen=True)
+class LineRow:
+    """A check as the page shows it.
+
+    title: what it tests; words: why it failed, or given which right answers it passed, empty if it passed
+    as it stands; folded: nothing new is said of it beside another check of its cell.
+    """
+
+    title: str
+    expression: str
+    points: float
+    earned: float
+    words: str
+    is_passed: bool = False
+    folded: bool = False
 
 
 @dataclass(frozen=True)
@@ -331,6 +362,26 @@ class Words:
     def shown(self, expression: str) -> str:
         """What a line checks, as code that a person can read."""
         return shown(self.codes.get(expression, expression))
+
+    def rows(self, cell: CellResult) -> tuple[LineRow, ...]:
+        """What is said about a cell, line by line."""
+        problems = [line.difference for line in cell.lines]
+        named = [
+            NamedMistake(one.mistake, one.by_line) if one.mistake else None for one in cell.lines
+        ]
+        told = plan(problems, named, [sentence(line) for line in cell.lines])
+        return tuple(
+            LineRow(
+                self.title(cell.grade_id, line.expression),
+                self.shown(line.expression),
+                line.points,
+                line.earned,
+                self.line(line),
+                line.passed,
+                one.folded,
+            )
+            for line, one in zip(cell.lines, told.lines, strict=True)
+        )
 
     def line(self, line: LineResult) -> str:
         """All that is said about a line: the difference, and the mistake that was recognised."""

@@ -28,6 +28,7 @@ MODULES = (
     "packages",
     "mistakes",
     "violations",
+    "plan",
     "messages",
     "hints",
     "parts",

@@ -28,9 +28,10 @@ from .mistakes import (
 )
 from .packages import not_offered, with_offered
 from .plain_data import unpack
+from .plan import Known, Line, Plan, plan
 from .progress import Progress, Task
 from .settings import usual_settings
-from .telling import in_sight, no_news, only_numbers, refined
+from .telling import refined
 from .violations import unexplained, with_violations
 
 
@@ -57,7 +58,7 @@ class Checks:
 
     mistakes: by name; sections: where to read again, by grade cell; ways: by answer, others than the
     student's; tasks: in the notebook's order; packages: what may be imported, None if that isn't known;
-    graded: by grade cell, the answers that it grades; show: prints what may be more than text.
+    graded: by grade cell, the answers that it grades. display: prints what may be more than text.
     """
 
     def __init__(
@@ -68,7 +69,6 @@ class Checks:
         tasks: Sequence[Task] = (),
         packages: Sequence[str] | None = None,
         graded: Mapping[str, Sequence[str]] | None = None,
-        show: Callable[[Any], object] = print,
     ) -> None:
         self._mistakes = mistakes
         self._sections = sections
@@ -85,7 +85,7 @@ class Checks:
         self._packages = packages
         self._warned: set[str] = set()
         self._graded = graded or {}
-        self._display = show
+        self.display: Callable[[Any], object] = print
         self._explained = Explained(mistakes)
         # whether a grade cell has failed, in the order in which they ran first
         self._failed: dict[str, bool] = {}
@@ -190,55 +190,21 @@ class Checks:
         printed: str,
     ) -> None:
         self._explained.forget(grade_id)
-        problems = [problem for _, problem in found]
-        again = any(problems) and (bool(suspects) or self._failed_before(grade_id))
+        checks, problems = [check for check, _ in found], [problem for _, problem in found]
+        known = Known(self._explained.cells, suspects, self._failed_before(grade_id))
         self._failed[grade_id] = any(problems)
-        sure = next((one.name for one in named if one and not one.by_line), None)
-        if sure in self._explained.cells:
-            self._show_again(found, sure)
-        nothing_new = again and not any(
-            one and one.name not in self._explained.cells for one in named
-        )
-        # where a mistake shows that another cell explains, other numbers are no news
-        explained = any(one and one.name in self._explained.cells for one in named)
-        told = in_sight(
-            problems,
-            named,
-            [
-                None
-                if problem is None
-                or (one and one.name in self._explained.cells)
-                or (explained and not one and only_numbers(problem))
-                or (suspects and not one and no_news(problem))
-                else sentence(problem)
-                for problem, one in zip(problems, named, strict=True)
-            ],
-        )
-        # what passes, and what fails without more to say
-        folded: tuple[list[Check], list[Check]] = [], []
-        for (check, problem), mistake, is_told in zip(found, named, told, strict=True):
-            if problem is None and nothing_new:
-                folded[0].append(check)
-            elif problem and not is_told and not mistake and (sure or again):
-                folded[1].append(check)
-            else:
-                print(_marked(check, problem is None))
-                self._show_problem(grade_id, check, problem if is_told else None, mistake)
-        words = "because of this mistake" if sure else "as well"
-        some = f"more lines are wrong {words}" if any(told) else "lines are wrong"
-        self._fold(folded[1], False, some)
-        self._fold(folded[0], True, "lines are right")
+        told = plan(problems, named, [sentence(p) if p else "" for p in problems], known)
+        if told.repeated:
+            self._show_again(checks, told, told.repeated)
+        for check, line in zip(checks, told.lines, strict=True):
+            if not line.folded:
+                print(_marked(check, line.passed))
+                self._show_problem(grade_id, check, line)
+        self._show_folded(checks, told)
         _show_printed(printed)
-        if not any(problems):
-            return
-        mistake = next(filter(None, named), None)
-        if suspects and not mistake:
-            names = ", ".join(f"`{name}`" for name in suspects)
-            print(f"This uses your {names}, where something is not right yet. Mend that first.")
-        section = self._mistakes[mistake.name].section if mistake else self._sections.get(grade_id)
-        if section and not nothing_new:
-            print(f"Read again: {section}")
-        raise _not_yet(found)
+        if any(problems):
+            self._show_way_on(grade_id, told)
+            raise _not_yet(checks, told)
 
     def _failed_before(self, grade_id: str) -> bool:
         """Whether another cell of the same answer has run first, and is not right yet."""
@@ -250,38 +216,49 @@ class Checks:
                 return True
         return False
 
-    def _show_problem(
-        self,
-        grade_id: str,
-        check: Check,
-        problem: Difference | None,
-        mistake: NamedMistake | None,
-    ) -> None:
+    def _show_problem(self, grade_id: str, check: Check, line: Line) -> None:
         """What is said below a line: what is wrong, and which mistake that is, in full once."""
-        if problem is not None and not (mistake and self._explained.elsewhere(mistake, grade_id)):
-            print(f"    {sentence(problem)}")
-        if mistake:
-            words = self._explained.explain(mistake, check, grade_id)
+        if line.problem is not None:
+            print(f"    {sentence(line.problem)}")
+        if line.mistake:
+            words = self._explained.explain(line.mistake, check, grade_id)
             print("    " + words.replace("\n", "\n    "))
 
-    def _fold(self, checks: Sequence[Check], passed: bool, words: str) -> None:
-        if len(checks) == 1:
-            print(_marked(checks[0], passed))
-        elif checks:
-            points = sum(check.points for check in checks)
-            mark = f"{_mark(passed, points)}{len(checks)} {words}"
-            self._display(Fold(mark, [_marked(check, passed) for check in checks]))
+    def _show_folded(self, checks: Sequence[Check], told: Plan) -> None:
+        """The lines of which nothing is said, those that failed and those that passed."""
+        words = "because of this mistake" if told.sure else "as well"
+        some = f"more lines are wrong {words}" if told.says_how else "lines are wrong"
+        for passed, words in ((False, some), (True, "lines are right")):
+            pairs = zip(checks, told.lines, strict=True)
+            folded = [one for one, line in pairs if line.folded and line.passed is passed]
+            if len(folded) == 1:
+                print(_marked(folded[0], passed))
+            elif folded:
+                points = sum(check.points for check in folded)
+                mark = f"{_mark(passed, points)}{len(folded)} {words}"
+                self.display(Fold(mark, [_marked(check, passed) for check in folded]))
 
-    def _show_again(self, found: Sequence[tuple[Check, Difference | None]], name: str) -> None:
+    def _show_way_on(self, grade_id: str, told: Plan) -> None:
+        """What to put right first, and what to read."""
+        if told.suspects:
+            names = ", ".join(f"`{name}`" for name in told.suspects)
+            print(f"This uses your {names}, where something is not right yet. Mend that first.")
+        mistake = self._mistakes[told.mistake] if told.mistake else None
+        section = mistake.section if mistake else self._sections.get(grade_id)
+        if section and not told.nothing_new:
+            print(f"Read again: {section}")
+
+    def _show_again(self, checks: Sequence[Check], told: Plan, name: str) -> None:
         """Say of a cell that a mistake which stands explained shows here, too, and raise AutotestFailure."""
         words = (
             f"the mistake that the checks `{self._explained.cells[name]}` show, in your "
             f"`{self._mistakes[name].function}`: {name}. Mend that first."
         )
-        earned, total = _points(found)
-        lines = [_marked(check, problem is None) for check, problem in found]
-        self._display(Fold(f"✗ {earned:g}/{total:g} points   {words}", lines))
-        raise _not_yet(found)
+        earned, total = _points(checks, told)
+        pairs = zip(checks, told.lines, strict=True)
+        lines = [_marked(check, line.passed) for check, line in pairs]
+        self.display(Fold(f"✗ {earned:g}/{total:g} points   {words}", lines))
+        raise _not_yet(checks, told)
 
 
 def _marked(check: Check, passed: bool) -> str:
@@ -293,14 +270,15 @@ def _mark(passed: bool, points: float) -> str:
     return f"{mark} {earned:g}/{points:g} points   "
 
 
-def _points(found: Sequence[tuple[Check, Difference | None]]) -> tuple[float, float]:
+def _points(checks: Sequence[Check], told: Plan) -> tuple[float, float]:
     """What a cell has earned, and what it is worth."""
-    earned = sum(check.points for check, problem in found if problem is None)
-    return earned, sum(check.points for check, _ in found)
+    pairs = zip(checks, told.lines, strict=True)
+    earned = sum(check.points for check, line in pairs if line.passed)
+    return earned, sum(check.points for check in checks)
 
 
-def _not_yet(found: Sequence[tuple[Check, Difference | None]]) -> AutotestFailure:
-    earned, total = _points(found)
+def _not_yet(checks: Sequence[Check], told: Plan) -> AutotestFailure:
+    earned, total = _points(checks, told)
     return AutotestFailure(f"Not yet: {earned:g} of {total:g} points in this cell. {NEXT}")
 
 
@@ -348,7 +326,8 @@ def install_packed(packed: str) -> None:
     ways = {answer: [Way(**way) for way in ways] for answer, ways in words["ways"].items()}
     tasks = [Task(**task) for task in words["tasks"]]
     given = words["sections"], ways, tasks, words["packages"], words["graded"]
-    checks = Checks(mistakes, *given, display)
+    checks = Checks(mistakes, *given)
+    checks.display = display
 
     def autotest(line: str, cell: str) -> None:
         # comparing must not raise either where a student's settings turn overflows into exceptions

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +13,10 @@ from .functions import returned
 from .grade_cell import Check
 from .helpers import NO_GRADIENT
 from .messages import describe
-from .mistakes import NamedMistake
 from .offsets import added_constant
 from .parts import with_names
 from .plain_data import Array, Dictionary, Items, Number, Text, Value
 from .relations import OPEN, related, value_at
-from .violations import NUMBERS
 
 # differences that only this module tells
 TOLD = ("changed", "no_gradient")
@@ -28,49 +26,6 @@ MAX_SHOWN = 20
 NO_GRADIENT_OPEN = OPEN - {"shape", "dtype", "length"}
 # of parts that may be told to be right
 MAX_BESIDE = 5
-# of a cell's lines whose difference is told where no mistake explains the cell
-MAX_TOLD = 3
-
-
-def in_sight(
-    problems: Sequence[Difference | None],
-    named: Sequence[NamedMistake | None],
-    sentences: Sequence[str | None],
-) -> list[bool]:
-    """Of which lines of a cell it is said how they are wrong; the others only count.
-
-    One mistake makes many lines wrong: where it is named, and where nothing new can be said but other
-    numbers, or the same of other sizes, the first line tells all.
-    """
-    explained = any(one is not None and not one.by_line for one in named)
-    told: list[bool] = []
-    said: set[str] = set()
-    for problem, mistake, words in zip(problems, named, sentences, strict=True):
-        kind = _kind(problem, words or "") if problem else ""
-        new = problem is not None and words is not None and not {words, kind} & said
-        if new and problem and not mistake:
-            new = not explained and not (said and only_numbers(problem)) and sum(told) < MAX_TOLD
-        told.append(new)
-        if new and words:
-            said |= {words, kind}
-    return told
-
-
-def only_numbers(problem: Difference) -> bool:
-    """Whether nothing is known of a difference but that numbers are others."""
-    return problem.aspect in NUMBERS and "violated" not in problem.parameters
-
-
-def no_news(problem: Difference) -> bool:
-    """Whether a difference says nothing of an answer that uses one which isn't right."""
-    return problem.aspect == "digits" or only_numbers(problem)
-
-
-def _kind(problem: Difference, words: str) -> str:
-    """What two lines share that fail for one reason: digits that are lost, an error at one line of code."""
-    if problem.aspect == "digits":
-        return "digits"
-    return f"error at {line}" if (line := problem.parameters.get("line")) else words
 
 
 def refined(

@@ -265,7 +265,8 @@ def test_lines_that_a_named_mistake_explains_are_one_line_in_sight(run):
 
 def test_behind_a_fold_stand_its_lines(checks):
     shown = []
-    checks = Checks({"halved": HALVED}, SECTIONS, show=shown.append)
+    checks = Checks({"halved": HALVED}, SECTIONS)
+    checks.display = shown.append
     with pytest.raises(AutotestFailure):
         checks.run_cell("values", doubles(3, 0.5, 1.0, 1.5), {"double": lambda x: x / 2})
     (fold,) = shown
