@@ -7,6 +7,7 @@ grade cell only drawn inputs and its lines' code go to the student's kernel, and
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import re
 import time
@@ -24,18 +25,21 @@ from autograder.files import digest_of
 from autograder.grade.answer_key import AnswerKey
 from autograder.grade.follow_through import follow_through
 from autograder.grade.kernel_run import (
+    TOGETHER,
     Answer,
     KernelRun,
+    Manner,
     Step,
-    UnclearAnswerError,
     first_line,
     is_run,
+    runs,
     steps_of,
 )
 from autograder.grade.older_releases import not_asked, without_charge
 from autograder.grade.result import Basis, CellResult, LineResult, Remark, Result
 from autograder.grade.sanitize import MISSING, sanitized
 from autograder.grade.submission import Submission
+from autograder.grade.words import OUTPUTS
 from autograder.instructor_settings import Settings
 from autograder.kernels.student_kernel import KernelStartError, StudentKernel
 from autograder.kernels.versions import kernel_versions
@@ -125,33 +129,22 @@ def _graded(submission: Submission, key: AnswerKey, settings: Settings) -> Grade
     files = {name: text.encode() for name, text in key.files.items()}
     submission = replace(submission, companions={**submission.companions, **files})
     notebook, remarks = sanitized(submission, key.release, key.versions)
-    steps, has_code = steps_of(notebook), any(map(_is_students_code, notebook.cells))
     seed = int(digest_of(key.digest + submission.digest)[:16], 16)
-    together = True
-    try:
-        examination = _examined(notebook, submission, key, settings, seed, together=True)
-    except UnclearAnswerError:
-        # which line is to blame shows when each has a message of its own
-        together = False
-        notebook, _ = sanitized(submission, key.release, key.versions)
-        examination = _examined(notebook, submission, key, settings, seed)
-    ended = examination.ended
-    if ended is not None:
-        # it may have ended later than the cell that did it, at a moment of chance
-        notebook, _ = sanitized(submission, key.release, key.versions)
-        examination = _examined(notebook, submission, key, settings, seed, pausing=True)
+    start = functools.partial(_started, settings, submission, seed)
+    examined = functools.partial(_examined, notebook, key, settings, start)
+    tried = list(runs(TOGETHER, examined))
+    (_, first), (manner, examination) = tried[0], tried[-1]
     if examination.by_clock:
         remarks = [*remarks, Remark("by_clock")]
     if examination.unlimited:
         remarks = [*remarks, Remark("memory_not_limited")]
     cells, shown = tuple(examination.results), examination.shown
-    if ended and examination.ended and _is_chance(ended, examination.ended):
+    if first.ended and examination.ended and _is_chance(first.ended, examination.ended):
         cells, shown = tuple(_without_verdicts(cell) for cell in cells), {}
-    elif has_code and settings.follow_through:
+    elif settings.follow_through and any(map(_is_students_code, notebook.cells)):
         # the verdicts so far are final, and the kernel they came from has ended
-        given = settings, submission.companions, seed, ended is not None
         try:
-            cells = follow_through(steps, key, cells, *given, together and not ended)
+            cells = follow_through(steps_of(notebook), key, cells, settings, start, manner)
         except Exception as error:
             remarks = [*remarks, Remark("no_follow_through", {"error": _reason(error)})]
     unasked = not_asked(submission, key.release, key.versions)
@@ -170,7 +163,7 @@ def _graded(submission: Submission, key: AnswerKey, settings: Settings) -> Grade
         basis=basis(submission, key, settings),
         seconds=round(time.monotonic() - begun, 1),
     )
-    return named(Graded(result, notebook, shown), key, key.cells)
+    return named(Graded(result, examination.notebook, shown), key, key.cells)
 
 
 def named(graded: Graded, key: AnswerKey, expected: Mapping[str, ExpectedCell]) -> Graded:
@@ -213,27 +206,19 @@ def named(graded: Graded, key: AnswerKey, expected: Mapping[str, ExpectedCell]) 
 
 def _examined(
     notebook: NotebookNode,
-    submission: Submission,
     key: AnswerKey,
     settings: Settings,
-    seed: int,
-    pausing: bool = False,
-    together: bool = False,
+    start: Callable[[], AbstractContextManager[StudentKernel]],
+    manner: Manner,
 ) -> _Examination:
-    """What came of executing a sanitised notebook, which is changed: it gets outputs.
-
-    seed: of random numbers, which nobody can foresee and a regrade has, too; pausing, together:
-    as for `KernelRun`. Raises UnclearAnswerError if together.
-    """
+    """What came of executing a sanitised notebook. Raises UnclearAnswerError if lines are asked for together."""
+    notebook = copy.deepcopy(notebook)
     with contextlib.ExitStack() as stack:
         kernel = None
         if any(map(_is_students_code, notebook.cells)):
-            kernel = stack.enter_context(_started(settings, submission, seed))
-        run = KernelRun(kernel, settings.limits, pausing, together, settings.until)
-        new_kernel = functools.partial(_started, settings, submission, seed)
-        offered = settings.offered(key.packages)
-        python = kernel_versions(settings.python, key.packages)["python"]
-        examination = _Examination(key, run, offered, notebook.cells, new_kernel, python)
+            kernel = stack.enter_context(start())
+        run = KernelRun(kernel, settings.limits, manner, settings.until)
+        examination = _Examination(notebook, key, run, settings, start)
         for cell in notebook.cells:
             examination.run_cell(cell)
         examination.tell_violations()
@@ -294,27 +279,31 @@ def basis(submission: Submission, key: AnswerKey, settings: Settings) -> Basis:
 
 
 class _Examination:
-    """One notebook's examination, cell by cell: what has failed or was recognised so far."""
+    """One notebook's examination, cell by cell: what has failed or was recognised so far.
+
+    notebook: sanitised, and changed: it gets outputs; start: a kernel for a second try.
+    """
 
     def __init__(
         self,
+        notebook: NotebookNode,
         key: AnswerKey,
         run: KernelRun,
-        packages: Sequence[str],
-        cells: Sequence[NotebookNode],
-        new_kernel: Callable[[], AbstractContextManager[StudentKernel]],
-        python: str,
+        settings: Settings,
+        start: Callable[[], AbstractContextManager[StudentKernel]],
     ) -> None:
+        self.notebook = notebook
         self.results: list[CellResult] = []
-        self._own = _OwnDefinitions(cells, key)
+        self._own = _OwnDefinitions(notebook.cells, key)
         self._cells: dict[str, GradeCell] = {}
         self._relations = baked_relations(key.release)
-        self._new_kernel = new_kernel
+        self._start = start
+        python = kernel_versions(settings.python, key.packages)["python"]
         self._python = ".".join(python.split(".")[:2])
         self._ran: list[Step] = []
         self._key = key
         self._run = run
-        self._packages = packages
+        self._packages = settings.offered(key.packages)
         self.shown: dict[str, Shown] = {}
         # by answer cell, the names that it defines
         self._bound: dict[str, set[str]] = {}
@@ -324,7 +313,7 @@ class _Examination:
     @property
     def ended(self) -> Difference | None:
         """Where the process ended, if it did so by what the student's code did."""
-        return self._run.ended if self._run.ended_itself else None
+        return self._run.ended if self.ended_itself else None
 
     @property
     def by_clock(self) -> bool:
@@ -360,18 +349,17 @@ class _Examination:
         errors = [out for out in reply.outputs if out["output_type"] == "error"]
         if errors:
             kind, text = errors[0]["ename"], f"{errors[0]['ename']}: {errors[0]['evalue']}"
+            error = {"error": valid_text(text, 300)}
             if kind == "SyntaxError" and ("f-string" in text or NEWER_SYNTAX.search(source)):
-                text += f". Notebooks are graded with Python {self._python}, which doesn't know newer syntax"
+                error |= {"python": self._python}
             own = {} if name else {"line": first_line(source)}
-            failure = {"error": valid_text(text, 300), **own}
-            self._failed |= dict.fromkeys(defined, failure)
+            self._failed |= dict.fromkeys(defined, error | own)
         if reply.status == "timeout":
-            seconds = self._run.limits.cell_seconds
-            text = f"Stopped: this cell ran for more than {seconds:g} seconds."
-            cell.outputs.append(_error_output("Timeout", text))
+            limit = {"seconds": self._run.limits.cell_seconds}
+            cell.outputs.append(_error_output("Timeout", limit))
         ended = self._run.ended
         if ended and ended is not ended_before and ended.parameters.keys() & {"cell", "own"}:
-            cell.outputs.append(_error_output("The kernel died", "The Python process ended here."))
+            cell.outputs.append(_error_output("The kernel died", {}))
 
     def _grade_cell(self, cell: NotebookNode) -> None:
         grade_id, run = metadata_of(cell).grade_id, self._run
@@ -431,7 +419,7 @@ class _Examination:
         It gets other inputs, so that nothing that was learnt the first time helps.
         """
         line = replace(line, draws=line.draws[1:] or line.draws)
-        with self._new_kernel() as kernel:
+        with self._start() as kernel:
             limits, until = self._run.limits, self._run.until
             run = KernelRun(kernel, limits, until=until)
             for step in self._ran:
@@ -499,7 +487,8 @@ def _is_students_code(cell: NotebookNode) -> bool:
     return is_answer_cell(cell) and cell.source != MISSING
 
 
-def _error_output(name: str, text: str) -> NotebookNode:
+def _error_output(name: str, parameters: Mapping[str, Any]) -> NotebookNode:
+    text = OUTPUTS[name](parameters)
     return nbformat.v4.new_output("error", ename=name, evalue=text, traceback=[f"{name}: {text}"])
 
 

@@ -15,11 +15,12 @@ from __future__ import annotations
 import ast
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 
 from autograder.grade.answer_key import AnswerKey
-from autograder.grade.kernel_run import KernelRun, Step, UnclearAnswerError
+from autograder.grade.kernel_run import APART, KernelRun, Manner, Step, runs
 from autograder.grade.result import CellResult, LineResult
 from autograder.instructor_settings import Settings
 from autograder.kernels.student_kernel import StudentKernel
@@ -33,31 +34,24 @@ def follow_through(
     key: AnswerKey,
     cells: Sequence[CellResult],
     settings: Settings,
-    companions: Mapping[str, bytes],
-    seed: int = 0,
-    pausing: bool = False,
-    together: bool = False,
+    start: Callable[[], AbstractContextManager[StudentKernel]],
+    manner: Manner = APART,
 ) -> tuple[CellResult, ...]:
     """The better verdict of every line; a second kernel is started only if that can change one.
 
-    steps: the notebook as it was run; cells: its verdicts; seed, pausing: as in the first run; together:
-    as for `KernelRun`. Raises KernelStartError.
+    steps: the notebook as it was run; cells: its verdicts; start: a kernel as the first run's was; manner: of the first
+    of the second runs. Raises KernelStartError.
     """
-    second = SecondRun(steps, key, cells)
-    if second.is_needed():
-        try:
-            with StudentKernel(settings, companions, seed) as kernel:
-                run = KernelRun(kernel, settings.limits, pausing, together, settings.until)
-                second.go(run)
-        except UnclearAnswerError:
-            again = settings, companions, seed, pausing, False
-            return follow_through(steps, key, cells, *again)
-        if run.by_clock:
-            raise TimeoutError("it was stopped by the clock")
-        if run.ended_itself and not pausing:
-            # how far it came may have been chance
-            again = settings, companions, seed, True, False
-            return follow_through(steps, key, cells, *again)
+    if not SecondRun(steps, key, cells).is_needed():
+        return tuple(cells)
+
+    def run(manner: Manner) -> SecondRun:
+        second = SecondRun(steps, key, cells)
+        with start() as kernel:
+            second.go(KernelRun(kernel, settings.limits, manner, settings.until))
+        return second
+
+    *_, (_, second) = runs(manner, run)
     return tuple(replace(cell, lines=tuple(second.lines[cell.grade_id])) for cell in cells)
 
 
@@ -72,8 +66,10 @@ class _Place:
 class SecondRun:
     """A notebook's second run: the better verdicts so far, and in whose place right versions stand.
 
-    lines: the verdicts by grade cell.
+    lines: the verdicts by grade cell; ended_itself: as for `KernelRun`.
     """
+
+    ended_itself = False
 
     def __init__(self, steps: Sequence[Step], key: AnswerKey, cells: Sequence[CellResult]) -> None:
         self.lines: dict[str, list[LineResult]] = {
@@ -95,16 +91,19 @@ class SecondRun:
         return bool(self._places)
 
     def go(self, run: KernelRun) -> None:
-        """Run the notebook up to the last line that can change."""
+        """Run the notebook up to the last line that can change; TimeoutError if the clock stopped it."""
         last = max(self._order[place.cell] for place in self._places)
         for step in self._steps[: last + 1]:
             if run.ended:
-                return
+                break
             if step.graded:
                 self._ask_again(run, step.name)
                 self._replace_wrong(run, step.name)
             else:
                 run.run_cell(step.source, step.name)
+        if run.by_clock:
+            raise TimeoutError("it was stopped by the clock")
+        self.ended_itself = run.ended_itself
 
     def _ask_again(self, run: KernelRun, cell: str) -> None:
         expected = self._key.cells[cell]

@@ -12,9 +12,9 @@ import json
 import math
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from nbformat import NotebookNode
 
@@ -96,6 +96,52 @@ class UnclearAnswerError(Exception):
 
 
 @dataclass(frozen=True)
+class Manner:
+    """How a submission is run.
+
+    together: several lines are asked for in one message, where that can be done; pausing: each of the student's
+    cells is waited for, so that a process which such a cell ends a little later ends there.
+    """
+
+    together: bool = False
+    pausing: bool = False
+
+
+TOGETHER, APART, PAUSING = Manner(together=True), Manner(), Manner(pausing=True)
+
+
+class Ran(Protocol):
+    """What came of a run."""
+
+    @property
+    def ended_itself(self) -> bool:
+        """As for `KernelRun`."""
+
+
+T = TypeVar("T", bound=Ran)
+
+
+def runs(first: Manner, run: Callable[[Manner], T]) -> Iterator[tuple[Manner, T]]:
+    """The runs of a submission that can be used, each with its manner; the last one counts.
+
+    What lines give that were asked for together, and aren't clear, shows when each has a message of its own. A process
+    that ended itself may have done so later than the cell that did it, at a moment of chance: so another
+    run follows, which pauses.
+    """
+    manner = first
+    while True:
+        try:
+            found = run(manner)
+        except UnclearAnswerError:
+            manner = APART
+            continue
+        yield manner, found
+        if manner.pausing or not found.ended_itself:
+            return
+        manner = PAUSING
+
+
+@dataclass(frozen=True)
 class Answer:
     """What a kernel answered for a line: every draw judged, and what was printed meanwhile."""
 
@@ -111,9 +157,7 @@ class Answer:
 class KernelRun:
     """A run through a notebook; kernel: None for a notebook without code.
 
-    pausing: wait after each of the student's cells, so that a process which such a cell ends a little later
-    ends there; together: ask for several lines in one message where that can be
-    done; until: as in `Settings`; ended: why there is no kernel any more, if there is none; unlimited:
+    until: as in `Settings`; ended: why there is no kernel any more, if there is none; unlimited:
     whether a line ran whose memory should have been limited from outside, and could not be; by_clock:
     whether something was stopped before it had used its processor time.
     """
@@ -122,14 +166,12 @@ class KernelRun:
         self,
         kernel: StudentKernel | None,
         limits: Limits,
-        pausing: bool = False,
-        together: bool = False,
+        manner: Manner = APART,
         until: float = math.inf,
     ) -> None:
         self.kernel = kernel
         self.limits = limits
-        self._pausing = pausing
-        self._together = together
+        self._manner = manner
         self.until = until
         self.ended: Difference | None = None
         self.unlimited = False
@@ -163,7 +205,7 @@ class KernelRun:
             self.by_clock |= waited < self._waited_in_all
             self.ended = _ended("notebook_time", seconds=limits.notebook_seconds)
         reply = kernel.run(source, limits.cell_seconds)
-        if self._pausing:
+        if self._manner.pausing:
             begun = time.monotonic()
             kernel.wait_for_end(PAUSE)
             self._waited_in_all += time.monotonic() - begun
@@ -196,7 +238,7 @@ class KernelRun:
         allowed = self.limits.grade_cell_seconds
         self._end_in_time()
         left = self._seconds_left(deadline, allowed)
-        alone = len(lines) < 2 or not self._together or left <= 0
+        alone = len(lines) < 2 or not self._manner.together or left <= 0
         if alone or self.kernel is None or self.kernel.dead:
             pairs = zip(lines, checks, strict=True)
             return [self.ask(line, forbidden, deadline, check) for line, check in pairs]

@@ -1,6 +1,7 @@
 """Follow-through: a later answer isn't charged for an earlier one's fault, and gains nothing by it."""
 
 import ast
+import functools
 import json
 import re
 import shutil
@@ -25,7 +26,7 @@ from autograder.grade.kernel_run import Step
 from autograder.grade.make_keys import answer_key
 from autograder.grade.result import LineResult, Remark
 from autograder.grade.submission import Submission, SubmittedCell
-from autograder.kernels.student_kernel import KernelStartError
+from autograder.kernels.student_kernel import KernelStartError, StudentKernel
 from autograder.programs import spans_of
 from autograder.reference import check_right_versions
 from autograder.right_versions import RightVersions, specified_names
@@ -355,8 +356,9 @@ def test_a_second_kernel_that_does_not_start_is_told_to_the_caller(small, tmp_pa
         replace(c, lines=tuple(replace(n, difference=TO_DO) for n in c.lines)) for c in cells
     ]
     broken = replace(course.settings, python=str(tmp_path / "no-python"))
+    start = functools.partial(StudentKernel, broken, {}, 0)
     with pytest.raises((KernelStartError, OSError)):
-        follow_through(steps_of_answers(ANSWERS), key, failing, broken, {})
+        follow_through(steps_of_answers(ANSWERS), key, failing, broken, start)
     told = words.remark(Remark("no_follow_through", {"error": "no kernel"}))
     assert "right version" in told and "graded again" in told
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from autograder.expected import ExpectedDraw, ExpectedLine
-from autograder.grade.kernel_run import KernelRun
+from autograder.grade.kernel_run import PAUSING, KernelRun
 from autograder.instructor_settings import Limits, Settings
 from autograder.kernels import processor_time
 from autograder.kernels.processor_time import ProcessorTime, TimeLimit, descendants
@@ -182,7 +182,7 @@ def test_no_code_is_begun_after_the_end_of_all_grading():
 
 def test_the_graders_pauses_are_no_time_of_the_notebooks():
     with StudentKernel(Settings()) as kernel:
-        run = KernelRun(kernel, Limits(notebook_seconds=1.5), pausing=True)
+        run = KernelRun(kernel, Limits(notebook_seconds=1.5), PAUSING)
         assert [run.run_cell("1", "own").status for _ in range(4)] == ["ok"] * 4
         assert run.ended is None
 
