@@ -17,7 +17,7 @@ import subprocess
 import sys
 import warnings
 import zlib
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -123,32 +123,59 @@ def caught_answers(exercise: Exercise, grade_id: str) -> set[str]:
     return {mistake.function for mistake in mistakes(exercise) if mistake.cell == grade_id}
 
 
+@dataclass(frozen=True)
+class Asked:
+    """Which known mistakes are evaluated with a grade cell.
+
+    part: of the catalogue's; elsewhere: on how many draws those of answers that the cell doesn't grade are, None =
+    on all; shown: by expression, those that show, None if that isn't known; failed: after the first draw only
+    those that may explain it, None = all.
+    """
+
+    part: slice = field(default_factory=lambda: slice(None))
+    elsewhere: int | None = None
+    shown: Mapping[str, Collection[str]] | None = None
+    failed: Failed | None = None
+
+    def on_line(self, wrong: Mapping[str, str], check: Check, own: set[str]) -> Mapping[str, str]:
+        """Those of some wrong programs, by the mistake's name, that are evaluated on a line.
+
+        own: the mistakes that its cell is meant to catch.
+        """
+        # what is trained has no fingerprint
+        if check.agreement:
+            return {}
+        seen = None if self.shown is None else self.shown[check.expression]
+        return {
+            name: program
+            for name, program in wrong.items()
+            # a line whose memory is measured takes long, and the lines before it have shown the other mistakes
+            if (check.megabytes is None or name in own) and (seen is None or name in seen)
+        }
+
+
+EVERYTHING, NOTHING = Asked(), Asked(part=slice(0))
+
+
 def expected_cell(
     exercise: Exercise,
     grade_id: str,
     source: str,
     seeds: Sequence[Sequence[int]],
+    asked: Asked = EVERYTHING,
     for_release: bool = False,
-    elsewhere: int | None = None,
-    with_mistakes: bool = True,
-    shown: Mapping[str, Container[str]] | None = None,
-    part: slice = slice(None),
-    failed: Failed | None = None,
 ) -> ExpectedCell:
-    """Inputs, expected values and the mistakes' fingerprints of one grade cell.
+    """What is expected of a grade cell, with mistakes' fingerprints.
 
     seeds: for every draw the integers that seed it; the cell's name is added. for_release: also what is
-    right on the smallest visible draw, and relations that the reference violates are refused. elsewhere: on how many draws mistakes of answers that this cell
-    doesn't grade are evaluated; None = on all. with_mistakes: whether any are. shown: by expression, the
-    mistakes that show, if they are known; no others are evaluated. part: of the catalogue's mistakes, those
-    that are evaluated here. failed: after the first draw only those of them that may explain it; None = all.
+    right on the smallest visible draw, and relations that the reference violates are refused.
     """
     program = exercise.program()
     # the checks' input statements use what it imports
     namespace_of(program)
     where = place(exercise, grade_id)
     cell = parse_cell(source)
-    known = mistakes(exercise)[part] if with_mistakes else []
+    known = mistakes(exercise)[asked.part]
     wrong = {mistake.name: wrong_program(program, mistake) for mistake in known}
     # a mistake can only change lines that name what depends on its answer
     affected = {mistake.name: depends_on(program, mistake.function) for mistake in known}
@@ -156,10 +183,12 @@ def expected_cell(
     graded = {mistake.name for mistake in known if mistake.function in own}
     homed = {mistake.name for mistake in known if mistake.cell == grade_id}
     draws: list[list[ExpectedDraw]] = [[] for _ in cell.checks]
-    possible = set(wrong)
     for count, words in enumerate(seeds):
-        if failed is not None and count == 1:
-            possible = explaining(failed, [first.mistakes for first, *_ in draws], wrong)
+        possible = set(wrong)
+        if asked.failed is not None and count:
+            possible = explaining(asked.failed, [first.mistakes for first, *_ in draws], wrong)
+        if asked.elsewhere is not None and count >= asked.elsewhere:
+            possible &= graded
         draw, checks = draws_of(where, cell, words, grade_id)
         told: dict[str, dict] = {}
         for number, (check, inputs) in enumerate(checks):
@@ -167,17 +196,8 @@ def expected_cell(
             if len(draws[number]) >= _draws_at_most(check):
                 continue
             used = _names_in(check.code)
-            asked = wrong if elsewhere is None or count < elsewhere else graded
-            reached = {name: wrong[name] for name in asked if affected[name] & used}
-            reached = {name: text for name, text in reached.items() if name in possible}
-            if check.megabytes is not None:
-                # such a line takes long, and the lines before it have shown the other mistakes
-                reached = {name: text for name, text in reached.items() if name in homed}
-            if shown is not None:
-                seen = shown[check.expression]
-                reached = {name: text for name, text in reached.items() if name in seen}
-            # what is trained has no fingerprint
-            programs = {} if check.agreement else reached
+            reached = {n: wrong[n] for n in wrong if n in possible and affected[n] & used}
+            programs = asked.on_line(reached, check, homed)
             expected = _expected_draw(where, program, programs, check, inputs, draw.parameter_seed)
             draws[number].append(expected)
             told |= expected.inputs
@@ -185,22 +205,19 @@ def expected_cell(
         for relation in cell.relations if for_release else ():
             check_relation(where, program, relation, told, draw.parameter_seed)
     small = _on_smallest_draw(where, program, cell, grade_id) if for_release else {}
-    lines = zip(cell.checks, draws, strict=True)
-    return ExpectedCell(
-        cell.forbidden,
-        tuple(
-            ExpectedLine(
-                c.expression,
-                c.points,
-                tuple(d),
-                c.agreement,
-                small.get(c.expression),
-                c.megabytes,
-                c.functions,
-            )
-            for c, d in lines
-        ),
+    lines = tuple(
+        ExpectedLine(
+            check.expression,
+            check.points,
+            tuple(found),
+            check.agreement,
+            small.get(check.expression),
+            check.megabytes,
+            check.functions,
+        )
+        for check, found in zip(cell.checks, draws, strict=True)
     )
+    return ExpectedCell(cell.forbidden, lines)
 
 
 def explaining(
@@ -346,6 +363,13 @@ class Conditions:
     failed: Mapping[str, Failed] | None = None
     shown: Mapping[str, Mapping[str, Collection[str]]] | None = None
 
+    def asked(self, name: str, part: slice) -> Asked:
+        """What is evaluated with a grade cell, in the process that has a part of the catalogue."""
+        if self.failed is not None and not self.failed:
+            return NOTHING
+        failed = self.failed[name] if self.failed else None
+        return Asked(part, shown=(self.shown or {}).get(name), failed=failed)
+
 
 def expected_cells(
     exercise: Exercise, cells: Mapping[str, str], several: Sequence[Conditions], processes: int = 1
@@ -378,10 +402,7 @@ def _evaluated(
                 name,
                 source,
                 conditions.seeds,
-                with_mistakes=failed is None or bool(failed),
-                shown=(conditions.shown or {}).get(name),
-                part=part,
-                failed=failed[name] if failed else None,
+                conditions.asked(name, part),
             )
             for name, source in cells.items()
             if not failed or name in failed

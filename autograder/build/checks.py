@@ -18,6 +18,7 @@ from autograder.errors import CatalogueError
 from autograder.expected import ExpectedCell
 from autograder.reference import (
     ERROR_MARK,
+    Asked,
     answer_job,
     caught_answers,
     draws_of,
@@ -151,7 +152,7 @@ def _main() -> None:
     try:
         found = {
             name: expected_cell(
-                exercise, name, source, job["seeds"], for_release=True, elsewhere=ELSEWHERE
+                exercise, name, source, job["seeds"], Asked(elsewhere=ELSEWHERE), for_release=True
             )
             for name, source in cells.items()
         }

@@ -118,7 +118,9 @@ _current: dict[str, str] = {}
 def begin(exercise: str, grade_id: str, source: str) -> tuple[Draw, *tuple[Callable, ...]]:
     """In nbgrader's kernel: evaluate a grade cell; returns draw, and what else stands in such a cell."""
     prepare_process()
-    cell = expected_cell(Course.find().exercise(exercise), grade_id, source, VISIBLE_SEEDS, True)
+    cell = expected_cell(
+        Course.find().exercise(exercise), grade_id, source, VISIBLE_SEEDS, for_release=True
+    )
     _current.clear()
     _current.update(answers({grade_id: cell})[grade_id])
     nothing = lambda *arguments, **named: None

@@ -325,7 +325,7 @@ def watch(frame, event, argument):
     if event == "call" and function and {root!r} in name:
         seen.add((name, frame.f_code.co_qualname.partition(".")[0]))
 from autograder.course import Course
-from autograder.reference import expected_cell
+from autograder.reference import NOTHING, expected_cell
 from autograder.build.source_notebook import source_notebook, unanswered_cells
 course = Course.find()
 exercise = course.exercise({exercise!r})
@@ -336,7 +336,7 @@ set_profile(watch)
 sys.setprofile = lambda hook: None
 for name, source in cells.items():
     if "memory(" not in source and "agreement(" not in source:
-        expected_cell(exercise, name, source, [[7]], with_mistakes=False)
+        expected_cell(exercise, name, source, [[7]], NOTHING)
 set_profile(None)
 print(json.dumps(sorted(seen)))
 """

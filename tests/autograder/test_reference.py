@@ -11,7 +11,7 @@ from autograder.dependencies import depends_on
 from autograder.errors import CatalogueError
 from autograder.exercises import grade_cells, released
 from autograder.expected import ExpectedCell
-from autograder.reference import Conditions, expected_cell, expected_cells, namespace_of
+from autograder.reference import Asked, Conditions, expected_cell, expected_cells, namespace_of
 from autograder.runtime.compare import Expected, judge
 from autograder.runtime.evaluate import Evaluation, evaluate
 from autograder.runtime.mistakes import fingerprint
@@ -85,7 +85,7 @@ def test_processes_that_share_the_mistakes_give_the_same_in_the_same_order(sampl
 
 def test_expected_cells_as_data_are_what_asdict_gives_in_the_same_order(sampled):
     for name, source in grade_cells(released(sampled)).items():
-        cell = expected_cell(sampled, name, source, [[1]], for_release=True, elsewhere=0)
+        cell = expected_cell(sampled, name, source, [[1]], Asked(elsewhere=0), for_release=True)
         assert json.dumps(cell.as_data()) == json.dumps(asdict(cell))
         assert ExpectedCell.read(json.loads(json.dumps(cell.as_data()))).lines
 

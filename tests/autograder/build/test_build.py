@@ -241,7 +241,10 @@ def evaluated(monkeypatch):
     def in_this_process(exercise, cells, seeds):
         names.append(exercise.name)
         with one_at_a_time:
-            return {n: expected_cell(exercise, n, text, seeds, True) for n, text in cells.items()}
+            return {
+                n: expected_cell(exercise, n, text, seeds, for_release=True)
+                for n, text in cells.items()
+            }
 
     monkeypatch.setattr(generate, "checked_cells", in_this_process)
     return names

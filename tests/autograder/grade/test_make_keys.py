@@ -5,7 +5,7 @@ from dataclasses import replace
 from autograder.course import Course
 from autograder.exercises import grade_cells, released
 from autograder.grade.make_keys import Evaluation, keys_under
-from autograder.reference import expected_cell
+from autograder.reference import Asked, expected_cell
 from tests.support.course import COURSE
 
 SEED = [5]
@@ -21,7 +21,7 @@ def test_only_mistakes_that_show_in_the_release_are_evaluated(small_exercise, tm
     everything = expected_cell(exercise, name, source, seeds)
     assert key.cells[name] == everything
     nothing = {expression: [] for expression in shown[name]}
-    none = expected_cell(exercise, name, source, seeds, shown=nothing)
+    none = expected_cell(exercise, name, source, seeds, Asked(shown=nothing))
     assert not any(draw.mistakes for line in none.lines for draw in line.draws)
     assert replace(none, lines=()) == replace(everything, lines=())
 

@@ -203,7 +203,10 @@ def test_a_chapter_with_one_answer_passes_these_tests(course_folder):
     )
     prepare_process()
     cells = unanswered_cells(source_notebook(exercise, Settings()))
-    found = {name: expected_cell(exercise, name, text, DRAWS, True) for name, text in cells.items()}
+    found = {
+        name: expected_cell(exercise, name, text, DRAWS, for_release=True)
+        for name, text in cells.items()
+    }
     expected = lambda one: found
     test_what_is_known_of_a_mistake_is_what_its_program_gives(exercise, expected)
     test_every_known_mistake_is_named_in_its_cell_and_nowhere_wrongly(exercise, expected)
