@@ -45,6 +45,7 @@ lab: $(READY)         ## your own copies of the exercises in work/, in JupyterLa
 check: $(READY)       ## format, lint, spelling and types
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff check --isolated --select E501,PLR0913 --line-length 120 --config 'lint.pylint.max-args = 6' autograder
 	@$(VENV)/bin/codespell
 	@$(VENV)/bin/mypy
 	@$(VENV)/bin/mypy $(patsubst book/models/%.py,-m book.models.%,$(wildcard book/models/[a-z]*.py))

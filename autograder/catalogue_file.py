@@ -197,19 +197,9 @@ class _Reader:
         if name in self._found.mistakes:
             raise self._error(section.line, f"there is a mistake called {name!r} above.")
         words = " ".join(part for part in section.parts if isinstance(part, str) and part)
-        fences = [part for part in section.parts if isinstance(part, _Fence)]
-        others: dict[str, Mistake] = {}
-        while other := OTHER.match(words):
-            if other[2] not in self._found.mistakes:
-                raise self._error(section.line, f"no mistake above is called {other[2]!r}.")
-            others[other[1]] = self._found.mistakes[other[2]]
-            words = words[other.end() :]
+        others, words = self._others(section, words)
         model, start = others.get("Like"), others.get("From")
-        sources = [fence.text for fence in fences if fence.language == "python"]
-        edits = [edit for fence in fences for edit in self._edits(fence)]
-        if len(sources) > 1 or (sources and edits):
-            raise self._error(section.line, f"{name!r} has a whole answer and another change.")
-        source = "".join(sources)
+        edits, source = self._change(section)
         means, _, hint = words.partition(HINT)
         if model and not words:
             means, hint = model.means, model.hint
@@ -221,22 +211,13 @@ class _Reader:
                 f"{name!r} begins from {start.name!r}, so it needs a rule or a diff that changes it, and "
                 f"both have to be answers to the same task; {start.name!r} is one to {start.function!r}.",
             )
-        label = head["section"] or self._found.sections.get(answer["cell"], "")
-        for what, is_there in [
-            ("words on what its values mean", means.strip()),
-            (f"a hint, behind `{HINT}`", hint.strip()),
-            ("a change: a rule, or a fence with `rule`, `diff` or `python`", edits or source),
-            ("a section of the book, in its heading or its answer's", label),
-        ]:
-            if not is_there:
-                raise self._error(section.line, f"{name!r} needs {what}.")
-        self._found.mistakes[name] = Mistake(
+        mistake = Mistake(
             name,
             answer["function"],
             answer["cell"],
             means.strip(),
             hint.strip(),
-            label,
+            head["section"] or self._found.sections.get(answer["cell"], ""),
             tuple(edits),
             source,
             model.name if model else "",
@@ -244,6 +225,41 @@ class _Reader:
             section.line,
             start,
         )
+        self._refuse_incomplete(mistake)
+        self._found.mistakes[name] = mistake
+
+    def _others(self, section: _Section, words: str) -> tuple[dict[str, Mistake], str]:
+        """The mistakes that the words of one begin with, by `Like` and `From`, and the other words."""
+        others: dict[str, Mistake] = {}
+        while other := OTHER.match(words):
+            if other[2] not in self._found.mistakes:
+                raise self._error(section.line, f"no mistake above is called {other[2]!r}.")
+            others[other[1]] = self._found.mistakes[other[2]]
+            words = words[other.end() :]
+        return others, words
+
+    def _change(self, section: _Section) -> tuple[list[Rule | Hunk], str]:
+        """What is written out below a mistake: edits, or a whole answer."""
+        fences = [part for part in section.parts if isinstance(part, _Fence)]
+        sources = [fence.text for fence in fences if fence.language == "python"]
+        edits = [edit for fence in fences for edit in self._edits(fence)]
+        if len(sources) > 1 or (sources and edits):
+            name = NAME.sub(r"\g<name>", section.heading)
+            raise self._error(section.line, f"{name!r} has a whole answer and another change.")
+        return edits, "".join(sources)
+
+    def _refuse_incomplete(self, mistake: Mistake) -> None:
+        for what, is_there in [
+            ("words on what its values mean", mistake.means),
+            (f"a hint, behind `{HINT}`", mistake.hint),
+            (
+                "a change: a rule, or a fence with `rule`, `diff` or `python`",
+                mistake.edits or mistake.source,
+            ),
+            ("a section of the book, in its heading or its answer's", mistake.section),
+        ]:
+            if not is_there:
+                raise self._error(mistake.line, f"{mistake.name!r} needs {what}.")
 
     def _edits(self, fence: _Fence) -> Sequence[Rule | Hunk]:
         """The changes of the reference in a fence; none in one with a whole answer."""

@@ -5,30 +5,17 @@ from __future__ import annotations
 import ast
 import functools
 import importlib.resources
+import inspect
 import io
 import tokenize
 
+from autograder.loader import load_checks
 from autograder.programs import docstring_of
 from autograder.runtime import MODULES
 from autograder.runtime.plain_data import pack
 
+# what `load_checks` makes
 PACKAGE = "attention_checks"
-# Python that defines load_checks(packed): it makes a package of the packed sources and returns the last
-# of its modules. A module is registered before it is executed, so that relative imports find it.
-LOADER = f'''def load_checks(packed):
-    import base64, json, sys, types, zlib
-
-    def module(name, source):
-        made = types.ModuleType(name)
-        made.__package__, made.__path__ = "{PACKAGE}", []
-        sys.modules[name] = made
-        exec(compile(source, name.replace(".", "/") + ".py", "exec"), made.__dict__)
-        return made
-
-    sources = json.loads(zlib.decompress(base64.b85decode(packed)))
-    module("{PACKAGE}", "")
-    return [module("{PACKAGE}." + name, source) for name, source in sources.items()][-1]
-'''
 
 
 def sources() -> dict[str, str]:
@@ -62,6 +49,13 @@ def without_words(source: str) -> str:
     words = docstring_lines(source) | comment_lines(source)
     lines = enumerate(source.split("\n"), 1)
     return "\n".join("" if number in words else line for number, line in lines)
+
+
+@functools.cache
+def loader() -> str:
+    """Python that defines `load_checks`."""
+    source = inspect.getsource(load_checks)
+    return "".join(f"{line}\n" for line in without_words(source).split("\n") if line)
 
 
 @functools.cache

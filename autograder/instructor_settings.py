@@ -65,8 +65,8 @@ class Settings:
     and that are allowed after all; packages: what students' code may import beside what the exercise
     itself imports and what comes with Python, by the names that are imported; require_sandbox: refuse to run
     submissions where there is no sandbox; keep_best: who hands in again, or is graded again by newer
-    rules, for fewer points, after lateness, keeps the earlier grade; follow_through: grade a later answer once more with right versions of earlier
-    ones that are wrong; course: the course's
+    rules, for fewer points, after lateness, keeps the earlier grade; follow_through: grade a later answer once more
+    with right versions of earlier ones that are wrong; course: the course's
     folder, which no student's kernel may see, user: the id of the user that kernels run as where
     there is no sandbox and the grader is root (see `kernels.own_user`), 0 for the grader's own, and
     until: when code is run no more, on the monotonic clock, for who has to answer by then; these three

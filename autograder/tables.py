@@ -71,7 +71,8 @@ def safe(cell: object) -> object:
 def write_csv(path: Path, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Write a CSV file in UTF-8: cells quoted where needed, none of them a formula.
 
-    It tells of students, so a new one is for its owner alone. Its folder is made. Raises OutputError when the file can't be written.
+    It tells of students, so a new one is for its owner alone. Its folder is made. Raises OutputError when the file
+    can't be written.
     """
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -138,9 +138,9 @@ class FollowThroughAttack:
     """One attack.
 
     exercise: the name of the one it fits; missing: the earlier answers that it doesn't give; answers:
-    the later ones, by name; helpers: code that these need; trick: code that runs after it; behind: code in cells of its own, by the answer
-    cell above it; wrong: what stands in place of missing answers, if not the stub; hangs: whether it waits
-    until it is stopped, so that its limits should be short.
+    the later ones, by name; helpers: code that these need; trick: code that runs after it; behind: code in cells of
+    its own, by the answer cell above it; wrong: what stands in place of missing answers, if not the stub; hangs:
+    whether it waits until it is stopped, so that its limits should be short.
     """
 
     name: str

@@ -21,7 +21,7 @@ from autograder.book_index import readings
 from autograder.build.overview import overview, with_overview
 from autograder.catalogue import discussions, mistakes, sections
 from autograder.course import Exercise
-from autograder.embedding import LOADER, packed_sources, without_words
+from autograder.embedding import loader, packed_sources, without_words
 from autograder.errors import CatalogueError
 from autograder.exercises import (
     grade_cells,
@@ -266,7 +266,7 @@ def _checker(exercise: Exercise, notebook: NotebookNode, packages: Sequence[str]
         "packages": list(packages),
         "graded": {name: list(answers) for name, answers in graded_answers(notebook).items()},
     }
-    return f'{CHECKER_NOTE}{LOADER}\n\nload_checks("{packed_sources()}").install_packed("{pack(told)}")'
+    return f'{CHECKER_NOTE}{loader()}\n\nload_checks("{packed_sources()}").install_packed("{pack(told)}")'
 
 
 def check_data_cell() -> NotebookNode:

@@ -145,7 +145,8 @@ def add_commands(commands: Commands) -> None:
     due.add_argument("--past", action="store_true", help="also a time in the past")
     add_gradebook(due)
     text = (
-        "Give a student, and the others of the student's group, more time for an exercise, or show all extensions. A new extension takes the place of "
+        "Give a student, and the others of the student's group, more time for an exercise, or show all extensions. A "
+        "new extension takes the place of "
         "the one before. Late penalties follow at once, without grading again."
     )
     extend = commands.add("extend", _extend, text, example="ada ch2_scaled_dot_product 2d")

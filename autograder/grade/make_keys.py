@@ -65,7 +65,8 @@ class Evaluation:
     unanswered: grade cells without answers; graded: the answers that each grades; versions: right ones
     of the answers; stamp: a digest of what the values depend on but the seed; showing:
     by cell and expression, the mistakes that show in the release, with digests of their values' structures; shown:
-    the same if its answers are current, else None; fresh: the seed if it isn't the class's; failed: as for `reference.Conditions`.
+    the same if its answers are current, else None; fresh: the seed if it isn't the class's; failed: as for
+    `reference.Conditions`.
     """
 
     exercise: Exercise

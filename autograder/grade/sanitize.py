@@ -151,38 +151,67 @@ def sanitized(
     if any(cell.source.strip() for cell in cells) and not set(own) & set(keys):
         remarks = [Remark("another_notebook")]
     skeleton = _in_students_order(skeleton, keys)
-    known = {cell.id: cell for cell in skeleton}
-    names = {name for cell in filter(is_answer_cell, skeleton) for name in defined(cell.source)}
-    first: dict[str, SubmittedCell] = {}
-    above: dict[str, list[NotebookNode]] = {}
-    behind: dict[str | None, list[NotebookNode]] = {}
+    placed = _Placed(skeleton, versions, texts)
     for submitted, key, anchor in zip(cells, keys, _anchors(skeleton, keys), strict=True):
-        if key is None:
-            behind.setdefault(anchor, []).append(_own_cell(submitted, texts))
-            continue
-        released, is_first = known[key], key not in first
-        first.setdefault(key, submitted)
-        changed = _is_changed(released, submitted, versions.get(key, ()))
-        if is_first and changed and metadata_of(released).grade:
-            remarks.append(Remark("check_changed", {"cell": key}))
-        if _is_of_course(released):
-            # an answer may have been typed into a check, whatever kind of cell it has become
-            if changed and names & (defined(submitted.source) | bound_names(submitted.source)):
-                above.setdefault(key, []).append(nbformat.v4.new_code_cell(submitted.source))
-        elif is_first and changed:
-            behind.setdefault(key, []).append(_own_cell(submitted, texts))
-        elif not is_first and metadata_of(released).solution:
-            behind.setdefault(anchor, []).append(_own_cell(submitted, texts))
+        placed.add(submitted, key, anchor)
     notebook = nbformat.v4.new_notebook(metadata=json.loads(json.dumps(release.metadata)))
-    notebook.cells = list(behind.get(None, []))
-    for cell in skeleton:
-        notebook.cells += above.get(cell.id, [])
-        notebook.cells.append(_released_cell(cell, first.get(cell.id), texts))
-        notebook.cells += behind.get(cell.id, [])
+    notebook.cells = placed.cells()
     for number, cell in enumerate(notebook.cells):
         cell.id = metadata_of(cell).get("grade_id", f"own-{number}")
+    remarks += placed.remarks
     remarks += [Remark("written_beside", {"cell": name}) for name in _beside(notebook, release)]
     return notebook, remarks
+
+
+class _Placed:
+    """Submitted cells among the released ones: what is an answer, and what stands above a cell and behind it."""
+
+    def __init__(
+        self,
+        skeleton: Sequence[NotebookNode],
+        versions: Mapping[str, Collection[str]],
+        texts: _Texts,
+    ) -> None:
+        self.remarks: list[Remark] = []
+        self._skeleton, self._versions, self._texts = skeleton, versions, texts
+        self._known = {cell.id: cell for cell in skeleton}
+        answers = filter(is_answer_cell, skeleton)
+        self._names = {name for cell in answers for name in defined(cell.source)}
+        self._first: dict[str, SubmittedCell] = {}
+        self._above: dict[str, list[NotebookNode]] = {}
+        self._behind: dict[str | None, list[NotebookNode]] = {}
+
+    def add(self, submitted: SubmittedCell, key: str | None, anchor: str | None) -> None:
+        """Place a cell; key: the released one that it is; anchor: the one behind which it runs if it is none."""
+        if key is None:
+            self._stand_behind(anchor, submitted)
+            return
+        released, is_first = self._known[key], key not in self._first
+        self._first.setdefault(key, submitted)
+        changed = _is_changed(released, submitted, self._versions.get(key, ()))
+        if is_first and changed and metadata_of(released).grade:
+            self.remarks.append(Remark("check_changed", {"cell": key}))
+        if _is_of_course(released):
+            # an answer may have been typed into a check, whatever kind of cell it has become
+            source = submitted.source
+            if changed and self._names & (defined(source) | bound_names(source)):
+                self._above.setdefault(key, []).append(nbformat.v4.new_code_cell(source))
+        elif is_first and changed:
+            self._stand_behind(key, submitted)
+        elif not is_first and metadata_of(released).solution:
+            self._stand_behind(anchor, submitted)
+
+    def _stand_behind(self, key: str | None, submitted: SubmittedCell) -> None:
+        self._behind.setdefault(key, []).append(_own_cell(submitted, self._texts))
+
+    def cells(self) -> list[NotebookNode]:
+        """All cells, in the order in which they run."""
+        found = list(self._behind.get(None, []))
+        for cell in self._skeleton:
+            found += self._above.get(cell.id, [])
+            found.append(_released_cell(cell, self._first.get(cell.id), self._texts))
+            found += self._behind.get(cell.id, [])
+        return found
 
 
 def _beside(notebook: NotebookNode, release: NotebookNode) -> Iterator[str]:

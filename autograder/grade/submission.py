@@ -189,8 +189,8 @@ def read_folder(
     """What a student has handed in, in a folder; its digest covers all of it.
 
     release: gives the exercise as it was handed out, to tell which of several notebooks was worked on; also:
-    further remarks; handed_out: names of files that come with the exercise. Never raises for anything a student can submit: what can't be read has no
-    cells, and a remark says why.
+    further remarks; handed_out: names of files that come with the exercise. Never raises for anything a student can
+    submit: what can't be read has no cells, and a remark says why.
     """
     path, cells, remarks, digest = _chosen(folder / f"{exercise}.ipynb", release)
     remarks += also

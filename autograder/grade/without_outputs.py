@@ -1,4 +1,4 @@
-"""A large notebook without its outputs, pictures if need be, and what else the grader doesn't use: read in a process with limits.
+"""A large notebook without outputs, pictures and what else the grader doesn't use, read in a process with limits.
 
 Run as a program, it reads a notebook from its input and writes what is left of it.
 """

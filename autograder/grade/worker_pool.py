@@ -211,9 +211,9 @@ def examine_all(
 ) -> Iterator[tuple[GradingJob, Graded | None]]:
     """Every task with its graded submission, as they come.
 
-    A submission is taken from tasks when the pool has capacity for it, or when fewer than at_once are in hand. One whose worker died is
-    examined once more, alone; if that worker dies as well, it comes with None. The instructor is told of
-    both.
+    A submission is taken from tasks when the pool has capacity for it, or when fewer than at_once are in hand. One
+    whose worker died is examined once more, alone; if that worker dies as well, it comes with None. The instructor
+    is told of both.
     """
     pending: dict[Future, GradingJob] = {}
     suspects: list[GradingJob] = []

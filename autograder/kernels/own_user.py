@@ -7,8 +7,8 @@ may; so whatever is secret must be closed to others. Ancestors:
 
     fork server -> watcher -> kernel (the student's code)
 
-The watcher counts the memory of all processes of the user, and that of sockets. What a kernel leaves running is found by its
-user, wherever it has gone, and ended by `end_processes`.
+The watcher counts the memory of all processes of the user, and that of sockets. What a kernel leaves running is
+found by its user, wherever it has gone, and ended by `end_processes`.
 """
 
 from __future__ import annotations

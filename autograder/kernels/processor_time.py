@@ -70,8 +70,8 @@ class TimeLimit:
     """How many seconds a process and its descendants may compute, and by the clock CLOCK times as many.
 
     By the clock, seconds in which they were ready to compute and had no processor don't count, up to BUSY times
-    as many in all: an endless loop uses up its time on any machine. So nobody loses time to others on a machine with too much to do. Where Linux doesn't count it, the limit is
-    by the clock alone.
+    as many in all: an endless loop uses up its time on any machine. So nobody loses time to others on a machine with
+    too much to do. Where Linux doesn't count it, the limit is by the clock alone.
     """
 
     def __init__(self, process: int, seconds: float) -> None:

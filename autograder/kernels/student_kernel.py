@@ -44,53 +44,14 @@ FOLDER = "grade-"
 RELAYS = "relays"
 REPLY_MIME = "application/x-autotest+json"
 
-# Executed first in every kernel. A kernel that was forked from the fork server has the runtime already.
-BEGIN = """
-{loader}
-def _begin(packed):
-    import sys
-    serving = sys.modules.get("autograder.runtime.evaluate")
-    if serving is None:
-        load_checks(packed)
-        serving = sys.modules["{package}.evaluate"]
-    sys.path[:] = [path for path in sys.path if path] + ["."]
-    settled = {{"__name__": "kernel_settings"}}
-    exec({settings!r}, settled)
-    settled["settle"](sys.modules["IPython"].get_ipython(), {seed})
-
-    class Reply:
-        def __init__(self, text):
-            self.text = text
-
-        def __repr__(self):
-            return "a reply to the grader"
-
-        def _repr_mimebundle_(self, **options):
-            return {{"{mime}": self.text}}
-
-    def reply(request):
-        # what a line is given is made under these settings, too
-        with serving.usual_settings():
-            found = serving.serve(request, sys.modules["IPython"].get_ipython().user_ns)
-        return Reply(found)
-
-    sys.modules["_autotest_reply"] = reply
-
-
-_begin("{packed}")
-del _begin, load_checks
-"""
-
 
 def _begin_code(seed: int) -> str:
-    """BEGIN with `in_kernel` in it, and with the runtime where kernels aren't forked."""
-    return BEGIN.format(
-        loader=embedding.LOADER,
-        package=embedding.PACKAGE,
-        packed="" if forkserver.available() else embedding.packed_sources(),
-        settings=_in_kernel(),
-        seed=seed,
-        mime=REPLY_MIME,
+    """What is executed first in every kernel. One that was forked from the fork server has the runtime already."""
+    packed = "" if forkserver.available() else embedding.packed_sources()
+    return (
+        f"{embedding.loader()}\n_begun = {{'__name__': 'kernel_settings'}}\nexec({_in_kernel()!r}, _begun)\n"
+        f"_begun['begin'](load_checks, {packed!r}, {embedding.PACKAGE!r}, {seed}, {REPLY_MIME!r})\n"
+        "del _begun, load_checks\n"
     )
 
 
@@ -112,7 +73,8 @@ class Reply:
     values: what came of each request in it, None for nothing; cut: whether some output was left out;
     processor_seconds: what the kernel and all processes that it has started have used meanwhile, as
     Linux counts it; None elsewhere. ready, waited: seconds in which they had no processor, although they were ready
-    to compute, and because they weren't, as far as that was looked at; by_clock: whether it was stopped although they had not used their time.
+    to compute, and because they weren't, as far as that was looked at; by_clock: whether it was stopped although
+    they had not used their time.
     """
 
     status: str

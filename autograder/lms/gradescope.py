@@ -7,6 +7,7 @@ no right version.
 
 from __future__ import annotations
 
+import importlib.resources
 import io
 import math
 import secrets
@@ -59,38 +60,6 @@ OWN_MEGABYTES = 1000
 PROGRAM, FILE, SECRET, SECRET_FOLDER = 0o100755, 0o100644, 0o100600, 0o040700
 # the earliest time that a zip can hold
 EARLIEST = (1980, 1, 1, 0, 0, 0)
-
-SETUP = """#!/usr/bin/env bash
-# Runs once, as root, when Gradescope builds the image.
-set -euo pipefail
-source=${1:-/autograder/source}
-environment=${2:-/opt/autograder}
-export DEBIAN_FRONTEND=noninteractive
-apt-get update
-for version in 3.13 3.12 3.11; do
-    if apt-get install -y "python$version" "python$version-venv"; then
-        python=python$version
-        break
-    fi
-done
-if [ -z "${python:-}" ]; then
-    echo "This image has no Python from 3.11 to 3.13. Choose a newer base image of Ubuntu." >&2
-    exit 1
-fi
-"$python" -m venv "$environment"
-"$environment/bin/python" -m pip install --no-cache-dir -r "$source/requirements.txt" \\
-    -c "$source/constraints.txt"
-chown -R root:root "$source"
-chmod -R go= "$source"
-chmod 700 "$source/expected"
-chmod 600 "$source/expected/"*
-"""
-RUN_AUTOGRADER = """#!/usr/bin/env bash
-# Runs as root for every submission.
-cd /autograder/source
-exec env -i PATH=/usr/local/bin:/usr/bin:/bin LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1 \\
-    /opt/autograder/bin/python -m autograder.lms.gradescope_run /autograder
-"""
 
 
 @dataclass(frozen=True)
@@ -232,8 +201,9 @@ def _entries(
     minutes: int,
 ) -> Iterator[_Entry]:
     """All that the zip holds."""
-    yield _Entry("setup.sh", SETUP, PROGRAM)
-    yield _Entry("run_autograder", RUN_AUTOGRADER, PROGRAM)
+    for name in ("setup.sh", "run_autograder"):
+        program = importlib.resources.files("autograder.lms").joinpath("templates", name)
+        yield _Entry(name, program.read_text(encoding="utf-8"), PROGRAM)
     lines = requirements(course, exercise, NEEDED)
     yield _Entry("requirements.txt", "".join(f"{line}\n" for line in lines))
     yield _Entry("constraints.txt", constraints(course))

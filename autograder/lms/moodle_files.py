@@ -159,7 +159,8 @@ def as_worksheet(
             possible = row[head.index(MAXIMUM)].strip().replace(",", ".")
             if re.fullmatch(r"\d+(\.\d+)?", possible) and float(possible) != maximum:
                 raise ExportError(
-                    f"{path}: Moodle gives {possible} points for this assignment, {exercise} has {as_shown(maximum)}. Set "
+                    f"{path}: Moodle gives {possible} points for this assignment, {exercise} has "
+                    f"{as_shown(maximum)}. Set "
                     f"the maximum grade of the assignment to {as_shown(maximum)} and download the worksheet again."
                 )
     matched = whose(participants, found.students.values(), known, notes)

@@ -171,8 +171,8 @@ def plan(
             continue
         if own.get("points_deducted"):
             notes.append(
-                f"{student}: Canvas takes off {as_shown(own['points_deducted'])} points for lateness by a policy of its "
-                "own, beside what the grade here has lost. Switch one of the two off."
+                f"{student}: Canvas takes off {as_shown(own['points_deducted'])} points for lateness by a policy of "
+                "its own, beside what the grade here has lost. Switch one of the two off."
             )
         points = handed_in[student].score
         comment = marked(comments[student]) if comments.get(student) else ""

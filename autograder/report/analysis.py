@@ -48,7 +48,8 @@ class Misunderstanding:
 
     section: label of what to teach again; variants: the mistakes that were recognised, in the catalogue's
     order, with their students; looks_like: a piece of wrong code and what the reference has in its place, from
-    the catalogue and no student's; None where it has none that short. All but students and variants are those of the first variant.
+    the catalogue and no student's; None where it has none that short. All but students and variants are those of the
+    first variant.
     """
 
     name: str

@@ -11,6 +11,7 @@ import sysconfig
 import time
 import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,14 +95,25 @@ def evaluate(
     parameter_seed: int,
     forbidden: Sequence[str] = (),
     megabytes: int | None = None,
-    counted: bool = True,
 ) -> dict:
     """Evaluate a line's code (see `functions`); returns JSON that `Evaluation.read` takes.
 
     definitions: the names of a notebook or program; inputs: the drawn ones, which shadow them and the
-    helpers, as the line's own functions shadow all of them; megabytes and counted: as for
-    `limited_memory`. An exception becomes a value of kind "error". Anything but an interrupt is caught.
+    helpers, as the line's own functions shadow all of them; megabytes: as for `limited_memory`. An exception becomes a
+    value of kind "error". Anything but an interrupt is caught.
     """
+    limit = limited_memory(megabytes, counted=True)
+    return _evaluated(code, definitions, inputs, parameter_seed, forbidden, limit)
+
+
+def _evaluated(
+    code: str,
+    definitions: Mapping[str, Any],
+    inputs: Mapping[str, Any],
+    parameter_seed: int,
+    forbidden: Sequence[str],
+    limit: AbstractContextManager[None],
+) -> dict:
     notes = Notes(parameter_seed)
     begun = time.process_time()
     namespace = {**definitions, **helper_names(notes), **inputs, "__builtins__": builtins}
@@ -112,7 +124,7 @@ def evaluate(
             seed_default_generator(parameter_seed)
             functions, expression = compiled_line(code)
             exec(functions, namespace)
-            with limited_memory(megabytes, counted):
+            with limit:
                 found = eval(expression, namespace)
             value = encode(found)
     except KeyboardInterrupt:
@@ -161,6 +173,6 @@ def serve(request: str, definitions: Mapping[str, Any]) -> str:
     for draw in job["draws"]:
         inputs = {name: restore(decode(tree)) for name, tree in draw["inputs"].items()}
         seed, forbidden = draw["parameter_seed"], job["forbidden"]
-        limit = {name: job[name] for name in ("megabytes", "counted") if name in job}
-        results.append(evaluate(job["expression"], definitions, inputs, seed, forbidden, **limit))
+        limit = limited_memory(job.get("megabytes"), job.get("counted", True))
+        results.append(_evaluated(job["expression"], definitions, inputs, seed, forbidden, limit))
     return json.dumps(results)

@@ -229,8 +229,8 @@ class Recognition:
     """Which known mistakes are told where, cell by cell of one notebook.
 
     A mistake that explains every line of a cell is named there, others line by line. In either case no
-    other known mistake may fit as well, and an exception of the student's own code names none. What the cells before have shown counts: a mistake whose own
-    cell has passed is none, and one that was named before is named again.
+    other known mistake may fit as well, and an exception of the student's own code names none. What the cells before
+    have shown counts: a mistake whose own cell has passed is none, and one that was named before is named again.
     """
 
     def __init__(self, origins: Mapping[str, Origin]) -> None:

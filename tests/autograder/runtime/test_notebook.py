@@ -340,7 +340,7 @@ def test_the_packed_runtime_runs_without_the_package(tmp_path):
     """The embedded text is complete: only numpy and the standard library are imported."""
     assert list(embedding.sources()) == list(MODULES)
     program = (
-        f"{embedding.LOADER}\nnotebook = load_checks({embedding.packed_sources()!r})\n"
+        f"{embedding.loader()}\nnotebook = load_checks({embedding.packed_sources()!r})\n"
         "import json, sys\n"
         f"checks = notebook.Checks({{}}, {{}})\n"
         f"checks.run_cell('values', {values_cell()!r}, {{'double': lambda x: 2.0 * x}})\n"

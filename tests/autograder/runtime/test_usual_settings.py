@@ -114,7 +114,7 @@ def kernel():
         "graded": {"values": []},
     }
     packed = embedding.packed_sources()
-    checker = f"{embedding.LOADER}\nload_checks({packed!r}).install_packed({pack(told)!r})"
+    checker = f"{embedding.loader()}\nload_checks({packed!r}).install_packed({pack(told)!r})"
     with StudentKernel(Settings()) as started:
         assert started.run("import numpy as np\nimport torch", 20).status == "ok"
         assert started.run(checker, 20).status == "ok"
