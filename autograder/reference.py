@@ -11,6 +11,7 @@ from __future__ import annotations
 import concurrent.futures
 import functools
 import json
+import linecache
 import multiprocessing
 import os
 import subprocess
@@ -28,6 +29,7 @@ from autograder.course import Exercise
 from autograder.dependencies import depends_on
 from autograder.errors import CatalogueError
 from autograder.expected import ExpectedCell, ExpectedDraw, ExpectedLine, Failed
+from autograder.files import digest_of
 from autograder.package import module_command
 from autograder.programs import names_in
 from autograder.runtime import tensors
@@ -42,9 +44,9 @@ from autograder.runtime.grade_cell import (
     parse_cell,
 )
 from autograder.runtime.messages import describe
-from autograder.runtime.mistakes import Fingerprint, Judged, fingerprint, fits
+from autograder.runtime.mistakes import Fingerprint, Judged, fingerprint, fits, tree_of
 from autograder.runtime.parts import check_parts
-from autograder.runtime.plain_data import Error, Items, Unsupported, decode, encode, restore
+from autograder.runtime.plain_data import Error, Items, Unsupported, Value, decode, encode, restore
 from autograder.runtime.violations import violated
 
 DRAWS = 3
@@ -60,8 +62,23 @@ def place(exercise: Exercise, grade_id: str) -> str:
 def namespace_of(program: str) -> dict[str, Any]:
     """The names that a program defines."""
     names: dict[str, Any] = {"__name__": "solutions.reference"}
-    exec(compile(program, "<reference>", "exec"), names)
+    file = f"<reference {digest_of(program)[:16]}>"
+    # so that an exception tells the line that raised it
+    linecache.cache[file] = (len(program), None, program.splitlines(keepends=True), file)
+    exec(compile(program, file, "exec"), names)
     return names
+
+
+def wrong_print(program: str, value: Value) -> Fingerprint:
+    """The fingerprint of what a mistake gives: an exception of code that is right may come of anything."""
+    is_right = isinstance(value, Error) and tree_of(value.at) in _right_lines(program)
+    return fingerprint(value)[: 1 if is_right else None]
+
+
+@functools.lru_cache(maxsize=64)
+def _right_lines(program: str) -> frozenset[str]:
+    """What the lines of a program compute."""
+    return frozenset(map(tree_of, program.split("\n")))
 
 
 # every draw and seed asks for the same
@@ -303,7 +320,7 @@ def _expected_draw(
         got = evaluate(check.code, names, fresh(), seed, megabytes=megabytes)
         evaluation = Evaluation.read(got)
         if judge(wanted, evaluation) is not None:
-            prints[name] = fingerprint(evaluation.value)
+            prints[name] = wrong_print(program, evaluation.value)
             if judge(wanted, evaluation, lenient=True) is None:
                 rounded.append(name)
     try:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +16,8 @@ from .compare import difference
 from .helpers import NOTHING, Unusable
 from .plain_data import Array, Dictionary, Error, Items, Nothing, Number, Text, Unsupported, Value
 
-# a digest of the structure, then a projection and a norm of every floating number or array
+# a digest of the structure, then a projection and a norm of every floating number or array; of an exception, a
+# digest of its kind and of the code that raised it, if that is known
 Fingerprint = Sequence[Any]
 NO_FINGERPRINT: Fingerprint = ("nothing",)
 # of a fingerprint, projections and norms in turn
@@ -51,8 +53,30 @@ def fingerprint(value: Value) -> Fingerprint:
     structure: list[str] = []
     numbers: list[float] = []
     _walk(value, structure, numbers)
-    digest = hashlib.sha256("|".join(structure).encode()).hexdigest()[:10]
+    digest = _digest("|".join(structure))
+    if isinstance(value, Error) and (code := tree_of(value.at)):
+        return [digest, _digest(f"{value.name} at {code}")]
     return [digest, *(float(f"{number:.7g}") for number in _folded(numbers))]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:10]
+
+
+def tree_of(line: str) -> str:
+    """What a line of code computes, whatever its variables are called; empty if it isn't a whole statement."""
+    text = line.strip()
+    try:
+        (node,) = ast.parse(f"{text} pass" if text.endswith(":") else text).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    tree: ast.AST = getattr(node, "value", None) or node
+    called = [part.func for part in ast.walk(tree) if isinstance(part, ast.Call)]
+    names: dict[str, str] = {}
+    for part in ast.walk(tree):
+        if isinstance(part, ast.Name) and not any(part is one for one in called):
+            part.id = names.setdefault(part.id, f"name {len(names)}")
+    return ast.dump(tree)
 
 
 def _folded(numbers: Sequence[float]) -> list[float]:
@@ -116,7 +140,11 @@ def _walk_array(array: np.ndarray, structure: list[str], numbers: list[float]) -
 
 def same_fingerprint(one: Fingerprint, other: Fingerprint) -> bool:
     """Whether two fingerprints are of the same value, within tolerance."""
-    if one[0] != other[0] or len(one) != len(other):
+    if one[0] != other[0]:
+        return False
+    if _is_exception(one) or _is_exception(other):
+        return True
+    if len(one) != len(other):
         return False
     for i in range(1, len(one), 2):
         if not all(math.isfinite(number) for number in (*one[i : i + 2], *other[i : i + 2])):
@@ -125,6 +153,15 @@ def same_fingerprint(one: Fingerprint, other: Fingerprint) -> bool:
         if abs(one[i] - other[i]) > 2e-6 * norm or abs(one[i + 1] - other[i + 1]) > 2e-6 * norm:
             return False
     return True
+
+
+def _is_exception(one: Fingerprint) -> bool:
+    return len(one) == 2 and isinstance(one[1], str)
+
+
+def same_code_raised(one: Fingerprint, other: Fingerprint) -> bool:
+    """Whether two fingerprints are of exceptions of one kind, raised by the same code, whatever their messages."""
+    return _is_exception(one) and _is_exception(other) and one[1] == other[1]
 
 
 def says_little(expected: Value, value: Value) -> bool:
@@ -193,12 +230,35 @@ def _names_exception(text: str) -> bool:
 
 def fits(judged: Sequence[Judged], name: str) -> bool:
     """Whether every one of these is what a mistake gives there."""
+    return all(_fits(line, name) for line in judged)
+
+
+def _fits(line: Judged, name: str) -> bool:
+    if name not in line.mistakes:
+        return line.passed
+    pair = line.fingerprint, line.mistakes[name]
+    return same_fingerprint(*pair) or same_code_raised(*pair)
+
+
+def _is_told_by(line: Sequence[Judged], name: str) -> bool:
+    """Whether what a failed line shows may be told as a mistake that fits it, whatever other lines show."""
     return all(
-        same_fingerprint(line.fingerprint, line.mistakes[name])
-        if name in line.mistakes
-        else line.passed
-        for line in judged
+        (one.is_evidence and not one.says_little) or _raises(one, name)
+        for one in line
+        if not one.passed
     )
+
+
+def _raises(one: Judged, name: str) -> bool:
+    """Whether the code raised what a mistake raises."""
+    return name in one.mistakes and same_code_raised(one.fingerprint, one.mistakes[name])
+
+
+def _best(names: Sequence[str], lines: Sequence[Judged]) -> str | None:
+    """Of the mistakes that fit a line, the one that fits most lines of the cell; None if that is not one."""
+    score = {name: sum(_fits(one, name) for one in lines) for name in names}
+    best = [name for name in names if score[name] == max(score.values())]
+    return best[0] if len(best) == 1 else None
 
 
 def fitting(judged: Sequence[Judged]) -> list[str]:
@@ -239,15 +299,19 @@ class Recognition:
         self._named: dict[str, list[str]] = {}
         # by cell, the mistake that was named for sure
         self._sure: dict[str, str] = {}
-        # cells with a line that failed and that nothing explains
+        # cells with a line that failed; and those in which nothing explains one
+        self._failed: set[str] = set()
         self._unexplained: set[str] = set()
 
-    def cell(self, grade_id: str, lines: Sequence[Sequence[Judged]]) -> list[NamedMistake | None]:
+    def cell(
+        self, grade_id: str, lines: Sequence[Sequence[Judged]], given: Collection[str] = ()
+    ) -> list[NamedMistake | None]:
         """What is told at each line of a cell. lines: for every line its draws.
 
-        A cell may come again, with other values.
+        given: the answers in whose place right versions stood. A cell may come again, with other values.
         """
         self._passed.discard(grade_id)
+        self._failed.discard(grade_id)
         self._unexplained.discard(grade_id)
         self._named.pop(grade_id, None)
         self._sure.pop(grade_id, None)
@@ -256,12 +320,14 @@ class Recognition:
         if not failed:
             self._passed.add(grade_id)
             return named
+        self._failed.add(grade_id)
         before = {name for names in self._named.values() for name in names}
         together = [one for line in lines for one in line]
-        whole = self._possible(fitting(together), together)
+        whole = self._possible(fitting(together), together, given)
+        wrong = [one for one in together if not one.passed]
         known = [name for name in whole if name in before]
-        if not any(one.is_evidence for one in together if not one.passed):
-            whole = known
+        if not any(one.is_evidence for one in wrong):
+            whole = [n for n in whole if n in known or any(_raises(one, n) for one in wrong)]
         if known or len(whole) == 1:
             name = (known or whole)[0]
             # the lines that would tell it from what nobody knows stand in its own cell
@@ -271,21 +337,23 @@ class Recognition:
             named[failed[0]] = NamedMistake(name, by_line=not sure)
             self._named[grade_id] = [name]
             return named
-        candidates = {n: self._possible(fitting(lines[n]), lines[n]) for n in failed}
+        candidates = {n: self._possible(fitting(lines[n]), lines[n], given) for n in failed}
+        names = self._named.setdefault(grade_id, [])
         for n in failed:
-            only = candidates[n] if len(candidates[n]) == 1 else []
-            informative = all(
-                one.is_evidence and not one.says_little for one in lines[n] if not one.passed
-            )
-            names = self._named.setdefault(grade_id, [])
-            for name in only if informative else ():
-                if name not in names:
-                    named[n] = NamedMistake(name, by_line=True)
-                    names.append(name)
-        names = self._named[grade_id]
+            told = [name for name in candidates[n] if _is_told_by(lines[n], name)]
+            name = _best([one for one in told if one in before] or told, together)
+            if name and name not in names:
+                named[n] = NamedMistake(name, by_line=True)
+                names.append(name)
         if not all(set(candidates[n]) & set(names) for n in failed):
             self._unexplained.add(grade_id)
         return named
+
+    def waits_for(self, grade_id: str, line: Sequence[Judged]) -> set[str]:
+        """The answers of other cells that a line which failed uses, and that aren't right."""
+        wrong = set().union(*map(self._functions_of, self._failed - {grade_id}))
+        is_used = self._used(line) if any(not one.passed for one in line) else set()
+        return (is_used & wrong) - self._functions_of(grade_id)
 
     def suspects(self, grade_id: str, lines: Sequence[Sequence[Judged]]) -> list[str]:
         """The answers of other cells that these lines use, and in which something is unexplained."""
@@ -296,19 +364,19 @@ class Recognition:
         return {origin.function for origin in self._origins.values() if origin.cell == grade_id}
 
     def _unsure(self, judged: Iterable[Judged]) -> set[str]:
-        """Answers that lines depend on, as their mistakes show there, and that are wrong in another way."""
-        used = {
-            self._origins[name].function
-            for one in judged
-            for name in one.mistakes
-            if name in self._origins
-        }
-        unsure = set().union(*map(self._functions_of, self._unexplained))
-        return used & unsure
+        """Answers that lines depend on, and that are wrong in a way that nobody knows."""
+        return self._used(judged) & set().union(*map(self._functions_of, self._unexplained))
 
-    def _possible(self, names: Sequence[str], judged: Sequence[Judged]) -> list[str]:
+    def _used(self, judged: Iterable[Judged]) -> set[str]:
+        """The answers that lines depend on, as their mistakes show there."""
+        names = {name for one in judged for name in one.mistakes}
+        return {self._origins[name].function for name in names if name in self._origins}
+
+    def _possible(
+        self, names: Sequence[str], judged: Sequence[Judged], given: Collection[str]
+    ) -> list[str]:
         """Those of some mistakes that what is known of other cells leaves open."""
-        unsure = self._unsure(judged)
+        unsure = self._unsure(judged) - set(given)
         return [
             name
             for name in names

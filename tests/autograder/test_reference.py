@@ -11,10 +11,16 @@ from autograder.dependencies import depends_on
 from autograder.errors import CatalogueError
 from autograder.exercises import grade_cells, released
 from autograder.expected import ExpectedCell
-from autograder.reference import Asked, Conditions, expected_cell, expected_cells, namespace_of
+from autograder.reference import (
+    Asked,
+    Conditions,
+    expected_cell,
+    expected_cells,
+    namespace_of,
+    wrong_print,
+)
 from autograder.runtime.compare import Expected, judge
 from autograder.runtime.evaluate import Evaluation, evaluate
-from autograder.runtime.mistakes import fingerprint
 from autograder.runtime.plain_data import decode, restore
 from tests.support.course import COURSE
 
@@ -42,7 +48,7 @@ def test_mistakes_that_are_skipped_would_have_given_the_right_value(sampled):
                 names, seed = namespace_of(wrong), draw.parameter_seed
                 got = Evaluation.read(evaluate(line.code, names, inputs, seed))
                 if judge(Expected.read(draw.expected), got) is not None:
-                    found[mistake.name] = fingerprint(got.value)
+                    found[mistake.name] = wrong_print(program, got.value)
                 else:
                     affected = depends_on(program, mistake.function)
                     skipped += not any(name in line.expression for name in affected)

@@ -122,6 +122,42 @@ def test_two_mistakes_that_show_on_different_lines_are_both_told(recognition):
     assert told(recognition, "one", *lines) == [None, "a?", None, "b?", None]
 
 
+def raised(message, at):
+    return fingerprint(Error("ValueError", message, at))
+
+
+def test_an_exception_is_named_by_its_kind_and_the_code_that_raised_it(recognition):
+    """Whatever the message and the names of variables, and whatever other lines show."""
+    wrong = {"a": raised("shapes (8, 7) (8,)", "return e / e.sum(axis=axis)")}
+    own = "weights = exps / exps.sum(axis=along)"
+    for at, name in (
+        (own, "a?"),
+        (own.replace("sum", "max"), None),
+        ("exps / (", None),
+        ("", None),
+    ):
+        one = Judged(False, raised("shapes (2, 3) (2,)", at), wrong, True, False)
+        assert told(recognition, "one", one, line(False, 9.9)) == [name, None]
+
+
+def test_of_several_mistakes_the_one_that_fits_most_lines_is_told(recognition):
+    lines = [
+        line(False, 2.1, a=2.1, b=2.1),
+        line(False, 3.1, a=3.2, b=3.1),
+        line(False, 4.1, a=4.2, b=4.3),
+    ]
+    assert told(recognition, "one", *lines) == ["b?", None, None]
+
+
+def test_a_line_waits_for_the_wrong_answers_of_other_cells_that_it_uses(recognition):
+    uses_both = line(False, 2.1, z=2.5, a=3.1)
+    assert recognition.waits_for("three", [uses_both]) == set()
+    told(recognition, "one", line(False, 7.1, a=7.1))
+    assert recognition.waits_for("three", [uses_both]) == {"first"}
+    assert recognition.waits_for("three", [line(True, 2.1, a=3.1)]) == set()
+    assert recognition.waits_for("two", [line(False, 2.1, c=2.1)]) == set()
+
+
 def test_a_line_on_which_several_known_mistakes_agree_names_none(recognition):
     lines = [line(False, 2.1, a=2.1, b=2.1), line(False, 9.9)]
     assert told(recognition, "one", *lines) == [None, None]
