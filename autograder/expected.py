@@ -129,6 +129,19 @@ class ExpectedCell:
         return ExpectedCell(tuple(data["forbidden"]), tuple(map(ExpectedLine.read, data["lines"])))
 
 
+@dataclass(frozen=True)
+class Unexplained:
+    """A cell that somebody has failed, and no known mistake explains.
+
+    answers: those that it grades; found: by line and draw, what was given; failed: numbers of lines.
+    """
+
+    expected: ExpectedCell
+    answers: Sequence[str]
+    found: Sequence[Sequence[Fingerprint]]
+    failed: Sequence[int]
+
+
 def _arrays_given(line: ExpectedLine) -> set[bytes]:
     """The arrays among a line's inputs on its first draw; the others are made alike."""
     trees = line.draws[0].inputs.values()

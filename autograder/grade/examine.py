@@ -11,7 +11,7 @@ import copy
 import functools
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,7 +20,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.exercises import baked_relations, is_answer_cell, is_grade_cell, metadata_of
-from autograder.expected import ExpectedCell, ExpectedLine, Failed
+from autograder.expected import ExpectedCell, ExpectedLine, Failed, Unexplained
 from autograder.files import digest_of
 from autograder.grade.answer_key import AnswerKey
 from autograder.grade.follow_through import follow_through
@@ -67,12 +67,19 @@ class Shown:
     """What a grade cell has shown, from which known mistakes are recognised.
 
     judged: every line on its draws; problems: of the lines; violated: relations, of which it is told if no
-    mistake explains the cell. All empty if the cell has passed.
+    mistake explains the cell. All empty if the cell has passed. given: the answers in whose place right
+    versions stood, if what is judged comes of a second run.
     """
 
     judged: Sequence[Sequence[Judged]] = ()
     problems: Sequence[Difference | None] = ()
     violated: Sequence[Mapping[str, Any]] = ()
+    given: Collection[str] = ()
+
+    def followed(self, again: Mapping[int, Sequence[Judged]], given: Collection[str]) -> Shown:
+        """What the cell has shown beside right versions of earlier answers; again: by line, what was asked again."""
+        judged = [again.get(number, line) for number, line in enumerate(self.judged)]
+        return replace(self, judged=judged, given=given)
 
 
 @dataclass(frozen=True)
@@ -91,7 +98,9 @@ class Graded:
         found = {
             name: [
                 [(line[0].passed, line[0].fingerprint)]
-                if problem and problem.aspect not in WITHOUT_VALUE
+                if problem
+                and problem.aspect not in WITHOUT_VALUE
+                and not all(one.passed for one in line)
                 else []
                 for line, problem in zip(shown.judged, shown.problems, strict=True)
             ]
@@ -144,7 +153,10 @@ def _graded(submission: Submission, key: AnswerKey, settings: Settings) -> Grade
     elif settings.follow_through and any(map(_is_students_code, notebook.cells)):
         # the verdicts so far are final, and the kernel they came from has ended
         try:
-            cells = follow_through(steps_of(notebook), key, cells, settings, start, manner)
+            found = follow_through(steps_of(notebook), key, cells, settings, start, manner)
+            cells = found.cells
+            again = found.judged.items()
+            shown |= {name: shown[name].followed(lines, found.given) for name, lines in again}
         except Exception as error:
             remarks = [*remarks, Remark("no_follow_through", {"error": _reason(error)})]
     unasked = not_asked(submission, key.release, key.versions)
@@ -185,7 +197,7 @@ def named(graded: Graded, key: AnswerKey, expected: Mapping[str, ExpectedCell]) 
             [replace(one, mistakes=draw.mistakes) for one, draw in zip(line, draws, strict=False)]
             for line, draws in zip(shown.judged, draws_of_lines, strict=False)
         ]
-        found = recognition.cell(name, judged)
+        found = recognition.cell(name, judged, shown.given)
         told = unexplained(shown.problems, found)
         lines = list(cells[name].lines)
         for number, (mistake, problem) in enumerate(zip(found, shown.problems, strict=True)):
@@ -202,6 +214,34 @@ def named(graded: Graded, key: AnswerKey, expected: Mapping[str, ExpectedCell]) 
         cells[name] = replace(cells[name], lines=tuple(lines))
     result = replace(graded.result, cells=tuple(cells.values()))
     return replace(graded, result=result)
+
+
+def unexplained_cells(
+    graded: Graded, key: AnswerKey, expected: Mapping[str, ExpectedCell]
+) -> dict[str, Unexplained]:
+    """The cells that failed with values, and in which no known mistake is told."""
+    told = {cell.grade_id: cell for cell in graded.result.cells}
+    found = {}
+    for name in graded.failed():
+        shown, lines = graded.shown[name], told[name].lines
+        if not any(line.mistake for line in lines):
+            failed = [number for number, line in enumerate(lines) if not line.passed]
+            prints = [[one.fingerprint for one in line] for line in shown.judged]
+            found[name] = Unexplained(expected[name], key.graded[name], prints, failed)
+    return {name: one for name, one in found.items() if one.failed}
+
+
+def with_pairs(graded: Graded, pairs: Mapping[str, Sequence[str]]) -> Graded:
+    """A graded submission with two known mistakes told in some cells, at the first lines that failed."""
+    cells = []
+    for cell in graded.result.cells:
+        names = list(pairs.get(cell.grade_id, ()))
+        lines = [
+            replace(line, mistake=names.pop(0), by_line=True) if names and not line.passed else line
+            for line in cell.lines
+        ]
+        cells.append(replace(cell, lines=tuple(lines)))
+    return replace(graded, result=replace(graded.result, cells=tuple(cells)))
 
 
 def _examined(

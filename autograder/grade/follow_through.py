@@ -1,13 +1,15 @@
 """Follow-through marks: a later answer is not charged for an earlier one's fault.
 
 In: a notebook and its final verdicts. Out: the verdicts with those lines that are right once right
-versions stand in for earlier answers that are wrong. The notebook runs once more, in a kernel of its own:
+versions stand in for earlier answers that are wrong, and of those that are still wrong what known mistakes are
+compared with. The notebook runs once more, in a kernel of its own:
 
 - After all lines of an answer, if any of them is wrong in both runs, its name is bound to a right
   version, which is sent to the kernel only then.
 - A line that grades an answer never counts once a right version of that answer has been in the kernel.
   So code that gets hold of a right version gains what it would gain from having written it.
-- Only whether a line is right is kept of this run: no output, error, file or remark.
+- Only whether a line is right, and which known mistake's values it gives, is kept of this run: no output,
+  error, file or remark.
 """
 
 from __future__ import annotations
@@ -15,9 +17,9 @@ from __future__ import annotations
 import ast
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from autograder.grade.answer_key import AnswerKey
 from autograder.grade.kernel_run import APART, KernelRun, Manner, Step, runs
@@ -25,8 +27,19 @@ from autograder.grade.result import CellResult, LineResult
 from autograder.instructor_settings import Settings
 from autograder.kernels.student_kernel import StudentKernel
 from autograder.programs import names_in, reached
+from autograder.runtime.mistakes import NO_FINGERPRINT, Judged
 
 NAME = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(frozen=True)
+class Followed:
+    """The better verdicts; judged: by cells that are still wrong and numbers of lines, what these gave beside right
+    versions; given: the answers in whose place these stood."""
+
+    cells: tuple[CellResult, ...]
+    judged: Mapping[str, Mapping[int, Sequence[Judged]]] = field(default_factory=dict)
+    given: frozenset[str] = frozenset()
 
 
 def follow_through(
@@ -36,14 +49,14 @@ def follow_through(
     settings: Settings,
     start: Callable[[], AbstractContextManager[StudentKernel]],
     manner: Manner = APART,
-) -> tuple[CellResult, ...]:
+) -> Followed:
     """The better verdict of every line; a second kernel is started only if that can change one.
 
     steps: the notebook as it was run; cells: its verdicts; start: a kernel as the first run's was; manner: of the first
     of the second runs. Raises KernelStartError.
     """
     if not SecondRun(steps, key, cells).is_needed():
-        return tuple(cells)
+        return Followed(tuple(cells))
 
     def run(manner: Manner) -> SecondRun:
         second = SecondRun(steps, key, cells)
@@ -52,7 +65,10 @@ def follow_through(
         return second
 
     *_, (_, second) = runs(manner, run)
-    return tuple(replace(cell, lines=tuple(second.lines[cell.grade_id])) for cell in cells)
+    better = tuple(replace(cell, lines=tuple(second.lines[cell.grade_id])) for cell in cells)
+    still_wrong = {cell.grade_id for cell in better if not cell.passed}
+    judged = {name: found for name, found in second.judged.items() if name in still_wrong}
+    return Followed(better, judged, frozenset(second.replaced))
 
 
 @dataclass(frozen=True)
@@ -66,7 +82,8 @@ class _Place:
 class SecondRun:
     """A notebook's second run: the better verdicts so far, and in whose place right versions stand.
 
-    lines: the verdicts by grade cell; ended_itself: as for `KernelRun`.
+    lines: the verdicts by grade cell; judged: as in `Followed`, of all cells; replaced: the answers in whose
+    place right versions stand; ended_itself: as for `KernelRun`.
     """
 
     ended_itself = False
@@ -75,11 +92,12 @@ class SecondRun:
         self.lines: dict[str, list[LineResult]] = {
             cell.grade_id: list(cell.lines) for cell in cells
         }
+        self.judged: dict[str, dict[int, Sequence[Judged]]] = {}
         self._steps, self._key = steps, key
         self._order = {step.name: number for number, step in enumerate(steps)}
         # an answer's last grade cell
         self._last = {name: cell for cell in self.lines for name in key.graded[cell]}
-        self._replaced: list[str] = []
+        self.replaced: list[str] = []
         self._uses: dict[str, set[str]] = {}
         self._places: list[_Place] = []
         if any(not cell.passed for cell in cells):
@@ -108,11 +126,11 @@ class SecondRun:
     def _ask_again(self, run: KernelRun, cell: str) -> None:
         expected = self._key.cells[cell]
         deadline = time.monotonic() + max(map(run.seconds, expected.lines))
-        if set(self._key.graded[cell]) & set(self._replaced):
+        if set(self._key.graded[cell]) & set(self.replaced):
             return
         lines = self.lines[cell]
         given = {
-            place.number: tuple(n for n in self._replaced if self._depends(place, n))
+            place.number: tuple(n for n in self.replaced if self._depends(place, n))
             for place in self._places
             if place.cell == cell
         }
@@ -124,6 +142,9 @@ class SecondRun:
             for number, answer in zip(numbers, answers, strict=True):
                 if answer.problem is None:
                     lines[number] = replace(lines[number], difference=None, given=given[number])
+                judged = [one for one, _ in answer.judged]
+                if all(one.fingerprint != NO_FINGERPRINT for one in judged):
+                    self.judged.setdefault(cell, {})[number] = judged
 
     def _replace_wrong(self, run: KernelRun, cell: str) -> None:
         """Bind answers whose last grade cell this is to right versions, if they are wrong and needed."""
@@ -132,7 +153,7 @@ class SecondRun:
             right = self._key.right_versions.get(name)
             if right and self._last[name] == cell and needed and self._is_wrong(name):
                 run.define(name, right)
-                self._replaced.append(name)
+                self.replaced.append(name)
 
     def _is_wrong(self, name: str) -> bool:
         """Whether the better verdict on an answer is a failure."""

@@ -39,10 +39,11 @@ from autograder.exercises import (
     metadata_of,
     released,
 )
-from autograder.expected import ExpectedCell, Failed
+from autograder.expected import ExpectedCell, Failed, Unexplained
 from autograder.files import digest_of, write_whole
 from autograder.grade.answer_key import AnswerKey
-from autograder.grade.examine import Graded, named
+from autograder.grade.combined import pairs_of
+from autograder.grade.examine import Graded, named, unexplained_cells, with_pairs
 from autograder.grade.seeds import FreshSeed, class_seed, fresh_seed
 from autograder.grade.submission import Submission
 from autograder.instructor_settings import CONFIG
@@ -385,10 +386,30 @@ class AnswerKeys:
                     line.extend(found)
         needed = {job.path: replace(job, failed=failed[job.path]) for job in jobs}
         cells = dict(zip(needed, _evaluated(list(needed.values())), strict=True))
-        return [
+        found = [
             named(graded, self.of_class(job.exercise), cells[job.path])
             for graded, job in zip(several, jobs, strict=True)
         ]
+        return self._with_pairs(found, [cells[job.path] for job in jobs])
+
+    def _with_pairs(
+        self, several: Sequence[Graded], expected: Sequence[Mapping[str, ExpectedCell]]
+    ) -> list[Graded]:
+        """Graded submissions with the pairs of known mistakes that explain what no single one does."""
+        asked: dict[str, list[tuple[int, str, Unexplained]]] = {}
+        for number, (graded, cells) in enumerate(zip(several, expected, strict=True)):
+            own = asked.setdefault(graded.result.exercise, [])
+            key = self.of_class(self._course.exercise(graded.result.exercise))
+            own += [
+                (number, name, unexplained)
+                for name, unexplained in unexplained_cells(graded, key, cells).items()
+            ]
+        pairs: dict[int, dict[str, list[str]]] = {}
+        for exercise, own in asked.items():
+            found = pairs_of(self._course.exercise(exercise), [one for _, _, one in own])
+            for (number, name, _), pair in zip(own, found, strict=True):
+                pairs.setdefault(number, {})[name] = pair
+        return [with_pairs(graded, pairs.get(n, {})) for n, graded in enumerate(several)]
 
     def digest(self, exercise: Exercise, submission: Submission) -> str:
         """The digest of the key that a submission is graded with; nothing is evaluated for it."""

@@ -177,6 +177,14 @@ class Total:
 # x = draw.array(3)
 # ### 5p AUTOTEST Total().add(x)
 '''
+CATALOGUE = """# shifted: shifted_values, somewhere
+
+## one less
+One is taken off.
+*Hint:* Which way is it shifted?
+
+`double(x) + 1 -> double(x) - 1`
+"""
 ANSWERS = {
     "double": "def double(x):\n    return 2 * x",
     "shifted": "def shifted(x):\n    return double(x) + 1",
@@ -196,7 +204,7 @@ def small(tmp_path_factory):
     shutil.copy(COURSE.root / "nbgrader_config.py", root)
     (root / "solutions" / "catalogue").mkdir(parents=True)
     (root / "solutions" / "ch9_small.py").write_text(SOLUTION)
-    (root / "solutions" / "catalogue" / "ch9_small.md").touch()
+    (root / "solutions" / "catalogue" / "ch9_small.md").write_text(CATALOGUE)
     course = Course(root)
     build(course)
     exercise = course.exercise("ch9_small")
@@ -244,6 +252,9 @@ def test_two_wrong_answers_cost_what_both_are_worth(small):
         "shifted": "def shifted(x):\n    return double(x) - 1",
     }
     assert points(small, ANSWERS | wrong) == FULL | {"double": 0, "shifted": 0}
+    # what nobody knows is wrong in the one keeps no name from the other
+    (line,) = graded(small, ANSWERS | wrong).result.cell("shifted_values").lines
+    assert line.mistake == "one less"
 
 
 @pytest.mark.parametrize("name", ANSWERS)
