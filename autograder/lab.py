@@ -64,7 +64,8 @@ def _standing(data: Any) -> Standing:
     names = [field.name for field in fields(Standing)]
     if not isinstance(data, dict) or not isinstance(data.get("name"), str):
         raise ValueError("no task")
-    found = [data.get(name) for name in names[1:]]
+    # notebooks of an earlier release say nothing of points that wait
+    found = [{"waiting": 0, **data}.get(name) for name in names[1:]]
     numbers = [n for n in found if isinstance(n, int | float) and not isinstance(n, bool)]
     if len(numbers) < len(names) - 1 or not all(math.isfinite(n) and n >= 0 for n in numbers):
         raise ValueError("no points")

@@ -16,7 +16,7 @@ from autograder.runtime import hints, messages
 from autograder.runtime.functions import shown
 from autograder.runtime.hints import MistakeWords
 from autograder.runtime.mistakes import NamedMistake
-from autograder.runtime.plan import plan
+from autograder.runtime.plan import plan, with_asides
 from autograder.text import plain_text
 
 Parameters = Mapping[str, Any]
@@ -365,11 +365,11 @@ class Words:
 
     def rows(self, cell: CellResult) -> tuple[LineRow, ...]:
         """What is said about a cell, line by line."""
-        problems = [line.difference for line in cell.lines]
-        named = [
-            NamedMistake(one.mistake, one.by_line) if one.mistake else None for one in cell.lines
-        ]
-        told = plan(problems, named, [sentence(line) for line in cell.lines])
+        problems = with_asides([line.difference for line in cell.lines])
+        pairs = zip(cell.lines, problems, strict=True)
+        lines = [replace(line, difference=problem) for line, problem in pairs]
+        named = [NamedMistake(one.mistake, one.by_line) if one.mistake else None for one in lines]
+        told = plan(problems, named, [sentence(line) for line in lines])
         return tuple(
             LineRow(
                 self.title(cell.grade_id, line.expression),
@@ -380,7 +380,7 @@ class Words:
                 line.passed,
                 one.folded,
             )
-            for line, one in zip(cell.lines, told.lines, strict=True)
+            for line, one in zip(lines, told.lines, strict=True)
         )
 
     def line(self, line: LineResult) -> str:

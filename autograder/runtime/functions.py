@@ -78,6 +78,23 @@ def returned(text: str) -> ast.expr:
     return _split(text)[1]
 
 
+def behind(text: str, node: ast.expr) -> str:
+    """The code of a part of a line's value, with that of all variables in it."""
+    sources: dict[str, list[ast.AST]] = {}
+    for part in ast.walk(ast.parse(text)):
+        value = getattr(part, "iter", None) or getattr(part, "value", None)
+        targets = getattr(part, "targets", None) or [getattr(part, "target", None)]
+        for name in (one for target in filter(None, targets) for one in ast.walk(target)):
+            if isinstance(name, ast.Name) and value:
+                sources.setdefault(name.id, []).append(value)
+    found, new = [node], [node]
+    while new:
+        names = [one.id for part in new for one in ast.walk(part) if isinstance(one, ast.Name)]
+        new = [value for name in dict.fromkeys(names) for value in sources.pop(name, ())]
+        found += new
+    return "\n".join(map(ast.unparse, found))
+
+
 @functools.lru_cache(maxsize=1024)
 def shown(text: str) -> str:
     """A line's code as a person reads it: an expression where that is all, else its functions."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from .compare import Difference
 from .grade_cell import Check
-from .messages import sentence, title
+from .messages import sentence, title, uses_wrong
 from .mistakes import NamedMistake
 
 # differences that no inputs explain
@@ -101,8 +101,7 @@ def in_steps(
         hints += [mistake.means, f"In `{mistake.function}`: {mistake.hint}"]
         section = mistake.section
     elif suspects:
-        names = ", ".join(f"`{name}`" for name in suspects)
-        hints.append(f"This uses your {names}, where something is not right yet.")
+        hints.append(f"{uses_wrong(suspects)}.")
     elif problem.parameters.get("line"):
         hints.append(f"Look at this line of yours: {problem.parameters['line']}")
     elif problem.aspect not in WITHOUT_CASE:

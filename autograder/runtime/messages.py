@@ -48,6 +48,12 @@ def _names(missing: Sequence[str], extra: Sequence[str]) -> str:
     return "the names differ (" + "; ".join(words) + ")"
 
 
+def uses_wrong(names: Sequence[str]) -> str:
+    """That an answer uses others which aren't right."""
+    listed = " and ".join(f"`{name}`" for name in names)
+    return f"This uses your {listed}, which {'is' if len(names) == 1 else 'are'}n't correct yet"
+
+
 def offered(packages: Sequence[str]) -> str:
     """What to do about a package that is missing; packages: those that there are."""
     return (
@@ -283,6 +289,9 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
         "copy, or with operations that give a new array"
     ),
     "exchanged": _exchanged,
+    "not_judged": lambda p: (
+        "the arguments stay as they were; this line passes once the result is correct"
+    ),
 }
 
 

@@ -16,7 +16,7 @@ from .fold import Fold
 from .grade_cell import Check, Relation, checks_with_inputs, parse_cell, read_relations
 from .guide import Guide, Outcome, Way
 from .hints import Explained, MistakeWords, in_steps
-from .messages import sentence, title
+from .messages import sentence, title, uses_wrong
 from .mistakes import (
     Judged,
     NamedMistake,
@@ -28,7 +28,7 @@ from .mistakes import (
 )
 from .packages import not_offered, with_offered
 from .plain_data import unpack
-from .plan import Known, Line, Plan, plan
+from .plan import Known, Line, Plan, plan, with_asides
 from .progress import Progress, Task
 from .settings import usual_settings
 from .telling import refined
@@ -138,7 +138,8 @@ class Checks:
             evidence = bool(evaluation.forbidden) or is_evidence(expected.value, value)
             prints = fingerprint(value), answer["mistakes"]
             judged.append([Judged(problem is None, *prints, little, evidence)])
-        self.progress.record(grade_id, sum(c.points for c, problem in found if problem is None))
+        earned = sum(check.points for check, problem in found if problem is None)
+        self.progress.record(grade_id, earned)
         problems = [problem for _, problem in found]
         begun = [problem for problem in problems if problem is None or problem.aspect != "to_do"]
         if not begun and problems[0]:
@@ -147,6 +148,7 @@ class Checks:
             raise AutotestFailure(sentence(problems[0]))
         named = self._recognition.cell(grade_id, judged)
         suspects = self._recognition.suspects(grade_id, judged)
+        self._record_waiting(grade_id, earned, [check for check, _ in found], judged)
         number = unexplained(problems, named)
         relations = [*cell.relations, *self._relations.get(grade_id, ())]
         if number is not None and relations:
@@ -167,6 +169,18 @@ class Checks:
         self.guide.record(grade_id, outcome)
         self._warn_of_packages(definitions)
         self._show(grade_id, found, named, suspects, printed.getvalue())
+
+    def _record_waiting(
+        self,
+        grade_id: str,
+        earned: float,
+        checks: Sequence[Check],
+        judged: Sequence[Sequence[Judged]],
+    ) -> None:
+        """Keep how many points wait for earlier answers."""
+        waits = [self._recognition.waits_for(grade_id, line) for line in judged]
+        waiting = sum(check.points for check, names in zip(checks, waits, strict=True) if names)
+        self.progress.record(grade_id, earned, waiting, sorted(set().union(*waits)))
 
     def _warn_of_packages(self, definitions: Mapping[str, Any]) -> None:
         """Say once of each package that it may be missing where the notebook is graded."""
@@ -190,12 +204,16 @@ class Checks:
         printed: str,
     ) -> None:
         self._explained.forget(grade_id)
-        checks, problems = [check for check, _ in found], [problem for _, problem in found]
+        checks = [check for check, _ in found]
+        problems = with_asides([problem for _, problem in found])
         known = Known(self._explained.cells, suspects, self._failed_before(grade_id))
         self._failed[grade_id] = any(problems)
         told = plan(problems, named, [sentence(p) if p else "" for p in problems], known)
         if told.repeated:
             self._show_again(checks, told, told.repeated)
+        if told.suspects:
+            those = "that" if len(told.suspects) == 1 else "those"
+            print(f"{uses_wrong(told.suspects)}. Fix {those} first.")
         for check, line in zip(checks, told.lines, strict=True):
             if not line.folded:
                 print(_marked(check, line.passed))
@@ -203,7 +221,7 @@ class Checks:
         self._show_folded(checks, told)
         _show_printed(printed)
         if any(problems):
-            self._show_way_on(grade_id, told)
+            self._show_section(grade_id, told)
             raise _not_yet(checks, told)
 
     def _failed_before(self, grade_id: str) -> bool:
@@ -238,11 +256,8 @@ class Checks:
                 mark = f"{_mark(passed, points)}{len(folded)} {words}"
                 self.display(Fold(mark, [_marked(check, passed) for check in folded]))
 
-    def _show_way_on(self, grade_id: str, told: Plan) -> None:
-        """What to put right first, and what to read."""
-        if told.suspects:
-            names = ", ".join(f"`{name}`" for name in told.suspects)
-            print(f"This uses your {names}, where something is not right yet. Mend that first.")
+    def _show_section(self, grade_id: str, told: Plan) -> None:
+        """What to read."""
         mistake = self._mistakes[told.mistake] if told.mistake else None
         section = mistake.section if mistake else self._sections.get(grade_id)
         if section and not told.nothing_new:

@@ -62,6 +62,18 @@ class Plan:
         return any(line.problem for line in self.lines)
 
 
+def with_asides(problems: Sequence[Difference | None]) -> list[Difference | None]:
+    """A cell's differences: of a line that is about arguments and fails for the result, which other lines are about,
+    it is said that it waits for them."""
+    others = any(problem and not problem.parameters.get("aside") for problem in problems)
+    return [
+        Difference("not_judged")
+        if problem and others and problem.parameters.get("aside")
+        else problem
+        for problem in problems
+    ]
+
+
 def plan(
     problems: Sequence[Difference | None],
     named: Sequence[NamedMistake | None],
@@ -138,6 +150,8 @@ def _in_sight(
 
 def _only_numbers(problem: Difference) -> bool:
     """Whether nothing is known of a difference but that numbers are others."""
+    if problem.aspect == "not_judged":
+        return True
     return problem.aspect in NUMBERS and "violated" not in problem.parameters
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from .compare import Difference, Expected, difference, summary
 from .evaluate import Evaluation
-from .functions import returned
+from .functions import behind, returned
 from .grade_cell import Check
 from .helpers import NO_GRADIENT
 from .messages import describe
-from .offsets import added_constant
+from .offsets import added_constant, part_of
 from .parts import with_names
 from .plain_data import Array, Dictionary, Items, Number, Text, Value
 from .relations import OPEN, related, value_at
@@ -37,7 +37,8 @@ def refined(
 ) -> Difference:
     """What is said about a line that failed. inputs: the drawn ones, as nobody has changed them."""
     offset = added_constant(check.code, problem.place)
-    if _gives_arguments(check) and _is_argument(problem, expected.value):
+    gives_arguments = _gives_arguments(check)
+    if gives_arguments and _is_argument(problem, expected.value):
         problem = Difference("changed", {}, problem.place)
     elif _lacks_gradient(problem, check, got, offset):
         problem = Difference("no_gradient", {}, problem.place)
@@ -56,7 +57,9 @@ def refined(
             "got": plain_list(value_at(got.value, (step,))),
         }
         problem = replace(problem, parameters={**problem.parameters, "example": example})
-    if right := _right_beside(problem, check, expected.value, got.value):
+    if gives_arguments and problem.place and problem.aspect != "changed":
+        problem = replace(problem, parameters={**problem.parameters, "aside": True})
+    elif right := _right_beside(problem, check, expected.value, got.value):
         problem = replace(problem, parameters={**problem.parameters, "right_beside": right})
     return with_names(_without(problem, offset), check, inputs)
 
@@ -77,6 +80,11 @@ def _is_argument(problem: Difference, expected: Value) -> bool:
 def _lacks_gradient(problem: Difference, check: Check, got: Evaluation, offset: float) -> bool:
     """Whether a gradient is asked for at a difference's place, and there is none or only zeros."""
     if "gradients(" not in check.code or problem.aspect not in NO_GRADIENT_OPEN:
+        return False
+    node = returned(check.code)
+    for step in problem.place:
+        node = part_of(node, step) or node
+    if "gradients(" not in behind(check.code, node):
         return False
     match value_at(got.value, problem.place):
         case Text(text):

@@ -152,24 +152,22 @@ def test_an_unexplained_answer_is_named_where_another_one_uses_it(run):
     wrong = {"double": lambda x: 7.5 * x, "shift": lambda x: x + 1}
     run("values", values_cell(), **wrong)
     lines, _ = run("shifted", source, **wrong)
-    assert (
-        lines[-1] == "This uses your `double`, where something is not right yet. Mend that first."
-    )
+    assert lines[0] == "This uses your `double`, which isn't correct yet. Fix that first."
 
 
 def test_a_cell_that_uses_a_wrong_answer_tells_no_other_numbers_but_other_reasons(run):
     wrong = {"double": lambda x: 7.5 * x, "shift": lambda x: x + 1 if x > 20 else x[0]}
     lines = [check(f"shift(double({n}))", 2.0 * n + 1, halved=0.5 * n + 1) for n in (3, 4, 5)]
     run("values", values_cell(), **wrong)
-    mend = "This uses your `double`, where something is not right yet. Mend that first."
+    fix = "This uses your `double`, which isn't correct yet. Fix that first."
     assert run("shifted", "\n".join(lines), **wrong)[0] == [
+        fix,
         "✗ 0/3 points   3 lines are wrong",
-        mend,
     ]
     lines.append(check("shift(double(1))", 3.0, halved=1.5))
     shown, _ = run("shifted", "\n".join(lines), **wrong)
-    assert shown[0] == "✗ 0/1 points   shift(double(1))" and "TypeError" in shown[1]
-    assert shown[2:] == ["✗ 0/3 points   3 more lines are wrong as well", mend]
+    assert shown[:2] == [fix, "✗ 0/1 points   shift(double(1))"] and "TypeError" in shown[2]
+    assert shown[3:] == ["✗ 0/3 points   3 more lines are wrong as well"]
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,22 @@ def test_the_same_is_there_as_data():
         "earned": 1,
         "unchecked": 0,
         "written": 3,
+        "waiting": 0,
     }
+
+
+def test_points_that_wait_for_an_earlier_answer_are_no_lost_points():
+    progress = Progress(TASKS)
+    progress.record("values", 1)
+    progress.record("edges", 2)
+    progress.record("shifted", 0, 1, ["double"])
+    found = lines(progress)
+    assert found[1].startswith("✗ 2. Shifting   0 of 1 points; 1 waits for your `double`; look at")
+    assert found[-1].startswith(
+        "Together 3 of 5.5 points; 1 waits for your `double`, and 1.5 are open."
+    )
+    progress.record("shifted", 1)
+    assert "waits" not in repr(progress.report())
 
 
 def test_a_check_that_runs_again_counts_as_it_ran_last():

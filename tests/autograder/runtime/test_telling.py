@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from autograder.runtime.compare import Expected, judge
+from autograder.runtime.compare import Difference, Expected, judge
 from autograder.runtime.evaluate import Evaluation
 from autograder.runtime.grade_cell import parse_cell
 from autograder.runtime.helpers import NO_GRADIENT, NOTHING
 from autograder.runtime.messages import sentence
+from autograder.runtime.plan import plan, with_asides
 from autograder.runtime.telling import refined
 from tests.support.course import plain
 
@@ -40,6 +41,18 @@ def test_zeros_are_a_missing_gradient_only_where_one_is_asked_for():
     assert "no gradient arrives" not in said("f(x)", A, 0 * A)
     assert "no gradient arrives" not in said("gradients(f, x)", [A], [2 * A])
     assert "no gradient arrives" not in said("gradients(f, x)", [A], [0 * A[0]])
+
+
+def test_zeros_beside_a_gradient_are_no_missing_gradient():
+    of_layer = (
+        "def checked(f, x):\n"
+        "    outputs = [f(x), 2 * f(x)]\n"
+        "    slopes = gradients(f, x)['inputs']\n"
+        "    return [outputs, slopes]\n\n\n"
+        "checked(f, x)"
+    )
+    assert "no gradient arrives" not in said(of_layer, [[A, A], [A]], [[A, 0 * A], [A]])
+    assert "no gradient arrives" in said(of_layer, [[A, A], [A]], [[A, A], [0 * A]])
 
 
 def test_added_constants_are_never_shown():
@@ -93,6 +106,21 @@ def test_a_changed_argument_is_told_as_such_and_a_wrong_result_is_not():
     assert words.startswith("in x: your code changes this argument")
     words = said("inputs_after(f, x)", [A, A + 1], [A, A + 2], parts=names)
     assert words.startswith("in result: ") and "argument" not in words
+
+
+def test_a_line_about_arguments_waits_for_a_result_that_other_lines_are_about():
+    (check,) = parse_cell("check('inputs_after(f, x)', points=1)").checks
+    wanted, found = Expected(plain([A, A + 1])), Evaluation(plain([A, A + 2]))
+    aside = refined(judge(wanted, found), check, {}, wanted, found)
+    other = Difference("entries")
+    assert [one and one.aspect for one in with_asides([None, other, aside])] == [
+        None,
+        "entries",
+        "not_judged",
+    ]
+    assert with_asides([None, aside]) == [None, aside]
+    (first, second) = plan([other, Difference("not_judged")], [None] * 2, ["a", "b"]).lines
+    assert first.problem and second.folded
 
 
 @pytest.mark.parametrize(
