@@ -112,7 +112,8 @@ class FeedForward(nn.Module):
 # says("drops nothing in evaluation mode or at rate 0, and takes inputs of other shapes")
 # ### 1p AUTOTEST feed_forward_shapes
 # says("drops what the ReLU gives in training mode, and scales up what remains",
-#     parts=["at dropout=1.0", "what becomes of a number in training"])
+#     parts=["at dropout=1.0", "what becomes of a number in training",
+#     "whether equal examples, and equal positions, come out alike"])
 # ### 1p AUTOTEST feed_forward_dropout
 
 # %% [markdown]
@@ -627,7 +628,7 @@ class Transformer(nn.Module):
 #     "logits in training, norm_first=False", "memory in training, norm_first=False"])
 # ### 1p AUTOTEST transformer_dropout
 # says("drops once after the positions, and scales up what remains",
-#     parts=["what becomes of a number in training"])
+#     parts=["what becomes of a number in training", "whether equal examples come out alike"])
 # ### 1p AUTOTEST transformer_scales
 
 # %% [markdown]

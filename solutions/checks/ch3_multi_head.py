@@ -226,9 +226,14 @@ def torch_padding(H, D, query, key, value, hidden):
 
 def torch_own_copy(H, D):
     layer = fill(MultiHeadAttention(D, H)).train()
-    for p in to_torch(layer).parameters():
+    theirs = to_torch(layer)
+    for p in theirs.parameters():
         p.data.mul_(2)
-    asks = {name: p.requires_grad for name, p in layer.named_parameters()}
+    asks = {
+        f"{name} of {whose}": p.requires_grad
+        for whose, module in (("yours", layer), ("PyTorch's", theirs))
+        for name, p in module.named_parameters()
+    }
     return [dict(layer.named_parameters()), asks, layer.training]
 
 

@@ -8,8 +8,13 @@ from solutions.ch5_positional_encoding import PositionalEncoding, rope, shift_ma
 
 def sinusoidal_sizes(n, half, sizes):
     return [
-        100 + sinusoidal(rows, width)
-        for rows, width in [*zip(sizes, sizes, strict=True), (1, 2 * half), (n, 2), (1, 2)]
+        100 + sinusoidal(rows, width)[-40:]
+        for rows, width in [
+            *zip(sizes, sizes, strict=True),
+            *((1, 2 * half), (n, 2), (1, 2)),
+            # half precision has no 257
+            (260 + n, 2),
+        ]
     ]
 
 

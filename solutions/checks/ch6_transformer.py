@@ -37,7 +37,14 @@ def feed_forward_dropout(D, F, x, rate, wide, one):
         for mode in (True, False)
     ]
     reached = usual != 0
-    return [all_dropped, torch.unique((trained[reached] / usual[reached]).round(decimals=6))]
+    shares = torch.unique((trained[reached] / usual[reached]).round(decimals=6))
+    return [all_dropped, shares, alike(fill(FeedForward(2, wide, rate)).train(), one)]
+
+
+def alike(module, *given):
+    """Whether equal examples, and equal positions, come out of training alike."""
+    results = module(*(one.reshape(-1).expand(2, 3, -1) for one in given))
+    return [torch.allclose(*results[:, 0]), torch.allclose(*results[0, :2])]
 
 
 def encoder_layers(D, H, F, **named):
@@ -149,14 +156,14 @@ def encoder_dropout(H, F, D, x, share, wide, mask):
     layer = fill(EncoderLayer(48, 2, 48, share, norm_first=False)).train()
     layer.feed_forward.eval()
     of_attention = lack_gradient(layer, "self_attention.w_o", wide)
-    layer = fill(EncoderLayer(48, 2, 48, share, norm_first=True)).train()
-    layer.feed_forward.eval()
+    shares = {"self_attention.w_o, norm_first=False": of_attention}
     sublayers = ["self_attention.w_o", "feed_forward.linear2"]
-    silence_other_sublayers(layer, "feed_forward.linear2", sublayers)
-    shares = {
-        "self_attention.w_o, norm_first=False": of_attention,
-        "feed_forward.linear2, norm_first=True": scales(layer, wide),
-    }
+    for kept in sublayers:
+        layer = fill(EncoderLayer(48, 2, 48, share, norm_first=True)).train()
+        layer.feed_forward.eval()
+        silence_other_sublayers(layer, kept, sublayers)
+        shares[f"{kept}, equal examples or positions alike"] = alike(layer, wide)
+        shares[f"{kept}, norm_first=True"] = scales(layer, wide)
     return [all_dropped, shares]
 
 
@@ -299,10 +306,11 @@ def decoder_dropout(H, F, D, y, memory, share, wide, target_mask, memory_mask):
         )
     }
     sublayers = ["self_attention.w_o", "cross_attention.w_o", "feed_forward.linear2"]
-    for kept in sublayers[1:]:
+    for kept in sublayers:
         layer = fill(DecoderLayer(48, 2, 48, share, norm_first=True)).train()
         layer.feed_forward.eval()
         silence_other_sublayers(layer, kept, sublayers)
+        shares[f"{kept}, equal examples or positions alike"] = alike(layer, wide, wide)
         shares[f"{kept}, norm_first=True"] = scales(layer, wide, wide)
     return [all_dropped, shares]
 
@@ -512,4 +520,5 @@ def transformer_scales(F, H, pad, W, V, word, share):
     without_layers = fill(Transformer(W, V, 64, H, 0, F, share, pad, False))
     usual = without_layers.encode(word)
     trained = without_layers.train().encode(word)
-    return [torch.unique((trained / usual).round(decimals=3))]
+    shares = torch.unique((trained / usual).round(decimals=3))
+    return [shares, torch.allclose(*without_layers.encode(word.expand(2, 1)))]
