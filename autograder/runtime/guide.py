@@ -88,6 +88,7 @@ class Guide:
 
     ways: Mapping[str, Sequence[Way]]
     tasks: Mapping[str, Iterable[str]]
+    _outcomes: dict[str, Outcome] = field(default_factory=dict)
     _last: Outcome | None = None
     _said: int = 0
     _passed: dict[str, None] = field(default_factory=dict)
@@ -95,17 +96,24 @@ class Guide:
     def record(self, grade_id: str, outcome: Outcome) -> None:
         """A grade cell was checked."""
         self._last, self._said = outcome, 0
+        self._outcomes[grade_id] = outcome
         self._passed.pop(grade_id, None)
         if not any(outcome.problems):
             self._passed[grade_id] = None
 
+    @property
+    def _failed(self) -> Outcome | None:
+        """The last check if it has failed, else the first that has."""
+        outcomes = [self._last, *self._outcomes.values()]
+        return next((one for one in outcomes if one and any(one.problems)), None)
+
     def failing_case(self) -> Case | None:
-        """A case of the first line of the last check that failed, as small as it is known.
+        """A case of the first line of a check that failed, as small as it is known.
 
         Call it as `case = failing_case()`; `print(case)` shows it.
         """
-        last = self._last
-        if last is None or not any(last.problems):
+        last = self._failed
+        if last is None:
             print("There is no failing case: run a check that fails first.")
             return None
         failed = {
@@ -121,14 +129,14 @@ class Guide:
         return None
 
     def hint(self) -> None:
-        """Print the next hint about the last check that failed."""
-        if self._last is None or not any(self._last.problems):
+        """Print the next hint about a check that failed."""
+        if self._failed is None:
             print("There is nothing to hint at: run a check that fails first.")
             return
-        if not self._last.hints:
+        hints = self._failed.hints
+        if not hints:
             print("There is no hint beyond what the check says.")
             return
-        hints = self._last.hints
         number = min(self._said, len(hints) - 1)
         print(f"Hint {number + 1} of {len(hints)}. {hints[number]}")
         self._said = number + 1

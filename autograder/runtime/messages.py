@@ -38,13 +38,14 @@ def describe(summary: Parameters) -> str:
     return f"something of type {summary['type']}"
 
 
-def _names(missing: Sequence[str], extra: Sequence[str]) -> str:
-    def listed(names: Sequence[str]) -> str:
-        more = f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else ""
-        return ", ".join(name[:80] for name in names[:MAX_SHOWN]) + more
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MAX_SHOWN} more" if len(names) > MAX_SHOWN else ""
+    return ", ".join(name[:80] for name in names[:MAX_SHOWN]) + more
 
-    words = [f"missing: {listed(missing)}"] if missing else []
-    words += [f"unexpected: {listed(extra)}"] if extra else []
+
+def _names(missing: Sequence[str], extra: Sequence[str]) -> str:
+    words = [f"missing: {_listed(missing)}"] if missing else []
+    words += [f"unexpected: {_listed(extra)}"] if extra else []
     return "the names differ (" + "; ".join(words) + ")"
 
 
@@ -139,6 +140,9 @@ def _parameters(p: Parameters) -> str:
             f"`{p['repeated']}` has no parameters of its own. Is it the same module as `{first}`? "
             "`[layer] * n` is n times one layer; make a new one for each place"
         )
+    lacking = [name.partition(".bias ")[0] for name in p["missing"] if ".bias " in name]
+    if p["missing"] and len(lacking) == len(p["missing"]) and not p["extra"]:
+        return f"{_listed([f'`{name}`' for name in lacking])} {'has' if len(lacking) == 1 else 'have'} no bias"
     names = _names(p["missing"], p["extra"])
     task = "; attribute names are part of the task" if p["missing"] else ""
     return f"your module's parameters: {names}{task}"

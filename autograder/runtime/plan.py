@@ -121,7 +121,8 @@ def _is_news(
     if explained and _only_numbers(problem):
         return False
     # likewise where an answer is used that isn't right
-    return not (before.suspects and (problem.aspect == "digits" or _only_numbers(problem)))
+    told_there = problem.aspect in ("digits", "parameters") or _only_numbers(problem)
+    return not (before.suspects and told_there)
 
 
 def _in_sight(

@@ -1,6 +1,7 @@
 """What a student can ask for after a check: a failing case, hints, other ways."""
 
 import contextlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -64,6 +65,14 @@ def test_a_failing_case_is_the_smallest_and_has_no_more_than_the_line_uses(check
     assert np.allclose(case.expected, 2 * case.x) and np.array_equal(case.yours, case.x / 2)
     assert repr(case).startswith("x = array([[") and "code = 'twice(x)'" in repr(case)
     assert "every entry is 0.5 times" in case.difference or "entries differ" in case.difference
+
+
+def test_where_the_last_check_has_passed_the_first_that_failed_is_spoken_of(checks, check, capsys):
+    guide = check(lambda x: x / 2)
+    guide.record("later", replace(guide._last, problems=[None]))
+    guide.hint()
+    assert capsys.readouterr().out.startswith("Hint 1 of ")
+    assert guide.failing_case() is not None
 
 
 def test_a_printed_case_is_short_however_large_its_inputs_are():

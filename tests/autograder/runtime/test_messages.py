@@ -153,6 +153,15 @@ def test_an_error_in_code_of_the_course_names_the_students_line_first():
     )
 
 
+def test_a_missing_bias_is_told_as_such():
+    told = lambda *missing: sentence(
+        Difference("parameters", {"missing": missing, "extra": [], "repeated": ""})
+    )
+    assert told("linear2.bias (12,)") == "`linear2` has no bias"
+    assert told("w_q.bias (4,)", "w_k.bias (4,)") == "`w_q`, `w_k` have no bias"
+    assert told("w_q.bias (4,)", "w_k.weight (4, 4)").startswith("your module's parameters")
+
+
 def test_a_layer_used_several_times_is_told():
     problem = Difference(
         "parameters", {"missing": ["layers.1.w (2,)"], "extra": [], "repeated": "layers.1"}
