@@ -30,7 +30,7 @@ CHARACTERS = 50_000_000
 SHOWN_LINE = re.compile(r"^([✓✗]) [\d.]+/[\d.]+ points   (.*)$", flags=re.MULTILINE)
 SHOWN_NAME = re.compile(r"^ *This looks like a known mistake: (.*?)\. ", flags=re.MULTILINE)
 SHOWN_AGAIN = re.compile(
-    r"^✗ [\d.]+/[\d.]+ points   the mistake that the checks `\w+` show, in your `\w+`: (.*)\. Mend that first\.$",
+    r"^✗ [\d.]+/[\d.]+ points   the mistake that the checks `\w+` show, in your `\w+`: (.*)\. Fix that first\.$",
     flags=re.MULTILINE,
 )
 FOLDED = re.compile(r"<pre>(.*?)</pre>", flags=re.DOTALL)

@@ -39,12 +39,12 @@ def explanation(name: str, mistake: MistakeWords, code: str, by_line: bool = Fal
         lines.append(f"Hint: {mistake.hint}")
     elif by_line:
         lines.append(
-            f"That would be in your `{mistake.function}`, which this uses. Look there first."
+            f"The mistake would be in your `{mistake.function}`, which this uses. Look there first."
         )
     else:
         lines.append(
-            f"It is in your `{mistake.function}`, which this uses: right, given what comes from there. "
-            "Mend that first."
+            f"The mistake is in your `{mistake.function}`, which this answer uses. Apart from that, this answer is "
+            f"correct. Fix `{mistake.function}` first."
         )
     return "\n".join(lines)
 

@@ -123,9 +123,12 @@ def _entries(p: Parameters) -> str:
     numbers = _pair(p["expected"], p["got"])
     if p["size"] == 1:
         return numbers
-    place = f"{'most' if p.get('largest') else 'first'} at index {p['index']}"
-    differ = "entries differs" if p["wrong"] == 1 else "entries differ"
-    return f"{p['wrong']} of {p['size']} {differ}, {place}: {numbers}"
+    place = f"at index {p['index']}: {numbers}"
+    if p["wrong"] == 1:
+        return f"1 of {p['size']} entries differs, {place}"
+    many = "all" if p["wrong"] == p["size"] else f"{p['wrong']} of"
+    which = "with the largest difference" if p.get("largest") else "the first of them"
+    return f"{many} {p['size']} entries differ, {which} {place}"
 
 
 def _not_finite(p: Parameters) -> str:

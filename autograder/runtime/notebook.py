@@ -267,7 +267,7 @@ class Checks:
         """Say of a cell that a mistake which stands explained shows here, too, and raise AutotestFailure."""
         words = (
             f"the mistake that the checks `{self._explained.cells[name]}` show, in your "
-            f"`{self._mistakes[name].function}`: {name}. Mend that first."
+            f"`{self._mistakes[name].function}`: {name}. Fix that first."
         )
         earned, total = _points(checks, told)
         pairs = zip(checks, told.lines, strict=True)

@@ -99,7 +99,7 @@ def test_a_students_own_check_is_read_line_by_line_with_the_mistake_it_names(
 
 def test_lines_behind_a_fold_are_read_and_the_fold_is_none():
     fold = Fold(
-        "✗ 1/3 points   the mistake that the checks `a` show, in your `f`: halved. Mend that first.",
+        "✗ 1/3 points   the mistake that the checks `a` show, in your `f`: halved. Fix that first.",
         ["✓ 1/1 points   is < 3", "✗ 0/2 points   is right"],
     )
     outputs = Outputs(10_000)

@@ -22,7 +22,7 @@ def test_a_recognised_mistake_gives_its_hint_where_its_function_is_used():
     ]
     where = explanation(*said, "layer(q, k)").split("\n")
     assert where[0] == "This looks like a known mistake: no scaling. Scores are too large."
-    assert where[1].startswith("It is in your `attention`, which this uses")
+    assert where[1].startswith("The mistake is in your `attention`, which this answer uses")
     assert explanation(*said, "attention(q, k)", by_line=True).split("\n") == [
         "This looks like a known mistake: no scaling. Scores are too large.",
         "Hint: Which factor is missing?",

@@ -30,23 +30,23 @@ VALUES = {
     "not_finite": (
         WEIGHTS,
         np.where(WEIGHTS > 0.7, np.nan, WEIGHTS),
-        "1 entry is NaN or infinite; 1 of 6 entries differs, first at index [0, 1]: expected 0.8, got nan",
+        "1 entry is NaN or infinite; 1 of 6 entries differs, at index [0, 1]: expected 0.8, got nan",
     ),
     "not_zero": (
         WEIGHTS,
         np.where(WEIGHTS == 0, 0.5, WEIGHTS),
-        "entries that must be exactly 0 are not; 1 of 6 entries differs, first at index [0, 2]: expected "
+        "entries that must be exactly 0 are not; 1 of 6 entries differs, at index [0, 2]: expected "
         "0, got 0.5",
     ),
     "rows": (
         WEIGHTS,
         WEIGHTS * [[2], [1]],
-        "the rows do not sum to one; 2 of 6 entries differ, most at index [0, 1]: expected 0.8, got 1.6",
+        "the rows do not sum to one; 2 of 6 entries differ, with the largest difference at index [0, 1]: expected 0.8, got 1.6",
     ),
     "scale": (
         WEIGHTS - 5,
         3 * (WEIGHTS - 5),
-        "every entry is 3 times the expected one; 6 of 6 entries differ, most at index [0, 2]: "
+        "every entry is 3 times the expected one; all 6 entries differ, with the largest difference at index [0, 2]: "
         "expected -5, got -15",
     ),
     "entries": (

@@ -104,7 +104,7 @@ def test_a_mistake_of_another_cell_is_named_for_sure_when_it_is_recognised_there
     assert lines[2].startswith("    This looks like a known mistake: halved. The ")
     assert lines[-1] == 'Read again: chapter 1, "A"'
     # where it has been explained, that isn't said again
-    again = "the mistake that the checks `{}` show, in your `double`: halved. Mend that first."
+    again = "the mistake that the checks `{}` show, in your `double`: halved. Fix that first."
     lines, failure = run("values", values_cell(), **halved)
     assert lines == [f"✗ 0/2.5 points   {again.format('shifted')}"]
     assert failure.startswith("Not yet: 0 of 2.5 points")

@@ -26,9 +26,9 @@ def found(expected, got, offset=0):
 
 # expected, got, aspect, what the sentence begins with
 CASES = [
-    (A, -A, "negated", "every entry has the wrong sign; 12 of 12 entries differ"),
+    (A, -A, "negated", "every entry has the wrong sign; all 12 entries differ"),
     (BOOLEAN, ~BOOLEAN, "negated", "True and False are exchanged everywhere"),
-    (A, 3 * A, "scale", "every entry is 3 times the expected one; 12"),
+    (A, 3 * A, "scale", "every entry is 3 times the expected one; all 12"),
     (A, A + 0.5, "offset", "every entry is 0.5 too large"),
     (
         A,

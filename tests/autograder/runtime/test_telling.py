@@ -59,7 +59,7 @@ def test_added_constants_are_never_shown():
     changed = A.copy()
     changed[0, 1] = 7
     words = said("100 + f(x)", 100 + A, 100 + changed)
-    assert words == f"1 of 6 entries differs, first at index [0, 1]: expected {A[0, 1]:.6g}, got 7"
+    assert words == f"1 of 6 entries differs, at index [0, 1]: expected {A[0, 1]:.6g}, got 7"
     assert said("[2 + f(n) for n in ns]", [2.5], [2.75]) == "in part 1 of 1: expected 0.5, got 0.75"
     assert said("100 + f(x)", 100 + A, 100 - A).startswith("every entry has the wrong sign")
 
@@ -96,7 +96,7 @@ def test_only_a_whole_result_asks_for_a_return():
 
 def test_booleans_are_true_and_false():
     assert said("f(x)", np.array([True, False, True]), np.array([True, True, True])) == (
-        "1 of 3 entries differs, first at index [1]: expected False, got True"
+        "1 of 3 entries differs, at index [1]: expected False, got True"
     )
 
 
