@@ -87,7 +87,8 @@ def behind(text: str, node: ast.expr) -> str:
         for name in (one for target in filter(None, targets) for one in ast.walk(target)):
             if isinstance(name, ast.Name) and value:
                 sources.setdefault(name.id, []).append(value)
-    found, new = [node], [node]
+    found: list[ast.AST] = [node]
+    new: list[ast.AST] = [node]
     while new:
         names = [one.id for part in new for one in ast.walk(part) if isinstance(one, ast.Name)]
         new = [value for name in dict.fromkeys(names) for value in sources.pop(name, ())]

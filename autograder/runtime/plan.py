@@ -92,7 +92,10 @@ def plan(
     nothing_new = again and set(names) <= before.explained.keys()
     news = zip(problems, named, sentences, strict=True)
     explained = bool(before.explained.keys() & set(names))
-    worth = [words if _is_news(*line, before, explained) else None for *line, words in news]
+    worth = [
+        words if _is_news(problem, mistake, before, explained) else None
+        for problem, mistake, words in news
+    ]
     told = _in_sight(problems, named, worth)
     folds = known is None or bool(sure or again)
     lines = []
