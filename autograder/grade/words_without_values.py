@@ -40,6 +40,7 @@ SENTENCES = {
     "agreement": "too few of the results are right",
     "no_gradient": messages.SENTENCES["no_gradient"]({}),
     "changed": messages.SENTENCES["changed"]({}),
+    "not_judged": messages.SENTENCES["not_judged"]({}),
     "order": messages.SENTENCES["order"]({}),
     "processor_time": "it used more processor time than it is given",
     "negated": "everything has the wrong sign, or True and False are exchanged",
