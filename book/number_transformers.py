@@ -25,9 +25,9 @@ def trained(training_seed: int, recipe: dict[str, Any]) -> dict[str, Any]:
     """A training as JSON can hold it."""
     run = train_anew(training_seed, **recipe)
     return {
-        "weights": _plain(dict(run.model.named_parameters())),
+        "weights": {name: p.tolist() for name, p in run.model.named_parameters()},
         "losses": run.losses,
-        "saved": [_plain(weights) for weights in run.saved],
+        "norms": run.norms,
     }
 
 
@@ -35,14 +35,6 @@ def as_run(found: dict[str, Any]) -> Run:
     """The training that `trained` wrote down."""
     model = new_model()
     # the table of positions is no parameter
-    model.load_state_dict(model.state_dict() | _tensors(found["weights"]))
-    saved = [_tensors(weights) for weights in found["saved"]]
-    return Run(model.eval(), found["losses"], saved)
-
-
-def _plain(weights: dict[str, torch.Tensor]) -> dict[str, list]:
-    return {name: values.tolist() for name, values in weights.items()}
-
-
-def _tensors(weights: dict[str, list]) -> dict[str, torch.Tensor]:
-    return {name: torch.tensor(values) for name, values in weights.items()}
+    weights = {name: torch.tensor(values) for name, values in found["weights"].items()}
+    model.load_state_dict(model.state_dict() | weights)
+    return Run(model.eval(), found["losses"], found["norms"])
