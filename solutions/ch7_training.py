@@ -13,15 +13,17 @@
 # %% [markdown]
 # # Exercise 7: Training it
 #
-# A model is not yet a translator. Here you write what stands around it: the loss, the learning rate, two ways to search for the best sentence,
-# a cache that saves the second half of the work, and the score. At the end you put it all together: a function that gets
+# A model is not yet a translator. Here you write what it takes to get from the one to the other: the loss, the learning rate, two ways to search for the best sentence,
+# a cache that saves most of the work of writing, and the score. At the end you put it all together: a function that gets
 # sentence pairs in a language it has never seen, trains for some seconds and returns a translator.
 #
-# Replace each `raise NotImplementedError(...)` by your code and run the check below it.
-# A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks they are equal.
+# **The core** is tasks 1, 2, 3 and 5: the loss, the learning rate, greedy decoding and the cache. It takes about 90 minutes; that is our estimate, and no class has been timed.
+#
+# Replace each `raise NotImplementedError(...)` with your code and run the check below it.
+# A check draws inputs and compares your values with the correct ones. Mostly all sizes differ; in some checks they are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one. No function changes its arguments.
-# Most inputs are in float64, and then six digits of each number have to be right: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
+# Most inputs are in float64, and then six digits of each number have to be correct: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
 #
 # Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
 # Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
@@ -37,7 +39,7 @@
 # | `H`, `d` | heads, and the width of one head, `D / H` |
 # | `N`, `t` | prefixes, and tokens in each of them |
 #
-# Three tokens are special: BOS stands before a sentence, EOS ends it, pad fills up the rest of a row.
+# Three tokens are special: BOS comes before a sentence, EOS ends it, and pad fills up the rest of a row.
 
 # %% nbgrader={"grade_id": "imports", "locked": true}
 import math
@@ -63,8 +65,13 @@ from solutions.ch6_transformer import (  # noqa: F401
 # %% [markdown]
 # ## 1. A smoothed loss
 #
-# Label smoothing asks for a little of every token: the target is no longer all of one token, but a share $1 - \epsilon$ of the
-# right token $y$ and a share $\epsilon$ spread evenly over all $V$ tokens, the right one and `pad` included. With the logits' softmax $p$, one token costs
+# Compute the mean cross-entropy of a batch with label smoothing, over its real tokens.
+#
+# A small case: one token, $V = 2$, the target 0, the logits $(\ln 3, 0)$, so $p = (\frac34, \frac14)$. With $\epsilon = 0.2$ it
+# costs $-0.8 \ln \frac34 - 0.1 (\ln \frac34 + \ln \frac14) \approx 0.3975$.
+#
+# In general, the target is no longer all of one token. A share $1 - \epsilon$ belongs to the correct token $y$, and a share $\epsilon$ is spread evenly over all $V$ tokens, including $y$ and `pad`.
+# With the logits' softmax $p$, one token costs
 #
 # $$-(1 - \epsilon) \ln p_y - \frac{\epsilon}{V} \sum_{v=1}^{V} \ln p_v$$
 #
@@ -74,9 +81,6 @@ from solutions.ch6_transformer import (  # noqa: F401
 # - `pad` may be any integer, even one that is no token, such as −100.
 # - Every batch has at least one real token, and `smoothing` is a number from 0 to 1, both included.
 # - The logits and targets may have any layout in memory. `shift` of exercise 6 gives targets that are not contiguous.
-#
-# A small case: one token, $V = 2$, the target 0, the logits $(\ln 3, 0)$, so $p = (\frac34, \frac14)$. With $\epsilon = 0.2$ it
-# costs $-0.8 \ln \frac34 - 0.1 (\ln \frac34 + \ln \frac14) \approx 0.3975$.
 
 
 # %% nbgrader={"grade_id": "smoothed_cross_entropy", "solution": true}
@@ -140,12 +144,13 @@ def smoothed_cross_entropy(
 # %% [markdown]
 # ## 2. The learning rate
 #
-# The first Transformer was trained with a rate that rises in proportion to the step during `warmup` steps and then falls with the root of the step:
+# Give the learning rate of the first Transformer at a step: it rises in proportion to the step during `warmup` steps and then falls with the root of the step.
+#
+# A small case: `noam_rate(4, 4, 4)` is $\frac12 \cdot \min(\frac12, 4 \cdot \frac18) = \frac14$, and there the two branches meet.
 #
 # $$\text{rate}(\text{step}) = d_{\text{model}}^{-1/2} \cdot \min\left(\text{step}^{-1/2},\; \text{step} \cdot \text{warmup}^{-3/2}\right)$$
 #
-# Steps count from 1. Raise a `ValueError` for a step below 1. A small case: `noam_rate(4, 4, 4)` is
-# $\frac12 \cdot \min(\frac12, 4 \cdot \frac18) = \frac14$, and there the two branches meet.
+# - Steps count from 1. Raise a `ValueError` for a step below 1.
 
 
 # %% nbgrader={"grade_id": "noam_rate", "solution": true}
@@ -187,17 +192,17 @@ def noam_rate(step: int, d_model: int, warmup: int) -> float:
 # %% [markdown]
 # ## 3. Greedy decoding
 #
-# A trained model only says which token is likely next. The simplest way to a sentence takes the most likely token, again and again. In no check are two equally likely.
-#
-# What you are given of the model is a function: `step_fn(prefix)` takes the tokens so far, `(B, t)`, BOS first, and returns for every sentence the logarithms of
-# the probabilities of the next token, `(B, V)`. The sentences of the batch differ (each has a source of its own), so always hand over all rows, in their order,
-# also those that have ended. What these hold in the prefix after their EOS makes no difference.
-#
-# - The result does not hold BOS. A row holds its tokens up to and including EOS, and after that only `pad`.
-# - Stop when every row has ended: the result is as wide as its longest row. Stop also at `max_len` tokens, EOS counted; a row may end without EOS then.
+# Write the sentences of a batch by taking the most likely token, again and again. In no check are two tokens equally likely.
 #
 # A small case: with `bos` 1, `eos` 2, `pad` 0, two rows that want to say `5 2` and `6 7 2` give `[[5, 2, 0], [6, 7, 2]]`, and with `max_len=2`
 # they give `[[5, 2], [6, 7]]`.
+#
+# What you get of the model is a function: `step_fn(prefix)` takes the tokens so far, `(B, t)`, BOS first, and returns for every sentence the logarithms of
+# the probabilities of the next token, `(B, V)`.
+#
+# - The sentences of the batch have different sources, so always pass all rows, in their order, even those that have ended. What these contain in the prefix after their EOS makes no difference.
+# - The result does not contain BOS. A row contains its tokens up to and including EOS, and after that only `pad`.
+# - Stop when every row has ended: the result is as wide as its longest row. Stop also at `max_len` tokens, EOS counted; a row may end without EOS then.
 
 
 # %% nbgrader={"grade_id": "greedy_decode", "solution": true}
@@ -256,17 +261,19 @@ def greedy_decode(
 # %% [markdown]
 # ## 4. Beam search
 #
-# Greedy decoding never takes back a choice. A first token that is a little less likely may lead to a sentence that is far more likely.
-# Beam search keeps several *open* prefixes:
+# Search for a better sentence than the greedy one by keeping several *open* prefixes.
 #
-# 1. It starts with one open prefix, BOS alone, whose log-probability is 0.
-# 2. Every open prefix is continued by every token. The log-probability of a continuation is the sum over all its tokens. Of **all** these continuations the
+# A small case, with `bos` 0 and `eos` 1: after BOS, token 2 has the probability 0.6 and token 3 has 0.4. After 2, the sentence ends with 0.5; after 3, with 0.9. With `beam=1` the result is `[2, 1]`, of probability 0.3.
+# With `beam=2` and `alpha=0` it is `[3, 1]`, and its score is $\ln 0.36$.
+#
+# 1. The search starts with one open prefix, which is only BOS and has the log-probability 0.
+# 2. Every open prefix is continued with every token. The log-probability of a continuation is the sum over all its tokens. Of **all** these continuations the
 #    `beam` most likely ones are kept (all, if there are fewer; in no check are two equally likely).
 # 3. Kept continuations that end in EOS are *finished*. The others are the open prefixes of the next round: as many as are left, without refilling. The next round again keeps `beam` of
 #    all continuations, however many prefixes are open.
-# 4. It ends when nothing is open. What is still open at `max_len` tokens is finished as it is, without EOS.
+# 4. The search ends when nothing is open. What is still open at `max_len` tokens is finished as it is, without EOS.
 #
-# A long sentence has a small probability, as every token costs something. So the finished ones compete by a score in which length is discounted,
+# A long sentence has a small probability, because every token costs something. So the finished sentences compete by a score in which length is discounted,
 # and the best score wins, whenever that sentence was finished:
 #
 # $$\text{score} = \frac{\ln p(\text{sentence})}{\left(\frac{5 + L}{6}\right)^{\alpha}}, \qquad L \text{ tokens, EOS counted, BOS not}$$
@@ -385,15 +392,16 @@ def beam_search(
 # %% [markdown]
 # ## 5. A cache for keys and values
 #
-# To write token 100 a decoder needs the keys and the values of the 99 before it. They were computed when those were written, and
-# have not changed since. Causal self-attention can therefore be run one position at a time: project the new position only, add its key and value to a cache, and attend from
+# Run causal self-attention one position at a time: project only the new position, add its key and value to a cache, and attend from
 # the one new query to everything that is in there.
 #
-# - `mha` is a layer of exercise 3: it has `w_q`, `w_k`, `w_v`, `w_o`, `n_heads` and `attention`, and the attention is to be called as `mha.attention(query, key, value, mask)`,
+# A small case: called with the first position and `None`, it returns the output of that position and a cache of one key and one value. Called with the second position and this cache, it returns a cache of two.
+# The outputs, one after the other, are those of `mha(x, x, x, causal mask)` on the whole sequence at once.
+#
+# - `mha` is a layer of exercise 3: it has `w_q`, `w_k`, `w_v`, `w_o`, `n_heads` and `attention`. Call the attention as `mha.attention(query, key, value, mask)`,
 #   with four arguments. The mask is `None`, or one that lets the query attend to everything.
-# - The cache is a dictionary with `"key"` and `"value"`, both of the shape `(B, H, t, d)`, in the order of the positions. `None` stands for the empty cache.
+# - The cache is a dictionary with `"key"` and `"value"`, both of the shape `(B, H, t, d)`, in the order of the positions. `None` is the empty cache.
 # - The cache that comes in stays as it was, so that two continuations can start from the same one.
-# - The outputs, one after the other, are those of `mha(x, x, x, causal mask)` on the whole sequence at once.
 
 
 # %% nbgrader={"grade_id": "cached_attention", "solution": true}
@@ -456,7 +464,10 @@ def cached_attention(
 # %% [markdown]
 # ## 6. BLEU
 #
-# How good are the translations? BLEU counts n-grams, runs of $k$ tokens for $k = 1, \dots, n$, in the whole corpus:
+# Score a corpus of translations: BLEU counts n-grams, runs of $k$ tokens for $k = 1, \dots, n$, that a translation shares with its reference.
+#
+# A small case, with `n=2`: the hypothesis `a a b` and the reference `a b c d`. $m_1 = 2$ of $c_1 = 3$, $m_2 = 1$ of $c_2 = 2$, and
+# $\text{BP} = e^{1 - 4/3}$, so BLEU is $100 \cdot e^{-1/3} \cdot \sqrt{1/3} \approx 41.37$.
 #
 # $$\text{BLEU} = 100 \cdot \text{BP} \cdot \left(\prod_{k=1}^{n} \frac{m_k}{c_k}\right)^{1/n}, \qquad
 # \text{BP} = \begin{cases} 1 & \text{if } c \ge r \\ e^{1 - r/c} & \text{if } c < r \end{cases}$$
@@ -465,11 +476,8 @@ def cached_attention(
 #   reference of that sentence ("clipped").
 # - $c$ and $r$ are the numbers of tokens in all hypotheses and all references.
 # - The sums over sentences come first, the fraction last: it is not the mean of the sentences' scores.
-# - There is no smoothing. If some $m_k$ is 0, the result is 0, also where no hypothesis is long enough to have a $k$-gram, or all are empty.
-# - Tokens are compared as they are: `The` and `the` are two tokens, and the 2-gram `a bc` is not `ab c`. No token holds a space.
-#
-# A small case, with `n=2`: the hypothesis `a a b` and the reference `a b c d`. $m_1 = 2$ of $c_1 = 3$, $m_2 = 1$ of $c_2 = 2$, and
-# $\text{BP} = e^{1 - 4/3}$, so BLEU is $100 \cdot e^{-1/3} \cdot \sqrt{1/3} \approx 41.37$.
+# - There is no smoothing. If some $m_k$ is 0, the result is 0, even where no hypothesis is long enough to have a $k$-gram, or all are empty.
+# - Tokens are compared as they are: `The` and `the` are two tokens, and the 2-gram `a bc` is not `ab c`. No token contains a space.
 
 
 # %% nbgrader={"grade_id": "corpus_bleu", "solution": true}
@@ -545,21 +553,22 @@ def corpus_bleu(hypotheses: list[list[str]], references: list[list[str]], n: int
 # %% [markdown]
 # ## 7. All of it
 #
-# You get pairs of sentences of a small language that nobody has seen before. Some words have one translation. Others have two forms, and which one is right
-# depends on another word of the sentence. The order changes, too, and where a word goes depends on the words around it. Which words, which forms and which order is drawn
-# anew each time. In the sentences that you are asked for afterwards, words stand together that never do so in the pairs. So it is not enough to count what stands
-# beside what. Train a model, and return a function that translates.
+# Train a model on pairs of sentences of a small language that you have never seen, and return a function that translates.
 #
-# - `pairs` is a list of lists `[source, target]`. A sentence is a list of whole numbers from 3 to 99, so 0, 1 and 2 are free for padding, BOS and EOS.
-# - `translate` gets a list of source sentences and returns the list of their translations, without BOS, EOS and padding.
-# - `seconds` is *processor time*, as `time.process_time()` counts it: work is counted, waiting for other programs is not. Everything runs on one thread.
-# - The check gives 2,000 pairs of 3 to 6 words and 12 seconds of processor time, and then asks for 200 new sentences of 3 to 6 of the same words. At least 90 % of them must be right in every word.
-# - What is measured is `fit` with the translating, and all processes that it starts. Up to 15 seconds, a quarter more than `seconds`, are tolerated; beyond that the
-#   points are lost, however good the translations are. By the clock on the wall it may take up to two minutes.
-# - Training is a matter of luck. When you are graded and the first try falls short, `fit` is called once more, in a fresh Python that knows nothing of the first try, with pairs of another language.
+# A small case of the form: with `pairs = [[[5, 9], [7, 3, 8]], ...]`, `fit(pairs, 12)` returns a function `translate`, and `translate([[5, 9]])` gives `[[7, 3, 8]]` if it has learned that pair.
 #
-# The check sees the translations and the time, and not how the translations were found. Rules that somebody has written by hand for languages of this kind would pass it, too:
-# it can't tell that you have trained something, only that what you return translates.
+# Some words of the language have one translation. Others have two forms, and which one is correct depends on another word of the sentence. The order changes, too, and where a word goes depends on the words around it.
+# Which words, which forms and which order is drawn anew each time. In the sentences that you are asked for afterwards, words are together that never are in the pairs. So it is not enough to count which words occur together.
+#
+# | rule | |
+# |---|---|
+# | pairs | `pairs` is a list of lists `[source, target]`. A sentence is a list of whole numbers from 3 to 99, so 0, 1 and 2 are free for padding, BOS and EOS. |
+# | `translate` | It gets a list of source sentences and returns the list of their translations, without BOS, EOS and padding. |
+# | `seconds` | *Processor time*, as `time.process_time()` counts it: work is counted, waiting for other programs is not. Everything runs on one thread. |
+# | the check | It gives 2,000 pairs of 3 to 6 words and 12 seconds of processor time, and then asks for 200 new sentences of 3 to 6 of the same words. At least 90% of them must be correct in every word. |
+# | time | What is measured is `fit` with the translating, and all processes that it starts. Up to 15 seconds, a quarter more than `seconds`, are tolerated; beyond that the points are lost, however good the translations are. By the clock on the wall it may take up to two minutes. |
+# | luck | When you are graded and the first try falls short, `fit` is called once more, in a fresh Python that knows nothing of the first try, with pairs of a different language. |
+# | what is seen | The check sees the translations and the time, and not how the translations were found. Rules written by hand for languages of this kind would pass it, too. |
 #
 # The cell *What you have built so far* has the `Transformer` of exercise 6, with `encode`, `decode` and `shift`. One layer on each side and a width of 48 are enough. Worth a thought:
 # the size of the batch, how large the learning rate is and what becomes of it towards the end, and a few pairs kept aside that tell you how well it goes.

@@ -309,7 +309,7 @@ def test_answers_of_the_quizzes_are_hidden_until_asked_for_and_open_without_a_sc
 
 def test_captions_and_pasted_words_have_the_weight_of_text(visit, site):
     """A hairline fades where a fallback font has one, and all bold is none."""
-    with visit(f"{site}book/ch7_multi30k.html") as page:
+    with visit(f"{site}book/ch7_bleu.html") as page:
         for what in ("article figcaption", "article :not(strong) > span.pasted-text"):
             assert page.locator(what).count() > 0
             weights = page.locator(what).evaluate_all(

@@ -87,7 +87,7 @@ def test_code_wraps_and_no_figure_is_split(page):
 
 
 # folded figures and tables, hidden code, diagrams, figures to touch, answers in boxes
-PRINTED = ("ch1_additive_attention", "ch3_splitting", "ch7_multi30k")
+PRINTED = ("ch1_additive_attention", "ch3_splitting", "ch7_bleu")
 # a browser whose style sheets can't style what a closed <details> holds, as many did in 2024
 OLDER = """@media print {
     details:not([open])::details-content { content-visibility: hidden !important; display: none !important; }
