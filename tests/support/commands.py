@@ -53,7 +53,7 @@ SUBSTITUTIONS = (
     (r"--data DIR\b", "--data captions"),
     # two steps on few sentences
     (
-        r"\btranslation train\b(?!.*multi30k)",
+        r"\btranslation train\b(?!.*(?:multi30k|parallel))",
         "translation train --steps 2 --examples 500 --held-out 8",
     ),
     (
@@ -64,6 +64,7 @@ SUBSTITUTIONS = (
         r"\bbenchmarks\.multi30k\b",
         "benchmarks.multi30k --seeds 0 --steps 2 --save-every 2 --vocab-size 80",
     ),
+    (r"--vocab-size 8000 --steps 20000\b", "--vocab-size 80 --steps 2 --save-every 2"),
     # two processes: there may be no more cores
     (r"--nproc-per-node 4\b", "--nproc-per-node 2"),
 )
@@ -179,6 +180,9 @@ def _write_captions(folder: Path) -> None:
         for split, part in (("train", sentences), ("val", sentences[:3]), ("test_2016_flickr", sentences[3:6])):  # fmt: skip
             path = folder / f"{split}.lc.norm.tok.{language}"
             path.write_text("\n".join(part) + "\n", encoding="utf-8")
+            # the files of somebody's own pair of languages
+            own = {"train": "train", "val": "valid", "test_2016_flickr": "test"}[split]
+            shutil.copy(path, folder.parent / f"{own}.{language.replace('de', 'nl')}")
 
 
 def scratch_copy(folder: Path) -> Path:
