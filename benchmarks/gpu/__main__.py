@@ -1,14 +1,12 @@
 """What limits a GPU: the time of operators, of training steps and of decoding.
 
-python -m benchmarks.gpu                       the parts of the first nine minutes
-python -m benchmarks.gpu --only attention      others: attention, recurrence, linear_attention, autocast,
-                                               item
+python -m benchmarks.gpu                       the parts of the first minutes
+python -m benchmarks.gpu --only attention      others: attention, recurrence, linear_attention
 
 Each part is a process of its own with a time limit. What it has found is written as soon as it is found, so
 that a part that fails or takes too long leaves an error beside it, and the others run. Other parts that the
 file has from before stay, each with its own commit and date. Without a GPU, sizes are tiny: then the program
-is tested, and nothing else. Needed are PyTorch, NumPy and sentencepiece alone; number_words starts the
-trainer, which needs rich, num2words and sacreBLEU, too.
+is tested, and nothing else. Needed are PyTorch, NumPy and sentencepiece alone.
 """
 
 from __future__ import annotations
@@ -48,20 +46,16 @@ class Part:
 
 
 def parts() -> dict[str, Part]:
-    """All parts by name, those of the first nine minutes in front, the most valuable ones first."""
+    """All parts by name, those of the first minutes in front, the most valuable ones first."""
     return {
         "steps": Part(training.steps, 75, first=True),
-        "beside_torch": Part(training.beside_torch, 120, first=True),
         "ladder": Part(training.ladder, 130, first=True),
-        "number_words": Part(translating.number_words, 90, first=True),
         "decoding": Part(translating.decoding, 60, first=True),
         "roofline": Part(operators.roofline, 45, first=True),
         "launches": Part(operators.launches, 20, first=True),
         "attention": Part(operators.attention, 60),
         "recurrence": Part(operators.recurrence, 60),
         "linear_attention": Part(operators.linear_attention, 60),
-        "autocast": Part(operators.autocast, 20),
-        "item": Part(operators.item, 20),
     }
 
 
@@ -80,7 +74,7 @@ def device_of(asked: str, hardware: Hardware) -> torch.device:
 
 def _work(function: Function, device: str, send: Connection) -> None:
     """Send all that a part finds, and the error that ends it."""
-    os.setsid()  # a group with the commands that it starts, so that all end together
+    os.setsid()  # a group with the processes that it starts, so that all end together
     try:
         chosen = device_of(device, Hardware.read())
         if chosen.type == "cuda":

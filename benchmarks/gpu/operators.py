@@ -58,21 +58,6 @@ def launches(bench: Bench) -> Results:
     )
 
 
-def item(bench: Bench) -> Results:
-    """Fifty products one after another, with and without a look at each result."""
-    weight = bench.randn(*bench.size((1024, 1024), (32, 32)), dtype=bench.half)
-
-    def chain(look: bool) -> None:
-        y = weight
-        for _ in range(50):
-            y = torch.tanh(y @ weight * 0.03)
-            if look:
-                y.sum().item()
-
-    for name, look in (("none", False), ("item", True)):
-        yield name, {"seconds": bench.seconds(chain, look, times=3)}
-
-
 def attention(bench: Bench) -> Results:
     """Causal attention by length, formula and PyTorch's function."""
     heads, width, positions = 16, 64, bench.size(16384, 128)
@@ -201,22 +186,3 @@ def linear_in_chunks(
     above = q @ products + local @ v
     below = (q * sums.unsqueeze(-2)).sum(dim=-1) + local.sum(dim=-1)
     return (above / below.unsqueeze(-1)).flatten(2, 3)
-
-
-def autocast(bench: Bench) -> Results:
-    """The number format of results under autocast to bfloat16."""
-    ones = torch.ones(4, 4, device=bench.device)
-    with torch.autocast(bench.device.type, torch.bfloat16):
-        product = ones @ ones
-        results = {
-            "product": product,
-            "softmax": product.softmax(dim=-1),
-            "layer norm": F.layer_norm(product, (4,)),
-            "relu": product.relu(),
-            "sum": product.sum(),
-            "exp": product.exp(),
-            "cross entropy": F.cross_entropy(product, ones[0].long()),
-            "sum of product and float32": product + ones,
-        }
-    for name, result in results.items():
-        yield name, str(result.dtype).removeprefix("torch.")

@@ -1,4 +1,4 @@
-"""Steps of training: how many kernels, how long, what makes them faster, and beside torch.nn.Transformer."""
+"""Steps of training: how many kernels, how long, and what makes them faster."""
 
 from __future__ import annotations
 
@@ -7,21 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch import nn
 
 from benchmarks.gpu.bench import Bench
-from benchmarks.throughput import (
-    VOCAB,
-    Theirs,
-    alone,
-    compare,
-    compile_layers,
-    flops_per_token,
-    make_batches,
-    peak_of,
-    ratios,
-    stepper,
-)
+from benchmarks.throughput import VOCAB, compile_layers, flops_per_token, make_batches, peak_of
 from translation.machine import Machine
 from translation.model import FastTransformer, build, n_parameters
 from translation.objective import Objective
@@ -163,52 +151,3 @@ def ladder(bench: Bench) -> Results:
             },
         )
         del model, step, whole
-
-
-def beside_torch(bench: Bench) -> Results:
-    """Tokens a second beside torch.nn.Transformer of the same sizes, in turns."""
-    settings = base_model(bench)
-    tokens, length = bench.size((16384, 16), (64, 16))
-    batches = make_batches(bench.size(4, 1), tokens, length, bench.device)
-    here = Machine(bench.device, bench.size("bfloat16", "float32"))
-    torch.set_float32_matmul_precision("high")
-
-    def theirs() -> nn.Module:
-        torch.manual_seed(0)
-        return Theirs(settings).to(bench.device).train()
-
-    yield "sizes", {"tokens": tokens, "length": length, "d_model": settings.d_model}
-    eager = {
-        "ours": stepper(model_of(bench, settings), here),
-        "torch.nn.Transformer": stepper(theirs(), here),
-    }
-    yield "step, eager", _beside(eager, batches, bench)
-    models = {
-        "ours": alone(model_of(bench, settings), here),
-        "torch.nn.Transformer": alone(theirs(), here),
-    }
-    yield "model, eager", _beside(models, batches, bench)
-    # a clipping that clips nothing, as the other side has none
-    free = complete(settings.to_json() | {"clip": 1e9})
-    graphs, _ = step_of(bench, free, model_of(bench, free), here.precision, graphs=True)
-    yield (
-        "step, graphs beside eager",
-        _beside(
-            {"ours": graphs, "torch.nn.Transformer": eager["torch.nn.Transformer"]}, batches, bench
-        ),
-    )
-    if bench.tiny:
-        return
-    best, _ = step_of(bench, free, model_of(bench, free), here.precision, True, compiled=True)
-    compiled = theirs()
-    compile_layers(compiled)
-    sides = {"ours": best, "torch.nn.Transformer": stepper(compiled, here)}
-    yield "step, graphs and compiled beside compiled", _beside(sides, batches, bench)
-    sides["torch.nn.Transformer"] = eager["torch.nn.Transformer"]
-    yield "step, graphs and compiled beside eager", _beside(sides, batches, bench)
-
-
-def _beside(sides: dict[str, Callable], batches: list, bench: Bench) -> dict[str, Any]:
-    """Both speeds and their ratio."""
-    found: dict[str, Any] = compare(sides, batches, bench.size(5, 1), not bench.tiny)
-    return found | {"ours_to_torch": ratios(found, "ours", "torch.nn.Transformer")}

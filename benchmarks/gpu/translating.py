@@ -1,17 +1,14 @@
-"""Decoding: by batch, with a cache, without, and as graphs; and number words from the command on."""
+"""Decoding: by batch, with a cache, without, and as graphs."""
 
 from __future__ import annotations
 
 import functools
-import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from benchmarks.gpu.bench import Bench
-from benchmarks.gpu.command import train
 from benchmarks.greedy import cached, uncached
 from translation.decoding import CachedDecoder, search
 from translation.graphs import Record, Replayed
@@ -100,14 +97,3 @@ def _translate(
         limits = torch.full((len(some),), room, device=bench.device)
         decoder = CachedDecoder(model, some, beam, room, fixed=graphs or not bench.tiny)
         search(decoder, limits, 0.6, record=bench.record if graphs else None)
-
-
-def number_words(bench: Bench) -> Results:
-    """The trainer's default run, which has graphs, from the command to its last line, and without them."""
-    tiny = ["--steps=2", "--examples=100", "--held-out=8", "--tokens=200", "--d-model=16"]
-    kinds = {"defaults": bench.size([], tiny)}
-    if not bench.tiny:
-        kinds["without graphs"] = ["--no-graphs"]
-    for name, words in kinds.items():
-        with tempfile.TemporaryDirectory() as folder:
-            yield name, train(bench, Path(folder) / "run", words)
