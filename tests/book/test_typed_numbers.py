@@ -22,7 +22,7 @@ EXCEPTIONS = {
     ("ch5_long", "four times the"): "64 positions after training on 16, both chosen",
     ("ch6_transformer", "occurs three times: from the source"): "counted in the figure beside it",
     ("ch7_bleu", "occurs three times in it"): "counted in a sentence on the page",
-    ("ch7_decoding", "with a probability of 5%"): "a language that is made up",
+    ("ch7_decoding", "a probability of 5%"): "a language that is made up",
     ("teaching_questions", "0.6, 0.3 and 0.1"): "given by a question",
     ("teaching_questions", "more than 0.7"): "the limit that a question gives",
     ("teaching", "10% of the score for each day"): "the setting of the configuration above it",
