@@ -39,4 +39,4 @@ def test_a_stored_result_has_a_page_that_asks_for_it(path):
 
 
 def test_there_are_results():
-    assert len(MEASURED) > 2 and len(RESULTS) > 20
+    assert MEASURED and RESULTS
