@@ -1,14 +1,20 @@
 """The folder work/: a student's own copies of the exercises, and a page over all of them.
 
 In: exercises/, and what the last cells of the notebooks in work/ showed when they were saved. Out:
-missing copies and work/overview.ipynb. Nothing is written outside work/, and nothing of a student's is
-overwritten.
+missing copies and work/overview.ipynb, and a JupyterLab that runs on that page. Nothing is written outside
+work/, and nothing of a student's is overwritten.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import os
+import secrets
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -41,12 +47,17 @@ def _copy_of(course: Course, exercise: Exercise) -> Path:
     return work_folder(course) / exercise.name / exercise.notebook.name
 
 
+def offered(course: Course) -> list[Exercise]:
+    """All notebooks: that of the first hour, and the chapters'."""
+    return [*course.ungraded(), *course.exercises()]
+
+
 def copy_missing(course: Course) -> list[Exercise]:
     """Copy the exercises that work/ does not have; returns these.
 
     Raises ExerciseError for one that has not been built, OutputError when work/ can't be written.
     """
-    missing = [e for e in course.exercises() if not _copy_of(course, e).exists()]
+    missing = [e for e in offered(course) if not _copy_of(course, e).exists()]
     for exercise in missing:
         try:
             text = exercise.notebook.read_text(encoding="utf-8")
@@ -136,7 +147,7 @@ def _row(course: Course, exercise: Exercise) -> str:
 def overview(course: Course) -> str:
     """The page over all exercises, as Markdown."""
     head = "| | Exercise | Points of your checks | Open |\n|---|---|---|---|"
-    rows = [_row(course, exercise) for exercise in course.exercises()]
+    rows = [_row(course, exercise) for exercise in offered(course)]
     return "\n".join([INTRODUCTION, "", head, *rows])
 
 
@@ -173,3 +184,39 @@ def write_overview(course: Course) -> bool:
     notebook.metadata["overview"] = {"digest": _digest([page])}
     write_whole(path, nbformat.writes(notebook) + "\n")
     return True
+
+
+def free_port(first: int = 8888) -> int:
+    """The first port from here on that nothing on this machine listens to."""
+    for port in range(first, first + 100):
+        with socket.socket() as trial, contextlib.suppress(OSError):
+            trial.bind(("127.0.0.1", port))
+            return port
+    return 0
+
+
+def open_jupyterlab(page: Path) -> int:
+    """Run JupyterLab on a page until it is stopped; returns its exit code. What it logs goes into a file."""
+    port, token = free_port(), secrets.token_hex(12)
+    command = [sys.executable, "-m", "jupyterlab", str(page.parent)]
+    command += [f"--ServerApp.port={port}", f"--LabApp.default_url=/lab/tree/{page.name}"]
+    command += ["--ServerApp.answer_yes=True"]  # Ctrl-C doesn't ask
+    # a container's only user may be root, which JupyterLab refuses otherwise
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        command += ["--allow-root"]
+    log = page.with_name("jupyterlab.log")
+    print(f"Open        http://127.0.0.1:{port}/lab/tree/{page.name}?token={token}")
+    print(f"If it fails {log}")
+    print("Stop        Ctrl-C", flush=True)
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            command,
+            cwd=page.parent,
+            env=os.environ | {"JUPYTER_TOKEN": token},
+            stdout=file,
+            stderr=subprocess.STDOUT,
+        )
+        while process.poll() is None:
+            with contextlib.suppress(KeyboardInterrupt):
+                process.wait()
+    return process.returncode

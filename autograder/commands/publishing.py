@@ -97,18 +97,17 @@ def _lab(arguments: argparse.Namespace) -> None:
     from autograder import lab
 
     course = course_of(arguments)
-    for exercise in lab.copy_missing(course):
-        print(f"New in work/: {exercise}")
+    new = lab.copy_missing(course)
     page = lab.overview_page(course)
-    if not lab.write_overview(course):
+    print(f"Notebooks   {page.parent} ({len(new)} new, nothing of yours overwritten)")
+    if lab.write_overview(course):
+        print(f"Your points {page.name}")
+    else:
         print(
-            f"{page} holds something of your own and is left as it is. Rename it to get the page with your "
-            "points again."
+            f"{page} holds something of your own: rename it to get the page with your points again."
         )
     if not arguments.copy_only:
-        opened = f"--LabApp.default_url=/lab/tree/{page.name}"
-        command = [sys.executable, "-m", "jupyterlab", str(page.parent), opened]
-        subprocess.run(command, cwd=page.parent, check=False)
+        sys.exit(lab.open_jupyterlab(page))
 
 
 def _everything(arguments: argparse.Namespace) -> None:

@@ -1,8 +1,14 @@
 """A student's folder: what `make lab` copies into it, and the page over all exercises."""
 
 import json
+import os
 import re
 import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
 
 import nbformat
 import pytest
@@ -204,3 +210,26 @@ def test_what_keeps_it_from_copying_is_named(course):
     shutil.copy(FIRST.notebook, course.root / "exercises" / FIRST.name)
     with pytest.raises(OutputError, match="work"):
         lab.copy_missing(course)
+
+
+def test_jupyterlab_runs_as_whoever_calls_it_and_little_is_printed(course):
+    """Root included, the only user of many containers."""
+    assert lab.write_overview(course)
+    program = "import sys; from pathlib import Path; from autograder import lab; "
+    program += f"sys.exit(lab.open_jupyterlab(Path({str(lab.overview_page(course))!r})))"
+    command = [sys.executable, "-c", program]
+    environment = os.environ | {"BROWSER": "true"}
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    lines = [running.stdout.readline() for _ in range(3)]
+    (address,) = re.findall(r"http://\S+", "".join(lines))
+    for _ in range(300):
+        try:
+            page = urllib.request.urlopen(address, timeout=10).read()
+            break
+        except OSError:
+            time.sleep(0.2)
+    assert b"JupyterLab" in page
+    running.send_signal(signal.SIGINT)
+    time.sleep(0.1)
+    assert running.communicate(timeout=60)[0] == ""
+    assert running.returncode is not None
