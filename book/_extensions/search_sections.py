@@ -180,17 +180,19 @@ def entries(article: nodes.document) -> list[Entry]:
     """The sections of an article and the terms of its glossaries, in their order."""
     found = []
     for section in article.findall(nodes.section):
-        found.append(
-            Entry(
-                depth=_depth_of(section),
-                # the label, where there is one: it comes after the id made of the title
-                anchor=section["ids"][-1],
-                title=title_of(section),
-                names=exercise_of(section),
-                text=_line(" ".join(map(text_of, section.children))),
-                code="\n".join(filter(None, map(code_of, section.children))),
-            )
+        entry = Entry(
+            depth=_depth_of(section),
+            # the label, where there is one: it comes after the id made of the title
+            anchor=section["ids"][-1],
+            title=title_of(section),
+            names=exercise_of(section),
+            text=_line(" ".join(map(text_of, section.children))),
+            code="\n".join(filter(None, map(code_of, section.children))),
         )
+        # a heading with nothing below it, or terms that are found themselves, would be an empty hit
+        below = any(isinstance(child, nodes.section) for child in section)
+        if not entry.depth or entry.text or entry.code or below:
+            found.append(entry)
         for glossary in section.findall(addnodes.glossary):
             if _section_of(glossary) is section:
                 terms = glossary.findall(nodes.definition_list_item)

@@ -29,11 +29,21 @@
     ["1e9", "10^9"],
     ["quadratic", "o(n^2)", "n^2"],
     ["nucleus", "top p"],
+    ["qkv", "query key value", "query key and value"],
+    ["transformer", "attention is all you need"],
+    ["backward pass", "backprop", "backpropagation"],
+    ["install", "installation", "set up", "setup"],
+    ["tokenizer", "tokenisation", "subword"],
+    ["repetition", "repeats itself", "repeat itself", "same word again"],
+    // what people see, and what the page on symptoms calls it
+    ["stuck", "not go down", "not going down", "not decrease", "not decreasing", "not learn", "n't learn"],
+    ["out of memory", "oom"],
   ];
+  const FOR_TEACHERS = /^book\/(?:teaching|on_github|jupyterhub|own_course|grader_right)/;
   const COMMON = new Set(
     ("a an and are as at be been by can could did do does doing for from get had has have how i if in into " +
       "is isn it its just know many me much must my need no not of on one or our s should so than that the " +
-      "their them then there these they this to too up use used vs was we were what when where which while " +
+      "their them then there these they this to too up use vs was we were what when where which while " +
       "who why will with without would you your").split(" "),
   );
   const WORD = /[√∞]|[\p{L}\p{N}²]+(?:[-_^][\p{L}\p{N}²]+)*(?:['’]\p{L}+)?/gu;
@@ -126,6 +136,7 @@
       entries.push({
         id: entries.length,
         section: above[1], // of a page, in which it is
+        whole: above[0], // the page
         address: `${address}#${anchor}`,
         page: depth ? page : "",
         title: depth ? title : page,
@@ -133,6 +144,9 @@
         text,
         code,
         isTerm: anchor.startsWith("term-"),
+        isMistake: anchor.includes("-mistake-"),
+        isSymptom: anchor.startsWith("symptom-"),
+        isForTeachers: FOR_TEACHERS.test(address),
       });
       above.push(entries.length - 1);
     }
@@ -157,11 +171,16 @@
     },
   });
   index.addAll(entries);
+  // a heading right above another one shows how the text below that one begins
+  entries.forEach((entry, at) => (entry.text ||= entries[at + 1]?.text ?? ""));
 
-  // How much an entry counts: less if every page has one like it, such as "Takeaways", or if it's a
-  // definition, which is so short that it would always be the first.
+  // How much an entry counts: less if every page has one like it, such as "Takeaways", if it's a definition,
+  // which is so short that it would always be the first, if it's for teachers, or if it's a mistake with the
+  // thing rather than the thing itself.
   function standing(entry) {
-    return (titles.get(entry.title) > 3 ? 0.5 : 1) * (entry.isTerm ? 0.3 : 1);
+    const isRepeated = titles.get(entry.title) > 3;
+    const kept = entry.isTerm || entry.isForTeachers ? 0.3 : entry.isMistake ? 0.7 : entry.isSymptom ? 0.95 : 1;
+    return isRepeated ? kept / 2 : kept;
   }
 
   // Whether a word becomes another by one slip: a letter too many, too few, another, or two swapped.
@@ -223,7 +242,7 @@
       }
     });
     const ranked = [...hits.values()];
-    rank(ranked, hits, rarity);
+    rank(ranked, hits, rarity, /^\s*what\s+(?:is|are|does)\b/i.test(query));
     ranked.sort((a, b) => b.score - a.score);
     return ranked.filter(({ score }) => score > ranked[0].score / 50);
   }
@@ -234,7 +253,7 @@
   }
 
   // Give hits their scores. rarity: for each idea of the query, how few entries have it.
-  function rank(ranked, hits, rarity) {
+  function rank(ranked, hits, rarity, asksMeaning) {
     // a section is also about what the sections in it are about, of which half is counted
     const inSection = ranked.filter(({ entry }) => hits.has(entry.section));
     for (const { entry, ideas } of inSection) {
@@ -247,10 +266,17 @@
       section.within = Math.max(section.within, score);
     }
     for (const hit of ranked) hit.score += hit.within / 2;
-    // what exactly this word means comes after the best section
+    // of a page and a section of it that fit nearly alike, the section is nearer to what was asked
+    for (const hit of ranked) {
+      const whole = hits.get(hit.entry.whole);
+      if (whole && !whole.isExact && hit.score > 0.85 * whole.score) {
+        hit.score = Math.max(hit.score, 1.01 * whole.score);
+      }
+    }
+    // what exactly this word means comes after the best section, or before it if that was the question
     const best = Math.max(...ranked.map(({ score }) => score));
     for (const hit of ranked) {
-      if (hit.entry.isTerm && hit.isExact) hit.score = Math.max(hit.score, 0.99 * best);
+      if (hit.entry.isTerm && hit.isExact) hit.score = Math.max(hit.score, best * (asksMeaning ? 1.01 : 0.99));
     }
   }
 

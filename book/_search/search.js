@@ -5,6 +5,9 @@
   const { search, termsOf, saidBy, total } = self.bookSearch;
   const SHOWN = 20; // hits at first, and with each "more"
   const LENGTH = 200; // characters of an excerpt
+  const NOTHING =
+    "Nothing found. The book is in English: try fewer or different words, a name from the code, or look here:";
+  const HELPFUL = { glossary: "Glossary", symptoms: "Symptoms", elsewhere: "Elsewhere" };
 
   // Where a text says what was found: [{term, weight, start, end}], no two in one place.
   function placesIn(text, found) {
@@ -74,6 +77,15 @@
     return [...parts, text.slice(from)];
   }
 
+  // Links that help whoever finds nothing.
+  function elsewhere() {
+    return Object.entries(HELPFUL).flatMap(([page, words], at) => {
+      const link = element("a", "", words);
+      link.href = `${document.documentElement.dataset.content_root}book/${page}.html`;
+      return [at ? " · " : " ", link];
+    });
+  }
+
   function itemOf({ entry, found }) {
     const link = element("a", "", ...marked(entry.title, placesIn(entry.title, found)));
     link.href = document.documentElement.dataset.content_root + entry.address;
@@ -109,11 +121,8 @@
       const query = field.value.trim();
       hits = query ? search(query) : [];
       const number = `${hits.length} ${hits.length === 1 ? "place" : "places"} found.`;
-      count.textContent = !query
-        ? ""
-        : hits.length
-          ? number
-          : "Nothing found. Try fewer or other words, or a name from the code.";
+      count.textContent = !query ? "" : hits.length ? number : NOTHING;
+      if (query && !hits.length) count.append(...elsewhere());
       list.replaceChildren();
       showMore();
       results.scrollTop = 0;

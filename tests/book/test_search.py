@@ -1,4 +1,4 @@
-"""The book's search, from disk: forty questions, the keyboard, what excerpts show, how much is loaded."""
+"""The book's search, from disk: questions, the keyboard, what excerpts show, how much is loaded."""
 
 import functools
 import gzip
@@ -17,7 +17,7 @@ from tests.support.small_book import build_book
 pytestmark = pytest.mark.xdist_group("book")
 
 QUERIES = json.loads((Path(__file__).parent / "search_queries.json").read_text(encoding="utf-8"))
-FIRST, AMONG_THREE = 31, 38  # of forty
+FIRST, AMONG_THREE = 0.9, 0.97  # of all questions
 MOST_BYTES = 600_000  # of the index, compressed
 MOST_BYTES_BEFORE = 6_000  # of what each page loads for a search that nobody opens
 
@@ -90,14 +90,17 @@ def test_the_right_section_comes_first(opened, index):
         # an excerpt is of the article, and the best hit shows why it was found
         assert hits[0][2] > 0, query
         assert not any(".ipynb" in text and ".pdf" in text for _, text, _ in hits), query
-    assert sum(place == 1 for place in places.values()) >= FIRST, places
-    assert sum(place in (1, 2, 3) for place in places.values()) >= AMONG_THREE, places
+    for most, wanted in ((1, FIRST), (3, AMONG_THREE)):
+        late = {query: place for query, place in places.items() if not place or place > most}
+        assert len(places) - len(late) >= wanted * len(places), late
 
 
 def test_every_hit_leads_to_a_place_in_sight(built_book, index):
     for page, entries in index.items():
         article = parsed(built_book / page).find("article")
-        for _, anchor, title, *_ in entries:
+        for at, (depth, anchor, title, _, text, code) in enumerate(entries):
+            # a heading with nothing below it would be an empty hit
+            assert not depth or text or code or entries[at + 1][0] > depth, (page, anchor)
             place = article.find(id=anchor)
             assert place is not None, (page, anchor)
             assert not place.find_parents("details"), (page, anchor)
@@ -190,7 +193,13 @@ def test_the_page_answers_an_address_and_says_when_nothing_is_found(opened):
     page = opened("search.html", query="?q=perplexity")
     page.locator("#search-page li").first.wait_for()
     page.locator("#search-page input").fill("zzzz qqqq")
-    page.get_by_text("Nothing found.").wait_for()
+    nothing = page.get_by_role("status")
+    nothing.get_by_text("Nothing found.").wait_for()
+    for query in ("Überanpassung", "Glühwein"):
+        page.locator("#search-page input").fill(query)
+        page.locator(".search-results[aria-busy=false]").wait_for()
+        assert "symptoms.html" in nothing.get_by_role("link", name="Symptoms").get_attribute("href")
+    page.locator("#search-page input").fill("zzzz qqqq")
     assert page.url.endswith("?q=zzzz%20qqqq")
 
 
