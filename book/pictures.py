@@ -1,131 +1,92 @@
-"""Makes the pictures that are committed: of a notebook's check for the README, and the favicon as PNG.
+"""What the book's first page and the README show: what a check says to four lines, and a picture of that page.
 
-What the check says is kept as text, too, for the book's first page.
-
-python -m book.pictures
+python -m book.pictures draws the picture, from the built book, and the favicon as PNG.
 """
 
 from __future__ import annotations
 
+import copy
 import html
 import io
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from IPython.display import HTML
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
 from PIL import Image
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
 
-from autograder.course import Course
-from autograder.exercises import reference_answers, released
+from autograder.course import Course, Exercise
+from autograder.exercises import released
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 CHROMIUM = "/usr/bin/chromium"
 BOOK = Path(__file__).parent
-NOTEBOOK_PICTURE = BOOK / "pictures" / "named_mistake.gif"
-NAMED_MISTAKE = NOTEBOOK_PICTURE.with_suffix(".txt")
+PAGE_PICTURE = BOOK / "pictures" / "page.png"
 FAVICON = BOOK / "_static" / "favicon.png"
 
-EXERCISE = "ch2_scaled_dot_product"
-FUNCTION = "attention_numpy"
-CHECK = "attention_numpy_values"
-# an answer as people write it: it divides by d_k, not by its square root
+EXERCISE, TASK = "first_hour", "masked_attention"
 ANSWER = """\
-def attention_numpy(query, key, value, mask=None):
-    scores = query @ np.swapaxes(key, -1, -2) / key.shape[-1]
-    weights = softmax(scores)
+def masked_attention(query, key, value, mask):
+    scores, d = query @ key.T, key.shape[1]
+    weights = {}
     return weights @ value, weights
 """
+# the right one, and three as people write them
+RIGHT = "softmax(np.where(mask, scores / d**0.5, -np.inf))"
+LINES = (
+    "softmax(np.where(mask, scores / d, -np.inf))",
+    "softmax(np.where(mask, scores / d**0.5, -np.inf), axis=0)",
+    RIGHT,
+    "softmax(scores / d**0.5) * mask",
+)
 # how the lines begin that name a mistake and help
 NAMING = ("This looks like", "Hint:")
-KEYSTROKES = 6  # characters of the answer that a frame adds
-WIDTH, HEIGHT = 930, 500
-
-STYLE = """
-body { background: #fff; color: #1f2328; font: 14px/1.45 sans-serif; margin: 0; padding: 14px 18px; }
-.cell { border: 1px solid #d0d7de; border-radius: 4px; margin: 0 0 8px; padding: 7px 10px; }
-.cell.active { border-left: 4px solid #8b2aec; padding-left: 7px; }
-pre { font: 13px/1.45 monospace; margin: 0; white-space: pre-wrap; }
-.named { background: #f1e4fd; }
-.folded { color: #59636e; }
-"""
 
 
-def check_output() -> str:
-    """What the exercise's own check prints for the answer, in a kernel of its own."""
-    exercise = Course.find().exercise(EXERCISE)
-    notebook = released(exercise)
-    answers = reference_answers(exercise) | {FUNCTION: ANSWER}
-    for place, cell in enumerate(notebook.cells):
-        name = cell.metadata.get("nbgrader", {}).get("grade_id")
-        if name in ("softmax", FUNCTION):
-            cell.source = answers[name]
-        elif name == CHECK:
-            notebook.cells = notebook.cells[: place + 1]
-            break
-    try:
-        NotebookClient(notebook, timeout=60).execute()
-    except CellExecutionError:
-        # a check that isn't passed stops the notebook
-        printed = [one.text for one in notebook.cells[-1].outputs if one.output_type == "stream"]
-        return "".join(printed).rstrip()
-    raise ValueError("The check accepts the answer, so there is no mistake to show.")
+def checked() -> list[str]:
+    """What the exercise's own check prints for the answer with each of the lines, in a kernel of its own."""
+    notebook = released(Exercise(Course.find(BOOK).root, EXERCISE))
+    cells = {cell.metadata.get("nbgrader", {}).get("grade_id"): cell for cell in notebook.cells}
+    answer, check = cells[TASK], cells[f"{TASK}_values"]
+    notebook.cells = notebook.cells[: notebook.cells.index(answer)]
+    for line in LINES:
+        answer.source = ANSWER.format(line)
+        notebook.cells += [copy.deepcopy(answer), copy.deepcopy(check)]
+    NotebookClient(notebook, timeout=60, allow_errors=True).execute()
+    return ["".join(o.get("text", "") for o in c.outputs).rstrip() for c in notebook.cells[-7::2]]
 
 
 def named_mistake(output: str) -> str:
-    """The part of a check's output that names the mistake, to its hint."""
+    """The part of a check's output that names the mistake, to its hint; all of it if nothing is wrong."""
     lines = output.split("\n")
-    last = max(n for n, line in enumerate(lines) if line.strip().startswith(NAMING))
-    return "\n".join(lines[: last + 1]) + "\n"
+    naming = [n for n, line in enumerate(lines) if line.strip().startswith(NAMING)]
+    return "\n".join(lines[: naming[-1] + 1] if naming else lines)
 
 
-def cell_html(content: str, active: bool = False) -> str:
-    """A cell of the notebook."""
-    return f'<div class="cell{" active" if active else ""}">{content}</div>'
-
-
-def steps(output: str) -> Iterator[tuple[str, int]]:
-    """The picture's frames: the body of a page, and for how many milliseconds it is shown."""
-    colours = HtmlFormatter(style="default", noclasses=True, nobackground=True)
-    check = cell_html(
-        f'<pre>%%autotest {CHECK}\n<span class="folded">… the check\'s lines, as in the notebook</span></pre>'
+def four_lines() -> HTML:
+    """The question of the first page: each line is a fold with what the check says to it."""
+    choices = "".join(
+        f'<details class="choice fold {"right" if line == RIGHT else "wrong"}"><summary><code>'
+        f'{html.escape(line)}</code></summary><div class="check-message"><pre>'
+        f"{html.escape(named_mistake(said))}</pre></div></details>"
+        for line, said in zip(LINES, checked(), strict=True)
     )
-    for end in [*range(0, len(ANSWER), KEYSTROKES), len(ANSWER)]:
-        typed = highlight(ANSWER[:end], PythonLexer(), colours).replace("\n</pre>", "▏\n</pre>")
-        yield cell_html(typed, active=True) + check, 70
-    code = cell_html(highlight(ANSWER, PythonLexer(), colours))
-    running = check.replace('"cell"', '"cell active"')
-    yield code + running, 700
-    lines = output.split("\n")
-    named = {n for n, line in enumerate(lines) if line.strip().startswith(NAMING)}
-    for shown, time in ((2, 1200), (max(named) + 1, 3500), (len(lines), 6000)):
-        text = "\n".join(
-            f'<span class="named">{html.escape(line)}</span>' if n in named else html.escape(line)
-            for n, line in enumerate(lines[:shown])
-        )
-        yield f"{code}{running}<pre>{text}</pre>", time
+    return HTML(
+        '<div class="quiz tip admonition" id="quiz-lines"><p class="admonition-title">Check</p>'
+        f"<pre>{html.escape(ANSWER.format('…'))}</pre>{choices}</div>"
+    )
 
 
-def draw_notebook(page: Page, path: Path) -> None:
-    """Write the animation: an answer is typed, and the check of its cell says what is wrong with it."""
-    page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
-    page.set_content(f"<style>{STYLE}</style><div></div>")
-    frames, times = [], []
-    for body, time in steps(check_output()):
-        page.locator("div").first.evaluate("(node, body) => node.innerHTML = body", body)
-        height = page.locator("body").evaluate("node => node.scrollHeight")
-        assert height <= HEIGHT, f"{height} pixels are needed"
-        picture = Image.open(io.BytesIO(page.screenshot()))
-        frames.append(picture.convert("RGB").quantize(64, dither=Image.Dither.NONE))
-        times.append(time)
+def draw_page(page: Page, path: Path) -> None:
+    """Write a picture of the question, with the first of its lines chosen."""
+    page.set_viewport_size({"width": 1000, "height": 1200})
+    page.goto((Course.find(BOOK).built_book / "book" / "intro.html").as_uri())
+    page.locator("#quiz-lines summary").first.click()
+    picture = Image.open(io.BytesIO(page.locator("#one-line-is-missing").screenshot()))
     path.parent.mkdir(exist_ok=True)
-    frames[0].save(path, save_all=True, append_images=frames[1:], duration=times, loop=0)
+    picture.convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def draw_favicon(page: Page, path: Path) -> None:
@@ -137,13 +98,12 @@ def draw_favicon(page: Page, path: Path) -> None:
 
 
 def main() -> None:
-    """Draw both with the system's Chromium, and write the text."""
-    NAMED_MISTAKE.write_text(named_mistake(check_output()), encoding="utf-8")
+    """Draw both with the system's Chromium."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as tools:
         browser = tools.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        draw_notebook(browser.new_page(device_scale_factor=1.5), NOTEBOOK_PICTURE)
+        draw_page(browser.new_page(device_scale_factor=1.5), PAGE_PICTURE)
         draw_favicon(browser.new_page(), FAVICON)
         browser.close()
 

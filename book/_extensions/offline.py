@@ -127,6 +127,15 @@ def keep_icons_in_use(app: Sphinx, exception: Exception | None) -> None:
         path.unlink()
 
 
+def be_light_without_a_script(app: Sphinx, exception: Exception | None) -> None:
+    """Write pages in the light theme: the theme's first script asks for the reader's, and "auto" has no colours."""
+    if not exception and app.builder.name == "html":
+        for path in Path(app.outdir).rglob("*.html"):
+            text = path.read_text(encoding="utf-8")
+            text = text.replace('data-theme="auto"', 'data-theme="light"', 1)
+            path.write_text(text, encoding="utf-8")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     register_plugin("pybtex.style.formatting", "by_author", ByAuthor)
     # each citation looks it up, which takes 7 ms unless it's registered
@@ -137,4 +146,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     # before the theme makes its download button
     app.connect("html-page-context", offer_notebook, priority=400)
     app.connect("build-finished", keep_icons_in_use)
+    app.connect("build-finished", be_light_without_a_script)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

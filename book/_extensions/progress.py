@@ -1,8 +1,8 @@
 """Sphinx extension: the page on which readers see what they have read, answered and done.
 
-`{progress}` is a table of the chapters' pages with the number of predictions and questions on each;
-_static/memory.js fills in what this browser remembers. The foot of each page of a chapter says where that is
-kept.
+`{progress}` is a table of the first hour and the chapters' pages with the number of predictions, questions and
+tasks on each; _static/memory.js fills in what this browser remembers. The foot of each of these pages says where
+that is kept.
 """
 
 import html
@@ -15,8 +15,10 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-PAGE = "book/progress"
-HEADS = ("Page", "Read", "Predicted", "Right", "Exercise")
+from autograder.publish.practice import BLOCK
+
+PAGE, HOUR = "book/progress", "book/first_hour"
+HEADS = ("Page", "Read", "Predicted", "Right", "Tasks here", "Exercise")
 KINDS = ("predict", "quiz")
 
 
@@ -38,11 +40,14 @@ def row(app: Sphinx, page: str, first: str) -> str:
     told = "".join(f' data-{kind}="{number}"' for kind, number in counted.items())
     names = " ".join(offer.name for offer in offers)
     exercises = f' data-exercises="{names}"' if offers else ""
+    tasks = BLOCK.findall(Path(app.env.doc2path(page)).read_text(encoding="utf-8"))
+    told += f' data-tasks="{" ".join(map("/".join, tasks))}"'
     title = html.escape(number_of(app.env, page) + app.env.titles[page].astext())
     address = app.builder.get_relative_uri(PAGE, page)
     cells = [
         "–",
         *map(str, counted.values()),
+        str(len(tasks) or ""),
         "; ".join(f"Exercise {offer.number}" for offer in offers),
     ]
     return (
@@ -50,7 +55,7 @@ def row(app: Sphinx, page: str, first: str) -> str:
         f'<th scope="row"><a class="reference internal" href="{address}">{title}</a></th>'
         + "".join(
             f'<td data-kind="{kind}">{words}</td>'
-            for kind, words in zip(("read", *KINDS, "done"), cells, strict=True)
+            for kind, words in zip(("read", *KINDS, "tasks", "done"), cells, strict=True)
         )
         + "</tr>"
     )
@@ -62,9 +67,8 @@ def fill_table(app: Sphinx, doctree: nodes.document, page: str) -> None:
         below = app.env.toctree_includes
         firsts = [name for name in below if chapter_of(name)]
         firsts.sort(key=lambda name: int(chapter_of(name).removeprefix("ch")))
-        rows = [
-            row(app, name, first) for first in firsts for name in (first, *below.get(first, ()))
-        ]
+        names = [(name, first) for first in firsts for name in (first, *below.get(first, ()))]
+        rows = [row(app, *name) for name in [(HOUR, ""), *names] if name[0] in app.env.all_docs]
         heads = "".join(f'<th scope="col">{words}</th>' for words in HEADS)
         table = (
             f'<div class="results progress-table"><table class="table"><thead><tr>{heads}</tr></thead>'
@@ -74,8 +78,8 @@ def fill_table(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 
 def say_where_it_is_kept(app: Sphinx, doctree: nodes.document) -> None:
-    """End a chapter's page with a line that a script puts the reader's mark into."""
-    if not chapter_of(app.env.docname):
+    """End the first hour and chapters' pages with a line that a script puts the reader's mark into."""
+    if app.env.docname != HOUR and not chapter_of(app.env.docname):
         return
     where = addnodes.pending_xref(
         "",

@@ -144,6 +144,15 @@
     }
   }
 
+  // Whether a task has been solved in a page, as _practice/practice.js keeps it. task: "exercise/answer".
+  function hasPassed(task) {
+    try {
+      return Boolean(JSON.parse(localStorage.getItem(`${KEY}/practice/1/${task}`)).passed);
+    } catch {
+      return false;
+    }
+  }
+
   function showProgress(table) {
     const pages = load();
     for (const row of table.querySelectorAll("[data-page]")) {
@@ -151,11 +160,14 @@
       const { guesses, right } = counted(page);
       const exercises = row.dataset.exercises?.split(" ") ?? [];
       const done = exercises.filter((name) => pages[name]?.done === true).length;
+      const tasks = row.dataset.tasks?.split(" ").filter(Boolean) ?? [];
+      const solved = tasks.filter(hasPassed).length;
       const some = done ? `${done} of ${exercises.length} done` : "–";
       const cells = {
         read: page.read ? "✓ read" : "–",
         predict: `${guesses} of ${row.dataset.predict}`,
         quiz: `${right} of ${row.dataset.quiz}`,
+        tasks: tasks.length ? `${solved === tasks.length ? "✓ " : ""}${solved} of ${tasks.length}` : "",
         done: exercises.length ? (done === exercises.length ? "◆ done" : some) : "",
       };
       for (const [kind, words] of Object.entries(cells)) {

@@ -1,7 +1,7 @@
 // Alignment viewer: a line for each weight. Point at a word, or move to it with Tab, to see its own.
 (() => {
   "use strict";
-  const { make, draw, write, text, column, table, choice, scroll, saying, start } = window.figures;
+  const { make, draw, write, text, column, table, choice, button, scroll, saying, start } = window.figures;
   const THINNEST = 0.02; // less is not drawn
 
   start("alignment", (data) => {
@@ -81,7 +81,8 @@
         return draw("path", { d: `M 0 ${from} C 50 ${from} 50 ${to} 100 ${to}` });
       }));
       picture.replaceChildren(...lines.flat());
-      chosen = { side: "target", at: farthestBack() };
+      // one word before the lines cross, so that the next one shows it
+      chosen = { side: "target", at: Math.max(0, farthestBack() - 1) };
       change();
     };
     // The target word whose weight lies farthest behind that of the word before it, if one place has most.
@@ -91,12 +92,18 @@
       return back.indexOf(Math.max(...back));
     };
     build();
+    const next = () => {
+      const count = data.examples[example].target.length;
+      chosen = { side: "target", at: chosen.side === "target" ? (chosen.at + 1) % count : 0 };
+      show();
+    };
     const choices = [
       ["number", data.examples.map(({ name }) => name), (i) => { example = i; build(); }],
       [data.series, data.heads, (i) => { head = i; change(); }],
     ];
+    const selects = choices.filter(([, names]) => names.length > 1).map((one) => choice(...one));
     return [
-      make("div", { class: "controls" }, ...choices.filter(([, names]) => names.length > 1).map((one) => choice(...one))),
+      make("div", { class: "controls" }, button("Next word", next), ...selects),
       make("div", { class: "alignment" },
         make("p", { class: "label" }, "source"), make("span"), make("p", { class: "label" }, "target"),
         rows.source, make("div", {}, picture), rows.target),

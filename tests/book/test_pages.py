@@ -276,6 +276,9 @@ def test_style_sheets_let_a_reader_turn_the_screen(visit, site):
 @pytest.mark.parametrize("name", NAMES)
 def test_page_without_a_script(visit, site, name):
     with visit(f"{site}{name}.html", java_script_enabled=False) as page:
+        assert page.locator("html").get_attribute("data-theme") == "light"
+        if name in KINDS:
+            check_accessibility(page, COLOURS, "without a script")
         assert page.locator("main h1:visible").inner_text()
         assert page.locator("main p:visible").count() > 0
         formulas = page.evaluate(MATHML)

@@ -188,8 +188,8 @@ def examples():
 
 
 def landing_map():
-    intro = (ROOT / "book" / "intro.md").read_text(encoding="utf-8")
-    return re.search(r"<figure.*?</figure>", intro, re.DOTALL)[0]
+    page = (ROOT / "book" / "how_to_use.md").read_text(encoding="utf-8")
+    return re.search(r"<figure.*?</figure>", page, re.DOTALL)[0]
 
 
 def document(figure):
@@ -531,12 +531,14 @@ def test_alignment_viewer_by_keyboard(opened):
     np.testing.assert_allclose(word_weights(page), ALIGNMENTS[0][3][1][3], atol=1e-6)
 
 
-def test_alignment_viewer_begins_at_the_word_that_looks_back_farthest(opened):
+def test_alignment_viewer_begins_before_the_word_that_looks_back_farthest(opened):
     page = opened("alignment")
     weights = ALIGNMENTS[0][3][0]
     places = weights.argmax(axis=1)
     is_certain = weights.max(axis=1)[1:] > 0.5
     at = np.argmax([0, *((places[:-1] - places[1:]) * is_certain)])
+    np.testing.assert_allclose(word_weights(page), weights[at - 1], atol=1e-6)
+    page.get_by_role("button", name="Next word").click()
     np.testing.assert_allclose(word_weights(page), weights[at], atol=1e-6)
 
 
