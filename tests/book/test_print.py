@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.support.browser import settle
+from tests.support.browser import served, settle
 from tests.support.needs import needs_poppler
-from tests.support.paper import printed
+from tests.support.paper import filled, printed
 
 # A4 without margins of 1 cm, in pixels
 WIDTH, HEIGHT = 718, 1047
@@ -136,3 +136,34 @@ def test_all_results_answers_and_figures_are_printed(on_paper, name):
         assert paper.sheets[f"figure:{number}"] == paper.sheets[f"caption:{number}"], number
     for navigation in ("The other pages of this chapter", "Skip to main content", "Contents"):
         assert navigation not in paper.text
+
+
+MOST_SHEETS = {"ch2_scaling": 12, "one_sheet": 1, "first_hour": 14}
+FULL = 0.6
+
+
+@needs_poppler
+@pytest.mark.parametrize("name", MOST_SHEETS)
+def test_sheets_are_few_and_full(browser, built_book, name):
+    page = browser.new_page()
+    page.goto((built_book / "book" / f"{name}.html").as_uri())
+    settle(page)
+    sheets = filled(page)
+    page.close()
+    assert len(sheets) <= MOST_SHEETS[name]
+    # only the last may have much room left
+    assert all(share > FULL for share in sheets[:-1]), sheets
+
+
+def test_tasks_are_printed_with_the_code_to_start_from(browser, built_book):
+    with served(built_book) as address:
+        page = browser.new_page()
+        page.goto(f"{address}book/first_hour.html")
+        settle(page)
+        page.emulate_media(media="print")
+        tasks = page.locator(".task[data-task]")
+        assert tasks.count() > 3
+        for task in tasks.all():
+            assert "NotImplementedError" in task.locator("pre:visible").first.inner_text()
+            assert not task.locator(".task-links:visible").count()
+        page.close()

@@ -13,12 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from PIL import Image
+
 from tests.support.browser import CHROMIUM, settle
 from tests.support.course import COURSE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
+MARGIN = 1.5 / 29.7  # of A4
 KINDS = ("result", "answer", "figure", "caption", "code", "folded code")
 
 # A mark is a text such as @figure:3@ in what it marks, so that the PDF tells whether that is printed.
@@ -75,6 +78,21 @@ class Paper:
     def on_paper(self, kind: str) -> int:
         """How many things of a kind are printed."""
         return sum(mark.startswith(f"{kind}:") for mark in self.sheets)
+
+
+def filled(page: Page) -> list[float]:
+    """How far down each sheet of a page on A4 has ink, as a share of its height without margins."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "page.pdf"
+        page.pdf(path=path, format="A4")
+        subprocess.run(["pdftoppm", "-r", "20", "-gray", str(path), f"{folder}/sheet"], check=True)
+        found = []
+        for sheet in sorted(Path(folder).glob("sheet*")):
+            with Image.open(sheet) as picture:
+                ink = picture.point(lambda grey: 255 * (grey < 200)).getbbox()
+                margin = picture.height * MARGIN
+                found.append(((ink[3] if ink else 0) - margin) / (picture.height - 2 * margin))
+    return found
 
 
 def printed(page: Page) -> Paper:
