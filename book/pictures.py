@@ -26,20 +26,20 @@ BOOK = Path(__file__).parent
 PAGE_PICTURE = BOOK / "pictures" / "page.png"
 FAVICON = BOOK / "_static" / "favicon.png"
 
-EXERCISE, TASK = "first_hour", "masked_attention"
+EXERCISE, TASK = "ch2_scaled_dot_product", "attention"
 ANSWER = """\
-def masked_attention(query, key, value, mask):
-    scores, d = query @ key.T, key.shape[1]
+def attention(query, key, value, mask=torch.tensor(True)):
+    scores, d = query @ key.mT, query.shape[-1]
     weights = {}
     return weights @ value, weights
 """
 # the right one, and three as people write them
-RIGHT = "softmax(np.where(mask, scores / d**0.5, -np.inf))"
+RIGHT = "softmax((scores / d**0.5).where(mask, -torch.inf), dim=-1)"
 LINES = (
-    "softmax(np.where(mask, scores / d, -np.inf))",
-    "softmax(np.where(mask, scores / d**0.5, -np.inf), axis=0)",
+    "softmax((scores / d).where(mask, -torch.inf), dim=-1)",
+    "softmax((scores / d**0.5).where(mask, -torch.inf), dim=-2)",
     RIGHT,
-    "softmax(scores / d**0.5) * mask",
+    "softmax(scores / d**0.5, dim=-1) * mask",
 )
 # how the lines begin that name a mistake and help
 NAMING = ("This looks like", "Hint:")
@@ -52,17 +52,20 @@ def checked() -> list[str]:
     answer, check = cells[TASK], cells[f"{TASK}_values"]
     notebook.cells = notebook.cells[: notebook.cells.index(answer)]
     for line in LINES:
-        answer.source = ANSWER.format(line)
+        answer.source = ANSWER.format(f"torch.{line}")
         notebook.cells += [copy.deepcopy(answer), copy.deepcopy(check)]
     NotebookClient(notebook, timeout=60, allow_errors=True).execute()
     return ["".join(o.get("text", "") for o in c.outputs).rstrip() for c in notebook.cells[-7::2]]
 
 
 def named_mistake(output: str) -> str:
-    """The part of a check's output that names the mistake, to its hint; all of it if nothing is wrong."""
+    """The lines of a check that name the mistake, from their cross to the hint; all if nothing is wrong."""
     lines = output.split("\n")
     naming = [n for n, line in enumerate(lines) if line.strip().startswith(NAMING)]
-    return "\n".join(lines[: naming[-1] + 1] if naming else lines)
+    if not naming:
+        return output
+    cross = max(n for n in range(naming[0]) if lines[n].startswith("✗"))
+    return "\n".join(lines[cross : naming[-1] + 1])
 
 
 def four_lines() -> HTML:

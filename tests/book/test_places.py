@@ -129,7 +129,8 @@ def test_progress_lists_all_pages_of_chapters(pages):
         assert int(row["data-predict"]) == len(page.select(".admonition.predict"))
         assert int(row["data-quiz"]) == len(page.select(".quiz"))
         assert row["data-tasks"].split() == [
-            f"{task['data-exercise']}/{task['data-task']}" for task in page.select(".task[data-task]")
+            f"{task['data-exercise']}/{task['data-task']}"
+            for task in page.select(".task[data-task]")
         ]
 
 
