@@ -186,13 +186,11 @@ def write_overview(course: Course) -> bool:
     return True
 
 
-def free_port(first: int = 8888) -> int:
-    """The first port from here on that nothing on this machine listens to."""
-    for port in range(first, first + 100):
-        with socket.socket() as trial, contextlib.suppress(OSError):
-            trial.bind(("127.0.0.1", port))
-            return port
-    return 0
+def free_port() -> int:
+    """A port of this machine that nothing listens to."""
+    with socket.socket() as trial:
+        trial.bind(("127.0.0.1", 0))
+        return trial.getsockname()[1]
 
 
 def open_jupyterlab(page: Path) -> int:

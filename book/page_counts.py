@@ -49,13 +49,12 @@ COMMON = frozenset(
     re.findall(
         r"\w+",
         """
-    a about after again all also an and another any are as at be because been before both but
-    by can could did do does doesn each even every for from get gets give gives has have here
-    how if in into is isn it its just less like made make makes many may more most much must
-    no not now of off on one only or other others our out over own same see should so some
-    such take than that the their them then there these they this those three through to too
-    two under up us use used very was we were what when where which while who why will with
-    without would yes you your
+    a about after again all also an and another any are as at be because been before both but by can could did do
+    does doesn each even every for from get gets give gives has have here how if in into is isn it its just less
+    like made make makes many may more most much must no not now of off on one only or other others our out over own
+    same see should so some such take than that the their them then there these they this those three through to too
+    two under up us use used very was we were what when where which while who why will with without would yes you
+    your
     """,
     )
 )
@@ -238,20 +237,10 @@ def unexplained(texts: list[str], entries: list[tuple[list[str], str]]) -> list[
     return found
 
 
-HEADS = [
-    "page",
-    "min",
-    "exper.",
-    "claims",
-    "numbers",
-    ">2",
-    "predict.",
-    "no-right",
-    "positions",
-    "style",
-    "given-away",
-    "unsaid",
-]
+HEADS = re.split(
+    " ",
+    "page min exper. claims numbers >2 predict. no-right positions style given-away unsaid",
+)
 
 
 def chapter_of(name: str) -> int:

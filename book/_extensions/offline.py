@@ -95,7 +95,14 @@ def keep_icons_in_use(app: Sphinx, exception: Exception | None) -> None:
     if exception or app.builder.name != "html":
         return
     static = Path(app.outdir) / "_static"
-    pages = [path.read_text(encoding="utf-8") for path in Path(app.outdir).rglob("*.html")]
+    pages = []
+    for path in Path(app.outdir).rglob("*.html"):
+        # the theme's first script asks for the reader's; without a script, "auto" would have no colours
+        text = path.read_text(encoding="utf-8").replace(
+            'data-theme="auto"', 'data-theme="light"', 1
+        )
+        path.write_text(text, encoding="utf-8")
+        pages.append(text)
     names = {name for page in pages for name in ICON_NAME.findall(page)}
 
     def rule_if_in_use(rule: re.Match[str]) -> str:
@@ -127,15 +134,6 @@ def keep_icons_in_use(app: Sphinx, exception: Exception | None) -> None:
         path.unlink()
 
 
-def be_light_without_a_script(app: Sphinx, exception: Exception | None) -> None:
-    """Write pages in the light theme: the theme's first script asks for the reader's, and "auto" has no colours."""
-    if not exception and app.builder.name == "html":
-        for path in Path(app.outdir).rglob("*.html"):
-            text = path.read_text(encoding="utf-8")
-            text = text.replace('data-theme="auto"', 'data-theme="light"', 1)
-            path.write_text(text, encoding="utf-8")
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
     register_plugin("pybtex.style.formatting", "by_author", ByAuthor)
     # each citation looks it up, which takes 7 ms unless it's registered
@@ -146,5 +144,4 @@ def setup(app: Sphinx) -> dict[str, bool]:
     # before the theme makes its download button
     app.connect("html-page-context", offer_notebook, priority=400)
     app.connect("build-finished", keep_icons_in_use)
-    app.connect("build-finished", be_light_without_a_script)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

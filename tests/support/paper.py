@@ -1,22 +1,15 @@
-"""What of a built page comes out on paper: results, answers and figures, counted in Chromium's PDF.
-
-python -m tests.support.paper prints the counts of every page.
-"""
+"""What of a built page comes out on paper: results, answers and figures, counted in Chromium's PDF."""
 
 from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PIL import Image
-
-from tests.support.browser import CHROMIUM, settle
-from tests.support.course import COURSE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -109,32 +102,3 @@ def printed(page: Page) -> Paper:
         for mark in re.findall(r"@([a-z ]+:\d+)@", sheet)
     }
     return Paper(on_page, sheets, text)
-
-
-def main() -> None:
-    """Print the counts of every page, on the page and on paper; end with 1 if they differ."""
-    from playwright.sync_api import sync_playwright
-
-    from autograder.publish import book
-
-    book.build(COURSE)
-    lost = 0
-    with sync_playwright() as tools:
-        browser = tools.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-        for path in sorted((COURSE.built_book / "book").glob("*.html")):
-            page = browser.new_page()
-            page.goto(path.as_uri())
-            settle(page)
-            paper = printed(page)
-            page.close()
-            counts = {kind: (paper.on_page[kind], paper.on_paper(kind)) for kind in KINDS}
-            there, out = (sum(counts[kind][side] for kind in KINDS[:4]) for side in (0, 1))
-            lost += there - out + counts["folded code"][1]
-            found = ", ".join(f"{kind} {out}/{there}" for kind, (there, out) in counts.items())
-            print(f"{path.stem}: {found}, sheets {max(paper.sheets.values(), default=1)}")
-        browser.close()
-    sys.exit(1 if lost else 0)
-
-
-if __name__ == "__main__":
-    main()
