@@ -38,6 +38,7 @@
     // what people see, and what the page on symptoms calls it
     ["stuck", "not go down", "not going down", "not decrease", "not decreasing", "not learn", "n't learn"],
     ["out of memory", "oom"],
+    ["too good", "too low", "too small"],
   ];
   const FOR_TEACHERS = /^book\/(?:teaching|on_github|jupyterhub|own_course|grader_right)/;
   const COMMON = new Set(
