@@ -40,7 +40,7 @@
     ["out of memory", "oom"],
     ["too good", "too low", "too small"],
   ];
-  const FOR_TEACHERS = /^book\/(?:teaching|on_github|jupyterhub|own_course|grader_right)/;
+  const FOR_TEACHERS = /^book\/(?:teach(?:ers|ing)|on_github|jupyterhub|own_course|grader_right)/;
   const COMMON = new Set(
     ("a an and are as at be been by can could did do does doing for from get had has have how i if in into " +
       "is isn it its just know many me much must my need no not of on one or our s should so than that the " +
