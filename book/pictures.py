@@ -29,8 +29,11 @@ FAVICON = BOOK / "_static" / "favicon.png"
 
 EXERCISE, TASK = "ch2_scaled_dot_product", "attention"
 ANSWER = """\
-def attention(query, key, value, mask=torch.tensor(True)):
-    scores, d = query @ key.mT, query.shape[-1]
+def attention(
+    query, key, value, mask=torch.tensor(True)
+):
+    scores = query @ key.mT
+    d = query.shape[-1]
     weights = {}
     return weights @ value, weights
 """

@@ -32,6 +32,7 @@
     ["qkv", "query key value", "query key and value"],
     ["transformer", "attention is all you need"],
     ["backward pass", "backprop", "backpropagation"],
+    ["convention", "true false", "true or false", "true mean"],
     ["install", "installation", "set up", "setup"],
     ["tokenizer", "tokenisation", "subword"],
     ["repetition", "repeats itself", "repeat itself", "same word again"],
@@ -40,6 +41,7 @@
     ["out of memory", "oom"],
     ["too good", "too low", "too small"],
   ];
+  const SYMPTOMS = new Set(["=nan", "=repetition", "=stuck", "=out of memory", "=too good"]);
   const FOR_TEACHERS = /^book\/(?:teach(?:ers|ing)|on_github|jupyterhub|own_course|grader_right)/;
   const COMMON = new Set(
     ("a an and are as at be been by can could did do does doing for from get had has have how i if in into " +
@@ -243,7 +245,9 @@
       }
     });
     const ranked = [...hits.values()];
+    const seesSymptom = asked.some(({ term }) => SYMPTOMS.has(term));
     rank(ranked, hits, rarity, /^\s*what\s+(?:is|are|does)\b/i.test(query));
+    for (const hit of ranked) if (seesSymptom && hit.entry.isSymptom) hit.score *= 1.3;
     ranked.sort((a, b) => b.score - a.score);
     return ranked.filter(({ score }) => score > ranked[0].score / 50);
   }

@@ -166,7 +166,7 @@
       const cells = {
         read: page.read ? "✓ read" : "–",
         predict: `${guesses} of ${row.dataset.predict}`,
-        quiz: `${right} of ${row.dataset.quiz}`,
+        quiz: row.dataset.quiz === "0" ? "" : `${right} of ${row.dataset.quiz}`,
         tasks: tasks.length ? `${solved === tasks.length ? "✓ " : ""}${solved} of ${tasks.length}` : "",
         done: exercises.length ? (done === exercises.length ? "◆ done" : some) : "",
       };

@@ -197,7 +197,7 @@ def test_the_page_answers_an_address_and_says_when_nothing_is_found(opened):
     nothing.get_by_text("Nothing found.").wait_for()
     for query in ("Überanpassung", "Glühwein"):
         page.locator("#search-page input").fill(query)
-        page.locator(".search-results[aria-busy=false]").wait_for()
+        page.locator("#search-page .search-results[aria-busy=false]").wait_for()
         assert "symptoms.html" in nothing.get_by_role("link", name="Symptoms").get_attribute("href")
     page.locator("#search-page input").fill("zzzz qqqq")
     assert page.url.endswith("?q=zzzz%20qqqq")
