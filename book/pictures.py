@@ -1,6 +1,6 @@
 """What the book's first page and the README show: what a check says to four lines, and a picture of that page.
 
-python -m book.pictures draws the picture, from the built book, and the favicon as PNG.
+python -m book.pictures draws the picture, from the built book.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 CHROMIUM = "/usr/bin/chromium"
 BOOK = Path(__file__).parent
 PAGE_PICTURE = BOOK / "pictures" / "page.png"
-FAVICON = BOOK / "_static" / "favicon.png"
 
 EXERCISE, TASK = "ch2_scaled_dot_product", "attention"
 ANSWER = """\
@@ -97,22 +96,13 @@ def draw_page(page: Page, path: Path) -> None:
     picture.convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
-def draw_favicon(page: Page, path: Path) -> None:
-    """Write the favicon as a PNG of 180 x 180 pixels, for what can't show an SVG."""
-    page.set_viewport_size({"width": 180, "height": 180})
-    drawing = (BOOK / "_static" / "favicon.svg").read_text(encoding="utf-8")
-    page.set_content(f"<style>body {{ margin: 0 }}</style>{drawing}")
-    path.write_bytes(page.screenshot(omit_background=True))
-
-
 def main() -> None:
-    """Draw both with the system's Chromium."""
+    """Draw it with the system's Chromium."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as tools:
         browser = tools.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         draw_page(browser.new_page(device_scale_factor=1.5), PAGE_PICTURE)
-        draw_favicon(browser.new_page(), FAVICON)
         browser.close()
 
 

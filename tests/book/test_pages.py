@@ -305,7 +305,6 @@ def test_colours_without_a_script(browser, site, name):
     page.route("**/*.html", lambda route: route.fulfill(body=text, content_type="text/html"))
     page.goto(f"{site}{name}.html")
     check_accessibility(page, COLOURS, "without a script")
-    page.close()
 
 
 def test_answers_of_the_quizzes_are_hidden_until_asked_for_and_open_without_a_script(visit, site):

@@ -149,7 +149,6 @@ def test_sheets_are_few_and_full(browser, built_book, name):
     page.goto((built_book / "book" / f"{name}.html").as_uri())
     settle(page)
     sheets = filled(page)
-    page.close()
     assert len(sheets) <= MOST_SHEETS[name]
     # only the last may have much room left
     assert all(share > FULL for share in sheets[:-1]), sheets
@@ -166,4 +165,3 @@ def test_tasks_are_printed_with_the_code_to_start_from(browser, built_book):
         for task in tasks.all():
             assert "NotImplementedError" in task.locator("pre:visible").first.inner_text()
             assert not task.locator(".task-links:visible").count()
-        page.close()
