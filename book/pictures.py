@@ -36,7 +36,6 @@ def attention(
     weights = {}
     return weights @ value, weights
 """
-# the right one, and three as people write them
 RIGHT = "softmax((scores / d**0.5).where(mask, -torch.inf), dim=-1)"
 LINES = (
     "softmax((scores / d).where(mask, -torch.inf), dim=-1)",
