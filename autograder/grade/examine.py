@@ -351,9 +351,14 @@ class _Examination:
         self._failed: dict[str, dict[str, str]] = {}
 
     @property
+    def ended_itself(self) -> bool:
+        """Whether the process ended by what the student's code did."""
+        return self._run.ended_itself
+
+    @property
     def ended(self) -> Difference | None:
         """Where the process ended, if it did so by what the student's code did."""
-        return self._run.ended if self._run.ended_itself else None
+        return self._run.ended if self.ended_itself else None
 
     @property
     def by_clock(self) -> bool:
