@@ -151,7 +151,8 @@ def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     text, _ = decoded(path)
     text = CONTROL.sub(REPLACEMENT, text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=_mark(text), strict=True)
-    rows, before = [], 0
+    rows: list[tuple[int, list[str]]] = []
+    before = 0
     try:
         for row in reader:
             if any(cell.strip() for cell in row):

@@ -171,15 +171,16 @@ def _run_commands_in_pipes(shell: Any) -> None:
     def system(command: str) -> None:
         if command.rstrip().endswith("&"):
             raise OSError("Background processes not supported.")
-        piped = {
-            "stdin": subprocess.DEVNULL,
+        piped: Any = {
             "stdout": subprocess.PIPE,
             "stderr": subprocess.STDOUT,
+            "stdin": subprocess.DEVNULL,
         }
         command = shell.var_expand(command, depth=1)
         with subprocess.Popen(command, shell=True, text=True, errors="replace", **piped) as process:
+            printed: Any = process.stdout
             # in pieces, as a command may print more than there is memory
-            for piece in iter(lambda: process.stdout.read(MAX_PIECE), ""):
+            for piece in iter(lambda: printed.read(MAX_PIECE), ""):
                 print(piece, end="")
         shell.user_ns["_exit_code"] = process.returncode
 
@@ -187,8 +188,9 @@ def _run_commands_in_pipes(shell: Any) -> None:
 
 
 def _let_threads_give_way() -> None:
+    python: Any = sys
     put, usual = sys.setswitchinterval, sys.getswitchinterval()
-    sys.setswitchinterval = lambda seconds: put(min(seconds, usual))
+    python.setswitchinterval = lambda seconds: put(min(seconds, usual))
 
 
 def _not_compiled(model: Any = None, **options: Any) -> Any:
