@@ -152,6 +152,36 @@ def position_clock(
     return _figure("clock", "Position clock", data, still, caption)
 
 
+def turned_pairs(
+    query: Sequence[float], key: Sequence[float], bases: Sequence[int], start: tuple[int, int], caption: str
+) -> HTML:
+    """A query and a key that RoPE turns, at two positions to move, and their score.
+
+    Args:
+        query: its entries, of which neighbours are a pair.
+        key: likewise, as many.
+        bases: the bases to choose from, the first one at the start.
+        start: the positions of query and key at the start.
+        caption: what to see in the figure.
+    """
+    omega = bases[0] ** (-np.arange(0, len(query), 2) / len(query))
+    vectors = np.array([query, key]).reshape(2, -1, 2) @ [1, 1j]
+    turned = vectors * np.exp(1j * np.multiply.outer(start, omega))
+    columns = ["ω", "query", "", "key", ""]
+    matrix = [omega, turned[0].real, turned[0].imag, turned[1].real, turned[1].imag]
+    pairs = [f"pair {i}" for i in range(len(omega))]
+    title = f"query at {start[0]}, key at {start[1]}: their turned pairs"
+    data = {
+        "query": list(query),
+        "key": list(key),
+        "bases": list(bases),
+        "positions": 61,
+        "start": list(start),
+    }
+    still = _scroll(title, _table(title, pairs, columns, np.transpose(matrix), "muted", 3))
+    return _figure("rope", "Turned pairs", data, still, caption)
+
+
 def alignment_viewer(
     examples: Sequence[tuple[str, Sequence[str], Sequence[str], np.ndarray]],
     heads: Sequence[str],

@@ -29,6 +29,8 @@ PRINTED = re.compile(
     r"^```\{literalinclude\} (?P<file>\S+)\n(?:(?::pyobject: (?P<name>\S+)|[^`\n].*)?\n)*?```$",
     flags=re.MULTILINE,
 )
+# a file of which a page shows one block (`block_of`)
+BLOCK = re.compile(r"^```\{block\} (?P<file>\S+) (?P<name>\w+)\n```$", flags=re.MULTILINE)
 # directives whose argument is text
 SPOKEN = r"^ *:{3,}\{predict\}"
 MARKUP = re.compile(
@@ -141,5 +143,20 @@ def page_to_read(page: Path) -> PageSource:
             lines = lines[found.lineno - 1 : found.end_lineno]
         return "\n".join(["```python", *lines, "```"])
 
+    def shown(block: re.Match[str]) -> str:
+        file = (page.parent / block["file"]).read_text(encoding="utf-8")
+        return f"```python\n{block_of(file, block['name'])}\n```"
+
     text = QUESTIONS.sub("", page.read_text(encoding="utf-8"))
-    return read_page(page, PRINTED.sub(program, text))
+    return read_page(page, BLOCK.sub(shown, PRINTED.sub(program, text)))
+
+
+def block_of(program: str, name: str) -> str:
+    """The block of a program under the comment `# Name: ...`, with it; "Start" is what stands above all of them.
+
+    Raises BookError when there is no such block.
+    """
+    for block in re.split(r"\n(?=# [A-Z]\w*: )", f"# Start: \n{program}"):
+        if block.startswith(f"# {name}: "):
+            return block.removeprefix("# Start: \n").strip("\n")
+    raise BookError(f"The program has no block {name!r}.")

@@ -169,6 +169,7 @@ def examples():
         ),
         "root": widgets.square_root([4, 64, 1024], MEASURED, SCALES, SCORES, "Slide."),
         "clock": widgets.position_clock(16, [100, 10000], 12, 5, "Turn."),
+        "rope": widgets.turned_pairs([1.0, 0.5, 0.8, 0.0], [0.3, 0.9, 0.1, 0.7], [100, 10000], (2, 5), "Turn."),
         "alignment": widgets.alignment_viewer(
             ALIGNMENTS, ["mean", "head 1", "head 2"], "Point.", series="network"
         ),
