@@ -52,7 +52,7 @@ def bucket(distance: torch.Tensor) -> torch.Tensor:
     """T5's number for each distance i - j >= 0, in the same shape.
 
     Small distances have a bucket each, larger ones share buckets on
-    a logarithmic scale, and from FARTHEST on all share the last.
+    a logarithmic scale. The last one begins before FARTHEST.
     """
     exact = N_BUCKETS // 2
     ratio = distance.clamp(min=exact).double() / exact

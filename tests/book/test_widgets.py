@@ -15,7 +15,7 @@ from axe_playwright_python import sync_playwright as axe
 
 from solutions.ch3_multi_head import split_heads
 from solutions.ch4_masking import causal_mask, masked_softmax
-from solutions.ch5_positional_encoding import shift_matrix, sinusoidal
+from solutions.ch5_positional_encoding import rope, shift_matrix, sinusoidal
 from solutions.ch7_training import beam_search
 from solutions.ch8_language_model import token_probabilities
 from solutions.ch9_flash_attention import tiles
@@ -464,6 +464,28 @@ def test_position_clock_by_keyboard(opened):
     tab_to(page, "combobox", "base")
     page.keyboard.press("ArrowDown")
     check_clock(page, 13, -60, 10000.0)
+
+
+def test_turned_pairs_score_by_their_distance(opened):
+    page = opened("rope")
+    query, key = torch.tensor([[[1.0, 0.5, 0.8, 0.0]], [[0.3, 0.9, 0.1, 0.7]]]).double()
+    rng = np.random.RandomState(6)
+    for _ in range(SETTINGS):
+        m, n, which = rng.randint(61), rng.randint(61), rng.randint(2)
+        page.get_by_role("slider", name="query at m").fill(str(m))
+        page.get_by_role("slider", name="key at n").fill(str(n))
+        page.get_by_label("base").select_option(index=int(which))
+        turned = [
+            rope(vector, torch.tensor([p]), [100.0, 10000.0][which])[0]
+            for vector, p in ((query, m), (key, n))
+        ]
+        said = page.locator(".says").get_attribute("data-value")
+        np.testing.assert_allclose(float(said), turned[0] @ turned[1], atol=1e-6)
+        ends = page.locator(".hand").evaluate_all(
+            "hands => hands.map(hand => [+hand.getAttribute('x2'), -hand.getAttribute('y2')])"
+        )
+        drawn = np.array(ends).reshape(2, 2, 2)  # pairs, query and key, entries
+        np.testing.assert_allclose(drawn.swapaxes(0, 1).reshape(2, 4), torch.stack(turned), atol=1e-6)
 
 
 def word_weights(page):
