@@ -90,7 +90,7 @@ class Block(SphinxDirective):
             raise self.error(f"{self.name} {name} {block}: {error}") from error
         if is_for_class():
             text = without_bodies(text, asked_for(Path(self.env.srcdir)))
-        shown = nodes.literal_block(text, text, language="python")
+        shown = nodes.literal_block(text, text, language="python", classes=["program"])
         self.set_source_info(shown)
         return [shown]
 

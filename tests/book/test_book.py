@@ -82,9 +82,9 @@ def code_in_folds(path):
 
 
 def code_elsewhere(path):
-    """All other blocks of a page."""
+    """All other blocks of a page, but for the Transformer in one file."""
     for block in parsed(path)("pre"):
-        if not block.find_parent("details", class_="reference-code"):
+        if not block.find_parent(class_=["reference-code", "program"]):
             yield block.get_text()
 
 

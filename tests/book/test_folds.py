@@ -1,5 +1,6 @@
 """Folds on a built page: what they hold, and that addresses, paper and a click open them."""
 
+import ast
 import re
 
 import bs4
@@ -60,7 +61,7 @@ NAME = "book/ch2_scaled_dot_product"
 
 def built(folder, text, environment=None):
     """Build a page; what Sphinx said, which is empty when all is right."""
-    (folder / "source").mkdir(parents=True)
+    (folder / "source").mkdir(parents=True, exist_ok=True)
     (folder / "source" / "solutions").symlink_to(COURSE.root / "solutions")
     done = build_book(folder, {NAME: FRONT + text}, EXTENSIONS, SETTINGS, environment)
     said = [line for line in done.stderr.splitlines() if "IPKernelApp" not in line]
@@ -114,6 +115,31 @@ def test_a_book_for_a_class_has_no_reference(tmp_path):
     for path in (tmp_path / "html").rglob("*.*"):
         if path.suffix in (".html", ".js", ".ipynb", ".txt"):
             assert "exponentials" not in path.read_text(encoding="utf-8"), path.name
+
+
+BLOCKS = """
+# A file
+
+```{block} models/transformer.py Layers
+```
+
+```{block} models/transformer.py Words
+```
+"""
+
+
+@pytest.mark.parametrize("environment", [None, {FOR_CLASS: "yes"}])
+def test_a_block_of_a_program_has_no_answers_in_a_book_for_a_class(tmp_path, environment):
+    models = tmp_path / "source" / "book" / "models"
+    models.parent.mkdir(parents=True)
+    models.symlink_to(COURSE.book / "models")
+    assert built(tmp_path, BLOCKS, environment) == ""
+    layers, words = (block.get_text() for block in soup(tmp_path).select(".program pre"))
+    assert '"""Computes at every position by itself."""' in layers and "EINER = " in words
+    assert ("self.linear1(x)" in layers) is (environment is None)
+    assert ("...  # exercise 6" in layers) is (environment is not None)
+    assert "return [ONES[n]]" in words
+    ast.parse(layers)
 
 
 # what is replaced in the page, by what, and how the build says what is wrong
