@@ -153,7 +153,11 @@ def position_clock(
 
 
 def turned_pairs(
-    query: Sequence[float], key: Sequence[float], bases: Sequence[int], start: tuple[int, int], caption: str
+    query: Sequence[float],
+    key: Sequence[float],
+    bases: Sequence[int],
+    start: tuple[int, int],
+    caption: str,
 ) -> HTML:
     """A query and a key that RoPE turns, at two positions to move, and their score.
 

@@ -66,9 +66,10 @@ def without_bodies(program: str, asked: dict[str, int]) -> str:
     """A program without the bodies of some of its functions and classes; asked: each with its exercise."""
     lines = program.split("\n")
     for place in reversed(ast.parse(program).body):
-        for node in reversed([*ast.walk(place)]):
-            if getattr(place, "name", "") not in asked or not isinstance(node, ast.FunctionDef):
-                continue
+        if not isinstance(place, ast.FunctionDef | ast.ClassDef) or place.name not in asked:
+            continue
+        functions = [node for node in ast.walk(place) if isinstance(node, ast.FunctionDef)]
+        for node in reversed(functions):
             first = node.body[1] if docstring_of(node) and len(node.body) > 1 else node.body[0]
             left_out = f"{' ' * first.col_offset}...  # exercise {asked[place.name]}"
             lines[first.lineno - 1 : node.end_lineno] = [left_out]

@@ -169,7 +169,9 @@ def examples():
         ),
         "root": widgets.square_root([4, 64, 1024], MEASURED, SCALES, SCORES, "Slide."),
         "clock": widgets.position_clock(16, [100, 10000], 12, 5, "Turn."),
-        "rope": widgets.turned_pairs([1.0, 0.5, 0.8, 0.0], [0.3, 0.9, 0.1, 0.7], [100, 10000], (2, 5), "Turn."),
+        "rope": widgets.turned_pairs(
+            [1.0, 0.5, 0.8, 0.0], [0.3, 0.9, 0.1, 0.7], [100, 10000], (2, 5), "Turn."
+        ),
         "alignment": widgets.alignment_viewer(
             ALIGNMENTS, ["mean", "head 1", "head 2"], "Point.", series="network"
         ),
@@ -485,7 +487,9 @@ def test_turned_pairs_score_by_their_distance(opened):
             "hands => hands.map(hand => [+hand.getAttribute('x2'), -hand.getAttribute('y2')])"
         )
         drawn = np.array(ends).reshape(2, 2, 2)  # pairs, query and key, entries
-        np.testing.assert_allclose(drawn.swapaxes(0, 1).reshape(2, 4), torch.stack(turned), atol=1e-6)
+        np.testing.assert_allclose(
+            drawn.swapaxes(0, 1).reshape(2, 4), torch.stack(turned), atol=1e-6
+        )
 
 
 def word_weights(page):
