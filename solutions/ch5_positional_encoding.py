@@ -17,8 +17,10 @@
 # the first Transformer, with the matrix that moves it along and the module that adds it, then rotations (RoPE) and a penalty
 # on distance (ALiBi). Chapter 5 has the ideas, worked out for one clock hand or one head.
 #
-# Replace each `raise NotImplementedError(...)` by your code and run the check below it.
-# A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks they are equal.
+# **The core** is tasks 1 and 3, which the Transformer of exercise 6 uses, and task 4, which exercise 10 uses: about 90 minutes, by our estimate.
+#
+# Replace each `raise NotImplementedError(...)` with your code and run the check below it.
+# A check draws inputs and compares your values with the correct ones. Mostly all sizes differ; in some checks they are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one. No function changes its arguments.
 #
@@ -37,9 +39,9 @@
 # | `...` | any number of leading axes (batch, heads), also none |
 #
 # Positions are counted from 0. Some checks add 100 to your result. It makes them compare to four digits after the
-# point, so that angles in float32 are as good as angles in float64. Where nothing is added, six digits have to be right
-# for vectors in float64: what is done with them stays in the data type that they have.
-# What is made of numbers alone, as a table, a matrix or a bias, may be float32 or float64.
+# point, so that angles in float32 are as good as angles in float64. Where nothing is added, six digits have to be correct
+# for vectors in float64: compute in the data type of what you get.
+# A table, a matrix or a bias, which you make of plain numbers, may be float32 or float64.
 
 # %% nbgrader={"grade_id": "imports", "locked": true}
 import torch
@@ -48,12 +50,12 @@ from torch import nn
 # %% [markdown]
 # ## 1. The table of sines and cosines
 #
-# Position $p$ gets one vector. Its entries come in pairs, a sine and a cosine of the same angle, and pair $i$ turns slower than pair $i - 1$:
+# Write the table that has a row for each position $p$. Its entries come in pairs, a sine and a cosine of the same angle, and pair $i$ turns more slowly than pair $i - 1$:
 #
 # $$\text{pe}[p, 2i] = \sin\frac{p}{\text{base}^{\,2i/D}}, \qquad \text{pe}[p, 2i+1] = \cos\frac{p}{\text{base}^{\,2i/D}},
 # \qquad i = 0, 1, \dots, D/2 - 1$$
 #
-# For example, `sinusoidal(3, 4, base=100.0)` is, to four digits,
+# A small case: `sinusoidal(3, 4, base=100.0)` is, to four digits,
 #
 # ```
 # [[0.0000, 1.0000, 0.0000, 1.0000],      sin 0, cos 0, sin 0,   cos 0
@@ -112,13 +114,14 @@ def sinusoidal(n_positions: int, d_model: int, base: float = 10000.0) -> torch.T
 # %% [markdown]
 # ## 2. A step along the table is a rotation
 #
-# For every number of steps $\delta$ there is one matrix that takes each row of the table $\delta$ positions further, whatever the position:
+# Build the matrix that takes each row of the table $\delta$ positions further, whatever the position:
 #
 # $$M(\delta)\; \text{pe}[p] = \text{pe}[p + \delta] \qquad \text{for all } p$$
 #
-# Each row is taken as a column vector here, as in `M @ pe[p]`. Build the matrix. It mixes each sine only with its own cosine, and the
-# addition theorems say how. Negative steps go back. A small case, for one pair and $\delta = 2$, at $p = 1$: the matrix takes
-# $(\sin 1, \cos 1)$ to $(\sin 3, \cos 3)$.
+# A small case, for one pair and $\delta = 2$, at $p = 1$: the matrix takes $(\sin 1, \cos 1)$ to $(\sin 3, \cos 3)$.
+#
+# Each row is a column vector here, as in `M @ pe[p]`. The matrix mixes each sine only with the cosine of the same pair, and the
+# addition theorems say how. Negative steps go back.
 
 
 # %% nbgrader={"grade_id": "shift_matrix", "solution": true}
@@ -160,8 +163,8 @@ def shift_matrix(delta: int, d_model: int, base: float = 10000.0) -> torch.Tenso
 # %% [markdown]
 # ## 3. Adding it to the vectors
 #
-# The module that a Transformer uses. It adds row `offset + t` of the table to the vector at position `t`, in every example of the batch, and then
-# applies dropout to the sum.
+# Write the module that adds positions to the vectors of a batch: row `offset + t` of the table to the vector at position `t`, in every example. Then it
+# applies dropout to the sum. A small case: without dropout, and with `x` all zeros, the result is the rows from `offset` on.
 #
 # - The table for `max_len` positions is made once, by `sinusoidal`. It is a *buffer* named `encoding`, of shape `(max_len, D)`, persistent or not: it moves with the
 #   module but is never trained. The module has no parameter.
@@ -249,19 +252,20 @@ class PositionalEncoding(nn.Module):
 # %% [markdown]
 # ## 4. Rotary positions
 #
-# RoPE adds nothing. It turns queries and keys before their dot product: the vector at position $p$ is cut into $d/2$ pairs of *adjacent* entries, and pair $i$ is
+# Turn each vector by an angle that depends on its position. RoPE does so with queries and keys, before their dot product: the vector at position $p$ is cut into $d/2$ pairs of *adjacent* entries, and pair $i$ is
 # turned by the angle $\varphi_i = p \cdot \theta^{-2i/d}$,
 #
 # $$\begin{pmatrix} y_{2i} \\ y_{2i+1} \end{pmatrix} =
 # \begin{pmatrix} \cos\varphi_i & -\sin\varphi_i \\ \sin\varphi_i & \cos\varphi_i \end{pmatrix}
 # \begin{pmatrix} x_{2i} \\ x_{2i+1} \end{pmatrix}.$$
 #
-# At position 1 the pair $(1, 0)$ with $i = 0$ becomes $(\cos 1, \sin 1)$. Some libraries pair entry $i$ with entry $i + d/2$ instead; here it is neighbours.
+# A small case: at position 1 the pair $(1, 0)$ with $i = 0$ becomes $(\cos 1, \sin 1)$.
 #
-# `positions` has one integer for each vector: either `(T,)`, the same for all leading axes, or `(..., T)` with the leading axes of `x`, where each sequence has
-# positions of its own. They are never negative, need not start at 0 or be in order, and can be as large as you like. The result has the shape and data type of `x`; `x`, in any layout
-# in memory, stays as it was, and gradients flow to it. Compute the angles in float32 or float64, whatever the type of `x`:
-# in bfloat16, position 257 would become 256.
+# - A pair is two neighbours. Some libraries pair entry $i$ with entry $i + d/2$ instead.
+# - `positions` has one integer for each vector: either `(T,)`, the same for all leading axes, or `(..., T)` with the leading axes of `x`, where each sequence has
+#   different positions. They are never negative, need not start at 0 or be in order, and can be as large as you like.
+# - The result has the shape and data type of `x`. `x`, in any layout in memory, stays as it was, and gradients flow to it.
+# - Compute the angles in float32 or float64, whatever the type of `x`: in bfloat16, position 257 would become 256.
 
 
 # %% nbgrader={"grade_id": "rope", "solution": true}
@@ -336,11 +340,11 @@ def rope(x: torch.Tensor, positions: torch.Tensor, theta: float = 10000.0) -> to
 # %% [markdown]
 # ## 5. A penalty on distance
 #
-# ALiBi leaves queries and keys alone. It adds to the score of query $i$ and key $j$ in head $h$ the number
+# Compute what ALiBi adds to the score of query $i$ and key $j$ in head $h$. It leaves queries and keys alone:
 #
 # $$b_{hij} = -m_h\, |i - j|, \qquad m_h = 2^{-8 (h + 1) / H}, \qquad h = 0, \dots, H - 1.$$
 #
-# Each head forgets at a rate of its own. With `H = 2` the slopes are $m_0 = 1/16$ and $m_1 = 1/256$, so that head 0 adds $-3/16$ at distance 3.
+# A small case: with `H = 2` the slopes are $m_0 = 1/16$ and $m_1 = 1/256$, so that head 0 adds $-3/16$ at distance 3. Each head has a different slope.
 # Use this formula for every `H`. (For an `H` that is no power of 2, the authors' program mixes slopes of two neighbouring powers instead.)
 
 
@@ -405,7 +409,7 @@ def alibi_bias(n_heads: int, T: int) -> torch.Tensor:
 # table, or on nothing.
 #
 # **Predict before you run it.** Which of the five learn the task? Which still solve it at twice the length? In chapter 5 ALiBi still finds the last digit at four times the
-# length, nearly as well as the best encodings there, and is among the last at the two other tasks. Which of these is the task here like?
+# length, nearly as well as the best encodings there, and learns the two other tasks only in part. Which of these is the task here like?
 #
 # The next cell defines everything. Take the `#` off its last line and run it (about half a minute), or call `experiment("rope", length=24)` and the like in a cell of your own.
 

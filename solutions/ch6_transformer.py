@@ -16,11 +16,13 @@
 # Everything is there: attention, heads, masks, positions. Here you put them together, first into the two layers of the
 # Transformer (Vaswani et al., 2017) and then into the whole model. Chapter 6 has the ideas, and what happens where one of them is left out.
 #
-# Replace each `raise NotImplementedError(...)` by your code and run the check below it.
-# A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks they are equal.
+# **The core** is tasks 1 to 3 and task 5, which later exercises use: about 90 minutes, by our estimate. Task 4 puts the layers together.
+#
+# Replace each `raise NotImplementedError(...)` with your code and run the check below it.
+# A check draws inputs and compares your values with the correct ones. Mostly all sizes differ; in some checks they are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
-# Most inputs are in float64, and then six digits of each number have to be right: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
+# Most inputs are in float64, and then six digits of each number have to be correct: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
 #
 # Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
 # Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
@@ -41,7 +43,7 @@
 # weights, such as dropout and positions, may have any name. No function and no module changes its arguments, and none remembers anything from one call to the next: a module may be called with a long sentence first and with a short one afterwards.
 #
 # The cell *What you have built so far* holds what earlier exercises built: `attention` (2), `MultiHeadAttention` (3), `causal_mask`, `combine` and
-# `from_key_padding` (4), `PositionalEncoding` (5). You may put your own in their place. You need nothing else: PyTorch's ready-made attention and Transformer layers may not be called here.
+# `from_key_padding` (4), `PositionalEncoding` (5). You may put your own in their place. You need nothing else: PyTorch's ready-made attention and Transformer layers must not be called here.
 
 # %% nbgrader={"grade_id": "imports", "locked": true}
 from collections.abc import Callable
@@ -57,10 +59,14 @@ from solutions.ch5_positional_encoding import PositionalEncoding, sinusoidal  # 
 # %% [markdown]
 # ## 1. The feed-forward network
 #
+# Write the network that computes at each position by itself: two linear layers with a ReLU between them.
+#
 # $$\operatorname{FFN}(x) = W_2 \max(0,\, W_1 x + b_1) + b_2$$
 #
-# Two linear layers with a ReLU between them, applied to each position on its own: `linear1` from `D` to `F`, `linear2` back from `F` to `D`, both `nn.Linear` with bias.
-# In training mode, dropout acts on what the ReLU gives, and what remains is scaled up as `nn.Dropout` does it. `dropout` may be anything from 0 to 1; at 1 nothing remains, and nothing is NaN.
+# A small case: with `D = F = 2`, both matrices the identity and no biases, $(3, -5)$ becomes $(3, 0)$.
+#
+# - `linear1` leads from `D` to `F`, `linear2` back from `F` to `D`, both `nn.Linear` with bias.
+# - In training mode, dropout acts on the output of the ReLU, and what remains is scaled up as `nn.Dropout` does it. `dropout` may be anything from 0 to 1; at 1 nothing remains, and nothing is NaN.
 
 
 # %% nbgrader={"grade_id": "FeedForward", "solution": true}
@@ -119,12 +125,14 @@ class FeedForward(nn.Module):
 # %% [markdown]
 # ## 2. The encoder layer
 #
-# Two sublayers, self-attention and the feed-forward network. Each has a residual connection and a layer normalisation, in one of two orders:
+# Write the layer that reads: self-attention, then the feed-forward network. Each of these two sublayers has a residual connection and a layer normalisation, in one of two orders:
 #
 # | `norm_first` | a sublayer `f` turns `x` into | who does it |
 # |---|---|---|
 # | `True` | `x + dropout(f(norm(x)))` | most models since about 2019 |
 # | `False` | `norm(x + dropout(f(x)))` | figure 1 of the paper |
+#
+# A small case: if both sublayers return zeros, the layer with `norm_first=True` returns `x` itself.
 #
 # - The parts are called `self_attention` (a `MultiHeadAttention` with bias), `feed_forward`, `norm1` (for the attention) and `norm2` (for the feed-forward network). The norms are
 #   `nn.LayerNorm` as PyTorch makes them.
@@ -249,8 +257,8 @@ class EncoderLayer(nn.Module):
 # %% [markdown]
 # ## 3. The decoder layer
 #
-# Three sublayers: self-attention among the targets, *cross-attention* from the targets to the memory (the encoder's result), and the feed-forward network.
-# Residuals and norms are as in the encoder.
+# Write the layer that writes. It has three sublayers: self-attention among the targets, *cross-attention* from the targets to the memory (the encoder's result), and the feed-forward network.
+# Residuals and norms are as in the encoder. A small case: with one target and a memory of one position, every attention weight is 1.
 #
 # - The parts are called `self_attention`, `cross_attention`, `feed_forward`, and `norm1`, `norm2` and `norm3` in this order.
 # - In cross-attention the targets ask: they are the query, and the memory is key and value. The memory goes in as it is, with no norm of this layer on it.
@@ -403,7 +411,7 @@ class DecoderLayer(nn.Module):
 # %% [markdown]
 # ## 4. The Transformer
 #
-# The whole model, from token numbers to logits.
+# Put the layers together into the whole model, from token numbers to logits. A small case: sources `(2, 5)` and targets `(2, 4)` give logits `(2, 4, V)`.
 #
 # | attribute | what it is |
 # |---|---|
@@ -415,7 +423,7 @@ class DecoderLayer(nn.Module):
 # - Tokens become vectors: the embedding, times $\sqrt D$, plus the sinusoidal positions (counted from 0, padding included), then dropout.
 # - The masks are built here, from `pad`. No query attends to a key that is padding, wherever the padding stands: neither in the encoder, nor among the
 #   targets, nor in the memory. A target attends to itself and to earlier targets only. All of this holds in training and in evaluation mode alike.
-# - What comes out at positions that are padding themselves is never looked at. No sentence is all padding, and none is longer than 200 tokens.
+# - The output at positions that are padding themselves is never looked at. No sentence is all padding, and none is longer than 200 tokens.
 # - `forward` is `decode` after `encode`. A program that translates calls `encode` once and `decode` for every new token.
 #
 # Two things are not graded. Start the embeddings with a standard deviation of $D^{-1/2}$, so that they are about as large as the positions once they have been
@@ -634,7 +642,7 @@ class Transformer(nn.Module):
 # %% [markdown]
 # ## 5. What goes in and what should come out
 #
-# In training the decoder gets the right translation, and at each position it has to predict the token after it. So its input is the target without
+# Cut a target into what the decoder reads in training and what it has to predict. It gets the correct translation, and at each position it has to predict the token after it. So its input is the target without
 # the last token, and its answer is the target without the first.
 #
 # A small case: `shift(torch.tensor([[1, 7, 8, 2]]))` is `[[1, 7, 8]]` and `[[7, 8, 2]]`.
