@@ -409,7 +409,7 @@ def alibi_bias(n_heads: int, T: int) -> torch.Tensor:
 # table, or on nothing.
 #
 # **Predict before you run it.** Which of the five learn the task? Which still solve it at twice the length? In chapter 5 ALiBi still finds the last digit at four times the
-# length, nearly as well as the best encodings there, and learns the two other tasks only in part. Which of these is the task here like?
+# length, nearly as well as the best encodings there, and hasn't learned the two other tasks. Which of these is the task here like?
 #
 # The next cell defines everything. Take the `#` off its last line and run it (about half a minute), or call `experiment("rope", length=24)` and the like in a cell of your own.
 
