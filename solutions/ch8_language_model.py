@@ -13,15 +13,15 @@
 # %% [markdown]
 # # Exercise 8: A model that writes
 #
-# A language model says how likely each next token is. Here you write what stands between that and a text: drawing from the probabilities, a mask that looks
-# back a few positions only, a cache that does not grow, the arithmetic of its bytes, attention whose keys and values were compressed, rotations for texts
-# longer than those of the training, and a small model's guesses that a large model checks. Chapter 8 has the ideas, worked out for one case each.
+# A language model says how likely each next token is. Here you write what it takes to get from that to a text: drawing from the probabilities, a mask that looks back only a few positions, a cache that doesn't grow, the arithmetic of its bytes, attention whose keys and values were compressed, rotations for texts longer than those of the training, and a small model's guesses that a large model checks. Chapter 8 has the ideas, worked out for one case each.
 #
-# Replace each `raise NotImplementedError(...)` by your code and run the check below it.
-# A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks they are equal.
+# **The core** is tasks 1, 2 and 4: drawing a token, the mask of a window, the size of a cache. It takes about 90 minutes; that is our estimate, and no class has been timed.
+#
+# Replace each `raise NotImplementedError(...)` with your code and run the check below it.
+# A check draws inputs and compares your values with the correct ones. Mostly all sizes differ; in some checks they are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one. No function changes its arguments.
-# Most inputs are in float64, and then six digits of each number have to be right: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
+# Most inputs are in float64, and then six digits of each number have to be correct: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
 #
 # Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
 # Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
@@ -36,7 +36,7 @@
 # | `S` | keys: all positions of a text so far |
 # | `V` | tokens in the vocabulary |
 # | `d`, `dv` | width of a key, width of a value |
-# | `...` | any number of leading axes (batch, positions), also none |
+# | `...` | any number of leading axes (batch, positions), including none |
 #
 # Positions and tokens are counted from 0, and tensors of them are `int64`. A mask is boolean, and `True` means *may attend*.
 
@@ -50,29 +50,25 @@ from solutions.ch2_scaled_dot_product import attention
 # %% [markdown]
 # ## 1. From logits to probabilities
 #
-# The last layer gives each token a logit. Three numbers shape the distribution from which the next token is drawn. They act in this order:
+# Turn the logits of each row into the probabilities from which the next token is drawn.
+#
+# A small case: the logits $(0, \ln 2, \ln 5)$. At temperature 1 the probabilities are $(1/8, 2/8, 5/8)$. `top_k=2` makes them $(0, 2/7, 5/7)$. `top_p=0.7` does the same, since $5/8$ isn't enough. With both, the second token is no longer needed: $5/7 \ge 0.7$, and the result is $(0, 0, 1)$.
+#
+# Three numbers shape the distribution, in this order; `None` leaves out step 2 or 3:
 #
 # 1. **Temperature.** The probabilities are the softmax of `logits / temperature`. With temperature 0 the most likely token has probability 1.
-# 2. **`top_k`.** The `top_k` most likely tokens stay; all of them if `top_k` is larger than `V`. The others get probability exactly 0, and those that stay are
-#    divided by their sum.
-# 3. **`top_p`.** It looks at what step 2 has left. The most likely tokens stay, one after the other, until together they have *at least* `top_p`: the token with which the sum
-#    reaches `top_p` still belongs to them. At least one token stays. The others get 0, and those that stay are divided by their sum. `top_p=1` changes nothing.
+# 2. **`top_k`.** The `top_k` most likely tokens stay; all of them if `top_k` is larger than `V`. The others get probability exactly 0, and those that stay are divided by their sum.
+# 3. **`top_p`.** It looks at what step 2 has left. The most likely tokens stay, one after the other, until together they have *at least* `top_p`: the token with which the sum reaches `top_p` still belongs to them. At least one token stays. The others get 0, and those that stay are divided by their sum. `top_p=1` changes nothing.
 #
-# `None` leaves out step 2 or 3.
+# | rule | |
+# |---|---|
+# | tokens with the same logit | The one with the smaller index counts as the more likely one. So exactly `top_k` tokens stay, and exactly one at temperature 0, where `top_k` and `top_p` make no difference. |
+# | large logits | They may be in the hundreds and of both signs, even in float32. A logit may be `-inf`, for a token that isn't allowed; each row has a finite one. |
+# | data type | That of the logits, float32 or float64. Logits in float16 or bfloat16 are converted to float32 first, so the result is float32: three digits are too few for the sum of many small probabilities. |
+# | errors | A `ValueError` for a temperature below 0, a `top_k` below 1, and a `top_p` that isn't in $(0, 1]$, whatever the other arguments are. |
+# | rounding | No check comes so close to `top_p` that rounding decides. |
 #
-# - Of tokens with the same logit, the one with the smaller index counts as the more likely one. So exactly `top_k` tokens stay, and exactly one at temperature 0,
-#   where `top_k` and `top_p` make no difference.
-# - Logits may be large, in the hundreds and of both signs, also in float32. A logit may be `-inf`, for a token that is not allowed; each row has a finite one.
-# - The result has the data type of the logits, float32 or float64. Logits in float16 or bfloat16 are converted to float32 first, and so the result
-#   is float32: three digits are too few for the sum of many small probabilities.
-# - Raise a `ValueError` for a temperature below 0, a `top_k` below 1, and a `top_p` that is not in $(0, 1]$, whatever the other arguments are.
-# - No check comes so close to `top_p` that rounding decides.
-#
-# Hugging Face Transformers and vLLM take the steps in this order, too; llama.cpp, left to itself, takes the temperature last. Libraries differ where tokens tie: some keep all tokens that
-# tie with the last one that stays.
-#
-# A small case: the logits $(0, \ln 2, \ln 5)$. At temperature 1 the probabilities are $(1/8, 2/8, 5/8)$. `top_k=2` makes them $(0, 2/7, 5/7)$. `top_p=0.7` does the same, since $5/8$
-# is not enough. With both, the second token is no longer needed: $5/7 \ge 0.7$, and the result is $(0, 0, 1)$.
+# Hugging Face Transformers and vLLM take the steps in this order, too; llama.cpp, left to itself, takes the temperature last. Libraries differ where tokens tie: some keep all tokens that tie with the last one that stays.
 
 
 # %% nbgrader={"grade_id": "token_probabilities", "solution": true}
@@ -170,18 +166,18 @@ def token_probabilities(
 # %% [markdown]
 # ## 2. A window, and sinks
 #
-# In a layer with a sliding window a query sees only the newest positions, and its own is one of them: with `window=3`, position 7 sees 5, 6 and 7. The first positions of a text, the *sinks*, may stay
-# visible beside the window for ever. A model that was trained without a window may break when it loses them: much of the weight of its heads goes to the first tokens, whatever these say (Xiao et al., 2024, call them *attention sinks*).
+# Write the mask of a layer in which a query sees only the newest positions and, if there are any, the first positions of the text, the *sinks*.
 #
-# The queries are the **last** `T` of `S` positions: query $t$ stands at position $p = S - T + t$. It may attend to key $s$ if
+# A small case: `window_mask(2, 5, window=2, sinks=1)` has the rows `1 0 1 1 0` and `1 0 0 1 1` (1 for `True`).
+#
+# The window includes the query's own position: with `window=3`, position 7 sees 5, 6 and 7. The queries are the **last** `T` of `S` positions: query $t$ is at position $p = S - T + t$. It may attend to key $s$ if
 #
 # $$s \le p \qquad\text{and}\qquad \bigl(s > p - \text{window} \quad\text{or}\quad s < \text{sinks}\bigr).$$
 #
-# So sinks are no exception to causality, and they take no place in the window. Libraries do not agree about what a window counts: with some of them the query sees `window` positions *besides* its own.
+# - Sinks are no exception to causality, and they take no place in the window.
+# - Raise a `ValueError` where `T` is larger than `S`, `window` below 1 or `sinks` below 0.
 #
-# Raise a `ValueError` where `T` is larger than `S`, `window` below 1 or `sinks` below 0.
-#
-# A small case: `window_mask(2, 5, window=2, sinks=1)` has the rows `1 0 1 1 0` and `1 0 0 1 1` (1 for `True`).
+# Libraries don't agree about what a window counts: with some of them the query sees `window` positions *besides* its own. Sinks are there because a model that was trained without a window may break when it loses the first tokens, on which its heads put much of their weight (Xiao et al., 2024, call them *attention sinks*).
 
 
 # %% nbgrader={"grade_id": "window_mask", "solution": true}
@@ -240,19 +236,21 @@ def window_mask(T: int, S: int, window: int, sinks: int = 0) -> torch.Tensor:
 # %% [markdown]
 # ## 3. A cache that does not grow
 #
-# A decoder that works through a text piece by piece keeps keys and values (exercise 7). With a window and sinks it need not keep all of them. Write the cache of one layer.
-# `update` gets the keys and values of the next positions and returns those that their queries need:
+# Write the cache of one layer with a window and sinks: `update` gets the keys and values of the next positions and returns those that their queries need.
 #
-# - Let $p$ be the **first** position of the new piece. `update` returns all keys that have come so far, the new ones included, whose position $s$ satisfies $s > p - \text{window}$ or
-#   $s < \text{sinks}$, in the order of their positions, each once; with them their values and their positions in the text. So, for a single position, these are at most `window` keys and the sinks.
-# - All new keys are returned, also those of a piece longer than the window: each of its queries has a window of its own, and only the mask can tell them apart.
-# - Between the calls the cache holds only what a later call can return. No check looks at how, but one counts the numbers in the tensors that the object holds (in its attributes, and in lists, tuples, dictionaries and the like there), and they
-#   must not be more than those of $2\,(\text{window} + \text{sinks})$ positions.
-# - The positions of a piece are consecutive, and continue where the last piece ended; the first piece of all begins at 0. A piece that begins at position 0 begins a **new text**: what was held is forgotten, and the batch may have another size.
-# - The positions that come back are those in the text, not numbers of slots: rotations and masks need them. (The authors of the paper number the slots instead, after each eviction anew.)
-# - Each object is a cache of its own. What `update` has returned stays as it is when later pieces come. It may share memory with the pieces or with what the cache holds: nobody writes into a piece or into a result.
+# A small case: `RollingCache(sinks=1, window=2)` gets positions 0 to 3 as one piece and returns all four. Then come 4 and 5 as a piece: it returns 0, 3, 4, 5. Then only 6: 0, 5, 6.
 #
-# A small case: `RollingCache(sinks=1, window=2)` gets positions 0 to 3 as one piece and returns all four. Then come 4 and 5 as a piece: it returns 0, 3, 4, 5. Then 6 alone: 0, 5, 6.
+# Let $p$ be the **first** position of the new piece. `update` returns all keys that have come so far, including the new ones, whose position $s$ satisfies $s > p - \text{window}$ or $s < \text{sinks}$, in the order of their positions, each once; with them their values and their positions in the text.
+#
+# | rule | |
+# |---|---|
+# | one position | At most `window` keys and the sinks come back. |
+# | a long piece | All new keys are returned, even those of a piece longer than the window: each of its queries has its own window, and only the mask can tell them apart. |
+# | memory | Between the calls the cache holds only what a later call can return. No check looks at how, but one counts the numbers in the tensors that the object holds (in its attributes, and in lists, tuples, dictionaries and the like there), and they must not be more than those of $2\,(\text{window} + \text{sinks})$ positions. |
+# | order | The positions of a piece are consecutive, and continue where the last piece ended; the first piece of all begins at 0. |
+# | new texts | A piece that begins at position 0 begins a **new text**: what was held is forgotten, and the batch may have a different size. |
+# | positions | Those that come back are those in the text, not numbers of slots: rotations and masks need them. (The authors of the paper number the slots instead, anew after each eviction.) |
+# | sharing | Each object is a separate cache. What `update` has returned stays as it is when later pieces come. It may share memory with the pieces or with what the cache holds: no check writes into a piece or into a result. |
 
 
 # %% nbgrader={"grade_id": "RollingCache", "solution": true}
@@ -355,17 +353,14 @@ class RollingCache:
 # %% [markdown]
 # ## 4. What a cache weighs
 #
-# How many bytes do the keys and values of a whole model take?
+# Count the bytes that the keys and values of a whole model take.
 #
-# - Every layer holds, for every text of the batch, every token and every key-value head, one key and one value of width `d_head`. (With grouped queries there are fewer key-value heads
-#   than query heads.)
+# Small cases, for one token: Llama 2 7B with 32 layers, 32 heads of width 128 and 2 bytes takes $32 \cdot 2 \cdot 32 \cdot 128 \cdot 2 = 524{,}288$ bytes. DeepSeek-V3, with 61 layers and a latent of $512 + 64$ numbers, takes $61 \cdot 576 \cdot 2 = 70{,}272$.
+#
+# - Every layer holds, for every text of the batch, every token and every key-value head, one key and one value of width `d_head`. (With grouped queries there are fewer key-value heads than query heads.)
 # - With `window`, a layer holds at most the newest `window` tokens of a text.
-# - With `latent`, a layer holds for every token one vector of `latent` numbers, from which the keys and values of all heads are computed (task 5). It replaces keys *and* values; `n_kv_heads` and
-#   `d_head` make no difference then. The shared rotated key is counted in `latent`.
+# - With `latent`, a layer holds for every token one vector of `latent` numbers, from which the keys and values of all heads are computed (task 5). It replaces keys *and* values; `n_kv_heads` and `d_head` make no difference then. The shared rotated key is counted in `latent`.
 # - Both may be given together.
-#
-# Small cases, for one token: Llama 2 7B with 32 layers, 32 heads of width 128 and 2 bytes takes $32 \cdot 2 \cdot 32 \cdot 128 \cdot 2 = 524{,}288$ bytes. DeepSeek-V3, with 61 layers
-# and a latent of $512 + 64$ numbers, takes $61 \cdot 576 \cdot 2 = 70{,}272$.
 
 
 # %% nbgrader={"grade_id": "cache_bytes", "solution": true}
@@ -419,7 +414,11 @@ def cache_bytes(
 # %% [markdown]
 # ## 5. Attention through a latent
 #
-# Multi-head latent attention stores one small vector $c_s$ for each position, the *latent*, in place of keys and values. Head $h$ has two matrices that unpack it, and every head has the same rotated key $r_s$ beside it:
+# Compute multi-head latent attention, which stores one small vector $c_s$ for each position, the *latent*, instead of keys and values.
+#
+# A small case: with one head, one position, $c = (2)$, $W^{UV} = (3)$ and any query, the only weight is 1, and the output is the unpacked value, $(6)$.
+#
+# Head $h$ has two matrices that unpack the latent, and every head has the same rotated key $r_s$ alongside it:
 #
 # $$k_{hs} = W^{UK}_h c_s, \qquad v_{hs} = W^{UV}_h c_s, \qquad
 # \text{score}_{hts} = \frac{q_{ht} \cdot k_{hs} + q^R_{ht} \cdot r_s}{\sqrt{d_n + d_r}},$$
@@ -433,12 +432,10 @@ def cache_bytes(
 # | `r` | latent |
 # | `dv` | value |
 #
-# Unpacked like this, all keys and values would stand in memory again. But $q \cdot (W c) = (W^\top q) \cdot c$: the query can be packed instead, and then the latent itself serves as key, and as value,
-# too, if what attention returns is unpacked at the end. Both ways give the same numbers, and a check can't tell which you took; write the second one.
+# Unpacked like this, all keys and values would be in memory again. But $q \cdot (W c) = (W^\top q) \cdot c$: the query can be packed instead, and then the latent itself serves as key, and as value, too, if what attention returns is unpacked at the end. Both ways give the same numbers, and a check can't tell which you took; write the second one.
 #
-# - The width under the root is that of the key that was *meant*, $d_n + d_r$, not the width of what you multiply in the end. The `attention` of exercise 2 stands at the top of this notebook,
-#   you may call it, and it divides by the root of the width that it sees. Some models multiply the scores by one more factor when texts are long; here there is none.
-# - `mask` is broadcastable to `(B, H, T, S)`. A query that may attend to nothing has output 0. Scores may be ±200 and more, masked ones, too.
+# - The width under the root is that of the key that was *meant*, $d_n + d_r$, not the width of what you multiply in the end. The `attention` of exercise 2 is at the top of this notebook; you may call it, and it divides by the root of the width that it sees. Some models multiply the scores by one more factor when texts are long; here there is none.
+# - `mask` is broadcastable to `(B, H, T, S)`. A query that may attend to nothing has output 0. Scores may be ±200 and more, even masked ones.
 # - Gradients flow to the six tensors, and are never NaN. The result has their data type, float32 or float64; their layout in memory makes no difference.
 
 
@@ -539,23 +536,22 @@ def latent_attention(
 # %% [markdown]
 # ## 6. Longer than trained
 #
-# RoPE turns pair $i$ by $\theta_i = \text{base}^{-2i/d}$ from one position to the next (exercise 5). A model trained on texts of `original_length` $= L$ has never seen larger angles. To use it on texts `factor` $= s$ times as long,
-# one slows the rotations down. Three ways, for $i = 0, \dots, d/2 - 1$:
+# Slow down the rotations of RoPE, so that a model can read texts that are `factor` times as long as those of its training.
+#
+# A small case: $d = 4$, base 100, so $\theta = (1, 0.1)$, and $s = 4$. `"linear"` gives $(0.25, 0.025)$; `"ntk"` has the base $100 \cdot 4^2 = 1600$ and gives $(1, 0.025)$. With $L = 100$ the pairs turn $15.92$ and $1.59$ times, so `"yarn"` gives about $(0.6108, 0.0264)$.
+#
+# RoPE turns pair $i$ by $\theta_i = \text{base}^{-2i/d}$ from one position to the next (exercise 5). A model trained on texts of `original_length` $= L$ has never seen larger angles. For texts `factor` $= s$ times as long there are three ways, for $i = 0, \dots, d/2 - 1$:
 #
 # - `"linear"`: all positions are squeezed, $\theta_i' = \theta_i / s$.
 # - `"ntk"`: the base grows, $\theta_i' = (\text{base} \cdot s^{\,d/(d-2)})^{-2i/d}$. The fastest pair stays as it is, the slowest is $s$ times slower.
-# - `"yarn"`: pairs that turn often in the original length stay, pairs that turn less than once are squeezed, and those between are a mixture. With
-#   $n_i = L\, \theta_i / (2 \pi)$, the number of turns within $L$,
+# - `"yarn"`: pairs that turn often in the original length stay, pairs that turn less than once are squeezed, and those between are a mixture. With $n_i = L\, \theta_i / (2 \pi)$, the number of turns within $L$,
 #
 # $$\theta_i' = (1 - \gamma_i)\, \frac{\theta_i}{s} + \gamma_i\, \theta_i, \qquad
 # \gamma_i = \begin{cases} 0 & n_i < 1 \\ 1 & n_i > 32 \\ (n_i - 1) / (32 - 1) & \text{otherwise.} \end{cases}$$
 #
-# This is the ramp of the paper, linear in the number of turns. (Llama 3.1 has the same ramp from 1 to 4. The authors' program and the libraries that follow it let the ramp be linear in the index $i$, between two rounded
-# indices: take the formula above.) YaRN's second part, a factor on the scores, is no part of this task.
+# This is the ramp of the paper, linear in the number of turns. (Llama 3.1 has the same ramp from 1 to 4. The authors' program and the libraries that follow it let the ramp be linear in the index $i$, between two rounded indices: take the formula above.) YaRN's second part, a factor on the scores, is no part of this task.
 #
-# The angles may be float32 or float64. `d` is even and at least 4, `factor` at least 1. `original_length` matters for `"yarn"` only. Raise a `ValueError` for any other method.
-#
-# A small case: $d = 4$, base 100, so $\theta = (1, 0.1)$, and $s = 4$. `"linear"` gives $(0.25, 0.025)$, `"ntk"` has the base $100 \cdot 4^2 = 1600$ and gives $(1, 0.025)$. With $L = 100$ the pairs turn $15.92$ and $1.59$ times, so `"yarn"` gives about $(0.6108, 0.0264)$.
+# The angles may be float32 or float64. `d` is even and at least 4, `factor` at least 1. `original_length` matters only for `"yarn"`. Raise a `ValueError` for any other method.
 
 
 # %% nbgrader={"grade_id": "rope_frequencies", "solution": true}
@@ -617,24 +613,21 @@ def rope_frequencies(
 # %% [markdown]
 # ## 7. Guess and check
 #
-# A large model needs as long for one token as for a few that it checks side by side. So a small model, the draft, guesses `n` tokens, and the large one, the target, computes in one go what it would have
-# said at each of these places and after them. Then it is decided how many guesses stay, in such a way that the text is distributed *exactly* as if the target had written it alone.
+# Decide which of a small model's guesses stay, in such a way that the text is distributed *exactly* as if the large model had written it alone.
 #
-# For $i = 0, 1, \dots, n - 1$ in turn, with the guess $x_i$, the draft's probabilities $q_i$ (row $i$ of `p_draft`) and the target's $p_i$ (row $i$ of `p_target`):
+# A small case: $V = 2$, one guess, $x_0 = 0$, with $q_0 = (0.8, 0.2)$ and $p_0 = (0.4, 0.6)$, so the guess is accepted if $u < 0.5$. With uniforms $(0.7, 0.9, 0.3, 0.1)$ it isn't; the residual is $(0, 0.4)$, divided by its sum $(0, 1)$, and the result is `[1]`. With $(0.2, 0.9, 0.3, 0.1)$ and $p_1 = (0.5, 0.5)$ it is `[0, 0]`.
+#
+# The small model, the draft, guesses `n` tokens, and the large one, the target, computes in one pass what it would have said at each of these places and after them. For $i = 0, 1, \dots, n - 1$ in turn, with the guess $x_i$, the draft's probabilities $q_i$ (row $i$ of `p_draft`) and the target's $p_i$ (row $i$ of `p_target`):
 #
 # - The guess is **accepted** if $u < p_i(x_i) / q_i(x_i)$, with $u$ `= uniforms[2 * i]`.
-# - At the first guess that is not accepted, a token is drawn from the *residual*, $\max(p_i - q_i, 0)$ divided by its sum, and stands in its place. There it ends.
+# - At the first guess that isn't accepted, a token is drawn from the *residual*, $\max(p_i - q_i, 0)$ divided by its sum, and takes its place. There it ends.
 # - If all guesses were accepted, one more token is drawn from $p_n$, the last row of `p_target`.
 #
-# Chance comes from `uniforms`, `2 * n + 2` numbers in $[0, 1)$, so that the result is determined: the token at place $i$ is *drawn* with $u$ `= uniforms[2 * i + 1]`, as the smallest token $v$ with $u < P(0) + \dots + P(v)$. The
-# token after all guesses is at place $n$, so that `uniforms[2 * n]` is not used.
+# Chance comes from `uniforms`, `2 * n + 2` numbers in $[0, 1)$, so that the result is determined: the token at place $i$ is *drawn* with $u$ `= uniforms[2 * i + 1]`, as the smallest token $v$ with $u < P(0) + \dots + P(v)$. The token after all guesses is at place $n$, so `uniforms[2 * n]` isn't used.
 #
 # - Rows may hold zeros, but $q_i(x_i) > 0$, as $x_i$ was drawn from $q_i$. A token whose probability is 0 is never drawn.
 # - `n` may be 0: then one token is drawn from the target.
 # - No check comes so close to a limit that rounding decides.
-#
-# A small case: $V = 2$, one guess, $x_0 = 0$, with $q_0 = (0.8, 0.2)$ and $p_0 = (0.4, 0.6)$, so the guess is accepted if $u < 0.5$. With uniforms $(0.7, 0.9, 0.3, 0.1)$ it is not; the residual is $(0, 0.4)$, divided by its sum
-# $(0, 1)$, and the result is `[1]`. With $(0.2, 0.9, 0.3, 0.1)$ and $p_1 = (0.5, 0.5)$ it is `[0, 0]`.
 
 
 # %% nbgrader={"grade_id": "speculative_step", "solution": true}

@@ -13,16 +13,15 @@
 # %% [markdown]
 # # Exercise 9: Exact, and never written down
 #
-# The scores of `T` queries and `S` keys are a matrix of `T * S` numbers. Here you compute attention, and its gradient, without ever
-# having that matrix: tile by tile, as FlashAttention does. You say which tiles a causal mask leaves, count what has to be moved between
-# a large slow memory and a small fast one, and attend to keys that lie scattered over pages. At the end the softmax goes, too.
-# Chapter 9 has the ideas, worked out for one row or one tile.
+# The scores of `T` queries and `S` keys are a matrix of `T * S` numbers. Here you compute attention, and its gradient, without ever having that matrix: tile by tile, as FlashAttention does. You say which tiles a causal mask leaves, count what has to be moved between a large slow memory and a small fast one, and attend to keys that are scattered over pages. At the end the softmax goes, too. Chapter 9 has the ideas, worked out for one row or one tile.
 #
-# Replace each `raise NotImplementedError(...)` by your code and run the check below it.
-# A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks all are equal.
+# **The core** is tasks 1, 2 and 4: merging two parts, the forward pass in tiles, and the tiles of a causal mask. It takes about 90 minutes; that is our estimate, and no class has been timed.
+#
+# Replace each `raise NotImplementedError(...)` with your code and run the check below it.
+# A check draws inputs and compares your values with the correct ones. Mostly all sizes differ; in some checks all are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
-# Most inputs are in float64, and then six digits of each number have to be right: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
+# Most inputs are in float64, and then six digits of each number have to be correct: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
 #
 # Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
 # Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
@@ -34,12 +33,11 @@
 # | `T` | queries, at least 1 |
 # | `S` | keys, and values: one value belongs to each key; at least 1 |
 # | `d`, `dv` | width of a query and of a key, width of a value |
-# | `...` | any number of leading axes (batch, heads), also none; the same for all arguments |
+# | `...` | any number of leading axes (batch, heads), including none; the same for all arguments |
 #
-# The *score* of a query and a key is their dot product divided by $\sqrt d$. All tensors are floating unless a task says otherwise; integers are `int64`. No function here
-# changes its arguments, whatever their layout in memory is. None has to let gradients through: task 3 computes them by hand.
+# The *score* of a query and a key is their dot product divided by $\sqrt d$. All tensors are floating unless a task says otherwise; integers are `int64`. No function here changes its arguments, whatever their layout in memory is. None has to let gradients through: task 3 computes them by hand.
 #
-# PyTorch has attention ready-made. Here you write it yourself, so `scaled_dot_product_attention` and `nn.MultiheadAttention` may not be called.
+# PyTorch has attention ready-made. Here you write it yourself, so you must not call `scaled_dot_product_attention` or `nn.MultiheadAttention`.
 
 # %% nbgrader={"grade_id": "imports", "locked": true}
 import torch
@@ -47,21 +45,20 @@ import torch
 # %% [markdown]
 # ## 1. Two parts become one
 #
-# Cut the keys into two parts and attend to each part alone. For each query that gives two outputs, one from each part. They can be put together to the output over *all* keys, if each
-# part also says how much weight it has. That is one number for each query, its *log-sum-exp*:
+# Write `merge`, which puts the attention over two parts of the keys together to the attention over all of them.
+#
+# A small case, for one query and $d_v = 2$: the outputs $(4, 0)$ and $(8, 4)$ with the lse $0$ and $\ln 3$ become the output $(7, 3)$ with the lse $\ln 4$.
+#
+# Cut the keys into two parts and attend to each part separately. For each query that gives two outputs, one from each part. They can be put together if each part also says how much weight it has. That is one number for each query, its *log-sum-exp*:
 #
 # $$\text{lse} = \ln \sum_s e^{\text{score}_s}, \qquad \text{the sum running over the keys of the part.}$$
 #
-# A *partial result* is the pair `(output, lse)`. Write `merge`, which makes one partial result of two:
+# A *partial result* is the pair `(output, lse)`. `merge` makes one partial result of two:
 #
-# - the result is again a partial result, so that it can be merged with a third one;
-# - a part in which a query may attend to nothing has output 0 and lse minus infinity for it. Merging with it changes nothing, and two such parts
-#   give output 0 and lse minus infinity, never NaN;
-# - the lse may be large, in the thousands and of both signs.
-#
-# A result with several parts may be a tuple or a list, here and in all tasks. Both parts of this one have the data type of what is merged.
-#
-# A small case, for one query and $d_v = 2$: the outputs $(4, 0)$ and $(8, 4)$ with the lse $0$ and $\ln 3$ become the output $(7, 3)$ with the lse $\ln 4$.
+# - The result is again a partial result, so that it can be merged with a third one.
+# - A part in which a query may attend to nothing has output 0 and lse minus infinity for it. Merging with it changes nothing, and two such parts give output 0 and lse minus infinity, never NaN.
+# - The lse may be large, in the thousands and of both signs.
+# - A result with several parts may be a tuple or a list, here and in all tasks. Both parts of this one have the data type of what is merged.
 
 
 # %% nbgrader={"grade_id": "merge", "solution": true}
@@ -122,23 +119,20 @@ def merge(
 # %% [markdown]
 # ## 2. Forward, tile by tile
 #
-# Queries come in tiles of `block_q`, keys and values in tiles of `block_k`. The last tile of each may be smaller. For each tile of queries, go
-# through the tiles of keys, one after the other. In between, keep only three things for each query: the largest score so far, the sum of the exponentials so far,
-# and the output so far, both relative to that largest score. When the largest score grows, what you have so far has to be corrected.
+# Compute attention and the lse of each query without ever having the matrix of scores.
 #
-# - With `causal=True` a query may not attend to keys of its future. The queries are the *last* `T` positions of the sequence, as in exercise 4: query `t` may attend to the keys `0` to `t + S - T`,
-#   counted from 0. So the last query sees every key, and with more queries than keys the first `T - S` queries see none.
-# - A query with nothing to attend to has output 0 and lse minus infinity.
-# - The block sizes need not divide `T` and `S`, may be larger than these, and need not be equal. They change nothing in the result but rounding.
-# - Scores may be large, in the millions and of both signs. A key of the future has no weight, however large its score is.
-# - The inputs have one data type. The output has it, too. Compute in float32 where it is float16 or bfloat16: convert each tile to float32 when you take it.
-#   In this case the lse is float32. For float32 and float64 inputs everything has their type.
-# - You never have the whole matrix of scores, nor anything else as large. One check has several thousand queries and keys, and little memory: 60 MB beside what your function is given. A tile of `block_q` queries and *all* keys
-#   would still fit several times, but the whole matrix would take more than 500 MB. In your notebook this check counts the tensors that exist at the same time. When you are graded, the memory of the process is limited from outside: then
-#   arrays of NumPy count as well. A notebook that holds more than 240 MB of its own by then doesn't get these points. No thread and no process can be started there.
+# A small case, with one query, two keys, $d = 4$ and $d_v = 2$: the query $(2, 0, 0, 0)$, the keys $(0, 0, 0, 0)$ and $(\ln 3, 0, 0, 0)$ and the values $(4, 0)$ and $(8, 4)$. The scores are $0$ and $\ln 3$, the output is $(7, 3)$, the lse $\ln 4$, whatever the block sizes are.
 #
-# A small case, with one query, two keys, $d = 4$ and $d_v = 2$: the query $(2, 0, 0, 0)$, the keys $(0, 0, 0, 0)$ and
-# $(\ln 3, 0, 0, 0)$ and the values $(4, 0)$ and $(8, 4)$. The scores are $0$ and $\ln 3$, the output is $(7, 3)$, the lse $\ln 4$, whatever the block sizes are.
+# Queries come in tiles of `block_q`, keys and values in tiles of `block_k`. The last tile of each may be smaller. For each tile of queries, go through the tiles of keys, one after the other. In between, keep only three things for each query: the largest score so far, the sum of the exponentials so far, and the output so far, both relative to that largest score. When the largest score grows, what you have so far has to be corrected.
+#
+# | rule | |
+# |---|---|
+# | `causal=True` | A query must not attend to keys of its future. The queries are the *last* `T` positions of the sequence, as in exercise 4: query `t` may attend to the keys `0` to `t + S - T`, counted from 0. So the last query sees every key, and with more queries than keys the first `T - S` queries see none. |
+# | nothing to attend to | The query has output 0 and lse minus infinity. |
+# | block sizes | They need not divide `T` and `S`, may be larger than these, and need not be equal. They change nothing in the result but rounding. |
+# | large scores | They may be in the millions and of both signs. A key of the future has no weight, however large its score is. |
+# | data type | The inputs have one, and the output has it, too. Compute in float32 where it is float16 or bfloat16: convert each tile to float32 when you take it. In this case the lse is float32. For float32 and float64 inputs everything has their type. |
+# | memory | You never have the whole matrix of scores, nor anything else as large. One check has several thousand queries and keys, and little memory: 60 MB on top of what your function is given. A tile of `block_q` queries and *all* keys would still fit several times, but the whole matrix would take more than 500 MB. In your notebook this check counts the tensors that exist at the same time. When you are graded, the memory of the process is limited from outside: then arrays of NumPy count as well. A notebook that itself holds more than 240 MB by then doesn't get these points. No thread and no process can be started there. |
 
 
 # %% nbgrader={"grade_id": "flash_forward", "solution": true}
@@ -299,9 +293,11 @@ def flash_forward(
 # %% [markdown]
 # ## 3. Backward, tile by tile
 #
-# A loss depends on the output, and `grad` is its gradient with respect to the output. Compute its gradients with respect to `query`, `key` and `value`, again without the whole matrix; here, too, one check has 60 MB of memory only.
-# The weights are not kept from the forward pass. They are computed anew in each tile, from the scores and the lse: $P_{ts} = e^{\text{score}_{ts} - \text{lse}_t}$, and 0 where a query may not attend.
-# With $O$ the output, $G$ the `grad` and all of them matrices,
+# Compute the gradients of a loss with respect to `query`, `key` and `value`, again without the whole matrix; here, too, one check has only 60 MB of memory.
+#
+# A small case, with one query, one key and one value: the only weight is 1, so `dv` is `grad`, and `dq` and `dk` are 0.
+#
+# `grad` is the gradient of the loss with respect to the output. The weights aren't kept from the forward pass. They are computed anew in each tile, from the scores and the lse: $P_{ts} = e^{\text{score}_{ts} - \text{lse}_t}$, and 0 where a query must not attend. With $O$ the output, $G$ the `grad` and all of them matrices,
 #
 # $$dV = P^\top G, \qquad D_t = \sum_j G_{tj} O_{tj}, \qquad dS_{ts} = P_{ts} \left( \sum_j G_{tj} V_{sj} - D_t \right),
 # \qquad dQ = \frac{dS\, K}{\sqrt d}, \qquad dK = \frac{dS^\top Q}{\sqrt d}.$$
@@ -310,8 +306,7 @@ def flash_forward(
 #
 # - Block sizes, `causal` and large scores: as in task 2. The data type is float32 or float64, and the results have it, too.
 # - A query with nothing to attend to (its lse is minus infinity) has gradient 0 and adds nothing to the others, and nothing is NaN.
-# - `key` and `value` may be a *part* of all keys, as where many machines share a long text. `output` and `lse` belong to all keys, also then. So take them as they are given. Then `dk` and `dv` are right for this part,
-#   and the `dq` of all parts add up to the whole gradient. (With `causal=True` the checks hand in all keys.)
+# - `key` and `value` may be a *part* of all keys, as where many machines share a long text. Even then, `output` and `lse` belong to all keys, so take them as they are given. Then `dk` and `dv` are correct for this part, and the `dq` of all parts add up to the whole gradient. (With `causal=True` the checks give you all keys.)
 
 
 # %% nbgrader={"grade_id": "flash_backward", "solution": true}
@@ -433,19 +428,16 @@ def flash_backward(
 # %% [markdown]
 # ## 4. Which tiles there are
 #
-# Under a causal mask about half of the tiles hold nothing that may be attended to. A kernel leaves them out, and it looks at the mask only in tiles that the mask cuts through.
+# List the tiles that have work under a causal mask, and say which of them the mask cuts through.
 #
-# Tile `(i, j)` holds the queries from `i * block_q` on and the keys from `j * block_k` on, as in task 2; the last tiles may be smaller. Only queries and keys that exist count. Return the tiles that have work, each as a tuple `(i, j, kind)`,
-# in the order of `i` and, for the same `i`, of `j`:
+# A small case: `tiles(3, 5, 2, 2, True)`. Query 0 sees the keys 0 to 2, query 1 the keys 0 to 3, query 2 all five. The result is `[(0, 0, "full"), (0, 1, "edge"), (1, 0, "full"), (1, 1, "full"), (1, 2, "full")]`.
 #
-# - `"full"`: every query of the tile may attend to every key of the tile;
-# - `"edge"`: some pairs may, others may not;
-# - a tile in which no pair may is left out.
+# Under a causal mask about half of the tiles hold nothing that may be attended to. A kernel leaves them out, and it looks at the mask only in tiles that the mask cuts through. Tile `(i, j)` holds the queries from `i * block_q` on and the keys from `j * block_k` on, as in task 2; the last tiles may be smaller. Only queries and keys that exist count. Return the tiles that have work, each as a tuple `(i, j, kind)`, in the order of `i` and, for the same `i`, of `j`:
 #
-# With `causal=False` every tile is full, a smaller one at the end included.
-#
-# A small case: `tiles(3, 5, 2, 2, True)`. Query 0 sees the keys 0 to 2, query 1 the keys 0 to 3, query 2 all five. The result is
-# `[(0, 0, "full"), (0, 1, "edge"), (1, 0, "full"), (1, 1, "full"), (1, 2, "full")]`.
+# - `"full"`: every query of the tile may attend to every key of the tile.
+# - `"edge"`: some pairs may, others may not.
+# - A tile in which no pair may is left out.
+# - With `causal=False` every tile is full, including a smaller one at the end.
 
 
 # %% nbgrader={"grade_id": "tiles", "solution": true}
@@ -502,8 +494,11 @@ def tiles(T: int, S: int, block_q: int, block_k: int, causal: bool) -> list[tupl
 # %% [markdown]
 # ## 5. What has to be moved
 #
-# A machine has a slow memory, in which all inputs and results are, and a fast memory, in which it computes. Every number has to be *loaded* into the fast memory
-# before it is used, and *stored* in the slow memory if it is needed after its program has ended. A program keeps in its fast memory what it has loaded or computed, until it ends. Count the numbers that are loaded and stored for one head, without a mask.
+# Count the numbers that attention loads and stores for one head, without a mask, on a machine with a slow and a fast memory.
+#
+# A small case, with `T = 3`, `S = 4`, `d = 2`, `dv = 1`, `block_q = 2`, `block_k = 3`. Not tiled: the first program loads 6 + 8 numbers and stores 12; the second loads 12 and stores 12; the third loads 12 + 4 and stores 3. Together 42 are loaded and 27 stored. Tiled: the first program has two queries. It loads 4 numbers of these, then 8 + 4 of keys and values, and stores 2 + 2. The second has one query. It loads 2, then 8 + 4 again, and stores 1 + 1. Together 30 are loaded and 6 stored.
+#
+# All inputs and results are in the slow memory; the machine computes in the fast one. Every number has to be *loaded* into the fast memory before it is used, and *stored* in the slow memory if it is needed after its program has ended. A program keeps in its fast memory what it has loaded or computed, until it ends.
 #
 # **Not tiled**, attention is three programs, each with a fast memory that is as large as it needs:
 #
@@ -511,12 +506,7 @@ def tiles(T: int, S: int, block_q: int, block_k: int, causal: bool) -> list[tupl
 # 2. load the scores, store the weights, which are as many;
 # 3. load the weights and all values, store the output.
 #
-# **Tiled**, there is one program for each tile of queries. It loads its own queries, then all keys and all values, one tile after the other, and keeps the scores of a tile and all that it needs for each query in its fast memory. At its end
-# it stores the output of its queries and their lse, which is one number for each. A last tile that is smaller moves only the numbers that exist.
-#
-# An example by hand, with `T = 3`, `S = 4`, `d = 2`, `dv = 1`, `block_q = 2`, `block_k = 3`. Not tiled: the first program loads 6 + 8 numbers and stores 12; the second loads 12 and stores 12;
-# the third loads 12 + 4 and stores 3. Together 42 are loaded and 27 stored. Tiled: the first program has two queries. It loads 4 numbers of these, then 8 + 4 of keys and values, and stores 2 + 2. The second has one query. It loads 2, then 8 + 4 again, and stores 1 + 1.
-# Together 30 are loaded and 6 stored.
+# **Tiled**, there is one program for each tile of queries. It loads its own queries, then all keys and all values, one tile after the other, and keeps the scores of a tile and all that it needs for each query in its fast memory. At its end it stores the output of its queries and their lse, which is one number for each. A last tile that is smaller moves only the numbers that exist.
 
 
 # %% nbgrader={"grade_id": "traffic", "solution": true}
@@ -573,17 +563,16 @@ def traffic(
 # %% [markdown]
 # ## 6. Keys on pages
 #
-# A server writes many texts at once. Nobody knows how long each will become, so their keys and values lie on *pages* of equal size, which are handed out one by one. A table says which
-# pages a text has: token `s` of text `b` lies on page `table[b, s // page]`, in slot `s % page`, where `page` is the number of slots.
-#
-# Each text has one new query in each head, which attends to the `lengths[b]` tokens of its text, and to nothing else.
-#
-# - A text of length 0 has output 0.
-# - The table has `n` entries for each text. Those that the text does not need yet are left over from other texts, or -1, or larger than any page. Do not use them.
-# - Slots that hold no token of a text may hold anything, also NaN and infinity. Two texts that begin alike may share pages.
-# - Scores may be large, as in task 2.
+# Attend with one new query for each text and head to the keys of its text, which are on *pages*.
 #
 # A small case with pages of 2 slots: a text of length 3 with the table row $(4, 1, 7)$ has its first two tokens on page 4 and its third in slot 0 of page 1. Nothing else is looked at.
+#
+# A server writes many texts at once, and can't know how long each will become, so their keys and values are on pages of equal size, which are given out one by one. A table says which pages a text has: token `s` of text `b` is on page `table[b, s // page]`, in slot `s % page`, where `page` is the number of slots. The query attends to the `lengths[b]` tokens of its text, and to nothing else.
+#
+# - A text of length 0 has output 0.
+# - The table has `n` entries for each text. Those that the text doesn't need yet are left over from other texts, or -1, or larger than any page. Don't use them.
+# - Slots that hold no token of a text may hold anything, even NaN and infinity. Two texts that begin alike may share pages.
+# - Scores may be large, as in task 2.
 
 
 # %% nbgrader={"grade_id": "paged_attention", "solution": true}
@@ -652,16 +641,19 @@ def paged_attention(
 # %% [markdown]
 # ## 7. Attention without softmax
 #
-# Leave the softmax out, and the division by $\sqrt d$ with it. A query at position $t$ then gives each value the dot product with its key as weight:
+# Compute causal attention without the softmax and without the division by $\sqrt d$, chunk by chunk, and return the outputs and the state after the last position.
+#
+# A small case with $d = d_v = 1$: the queries $(1, 2, 3)$, the keys $(1, 1, 2)$ and the values $(5, 0, 1)$ have the outputs $(5, 10, 21)$ and the state $7$, whatever the chunk is.
+#
+# A query at position $t$ gives each value the dot product with its key as weight:
 #
 # $$o_t = \sum_{s \le t} (q_t \cdot k_s)\, v_s = q_t \sum_{s \le t} k_s v_s^\top.$$
 #
-# The right side shows that all earlier keys and values fit into one matrix of $d \times d_v$ numbers, the *state*, whatever their number is. Go through the sequence in chunks of `chunk` positions; the last may be smaller. In each chunk, take what comes from
-# the chunks before it from the state, and what comes from the chunk itself, up to and including the query's own position, by a small causal matrix. Then add the chunk to the state.
+# The right side shows that all earlier keys and values fit into one matrix of $d \times d_v$ numbers, the *state*, whatever their number is. Go through the sequence in chunks of `chunk` positions; the last may be smaller. In each chunk, take what comes from the chunks before it from the state, and what comes from the chunk itself, up to and including the query's own position, by a small causal matrix. Then add the chunk to the state.
 #
-# Here there are as many keys as queries, both `T`. No matrix of `T` times `T` numbers is needed, and one check has 60 MB of memory only, as in task 2. Return the outputs and the state after the last position. The results have the data type of the inputs.
-#
-# A small case with $d = d_v = 1$: the queries $(1, 2, 3)$, the keys $(1, 1, 2)$ and the values $(5, 0, 1)$ have the outputs $(5, 10, 21)$ and the state $7$, whatever the chunk is.
+# - There are as many keys as queries, both `T`.
+# - No matrix of `T` times `T` numbers is needed, and one check has only 60 MB of memory, as in task 2.
+# - The results have the data type of the inputs.
 
 
 # %% nbgrader={"grade_id": "linear_attention_chunked", "solution": true}
@@ -735,11 +727,11 @@ def linear_attention_chunked(
 #
 # ### BEGIN SOLUTION
 # Where the arithmetic units wait for memory most of the time, the time depends on the numbers that are moved, not on the products. The three programs move the matrix of scores four times, twice in each
-# direction. Tiled, it never leaves the fast memory, and computing the scores again is cheaper than loading them. `block_k` makes no difference: all keys are loaded once for each tile of queries, in pieces of whatever size. `block_q` does: twice as many queries in a tile
+# direction. Tiled, it never leaves the fast memory, and computing the scores again is cheaper than loading them. (On a processor, much of the gain is that no matrix has to be fetched anew from the system.) `block_k` makes no difference: all keys are loaded once for each tile of queries, in pieces of whatever size. `block_q` does: twice as many queries in a tile
 # mean half as many tiles, and so the keys and values are loaded half as often. What stands in the way is the fast memory, which has to hold the tiles, the scores of a tile and the output so far. The number of products still grows with $T \cdot S$: twice the text is four times the work, and for a fixed `block_q` also
 # about four times the traffic. Only the memory for the scores is gone.
 #
-# Rubric: 1 point for traffic, not arithmetic, as the limit, with the matrix of scores as what is saved, 1 point for `block_q` (larger is better) and `block_k` (no difference) with the size of the fast memory as the limit,
+# Rubric: 1 point for traffic, or fetching memory, and not arithmetic, as the limit, with the matrix of scores as what is saved, 1 point for `block_q` (larger is better) and `block_k` (no difference) with the size of the fast memory as the limit,
 # 1 point for the work that stays quadratic.
 # ### END SOLUTION
 

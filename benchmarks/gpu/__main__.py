@@ -1,7 +1,7 @@
 """What limits a GPU: the time of operators, of training steps and of decoding.
 
 python -m benchmarks.gpu                       the parts of the first minutes
-python -m benchmarks.gpu --only attention      others: attention, recurrence, linear_attention
+python -m benchmarks.gpu --only attention      others: attention, recurrence
 
 Each part is a process of its own with a time limit. What it has found is written as soon as it is found, so
 that a part that fails or takes too long leaves an error beside it, and the others run. Other parts that the
@@ -55,7 +55,6 @@ def parts() -> dict[str, Part]:
         "launches": Part(operators.launches, 20, first=True),
         "attention": Part(operators.attention, 60),
         "recurrence": Part(operators.recurrence, 60),
-        "linear_attention": Part(operators.linear_attention, 60),
     }
 
 

@@ -4,32 +4,24 @@ after the other, and read with their keys.
 
 # Pages show this code, in a column of 72 characters.
 # fmt: off
-from collections.abc import Callable
-
 import torch
 from torch.nn import functional as F
 
-KINDS = ("isotropic", "common part", "positive", "elu + 1")
+KINDS = ("isotropic", "positive")
 
 
 def keys_of(kind: str, n: int, d: int = 64) -> torch.Tensor:
     """n random keys of length 1, (n, d).
 
-    kind: "isotropic", no direction is preferred; "common part", a
-        vector that all of them share is added; "positive", negative
-        entries become 0; "elu + 1", the features that linear
-        attention began with, which are positive, too.
+    kind: "isotropic", no direction is preferred; "positive",
+        negative entries become 0.
 
     Raises:
         ValueError: there is no such kind.
     """
     drawn = torch.randn(n, d)
-    if kind == "common part":
-        drawn = drawn / d**0.5 + F.normalize(torch.ones(d), dim=0)
-    elif kind == "positive":
+    if kind == "positive":
         drawn = drawn.relu()
-    elif kind == "elu + 1":
-        drawn = F.elu(drawn) + 1
     elif kind != "isotropic":
         raise ValueError(f"kind is {kind!r}, but has to be in {KINDS}")
     return F.normalize(drawn)
@@ -66,46 +58,3 @@ def recalled(read: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     cosines = F.normalize(read) @ F.normalize(values).T
     own = torch.arange(len(values) - len(read), len(values))
     return cosines.argmax(dim=1) == own
-
-
-def best_state(
-    keys: torch.Tensor, values: torch.Tensor
-) -> torch.Tensor:
-    """The state with the least squared error for all pairs, (d, dv);
-    it needs all of them at once.
-    """
-    return torch.linalg.pinv(keys) @ values
-
-
-def centred_sum(
-    keys: torch.Tensor, values: torch.Tensor, mean: torch.Tensor
-) -> torch.Tensor:
-    """What is read from a plain sum if mean (d,) is taken from each
-    key before writing and before reading, (n, dv).
-    """
-    return (keys - mean) @ written(keys - mean, values)
-
-
-Reader = Callable[
-    [torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor
-]
-
-
-def share_recalled(
-    kind: str, read: Reader, number: int, n: int = 128, draws: int = 5
-) -> float:
-    """Share of n pairs that a way to write and read gets right.
-
-    Args:
-        kind: of the keys. number: the seed.
-        read: from keys (n, 64), values (n, 64) and the mean of other
-            keys of their kind (64,) to what is read, (n, 64).
-        draws: so many times are new pairs drawn.
-    """
-    torch.manual_seed(number)
-    shares = []
-    for _ in range(draws):
-        keys, values = keys_of(kind, n), torch.randn(n, 64)
-        got = read(keys, values, keys_of(kind, 1000).mean(dim=0))
-        shares.append(recalled(got, values).float().mean())
-    return torch.stack(shares).mean().item()

@@ -11,11 +11,9 @@ import sys
 import time
 
 import pytest
-import torch
 from torch.cuda._utils import _get_device_index
 
 from benchmarks.gpu.__main__ import Part, device_of, earlier, measure, parts
-from benchmarks.gpu.operators import linear_in_chunks
 from tests.support.course import COURSE
 from translation.machine import Hardware
 
@@ -157,12 +155,3 @@ def test_the_first_parts_take_nine_minutes_at_most():
     first = [part.first for part in parts().values()]
     assert first == sorted(first, reverse=True)
     assert sum(part.limit for part in parts().values() if part.first) <= 540
-
-
-def test_linear_attention_in_chunks_is_its_formula():
-    draw = torch.Generator().manual_seed(0)
-    q, k, v = (torch.randn(2, 3, 12, 5, generator=draw).double() for _ in range(3))
-    weights = ((torch.nn.functional.elu(q) + 1) @ (torch.nn.functional.elu(k) + 1).mT).tril()
-    expected = weights / weights.sum(dim=-1, keepdim=True) @ v
-    for chunk in (3, 4, 12):
-        torch.testing.assert_close(linear_in_chunks(q, k, v, chunk), expected, rtol=1e-6, atol=1e-6)
