@@ -7,10 +7,8 @@ networks of attention alone that learn to go on with it.
 from dataclasses import dataclass
 
 import torch
-from torch import nn
 from torch.nn import functional as F
 
-from book.models.smeared_keys import SmearedHeads
 from solutions.attention_only import AttentionOnly
 from solutions.ch10_circuits import prefix_matching
 
@@ -170,20 +168,9 @@ def train(
     return found
 
 
-def network(
-    n_layers: int = 2, learned: bool = False, smeared: bool = False
-) -> AttentionOnly:
-    """A network of this chapter before training.
-
-    learned: learned vectors for the positions instead of rotations.
-    smeared: heads with SmearedHeads' keys.
-    """
-    n_positions = LENGTH if learned else None
-    model = AttentionOnly(N_TOKENS, 64, 4, n_layers, n_positions)
-    if smeared:
-        layers = [SmearedHeads(64, 4, True) for _ in range(n_layers)]
-        model.layers = nn.ModuleList(layers)
-    return model
+def network(n_layers: int = 2) -> AttentionOnly:
+    """A network of this chapter before training."""
+    return AttentionOnly(N_TOKENS, 64, 4, n_layers)
 
 
 def trained(

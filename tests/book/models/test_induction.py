@@ -16,7 +16,6 @@ from book.models.induction import (
     trained,
     vote,
 )
-from book.models.smeared_keys import SmearedHeads
 from solutions.attention_only import Trace
 
 
@@ -102,11 +101,8 @@ def test_training_gives_what_was_measured_and_is_repeatable():
     assert not torch.equal(model.unembed.weight, again.unembed.weight)
 
 
-def test_networks_have_the_positions_and_keys_that_are_asked_for():
+def test_networks_have_as_many_layers_as_are_asked_for():
     assert network().place is None and len(network(n_layers=1).layers) == 1
-    assert network(learned=True).place.weight.shape == (LENGTH, 64)
-    assert all(isinstance(layer, SmearedHeads) for layer in network(smeared=True).layers)
-    assert not isinstance(network().layers[0], SmearedHeads)
 
 
 def test_fixed_texts_and_the_rate_reach_the_training():
