@@ -13,16 +13,17 @@
 # %% [markdown]
 # # Exercise 10: What is a head doing?
 #
-# A picture of attention weights says where a head looks. It does not say what the head does with what it finds, nor whether the model needs it.
-# Here you build the instruments that answer such questions: a score for one kind of head, the matrix that says what a head writes, the share of each head in a logit,
-# two experiments on a running model, and a measure for two heads that work together. Chapter 10 has the ideas, worked out on one network.
+# A picture of attention weights says where a head looks. It doesn't say what the head does with what it finds, or whether the model needs it.
+# Here you build the instruments that answer such questions: a score for one kind of head, the matrix that says what a head writes, the share of each head in a logit, two experiments on a running model, and a measure for two heads that work together. Chapter 10 has the ideas, worked out on one network.
 #
-# Replace each `raise NotImplementedError(...)` by your code and run the check below it.
-# A check draws inputs and compares your values with the right ones. Mostly all sizes differ; in some checks they are equal.
+# **The core** is tasks 1, 2, 5 and 6: a score, what a head writes, a patch and how much it restores. It takes about 90 minutes; that is our estimate, and no class has been timed.
+#
+# Replace each `raise NotImplementedError(...)` with your code and run the check below it.
+# A check draws inputs and compares your values with the correct ones. Mostly all sizes differ; in some checks they are equal.
 # When you are graded, the same checks run on other inputs. Keep the names and the arguments as they are;
 # helper functions of your own are welcome, and a later task may use what you wrote for an earlier one.
 # No function changes its arguments, and none leaves anything behind in a model that it gets.
-# Most inputs are in float64, and then six digits of each number have to be right: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
+# Most inputs are in float64, and then six digits of each number have to be correct: compute in the data type of what you get. A tensor that you make of plain numbers is float32 unless you say otherwise, and so is its root: `torch.zeros(3)`, `torch.tensor(5).sqrt()`.
 #
 # Where a check fails, call `hint()` in a cell of your own: each call helps a little more. `failing_case()` gives inputs on which your answer is wrong, small ones where there are any.
 # Where it passes, `discuss()` shows other ways to write it. `progress()` shows your points and what is open.
@@ -36,17 +37,13 @@
 # | `D` | `d_model`, the width of the vectors of a model |
 # | `H`, `d` | heads of a layer, and the width of one head |
 #
-# Layers, heads and positions are counted from 0; tensors of tokens are `int64`. The embeddings have a row for each token. Every other matrix is kept as `nn.Linear` keeps it: its shape is
-# (outputs, inputs), and it makes `W @ x` of a vector `x`, or `x @ W.T` of the rows of `x`.
+# Layers, heads and positions are counted from 0; tensors of tokens are `int64`. The embeddings have a row for each token. Every other matrix is kept as `nn.Linear` keeps it: its shape is (outputs, inputs), and it makes `W @ x` of a vector `x`, or `x @ W.T` of the rows of `x`.
 #
-# The cell *What you have built so far* holds the model of this chapter, `AttentionOnly`, and what it needs of earlier exercises. It has layers of attention heads and nothing
-# else: no feed-forward network, no bias. Its weights are drawn here, so nothing has to be trained. A model `run` is used like this:
+# The cell *What you have built so far* holds the model of this chapter, `AttentionOnly`, and what it needs of earlier exercises. It has layers of attention heads and nothing else: no feed-forward network, no bias. Its weights are drawn here, so nothing has to be trained. A model `run` is used like this:
 #
 # - `run(tokens)`, with tokens of shape `(B, T)`, gives the logits for the token after each position, `(B, T, V)`.
-# - `run.trace(tokens)` gives more of the same run: `run.trace(tokens).added` is what each head adds at each position, of shape `(n_layers, B, H, T, D)`, and
-#   `run.trace(tokens).weights` is where it looks, `(n_layers, B, H, T, T)`.
-# - `run(tokens, replace={(layer, head): function})` calls `function` with what this head would add, `(B, T, D)`, and adds what the function returns in its place.
-#   All later layers see the change. The function may change the tensor that it gets, since that is a copy, but has to return one. The next call of `run` knows nothing of it.
+# - `run.trace(tokens)` gives more of the same run: `run.trace(tokens).added` is what each head adds at each position, of shape `(n_layers, B, H, T, D)`, and `run.trace(tokens).weights` is where it looks, `(n_layers, B, H, T, T)`.
+# - `run(tokens, replace={(layer, head): function})` calls `function` with what this head would add, `(B, T, D)`, and adds what the function returns instead. All later layers see the change. The function may change the tensor that it gets, since that is a copy, but has to return one. The next call of `run` knows nothing of it.
 #
 # For example, `run(tokens, replace={(1, 0): lambda added: 2 * added})` gives the logits when head 0 of layer 1 adds twice as much as it does.
 
@@ -66,19 +63,17 @@ from solutions.ch5_positional_encoding import rope  # noqa: F401
 # %% [markdown]
 # ## 1. A score for one kind of head
 #
-# An *induction head* continues what has been there before. Where it reads a token that occurred earlier, it looks at the token that came *after* it then. How much of its weight does a
-# head put there? Here are the rules, for one text and all heads of a layer:
+# Measure how much of its weight each head puts where an *induction head* looks: at the token that came *after* an earlier occurrence of the current one.
+#
+# A small case: for the tokens `(7, 7, 4, 7)` the positions 1 and 3 count. Position 1 has the place 1, and position 3 has the places 1 and 2. So the score is `(weights[h, 1, 1] + weights[h, 3, 1] + weights[h, 3, 2]) / 2`.
+#
+# The rules, for one text and all heads of a layer:
 #
 # - Position `q` *counts* if its token occurred before, so if `tokens[p] == tokens[q]` for some `p < q`.
-# - For each such `p`, the place to look at is `p + 1`. The score of position `q` is the sum of `weights[h, q, p + 1]` over all earlier
-#   occurrences `p`, not only the latest one. If a token comes twice in a row, the place after the first one is `q` itself; it is treated like any other.
-# - The score of head `h` is the mean over the positions that count. The others are left out, of the sum and of the number that it is divided by.
+# - For each such `p`, the place to look at is `p + 1`. The score of position `q` is the sum of `weights[h, q, p + 1]` over all earlier occurrences `p`, not only the latest one. If a token comes twice in a row, the place after the first one is `q` itself; it is treated like any other.
+# - The score of head `h` is the mean over the positions that count. The others are left out, both from the sum and from the number that it is divided by.
 # - If no token occurs twice, all scores are 0.
-#
-# Row `q` of `weights[h]` belongs to the query at position `q`. The weights may come from any attention, with a causal mask or without one.
-#
-# A small case: for the tokens `(7, 7, 4, 7)` the positions 1 and 3 count. Position 1 has the place 1, and position 3 has the places 1 and 2. So the score is
-# `(weights[h, 1, 1] + weights[h, 3, 1] + weights[h, 3, 2]) / 2`.
+# - Row `q` of `weights[h]` belongs to the query at position `q`. The weights may come from any attention, with a causal mask or without one.
 
 
 # %% nbgrader={"grade_id": "prefix_matching", "solution": true}
@@ -140,14 +135,11 @@ def prefix_matching(weights: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor
 # %% [markdown]
 # ## 2. What a head writes
 #
-# Suppose that a head looks at one position only, where the token `s` stands. What does it then do to the logits? The token's embedding goes through the head's value matrix, then through the
-# output matrix, and what comes out is read by the unembedding. All of it is linear, so four matrices become one, with one row and one column for each token: the *OV circuit*.
+# Compute the *OV circuit* of a head: a matrix whose entry `[s, t]` is what the logit of token `t` gains when the head looks at token `s` with all its weight.
 #
-# Entry `[s, t]` is what the logit of token `t` gains when the head looks at token `s` with all its weight. Positions and the norm at the end are left out.
+# A small case with `V` $=$ 3, `D` $=$ 2, `d` $=$ 1: the embeddings are $(1, 0)$, $(0, 1)$, $(1, 1)$, the value matrix is $(2, 0)$, the output matrix $(0, 3)^\top$, the rows of the unembedding are $(0, 0)$, $(0, 1)$, $(5, 0)$. Token 0 has the value $2$, which the head writes as $(0, 6)$, and only token 1 gains from it: row 0 is $(0, 6, 0)$. Token 1 has the value $0$, so row 1 is zero, and row 2 is like row 0.
 #
-# A small case with `V` $=$ 3, `D` $=$ 2, `d` $=$ 1: the embeddings are $(1, 0)$, $(0, 1)$, $(1, 1)$, the value matrix is $(2, 0)$, the output matrix $(0, 3)^\top$, the rows of the unembedding are
-# $(0, 0)$, $(0, 1)$, $(5, 0)$. Token 0 has the value $2$, which the head writes as $(0, 6)$, and only token 1 gains from it: row 0 is $(0, 6, 0)$.
-# Token 1 has the value $0$, so row 1 is zero, and row 2 is like row 0.
+# The token's embedding goes through the head's value matrix, then through the output matrix, and the result is read by the unembedding. All of it is linear, so four matrices become one, with one row and one column for each token. Positions and the norm at the end are left out.
 
 
 # %% nbgrader={"grade_id": "ov_circuit", "solution": true}
@@ -190,17 +182,16 @@ def ov_circuit(
 # %% [markdown]
 # ## 3. Does it copy?
 #
-# A head copies if looking at a token raises the logit of that same token. The diagonal of the OV circuit alone does not tell, since what a token gains counts only beside what the others gain.
-# Elhage et al. (2021) look at the eigenvalues $\lambda_i$ instead. If $v$ is a left eigenvector, `v @ ov` $= \lambda v$, with a positive eigenvalue, then a mixture $v$ of tokens raises the
-# logits of just this mixture. Their measure compares the eigenvalues with their absolute values, and runs from $-1$ to $1$:
+# Compute a number from $-1$ to $1$ that says whether looking at a token raises the logit of that same token.
+#
+# A small case: the matrix with the rows $(0, 1)$ and $(-1, 2)$ has the eigenvalue 1 twice, so the measure is 1. With the rows $(3, 4)$ and $(-4, 3)$ the eigenvalues are $3 + 4i$ and $3 - 4i$, both of absolute value 5, and the measure is $6 / 10$.
+#
+# The diagonal of the OV circuit isn't enough, since what a token gains counts only compared with what the others gain. Elhage et al. (2021) look at the eigenvalues $\lambda_i$ instead. If $v$ is a left eigenvector, `v @ ov` $= \lambda v$, with a positive eigenvalue, then a mixture $v$ of tokens raises the logits of just this mixture. Their measure compares the eigenvalues with their absolute values:
 #
 # $$\text{copying} = \frac{\sum_i \lambda_i}{\sum_i |\lambda_i|}$$
 #
-# The matrix is not symmetric, so some eigenvalues are complex, and then $|\lambda| = \sqrt{\operatorname{Re}(\lambda)^2 + \operatorname{Im}(\lambda)^2}$. They come in pairs whose imaginary
-# parts cancel in the sum above. So the result is real; return it as a `float`. For a matrix of zeros it is 0; no check has another matrix all of whose eigenvalues are 0.
-#
-# A small case: the matrix with the rows $(0, 1)$ and $(-1, 2)$ has the eigenvalue 1 twice, so the measure is 1. With the rows $(3, 4)$ and $(-4, 3)$ the eigenvalues are $3 + 4i$ and $3 - 4i$, both of absolute
-# value 5, and the measure is $6 / 10$.
+# - The matrix isn't symmetric, so some eigenvalues are complex, and then $|\lambda| = \sqrt{\operatorname{Re}(\lambda)^2 + \operatorname{Im}(\lambda)^2}$. They come in pairs whose imaginary parts cancel in the sum above. So the result is real; return it as a `float`.
+# - For a matrix of zeros it is 0; no check has any other matrix all of whose eigenvalues are 0.
 
 
 # %% nbgrader={"grade_id": "copying", "solution": true}
@@ -246,14 +237,15 @@ def copying(ov: torch.Tensor) -> float:
 # %% [markdown]
 # ## 4. The logit as a sum
 #
-# What stands at a position in the end is a sum: the embedding, and what each head of each layer has added. The norm at the end divides this sum by one number, `scale[t]`, its root mean square at position `t`, and the unembedding makes
-# logits of the result. Once `scale` is known, every part has its own share in every logit, and the shares add up to the logit.
+# Compute the share of each part in the logit of one token per position, `targets[t]`.
 #
-# Compute the share of each part in the logit of one token per position, `targets[t]`. The norm is that of the whole sum, as the model computed it: it is given, and is the same for all parts.
-# `targets[t]` is the token that comes *after* position `t`. It has been shifted already, so nothing has to be moved here. `w_u` holds all that is linear behind the norm.
+# A small case, with one position, two parts and $D = 2$: the parts are $(3, 0)$ and $(0, 4)$, so the sum is $(3, 4)$. With `scale` $= 2$ and the target's row of `w_u` equal to $(2, 1)$ the shares are $3$ and $2$, and the logit is $(3 \cdot 2 + 4 \cdot 1) / 2 = 5$.
 #
-# A small case, with one position, two parts and $D = 2$: the parts are $(3, 0)$ and $(0, 4)$, so that the sum is $(3, 4)$. With `scale` $= 2$ and the target's row of `w_u` equal to $(2, 1)$ the shares are $3$ and $2$,
-# and the logit is $(3 \cdot 2 + 4 \cdot 1) / 2 = 5$.
+# At the end, the vector of a position is a sum: the embedding, and what each head of each layer has added. The norm divides this sum by one number, `scale[t]`, its root mean square at position `t`, and the unembedding makes logits of the result. Once `scale` is known, every part has its share in every logit, and the shares add up to the logit.
+#
+# - The norm is that of the whole sum, as the model computed it: it is given, and is the same for all parts.
+# - `targets[t]` is the token that comes *after* position `t`. It has been shifted already, so nothing has to be moved here.
+# - `w_u` holds all that is linear after the norm.
 
 
 # %% nbgrader={"grade_id": "logit_attribution", "solution": true}
@@ -306,12 +298,14 @@ def logit_attribution(
 # %% [markdown]
 # ## 5. Patching
 #
-# Two texts differ in something, and so do the model's answers. Which head carries the difference? *Activation patching* asks one head at a time: the model reads the
-# corrupted text, but in one place a head adds what it adds in the clean text.
+# Run the model on a corrupted text, with one head at one position adding what it adds in the clean text.
 #
-# - The model reads `corrupted`, at all positions and in all heads as usual, with one exception: at `position`, head `head` of layer `layer` adds what the same head adds at the same position when
-#   the model reads `clean`. Each text of the batch takes it from the text in its own row of `clean`.
-# - What comes later is computed anew: heads of later layers, and later positions, see the change.
+# A small case: with `clean` equal to `corrupted`, the result is what the model gives without any patch.
+#
+# Two texts differ in something, and so do the model's answers. Which head carries the difference? *Activation patching* asks one head at a time:
+#
+# - The model reads `corrupted`, at all positions and in all heads as usual, with one exception: at `position`, head `head` of layer `layer` adds what the same head adds at the same position when the model reads `clean`. Each text of the batch takes it from the text in its own row of `clean`.
+# - Everything that comes later is computed anew: heads of later layers, and later positions, see the change.
 # - Afterwards the model is as it was.
 #
 # `run` is a model as described at the top. You need nothing of it but `run(tokens, replace=...)` and `run.trace(tokens)`.
@@ -389,18 +383,18 @@ def patch(
 # %% [markdown]
 # ## 6. How much did it restore?
 #
-# Logits alone are hard to read. So for each text two answers are chosen, the one that is right in the clean text and a wrong one, and of each run only the difference between their two logits is kept:
+# Put a patched run on a scale on which the corrupted run is 0 and the clean run is 1.
+#
+# A small case with one text: if right minus wrong is 4 in the clean run, $-2$ in the corrupted and 1 in the patched one, the result is $3/6$.
+#
+# For each text two answers are chosen, the one that is right in the clean text and a wrong one. Of each run only the difference between their two logits is kept, and first the mean over the texts is taken, for each of the three runs:
 #
 # $$\text{difference} = \text{mean over the texts of}\; \bigl(\text{logit of the right answer} - \text{logit of the wrong answer}\bigr)$$
 #
-# First the mean over the texts is taken, for each of the three runs. Then the patched run is put on a scale on which the corrupted run is 0 and the clean run is 1:
-#
 # $$\text{restored} = \frac{\text{difference of patched} - \text{difference of corrupted}}{\text{difference of clean} - \text{difference of corrupted}}$$
 #
-# Nothing is cut off: the result may be negative, or larger than 1. If the clean and the corrupted run have exactly the same difference, there is no such scale. Raise a `ValueError` then,
-# and only then: a difference that is small makes a scale, and no check has one that rounding alone could make. Return a `float`, not rounded.
-#
-# A small case with one text: if right minus wrong is 4 in the clean run, $-2$ in the corrupted and 1 in the patched one, the result is $3/6$.
+# - Nothing is cut off: the result may be negative, or larger than 1. Return a `float`, not rounded.
+# - If the clean and the corrupted run have exactly the same difference, there is no such scale. Raise a `ValueError` then, and only then: a difference that is small makes a scale, and no check has one that rounding by itself could make.
 
 
 # %% nbgrader={"grade_id": "restored", "solution": true}
@@ -463,12 +457,15 @@ def restored(
 # %% [markdown]
 # ## 7. Taking a head out
 #
-# How well does a model do without one of its heads? A head that adds nothing at all leaves the layers behind it with vectors that they have never seen. A gentler way is to let it add
-# what it adds *on average*, so that it says nothing about the text that is read.
+# Run the model with one head adding what it adds *on average* over reference texts.
+#
+# A small case: with one reference text that equals the text that is read, the result is what the model gives as it is.
+#
+# How well does a model do without one of its heads? A head that adds nothing at all leaves the later layers with vectors that they have never seen. If it adds its mean, it says nothing about the text that is read.
 #
 # - At each position `t`, and in each of the texts `tokens`, the head adds the mean of what it adds at position `t` in the texts `reference`.
-# - So the mean is taken over the reference texts alone: there is one for each position, of width `D`. It does not depend on `tokens`.
-# - `reference` has as many positions as `tokens`, but may have another number of texts, `R`. While the mean is taken, the model is as it is.
+# - So the mean is taken only over the reference texts: there is one for each position, of width `D`. It doesn't depend on `tokens`.
+# - `reference` has as many positions as `tokens`, but may have a different number of texts, `R`. While the mean is taken, the model is as it is.
 # - Heads of later layers see the change, and afterwards the model is as it was.
 
 
@@ -531,15 +528,15 @@ def mean_ablated(
 # %% [markdown]
 # ## 8. Do two heads work together?
 #
-# An induction head needs the help of a head in an earlier layer. Whether a later head can read what an earlier one writes stands in their weights: let `w_a` be what the earlier head does to a vector,
-# and `w_b` what the later one does to it then. If the directions that `w_a` writes are those that `w_b` reads, their product is large. The *composition score* is
+# Compute the *composition score* of two matrices: how much of what the first one writes the second one reads.
+#
+# A small case: with $W_A = \begin{pmatrix} 1 & 0 \\ 0 & 0 \end{pmatrix}$ and $W_B = \begin{pmatrix} 1 & 1 \\ 0 & 0 \end{pmatrix}$ the product $W_B W_A$ has the single entry 1, the norms are 1 and $\sqrt 2$, and the score is $1 / \sqrt 2$. The other way round, $W_A W_B$ would have two entries of 1, and the score would be 1.
+#
+# An induction head needs the help of a head in an earlier layer. Let `w_a` be what the earlier head does to a vector, and `w_b` what the later one does to it then. If the directions that `w_a` writes are those that `w_b` reads, their product is large. The score is
 #
 # $$\frac{\lVert W_B W_A \rVert}{\lVert W_A \rVert \, \lVert W_B \rVert}, \qquad \lVert W \rVert = \sqrt{\textstyle\sum_{ij} W_{ij}^2} \;\text{ (the Frobenius norm)},$$
 #
 # a number from 0 to 1. The matrices need not be square. If one of them is all zeros, the score is 0.
-#
-# A small case: with $W_A = \begin{pmatrix} 1 & 0 \\ 0 & 0 \end{pmatrix}$ and $W_B = \begin{pmatrix} 1 & 1 \\ 0 & 0 \end{pmatrix}$ the product $W_B W_A$ has the single entry 1, the norms are 1 and $\sqrt 2$,
-# and the score is $1 / \sqrt 2$. The other way round, $W_A W_B$ would have two entries of 1, and the score would be 1.
 
 
 # %% nbgrader={"grade_id": "composition", "solution": true}
