@@ -16,7 +16,8 @@
 # A picture of attention weights says where a head looks. It doesn't say what the head does with what it finds, or whether the model needs it.
 # Here you build the instruments that answer such questions: a score for one kind of head, the matrix that says what a head writes, the share of each head in a logit, two experiments on a running model, and a measure for two heads that work together. Chapter 10 has the ideas, worked out on one network.
 #
-# **The core** is tasks 1, 2, 5 and 6: a score, what a head writes, a patch and how much it restores. It takes about 90 minutes; that is our estimate, and no class has been timed.
+# **The core** is tasks 1, 2, 5 and 6: about 90 minutes, by our estimate. No later exercise needs these functions, but
+# a score, what a head writes, and a patch with its measure are the instruments that you'll meet again.
 #
 # Replace each `raise NotImplementedError(...)` with your code and run the check below it.
 # A check draws inputs and compares your values with the correct ones. Mostly all sizes differ; in some checks they are equal.

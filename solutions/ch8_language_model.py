@@ -15,7 +15,8 @@
 #
 # A language model says how likely each next token is. Here you write what it takes to get from that to a text: drawing from the probabilities, a mask that looks back only a few positions, a cache that doesn't grow, the arithmetic of its bytes, attention whose keys and values were compressed, rotations for texts longer than those of the training, and a small model's guesses that a large model checks. Chapter 8 has the ideas, worked out for one case each.
 #
-# **The core** is tasks 1, 2 and 4: drawing a token, the mask of a window, the size of a cache. It takes about 90 minutes; that is our estimate, and no class has been timed.
+# **The core** is tasks 1, 2 and 4: about 90 minutes, by our estimate. Later exercises need none of these functions, but
+# a token drawn, the mask of a window and the size of a cache are what everything else in the chapter uses.
 #
 # Replace each `raise NotImplementedError(...)` with your code and run the check below it.
 # A check draws inputs and compares your values with the correct ones. Mostly all sizes differ; in some checks they are equal.

@@ -15,7 +15,8 @@
 #
 # The scores of `T` queries and `S` keys are a matrix of `T * S` numbers. Here you compute attention, and its gradient, without ever having that matrix: tile by tile, as FlashAttention does. You say which tiles a causal mask leaves, count what has to be moved between a large slow memory and a small fast one, and attend to keys that are scattered over pages. At the end the softmax goes, too. Chapter 9 has the ideas, worked out for one row or one tile.
 #
-# **The core** is tasks 1, 2 and 4: merging two parts, the forward pass in tiles, and the tiles of a causal mask. It takes about 90 minutes; that is our estimate, and no class has been timed.
+# **The core** is tasks 1, 2 and 4: about 90 minutes, by our estimate. Later exercises need none of these functions, but
+# merging two parts, the forward pass in tiles and the tiles of a mask are the idea of FlashAttention.
 #
 # Replace each `raise NotImplementedError(...)` with your code and run the check below it.
 # A check draws inputs and compares your values with the correct ones. Mostly all sizes differ; in some checks all are equal.
