@@ -386,11 +386,11 @@ class AnswerKeys:
                     line.extend(found)
         needed = {job.path: replace(job, failed=failed[job.path]) for job in jobs}
         cells = dict(zip(needed, _evaluated(list(needed.values())), strict=True))
-        found = [
+        explained = [
             named(graded, self.of_class(job.exercise), cells[job.path])
             for graded, job in zip(several, jobs, strict=True)
         ]
-        return self._with_pairs(found, [cells[job.path] for job in jobs])
+        return self._with_pairs(explained, [cells[job.path] for job in jobs])
 
     def _with_pairs(
         self, several: Sequence[Graded], expected: Sequence[Mapping[str, ExpectedCell]]

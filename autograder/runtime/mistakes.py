@@ -341,10 +341,10 @@ class Recognition:
         names = self._named.setdefault(grade_id, [])
         for n in failed:
             told = [name for name in candidates[n] if _is_told_by(lines[n], name)]
-            name = _best([one for one in told if one in before] or told, together)
-            if name and name not in names:
-                named[n] = NamedMistake(name, by_line=True)
-                names.append(name)
+            best = _best([one for one in told if one in before] or told, together)
+            if best and best not in names:
+                named[n] = NamedMistake(best, by_line=True)
+                names.append(best)
         if not all(set(candidates[n]) & set(names) for n in failed):
             self._unexplained.add(grade_id)
         return named
