@@ -78,7 +78,9 @@ def test_the_archive_for_a_class_says_so_and_holds_no_answers(built_course, arch
     assert release.make(built_course, for_class=True).stem.endswith("-class")
     with zipfile.ZipFile(archive) as packed:
         pages = [name for name in packed.namelist() if name.endswith(".html")]
-        (shown,) = [packed.read(name) for name in pages if name.endswith("/ch10_interventions.html")]
+        (shown,) = [
+            packed.read(name) for name in pages if name.endswith("/ch10_interventions.html")
+        ]
     (built_course.built_book / "index.html").write_bytes(shown)
     release.make(built_course)
     with pytest.raises(BookError, match="book --for-class"):
