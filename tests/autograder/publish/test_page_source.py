@@ -31,7 +31,6 @@ Five more words, 2 numbers 7 - and
 shown = hidden + 1
 ```
 """
-MOST_WORDS = 4000
 MOST_COLUMNS = 72
 
 
@@ -62,11 +61,6 @@ def test_incomplete_front_matter_is_an_error():
         read_page(Path("x.md"), "---\nkernelspec:\n  name: python3\n---\n# No\n")
 
 
-def test_no_page_is_too_long():
-    words = {name: page.words() for name, page in sources().items()}
-    assert {name: n for name, n in words.items() if n > MOST_WORDS} == {}
-
-
 def test_visible_code_is_narrow():
     wide = [
         (name, line)
@@ -94,7 +88,7 @@ def test_code_that_pages_show_is_narrow():
             r"^`{3,}\{literalinclude\} (\S+)\n((?::.*\n)*)", path.read_text(), re.MULTILINE
         )
     }
-    assert len(shown) > 10
+    assert len(shown) > 5
     for path, *part in shown:
         if path.suffix != ".py":
             continue  # a message of a check, whose lines wrap
