@@ -266,7 +266,14 @@ def fitting(judged: Sequence[Judged]) -> list[str]:
     if all(line.passed for line in judged):
         return []
     names = dict.fromkeys(name for line in judged for name in line.mistakes)
-    return [name for name in names if fits(judged, name)]
+    fitting = [name for name in names if fits(judged, name)]
+    # messages tell apart what the same code raises
+    exact = [name for name in fitting if all(_equals(line, name) for line in judged)]
+    return exact or fitting
+
+
+def _equals(line: Judged, name: str) -> bool:
+    return line.passed or same_fingerprint(line.fingerprint, line.mistakes[name])
 
 
 @dataclass(frozen=True)
