@@ -59,7 +59,11 @@ def fill_page(
 def lead_on(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Add links to what has moved away from a page that is still there."""
     listed = nodes.bullet_list(classes=["moved-sections"])
+    # the lists at the foot of the page have labels, too
+    taken = {name for node in doctree.findall(nodes.Element) for name in node.get("ids", [])}
     for label, address, title in moved_from(app, page):
+        if label in taken:
+            continue
         link = nodes.reference("", title, refuri=address, internal=True)
         listed += nodes.list_item("", nodes.paragraph("", "", link), ids=[label])
     if listed.children:

@@ -317,8 +317,8 @@ def module_named_like_a_library(folder):
 
 @submission(
     SOME,
-    "`rearrange` doesn't exist: its cell failed with ModuleNotFoundError: No module named "
-    "'no_such_package'. The packages that you can count on are numpy, torch, ",
+    "`rearrange` doesn't exist: your own cell that begins with `from no_such_package import rearrange` failed with "
+    "ModuleNotFoundError: No module named 'no_such_package'. The packages that you can count on are numpy, torch, ",
 )
 def package_that_is_not_there(folder):
     notebook = right()
