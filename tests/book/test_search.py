@@ -200,7 +200,7 @@ def test_the_page_answers_an_address_and_says_when_nothing_is_found(opened):
         page.locator("#search-page .search-results[aria-busy=false]").wait_for()
         assert "symptoms.html" in nothing.get_by_role("link", name="Symptoms").get_attribute("href")
     page.locator("#search-page input").fill("zzzz qqqq")
-    assert page.url.endswith("?q=zzzz%20qqqq")
+    page.wait_for_url("**?q=zzzz%20qqqq")
 
 
 def test_without_javascript_the_page_shows_other_ways(opened):

@@ -129,7 +129,7 @@ def test_pages_import_of_the_grader_only_what_reads_results_and_seeds():
 USED_IN = (
     ("book/figures.py", "def show(", KNOWN),
     ("solutions/ch2_scaled_dot_product.py", "def attention(", KNOWN - {"ch1"}),
-    ("solutions/ch6_transformer.py", "class EncoderLayer(", {"ch4", "ch6", "ch7", "ch8", "ch10"}),
+    ("solutions/ch6_transformer.py", "class EncoderLayer(", {"ch6", "ch7", "ch8", "ch10"}),
     # chapter 7 uses it, and chapter 3 does not
     ("solutions/ch1_additive_attention.py", "class AdditiveAttention(", {"ch1", "ch7"}),
     ("solutions/ch8_language_model.py", "def token_probabilities(", {"ch8"}),
