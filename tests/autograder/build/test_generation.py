@@ -138,7 +138,7 @@ def test_the_data_of_the_checks_lies_in_one_locked_cell_and_no_notebook_is_large
         checks = parse_cell(source).checks
         assert [check.expression for check in checks] == list(baked[name])
         assert not any(check.answer for check in checks)
-    assert exercise.notebook.stat().st_size < 400_000
+    assert exercise.notebook.stat().st_size < 410_000
 
 
 def programs_up_to(exercise):
