@@ -10,14 +10,14 @@ from tests.support.course import COURSE
 
 
 def test_one_module_says_how_a_package_is_installed():
-    """But for Gradescope's own container, and a function whose code is in the keys of stored results."""
+    """But for a function whose code is in the keys of stored results."""
     package = COURSE.root / "autograder"
     typing = [
         path.relative_to(package).as_posix()
         for path in sorted(package.rglob("*.py"))
         if re.search(r"\bpip\W+install\b", path.read_text(encoding="utf-8"))
     ]
-    assert set(typing) - {"installing.py"} == {"lms/gradescope.py", "programs.py"}
+    assert set(typing) - {"installing.py"} == {"programs.py"}
 
 
 def test_the_command_is_that_of_the_python_it_is_for():

@@ -12,6 +12,7 @@ from autograder.catalogue import mistakes
 from autograder.exercises import reference_answers
 from autograder.publish import book
 from autograder.publish.experiments import not_stored
+from book.pictures import checked, named_mistake
 from tests.support.browser import BARS
 from tests.support.built_pages import parsed
 from tests.support.course import COURSE, SHOWS_MARKERS, chapter_pages
@@ -134,6 +135,12 @@ def test_pages_load_nothing_from_elsewhere(pages):
 def test_no_page_has_computed_what_should_be_stored(pages):
     line = not_stored("")
     assert [path.name for path in pages if line in path.read_text(encoding="utf-8")] == []
+
+
+def test_the_first_page_shows_what_the_check_says(built_book):
+    page = parsed(built_book / "book" / "intro.html")
+    shown = [message.get_text().strip() for message in page.find_all(class_="check-message")]
+    assert shown == [named_mistake(said).strip() for said in checked()] and len(shown) == 4
 
 
 def test_figures_have_a_caption(pages):
