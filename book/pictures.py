@@ -57,7 +57,7 @@ def checked() -> list[str]:
         answer.source = ANSWER.format(f"torch.{line}")
         notebook.cells += [copy.deepcopy(answer), copy.deepcopy(check)]
     # a kernel's remarks on its connection are none of a page's output
-    NotebookClient(notebook, timeout=60, allow_errors=True).execute(stderr=subprocess.DEVNULL)
+    NotebookClient(notebook, timeout=120, allow_errors=True).execute(stderr=subprocess.DEVNULL)
     return ["".join(o.get("text", "") for o in c.outputs).rstrip() for c in notebook.cells[-7::2]]
 
 
