@@ -20,7 +20,6 @@ EXCEPTIONS = {
     ("ch5_positional_encoding", "1/40 in a"): "the length of a sentence, divided by hand",
     ("ch5_positional_encoding", "is 1/4 in a short"): "the length of a sentence, divided by hand",
     ("ch6_transformer", "with ten times as many steps"): "300 and 3,000 steps, both chosen",
-    ("ch6_transformer", "ten times more slowly"): "300 and 3,000 steps, both chosen",
     ("ch7_bleu", "occurs three times in it"): "counted in a sentence on the page",
     ("ch7_decoding", "a probability of 5%"): "a language that is made up",
     ("teaching_questions", "0.6, 0.3 and 0.1"): "given by a question",
