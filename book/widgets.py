@@ -5,6 +5,7 @@ the numbers that the page has computed, and a script from `_widgets` that replac
 other. Everything is written into the page, because a page opened from disk may load nothing.
 """
 
+import base64
 import html
 import json
 from collections.abc import Sequence
@@ -512,6 +513,46 @@ def sampler(tokens: Sequence[str], logits: np.ndarray, caption: str) -> HTML:
     matrix = np.stack([p, p, kept / kept.sum()], axis=1)
     still = _scroll(title, _table(title, tokens, columns, matrix, "weights", 3))
     return _figure("sampler", "From logits to probabilities", data, still, caption)
+
+
+def heads_to_replace(
+    weights: dict[str, np.ndarray],
+    means: np.ndarray,
+    signs: str,
+    texts: tuple[str, str],
+    found: dict[str, Sequence[float]],
+    caption: str,
+) -> HTML:
+    """A network of attention alone whose heads can be cut, or get a mean or values from another text.
+
+    Args:
+        weights: the network's `state_dict`, in half precision, as the page computes with it.
+        means: what each head has seen on average at each position, (layers, heads, positions, d).
+        signs: a letter for each token.
+        texts: the text at the start, and the other one.
+        found: by heads, the right letter's probability when they are cut, with their mean, and with the other text.
+        caption: what to see in the figure.
+    """
+    layers, heads, positions, part = means.shape
+    data = {
+        "weights": {name: _coded(one, "<f2") for name, one in weights.items()},
+        "means": _coded(means, "<f4"),
+        "layers": layers,
+        "heads": heads,
+        "positions": positions,
+        "width": heads * part,
+        "signs": signs,
+        "texts": list(texts),
+    }
+    title = f"probability of the right letter after {texts[0]}"
+    columns = ["cut", "mean", "other text"]
+    still = _table(title, list(found), columns, np.array([*found.values()]), "output")
+    return _figure("heads", "Cut a head", data, _scroll(title, still), caption)
+
+
+def _coded(numbers: np.ndarray, kind: str) -> str:
+    """Numbers as text: the bytes of their kind, little end first, in base64."""
+    return base64.b64encode(np.asarray(numbers).astype(kind).tobytes()).decode()
 
 
 def _plain(numbers: np.ndarray) -> list[Any]:

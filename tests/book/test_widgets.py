@@ -13,6 +13,7 @@ import pytest
 import torch
 from axe_playwright_python import sync_playwright as axe
 
+from solutions.attention_only import AttentionOnly
 from solutions.ch3_multi_head import split_heads
 from solutions.ch4_masking import causal_mask, masked_softmax
 from solutions.ch5_positional_encoding import rope, shift_matrix, sinusoidal
@@ -139,6 +140,36 @@ CACHE_DIFFERENCES = np.random.RandomState(10).rand(2, 5)
 LOGITS = np.array([0.5, 2.0, -1.0, 2.0, 1.25, 0.0])
 
 
+# two layers of three heads of width 4, with a letter for each token
+SIGNS = "abcdefgh"
+TEXTS = "abcadea", "bcdeafg"
+torch.manual_seed(1)
+NETWORK = AttentionOnly(len(SIGNS), 12, 3, 2).requires_grad_(False)
+for parameter in NETWORK.parameters():
+    parameter.data = (2 * parameter.data).half().float()
+MEANS = torch.randn(2, 3, 9, 4)
+KINDS = ["own", "cut", "mean", "other"]
+
+
+def after_replacing(texts, kinds):
+    """Probabilities after the first text, by PyTorch; kinds: for each head how it is replaced."""
+    tokens, others = (torch.tensor([[SIGNS.index(sign) for sign in text]]) for text in texts)
+    elsewhere = NETWORK.trace(others).added
+
+    def instead(layer, head, kind):
+        w_o = NETWORK.layers[layer].w_o.weight[:, 4 * head : 4 * head + 4]
+        mean = MEANS[layer, head, : tokens.shape[1]] @ w_o.T
+        other = elsewhere[layer, :, head, : tokens.shape[1]]
+        both = lambda added: torch.cat([other, added[:, other.shape[1] :]], dim=1)
+        known = {"own": torch.clone, "cut": torch.zeros_like, "other": both}
+        return known.get(kind, lambda added: mean[None])
+
+    places = itertools.product(range(2), range(3))
+    heads = {place: instead(*place, kind) for place, kind in zip(places, kinds, strict=True)}
+    trace = NETWORK.trace(tokens, replace=heads)
+    return trace.weights[:, 0].flatten(0, 1).numpy(), trace.logits[0, -1].softmax(-1).numpy()
+
+
 def load_widgets():
     """book/widgets.py, as a page imports it."""
     sys.path.insert(0, str(ROOT / "book"))
@@ -187,6 +218,14 @@ def examples():
         "cache": widgets.cache_timeline(WORDS, CACHED, CACHE_DIFFERENCES, "Keep."),
         "tiles": widgets.tile_masks(7, 10, (3, 2), tiles(7, 10, 3, 2, True), "Cut."),
         "sampler": widgets.sampler(list("abcdef"), LOGITS, "Cut."),
+        "heads": widgets.heads_to_replace(
+            {name: one.numpy() for name, one in NETWORK.state_dict().items()},
+            MEANS.numpy(),
+            SIGNS,
+            TEXTS,
+            {"head 0.0": [0.5, 0.25, 0.125]},
+            "Cut.",
+        ),
     }
 
 
@@ -951,6 +990,60 @@ def test_sampler_by_keyboard(opened):
     page.keyboard.press("ArrowRight")
     check_sampler(page, 1.5, 2, 0.8)
     assert page.get_by_role("slider", name="top-k").get_attribute("aria-valuetext") == "2"
+
+
+def check_heads(page, texts, kinds):
+    """The maps and the likeliest letters are PyTorch's, to 1e-4."""
+    maps, p = after_replacing(texts, kinds)
+    cells = page.locator("svg.map").evaluate_all(
+        """maps => maps.flatMap((map, n) => [...map.querySelectorAll("rect")].map(cell =>
+            [n, cell.getAttribute("y"), cell.getAttribute("x"), cell.dataset.value].map(Number)))"""
+    )
+    drawn = np.zeros_like(maps)
+    for *place, weight in cells:
+        drawn[tuple(place)] = weight
+    np.testing.assert_allclose(drawn, np.where(maps < 0.02, 0, maps), atol=1e-4)
+    read = "nodes => nodes.map(node => Number(node.dataset.value))"
+    likely, bars = np.argsort(-p)[:4], page.locator(".bar")
+    np.testing.assert_allclose(bars.evaluate_all(read), p[likely], atol=1e-4)
+    letters = [SIGNS[v] for v in likely]
+    assert [text.split()[0] for text in bars.all_inner_texts()] == letters
+    before = SIGNS[after_replacing(texts, ["own"] * 6)[1].argmax()]
+    said = page.locator(".says").inner_text()
+    assert f"writes {letters[0]}. With" in said and said.endswith(f"it writes {before}.")
+
+
+def test_heads_that_are_replaced_give_what_pytorch_gives(opened):
+    page = opened("heads")
+    check_heads(page, TEXTS, ["own"] * 6)
+    selects = [page.get_by_role("combobox", name=f"head {n // 3}.{n % 3}") for n in range(6)]
+    for kind, n in itertools.product(KINDS[1:], range(6)):
+        selects[n].select_option(kind)
+        check_heads(page, TEXTS, [kind if i == n else "own" for i in range(6)])
+        selects[n].select_option("own")
+    rng = np.random.RandomState(14)
+    for lengths in ((7, 7), (9, 4), (1, 9)):
+        texts = ["".join(SIGNS[i] for i in rng.randint(8, size=length)) for length in lengths]
+        page.get_by_label("text", exact=True).fill(f"{texts[0]} !")
+        page.get_by_label("other text").fill(texts[1])
+        kinds = [KINDS[k] for k in rng.randint(4, size=6)]
+        for select, kind in zip(selects, kinds, strict=True):
+            select.select_option(kind)
+        check_heads(page, texts, kinds)
+    page.get_by_label("layer 1, all heads").select_option("mean")
+    check_heads(page, texts, [*kinds[:3], "mean", "mean", "mean"])
+
+
+def test_heads_by_keyboard(opened):
+    page = opened("heads")
+    tab_to(page, "textbox", "text")
+    page.keyboard.type("abca")
+    tab_to(page, "combobox", "layer 0, all heads")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    tab_to(page, "combobox", "head 1.1")
+    page.keyboard.press("ArrowDown")
+    check_heads(page, ("abca", TEXTS[1]), ["mean", "mean", "mean", "own", "cut", "own"])
 
 
 @pytest.mark.parametrize("name", examples())
