@@ -15,6 +15,7 @@ from playwright.sync_api import sync_playwright
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from autograder import nbgrader_adapter
+from autograder.audit import sample_pages
 from autograder.course import Course, Exercise
 from autograder.expected import ExpectedCell
 from autograder.grade.gradebook import register
@@ -129,6 +130,7 @@ def built_book() -> Path:
     """The folder of the built book, built if it is not up to date, which takes seconds to find out."""
     with filling():
         book.build(COURSE)
+        sample_pages.add(COURSE)
     return COURSE.built_book
 
 

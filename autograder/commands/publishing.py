@@ -12,13 +12,20 @@ from autograder.course import Course
 from autograder.errors import BookError
 
 
-def _book(arguments: argparse.Namespace) -> None:
+def _build_book(course: Course, clean: bool = False, for_class: bool = False) -> bool:
+    """Build the book and the graded class in it; returns False when both were up to date."""
+    from autograder.audit import sample_pages
     from autograder.publish import book
 
+    built = book.build(course, clean, for_class, lambda: sample_pages.grade(course, for_class))
+    return sample_pages.add(course, for_class) or built
+
+
+def _book(arguments: argparse.Namespace) -> None:
     print("Building the book: every cell is executed, which takes some minutes the first time.")
     course = course_of(arguments)
     _print_stale(course)
-    built = book.build(course, clean=arguments.clean, for_class=arguments.for_class)
+    built = _build_book(course, arguments.clean, arguments.for_class)
     print("Built _build/html." if built else "The book is up to date.")
 
 
@@ -74,11 +81,11 @@ def _print_stale(course: Course) -> None:
 
 
 def _release(arguments: argparse.Namespace) -> None:
-    from autograder.publish import book, release
+    from autograder.publish import release
 
     course = course_of(arguments)
     release.refuse_another_course(course)
-    book.build(course, for_class=arguments.for_class)
+    _build_book(course, for_class=arguments.for_class)
     made = release.make(course, for_class=arguments.for_class)
     print(f"Release: {made.relative_to(course.root)}")
     print(f"For instructors: {release.make_for_instructors(course).relative_to(course.root)}")
@@ -115,7 +122,6 @@ def _everything(arguments: argparse.Namespace) -> None:
     from autograder.build.generate import build, write_missing_sources
     from autograder.grade.feedback import write_feedback
     from autograder.grade.grade_class import grade_class
-    from autograder.publish import book
     from autograder.report import pages
 
     course = course_of(arguments)
@@ -133,7 +139,7 @@ def _everything(arguments: argparse.Namespace) -> None:
     summary = pages.write(course, results)
     print("4/4  The book, every cell executed (some minutes the first time)")
     _print_stale(course)
-    book.build(course)
+    _build_book(course)
     pages.print_scores(results)
     print("Book        _build/html/index.html   (make serve)")
     print("Exercises   exercises/               (make lab)")

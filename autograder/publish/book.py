@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from autograder.book_index import FOR_CLASS, book_url, colab_url, is_for_class
@@ -43,11 +44,16 @@ def everything_digest(course: Course, for_class: bool = False) -> str:
     )
 
 
-def build(course: Course, clean: bool = False, for_class: bool = False) -> bool:
+def build(
+    course: Course,
+    clean: bool = False,
+    for_class: bool = False,
+    meanwhile: Callable[[], object] = bool,
+) -> bool:
     """Build the book into _build/html; returns False when it was up to date.
 
     clean: forget executed cells, too; for_class: leave out how one writes what the exercises ask for, also
-    when the environment says so. Raises BookError with the end of the log when a cell raises or
+    when the environment says so; meanwhile: what to do while Sphinx keeps one core busy. Raises BookError with the end of the log when a cell raises or
     Sphinx warns, OutputError when the folder can't be written.
     """
     root, pages = course.root, course.built_book
@@ -79,15 +85,13 @@ def build(course: Course, clean: bool = False, for_class: bool = False) -> bool:
         execute_pages(root, executed, environment)
         tool = Path(sys.executable).with_name("jupyter-book")
         command = [str(tool), "build", str(root), "-nW", "--keep-going"]
-        with log.open("w", encoding="utf-8") as file:
-            done = subprocess.run(
-                command,
-                cwd=root,
-                env=environment,
-                stdout=file,
-                stderr=subprocess.STDOUT,
-                check=False,
-            )
+        with (
+            log.open("w", encoding="utf-8") as file,
+            subprocess.Popen(
+                command, cwd=root, env=environment, stdout=file, stderr=subprocess.STDOUT
+            ) as done,
+        ):
+            meanwhile()
     if done.returncode != 0 or not (pages / "index.html").is_file():
         end = "\n".join(log.read_text(encoding="utf-8").splitlines()[-40:])
         raise BookError(
