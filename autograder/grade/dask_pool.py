@@ -32,6 +32,7 @@ from autograder.grade.worker_pool import GradingJob
 from autograder.instructor_settings import Settings
 from autograder.kernels import sandbox
 from autograder.package import PACKAGE, PACKAGE_ROOT
+from autograder.progress import say
 
 CONNECT_SECONDS = 15
 # what the result of an examination depends on
@@ -146,6 +147,11 @@ class DaskPool:
         for worker, reason in self._client.run(sandbox.why_not).items():
             if reason:
                 sandbox.warn(f"worker {worker}: {reason}", self._require_sandbox)
+        grouped = [*self._client.run(sandbox.has_control_groups).values()]
+        if not all(grouped):
+            say(
+                f"{grouped.count(False)} of {len(grouped)} workers: {sandbox.NO_GROUPS}", error=True
+            )
 
     def _refuse_other_versions(self) -> None:
         """A worker with another torch would give other numbers."""

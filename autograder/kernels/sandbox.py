@@ -40,6 +40,10 @@ FIRST_USER, USERS = 1_879_048_192, 65_536
 CAPABILITY_VERSION = 0x20080522
 CAP_AMBIENT_CLEAR_ALL = 4
 WORKS, FAILED, GROUPED = "works", "failed", ", in a control group"
+NO_GROUPS = (
+    "No control groups can be made here (that takes root, and a container that may): what Linux keeps for a "
+    "submission beside the memory of its processes, its files and sockets isn't counted."
+)
 
 
 @dataclass(frozen=True)
@@ -196,20 +200,13 @@ def has_control_groups() -> bool:
 
 def protections(limits: Limits) -> str:
     """What keeps a submission in, in a sentence for the instructor."""
+    grouped = "In a control group of its own, Linux limits all that it keeps for a submission."
     return (
         "Submissions run in a sandbox: namespaces of their own (files, processes, network, System V "
         f"memory), a filter of system calls, a keyring of their own, no privileges, {limits.memory_mb} MB "
         f"of memory of which {limits.disk_mb} MB may be files, {limits.notebook_seconds:g} seconds of "
-        f"computing, {MAX_PROCESSES} processes, {MAX_DESCRIPTORS} open files each. {_grouped()}"
-    )
-
-
-def _grouped() -> str:
-    if has_control_groups():
-        return "In a control group of its own, Linux limits all that it keeps for a submission."
-    return (
-        "No control groups can be made here (that takes root, and a container that may): what Linux keeps for a "
-        "submission beside the memory of its processes, its files and sockets isn't counted."
+        f"computing, {MAX_PROCESSES} processes, {MAX_DESCRIPTORS} open files each. "
+        f"{grouped if has_control_groups() else NO_GROUPS}"
     )
 
 
@@ -251,8 +248,9 @@ def way_out(settings: Path = Path("/proc/sys")) -> str:
 def warn(reason: str, required: bool) -> None:
     """Say that there is no sandbox, what that means and what to do; SandboxError if one is required."""
     text = (
-        f"NOT SANDBOXED ({reason}): the code of submissions can read this account's files, solutions and "
-        f"gradebook included, use the network, and use up memory and disk. {way_out()}"
+        f"NOT SANDBOXED ({reason}): the code of submissions can read and change all that this account can (as "
+        "root: everything), solutions and gradebook included, use the network, and use up memory and disk. "
+        f"{way_out()}"
     )
     if required:
         raise SandboxError(

@@ -486,9 +486,12 @@ def cluster():
     assert Path(importlib.util.find_spec("autograder.report").origin).is_relative_to(COURSE.root)
 
 
-def test_a_cluster_grades_although_a_worker_is_killed(cluster, empty_class, before_recording):
+def test_a_cluster_grades_although_a_worker_is_killed(
+    cluster, empty_class, before_recording, monkeypatch, capsys
+):
     from distributed import Client
 
+    monkeypatch.setattr("autograder.kernels.sandbox.has_control_groups", lambda: False)
     course = hand_in(empty_class, 5)
     with Client(cluster, set_as_default=False) as client:
         pids = client.run(os.getpid)
@@ -505,6 +508,7 @@ def test_a_cluster_grades_although_a_worker_is_killed(cluster, empty_class, befo
         results = grade_class(course, exercises_of(course), options=options)
         after = client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.allowed_failures)
     assert killed
+    assert "2 of 2 workers: No control groups" in capsys.readouterr().err
     assert [result.score for result in results] == [results[0].points] * 5
     assert len(recorded(course)) == 5
     assert before == after
