@@ -1,6 +1,6 @@
 """A graded class in the built book: its summary, a report and feedback pages, for teachers to look at.
 
-It is the sample class in the first exercise, graded in a folder of its own in `_build`, from which pages alone are taken.
+It is the sample class in the first exercise, graded in a folder of its own in `_build`; only its pages are taken.
 """
 
 from __future__ import annotations

@@ -52,9 +52,9 @@ def build(
 ) -> bool:
     """Build the book into _build/html; returns False when it was up to date.
 
-    clean: forget executed cells, too; for_class: leave out how one writes what the exercises ask for, also
-    when the environment says so; meanwhile: what to do while Sphinx keeps one core busy. Raises BookError with the end of the log when a cell raises or
-    Sphinx warns, OutputError when the folder can't be written.
+    clean: forget executed cells, too; for_class: leave out how one writes what the exercises ask for, also when the
+    environment says so; meanwhile: called while Sphinx keeps one core busy. Raises BookError with the end of the
+    log when a cell raises or Sphinx warns, OutputError when the folder can't be written.
     """
     root, pages = course.root, course.built_book
     folder = pages.parent

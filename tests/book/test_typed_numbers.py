@@ -25,7 +25,6 @@ EXCEPTIONS = {
     ("teaching_questions", "0.6, 0.3 and 0.1"): "given by a question",
     ("teaching_questions", "more than 0.7"): "the limit that a question gives",
     ("teaching", "10% of the score for each day"): "the setting of the configuration above it",
-    ("own_course", "You need Python 3.11"): "the oldest version that pyproject.toml allows",
 }
 
 COMPUTED = "\N{REPLACEMENT CHARACTER}"  # stands for a number that the page computes
@@ -33,8 +32,8 @@ WORDS = (
     "two|three|four|five|six|seven|eight|nine|ten|twenty|fifty|(?:a |one )?hundred|(?:a )?thousand"
 )
 MEASURED = re.compile(
-    # 0.5, but no version or section such as 3.1.2
-    r"(?<![\w.])\d+\.\d+(?!\.?\d|\w)"
+    # 0.5, but no section such as 3.1.2, no version 1.0
+    r"(?<![\w.])(?<!version )(?<!Python )\d+\.\d+(?!\.?\d|\w)"
     r"|\d+ ?%"
     r"|(?<![\w.])[1-9]\d*/\d+(?![\w/])"
     rf"|\b(?:\d+(?:,\d+)*|{WORDS}|{COMPUTED}) times\b"
