@@ -12,12 +12,12 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import nbformat
 from IPython.display import HTML
 from nbclient import NotebookClient
 from PIL import Image
 
-from autograder.course import Course, Exercise
-from autograder.exercises import released
+from autograder.course import Course
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -26,7 +26,9 @@ CHROMIUM = "/usr/bin/chromium"
 BOOK = Path(__file__).parent
 PAGE_PICTURE = BOOK / "pictures" / "page.png"
 
-EXERCISE, TASK = "ch2_scaled_dot_product", "attention"
+# named whole, so that the page's key covers it: what a check says stands in the notebook
+NOTEBOOK = "exercises/ch2_scaled_dot_product/ch2_scaled_dot_product.ipynb"
+TASK = "attention"
 ANSWER = """\
 def attention(
     query, key, value, mask=torch.tensor(True)
@@ -49,7 +51,7 @@ NAMING = ("This looks like", "Hint:")
 
 def checked() -> list[str]:
     """What the exercise's own check prints for the answer with each of the lines, in a kernel of its own."""
-    notebook = released(Exercise(Course.find(BOOK).root, EXERCISE))
+    notebook = nbformat.read(Course.find(BOOK).root / NOTEBOOK, as_version=4)
     cells = {cell.metadata.get("nbgrader", {}).get("grade_id"): cell for cell in notebook.cells}
     answer, check = cells[TASK], cells[f"{TASK}_values"]
     notebook.cells = notebook.cells[: notebook.cells.index(answer)]

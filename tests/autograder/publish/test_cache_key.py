@@ -16,6 +16,7 @@ from autograder.publish import cache_key
 from autograder.publish.cache_key import is_executed
 from autograder.publish.experiments import FOLDERS
 from autograder.publish.page_source import read_page
+from book.pictures import NOTEBOOK
 from tests.support.course import COURSE
 from tests.support.small_book import FRONT
 
@@ -38,7 +39,7 @@ def copy(tmp_path_factory):
     """What the pages' cells import, and the pages, in a folder of their own."""
     root = tmp_path_factory.mktemp("course")
     ignored = shutil.ignore_patterns("__pycache__", "_vendor", "released")
-    for name in ("book", "solutions", "translation", "autograder"):
+    for name in ("book", "solutions", "translation", "autograder", "exercises"):
         shutil.copytree(COURSE.root / name, root / name, ignore=ignored)
     shutil.copy(COURSE.root / "constraints.txt", root)
     return root
@@ -108,7 +109,7 @@ def test_a_line_in_the_code_of_the_build_executes_nothing(copy, before, change):
 def test_pages_import_of_the_grader_only_what_reads_results_and_seeds():
     """Its code is in no page's key, so nothing else of it may decide what a page shows.
 
-    But for the first page, which shows what a check says: test_book.py compares that with the check.
+    But for the first page, which shows what a check says: its key has the notebook that holds the check.
     """
     found = set()
     for page in sorted(COURSE.book.glob("*.md")):
@@ -126,6 +127,13 @@ def test_pages_import_of_the_grader_only_what_reads_results_and_seeds():
     assert {name for name in found if name.startswith("autograder/")} == {
         f"autograder/{name}.py" for name in reading
     }
+
+
+def test_the_first_page_is_executed_again_when_a_check_says_something_else(copy, change):
+    page = copy / "book" / "intro.md"
+    before = cache_key.imports_digest(copy, page, page.read_text(encoding="utf-8"))
+    change(NOTEBOOK, "install_packed", "install_other_words")
+    assert cache_key.imports_digest(copy, page, page.read_text(encoding="utf-8")) != before
 
 
 # definitions, by the file that has them and how they begin, and which of the known chapters use them
