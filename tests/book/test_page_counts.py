@@ -1,12 +1,7 @@
-"""What the pages of a finished chapter are held to; FINISHED is the one list of them.
-
-Whoever has written a chapter anew enters it; 0 stands for the first hour and the pages of reference. When all
-are in, the list goes, and the tests hold for the book.
-"""
+"""What every page of the book is held to; 0 stands for the first hour and the pages of reference."""
 
 import json
 import re
-from itertools import pairwise
 
 import pytest
 
@@ -15,8 +10,6 @@ from autograder.catalogue import mistakes
 from book import page_counts
 from tests.support.built_pages import parsed
 from tests.support.course import COURSE, chapter_exercises, chapter_pages
-
-FINISHED: list[int] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
 
 MOST_MINUTES = 12
 MINUTES_OF_PARTS = {(1, 2, 3, 4): 145, (5, 6, 7): 145, (8, 9, 10): 160}
@@ -47,7 +40,7 @@ def pages_of(chapter):
     return ["first_hour", *re.findall(r"file: book/(\w+)", reference)]
 
 
-PAGES = [name for chapter in FINISHED for name in pages_of(chapter)]
+PAGES = [name for chapter in (0, *chapter_pages()) for name in pages_of(chapter)]
 
 
 def counted(name):
@@ -95,9 +88,8 @@ def test_a_page_is_short(name):
 
 def test_a_part_is_short():
     for part in MINUTES_OF_PARTS:
-        if {*part} <= {*FINISHED}:
-            minutes = [counted(name).minutes for chapter in part for name in pages_of(chapter)]
-            assert sum(minutes) <= MINUTES_OF_PARTS[part]
+        minutes = [counted(name).minutes for chapter in part for name in pages_of(chapter)]
+        assert sum(minutes) <= MINUTES_OF_PARTS[part]
 
 
 def test_printed_programs_count(tmp_path):
@@ -146,7 +138,7 @@ def before(name):
     return [counted(page).text for page in ("first_hour", *SHORT_WAY[: place + 1])]
 
 
-@pytest.mark.parametrize("name", [name for name in SHORT_WAY if name in PAGES])
+@pytest.mark.parametrize("name", SHORT_WAY)
 def test_the_short_way_marks_each_term_where_it_is_used_first(name):
     assert {*page_counts.unexplained(before(name), page_counts.glossary())} <= EVERYDAY
 
@@ -169,7 +161,7 @@ def words_under(label):
     return len(rest.split())
 
 
-@pytest.mark.parametrize("chapter", [chapter for chapter in FINISHED if chapter])
+@pytest.mark.parametrize("chapter", chapter_pages())
 def test_labels_that_the_catalogue_uses_stand_above_text(chapter):
     labels = {m.section for e in chapter_exercises()[chapter] for m in mistakes(e)}
     assert {label for label in labels if words_under(label) < FEWEST_WORDS} == set()
@@ -252,7 +244,7 @@ ROWS = [
 @pytest.mark.xdist_group("book")
 @pytest.mark.parametrize(
     ("chapter", "words"),
-    [pytest.param(n, words, id=row) for row, n, words in ROWS if n in FINISHED],
+    [pytest.param(n, words, id=row) for row, n, words in ROWS],
 )
 def test_what_the_course_was_asked_to_teach_is_there(built_book, chapter, words):
     articles = [parsed(built_book / "book" / f"{name}.html").article for name in pages_of(chapter)]
@@ -261,8 +253,3 @@ def test_what_the_course_was_asked_to_teach_is_there(built_book, chapter, words)
         for article in articles
     )
     assert [word for word in words if word.lower() not in text.lower()] == []
-
-
-def test_the_list_has_chapters_each_once():
-    assert {*FINISHED} <= {0, *chapter_pages()}
-    assert all(one < other for one, other in pairwise(FINISHED))
