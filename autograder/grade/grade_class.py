@@ -134,11 +134,8 @@ class Grader:
         graded = grade_submission(submission, key, self.settings)
         return self._keys.explained([graded])[0] if graded.failed() else graded
 
-    def _is_current(self, student: str, exercise: Exercise) -> bool | None:
-        """Whether a submission's recorded result is what grading it now would be based on.
-
-        None for one that only the answer key is another for: its values may be the same.
-        """
+    def _is_current(self, student: str, exercise: Exercise) -> bool:
+        """Whether a submission's recorded result is what grading it now would be based on."""
         try:
             result = stored_result(self.course, student, exercise.name)
         except ResultError:
@@ -151,25 +148,12 @@ class Grader:
             return False
         submission = read_submission(self.course, student, exercise)
         now = basis(submission, self.key(exercise), self.settings)
-        digest = result.basis.answer_key
-        if result.basis != dataclasses.replace(now, answer_key=digest):
-            return False
-        return digest == self._keys.digest(exercise, submission) or None
-
-    def _has_same_values(self, student: str, exercise: Exercise) -> bool:
-        """Whether the key of a recorded result has the values of the present one, made by other code."""
-        result = stored_result(self.course, student, exercise.name)
-        submission = read_submission(self.course, student, exercise)
-        earlier = self._keys.earlier_digests(exercise, submission)
-        return result is not None and result.basis.answer_key in earlier
+        digest = self._keys.digest(exercise, submission)
+        return result.basis == dataclasses.replace(now, answer_key=digest)
 
     def stale(self, work: Sequence[StudentExercise]) -> list[StudentExercise]:
         """Those of some submissions whose recorded results are not current."""
-        current = {named: self._is_current(*named) for named in work}
-        unsure = [named for named in work if current[named] is None]
-        self._prepare_fresh(unsure)
-        current |= {named: self._has_same_values(*named) for named in unsure}
-        return [named for named in work if not current[named]]
+        return [named for named in work if not self._is_current(*named)]
 
     def _task(self, student: str, exercise: Exercise) -> GradingJob:
         submission = self.read(student, exercise)

@@ -118,15 +118,14 @@ class Evaluation:
         return digest_of([self.stamp, self.seed, self.right_versions])
 
     def file(self) -> dict[str, Any]:
-        """What the file holds: made_from, cells, and earlier: what the same cells were made from before.
+        """What the file holds: made_from, cells, known. Empty without a whole file.
 
         known: by cell, the mistakes whose values are known on all draws, None for all; in other cells none
-        was evaluated. Empty without a whole file.
+        was evaluated.
         """
-        without: dict[str, Any] = {"earlier": [], "known": {}}
         try:
             kept = json.loads(self.path.read_text())
-            return {**without, **kept} if {"made_from", "cells"} <= kept.keys() else {}
+            return {"known": {}, **kept} if {"made_from", "cells"} <= kept.keys() else {}
         except (FileNotFoundError, ValueError, AttributeError, TypeError):
             return {}
 
@@ -161,22 +160,19 @@ class Evaluation:
 
     def keep(self, cells: Mapping[str, ExpectedCell]) -> None:
         """Write what was evaluated into the file, which only its owner may read."""
-        before, earlier = self.file(), []
+        before = self.file()
         known: dict[str, Any] = dict.fromkeys(self._asked)
         if self.failed is not None:
             known = {name: sorted(self._possible(cells, name)) for name in self._asked}
         if before and before["made_from"] == self.made_from:
-            there, earlier = _read(before["cells"]), before["earlier"]
+            there = _read(before["cells"])
             for name in known.keys() & before["known"].keys():
                 cells = {**cells, name: joined(self.exercise, [there[name], cells[name]])}
                 if known[name] is not None:
                     known[name] = sorted({*known[name], *before["known"][name]})
             cells, known = {**there, **cells}, {**before["known"], **known}
-        # as text, in which one NaN equals another
-        elif before and _text(_read(before["cells"])) == _text(cells):
-            earlier = [*before["earlier"], before["made_from"]]
         stored = {name: cell.as_data() for name, cell in cells.items()}
-        kept = {"made_from": self.made_from, "earlier": earlier, "known": known, "cells": stored}
+        kept = {"made_from": self.made_from, "known": known, "cells": stored}
         write_whole(self.path, json.dumps(kept), mode=0o600)
 
     def evaluated(self) -> dict[str, ExpectedCell]:
@@ -189,11 +185,6 @@ class Evaluation:
 
 def _read(stored: Mapping[str, dict]) -> dict[str, ExpectedCell]:
     return {name: ExpectedCell.read(cell) for name, cell in stored.items()}
-
-
-def _text(cells: Mapping[str, ExpectedCell]) -> str:
-    """What is right in some cells, in which no mistakes count."""
-    return json.dumps({name: cell.without_mistakes.as_data() for name, cell in cells.items()})
 
 
 def _showing(release: NotebookNode) -> dict[str, dict[str, dict[str, str]]]:
@@ -416,12 +407,6 @@ class AnswerKeys:
         job = self._job(exercise, submission.student, submission.digest)
         digest = self.of_class(exercise).digest
         return digest_of([digest, job.made_from]) if job.fresh else digest
-
-    def earlier_digests(self, exercise: Exercise, submission: Submission) -> list[str]:
-        """The digests of a submission's own key under other code, which gave the same values."""
-        job = self._job(exercise, submission.student, submission.digest)
-        digest = self.of_class(exercise).digest
-        return [digest_of([digest, one]) for one in job.file()["earlier"]] if job.fresh else []
 
     def of(self, exercise: Exercise, submission: Submission) -> AnswerKey:
         """The key that a submission is graded with; one of a later round is read once."""

@@ -1,7 +1,5 @@
 """A chapter with two exercises, the second of which imports from the first: pages, and from build to report."""
 
-import json
-
 import nbformat
 import pytest
 
@@ -10,13 +8,12 @@ from autograder.course import Course
 from autograder.errors import CourseError
 from autograder.exercises import baked_answers, reference_answers, released, solved
 from autograder.grade.feedback import feedback_page, write_feedback
-from autograder.grade.grade_class import Grader, grade_class, handed_in
+from autograder.grade.grade_class import grade_class
 from autograder.grade.make_keys import answer_key
 from autograder.publish.instructors import discussion_page
 from autograder.report import pages
 from autograder.runtime.plain_data import decode, restore
 from tests.support.built_pages import parsed
-from tests.support.grading import grade_here
 from tests.support.small_book import build_book
 from tests.support.small_course import settings_of_a_course
 
@@ -208,29 +205,3 @@ def test_a_change_of_the_first_exercise_reaches_all_of_the_second(course, capsys
     assert FIRST in printed and SECOND in printed
     with pytest.raises(CourseError, match="ch1 has several exercises, ch1_double, ch1_shift"):
         course.exercise("ch1")
-
-
-def test_a_key_of_a_submissions_own_stays_the_same_while_its_values_do(course):
-    generate.build(course)
-    second = course.exercise(SECOND)
-    hand_in_right(course, second)
-    write_feedback(course, grade_here(course, SECOND))
-    # whoever hands in again has read the feedback, and gets inputs of their own
-    hand_in_right(course, second, remark="  # again")
-    grade_here(course, SECOND)
-    (kept,) = (course.home / "expected" / SECOND / "own").glob("*.json")
-    held = json.loads(kept.read_text())
-    # earlier versions of the grader wrote it without
-    del held["earlier"]
-    kept.write_text(json.dumps(held))
-
-    write_second(course.root, "shift(x) * 2")
-    generate.build(course)
-    course = Course(course.root)
-    assert Grader(course).stale(handed_in(course, course.exercises())) == []
-    assert json.loads(kept.read_text())["earlier"] == [held["made_from"]]
-    write_second(course.root, "shift(x) * 3")
-    generate.build(course)
-    course = Course(course.root)
-    work = handed_in(course, course.exercises())
-    assert Grader(course).stale(work) == work != []
