@@ -201,8 +201,8 @@ def _on_the_machine(name: str, code: str) -> None:
     @_attack(MACHINE, name, exercise=FORBIDDING)
     def make(exercise: Exercise, folder: Path) -> None:
         port = _listener().getsockname()[1]
-        places = {"root": str(PACKAGE_ROOT), "home": str(Path.home()), "left": LEFT_BEHIND}
-        save(exercise, folder, with_code(exercise, code.format(port=port, **places)))
+        code_here = code.format(port=port, root=str(PACKAGE_ROOT), left=LEFT_BEHIND)
+        save(exercise, folder, with_code(exercise, code_here))
 
 
 for _name, _code in SANDBOX_ATTACKS.items():
@@ -210,21 +210,6 @@ for _name, _code in SANDBOX_ATTACKS.items():
 
 
 # Outputs and metadata ---------------------------------------------------------------------------
-
-
-@_by_notebook("outputs and metadata", "test cells tagged skip-execution")
-def _(notebook: NotebookNode) -> None:
-    for cell in _grade_cells(notebook):
-        cell.metadata.tags = ["skip-execution", "raises-exception"]
-
-
-@_by_notebook("outputs and metadata", "outputs with full marks")
-def _(notebook: NotebookNode) -> None:
-    for cell in _grade_cells(notebook):
-        points = repr(float(cell.metadata.nbgrader.points))
-        cell.outputs = [
-            new_output("execute_result", data={"text/plain": points}, execution_count=1)
-        ]
 
 
 @_by_notebook("outputs and metadata", "a forged verdict among the outputs")
@@ -249,13 +234,6 @@ def _(notebook: NotebookNode) -> None:
     for cell in _grade_cells(notebook):
         cell.metadata.nbgrader.update(grade=False, solution=True, locked=False, task=True)
         cell.source = "pass"
-
-
-@_by_notebook("outputs and metadata", "test cells doubled, the copies empty")
-def _(notebook: NotebookNode) -> None:
-    for cell in _grade_cells(notebook):
-        copy = NotebookNode(cell, source="pass", metadata=cell.metadata)
-        notebook.cells[notebook.cells.index(cell) : 0] = [copy, copy]
 
 
 @_by_notebook("outputs and metadata", "test cells edited")
@@ -419,16 +397,6 @@ def _(exercise: Exercise, folder: Path) -> None:
 
 _by_code(
     "hooks",
-    "event hooks that replace the checks",
-    """
-    def act(*_):
-        evaluation.serve = lambda request, names: answer(json.loads(request)["expression"])
-    for event in ("pre_execute", "post_execute", "pre_run_cell", "post_run_cell"):
-        shell.events.register(event, act)
-    """,
-)
-_by_code(
-    "hooks",
     "do_execute patched",
     """
     async def do_execute(code, *arguments, user_expressions=None, **named):
@@ -460,17 +428,6 @@ _by_code(
         return plain(request, names)
     evaluation.serve = note
     shell.display_formatter.format = lambda value, *_, **__: ({MIME: answer(last[-1])}, {})
-    """,
-)
-_by_code(
-    "hooks",
-    "a profiler that swaps functions",
-    """
-    def profile(frame, event, argument):
-        if frame.f_code.co_name == "serve":
-            frame.f_globals["evaluate"] = lambda expression, *_: {**visible[expression], "forbidden": []}
-    sys.setprofile(profile)
-    threading.setprofile(profile)
     """,
 )
 _by_code(
@@ -509,18 +466,6 @@ _by_code(
         content = {"status": "ok", "execution_count": 1, "payload": [], "user_expressions": found}
         send(kernel.shell_stream, "execute_reply", content, ahead)
         send(kernel.iopub_socket, "status", {"execution_state": "idle"}, ahead)
-    """,
-)
-_by_code(
-    "protocol spoofing",
-    "verdicts displayed for questions not yet asked",
-    SEND
-    + """
-    for ahead in range(1, 60):
-        data = {MIME: answer(next(iter(visible))), "text/plain": "9.0"}
-        for kind in ("display_data", "execute_result", "update_display_data"):
-            content = {"data": data, "metadata": {}, "transient": {}, "execution_count": 1}
-            send(kernel.iopub_socket, kind, content, ahead)
     """,
 )
 _by_code(
@@ -632,27 +577,6 @@ _by_code(
     torch.Tensor.__eq__ = torch.Tensor.__le__ = agree
     np.abs = np.absolute = lambda value, **_: np.zeros_like(value)
     torch.autograd.grad = lambda total, targets, **_: [torch.zeros_like(t) for t in targets]
-    """,
-)
-_by_code(
-    "patched libraries",
-    "hashlib, json and base64 patched",
-    """
-    import hashlib
-    plain, last = json.dumps, []
-    def dumps(value, *arguments, **named):
-        if isinstance(value, list) and value and "forbidden" in value[0]:
-            return plain([{**visible[last[-1]], "forbidden": []}] * 3)
-        return plain(value, *arguments, **named)
-    load = json.loads
-    def loads(text, *arguments, **named):
-        value = load(text, *arguments, **named)
-        if isinstance(value, dict) and "expression" in value:
-            last.append(value["expression"])
-        return value
-    json.dumps, json.loads = dumps, loads
-    hashlib.sha256 = lambda *_: hashlib.md5(b"")
-    base64.b64encode = lambda data, *_: b""
     """,
 )
 _by_code(
@@ -779,26 +703,6 @@ _by_code(
     patch("usual_settings", lambda: contextlib.nullcontext())
     patch("forbidding", lambda names, noted: contextlib.nullcontext())
     np.random.seed = lambda seed: None
-    """,
-)
-_by_code(
-    "runtime",
-    "what the replying function has closed over replaced",
-    """
-    class Module:
-        serve = staticmethod(lambda request, names: request)
-    cells = dict(zip(reply.__code__.co_freevars, reply.__closure__))
-    cells["serving"].cell_contents, cells["Reply"].cell_contents = Module, Forged
-    """,
-)
-_by_code(
-    "runtime",
-    "the code of its functions replaced",
-    """
-    builtins.forged_answer = lambda request: answer(json.loads(request)["expression"])
-    def serve(request, definitions):
-        return forged_answer(request)
-    evaluation.serve.__code__ = serve.__code__
     """,
 )
 
@@ -1382,18 +1286,6 @@ _evasion(
     """,
 )
 _evasion(
-    "a subclass of the module",
-    WEIGHTS_ONLY
-    + """
-class Mine(torch.nn.MultiheadAttention):
-    def forward(self, query, key):
-        return weights_of(query, key)
-mine = Mine(4, 1)
-def ready(query, key, value, mask):
-    return mine(query, key) @ value
-""",
-)
-_evasion(
     "the module's own operator",
     """
     def ready(query, key, value, mask):
@@ -1412,14 +1304,6 @@ _evasion(
     def ready(query, key, value, mask):
         four = [x[None, None] if x.ndim < 3 else x[None] if x.ndim < 4 else x for x in (query, key, value)]
         return flex_attention(*four).reshape(*query.shape[:-1], -1)
-    """,
-)
-_evasion(
-    "a Transformer's layer",
-    """
-    layers = {n: torch.nn.TransformerEncoderLayer(n, 1, 8, batch_first=True).double() for n in range(1, 12)}
-    def ready(query, key, value, mask):
-        return layers[key.shape[-1]].self_attn(query, key, key)[1] @ value
     """,
 )
 _evasion(

@@ -114,16 +114,6 @@ _on_functions(
     """,
 )
 _on_functions(
-    "globals of earlier answers",
-    """
-    def earlier():
-        for f in (softmax, attention_numpy):
-            for value in list(getattr(f, "__globals__", {}).values()):
-                take(value)
-        return [softmax, attention_numpy]
-    """,
-)
-_on_functions(
     "bytecode of earlier answers in functions of its own",
     """
     def earlier():
@@ -142,17 +132,6 @@ _on_functions(
         return trace
     sys.settrace(trace)
     threading.settrace(trace)
-    """,
-)
-_on_functions(
-    "exec and compile replaced",
-    """
-    plain_exec = builtins.exec
-    def exec_and_take(source, names=None, *rest):
-        plain_exec(source, names, *rest)
-        for value in list((names or {}).values()):
-            take(value)
-    builtins.exec = exec_and_take
     """,
 )
 _on_functions(
@@ -250,25 +229,11 @@ _on_functions(
     },
 )
 _on_functions(
-    "right only while nobody has counted a few calls",
-    "CALLS = []",
-    wrong={
-        "softmax": "def softmax(x, axis=-1):\n    CALLS.append(1)\n"
-        "    e = np.exp(x - x.max(axis, keepdims=True))\n"
-        "    return x if len(CALLS) < 40 else e / e.sum(axis, keepdims=True)"
-    },
-)
-_on_functions(
     "an answer that deletes itself and the earlier ones",
     "",
     behind={
         "attention_numpy": "for name in ('softmax', 'attention_numpy'):\n    globals().pop(name, None)"
     },
-)
-_on_functions(
-    "an earlier answer defined again behind its checks",
-    "",
-    behind={"attention": "attention_numpy = attention_numpy\nsoftmax_again = softmax\n"},
 )
 _on_functions(
     "a namespace that keeps what is put into it",
@@ -405,14 +370,4 @@ _on_classes(
         "        return super().forward(y, target_mask)\n"
         "FeedForward, EncoderLayer = DecoderLayer, DecoderLayer"
     },
-)
-_on_classes(
-    "classes by the globals of their methods",
-    """
-    def encoder_layer():
-        for made in (FeedForward, EncoderLayer):
-            space = getattr(made.forward, "__globals__", {})
-            CAUGHT.extend(v for v in list(space.values()) if isinstance(v, type))
-        return next((c for c in CAUGHT if fits(c)), EncoderLayer)
-    """,
 )

@@ -14,7 +14,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
 from autograder.audit.registry import HONEST_STYLES, Change, HonestStyle
-from autograder.exercises import is_answer_cell, is_grade_cell
+from autograder.exercises import is_answer_cell
 from autograder.programs import spans_of
 
 
@@ -150,9 +150,6 @@ add_before(
     """,
 )
 add_after("a figure", "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3])\nplt.show()")
-add_after(
-    "more output than anybody reads", "for i in range(3000):\n    print('a line of output', i)"
-)
 
 # Cells of the student's own ---------------------------------------------------------------------
 
@@ -312,19 +309,6 @@ convert_results(
     """,
 )
 convert_results(
-    "memory-mapped arrays",
-    """
-    import numpy as np, tempfile
-    def convert(value):
-        if not isinstance(value, np.ndarray) or not value.size:
-            return value
-        with tempfile.NamedTemporaryFile() as file:
-            mapped = np.memmap(file.name, dtype=value.dtype, mode="w+", shape=value.shape)
-            mapped[...] = value
-        return mapped
-    """,
-)
-convert_results(
     "read-only arrays",
     """
     import numpy as np
@@ -346,20 +330,6 @@ add_before(
     "import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()",
 )
 # Code in another style --------------------------------------------------------------------------
-
-decorate(
-    "decorators",
-    """
-    import functools
-    def styled(function):
-        @functools.wraps(function)
-        def wrapper(*arguments, **named):
-            calls.append(function.__name__)
-            return function(*arguments, **named)
-        return wrapper
-    calls = []
-    """,
-)
 
 
 @style("layers in another order, with a mixin and an extra Dropout")
@@ -399,12 +369,6 @@ def _(notebook: NotebookNode) -> None:
     imports.source += "\nimport numpy as xp"
     for cell in answers_of(notebook):
         cell.source = re.sub(r"\bnp\.", "xp.", cell.source)
-
-
-@style("timed answer cells")
-def _(notebook: NotebookNode) -> None:
-    for cell in answers_of(notebook):
-        cell.source = f"%%time\n{cell.source}"
 
 
 # Answers that have moved ------------------------------------------------------------------------
@@ -458,11 +422,6 @@ def _(notebook: NotebookNode) -> None:
 def _(notebook: NotebookNode) -> None:
     for number, cell in enumerate(answers_of(notebook)):
         cell.cell_type = ("raw", "markdown")[number % 2]
-
-
-@damage("checks deleted")
-def _(notebook: NotebookNode) -> None:
-    notebook.cells = [cell for cell in notebook.cells if not is_grade_cell(cell)]
 
 
 @damage("line ends of another system")

@@ -187,30 +187,6 @@ def _greek(tree: ast.Module) -> None:
 _rewrite("local names with Greek letters", _greek)
 
 
-def _constants(tree: ast.Module) -> None:
-    class Constants(ast.NodeTransformer):
-        def visit_Constant(self, node: ast.Constant) -> ast.expr:
-            if type(node.value) is int and 0 <= node.value < 100:
-                return ast.Name(f"N{node.value}", ast.Load())
-            return node
-
-        def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.expr:
-            return node
-
-        def visit_MatchValue(self, node: ast.MatchValue) -> ast.MatchValue:
-            return node
-
-    for function in _outer_functions(tree):
-        function.body = [Constants().visit(statement) for statement in function.body]
-
-
-_rewrite(
-    "global constants for all numbers",
-    _constants,
-    before="for number in range(100):\n    globals()[f'N{number}'] = number",
-)
-
-
 def _inner(tree: ast.Module) -> None:
     for function in _outer_functions(tree):
         words, body = _words_and_body(function)
@@ -279,20 +255,6 @@ def _rebind(name: str, code: str) -> None:
 
 
 _rebind(
-    "data classes that can be called",
-    """
-    from collections.abc import Callable
-    from dataclasses import dataclass, field
-    @dataclass(frozen=True, slots=True)
-    class styled:
-        function: Callable
-        calls: list = field(default_factory=list)
-        def __call__(self, *arguments, **named):
-            self.calls.append(len(arguments))
-            return self.function(*arguments, **named)
-    """,
-)
-_rebind(
     "partial functions",
     "import functools\ndef styled(function):\n    return functools.partial(function)",
 )
@@ -305,17 +267,6 @@ _rebind(
             def bound(self, *arguments, **named):
                 return self.static(*arguments, **named)
         return Solutions().bound
-    """,
-)
-_rebind(
-    "functions copied with their code",
-    """
-    import copy, types
-    def styled(function):
-        made = types.FunctionType(function.__code__, globals(), function.__name__,
-                                  function.__defaults__, function.__closure__)
-        made.__kwdefaults__ = copy.copy(function.__kwdefaults__)
-        return copy.deepcopy(made)
     """,
 )
 
@@ -352,18 +303,6 @@ decorate(
                 return function(*arguments, **named)
             finally:
                 running.pop()
-        return wrapper
-    """,
-)
-decorate(
-    "bars of tqdm",
-    """
-    from tqdm.auto import tqdm
-    def styled(function):
-        def wrapper(*arguments, **named):
-            for _ in tqdm(range(2), desc="working"):
-                pass
-            return function(*arguments, **named)
         return wrapper
     """,
 )
@@ -416,18 +355,6 @@ _subclass(
     before="import abc\nfrom typing import ClassVar, Generic, TypeVar\nT = TypeVar('T')",
 )
 _subclass(
-    "layers copied deeply when a module is made",
-    """
-    class BASE(BASE):
-        def __init__(self, *arguments, **named):
-            super().__init__(*arguments, **named)
-            for name, module in list(self._modules.items()):
-                setattr(self, name, copy.deepcopy(module))
-    """,
-    before="import copy",
-    layers=True,
-)
-_subclass(
     "empty containers, buffers and plain attributes beside the layers",
     """
     class BASE(BASE):
@@ -453,14 +380,6 @@ def _(notebook: NotebookNode) -> None:
     for number in range(11):
         picture = f"![](data:image/png;base64,{PNG[:-4]}{'A' * 150_000})"
         notebook.cells.insert(number, new_markdown_cell(f"A picture: {picture}"))
-
-
-@style("pictures pasted into text, as Jupyter stores them")
-def _(notebook: NotebookNode) -> None:
-    for number in range(11):
-        text, pictures = f"![p](attachment:p{number}.png)", {f"p{number}.png": {"image/png": PNG}}
-        notebook.cells.insert(number, new_markdown_cell(text, attachments=pictures))
-    notebook.cells.insert(0, new_markdown_cell("![gone](attachment:gone.png)"))
 
 
 @style("all answers in the first answer cell")

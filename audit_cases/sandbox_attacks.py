@@ -5,7 +5,7 @@ Each prints a line that begins with GOT if it gets what it wants. All are small,
 
 from __future__ import annotations
 
-# name -> code; {root}, {home}, {port}: the repository, the grader's home, a listener on 127.0.0.1
+# name -> code; {root}, {port}, {left}: the repository, a listener on 127.0.0.1, a mark of what is left running
 SANDBOX_ATTACKS: dict[str, str] = {
     "the repository looked through": """
         for folder, _, files in os.walk({root!r}):
@@ -24,14 +24,6 @@ SANDBOX_ATTACKS: dict[str, str] = {
                     folders[:] = [name for name in folders if name not in ("site-packages", "versions")]
                     if wanted & set(files):
                         print("GOT", folder, files)
-    """,
-    "the grader's home looked through": """
-        import pathlib
-        python = {{*pathlib.Path(sys.prefix).parents, *pathlib.Path(sys.base_prefix).resolve().parents}}
-        home = pathlib.Path({home!r})
-        for path in home.iterdir() if home.is_dir() and str(home) != "/" else []:
-            if path not in python and not path.is_mount():
-                print("GOT", path)
     """,
     "passwords": """
         for path in ("/etc/shadow", "/etc/hosts", "/etc/hostname", "/var/log", "/run", "/boot"):
@@ -202,18 +194,6 @@ SANDBOX_ATTACKS: dict[str, str] = {
         if len(started) < 60:
             print("only", len(started))
     """,
-    "a thread storm": """
-        done, threads = threading.Event(), []
-        try:
-            for _ in range(400):
-                threads.append(threading.Thread(target=done.wait, daemon=True))
-                threads[-1].start()
-        except RuntimeError:
-            pass
-        if len(threads) > 200:
-            print("GOT", len(threads), "threads")
-        done.set()
-    """,
     "memory in one piece": """
         try:
             piece = np.ones(500_000_000)
@@ -233,14 +213,6 @@ SANDBOX_ATTACKS: dict[str, str] = {
         # nothing is read once all of them have ended
         if all(os.read(pipes[0], 1) for _ in range(6)):
             print("GOT 3.6 GB")
-    """,
-    "a full disk": """
-        try:
-            for number in range(40):
-                open(f"part{{number}}", "wb").write(bytes(10_000_000))
-            print("GOT 400 MB")
-        except OSError:
-            pass
     """,
     "every disk filled": """
         got = 0

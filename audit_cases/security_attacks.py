@@ -279,18 +279,6 @@ _by_code(
 
 _by_code(
     "acting later",
-    "signal handlers and timers that replace the checks",
-    """
-    def act(*_):
-        evaluation.serve = lambda request, names: answer(json.loads(request)["expression"])
-    for number in (signal.SIGALRM, signal.SIGUSR1, signal.SIGPROF, signal.SIGVTALRM, signal.SIGCHLD):
-        signal.signal(number, act)
-    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
-    signal.setitimer(signal.ITIMER_PROF, 0.01, 0.01)
-    """,
-)
-_by_code(
-    "acting later",
     "what Python does at its end, said to have been reached",
     """
     import atexit, faulthandler
@@ -331,20 +319,6 @@ _by_code(
 
 # Values that lie ---------------------------------------------------------------------------------
 
-_by_code(
-    "lying values",
-    "subclasses of number, text, list and dictionary that agree",
-    """
-    def agree(self, other=None):
-        return True
-    same = {name: agree for name in ("__eq__", "__le__", "__ge__", "__lt__", "__gt__", "__bool__", "__contains__")}
-    same["__hash__"] = lambda self: 0
-    Number, Text, List = (type(kind.__name__, (kind,), dict(same)) for kind in (float, str, list))
-    Dictionary = type("dict", (dict,), dict(same, items=lambda self: [("variance", Number())] * 3))
-    def lie(name, *arguments, **named):
-        return Dictionary(x=List([Number(), Text()]))
-    """,
-)
 _by_code(
     "lying values",
     "classes whose metaclass makes everything an instance",

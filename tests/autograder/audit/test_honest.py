@@ -20,7 +20,7 @@ ON_MODULES = [
     "float16 as default dtype",
     "gradients switched off",
     "lists for tuples",
-    "decorators",
+    "every call in another thread",
     "layers in another order, with a mixin and an extra Dropout",
     "results that require grad",
     "results that aren't contiguous",
@@ -105,6 +105,5 @@ def test_honest_work_gets_full_marks_and_is_told_so(audited, known, case):
     check(audited.grade(known[case]))
 
 
-def test_there_are_enough_styles():
-    assert len(HONEST_STYLES) >= 80
+def test_the_styles_that_are_named_exist():
     assert set(ON_MODULES) <= set(HONEST_STYLES)
