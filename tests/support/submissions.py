@@ -91,25 +91,9 @@ def empty_folder(folder):
 
 
 @submission(NONE, "No notebook named")
-def only_other_files(folder):
-    (folder / "notes.txt").write_text("my notes")
-    (folder / "folder").mkdir()
-
-
-@submission(NONE, "No notebook named")
 def folder_is_a_file(folder):
     folder.rmdir()
     folder.write_text("a file")
-
-
-@submission(FULL, "its name should be")
-def ending_in_capitals(folder):
-    save(folder, right(), f"{EXERCISE.name}.IPYNB")
-
-
-@submission(FULL, "its name should be")
-def saved_as_text(folder):
-    save(folder, right(), f"{NAME}.txt")
 
 
 @submission(FULL, "Not all files beside the notebook were used")
@@ -155,12 +139,6 @@ def finished_copy(folder):
 
 
 @submission(FULL)
-def two_notebooks(folder):
-    save(folder, right())
-    save(folder, released(EXERCISE), "scratch.ipynb")
-
-
-@submission(FULL)
 def checkpoints(folder):
     save(folder, right())
     (folder / ".ipynb_checkpoints").mkdir()
@@ -197,11 +175,6 @@ def student_is_a_link(folder):
 @submission(NONE, "not an ordinary file")
 def fifo(folder):
     os.mkfifo(folder / NAME)
-
-
-@submission(NONE, "not an ordinary file")
-def directory(folder):
-    (folder / NAME).mkdir()
 
 
 @submission(FULL, "The notebook takes 30 MB", "Outputs were left out")
@@ -245,27 +218,6 @@ def nested(folder):
 def cut_in_the_middle(folder):
     text = json.dumps(right())
     (folder / NAME).write_text(text[: len(text) // 2])
-
-
-@submission(FULL)
-def line_breaks_of_windows(folder):
-    text = json.dumps(right(), indent=1).replace("\n", "\r\n")
-    (folder / NAME).write_bytes(text.encode())
-
-
-@submission(FULL)
-def line_breaks_of_windows_in_cells(folder):
-    notebook = right()
-    for cell in notebook.cells:
-        cell.source = cell.source.replace("\n", "\r\n")
-    save(folder, notebook)
-
-
-@submission(FULL, "isn't saved in UTF-8")
-def letters_of_windows(folder):
-    notebook = right()
-    notebook.cells.append(new_markdown_cell("Größe"))
-    (folder / NAME).write_text(json.dumps(notebook, ensure_ascii=False), encoding="cp1252")
 
 
 @submission(NONE, "git's conflict markers")
@@ -424,32 +376,6 @@ def nothing_but_answers(folder):
 
 
 @submission(FULL)
-def checks_deleted(folder):
-    notebook = right()
-    notebook.cells = [
-        cell
-        for cell in notebook.cells
-        if not (cell.cell_type == "code" and metadata_of(cell).get("grade"))
-    ]
-    save(folder, notebook)
-
-
-@submission(FULL)
-def locked_cells_deleted(folder):
-    notebook = right()
-    notebook.cells = [cell for cell in notebook.cells if not metadata_of(cell).get("locked")]
-    save(folder, notebook)
-
-
-@submission(FULL)
-def all_cells_retyped(folder):
-    notebook = right()
-    for cell in notebook.cells:
-        cell.cell_type = "raw" if cell.cell_type == "code" else "code"
-    save(folder, notebook)
-
-
-@submission(FULL)
 def all_cells_doubled(folder):
     notebook = right()
     notebook.cells = [cell for cell in notebook.cells for _ in range(2)]
@@ -468,15 +394,6 @@ def checks_edited(folder):
 @submission(FULL)
 def format_3(folder):
     save(folder, nbformat.convert(right(), 3))
-
-
-@submission(FULL)
-def format_4_without_ids(folder):
-    notebook = right()
-    notebook.nbformat_minor = 4
-    for cell in notebook.cells:
-        del cell["id"]
-    save(folder, notebook)
 
 
 @submission(FULL)
@@ -518,16 +435,6 @@ def metadata_of_wrong_types(folder):
         cell.outputs = "none"
     notebook.metadata = notebook.nbformat = "x"
     notebook.cells += [None, 7, "x", {}, {"cell_type": 7, "source": {"x": 1}}]
-    save(folder, notebook)
-
-
-@submission(FULL, "only 2000 of its")
-def ten_thousand_cells(folder):
-    notebook = right()
-    # a few with code: running thousands takes half a minute
-    notebook.cells += [
-        (new_markdown_cell if number % 100 else new_code_cell)("1 + 1") for number in range(10_000)
-    ]
     save(folder, notebook)
 
 
@@ -690,16 +597,6 @@ def prints_and_warns(folder):
     save(folder, notebook)
 
 
-@submission(FULL, "StdinNotImplementedError")
-def asks_for_input(folder):
-    with_cell(folder, "name = input('Your name? ')")
-
-
-@submission(FULL)
-def quits(folder):
-    with_cell(folder, "quit()")
-
-
 @submission(FULL)
 def device_by_default(folder):
     with_cell(folder, "import torch\ntorch.set_default_device('meta')")
@@ -752,19 +649,9 @@ def written_answer_in_the_cell_below(folder):
     save(folder, notebook)
 
 
-@submission(FULL)
-def leaves_with_system_exit(folder):
-    with_cell(folder, "import sys\nsys.exit('done')")
-
-
 @submission(FULL, "from the shell")
 def magics(folder):
     with_cell(folder, "%load_ext autoreload\n!echo from the shell")
-
-
-@submission(FULL, "ZeroDivisionError")
-def own_cell_raises(folder):
-    with_cell(folder, "1 / 0")
 
 
 @submission(FULL)
