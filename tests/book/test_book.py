@@ -8,7 +8,6 @@ import re
 
 import pytest
 
-from autograder.catalogue import mistakes
 from autograder.exercises import reference_answers
 from autograder.publish import book
 from autograder.publish.experiments import not_stored
@@ -183,15 +182,6 @@ def test_pages_are_executed(pages):
         text = path.read_text(encoding="utf-8")
         if "{code-cell}" in text:
             assert "file_format: mystnb" in text, path.name
-
-
-def test_every_section_that_a_hint_names_exists(pages):
-    labels = set()
-    for path in COURSE.book.glob("*.md"):
-        labels |= set(re.findall(r"^\(([\w-]+)\)=", path.read_text(encoding="utf-8"), re.MULTILINE))
-    for exercise in COURSE.exercises():
-        for mistake in mistakes(exercise):
-            assert mistake.section in labels, (exercise, mistake.name)
 
 
 def test_each_chapter_has_its_parts():

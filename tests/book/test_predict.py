@@ -1,8 +1,4 @@
-"""Predictions: a reader can think before looking, and one fold has the answer with what explains it.
-
-A page is converted when it has `{predict}`; on others a box `{admonition} Predict` is answered by the next
-folded output.
-"""
+"""Predictions: a reader can think before looking, and one fold has the answer with what explains it."""
 
 import ast
 import re
@@ -20,8 +16,7 @@ FEWEST_WORDS = 8
 
 BEGIN, END = "{predict}", "{predict-end}"
 MARKS = re.compile(
-    r"^(?:(?P<box>`{3,}|:{3,})\{admonition\} *Predict.*"
-    r"|:{3,}(?P<mark>\{predict\}|\{predict-end\}) *(?P<question>.*)\n(?P<body>(?:(?!:{3}).*\n)*):{3,} *"
+    r"^(?::{3,}(?P<mark>\{predict\}|\{predict-end\}) *(?P<question>.*)\n(?P<body>(?:(?!:{3}).*\n)*):{3,} *"
     r"|(?:`{3,}|:{3,})(?P<dropdown>\{dropdown\}).*"
     r"|(?P<heading>#+) .*)$",
     flags=re.MULTILINE,
@@ -32,22 +27,11 @@ GLUED = re.compile(r"\{glue:?\w*\}`(\w+)")
 def faults(page):
     """What is wrong with a page's predictions, as pairs of the question's first words and the fault."""
     found, question, held, given = [], None, None, set()
-    old = None
-    new = boxes = folded = False
-
-    def end_box():
-        if old:
-            found.append((old, "has no folded answer"))
-
     for part in page.parts:
         if isinstance(part, CodeCell):
-            if part.tags & FOLDING:
-                old = None
-                if held is not None:
-                    found.append((question, "has a fold in its fold"))
-                else:
-                    folded = True
             if held is not None:
+                if part.tags & FOLDING:
+                    found.append((question, "has a fold in its fold"))
                 held.append(part)
             continue
         last = 0
@@ -60,13 +44,10 @@ def faults(page):
                 found.append((question, "has a number of its answer in the open"))
             if not mark:
                 continue
-            if mark["box"]:
-                end_box()
-                old, boxes = "a box", True
-            elif mark["mark"] == BEGIN:
+            if mark["mark"] == BEGIN:
                 if held is not None:
                     found.append((question, "does not end"))
-                question, held, new = " ".join(mark["question"].split()[:6]), [], True
+                question, held = " ".join(mark["question"].split()[:6]), []
             elif mark["mark"] == END:
                 if held is None:
                     found.append((question, "has ended already"))
@@ -75,22 +56,15 @@ def faults(page):
                     given = names_given(held)
                 held = None
             elif mark["dropdown"]:
-                old = None
                 if held is not None:
                     found.append((question, "has a fold in its fold"))
             else:
-                end_box()
-                old, given = None, set()
+                given = set()
                 if held is not None:
                     found.append((question, "does not end in its section"))
                     held = None
-    end_box()
     if held is not None:
         found.append((question, "does not end"))
-    if new and boxes:
-        found.append((question, "is on a page with an old box"))
-    if new and folded:
-        found.append((question, "is on a page with another folded output"))
     return found
 
 
@@ -130,7 +104,6 @@ ASK = ":::{predict} How large is it, in your view?\n:shows: the number\n- small\
 WHY = "It's larger than most people think, because all of them count.\n"
 STOP = ":::{predict-end}\n:::\n"
 SHOWN = cell('print(1)\nnote("size", 1)')
-BOX = "```{admonition} Predict\n:class: tip\nHow large is it?\n```\n"
 DROPDOWN = "```{dropdown} Answer\nLarge.\n```\n"
 QUESTION = "How large is it, in your"
 
@@ -141,8 +114,6 @@ QUESTION = "How large is it, in your"
         [ASK, SHOWN, WHY, STOP],
         [cell(), ASK, cell(), WHY, cell(tags="remove-cell"), STOP, "Words."],
         [ASK, SHOWN, WHY, STOP, "## Later\n", "It's {glue:text}`size:.0f`."],
-        [BOX, cell(tags="hide-output"), cell()],
-        [BOX, cell(), "Words.\n", DROPDOWN],
     ],
 )
 def test_good_predictions(parts):
@@ -161,11 +132,6 @@ def test_good_predictions(parts):
         ),
         ([ASK, SHOWN, WHY, cell(tags="hide-output"), STOP], "has a fold in its fold"),
         ([ASK, SHOWN, WHY, DROPDOWN, STOP], "has a fold in its fold"),
-        (
-            [ASK, SHOWN, WHY, STOP, cell(tags="hide-output")],
-            "is on a page with another folded output",
-        ),
-        ([ASK, SHOWN, WHY, STOP, BOX, DROPDOWN], "is on a page with an old box"),
         ([ASK, SHOWN, WHY], "does not end"),
         ([ASK, SHOWN, WHY, "## Next\n"], "does not end in its section"),
         ([ASK, SHOWN, WHY, STOP, STOP], "has ended already"),
@@ -173,13 +139,6 @@ def test_good_predictions(parts):
 )
 def test_bad_predictions(parts, fault):
     assert faults(page_of(*parts)) == [(QUESTION, fault)]
-
-
-@pytest.mark.parametrize(
-    "parts", [[BOX, BOX, DROPDOWN], [BOX, cell()], [BOX, "## Next\n", DROPDOWN], [DROPDOWN, BOX]]
-)
-def test_boxes_without_an_answer_are_found(parts):
-    assert faults(page_of(*parts)) == [("a box", "has no folded answer")]
 
 
 def test_every_prediction_can_be_checked():
