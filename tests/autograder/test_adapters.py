@@ -39,6 +39,7 @@ from autograder.package import PACKAGE_ROOT
 from autograder.runtime import torch_internals
 from autograder.runtime.torch_internals import FORBIDDABLE, ForbiddenCall, forbidding
 from tests.support.course import COURSE
+from tests.support.grading import add_exercise
 from tests.support.needs import needs_fork_server
 
 # Versions ---------------------------------------------------------------------------------------
@@ -320,9 +321,7 @@ def test_formgrader_lists_no_submission_without_notebooks(tmp_path):
     assert COURSE.config
     folders = CourseDirectory(root=str(tmp_path), db_url=f"sqlite:///{tmp_path}/gradebook.db")
     with Gradebook(folders.db_url) as gradebook:
-        gradebook.add_assignment("ps1", duedate=datetime.datetime(2027, 3, 1))
-        gradebook.add_notebook("ps1", "ps1")
-        gradebook.add_grade_cell("all", "ps1", "ps1", max_score=5, cell_type="code")
+        add_exercise(gradebook, "ps1", duedate=datetime.datetime(2027, 3, 1), all=5)
         gradebook.add_student("ada")
         gradebook.add_student("bob")
         gradebook.add_submission("ps1", "ada")

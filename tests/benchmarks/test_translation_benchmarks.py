@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from benchmarks import multi30k, throughput
-from tests.support.colour_captions import WORDS, colours, write
+from tests.support.small_runs import WORDS, colours, write
 from translation import machine
 from translation.__main__ import main
 

@@ -76,60 +76,43 @@ class _(nn.Module):
 CH2 = "ch2_scaled_dot_product"
 
 
+@form(CH2, "softmax")
 def _softmax_by_twos(x, axis=-1):
     x = np.asarray(x) / math.log(2)
     powers = np.exp2(x - np.max(x, axis, keepdims=True))
     return powers * (1 / powers.sum(axis, keepdims=True))
 
 
-def _softmax_from_the_middle(x, axis=-1):
-    """Shifted by the maximum less 50: the exponentials are large, but finite."""
-    powers = np.exp(x - np.max(x, axis, keepdims=True) + 50)
-    return powers / powers.sum(axis, keepdims=True)
+@form(CH2, "attention_numpy")
+def _(query, key, value, mask=None):
+    scores = np.einsum("...td,...sd->...ts", query / math.sqrt(query.shape[-1]), key)
+    if mask is None:
+        weights = _softmax_by_twos(scores)
+    else:
+        weights = np.where(mask, _softmax_by_twos(np.where(mask, scores, -1e30)), 0)
+    return weights @ value, weights
 
 
-for _softmax in (_softmax_by_twos, _softmax_from_the_middle):
-    form(CH2, "softmax")(_softmax)
+@form(CH2, "score_statistics")
+def _(query, key, scale):
+    scores = scale * np.einsum("md,nd->mn", query, key)
+    weights = _softmax_by_twos(scores)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(weights > 0, weights * np.log(weights), 0)
+    return {
+        "variance": float((scores**2).mean() - scores.mean() ** 2),
+        "max_weight": float(weights.max(1).mean()),
+        "entropy": float(-terms.sum() / len(query)),
+    }
 
-    def _attention_numpy(query, key, value, mask=None, softmax=_softmax):
-        scores = np.einsum("...td,...sd->...ts", query / math.sqrt(query.shape[-1]), key)
-        if mask is None:
-            weights = softmax(scores)
-        else:
-            weights = np.where(mask, softmax(np.where(mask, scores, -1e30)), 0)
-        return weights @ value, weights
 
-    form(CH2, "attention_numpy")(_attention_numpy)
-
-    def _score_statistics(query, key, scale, softmax=_softmax):
-        scores = scale * np.einsum("md,nd->mn", query, key)
-        weights = softmax(scores)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            terms = np.where(weights > 0, weights * np.log(weights), 0)
-        return {
-            "variance": float((scores**2).mean() - scores.mean() ** 2),
-            "max_weight": float(weights.max(1).mean()),
-            "entropy": float(-terms.sum() / len(query)),
-        }
-
-    form(CH2, "score_statistics")(_score_statistics)
-
-    def _by_second_moments(query, key, softmax=_softmax):
-        root = math.sqrt(len(query))
-        p = softmax(key @ query / root)
-        output = p @ key
-        return ((p[:, None] * key).T @ key - np.outer(output, output)) / root
-
-    form(CH2, "attention_jacobian")(_by_second_moments)
-
-    def _by_pairs(query, key, softmax=_softmax):
-        """The covariance as half the mean square of the differences of all pairs."""
-        root = math.sqrt(len(query))
-        p = softmax(key @ query / root)
-        apart = key[:, None] - key
-        return np.einsum("s,t,sti,stj->ij", p, p, apart, apart) / 2 / root
-
-    form(CH2, "attention_jacobian")(_by_pairs)
+@form(CH2, "attention_jacobian")
+def _(query, key):
+    """By second moments."""
+    root = math.sqrt(len(query))
+    p = _softmax_by_twos(key @ query / root)
+    output = p @ key
+    return ((p[:, None] * key).T @ key - np.outer(output, output)) / root
 
 
 @form(CH2, "attention")
@@ -263,16 +246,6 @@ def _(x, positions, theta=10000.0):
     cos, sin = (f(angles).repeat_interleave(2, -1).to(x.dtype) for f in (torch.cos, torch.sin))
     turned = torch.stack([-x[..., 1::2], x[..., 0::2]], -1).flatten(-2)
     return x * cos + turned * sin
-
-
-@form(CH5, "rope")
-def _(x, positions, theta=10000.0):
-    """Complex numbers."""
-    wide = x.double() if x.dtype.itemsize < 4 else x
-    pairs = torch.complex(wide[..., 0::2].contiguous(), wide[..., 1::2].contiguous())
-    angles = positions[..., None].double() * _frequencies(x.shape[-1], theta, torch.float64)
-    turned = pairs * torch.polar(torch.ones_like(angles), angles).to(pairs.dtype)
-    return torch.view_as_real(turned).flatten(-2).to(x.dtype)
 
 
 @form(CH5, "alibi_bias")
@@ -454,42 +427,20 @@ def _(d, base, factor, original_length, method):
     return theta / factor * (1 - ramp + ramp * factor)
 
 
-def _draw(p, u):
-    """The smallest token whose probability, with those before it, is above u."""
-    total = 0.0
-    for token, share in enumerate(p.tolist()):
-        total += share
-        if u < total:
-            return token
-    return max(token for token, share in enumerate(p.tolist()) if share > 0)
+@form(CH8, "speculative_step")
+def _(draft, p_draft, p_target, uniforms):
+    """Quotients as they are, and sums of all probabilities up to a token."""
 
+    def drawn(p, u):
+        return int(torch.searchsorted(p.cumsum(0), u, right=True))
 
-def _speculative(accepts: Callable, draw: Callable) -> Callable:
-    def speculative_step(draft, p_draft, p_target, uniforms):
-        tokens = []
-        for i, guess in enumerate(draft.tolist()):
-            if not accepts(uniforms[2 * i], p_target[i, guess], p_draft[i, guess]):
-                left = (p_target[i] - p_draft[i]).clamp(min=0)
-                return torch.tensor([*tokens, draw(left / left.sum(), uniforms[2 * i + 1])])
-            tokens.append(guess)
-        return torch.tensor([*tokens, draw(p_target[-1], uniforms[2 * len(draft) + 1])])
-
-    return speculative_step
-
-
-form(CH8, "speculative_step")(_speculative(lambda u, p, q: u < p / q, _draw))
-form(CH8, "speculative_step")(
-    _speculative(
-        lambda u, p, q: u < min(1.0, (p / q).item()),
-        lambda p, u: int(torch.searchsorted(p.cumsum(0), u, right=True)),
-    )
-)
-form(CH8, "speculative_step")(
-    _speculative(
-        lambda u, p, q: u * q < p,
-        lambda p, u: int(np.argmax(np.cumsum(p.numpy()) > u.item())),
-    )
-)
+    tokens = []
+    for i, guess in enumerate(draft.tolist()):
+        if uniforms[2 * i] >= p_target[i, guess] / p_draft[i, guess]:
+            left = (p_target[i] - p_draft[i]).clamp(min=0)
+            return torch.tensor([*tokens, drawn(left / left.sum(), uniforms[2 * i + 1])])
+        tokens.append(guess)
+    return torch.tensor([*tokens, drawn(p_target[-1], uniforms[2 * len(draft) + 1])])
 
 
 # Attention in tiles ---------------------------------------------------------------------------------
@@ -644,14 +595,9 @@ def _(w_a, w_b):
     return (sizes[0] / sizes[1] / sizes[2]).item() if sizes[1] > 0 and sizes[2] > 0 else 0.0
 
 
-def _ablated(mean: Callable) -> Callable:
-    def mean_ablated(run, tokens, layer, head, reference):
-        average = mean(run.trace(reference).added[layer, :, head])
-        return run(tokens, replace={(layer, head): lambda added: average.expand_as(added)})
-
-    return mean_ablated
-
-
-form(CH10, "mean_ablated")(_ablated(lambda added: added.sum(0) / len(added)))
-form(CH10, "mean_ablated")(_ablated(lambda added: sum(one / len(added) for one in added)))
-form(CH10, "mean_ablated")(_ablated(lambda added: added[0] + (added - added[0]).mean(dim=0)))
+@form(CH10, "mean_ablated")
+def _(run, tokens, layer, head, reference):
+    """The mean of the differences from the first text."""
+    added = run.trace(reference).added[layer, :, head]
+    average = added[0] + (added - added[0]).mean(dim=0)
+    return run(tokens, replace={(layer, head): lambda added: average.expand_as(added)})

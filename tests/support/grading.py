@@ -12,3 +12,12 @@ def grade_here(course: Course, exercise: str) -> list[Result]:
     """
     grade_named(course, exercise, "*", force=False, create_student=True)
     return recorded_results(course, [course.exercise(exercise)])
+
+
+def add_exercise(book, name, duedate=None, **cells):
+    """Add an exercise to a gradebook, with the points of its graded cells; `why` is a written one."""
+    book.add_assignment(name, duedate=duedate)
+    book.add_notebook(name, name)
+    for cell, points in cells.items():
+        kind = "markdown" if cell == "why" else "code"
+        book.add_grade_cell(cell, name, name, max_score=points, cell_type=kind)

@@ -50,19 +50,6 @@ def test_a_run_puts_its_numbers_into_words_once():
     assert after.maxsize > both  # all numbers of the default run
 
 
-@pytest.mark.parametrize(
-    ("below", "held_out", "told"), [(500, 10, "--below 500"), (1000, 800, "--held-out 800")]
-)
-def test_too_few_numbers(below, held_out, told):
-    with pytest.raises(TranslationError, match=told):
-        data.split_numbers(below, 500, held_out, 0)
-
-
-def test_a_language_that_num2words_lacks():
-    with pytest.raises(TranslationError, match=r"no language 'xx'; it has .*\bde\b"):
-        data.in_words(3, "xx")
-
-
 def test_text_files_plain_and_gzipped(tmp_path):
     (tmp_path / "a.en").write_text("one\ntwo\n", encoding="utf-8")
     with gzip.open(tmp_path / "a.de.gz", "wt", encoding="utf-8") as file:
@@ -161,12 +148,6 @@ def test_a_download_that_fails_leaves_nothing(download, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_every_file_of_multi30k_has_a_checksum():
-    for text, splits in (("raw", 5), ("lc.norm.tok", 3)):
-        names = [name for name in data.MULTI30K_CHECKSUMS if ("lc." in name) == (text != "raw")]
-        assert len(names) == 2 * splits and len({*data.MULTI30K_CHECKSUMS.values()}) == 16
-
-
 def test_as_many_source_files_as_target_files():
     with pytest.raises(TranslationError, match="2 source and 1 target"):
         data.FilePairs(("a", "b"), ("c",))
@@ -207,13 +188,6 @@ def test_a_vocabulary_is_learned_from_a_sample(texts):
     small = learn(iter(rare), 30, "char", sample=300)
     assert not small.unknown("zyx")
     assert learn(iter(rare), 30, "char", sample=300).model == small.model
-
-
-@pytest.mark.parametrize("size", [5000, 10])
-def test_a_vocabulary_that_the_texts_do_not_give(texts, size):
-    with pytest.raises(TranslationError, match=f"no vocabulary of {size} pieces") as raised:
-        learn(texts, size)
-    assert "\n" not in str(raised.value)
 
 
 def test_a_text_without_line_breaks_is_told(texts):

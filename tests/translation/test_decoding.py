@@ -13,6 +13,7 @@ from sacrebleu.metrics import BLEU
 
 from solutions.ch6_transformer import Transformer
 from solutions.ch7_training import beam_search, corpus_bleu, greedy_decode
+from tests.support.small_runs import text_files
 from tests.support.tape import record
 from translation import TranslationError, machine
 from translation.__main__ import main
@@ -236,17 +237,11 @@ def test_sentences_and_beams_that_cannot_be(translator):
 def trained(tmp_path_factory):
     """A run on text files that learns to say a colour in German."""
     folder = tmp_path_factory.mktemp("colours")
-    colours = {"red": "rot", "blue": "blau", "green": "grün", "white": "weiß", "brown": "braun"}
-    pairs = [(f"{a} {b}", f"{colours[a]} {colours[b]}") for a in colours for b in colours] * 4
-    (folder / "en").write_text("".join(a + "\n" for a, _ in pairs), encoding="utf-8")
-    (folder / "de").write_text("".join(b + "\n" for _, b in pairs), encoding="utf-8")
     given = {"vocab_size": 45, "d_model": 32, "heads": 2, "layers": 1, "d_ff": 64, "dropout": 0.0}
     given |= {"tokens": 400, "rate": 1e-2, "warmup": 10, "steps": 60, "save_every": 30}
     words = [f"--{name.replace('_', '-')}={value}" for name, value in given.items()]
-    files = ["--source", str(folder / "en"), "--target", str(folder / "de")]
-    valid = ["--valid-source", str(folder / "en"), "--valid-target", str(folder / "de")]
     run = ["--folder", str(folder / "run"), "--device=cpu"]
-    assert main(["train", "--task=parallel", *run, *files, *valid, *words]) == 0
+    assert main(["train", "--task=parallel", *run, *text_files(folder, times=4), *words]) == 0
     return folder
 
 

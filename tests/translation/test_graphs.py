@@ -11,10 +11,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 from solutions.ch6_transformer import shift
+from tests.support.devices import OneDevice, Waits
 from tests.support.tape import record
 from translation import machine
 from translation.__main__ import main
@@ -182,35 +181,6 @@ def test_what_cannot_be_recorded_is_computed_and_one_line_says_so(capsys):
     assert told.startswith("goes on without CUDA graphs") and "stream is capturing" in told
 
 
-class Elsewhere(TorchDispatchMode):
-    """Raises where a GPU would have to be waited for, and where an operator gets tensors of two devices."""
-
-    WAITS = ("_local_scalar_dense", "nonzero", "masked_select", "equal", "is_nonzero", "_unique2")
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        name = function.overloadpacket.__name__
-        leaves = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor)]
-        devices = {x.device.type for x in leaves if x.dim()}
-        assert len(devices) <= 1 or name == "copy_", f"{name} on {devices}"
-        masks = "index" in name and any(
-            x.dtype is torch.bool for x in tree_leaves(args[1:2]) if isinstance(x, torch.Tensor)
-        )
-        assert name not in self.WAITS and not masks, f"{name} waits"
-        return function(*args, **(kwargs or {}))
-
-
-def test_waits_and_mixed_devices_are_noticed():
-    x = torch.ones(3)
-    for wrong in (
-        lambda: x.sum().item(),
-        lambda: x[x > 0],
-        lambda: x + torch.ones(3, device="meta"),
-        x.nonzero,
-    ):
-        with pytest.raises(AssertionError), Elsewhere():
-            wrong()
-
-
 class Descent(torch.optim.SGD):
     """The plainest step, since AdamW's looks at its count where there is no fused one."""
 
@@ -228,11 +198,11 @@ def test_the_recorded_functions_never_wait_and_stay_on_their_device(attention):
     step = training_step(torch.float32, how=record, device="meta", attention=attention)
     step.optimizer = Descent(step.parameters)
     batch = batches(True)[0]
-    with Elsewhere():
+    with OneDevice(), Waits() as waits:
         for _ in range(3):
             step.accumulate(batch.tokens, batch.source, batch.target)
             step.update(1e-3)
-    assert len(step.update.replays) == 1
+    assert waits.found == [] and len(step.update.replays) == 1
 
 
 @pytest.mark.parametrize("beam", [1, 3])
@@ -247,11 +217,11 @@ def test_a_step_of_the_search_never_waits_and_stays_on_its_device(beam):
         steps.append(function)
         return function
 
-    with torch.inference_mode(), Elsewhere():
+    with torch.inference_mode(), OneDevice(), Waits() as waits:
         decoder = CachedDecoder(model, source, beam, 9, fixed=True)
         with pytest.raises(NotImplementedError, match="meta"):  # when it looks at what is done
             search(decoder, limits, 0.6, record=note)
-    assert len(steps) == 1 and decoder.length == 8
+    assert waits.found == [] and len(steps) == 1 and decoder.length == 8
 
 
 @pytest.fixture(scope="module")

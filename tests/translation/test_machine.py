@@ -14,10 +14,10 @@ from torch import distributed
 from torch.cuda._utils import _get_device_index
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_flatten
 
 from solutions.ch7_training import smoothed_cross_entropy
 from tests.support.course import COURSE
+from tests.support.devices import OneDevice, Waits
 from translation import TranslationError, machine, trainer
 from translation.__main__ import main
 from translation.decoding import CachedDecoder
@@ -54,30 +54,6 @@ def tokenizer(pairs):
     return learn([text for pair in pairs for text in pair], 28, "bpe")
 
 
-class Waits(TorchDispatchMode):
-    """Counts what makes the processor wait for a GPU: numbers and sizes that depend on data, and copies
-    from one device to another that are not asynchronous."""
-
-    NAMES = ("_local_scalar_dense", "nonzero", "masked_select", "equal", "is_nonzero", "_unique2")
-
-    def __init__(self):
-        super().__init__()
-        self.found = []
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        name = function.overloadpacket.__name__
-        indices = args[1] if "index" in name and isinstance(args[1], (list, tuple)) else []
-        bools = [x for x in indices if isinstance(x, torch.Tensor) and x.dtype is torch.bool]
-        device = kwargs.get("device")
-        moved = name == "_to_copy" and device and device != args[0].device
-        if name == "copy_":
-            moved = args[0].device != args[1].device and not any(args[2:])
-        if name in self.NAMES or bools or (moved and not kwargs.get("non_blocking")):
-            self.found.append(name)
-        return function(*args, **kwargs)
-
-
 def test_the_counter_of_waits_counts():
     logits, targets = torch.randn(2, 3, 5), torch.tensor([[1, 2, PAD], [3, PAD, PAD]])
     with Waits() as waits:
@@ -104,30 +80,6 @@ def test_a_step_never_waits_for_the_device(tokenizer, pairs, precision):
             loss, _, _ = run.train_step()
     assert waits.found == []
     assert loss.isfinite()
-
-
-def test_what_is_meant_for_cuda_never_waits_either(tokenizer, pairs):
-    settings = complete(SMALL)
-    model = build(settings, len(tokenizer), "fused", "cuda")
-    objective = trainer.Objective(model, CPU, 0.1)
-    run = trainer.Trainer(settings, CPU, tokenizer, pairs, [])
-    batch = run.batches[0]
-    with Waits() as waits:
-        objective(batch.source, batch.target).backward()
-    assert waits.found == []
-
-
-class OneDevice(TorchDispatchMode):
-    """Raises where an operator gets tensors of two devices, which a GPU can't compute with. A number of
-    dimension 0 may come from the CPU."""
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        given, _ = tree_flatten((args, kwargs))
-        devices = {x.device.type for x in given if isinstance(x, torch.Tensor) and x.dim() > 0}
-        if len(devices) > 1:
-            raise RuntimeError(f"{function} got tensors of {sorted(devices)}")
-        return function(*args, **kwargs)
 
 
 META = machine.Machine(torch.device("meta"))

@@ -12,13 +12,13 @@ from solutions.ch3_multi_head import grouped_query_attention, merge_heads, split
 from solutions.ch4_masking import causal_mask, from_key_padding
 from solutions.ch5_positional_encoding import rope
 from tests.support.course import COURSE
+from tests.support.small_runs import stopped_after
 from translation.__main__ import main
 from translation.decoding import CachedDecoder
 from translation.model import build, n_parameters
 from translation.run_folder import RunFolder
 from translation.settings import complete
 from translation.tokenizer import BOS, PAD
-from translation.trainer import Trainer
 
 VOCAB, HEADS, GROUPS, WIDTH = 29, 6, 2, 4
 SIZES = {"d_model": HEADS * WIDTH, "heads": HEADS, "layers": 2, "d_ff": 20, "dropout": 0.0}
@@ -149,15 +149,7 @@ def test_a_run_on_number_words_learns_resumes_and_translates(tmp_path, capsys, c
     assert main(command(whole, 40, changed)) == 0
     losses = [line["loss"] for line in RunFolder(whole).measured() if "loss" in line]
     assert sum(losses[-5:]) < 0.7 * sum(losses[:5])
-    stopped = Trainer.train_step
-
-    def stop_after_one(self):
-        if self.step == 1:
-            signal.raise_signal(signal.SIGTERM)
-        return stopped(self)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Trainer, "train_step", stop_after_one)
+    with stopped_after(1, signal.SIGTERM):
         assert main(command(parts, 40, changed)) == 130
     assert RunFolder(parts).read()["step"] == 1
     assert main(["train", "--resume", "--folder", str(parts), "--device=cpu", "--threads=1"]) == 0

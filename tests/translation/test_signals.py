@@ -14,6 +14,7 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 
 from solutions.ch6_transformer import EncoderLayer
 from tests.support.needs import needs_compiler
+from tests.support.small_runs import text_files
 from translation.__main__ import main
 from translation.run_folder import RunFolder
 
@@ -95,14 +96,7 @@ def twice_where_nothing_can_be_interrupted(learns, call):
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
     """The options with files of colours, in English and German."""
-    folder = tmp_path_factory.mktemp("text")
-    colours = {"red": "rot", "blue": "blau", "green": "grün", "white": "weiß", "brown": "braun"}
-    found = [(f"{a} {b}", f"{colours[a]} {colours[b]}") for a in colours for b in colours]
-    for side, name in enumerate(("en", "de")):
-        lines = "".join(pair[side] + "\n" for pair in found)
-        (folder / name).write_text(lines, encoding="utf-8")
-    files = [f"--source={folder / 'en'}", f"--target={folder / 'de'}"]
-    return [*files, f"--valid-source={folder / 'en'}", f"--valid-target={folder / 'de'}"]
+    return text_files(tmp_path_factory.mktemp("text"))
 
 
 def command(run, text, *more):

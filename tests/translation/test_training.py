@@ -1,6 +1,5 @@
 """The trainer: what a step computes, and how a run ends, goes on, and fails."""
 
-import json
 import math
 import re
 import signal
@@ -13,21 +12,14 @@ import torch.nn.functional as F
 
 from solutions.ch2_scaled_dot_product import attention
 from solutions.ch6_transformer import shift
-from tests.support.course import COURSE
-from translation import (
-    TranslationError,
-    data,
-    machine,
-    optimization,
-    trainer,
-)
+from tests.support.small_runs import stopped_after, text_files
+from translation import TranslationError, data, machine, optimization, trainer
 from translation.__main__ import main
 from translation.model import FusedAttention, build, n_parameters
 from translation.run_folder import RunFolder
 from translation.settings import complete
 from translation.tokenizer import PAD, learn
 
-ROOT = COURSE.root
 SMALL = {
     "vocab_size": 80,
     "d_model": 16,
@@ -106,14 +98,6 @@ def test_fused_attention_is_the_formula():
     ):
         torch.testing.assert_close(a, b)
     torch.testing.assert_close(fused(*inputs)[0], attention(*inputs)[0])
-
-
-def test_training_with_either_attention_gives_the_same_losses(tokenizer, pairs):
-    losses = []
-    for name in ("formula", "fused"):
-        run = small_trainer(tokenizer, pairs, name)
-        losses.append([float(run.train_step()[0]) for _ in range(6)])
-    torch.testing.assert_close(losses[0], losses[1], rtol=1e-4, atol=0)
 
 
 def test_a_step_is_adam_on_the_mean_over_all_tokens(tokenizer, pairs):
@@ -206,15 +190,7 @@ def test_resuming_gives_the_same_bits(finished, tmp_path):
     assert not same(weights(tmp_path), weights(finished))
     for part in tmp_path.iterdir():
         part.unlink()
-    interrupted = trainer.Trainer.train_step
-
-    def stop_at_four(self):
-        if self.step == 3:
-            signal.raise_signal(signal.SIGINT)
-        return interrupted(self)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trainer.Trainer, "train_step", stop_at_four)
+    with stopped_after(3):
         assert main(command(tmp_path, steps=6)) == 130
     assert RunFolder(tmp_path).read()["step"] == 3
     assert main(["train", "--folder", str(tmp_path), "--device=cpu", "--resume"]) == 0
@@ -314,7 +290,8 @@ def test_a_checkpoint_of_another_shape(finished, tmp_path, name, value, told):
 
 def test_a_folder_that_has_a_run_is_not_overwritten(finished, capsys):
     before = weights(finished)
-    assert "already holds a run" in failure(capsys, command(finished, steps=2))
+    told = failure(capsys, command(finished, steps=2))
+    assert "already holds a run" in told and f"--folder {finished}-2 begins another" in told
     assert same(weights(finished), before)
 
 
@@ -327,6 +304,7 @@ def test_resume_keeps_the_settings(finished, tmp_path, capsys):
     ("changed", "told"),
     [
         ({"vocab_size": 5000}, "no vocabulary of 5000 pieces"),
+        ({"below": 500}, "--below 500"),
         ({"target_language": "xx"}, "num2words has no language 'xx'"),
         ({"heads": 3}, "--heads 3 does not divide --d-model 16"),
         ({"key_heads": 3}, "--key-heads 3 does not divide --heads 2"),
@@ -358,28 +336,9 @@ def test_a_device_that_is_not_there(capsys, tmp_path):
         assert f"--device {device}" in told and "--device auto takes" in told
 
 
-def test_help_is_there_for_every_command(capsys):
-    for words in ([], ["train"], ["translate"], ["evaluate"]):
-        with pytest.raises(SystemExit) as ended:
-            main([*words, "--help"])
-        assert ended.value.code == 0
-        assert "--help" in capsys.readouterr().out
-
-
-def test_metrics_are_json_lines(finished):
-    for line in (finished / "metrics.jsonl").read_text().splitlines():
-        assert {"step", "loss", "rate", "seconds", "tokens_per_second"} <= json.loads(line).keys()
-
-
 def parallel(folder, *more, **changed):
     """Arguments of a run that learns to say a colour in German, with validation pairs."""
-    colours = {"red": "rot", "blue": "blau", "green": "grün", "white": "weiß", "brown": "braun"}
-    found = [(f"{a} {b}", f"{colours[a]} {colours[b]}") for a in colours for b in colours]
-    for side, name in enumerate(("en", "de")):
-        text = "".join(pair[side] + "\n" for pair in found)
-        (folder / name).write_text(text, encoding="utf-8")
-    files = ["--source", folder / "en", "--target", folder / "de"]
-    files += ["--valid-source", folder / "en", "--valid-target", folder / "de"]
+    files = text_files(folder)
     settings = {"vocab_size": 45, "smoothing": 0.0, "rate": 1e-2} | changed
     return command(folder / "run", "--task=parallel", *files, *more, **settings)
 
@@ -419,22 +378,6 @@ def test_an_epoch_ends_with_a_checkpoint(tmp_path):
     epochs = [run.batches.epoch_of(2 * step) for step in range(8)]
     ends = [step for step in range(1, 8) if epochs[step] > epochs[step - 1]]
     assert len(ends) > 1 and found == sorted({*ends, 7})
-
-
-def test_resuming_in_the_middle_of_an_epoch_gives_the_same_bits(tmp_path):
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    words: dict = {"tokens": 60, "accumulate": 2, "save_every": 0}
-    words["schedule"] = "noam"  # which does not depend on the number of steps
-    for folder in (whole, cut):
-        folder.mkdir()
-    assert main(parallel(whole, steps=8, **words)) == 0
-    assert main(parallel(cut, steps=5, **words)) == 0
-    run = ["--folder", str(cut / "run"), "--device=cpu", "--threads=1"]
-    assert main(["train", *run, "--resume", "--steps=8"]) == 0
-    one, other = (RunFolder(folder / "run") for folder in (whole, cut))
-    assert same(one.read()["model"], other.read()["model"])
-    losses = [[line for line in folder.measured() if line["step"] == 8] for folder in (one, other)]
-    assert losses[0][0]["loss"] == losses[1][0]["loss"]
 
 
 def test_a_run_goes_on_where_its_text_lies_now(tmp_path, capsys):
@@ -569,10 +512,6 @@ def test_too_little_memory_for_a_search_says_what_needs_less(finished, capsys, m
     assert re.search("memory with 1 sentences of up to .* beam of 1: a smaller --beam, or", told)
 
 
-def test_a_folder_in_use_names_another(finished, capsys):
-    assert f"--folder {finished}-2 begins another" in failure(capsys, command(finished, steps=2))
-
-
 def test_letters_that_the_model_has_never_seen_are_told(finished, capsys):
     assert main(["translate", "--folder", str(finished), "--device=cpu", "one", "東京"]) == 0
     told = capsys.readouterr().err
@@ -591,23 +530,16 @@ def test_pairs_that_are_left_out_are_counted(tmp_path, capsys):
 
 
 def test_help_has_a_word_for_each_value(capsys):
-    for name in ("train", "translate", "evaluate"):
-        with pytest.raises(SystemExit):
-            main([name, "--help"])
+    for words in ([], ["train"], ["translate"], ["evaluate"]):
+        with pytest.raises(SystemExit) as ended:
+            main([*words, "--help"])
         told = capsys.readouterr().out
+        assert ended.value.code == 0 and "--help" in told
         assert " X" not in told and " N\n" not in told and " N " not in told
 
 
 def test_a_run_interrupted_before_its_first_checkpoint_translates(tmp_path, capsys):
-    interrupted = trainer.Trainer.train_step
-
-    def stop_at_two(self):
-        if self.step == 1:
-            signal.raise_signal(signal.SIGTERM)
-        return interrupted(self)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trainer.Trainer, "train_step", stop_at_two)
+    with stopped_after(1, signal.SIGTERM):
         assert main(command(tmp_path, steps=60, save_every=50)) == 130
     folder = RunFolder(tmp_path)
     assert not folder.weights()

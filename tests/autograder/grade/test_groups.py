@@ -18,6 +18,7 @@ from autograder.lms import export
 from autograder.lms.import_zip import import_zip
 from autograder.report import pages
 from tests.support.course import COURSE
+from tests.support.grading import add_exercise
 from tests.support.random_class import EXERCISE, autograded, random_class
 
 FIRST = COURSE.exercise("ch1_additive_attention")
@@ -96,9 +97,7 @@ def gradebook(tmp_path_factory):
     """A gradebook's file, of five students; s1 has 20 of 30 points and s5 has 7, the others nothing."""
     made = Course(COURSE.root, class_folder=tmp_path_factory.mktemp("made"))
     with Gradebook(made.db_url) as book:
-        book.add_assignment(FIRST.name)
-        book.add_notebook(FIRST.name, FIRST.name)
-        book.add_grade_cell("all", FIRST.name, FIRST.name, max_score=30, cell_type="code")
+        add_exercise(book, FIRST.name, all=30)
         for number in range(1, 6):
             book.add_student(f"s{number}", first_name="Jo", last_name=f"Doe {number}")
         for student, points in {"s1": 20, "s5": 7}.items():

@@ -21,7 +21,7 @@ from autograder.nbgrader_adapter import transaction
 from autograder.times import read_time
 from tests.support.copies import command, repository
 from tests.support.course import COURSE
-from tests.support.grading import grade_here
+from tests.support.grading import add_exercise, grade_here
 from tests.support.submissions import EXERCISE as GRADED
 from tests.support.submissions import hand_in
 
@@ -94,9 +94,7 @@ def database(tmp_path_factory):
     """A gradebook's file: s1 has handed in FIRST, with 20 of 30 points, and s2 nothing."""
     made = Course(COURSE.root, class_folder=tmp_path_factory.mktemp("made"))
     with Gradebook(made.db_url) as book:
-        book.add_assignment(FIRST)
-        book.add_notebook(FIRST, FIRST)
-        book.add_grade_cell("all", FIRST, FIRST, max_score=30, cell_type="code")
+        add_exercise(book, FIRST, all=30)
         for student in ("s1", "s2"):
             book.add_student(student)
         book.add_submission(FIRST, "s1")

@@ -20,6 +20,7 @@ from autograder.points import as_shown
 from autograder.tables import safe
 from tests.support.copies import command, repository, run
 from tests.support.course import COURSE
+from tests.support.grading import add_exercise
 
 FIRST, SECOND = "ch1_additive_attention", "ch2_scaled_dot_product"
 EXERCISES = [COURSE.exercise(FIRST), COURSE.exercise(SECOND)]
@@ -46,9 +47,9 @@ def course(tmp_path_factory):
     with Gradebook(made.db_url) as book:
         book.add_assignment("of another course")
         for exercise, points in POINTS.items():
-            book.add_assignment(exercise, duedate=HANDED_IN if exercise == FIRST else None)
-            book.add_notebook(exercise, exercise)
-            book.add_grade_cell("all", exercise, exercise, max_score=points, cell_type="code")
+            add_exercise(
+                book, exercise, duedate=HANDED_IN if exercise == FIRST else None, all=points
+            )
         for student, (first, last, email, number) in STUDENTS.items():
             named = {"first_name": first, "last_name": last, "email": email}
             book.add_student(student, **named, lms_user_id=number or None)
@@ -193,10 +194,7 @@ def test_a_plain_table_has_one_row_per_student(course, tmp_path):
 def test_points_of_answers_that_nobody_has_read_are_open_and_not_lost(tmp_path):
     made = Course(COURSE.root, class_folder=tmp_path)
     with Gradebook(made.db_url) as book:
-        book.add_assignment(FIRST)
-        book.add_notebook(FIRST, FIRST)
-        book.add_grade_cell("code", FIRST, FIRST, max_score=5, cell_type="code")
-        book.add_grade_cell("why", FIRST, FIRST, max_score=3, cell_type="markdown")
+        add_exercise(book, FIRST, code=5, why=3)
         for student, read in {"ann": None, "bob": 2}.items():
             book.add_student(student)
             book.add_submission(FIRST, student)
@@ -214,9 +212,7 @@ def test_points_of_answers_that_nobody_has_read_are_open_and_not_lost(tmp_path):
 def test_points_for_an_earlier_text_count_and_are_told(tmp_path):
     made = Course(COURSE.root, class_folder=tmp_path)
     with Gradebook(made.db_url) as book:
-        book.add_assignment(FIRST)
-        book.add_notebook(FIRST, FIRST)
-        book.add_grade_cell("why", FIRST, FIRST, max_score=3, cell_type="markdown")
+        add_exercise(book, FIRST, why=3)
         for student in ("ann", "bob"):
             book.add_student(student)
             book.add_submission(FIRST, student)
@@ -239,10 +235,7 @@ def test_the_grades_of_a_class_take_as_many_queries_as_those_of_one(tmp_path):
         made = Course(COURSE.root, class_folder=tmp_path / str(size))
         made.home.mkdir()
         with Gradebook(made.db_url) as book:
-            book.add_assignment(FIRST)
-            book.add_notebook(FIRST, FIRST)
-            book.add_grade_cell("code", FIRST, FIRST, max_score=3, cell_type="code")
-            book.add_grade_cell("why", FIRST, FIRST, max_score=2, cell_type="markdown")
+            add_exercise(book, FIRST, code=3, why=2)
             for number in range(size):
                 book.add_student(f"s{number}")
                 book.add_submission(FIRST, f"s{number}")

@@ -494,11 +494,6 @@ def test_a_zip_that_is_too_large_is_refused_before_it_is_written(
     assert not any(tmp_path.iterdir())
 
 
-def test_an_unknown_exercise_is_named():
-    ended = command(COURSE.root, "gradescope", "--exercise", "ch0_nothing")
-    assert ended.status == 2 and "There is no exercise 'ch0_nothing'. Known: ch1_" in ended.stderr
-
-
 def test_what_is_held_back_is_not_given_away(course, monkeypatch):
     monkeypatch.setattr(gradescope, "is_held_back", lambda _: True)
     with pytest.raises(ExerciseError, match="--no-hold-back"):

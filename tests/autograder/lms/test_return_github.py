@@ -8,6 +8,7 @@ from autograder.errors import ExportError, OutputError
 from autograder.lms import return_github
 from autograder.lms.names import LmsName, remember_names
 from tests.support.course import COURSE
+from tests.support.grading import add_exercise
 
 EXERCISE = COURSE.exercise("ch1_additive_attention")
 TEXTS = {"s1": "# one\n", "s2": "# two\n"}
@@ -18,9 +19,7 @@ def course(tmp_path_factory):
     """A class of three with repositories, two of whom have handed in, and a fourth without a repository."""
     made = Course(COURSE.root, class_folder=tmp_path_factory.mktemp("class"))
     with Gradebook(made.db_url) as book:
-        book.add_assignment(EXERCISE.name)
-        book.add_notebook(EXERCISE.name, EXERCISE.name)
-        book.add_grade_cell("all", EXERCISE.name, EXERCISE.name, max_score=30, cell_type="code")
+        add_exercise(book, EXERCISE.name, all=30)
         for student in ("s1", "s2", "s3", "s4"):
             book.add_student(student)
             if student != "s3":

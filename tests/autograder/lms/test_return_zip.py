@@ -15,6 +15,7 @@ from autograder.lms import names, return_zip
 from autograder.lms.import_zip import import_zip
 from autograder.lms.moodle_files import folder
 from tests.support.course import COURSE
+from tests.support.grading import add_exercise
 
 EXERCISE = COURSE.exercise("ch1_additive_attention")
 NAME = f"{EXERCISE}.ipynb"
@@ -42,9 +43,7 @@ def gradebook(tmp_path_factory):
     """A gradebook's file, of a class of four, three of whom have handed in."""
     made = Course(COURSE.root, class_folder=tmp_path_factory.mktemp("made"))
     with Gradebook(made.db_url) as book:
-        book.add_assignment(EXERCISE.name)
-        book.add_notebook(EXERCISE.name, EXERCISE.name)
-        book.add_grade_cell("all", EXERCISE.name, EXERCISE.name, max_score=30, cell_type="code")
+        add_exercise(book, EXERCISE.name, all=30)
         for student, (first, last, number) in STUDENTS.items():
             book.add_student(student, first_name=first, last_name=last, lms_user_id=number)
             if student != "s4":

@@ -8,7 +8,6 @@ import html.parser
 import math
 import random
 import re
-import time
 import urllib.parse
 
 import numpy as np
@@ -29,6 +28,7 @@ from autograder.rules import Rule
 from autograder.runtime.compare import Difference
 from autograder.runtime.grade_cell import parse_cell
 from tests.support.course import COURSE
+from tests.support.grading import add_exercise
 from tests.support.random_class import EXERCISE, WRONG, autograded, line, random_class, result
 
 NASTY = '"><script>alert(1)</script>&<img src=x onerror=alert(2)>'
@@ -265,10 +265,7 @@ def gradebook(folder):
         for student, (first, last) in names.items():
             book.add_student(student, first_name=first, last_name=last)
         for exercise in (EXERCISE.name, SECOND.name):
-            book.add_assignment(exercise, duedate=datetime.datetime(2026, 3, 1, 18))
-            book.add_notebook(exercise, exercise)
-            book.add_grade_cell("code", exercise, exercise, max_score=8, cell_type="code")
-            book.add_grade_cell("why", exercise, exercise, max_score=2, cell_type="markdown")
+            add_exercise(book, exercise, duedate=datetime.datetime(2026, 3, 1, 18), code=8, why=2)
         for student, exercise, score, read, day in (
             ("ann", EXERCISE.name, 8, None, 2),
             ("ann", SECOND.name, 3, 2, 1),
@@ -536,13 +533,3 @@ def test_the_summary_leads_to_every_report(tmp_path):
         for ending in ("html", "csv"):
             assert f"reports/{exercise}.{ending}" in page.links
             assert (tmp_path / "reports" / f"{exercise}.{ending}").exists()
-
-
-def test_a_class_of_three_hundred_is_written_in_seconds(tmp_path, capsys):
-    results = random_class(300)
-    start = time.process_time()
-    write(results, tmp_path)
-    seconds = time.process_time() - start
-    size = (tmp_path / "reports" / f"{EXERCISE}.html").stat().st_size
-    with capsys.disabled():
-        print(f"\n300 students: report in {seconds:.1f} s, {size / 1e3:.0f} kB")

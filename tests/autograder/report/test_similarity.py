@@ -2,7 +2,6 @@
 
 import difflib
 import itertools
-import time
 
 import pytest
 
@@ -16,7 +15,6 @@ from autograder.report.similarity import (
     own_part,
     tokens,
 )
-from tests.support.course import COURSE
 
 ONE = '''
 def attend(query, key, value, mask=None):
@@ -233,19 +231,3 @@ def test_the_courses_own_answers_lie_far_apart(exercise):
         texts = [compared(source, public[STUB]) for who, source in public.items() if who != STUB]
         for one, other in itertools.combinations([t for t in texts if len(t) >= MIN_TOKENS], 2):
             assert similarity._near([one], [other])[0, 0] == 0
-
-
-def test_three_hundred_students_take_seconds(capsys):
-    public = similarity.public_answers(COURSE.exercise("ch2_scaled_dot_product"))
-    submissions = {}
-    for number in range(300):
-        # no two are equal, all are long
-        filling = "\n".join(f"    x = x * {number} + {number * line}" for line in range(20))
-        submissions[f"student-{number:03d}"] = dict.fromkeys(
-            public, f"def f(x):\n{filling}\n    return x"
-        )
-    start = time.process_time()
-    compare(submissions, public)
-    with capsys.disabled():
-        seconds = time.process_time() - start
-        print(f"\n300 students, {len(public)} answers each: {seconds:.1f} s")
