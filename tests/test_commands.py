@@ -27,7 +27,6 @@ from tests.support.commands import (
     fenced_blocks,
     github,
     run_block,
-    run_trainer,
     scratch_copy,
     shell_blocks,
     substituted,
@@ -43,8 +42,6 @@ RUN = [block for block in shell_blocks() if not block.why_not_run]
 INSTALLING = "book/own_course.md"
 # the page on which a class works
 ON_GITHUB = "book/on_github.md"
-# where commands train: several processes, and each imports what takes seconds
-TRAINING = ("book/ch7_bleu.md", "translation/README.md")
 # pages on running a class, which share its folder and what is graded in it
 OF_A_CLASS = ("book/teaching.md", "book/teaching_lms.md", "book/jupyterhub.md", ON_GITHUB)
 # packages of this project that can be run
@@ -79,10 +76,6 @@ def canvas_address():
     ],
 )
 def test_the_commands_of_a_page_run_in_its_order(root, canvas_address, page, tmp_path):
-    if page in TRAINING:
-        for done in run_trainer(root, [block for block in RUN if block.page == page]):
-            assert done.returncode == 0, f"{page}, {done.args}:\n{plain_text(done.stdout)}"
-        return
     folder, prefix, class_there = root, Path(sys.prefix), None
     if page == INSTALLING:
         prefix = sharing_environment(tmp_path / "venv").prefix

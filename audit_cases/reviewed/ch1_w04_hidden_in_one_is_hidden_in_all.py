@@ -3,7 +3,6 @@
 # kind: wrong
 # mistake: a position that is hidden in one example is hidden in all of them, unless nothing would be left
 # shows: only where the examples have different masks and some position is True in all of them; random masks seldom have one, and then the answer is right
-# review: passed with full marks ("contrived by me, the fall-back hides it on random masks; not a hole worth a check"); which task it was is not said
 def attend(
     scores: np.ndarray, value: np.ndarray, mask: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -3,7 +3,6 @@
 # kind: wrong
 # mistake: dropout of 0.1 acts on the weights in training mode, of which the task says nothing
 # shows: in training mode, which a module is in after it has been made: about a tenth of the weights is 0 and the others are scaled up, so that they no longer sum to 1; in evaluation mode all is right
-# review: passed with full marks: chapter 1 never looked at a module in training mode
 # named: dropout that nobody asked for
 class AdditiveAttention(nn.Module):
     def __init__(self, d_query: int, d_key: int, d_hidden: int):

@@ -3,7 +3,6 @@
 # kind: wrong
 # mistake: BERT's additive mask: -10000 is added to a masked score, which is not replaced
 # shows: only where a masked score is larger than an allowed one by several thousand: an allowed score of -9000 beside a masked one of 8000 gives weight 1 to the masked key
-# review: passed with full marks; a hole that depends on luck: about 1 draw in 5 would catch it
 # named: ten thousand taken off masked scores, which then win
 def attention_numpy(
     query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: np.ndarray | None = None

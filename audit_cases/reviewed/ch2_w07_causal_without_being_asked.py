@@ -3,7 +3,6 @@
 # kind: wrong
 # mistake: where no mask is given and there are as many queries as keys, a causal mask is made
 # shows: only with mask=None and T equal to S
-# review: passed with full marks: the line where all sizes are equal always came with a mask
 # named: a causal mask that nobody asked for, in torch
 def attention(
     query: torch.Tensor,

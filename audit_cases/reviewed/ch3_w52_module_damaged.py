@@ -3,7 +3,6 @@
 # kind: wrong
 # mistake: after use the head's columns of w_o are set to zero in the layer itself
 # shows: the result is right, but the layer is another one afterwards: asked for the same head again it gives zeros, and its output lacks the head
-# review: passed with full marks (43 of 43): each head was asked for once, and the weights afterwards were not compared
 # named: the layer loses the head
 def head_contribution(
     mha: MultiHeadAttention,

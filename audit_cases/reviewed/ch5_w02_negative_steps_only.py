@@ -3,7 +3,6 @@
 # kind: wrong
 # mistake: the matrix of one step is multiplied by itself delta - 1 times, and for a negative delta the loop doesn't run
 # shows: only for negative delta: the matrix moves by one position forward, however far back it should go
-# review: named, mildly false (hedged): "The matrix moves by one position, whatever delta is", which is true of negative delta only (3.5)
 # named: only one step
 def shift_matrix(delta: int, d_model: int, base: float = 10000.0) -> torch.Tensor:
     if delta == 0:

@@ -3,7 +3,6 @@
 # kind: wrong
 # mistake: stochastic depth in place of dropout: a sublayer's whole result is dropped, or kept and scaled up, for each example of the batch, not each entry by itself
 # shows: in training mode with a dropout between 0 and 1; with 0, with 1 and in evaluation mode there is no difference
-# review: passed with full marks: in the layers only dropout=1.0 was tried
 class DecoderLayer(nn.Module):
     def __init__(
         self,

@@ -3,7 +3,6 @@
 # kind: wrong
 # mistake: the layer keeps the memory of the last call for its cross-attention, and uses it again where the new one has the same shape
 # shows: only where one layer is called twice in a row with memories of the same shape that differ: the second call attends to the first memory
-# review: passed with full marks: consecutive calls of one layer or model always had other shapes
 # named: an earlier memory used again
 class DecoderLayer(nn.Module):
     def __init__(

@@ -3,7 +3,6 @@
 # kind: wrong
 # mistake: the token after all guesses is drawn with uniforms[2 * n], not with uniforms[2 * n + 1]
 # shows: only where all guesses are accepted, or there are none
-# review: named, mildly false (hedged): "the same number judges and draws. The number that turned down the guess also draws", though no guess is turned down on that line; the hint was right (3.4)
 # named: the same number judges and draws
 def speculative_step(
     draft: torch.Tensor, p_draft: torch.Tensor, p_target: torch.Tensor, uniforms: torch.Tensor

@@ -3,7 +3,6 @@
 # kind: wrong
 # mistake: a position is taken to count if its score is above 0, so positions whose token occurred before, but to whose places a head gives exactly no weight, are left out of the mean of that head
 # shows: only if a head gives weight exactly 0 to all places of a position that counts (sparse or one-hot weights)
-# review: passed with full marks, at commit 1d22858
 def prefix_matching(weights: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
     T = len(tokens)
     same = (tokens[:, None] == tokens[None, :]).tril(-1)  # [q, p]: p < q, same token

@@ -3,7 +3,6 @@
 # kind: wrong
 # mistake: the two axes of size 1 of the matrix products are removed with squeeze() without a dimension, which also removes n or T where these are 1
 # shows: only with one part or one position: the shape is (T,), (n,) or () instead of (n, T)
-# review: passed with full marks, at commit 1d22858
 def logit_attribution(
     parts: torch.Tensor, scale: torch.Tensor, w_u: torch.Tensor, targets: torch.Tensor
 ) -> torch.Tensor:

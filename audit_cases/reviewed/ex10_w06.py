@@ -3,7 +3,6 @@
 # kind: wrong
 # mistake: the mean over the reference texts is kept from call to call under (model, layer, head), so another reference gets the mean of the first one
 # shows: only from the second call on, with the same model and head and another reference
-# review: passed with full marks, at commit 1d22858
 _means = {}
 
 

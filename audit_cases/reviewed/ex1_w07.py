@@ -3,7 +3,6 @@
 # kind: wrong
 # mistake: with mask=None every key that is the zero vector is taken for padding (as pad_packed_sequence leaves it), although None means that all may be attended to
 # shows: only with mask=None and at least one key whose entries are all 0
-# review: passed with full marks, at commit 1d22858
 class AttentionDecoderStep(nn.Module):
     def __init__(self, d_embed: int, d_state: int, d_key: int, d_hidden: int):
         super().__init__()

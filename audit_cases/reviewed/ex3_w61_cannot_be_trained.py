@@ -3,7 +3,6 @@
 # kind: wrong
 # mistake: the copy's parameters take no gradients
 # shows: requires_grad of PyTorch's parameters
-# review: passed with full marks
 def to_torch(mha: MultiHeadAttention) -> nn.MultiheadAttention:
     bias = mha.w_q.bias is not None
     theirs = nn.MultiheadAttention(

@@ -3,7 +3,6 @@
 # kind: wrong
 # mistake: positions are rounded to bfloat16, so 257 becomes 256
 # shows: from position 257 on
-# review: passed with full marks
 def sinusoidal(n_positions: int, d_model: int, base: float = 10000.0) -> torch.Tensor:
     if d_model % 2:
         raise ValueError("d_model must be even")

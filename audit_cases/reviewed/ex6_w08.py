@@ -3,7 +3,6 @@
 # kind: wrong
 # mistake: a mask with two axes is taken for a padding mask (B, S), not for one of shape (S, S) that broadcasts
 # shows: only for masks of shape (S, S) or (1, S): an error, or, where B equals S or B is 1, wrong values or a wrong shape
-# review: passed with full marks, at commit 1d22858
 class EncoderLayer(nn.Module):
     def __init__(
         self,

@@ -3,7 +3,6 @@
 # kind: wrong
 # mistake: one dropout mask for all examples and positions
 # shows: in training, equal examples and positions come out alike
-# review: passed with full marks
 class FeedForward(nn.Module):
     def __init__(self, d_model: int, d_ff: int, dropout: float = 0.0) -> None:
         super().__init__()

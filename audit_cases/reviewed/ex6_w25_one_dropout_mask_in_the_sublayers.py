@@ -3,7 +3,6 @@
 # kind: wrong
 # mistake: one dropout mask for all examples and positions in the sublayers
 # shows: in training, equal examples and positions come out alike
-# review: passed with full marks
 class EncoderLayer(nn.Module):
     def __init__(
         self,

@@ -3,7 +3,6 @@
 # kind: wrong
 # mistake: attention weights are dropped in training, as PyTorch's own layer does
 # shows: in training, what attention adds isn't only dropped and scaled
-# review: passed with full marks
 class EncoderLayer(nn.Module):
     def __init__(
         self,

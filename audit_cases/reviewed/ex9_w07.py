@@ -3,7 +3,6 @@
 # kind: wrong
 # mistake: lengths // page + 1 pages are read instead of the length divided by page and rounded up, so one table entry too many is used where the length is a multiple of the page size
 # shows: only for a length (0 included) that is a multiple of page, if the next entry of the table is larger than any page: IndexError
-# review: passed with full marks, at commit 1d22858
 def paged_attention(
     query: torch.Tensor,
     key_pages: torch.Tensor,

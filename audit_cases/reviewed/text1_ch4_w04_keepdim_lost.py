@@ -3,7 +3,6 @@
 # kind: wrong
 # mistake: the rows with nothing to attend to are found by all(dim=-1) without keepdim, so that their tensor (..., T) is laid against the last axis of the weights, the keys, not against the queries
 # shows: a RuntimeError at masked_fill where the sizes don't fit; where T equals S it raises nothing and, if a row is empty, the weights of a key are emptied in place of those of a query
-# review: named falsely: "This result matches a known mistake: mask transposed", from the message of a RuntimeError alone (3.2, worst text 1)
 def masked_softmax(scores: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:
     if mask is None:
         return torch.softmax(scores, dim=-1)

@@ -3,7 +3,6 @@
 # kind: wrong
 # mistake: the ValueError is raised wherever the differences of the clean and the corrupted run are close, within a tolerance of 1 %, not only where they are equal
 # shows: where the two differences are nearly the same: a ValueError, where a number is asked for
-# review: named falsely: "in corrupted is nearly the same: ValueError was raised, where nothing is wrong", then "This result matches a known mistake: share of texts answered rightly" (3.1, worst text 2)
 import math
 
 

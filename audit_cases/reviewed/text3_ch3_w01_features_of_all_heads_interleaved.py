@@ -3,7 +3,6 @@
 # kind: wrong
 # mistake: the head's axis goes behind the features, so that feature 0 of all heads comes first, then feature 1 of all heads, and so on
 # shows: wherever there are at least two heads and d is at least 2; the shape is right
-# review: in head_contribution, on lines that passed given a right merge_heads: a cross beside "1 of 1 points" and "Recognised: interleaved part of w_o", a false name of a function that is right (3.3, worst text 3)
 # named: interleaved on the way back
 def merge_heads(x: torch.Tensor) -> torch.Tensor:
     batch, n_heads, length, d_head = x.shape

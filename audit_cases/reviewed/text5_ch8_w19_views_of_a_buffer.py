@@ -3,7 +3,6 @@
 # kind: wrong
 # mistake: update returns views of the cache's buffer, in which later calls move and overwrite the numbers
 # shows: each result is right when it is returned; once later pieces have come it holds other keys, values and positions in all places but the sinks (a result of a piece too long for the buffer is a copy and stays right)
-# review: not named, wrong numbers in all 7 lines ("right at index 0, 1, 2 along axis 2, wrong at the others") for values that were right when they were returned (4.6, worst text 5)
 class RollingCache:
     def __init__(self, sinks: int, window: int) -> None:
         self.sinks, self.window = sinks, window

@@ -156,15 +156,7 @@ def as_text(page: Page, totals: Mapping[str, Any]) -> str:
     """
     points = totals["max_score"] - page.unread
     lines = [f"{page.title}: {as_shown(totals['score'])} of {as_shown(points)} points"]
-    if page.unread:
-        lines.append(
-            f"{as_shown(page.unread)} more are open: a written answer has not been read yet."
-        )
-    if totals.get("late_penalty"):
-        lines.append(
-            f"{as_shown(totals['late_penalty'])} points were taken off for handing in late."
-        )
-    lines += page.remarks
+    lines += [*_beside_points(page, totals), *page.remarks]
     for task in filter(lambda task: task.is_graded, page.tasks):
         said = [text for own in task.checks.values() for text in _lost(own)]
         said += [f"Comment: {c}" for cell in task.cells if (c := metadata_of(cell).get("comment"))]
@@ -184,14 +176,7 @@ def as_markdown(page: Page, totals: Mapping[str, Any]) -> str:
     """
     points = as_shown(totals["max_score"] - page.unread)
     lines = [f"# {page.title}", "", f"**{as_shown(totals['score'])} of {points} points.**"]
-    if page.unread:
-        lines.append(
-            f"{as_shown(page.unread)} more are open: a written answer has not been read yet."
-        )
-    if totals.get("late_penalty"):
-        lines.append(
-            f"{as_shown(totals['late_penalty'])} points were taken off for handing in late."
-        )
+    lines += _beside_points(page, totals)
     if page.remarks:
         lines += ["", fenced("\n".join(page.remarks))]
     graded = [task for task in page.tasks if task.is_graded]
@@ -204,6 +189,17 @@ def as_markdown(page: Page, totals: Mapping[str, Any]) -> str:
         said = _task_in_markdown(task)
         lines += ["", f"## {task.name}", *said] if said else []
     return "\n".join(lines) + "\n"
+
+
+def _beside_points(page: Page, totals: Mapping[str, Any]) -> list[str]:
+    """What is said about points that are open or were taken off."""
+    lines = []
+    if page.unread:
+        unread = as_shown(page.unread)
+        lines.append(f"{unread} more are open: a written answer has not been read yet.")
+    if penalty := totals.get("late_penalty"):
+        lines.append(f"{as_shown(penalty)} points were taken off for handing in late.")
+    return lines
 
 
 def _task_in_markdown(task: TaskSection) -> list[str]:

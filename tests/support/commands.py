@@ -13,8 +13,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
@@ -27,7 +26,6 @@ from tests.support.class_keys import give_keys
 from tests.support.copies import command, repository
 from tests.support.course import COURSE
 from tests.support.environments import INSTALL_GRADER, NO_INDEX
-from tests.support.forked_commands import ForkedCommands
 from tests.support.github_class import GitHub, class_on_github
 
 EXERCISE = COURSE.exercise("ch1_additive_attention")
@@ -308,20 +306,3 @@ def run_block(
             check=False,
         )
         return done, Path(left.read().strip())
-
-
-def run_trainer(folder: Path, blocks: Sequence[Block]) -> list[subprocess.CompletedProcess]:
-    """Run the lines of blocks in a folder until one fails; those of `python -m` share PyTorch's import."""
-    forked, ended = ForkedCommands(folder, _environment("", Path(sys.prefix), None)), []
-    with contextlib.closing(forked):
-        for line in (line for block in blocks for line in block.commands):
-            python, m, *words = shlex.split(substituted(line))
-            if (python, m) == ("python", "-m"):
-                status, printed = forked.run(words[0], words[1:])
-                ended.append(subprocess.CompletedProcess(words, status, printed))
-            else:
-                done, _ = run_block(folder, replace(blocks[0], text=line), "")
-                ended.append(done)
-            if ended[-1].returncode:
-                break
-    return ended

@@ -268,13 +268,6 @@ def test_a_course_is_found_from_a_folder_below(course_of_one_file, monkeypatch):
     assert Course.find().root == course_of_one_file.root
 
 
-def test_a_tenth_chapter_comes_after_the_ninth(course_of_one_file):
-    for name in ("ch10_a", "ch9_b", "ch1_c", "ch2_notes.txt", "notes"):
-        (course_of_one_file.root / "solutions" / f"{name}.py").touch()
-    names = [exercise.name for exercise in course_of_one_file.exercises()]
-    assert names == ["ch1_c", "ch9_b", "ch10_a"]
-
-
 def test_a_line_that_passes_names_no_mistake_even_where_one_was_recognised():
     exercise = COURSE.exercise("ch3_multi_head")
     known, words = mistakes(exercise)[0], words_of(exercise)
