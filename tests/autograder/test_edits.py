@@ -93,6 +93,10 @@ def test_a_hole_that_stands_twice_is_the_same_both_times():
     assert edited("a = b + b\nc = b + d", rule) == "a = 2 * b\nc = b + d"
 
 
+def test_what_a_hole_stands_for_is_changed_by_other_rules():
+    assert edited("x = f(a + 1)", read_rules("f($X) -> g($X)\na -> b")) == "x = g(b + 1)"
+
+
 def test_what_is_the_only_argument_keeps_the_brackets_of_its_call():
     rule = read_rules("(a for a in b) -> b")
     assert edited("sum(a for a in b)", rule) == "sum(b)"
