@@ -266,13 +266,14 @@ def fitting(judged: Sequence[Judged]) -> list[str]:
     if all(line.passed for line in judged):
         return []
     names = dict.fromkeys(name for line in judged for name in line.mistakes)
-    fitting = [name for name in names if fits(judged, name)]
+    found = [name for name in names if fits(judged, name)]
     # messages tell apart what the same code raises
-    exact = [name for name in fitting if all(_equals(line, name) for line in judged)]
-    return exact or fitting
+    exact = [name for name in found if all(_equals(line, name) for line in judged)]
+    return exact or found
 
 
 def _equals(line: Judged, name: str) -> bool:
+    """Whether a line passed or shows what a mistake gives there, down to the message of an exception."""
     return line.passed or same_fingerprint(line.fingerprint, line.mistakes[name])
 
 

@@ -5,8 +5,7 @@
 - `__code__` and `__kwdefaults__` of Python functions of torch: a name that was imported before the
   refusal is refused, too.
 - `torch.utils._python_dispatch.TorchDispatchMode` with `_should_skip_dynamo`, and
-`torch.multiprocessing.reductions.StorageWeakRef`:
-  to see every tensor that is made, and whether it still exists.
+  `torch.multiprocessing.reductions.StorageWeakRef`: to see every tensor that is made, and whether it still exists.
 - `torch.overrides._len_torch_function_stack`, `_pop_mode` and `_push_mode`, by which a default device is in force, too;
   the hooks of all modules in `torch.nn.modules.module`; `torch.autograd.graph`'s hooks of saved tensors, of
   which `torch._C._autograd` tells the last: to run a check without a notebook's own.
