@@ -53,6 +53,7 @@ import torch
 # `np.exp(10000)` is infinite, and infinity divided by infinity is NaN. Yet $(10000, 10000 + \ln 2, 10000 + \ln 5)$
 # has the same softmax as above, because adding a constant changes nothing. Each slice along the axis is free to
 # choose its own constant. Make use of it: with numbers such as 10000 or -10000 your result must still be correct.
+# Integers that come in are `int64`.
 
 
 # %% nbgrader={"grade_id": "softmax", "solution": true}

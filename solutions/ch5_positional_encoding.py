@@ -169,7 +169,7 @@ def shift_matrix(delta: int, d_model: int, base: float = 10000.0) -> torch.Tenso
 # - The table for `max_len` positions is made once, by `sinusoidal`. It is a *buffer* named `encoding`, of shape `(max_len, D)`, persistent or not: it moves with the
 #   module but is never trained. The module has no parameter.
 # - `offset` is the position of the first vector. A decoder that writes one word at a time needs it: each call brings a sequence of length 1.
-# - Dropout acts in training mode only. The result has the data type of `x`, and `x` stays as it was. Gradients flow to `x`.
+# - Dropout acts on the sum, nowhere else, and in training mode only. The result has the data type of `x`, and `x` stays as it was. Gradients flow to `x`.
 # - One module is called many times, with sequences of different lengths and offsets, and no call has an influence on the next.
 #
 # The checks put a table of their own into your buffer, so that they judge this task and not the first one again.

@@ -66,7 +66,7 @@ from solutions.ch5_positional_encoding import PositionalEncoding, sinusoidal  # 
 # A small case: with `D = F = 2`, both matrices the identity and no biases, $(3, -5)$ becomes $(3, 0)$.
 #
 # - `linear1` leads from `D` to `F`, `linear2` back from `F` to `D`, both `nn.Linear` with bias.
-# - In training mode, dropout acts on the output of the ReLU, and what remains is scaled up as `nn.Dropout` does it. `dropout` may be anything from 0 to 1; at 1 nothing remains, and nothing is NaN.
+# - In training mode, dropout acts on the output of the ReLU, nowhere else, and what remains is scaled up as `nn.Dropout` does it. `dropout` may be anything from 0 to 1; at 1 nothing remains, and nothing is NaN.
 
 
 # %% nbgrader={"grade_id": "FeedForward", "solution": true}
@@ -135,9 +135,9 @@ class FeedForward(nn.Module):
 # A small case: if both sublayers return zeros, the layer with `norm_first=True` returns `x` itself.
 #
 # - The parts are called `self_attention` (a `MultiHeadAttention` with bias), `feed_forward`, `norm1` (for the attention) and `norm2` (for the feed-forward network). The norms are
-#   `nn.LayerNorm` as PyTorch makes them.
+#   `nn.LayerNorm` as PyTorch makes them, `eps` included.
 # - In self-attention the same tensor is query, key and value.
-# - `attention` is the function that the heads use, and `dropout` is also the dropout of the feed-forward network.
+# - `attention` is the function that the heads use, and `dropout` is also the dropout of the feed-forward network. Nothing else is dropped; attention weights, for example, aren't.
 
 
 # %% nbgrader={"grade_id": "EncoderLayer", "solution": true}
@@ -258,7 +258,7 @@ class EncoderLayer(nn.Module):
 # ## 3. The decoder layer
 #
 # Write the layer that writes. It has three sublayers: self-attention among the targets, *cross-attention* from the targets to the memory (the encoder's result), and the feed-forward network.
-# Residuals and norms are as in the encoder. A small case: with one target and a memory of one position, every attention weight is 1.
+# Residuals, norms and dropout are as in the encoder. A small case: with one target and a memory of one position, every attention weight is 1.
 #
 # - The parts are called `self_attention`, `cross_attention`, `feed_forward`, and `norm1`, `norm2` and `norm3` in this order.
 # - In cross-attention the targets ask: they are the query, and the memory is key and value. The memory goes in as it is, with no norm of this layer on it.
@@ -346,7 +346,7 @@ class DecoderLayer(nn.Module):
 #     decoder_mean_memory)
 # equal("what an example gives depends on the other examples of the batch", decoder_examples_alone)
 # equal("training mode gives another result than evaluation mode, though nothing is dropped",
-#     decoder_modes)
+#     decoder_modes_with_masks)
 # equal("a result moves when only a part of the memory changes that its mask hides",
 #     decoder_hidden_memory)
 # equal("in another order the memory gives another result", decoder_memory_in_other_order)
@@ -420,7 +420,7 @@ class DecoderLayer(nn.Module):
 # | `encoder_norm`, `decoder_norm` | with `norm_first`, an `nn.LayerNorm` after the last layer: a sum that nobody has normalised yet would come out otherwise. Without `norm_first` there is no such norm: leave the attribute out, or make it `nn.Identity()` |
 # | `project` | `nn.Linear` with bias, from `D` to the target's vocabulary, not tied to the embedding |
 #
-# - Tokens become vectors: the embedding, times $\sqrt D$, plus the sinusoidal positions (counted from 0, padding included), then dropout.
+# - Tokens become vectors: the embedding, times $\sqrt D$, plus the sinusoidal positions (counted from 0, padding included), then dropout. Outside the layers, dropout acts nowhere else.
 # - The masks are built here, from `pad`. No query attends to a key that is padding, wherever the padding stands: neither in the encoder, nor among the
 #   targets, nor in the memory. A target attends to itself and to earlier targets only. All of this holds in training and in evaluation mode alike.
 # - The output at positions that are padding themselves is never looked at. No sentence is all padding, and none is longer than 200 tokens.

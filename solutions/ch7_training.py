@@ -203,6 +203,7 @@ def noam_rate(step: int, d_model: int, warmup: int) -> float:
 # - The sentences of the batch have different sources, so always pass all rows, in their order, even those that have ended. What these contain in the prefix after their EOS makes no difference.
 # - The result does not contain BOS. A row contains its tokens up to and including EOS, and after that only `pad`.
 # - Stop when every row has ended: the result is as wide as its longest row. Stop also at `max_len` tokens, EOS counted; a row may end without EOS then.
+# - Asking the model is what takes time: call `step_fn` once for each column of the result, and not again after that.
 
 
 # %% nbgrader={"grade_id": "greedy_decode", "solution": true}
@@ -241,6 +242,7 @@ def greedy_decode(
 # %% active="ipynb" nbgrader={"grade_id": "greedy_decode_values", "grade": true, "points": 6}
 # B, V = draw.sizes(2, low=5, high=9)
 # L = draw.integer(10, 12)
+# ends = [draw.integer(1, L - 1) for _ in range(8)]
 # pad, bos, eos = [int(token) for token in draw.permutation(V)[:3]]
 # table = draw.tensor(B, L, V, V) + 1e-6 * draw.tensor(B, L, V, V)  # no two are equal
 # short, long = table.clone(), table.clone()
@@ -252,7 +254,9 @@ def greedy_decode(
 # equal("the first tokens depend on max_len", greedy_first_tokens)
 # equal("what a sentence gives depends on the others of the batch", greedy_sentence_alone)
 # says("stops when all rows have ended, and fills them up with pad", parts="batch={rows}")
-# ### 2p AUTOTEST greedy_stops_at_eos
+# ### 1p AUTOTEST greedy_stops_at_eos
+# says("asks the model once for each column of the result, and not again", added="calls")
+# ### 1p AUTOTEST greedy_calls
 # says("stops at max_len tokens, where most rows have not ended")
 # ### 2p AUTOTEST greedy_stops_at_max_len
 # says("is right for models that look at the whole prefix", parts="max_len={n}")
@@ -402,6 +406,7 @@ def beam_search(
 #   with four arguments. The mask is `None`, or one that lets the query attend to everything.
 # - The cache is a dictionary with `"key"` and `"value"`, both of the shape `(B, H, t, d)`, in the order of the positions. `None` is the empty cache.
 # - The cache that comes in stays as it was, so that two continuations can start from the same one.
+# - Gradients flow through the cache to the earlier positions.
 
 
 # %% nbgrader={"grade_id": "cached_attention", "solution": true}
@@ -453,7 +458,9 @@ def cached_attention(
 # ### 1p AUTOTEST cached_two_continuations
 # says("reads the cache and returns a longer one", parts=("B={rows}, H={heads}", ["output",
 #     "cache"]))
-# ### 2p AUTOTEST cached_longer
+# ### 1p AUTOTEST cached_longer
+# says("passes gradients through the cache to the earlier positions", added="gradients")
+# ### 1p AUTOTEST cached_gradients
 # says("leaves its arguments as they were, the layer's mode and what it learns too", parts=(["x",
 #     "cache", "result", "the layer's training mode", "whether its weights ask for gradients",
 #     "the sum of its weights"], ["output", "new cache"]))

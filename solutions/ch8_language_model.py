@@ -251,7 +251,7 @@ def window_mask(T: int, S: int, window: int, sinks: int = 0) -> torch.Tensor:
 # | order | The positions of a piece are consecutive, and continue where the last piece ended; the first piece of all begins at 0. |
 # | new texts | A piece that begins at position 0 begins a **new text**: what was held is forgotten, and the batch may have a different size. |
 # | positions | Those that come back are those in the text, not numbers of slots: rotations and masks need them. (The authors of the paper number the slots instead, anew after each eviction.) |
-# | sharing | Each object is a separate cache. What `update` has returned stays as it is when later pieces come. It may share memory with the pieces or with what the cache holds: no check writes into a piece or into a result. |
+# | sharing | Each object is a separate cache. What `update` has returned stays as it is when later pieces come. It may share memory with the pieces or with what the cache holds: no check writes into a piece or into a result. Gradients through what the cache holds aren't asked for. |
 
 
 # %% nbgrader={"grade_id": "RollingCache", "solution": true}

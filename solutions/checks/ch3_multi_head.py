@@ -83,9 +83,9 @@ def multi_head_keys_in_other_order(H, D, query, key, value):
     return [given, fill(MultiHeadAttention(D, H))(query, key.flip(1), value.flip(1))[0]]
 
 
-def multi_head_modes(H, D, query, key, value):
+def multi_head_modes(H, D, query, key, value, mask):
     layer = fill(MultiHeadAttention(D, H))
-    return [layer.train()(query, key, value), layer.eval()(query, key, value)]
+    return [layer.train(mode)(query, key, value, mask) for mode in (True, False)]
 
 
 def multi_head_mask_or_none(H, D, query, key, value, mask):

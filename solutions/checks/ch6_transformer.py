@@ -210,12 +210,6 @@ def decoder_examples_alone(H, F, D, y, memory, target_mask, memory_mask):
     return [together, [layer(*first) for layer in decoder_layers(D, H, F)]]
 
 
-def decoder_modes(H, F, D, y, memory, target_mask):
-    training = [layer.train()(y, memory, target_mask) for layer in decoder_layers(D, H, F)]
-    evaluation = [layer(y, memory, target_mask) for layer in decoder_layers(D, H, F)]
-    return [training, evaluation]
-
-
 def decoder_hidden_memory(H, F, D, y, memory, padding):
     changed = torch.where(padding[:, 0, 0, :, None], memory, -memory)
     return [

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.checks import Draw, fill, inputs_after
+from autograder.checks import Draw, fill, gradients, inputs_after
 from solutions.ch7_training import (
     MultiHeadAttention,
     attention,
@@ -125,6 +125,26 @@ def greedy_sentence_alone(B, L, pad, bos, eos, long):
 
 def greedy_stops_at_eos(B, L, pad, bos, eos, short):
     return [greedy_decode(by_step(short, rows), bos, eos, L, rows, pad) for rows in (B, 1)]
+
+
+def counting(model, calls):
+    """A model that counts in a list's last entry how often it is asked."""
+
+    def next_token(prefix):
+        calls[-1] += 1
+        return model(prefix)
+
+    return next_token
+
+
+def greedy_calls(B, L, pad, bos, eos, long, ends):
+    calls = []
+    for end in ends:
+        table = long.clone()
+        table[:, end - 1, :, eos] = 99
+        calls.append(0)
+        greedy_decode(counting(by_step(table, B), calls), bos, eos, L, B, pad)
+    return calls
 
 
 def greedy_stops_at_max_len(B, L, pad, bos, eos, long):
@@ -263,6 +283,18 @@ def cached_whole_sentence(T, H, d, x):
         output, cache = cached_attention(mha, x[:, i : i + 1], cache)
         outputs.append(output)
     return outputs
+
+
+def cached_gradients(T, H, d, x):
+    mha = fill(MultiHeadAttention(H * d, H))
+
+    def last_output(x):
+        cache = None
+        for i in range(T):
+            output, cache = cached_attention(mha, x[:, i : i + 1], cache)
+        return output
+
+    return gradients(last_output, x)["inputs"]
 
 
 def cached_two_continuations(H, d, x, new):
