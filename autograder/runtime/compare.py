@@ -154,6 +154,7 @@ def error_difference(error: Error) -> Difference:
             "line": error.at,
             "inside": error.inside,
             "by_check": error.by_check,
+            **({"part": list(error.part)} if error.part else {}),
         },
     )
 

@@ -126,11 +126,12 @@ def _evaluated(
             exec(functions, namespace)
             with limit:
                 found = eval(expression, namespace)
+            notes.part.clear()
             value = encode(found)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        value = _encode_error(error)
+        value = {**_encode_error(error), "part": notes.part}
     return {
         "value": value,
         "parameters": notes.parameters,

@@ -10,6 +10,10 @@ import ast
 import functools
 from collections.abc import Mapping
 
+# what a line's code calls before each part of its value: the depth of its list, and its number there from 0, None for
+# the next one, -1 where nobody knows it
+NOTED = "_at_part"
+
 
 @functools.lru_cache(maxsize=4096)
 def _names(text: str) -> frozenset[str]:
@@ -55,13 +59,50 @@ def _split(text: str) -> tuple[ast.Module, ast.expr]:
 
 
 def halves(text: str) -> tuple[ast.Module, ast.Expression]:
-    """Code in two parts to compile: what is executed, and what is evaluated then. Raises SyntaxError."""
+    """Code in two parts to compile: what is executed, and what is evaluated then; it notes its parts (see NOTED).
+
+    Raises SyntaxError.
+    """
     functions, expression = _split(text)
-    return functions, ast.Expression(expression)
+    function = _called(functions, expression)
+    if function is None:
+        expression = _noting(expression)
+    elif isinstance(last := function.body[-1], ast.Return) and last.value:
+        name = getattr(last.value, "id", None)
+        last.value = _noting(last.value)
+        for node in function.body if name else ():
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == name:
+                node.value = _noting(node.value)
+            elif isinstance(node, ast.For) and f"{name}.append(" in ast.unparse(node):
+                node.body.insert(0, ast.Expr(_note(0, None)))
+    return ast.fix_missing_locations(functions), ast.fix_missing_locations(
+        ast.Expression(expression)
+    )
 
 
-def _called_function(text: str) -> ast.FunctionDef | None:
-    functions, expression = _split(text)
+def _noting(node: ast.expr, depth: int = 0) -> ast.expr:
+    """An expression for a list or tuple in which a call comes before each part."""
+
+    def noted(part: ast.expr, number: int | None) -> ast.expr:
+        if isinstance(part, ast.Starred):
+            return ast.Starred(ast.BoolOp(ast.Or(), [_note(depth, -1), part.value]), part.ctx)
+        return ast.BoolOp(ast.Or(), [_note(depth, number), _noting(part, depth + 1)])
+
+    match node:
+        case ast.ListComp():
+            node.elt = noted(node.elt, None)
+        case ast.List(elts=parts) | ast.Tuple(elts=parts):
+            starred = [n for n, part in enumerate(parts) if isinstance(part, ast.Starred)]
+            known = starred[0] if starred else len(parts)
+            node.elts = [noted(part, n if n < known else -1) for n, part in enumerate(parts)]
+    return node
+
+
+def _note(depth: int, number: int | None) -> ast.Call:
+    return ast.Call(ast.Name(NOTED, ast.Load()), [ast.Constant(depth), ast.Constant(number)], [])
+
+
+def _called(functions: ast.Module, expression: ast.expr) -> ast.FunctionDef | None:
     if isinstance(expression, ast.Call) and isinstance(expression.func, ast.Name):
         for node in functions.body:
             if isinstance(node, ast.FunctionDef) and node.name == expression.func.id:
@@ -72,35 +113,18 @@ def _called_function(text: str) -> ast.FunctionDef | None:
 @functools.lru_cache(maxsize=1024)
 def returned(text: str) -> ast.expr:
     """What stands behind a line's `return`, or its expression: how its value is written out."""
-    function = _called_function(text)
+    functions, expression = _split(text)
+    function = _called(functions, expression)
     if function and isinstance(function.body[-1], ast.Return) and function.body[-1].value:
         return function.body[-1].value
-    return _split(text)[1]
-
-
-def behind(text: str, node: ast.expr) -> str:
-    """The code of a part of a line's value, with that of all variables in it."""
-    sources: dict[str, list[ast.AST]] = {}
-    for part in ast.walk(ast.parse(text)):
-        value = getattr(part, "iter", None) or getattr(part, "value", None)
-        targets = getattr(part, "targets", None) or [getattr(part, "target", None)]
-        for name in (one for target in filter(None, targets) for one in ast.walk(target)):
-            if isinstance(name, ast.Name) and value:
-                sources.setdefault(name.id, []).append(value)
-    found: list[ast.AST] = [node]
-    new: list[ast.AST] = [node]
-    while new:
-        names = [one.id for part in new for one in ast.walk(part) if isinstance(one, ast.Name)]
-        new = [value for name in dict.fromkeys(names) for value in sources.pop(name, ())]
-        found += new
-    return "\n".join(map(ast.unparse, found))
+    return expression
 
 
 @functools.lru_cache(maxsize=1024)
 def shown(text: str) -> str:
     """A line's code as a person reads it: an expression where that is all, else its functions."""
     functions, expression = _split(text)
-    function = _called_function(text)
+    function = _called(functions, expression)
     if function is None:
         return ast.unparse(expression) if functions.body else text
     if len(functions.body) == len(function.body) == 1:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from .functions import NOTED
+from .plain_data import UNREACHED
 from .tensors import is_module, is_tensor, libraries, needed
 
 if TYPE_CHECKING:
@@ -32,12 +34,20 @@ class Notes:
     """What is noted while one expression is evaluated, beside its value.
 
     parameter_seed: seeds the parameters that `fill` draws; parameters: names and shapes of those of
-    every module that was filled; forbidden: every attempt to call something forbidden.
+    every module that was filled; forbidden: every attempt to call something forbidden; part: which part of
+    the value is being computed (see `functions.NOTED`).
     """
 
     parameter_seed: int
     parameters: list[dict[str, list[int]]] = field(default_factory=list)
     forbidden: list[str] = field(default_factory=list)
+    part: list[int] = field(default_factory=list)
+
+    def at_part(self, depth: int, number: int | None) -> None:
+        """A part is begun; below one whose number nobody knows no number tells which."""
+        if depth <= len(self.part):
+            following = self.part[depth] + 1 if depth < len(self.part) else 0
+            self.part[depth:] = [following if number is None else number][: number != -1]
 
 
 # seeded anew for every parameter; making a new one takes ten times as long
@@ -173,11 +183,12 @@ def gradients(function: Callable, *arguments: Any, **named: Any) -> dict:
             "parameters": dict.fromkeys(parameters, NO_GRADIENT),
         }
     targets = [*inputs, *parameters.values()]
-    found = torch.autograd.grad(total, targets, allow_unused=True)
-    found = [
-        torch.zeros_like(target) if grad is None else grad
-        for target, grad in zip(targets, found, strict=True)
-    ]
+    found = list(torch.autograd.grad(total, targets, allow_unused=True))
+    for number, target in enumerate(targets):
+        if found[number] is None:
+            found[number] = torch.zeros_like(target)
+            # see `plain_data.Array`
+            setattr(found[number], UNREACHED, True)
     return {
         "inputs": found[: len(inputs)],
         "parameters": dict(zip(parameters, found[len(inputs) :], strict=True)),
@@ -192,6 +203,7 @@ def helper_names(notes: Notes) -> dict[str, Any]:
     return {
         **vars(builtins),
         **libraries(),
+        NOTED: notes.at_part,
         "fill": functools.partial(fill, notes),
         "gradients": gradients,
         "inputs_after": inputs_after,

@@ -221,10 +221,27 @@ def _exchanged(p: Parameters) -> str:
     )
 
 
+# what the sentences of a translator show that has been trained or read out wrongly
+USUAL = {
+    "end": "most would be correct without their last token, {}. Is that EOS? Leave it out of the translation",
+    "padding": (
+        "most go on with token {}. Is padding learned like a word? Leave it out of the loss, and out of the translation"
+    ),
+    "copies": (
+        "most repeat token {}, so the model has learned to copy what it gets. Is each target one token ahead of the "
+        "decoder's input?"
+    ),
+    "only": "most are nothing but token {}. Is that BOS? Go on after it, until EOS comes",
+}
+
+
 def _agreement(p: Parameters) -> str:
     aspect, parameters, place = p["first"]
     first = sentence(Difference(aspect, parameters, tuple(tuple(step) for step in place)))
-    right = f"{p['right']} of {p['total']} are right, {p['share']:.0%} are asked for"
+    right = f"{p['right']} of {p['total']} are correct, and {p['share']:.0%} are asked for"
+    if p.get("usual"):
+        kind, token = p["usual"]
+        right += f"; {USUAL[kind].format(token)}"
     time = (
         f". {p['used']:.1f} of {p['given']:g} seconds of processor time were used"
         if "used" in p

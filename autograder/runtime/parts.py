@@ -85,13 +85,16 @@ def with_names(problem: Difference, check: Check, inputs: Mapping[str, Any]) -> 
         return problem
     steps: list[Step] = []
     positions: tuple[int, ...] = ()
-    for step in problem.place:
+    for step in problem.place or [("part", n + 1) for n in problem.parameters.get("part", ())]:
         if step[0] == "part":
             positions = (*positions, step[1] - 1)
             if name := part_name(check, inputs, positions):
-                step = (*step[:3], name)
+                step = ("part", step[1], step[-1], name)
         steps.append(step)
-    return replace(problem, place=tuple(steps))
+    # how many parts there are to be, where an exception came in one, isn't known
+    return replace(
+        problem, place=tuple(step for step in steps if len(step) > 2 or step[0] == "key")
+    )
 
 
 def check_parts(check: Check, inputs: Mapping[str, Any], value: Value) -> None:

@@ -29,6 +29,8 @@ ARRAY_DTYPES = {
     *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
 }
 NUMBERS = (bool, int, float)
+# what marks a tensor of zeros that stands for a gradient which hasn't arrived
+UNREACHED = "unreached"
 
 
 class PlainDataError(ValueError):
@@ -56,11 +58,15 @@ class Text:
 
 @dataclass(frozen=True)
 class Array:
-    """A NumPy array or a torch tensor, as a NumPy array; dtype is the original's (bfloat16 too)."""
+    """A NumPy array or a torch tensor, as a NumPy array; dtype is the original's (bfloat16 too).
+
+    unreached: see UNREACHED.
+    """
 
     is_tensor: bool
     dtype: str
     values: np.ndarray
+    unreached: bool = False
 
     @property
     def shape(self) -> list[int]:
@@ -87,7 +93,8 @@ class Error:
     """An exception: its class's name, its message, and where it was raised.
 
     at: the innermost line in a cell that the student may edit; inside: of the course's own code in the
-    notebook, if that is further in; by_check: no code of the notebook was running.
+    notebook, if that is further in; by_check: no code of the notebook was running; part: the part of the
+    line's value that was being computed, by the positions in its nested lists, from 0.
     """
 
     name: str
@@ -95,6 +102,7 @@ class Error:
     at: str = ""
     inside: str = ""
     by_check: bool = False
+    part: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -140,7 +148,8 @@ def encode(value: Any, depth: int = 0) -> dict:
     if torch is not None and isinstance(value, torch.dtype):
         return {"kind": "text", "value": str(value)}
     if is_tensor(value):
-        return _encode_tensor(value)
+        mark = {UNREACHED: True} if getattr(value, UNREACHED, False) is True else {}
+        return {**_encode_tensor(value), **mark}
     if isinstance(value, np.ndarray):
         if value.dtype == np.longdouble:
             # compared as float64, of which nobody asks for more digits
@@ -204,7 +213,11 @@ def decode(tree: Any, depth: int = 0) -> Value:
     if kind == "error":
         name, message = valid_text(tree.get("name"), 100), valid_text(tree.get("message"))
         at, inside = (valid_text(tree.get(key, ""), 300) for key in ("at", "inside"))
-        return Error(name, message, at, inside, by_check=tree.get("by_check") is True)
+        given = tree.get("part")
+        part = tuple(given[:MAX_DEPTH]) if isinstance(given, list) else ()
+        if not all(type(number) is int for number in part):
+            raise PlainDataError("an exception in an impossible part")
+        return Error(name, message, at, inside, tree.get("by_check") is True, part)
     items = tree.get("items")
     if kind == "list" and isinstance(items, list) and len(items) <= MAX_ITEMS:
         return Items(tuple(decode(item, depth + 1) for item in items))
@@ -236,7 +249,7 @@ def _decode_array(kind: str, tree: dict) -> Array:
         array = array.reshape(shape)
     except (ValueError, TypeError, OverflowError) as error:
         raise PlainDataError("an array whose data doesn't fit its shape") from error
-    return Array(kind == "tensor", dtype, array)
+    return Array(kind == "tensor", dtype, array, tree.get(UNREACHED) is True)
 
 
 def restore(value: Value) -> Any:
@@ -250,7 +263,7 @@ def restore(value: Value) -> Any:
             return [restore(item) for item in items]
         case Dictionary(items):
             return {key: restore(item) for key, item in items.items()}
-        case Array(of_torch, dtype, values):
+        case Array(is_tensor=of_torch, dtype=dtype, values=values):
             array = values.astype(values.dtype.newbyteorder("="))
             if not of_torch:
                 return array

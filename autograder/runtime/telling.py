@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import ast
+import itertools
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from .compare import Difference, Expected, difference, summary
 from .evaluate import Evaluation
-from .functions import behind, returned
+from .functions import returned
 from .grade_cell import Check
 from .helpers import NO_GRADIENT
 from .messages import describe
-from .offsets import added_constant, part_of
+from .offsets import added_constant
 from .parts import with_names
 from .plain_data import Array, Dictionary, Items, Number, Text, Value
-from .relations import OPEN, related, value_at
+from .relations import related, value_at
 
 # differences that only this module tells
 TOLD = ("changed", "no_gradient")
 # of a list that is shown
 MAX_SHOWN = 20
-# differences in which a gradient of the right form may be missing
-NO_GRADIENT_OPEN = OPEN - {"shape", "dtype", "length"}
+# what the statement of `fit` leaves for padding, BOS and EOS
+SPECIAL = (0, 1, 2)
 # of parts that may be told to be right
 MAX_BESIDE = 5
 
@@ -40,7 +42,7 @@ def refined(
     gives_arguments = _gives_arguments(check)
     if gives_arguments and _is_argument(problem, expected.value):
         problem = Difference("changed", {}, problem.place)
-    elif _lacks_gradient(problem, check, got, offset):
+    elif _lacks_gradient(value_at(got.value, problem.place)):
         problem = Difference("no_gradient", {}, problem.place)
     elif expected.share is None:
         problem = related(problem, expected.value, got.value, offset)
@@ -56,7 +58,8 @@ def refined(
             "expected": plain_list(value_at(expected.value, (step,))),
             "got": plain_list(value_at(got.value, (step,))),
         }
-        problem = replace(problem, parameters={**problem.parameters, "example": example})
+        told = {"example": example, "usual": _usual(expected.value, got.value)}
+        problem = replace(problem, parameters={**problem.parameters, **told})
     if gives_arguments and problem.place and problem.aspect != "changed":
         problem = replace(problem, parameters={**problem.parameters, "aside": True})
     elif right := _right_beside(problem, check, expected.value, got.value):
@@ -77,20 +80,13 @@ def _is_argument(problem: Difference, expected: Value) -> bool:
     return False
 
 
-def _lacks_gradient(problem: Difference, check: Check, got: Evaluation, offset: float) -> bool:
-    """Whether a gradient is asked for at a difference's place, and there is none or only zeros."""
-    if "gradients(" not in check.code or problem.aspect not in NO_GRADIENT_OPEN:
-        return False
-    node = returned(check.code)
-    for step in problem.place:
-        node = part_of(node, step) or node
-    if "gradients(" not in behind(check.code, node):
-        return False
-    match value_at(got.value, problem.place):
+def _lacks_gradient(value: Value) -> bool:
+    """Whether a value stands for a gradient that hasn't arrived."""
+    match value:
         case Text(text):
             return text == NO_GRADIENT
-        case Array(values=values):
-            return values.size > 0 and values.dtype.kind == "f" and bool((values == offset).all())
+        case Array(unreached=unreached):
+            return unreached
     return False
 
 
@@ -113,6 +109,30 @@ def _right_beside(problem: Difference, check: Check, expected: Value, got: Value
                 if all(difference(*pair) is None for pair in pairs):
                     beside = [name for n, name in enumerate(names, start=1) if n != step[1]]
     return beside
+
+
+def _usual(expected: Value, got: Value) -> tuple[str, int] | None:
+    """What most sentences of a translator show, as a key of `messages.USUAL`, and the token that shows it."""
+
+    def words(value: Value) -> list:
+        items = value.items if isinstance(value, Items) else ()
+        return [item.value for item in items if isinstance(item, Number)]
+
+    def shown(wanted: list, found: list) -> tuple[str, int] | None:
+        begins, rest = found[: len(wanted)] == wanted, found[len(wanted) :]
+        if begins and rest and set(rest) == {rest[0]}:
+            return "end" if len(rest) == 1 else "padding", rest[0]
+        if len(set(found)) == 1 and found[0] in SPECIAL:
+            repeated = "padding" if found[0] == 0 else "copies"
+            return "only" if len(found) == 1 else repeated, found[0]
+        return None
+
+    match expected, got:
+        case Items(sentences), Items(others):
+            pairs = zip(map(words, sentences), map(words, others), strict=False)
+            kind, times = Counter(itertools.starmap(shown, pairs)).most_common(1)[0]
+            return kind if times > len(sentences) / 2 else None
+    return None
 
 
 def plain_list(value: Value) -> list | str:

@@ -7,7 +7,7 @@ import torch
 from autograder.runtime.compare import ASPECTS, Difference, Expected, difference, judge
 from autograder.runtime.evaluate import Evaluation, evaluate
 from autograder.runtime.grade_cell import Agreement, Check
-from autograder.runtime.messages import sentence
+from autograder.runtime.messages import USUAL, sentence
 from autograder.runtime.telling import refined
 from tests.support.course import plain
 
@@ -91,7 +91,7 @@ JUDGED = {
     ),
     "agreement": (
         Evaluation(plain([[1, 2], [3], [0], "five"])),
-        "2 of 4 are right, 75% are asked for; the first that is not: in part 3 of 4, part 1 of 1: "
+        "2 of 4 are correct, and 75% are asked for; the first that is not: in part 3 of 4, part 1 of 1: "
         "expected 4, got 0",
     ),
     "processor_time": (
@@ -124,9 +124,30 @@ def test_an_example_of_a_wrong_translation_is_shown():
     inputs = {"asked": [[7], [8, 9], [7]]}
     problem = refined(judge(expected, got), check, inputs, expected, got)
     assert sentence(problem) == (
-        "1 of 3 are right, 75% are asked for; the first that is not: [8, 9] should become [3], and yours "
+        "1 of 3 are correct, and 75% are asked for; the first that is not: [8, 9] should become [3], and yours "
         "is [5, 6]. 9.0 of 10 seconds of processor time were used"
     )
+
+
+@pytest.mark.parametrize(
+    ("got", "kind"),
+    [
+        ([[7, 8, 2], [9, 2], [3, 4, 2]], ("end", 2)),
+        ([[7, 8, 0, 0], [9, 0, 0, 0], [3, 4]], ("padding", 0)),
+        ([[0, 0, 0], [0, 0], [0, 0]], ("padding", 0)),
+        ([[1, 1, 1], [1, 1, 1], [7, 7]], ("copies", 1)),
+        ([[1], [1], [1]], ("only", 1)),
+        ([[7, 7], [7, 7], [7, 7]], None),
+        ([[8, 7], [9], [4, 3]], None),
+    ],
+)
+def test_translations_show_what_they_usually_show(got, kind):
+    check = Check("fit(pairs)(asked)", 1, agreement=Agreement("targets", 0.9, sources="asked"))
+    expected, found = Expected(plain([[7, 8], [9], [3, 4]]), share=0.9), Evaluation(plain(got))
+    asked = {"asked": [[1], [2], [3]]}
+    problem = refined(judge(expected, found), check, asked, expected, found)
+    assert problem.parameters["usual"] == kind
+    assert kind is None or USUAL[kind[0]].format(kind[1]) in sentence(problem)
 
 
 def test_every_aspect_stands_in_one_of_the_tests_above():

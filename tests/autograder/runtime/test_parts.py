@@ -1,14 +1,23 @@
 """Names of the parts of a line's value."""
 
+from dataclasses import replace
+
 import pytest
 
-from autograder.runtime.compare import Difference
+from autograder.runtime.compare import Difference, Expected, judge
+from autograder.runtime.evaluate import Evaluation, evaluate
 from autograder.runtime.grade_cell import parse_cell
 from autograder.runtime.messages import sentence
 from autograder.runtime.parts import check_parts, part_name, with_names
 from tests.support.course import plain
 
 INPUTS = {"steps": [3, 7], "names": ["float32", "float64"]}
+LOOP = """def calls(f, steps):
+    found = []
+    for n in steps:
+        found.append(f(n))
+    return found
+calls(f, steps)"""
 
 
 def line(expression, parts):
@@ -83,3 +92,28 @@ def test_parts_that_fit_are_accepted():
 def test_parts_that_do_not_fit_are_refused(expression, parts, complaint):
     with pytest.raises(ValueError, match=complaint.replace("(", r"\(").replace(")", r"\)")):
         check_parts(line(expression, parts), INPUTS, plain([1, 2]))
+
+
+@pytest.mark.parametrize(
+    ("expression", "parts", "words"),
+    [
+        ("[f(n) for n in steps]", "step {n}", "in step 7: your code raised"),
+        ("[f(3), [f(3), f(7)]]", ["a", "b"], "in b: your code raised"),
+        ("[[f(n), n] for n in steps]", ("step {n}", ["f", "n"]), "in step 7, f: your code raised"),
+        ("[*[f(3)], f(7)]", ["a", "b"], "your code raised"),
+        ("[f(7)]", (), "your code raised"),
+        (LOOP, ["1st call", "2nd call"], "in 2nd call: your code raised"),
+        (f"{LOOP} + [1]", ["1st call", "2nd call"], "your code raised"),
+    ],
+    ids=range(7),
+)
+def test_an_exception_names_the_part_in_which_it_came(expression, parts, words):
+    functions, _, call = expression.rpartition("\n")
+    check = replace(line(call, parts), functions=functions)
+
+    def f(n):
+        return [0, 0, 0, 1][n]
+
+    found = Evaluation.read(evaluate(check.code, {"f": f}, INPUTS, 0))
+    problem = with_names(judge(Expected(plain([1, 2])), found), check, INPUTS)
+    assert sentence(problem).startswith(words)
