@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,12 +13,15 @@ from .tensors import needed
 if TYPE_CHECKING:
     import torch
 
+# entries of an array of whole numbers
+MAX_WHOLE = 24
+
 
 class Draw:
     """Draws the inputs of a grade cell from numpy's RandomState, whose stream is frozen.
 
-    words: integers that seed it; small: all sizes are the smallest that `sizes` may draw. Normal values
-    are rounded to 4 digits, so that every machine draws the same numbers.
+    words: integers that seed it; small: all sizes are the smallest that `sizes` may draw, and small arrays hold whole
+    numbers, no two alike and none 0. Normal values are rounded to 4 digits, so that every machine draws the same numbers.
     """
 
     def __init__(self, *words: int, small: bool = False) -> None:
@@ -49,6 +53,11 @@ class Draw:
 
     def array(self, *shape: int) -> np.ndarray:
         """A float64 array of about standard normal values."""
+        if self._small and (size := math.prod(shape)) <= MAX_WHOLE:
+            numbers = self._random.permutation(size)
+            return np.where(numbers % 2, -1.0, 1.0).reshape(shape) * (numbers // 2 + 1).reshape(
+                shape
+            )
         return np.round(self._random.standard_normal(shape), 4)
 
     def tensor(self, *shape: int) -> torch.Tensor:

@@ -31,30 +31,49 @@ STUBS = "\n".join(
 )
 
 
-# of an array's entries, and of the text of anything else, that a case shows when it is printed
-MAX_ENTRIES, MAX_TEXT = 24, 200
+# of the text of a value that a case shows when it is printed
+MAX_TEXT = 200
+# what a case has beside the inputs
+BESIDE = ("check", "code", "expected", "yours", "difference")
 
 
 class Case(SimpleNamespace):
     """Inputs of a check by name, `expected` and `yours`, and where these differ.
 
     Of a result with several parts these are the first part that differs; yours is an error in words where
-    your code raises one.
+    your code raises one. What is printed is rounded, and the inputs that are large are left out.
     """
 
     def __repr__(self) -> str:
-        return "\n".join(f"{name} = {_shown(name, value)}" for name, value in vars(self).items())
+        inputs = {name: one for name, one in vars(self).items() if name not in BESIDE}
+        rows = [
+            ("input", "\n".join(f"{name} = {_shown(name, one)}" for name, one in inputs.items())),
+            ("expected", _shown("expected", self.expected)),
+            ("yours", _shown("yours", self.yours)),
+        ]
+        return "\n".join(f"{row:10}" + text.replace("\n", f"\n{'':10}") for row, text in rows)
 
 
 def _shown(name: str, value: Any) -> str:
     """A value of a case, or for a large one its shape and how to get it."""
+    text = value if isinstance(value, str) else str(_rounded(value))
+    if len(text) <= MAX_TEXT or isinstance(value, str):
+        return text
     shape = getattr(value, "shape", None)
-    if shape is not None and math.prod(shape) > MAX_ENTRIES:
-        return f"{type(value).__name__} of shape {tuple(shape)}: print(case.{name})"
-    if isinstance(value, str) and "\n" in value:
-        return f"\n{value}"
-    text = repr(value)
-    return text if len(text) <= MAX_TEXT or isinstance(value, str) else f"{text[:MAX_TEXT]} ..."
+    size = f"of shape {tuple(shape)}" if shape is not None else f"of {len(value)}"
+    return f"{type(value).__name__} {size}: print(case.{name})"
+
+
+def _rounded(value: Any) -> Any:
+    """A value in plain lists, with four digits of each number."""
+    if isinstance(value, dict):
+        return {key: _rounded(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(one) for one in value]
+    if isinstance(value, float) and math.isfinite(value):
+        number = float(f"{value:.4g}")
+        return int(number) if number.is_integer() else number
+    return _rounded(value.tolist()) if hasattr(value, "tolist") else value
 
 
 @dataclass(frozen=True)
@@ -89,30 +108,37 @@ class Guide:
     ways: Mapping[str, Sequence[Way]]
     tasks: Mapping[str, Iterable[str]]
     _outcomes: dict[str, Outcome] = field(default_factory=dict)
-    _last: Outcome | None = None
+    # the cells that were checked since the last hint or case
+    _ran: list[str] = field(default_factory=list)
+    _told: Outcome | None = None
     _said: int = 0
     _passed: dict[str, None] = field(default_factory=dict)
 
     def record(self, grade_id: str, outcome: Outcome) -> None:
         """A grade cell was checked."""
-        self._last, self._said = outcome, 0
+        self._ran.append(grade_id)
         self._outcomes[grade_id] = outcome
         self._passed.pop(grade_id, None)
         if not any(outcome.problems):
             self._passed[grade_id] = None
 
-    @property
     def _failed(self) -> Outcome | None:
-        """The last check if it has failed, else the first that has."""
-        outcomes = [self._last, *self._outcomes.values()]
-        return next((one for one in outcomes if one and any(one.problems)), None)
+        """The first check that has failed since this was asked last, else the one that was told, else the first."""
+        new = [self._outcomes[name] for name in self._ran]
+        before = [one for one in self._outcomes.values() if one is self._told]
+        outcomes = [*new, *before, *self._outcomes.values()]
+        found = next((one for one in outcomes if one and any(one.problems)), None)
+        if self._ran or found is not self._told:
+            self._said = 0
+        self._ran, self._told = [], found
+        return found
 
     def failing_case(self) -> Case | None:
         """A case of the first line of a check that failed, as small as it is known.
 
         Call it as `case = failing_case()`; `print(case)` shows it.
         """
-        last = self._failed
+        last = self._failed()
         if last is None:
             print("There is no failing case: run a check that fails first.")
             return None
@@ -130,10 +156,11 @@ class Guide:
 
     def hint(self) -> None:
         """Print the next hint about a check that failed."""
-        if self._failed is None:
+        failed = self._failed()
+        if failed is None:
             print("There is nothing to hint at: run a check that fails first.")
             return
-        hints = self._failed.hints
+        hints = failed.hints
         if not hints:
             print("There is no hint beyond what the check says.")
             return

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from .compare import Difference
 from .grade_cell import Check
-from .messages import sentence, title, uses_wrong
+from .messages import title
 from .mistakes import NamedMistake
 
 # differences that no inputs explain
@@ -95,15 +95,17 @@ def in_steps(
     """
     # a check and what explains it, and no explanation of another check
     check, problem, name = next((one for one in failed if one[2]), failed[0])
-    hints = [f"Your answer should pass this: {title(check)}. At present: {sentence(problem)}."]
+    where = f"This is about the check *{title(check)}*"
+    if suspects and not name:
+        hints = [f"{where}, which uses your `{suspects[0]}`: run the checks of that again first."]
+    elif problem.aspect in WITHOUT_CASE:
+        hints = [f"{where}. Read what the task says a result has to be."]
+    else:
+        hints = [f"{where}. `case = failing_case()` gives small inputs to try: print(case)."]
     if name:
         mistake = mistakes[name.name]
         hints += [mistake.means, f"In `{mistake.function}`: {mistake.hint}"]
         section = mistake.section
-    elif suspects:
-        hints.append(f"{uses_wrong(suspects)}.")
     elif problem.parameters.get("line"):
         hints.append(f"Look at this line of yours: {problem.parameters['line']}")
-    elif problem.aspect not in WITHOUT_CASE:
-        hints.append("`case = failing_case()` gives you small inputs to try: print(case).")
     return [*hints, f"Read again: {section}"] if section else hints
