@@ -50,7 +50,7 @@ from autograder.runtime.grade_cell import Check, GradeCell, Relation, parse_cell
 from autograder.runtime.mistakes import Judged, Origin, Recognition
 from autograder.runtime.packages import with_offered
 from autograder.runtime.plain_data import Nothing, valid_text
-from autograder.runtime.violations import unexplained, with_violations
+from autograder.runtime.violations import MODES, unexplained, with_violations
 from autograder.text import plain_text
 
 MAX_SHOWN, MAX_SHOWN_LINE = 20_000, 1_000
@@ -197,7 +197,8 @@ def named(graded: Graded, key: AnswerKey, expected: Mapping[str, ExpectedCell]) 
             [replace(one, mistakes=draw.mistakes) for one, draw in zip(line, draws, strict=False)]
             for line, draws in zip(shown.judged, draws_of_lines, strict=False)
         ]
-        found = recognition.cell(name, judged, shown.given)
+        by_mode = any(one["says"].startswith(MODES) for one in shown.violated)
+        found = recognition.cell(name, judged, shown.given, by_mode)
         told = unexplained(shown.problems, found)
         lines = list(cells[name].lines)
         for number, (mistake, problem) in enumerate(zip(found, shown.problems, strict=True)):

@@ -6,6 +6,7 @@ import ast
 import builtins
 import hashlib
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +26,8 @@ MOST_NUMBERS = 24
 # where zeros are computed as differences, what remains is of this size times the tolerance, and differs with
 # the machine and its number of threads
 ROUNDING = 1e-8
+# in the name of a mistake that may show in one mode only
+OF_MODE = re.compile(r"\b(training|evaluation|mode|dropout)\b")
 # what a line adds to compare digits after the point, and how far from it results are
 ADDED, AROUND = 100, 50
 
@@ -312,11 +315,16 @@ class Recognition:
         self._unexplained: set[str] = set()
 
     def cell(
-        self, grade_id: str, lines: Sequence[Sequence[Judged]], given: Collection[str] = ()
+        self,
+        grade_id: str,
+        lines: Sequence[Sequence[Judged]],
+        given: Collection[str] = (),
+        by_mode: bool = False,
     ) -> list[NamedMistake | None]:
         """What is told at each line of a cell. lines: for every line its draws.
 
-        given: the answers in whose place right versions stood. A cell may come again, with other values.
+        given: the answers in whose place right versions stood; by_mode: training and evaluation give different results
+        although nothing is dropped. A cell may come again, with other values.
         """
         self._passed.discard(grade_id)
         self._failed.discard(grade_id)
@@ -331,7 +339,7 @@ class Recognition:
         self._failed.add(grade_id)
         before = {name for names in self._named.values() for name in names}
         together = [one for line in lines for one in line]
-        whole = self._possible(fitting(together), together, given)
+        whole = self._possible(fitting(together), together, given, by_mode)
         wrong = [one for one in together if not one.passed]
         known = [name for name in whole if name in before]
         if not any(one.is_evidence for one in wrong):
@@ -345,7 +353,9 @@ class Recognition:
             named[failed[0]] = NamedMistake(name, by_line=not sure)
             self._named[grade_id] = [name]
             return named
-        candidates = {n: self._possible(fitting(lines[n]), lines[n], given) for n in failed}
+        candidates = {
+            n: self._possible(fitting(lines[n]), lines[n], given, by_mode) for n in failed
+        }
         names = self._named.setdefault(grade_id, [])
         for n in failed:
             told = [name for name in candidates[n] if _is_told_by(lines[n], name)]
@@ -381,7 +391,7 @@ class Recognition:
         return {self._origins[name].function for name in names if name in self._origins}
 
     def _possible(
-        self, names: Sequence[str], judged: Sequence[Judged], given: Collection[str]
+        self, names: Sequence[str], judged: Sequence[Judged], given: Collection[str], by_mode: bool
     ) -> list[str]:
         """Those of some mistakes that what is known of other cells leaves open."""
         unsure = self._unsure(judged) - set(given)
@@ -389,6 +399,7 @@ class Recognition:
             name
             for name in names
             if name in self._origins
+            and (not by_mode or OF_MODE.search(name))
             and self._origins[name].cell not in self._passed
             and unsure <= {self._origins[name].function}
         ]

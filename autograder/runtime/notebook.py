@@ -32,7 +32,7 @@ from .plan import Known, Line, Plan, plan, with_asides
 from .progress import Progress, Task
 from .settings import usual_settings
 from .telling import refined
-from .violations import unexplained, with_violations
+from .violations import MODES, unexplained, violated, with_violations
 
 
 def seed_of(grade_id: str) -> int:
@@ -146,17 +146,19 @@ class Checks:
             outcome = Outcome(cell, seed_of(grade_id), definitions, problems, answers, [])
             self.guide.record(grade_id, outcome)
             raise AutotestFailure(sentence(problems[0]))
-        named = self._recognition.cell(grade_id, judged)
+        relations = [*cell.relations, *self._relations.get(grade_id, ())]
+
+        def evaluated(code: str) -> Evaluation:
+            given = definitions, copy.deepcopy(drawn), draw.parameter_seed, cell.forbidden
+            return Evaluation.read(_quietly(io.StringIO(), code, *given))
+
+        modes = [one for one in relations if any(problems) and one.says.startswith(MODES)]
+        by_mode = any(violated(one, evaluated(one.expression).value) is not None for one in modes)
+        named = self._recognition.cell(grade_id, judged, by_mode=by_mode)
         suspects = self._recognition.suspects(grade_id, judged)
         self._record_waiting(grade_id, earned, [check for check, _ in found], judged)
         number = unexplained(problems, named)
-        relations = [*cell.relations, *self._relations.get(grade_id, ())]
         if number is not None and relations:
-
-            def evaluated(code: str) -> Evaluation:
-                given = definitions, copy.deepcopy(drawn), draw.parameter_seed, cell.forbidden
-                return Evaluation.read(_quietly(io.StringIO(), code, *given))
-
             check, problem = found[number]
             assert problem is not None
             problems[number] = with_violations(problem, relations, evaluated)

@@ -16,6 +16,8 @@ from .plain_data import Array, Error, Items, Value
 
 # differences that say nothing but that numbers are wrong
 NUMBERS = frozenset({"entries", "rows", "not_zero", "not_finite", "number", "slices"})
+# how the relation begins that training and evaluation are alike
+MODES = "training mode gives another result"
 # relations that are told of one cell, and places of each
 MAX_TOLD, MAX_PLACES = 2, 6
 
