@@ -242,7 +242,6 @@ def greedy_decode(
 # %% active="ipynb" nbgrader={"grade_id": "greedy_decode_values", "grade": true, "points": 6}
 # B, V = draw.sizes(2, low=5, high=9)
 # L = draw.integer(10, 12)
-# ends = [draw.integer(1, L - 1) for _ in range(8)]
 # pad, bos, eos = [int(token) for token in draw.permutation(V)[:3]]
 # table = draw.tensor(B, L, V, V) + 1e-6 * draw.tensor(B, L, V, V)  # no two are equal
 # short, long = table.clone(), table.clone()
@@ -251,6 +250,7 @@ def greedy_decode(
 # long[:, :, :, eos] = -9
 # long[0, 2, :, eos] = 9
 # table[..., pad] = table[..., pad] + 1  # said often before EOS
+# ends = [draw.integer(1, L - 1) for _ in range(8)]
 # equal("the first tokens depend on max_len", greedy_first_tokens)
 # equal("what a sentence gives depends on the others of the batch", greedy_sentence_alone)
 # says("stops when all rows have ended, and fills them up with pad", parts="batch={rows}")
