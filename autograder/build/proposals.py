@@ -6,6 +6,8 @@ reference.
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,8 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from autograder.build.source_notebook import source_notebook, unanswered_cells
-from autograder.catalogue import with_answers
+from autograder.catalogue import mistake_source, mistakes, with_answers
 from autograder.course import Exercise
+from autograder.edits import edited
 from autograder.errors import CatalogueError
 from autograder.exercises import graded_answers, reference_answers
 from autograder.expected import ExpectedCell
@@ -31,6 +34,7 @@ from autograder.runtime.mistakes import (
     says_little,
 )
 from autograder.runtime.plain_data import decode, restore
+from autograder.splices import EditError
 
 SECONDS = 10  # for one line; what takes longer is no proposal
 SEEDS = [[number] for number in range(2)]
@@ -133,6 +137,34 @@ def _tells(judged: Sequence[Judged]) -> bool:
 def _same(one: Sequence[Judged], other: Sequence[Judged]) -> bool:
     pairs = zip(one, other, strict=True)
     return all(same_fingerprint(a.fingerprint, b.fingerprint) for a, b in pairs)
+
+
+def by_task(exercises: Sequence[Exercise]) -> Iterator[str]:
+    """For each known mistake of several tasks those that know it, and those in which its rules make something unknown."""
+    sources = {
+        (e.name, answer): text for e in exercises for answer, text in reference_answers(e).items()
+    }
+    known: dict[str, dict[tuple[str, str], str]] = {}
+    for exercise in exercises:
+        program = exercise.program()
+        for mistake in mistakes(exercise):
+            answers = known.setdefault(mistake.name, {})
+            answers[exercise.name, mistake.function] = mistake_source(program, mistake)
+    wrong = {
+        (task, ast.dump(ast.parse(text))) for row in known.values() for task, text in row.items()
+    }
+    unknown: dict[str, set[tuple[str, str]]] = {}
+    for mistake in (one for e in exercises for one in mistakes(e) if one.edits and not one.start):
+        for task in sources.keys() - known[mistake.name].keys():
+            with contextlib.suppress(EditError):
+                if (task, ast.dump(ast.parse(edited(sources[task], mistake.edits)))) not in wrong:
+                    unknown.setdefault(mistake.name, set()).add(task)
+    for name, row in known.items():
+        here, there = (
+            ", ".join(sorted(map(".".join, one))) for one in (row, unknown.get(name, ()))
+        )
+        if there or len(row) > 1:
+            yield f"{name}: {here}" + (f"; not yet: {there}" if there else "")
 
 
 def _main() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from pathlib import Path
 
@@ -50,10 +51,13 @@ def _build(arguments: argparse.Namespace) -> None:
 
 
 def _propose(arguments: argparse.Namespace) -> None:
-    from autograder.build.proposals import propose
+    from autograder.build.proposals import by_task, propose
 
-    for exercise in exercises_of(course_of(arguments), arguments):
-        print(*propose(exercise), sep="\n\n")
+    exercises = exercises_of(course_of(arguments), arguments)
+    if arguments.table:
+        print(*by_task(exercises), sep="\n")
+    else:
+        print(*itertools.chain.from_iterable(map(propose, exercises)), sep="\n\n")
 
 
 def _sample(arguments: argparse.Namespace) -> None:
@@ -115,7 +119,10 @@ def add_commands(commands: Commands) -> None:
         "Print changes of the reference that a check catches and no known mistake explains, and those that no "
         "check sees."
     )
-    add_exercise(commands.add("propose", _propose, text))
+    proposals = commands.add("propose", _propose, text)
+    add_exercise(proposals)
+    text = "print a line for each known mistake instead: the tasks that know it, and those where it can be made"
+    proposals.add_argument("--table", action="store_true", help=text)
     add_submissions(commands.add("sample", _sample, "Make the sample class of submissions."))
     text = (
         "Grade every known mistake and alternative, and the attacks and styles of right work that the course's "
