@@ -9,6 +9,7 @@ that no submission can reach it.
 from __future__ import annotations
 
 import concurrent.futures
+import copy
 import functools
 import json
 import linecache
@@ -23,6 +24,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from autograder.catalogue import mistake_answers, mistakes, with_answers
 from autograder.catalogue_file import Mistake
 from autograder.course import Exercise
@@ -33,7 +36,7 @@ from autograder.files import digest_of
 from autograder.package import module_command
 from autograder.programs import names_in
 from autograder.runtime import tensors
-from autograder.runtime.compare import Expected, judge, summary
+from autograder.runtime.compare import NUDGE, Expected, cancellation, judge, summary
 from autograder.runtime.draw import Draw
 from autograder.runtime.evaluate import Evaluation, evaluate
 from autograder.runtime.grade_cell import (
@@ -50,6 +53,8 @@ from autograder.runtime.plain_data import Error, Items, Unsupported, Value, deco
 from autograder.runtime.violations import violated
 
 DRAWS = 3
+# results that cancel no more than this need no wider tolerance
+LITTLE_SUMMED = 4
 ERROR_MARK = "CatalogueError: "
 
 
@@ -124,6 +129,7 @@ def expected_value(where: str, program: str, check: Check, inputs: dict, seed: i
             )
         return Expected.data(check, encode(targets), [])
     names, megabytes = namespace_of(program), check.megabytes
+    given = copy.deepcopy(inputs)
     result = evaluate(check.code, names, inputs, seed, megabytes=megabytes)
     value = decode(result["value"])
     if isinstance(value, Error | Unsupported):
@@ -132,7 +138,27 @@ def expected_value(where: str, program: str, check: Check, inputs: dict, seed: i
             f"`{check.expression}`. An autotest must return plain data: arrays, numbers, text or "
             "containers of them. Correct the solution or the line."
         )
-    return Expected.data(check, result["value"], result["parameters"])
+    expected = Expected.data(check, result["value"], result["parameters"])
+    if megabytes is None:
+        used = _names_in(check.call)
+        moved = {name: _nudged(one) if name in used else one for name, one in given.items()}
+        other = decode(evaluate(check.code, names, moved, seed)["value"])
+        if (summed := round(cancellation(value, other))) > LITTLE_SUMMED:
+            expected["summed"] = summed
+    return expected
+
+
+def _nudged(value: Any) -> Any:
+    """An input whose floating numbers are a little larger or smaller."""
+    if isinstance(value, list | tuple):
+        return [_nudged(one) for one in value]
+    if isinstance(value, dict):
+        return {key: _nudged(one) for key, one in value.items()}
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return value * (1 + NUDGE * np.sign(np.cos(np.arange(value.size)))).reshape(value.shape)
+    if tensors.is_tensor(value) and value.dtype == tensors.needed().float64:
+        return tensors.needed().from_numpy(_nudged(value.numpy()))
+    return value
 
 
 def caught_answers(exercise: Exercise, grade_id: str) -> set[str]:

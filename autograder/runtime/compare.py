@@ -83,7 +83,8 @@ class Expected:
 
     share: for a line that trains something, the share of a list's items that must be right;
     processor_seconds: the processor time that it is given; expression: what the line returns if that adds a
-    constant to results, so that they are compared to so many digits after the point.
+    constant to results, so that they are compared to so many digits after the point; summed: how much larger than
+    the results what was added up to them is, where much of it cancels (see `cancellation`).
     """
 
     value: Value
@@ -91,16 +92,18 @@ class Expected:
     share: float | None = None
     processor_seconds: float | None = None
     expression: str = ""
+    summed: float = 1.0
 
     @staticmethod
     def read(data: Mapping[str, Any]) -> Expected:
-        """From JSON {"value", "parameters", "share", "processor_seconds", "expression"}."""
+        """From JSON {"value", "parameters", "share", "processor_seconds", "expression", "summed"}."""
         return Expected(
             decode(data["value"]),
             read_parameters(data["parameters"]),
             data.get("share"),
             data.get("processor_seconds"),
             data.get("expression", ""),
+            data.get("summed", 1.0),
         )
 
     @staticmethod
@@ -160,11 +163,15 @@ def error_difference(error: Error) -> Difference:
 
 
 def difference(
-    expected: Value, got: Value, node: ast.expr | None = None, lenient: bool = False
+    expected: Value,
+    got: Value,
+    node: ast.expr | None = None,
+    lenient: bool = False,
+    summed: float = 1.0,
 ) -> Difference | None:
     """The first way in which a value is not the expected one, or None.
 
-    node: the expression of both, if it adds constants; lenient: as for `judge`.
+    node: the expression of both, if it adds constants; lenient: as for `judge`; summed: as in Expected.
     """
     if isinstance(got, Error):
         return error_difference(got)
@@ -175,7 +182,7 @@ def difference(
         return Difference("kind", unlike)
     match expected, got:
         case Array(), Array():
-            return _array_difference(expected, got, constant_of(node), lenient)
+            return _array_difference(expected, got, constant_of(node), lenient, summed)
         case Number(wanted), Number(found):
             return _number_difference(wanted, found)
         case Text(wanted), Text(found) if wanted != found:
@@ -185,7 +192,7 @@ def difference(
         case Items(parts), Items(others):
             for number, pair in enumerate(zip(parts, others, strict=True), start=1):
                 step: Step = ("part", number, len(parts))
-                if problem := difference(*pair, part_of(node, step), lenient):
+                if problem := difference(*pair, part_of(node, step), lenient, summed):
                     return problem.inside(*step)
         case Dictionary(named), Dictionary(others):
             missing, extra = sorted(set(named) - set(others)), sorted(set(others) - set(named))
@@ -193,7 +200,8 @@ def difference(
                 return Difference("keys", {"missing": missing, "extra": extra})
             for key, value in named.items():
                 step = ("key", key)
-                if problem := difference(value, others[key], part_of(node, step), lenient):
+                other = others[key]
+                if problem := difference(value, other, part_of(node, step), lenient, summed):
                     return problem.inside(*step)
     return None
 
@@ -210,6 +218,32 @@ class _Tolerance:
 _HALF = _Tolerance(2e-2, 2e-3, 2e-2)
 _SINGLE = _Tolerance(1e-4, 1e-6, 1e-6)
 _DOUBLE = _Tolerance(1e-6, 1e-10, 1e-6)
+
+
+# a change of inputs that shows what is added up, as a share of each number; what cancels counts so many times at most
+NUDGE, MOST_SUMMED = 2.0**-20, 100.0
+
+
+def cancellation(value: Value, nudged: Value) -> float:
+    """How much more a result has moved than its numbers are large, after inputs were moved by NUDGE; at least 1.
+
+    Rounding moves a sum as its largest terms move, however small the sum itself is.
+    """
+    match value, nudged:
+        case Items(parts), Items(others):
+            return max(map(cancellation, parts, others), default=1.0)
+        case Dictionary(parts), Dictionary(others):
+            return max(
+                (cancellation(one, others.get(key, one)) for key, one in parts.items()), default=1.0
+            )
+        case Array(dtype="float32" | "float64"), Array() if value.shape == nudged.shape:
+            a, b = value.values, nudged.values
+            known = np.isfinite(a) & np.isfinite(b)
+            largest = np.abs(a[known]).max(initial=0.0)
+            if largest > 1e-9:
+                moved = np.abs(b[known] - a[known]).max()
+                return float(np.clip(moved / largest / NUDGE, 1.0, MOST_SUMMED))
+    return 1.0
 
 
 def _tolerance(expected: str, got: str, lenient: bool) -> _Tolerance:
@@ -240,7 +274,7 @@ def _number_difference(expected: float, got: Any) -> Difference | None:
 
 
 def _array_difference(
-    expected: Array, got: Array, offset: float, lenient: bool
+    expected: Array, got: Array, offset: float, lenient: bool, summed: float
 ) -> Difference | None:
     if expected.shape != got.shape:
         return Difference("shape", {"expected": expected.shape, "got": got.shape})
@@ -262,6 +296,8 @@ def _array_difference(
         with np.errstate(invalid="ignore"):
             size = np.abs(a) if lenient else np.abs(a - offset)
             largest = float(size[np.isfinite(size)].max(initial=0.0))
+            # half precision has room for it
+            largest *= 1 if tolerance is _HALF else summed
             allowed = tolerance.relative * size + tolerance.of_largest * largest + 1e-13
             if not lenient:
                 allowed = allowed + tolerance.of_offset * abs(offset)
@@ -378,7 +414,7 @@ def judge(expected: Expected, got: Evaluation, lenient: bool = False) -> Differe
             )
     else:
         node = parsed(expected.expression)
-        problem = difference(expected.value, got.value, node, lenient)
+        problem = difference(expected.value, got.value, node, lenient, expected.summed)
     if problem is not None and expected.parameters and expected.parameters != got.parameters:
         return _other_parameters(expected.parameters, got.parameters) or problem
     return problem

@@ -91,10 +91,10 @@ def with_names(problem: Difference, check: Check, inputs: Mapping[str, Any]) -> 
             if name := part_name(check, inputs, positions):
                 step = ("part", step[1], step[-1], name)
         steps.append(step)
-    # how many parts there are to be, where an exception came in one, isn't known
-    return replace(
-        problem, place=tuple(step for step in steps if len(step) > 2 or step[0] == "key")
-    )
+    # which part an exception came in is told by names alone
+    parameters = {name: value for name, value in problem.parameters.items() if name != "part"}
+    place = tuple(step for step in steps if len(step) > 2 or step[0] == "key")
+    return replace(problem, place=place, parameters=parameters)
 
 
 def check_parts(check: Check, inputs: Mapping[str, Any], value: Value) -> None:

@@ -140,10 +140,11 @@ def counting(model, calls):
 def greedy_calls(B, L, pad, bos, eos, long, ends):
     calls = []
     for end in ends:
-        table = long.clone()
-        table[:, end - 1, :, eos] = 99
+        # without the row that ends by itself
+        table = long[1:].clone()
+        table[..., pad], table[:, end - 1, :, eos] = -9, 9
         calls.append(0)
-        greedy_decode(counting(by_step(table, B), calls), bos, eos, L, B, pad)
+        greedy_decode(counting(by_step(table, B - 1), calls), bos, eos, L, B - 1, pad)
     return calls
 
 

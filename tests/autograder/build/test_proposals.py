@@ -1,6 +1,6 @@
 """What a generic mutator finds that a catalogue lacks, as sections without words."""
 
-from autograder.build.proposals import propose
+from autograder.build.proposals import by_task, propose
 from autograder.catalogue_file import read_catalogue
 from tests.support.small_course import CHECK, DOUBLE, IMPORTS, check_cell, mistake, write_exercise
 
@@ -31,3 +31,17 @@ def test_what_no_check_sees_is_listed(course_folder):
     assert head.startswith("<!-- No check of double sees") and end == "-->"
     assert {"x.ndim < 9 -> x.ndim <= 9", "3 * x -> 3 / x"} <= set(unseen)
     assert not [rule for rule in unseen if rule.startswith("2 * x -> ")]
+
+
+def test_a_mistake_of_one_task_is_listed_where_its_rules_make_what_nobody_knows(course_folder):
+    cells = [IMPORTS, DOUBLE, check_cell(CHECK)]
+    halved, thrice = mistake(rule="2 * x -> x / 2"), mistake(name="thrice", rule="2 * x -> 3 * x")
+    exercises = [
+        write_exercise(course_folder, "ch8_small", cells, [halved, thrice]),
+        write_exercise(course_folder, "ch9_small", cells, [halved]),
+    ]
+    both = "ch8_small.double, ch9_small.double"
+    assert list(by_task(exercises)) == [
+        f"halved: {both}",
+        "thrice: ch8_small.double; not yet: ch9_small.double",
+    ]

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.runtime.compare import ASPECTS, Difference, Expected, difference, judge
+from autograder.runtime.compare import (
+    ASPECTS,
+    NUDGE,
+    Difference,
+    Expected,
+    cancellation,
+    difference,
+    judge,
+)
 from autograder.runtime.evaluate import Evaluation, evaluate
 from autograder.runtime.grade_cell import parse_cell
 from autograder.runtime.messages import SENTENCES
@@ -233,3 +241,20 @@ def test_a_crash_is_an_error_whatever_parameters_were_seen_before():
 
 def test_every_aspect_has_a_sentence():
     assert set(SENTENCES) == set(ASPECTS) | set(RELATIONS) | set(TOLD) | {"not_judged"}
+
+
+def test_what_cancels_is_compared_by_the_size_of_what_was_added_up():
+    x = np.array([1.0, 3.0]) + 1e-3
+    sums = [x.sum(), x[1] - x[0] - 1.99]
+    moved = x * (1 + NUDGE * np.array([1, -1]))
+    others = [moved.sum(), moved[1] - moved[0] - 1.99]
+    one, other = ([np.array([value]) for value in values] for values in (sums, others))
+    assert 300 < abs(others[1] - sums[1]) / sums[1] / NUDGE < 500
+    assert cancellation(plain(one[:1]), plain(other[:1])) == 1
+    assert cancellation(plain(one), plain(other)) == 100
+    a = np.array([1e-3, 1e-7])
+    got = Evaluation(plain(a + 1e-12))
+    assert judge(Expected(plain(a)), got) and not judge(Expected(plain(a), summed=100), got)
+    half = a.astype(np.float16)
+    wrong = Evaluation(plain(np.array([1e-3, 1e-5], np.float16)))
+    assert judge(Expected(plain(half), summed=100), wrong)
