@@ -23,7 +23,7 @@ FORMAT = 2
 # Raise by one when a change to the grader can change a verdict: every submission is graded again.
 # tests/golden/ holds the results of a fixed set of submissions; MOVED in tests/running_class/ lists, with the reason of
 # each, the verdicts that moved for a class that is running.
-GRADER_VERSION = 5
+GRADER_VERSION = 6
 # Remarks on a submission that a machine with too much to do has stopped; and the number of runs one after another, each
 # with the same outcome, after which it isn't the machine: a notebook that waits would cost its time in every run.
 NOT_FINAL = ("by_clock", "no_follow_through")

@@ -37,6 +37,8 @@ def explanation(name: str, mistake: MistakeWords, code: str, by_line: bool = Fal
     lines = [f"This looks like a known mistake: {name}. {mistake.means}"]
     if has_hint(mistake, code):
         lines.append(f"Hint: {mistake.hint}")
+        if not by_line:
+            lines.append("Apart from this, these checks find nothing wrong.")
     elif by_line:
         lines.append(
             f"The mistake would be in your `{mistake.function}`, which this uses. Look there first."
