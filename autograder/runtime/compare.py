@@ -42,7 +42,7 @@ Step = tuple[Any, ...]
 class Difference:
     """The first way in which a value is not the expected one.
 
-    aspect: an identifier, one of ASPECTS; parameters: what a sentence about it needs, as JSON; place:
+    aspect: an identifier, a key of `messages.SENTENCES`; parameters: what a sentence about it needs, as JSON; place:
     the way into a nested value.
     """
 
@@ -53,28 +53,6 @@ class Difference:
     def inside(self, *step: str | int) -> Difference:
         """The same difference, seen from one level further out."""
         return replace(self, place=(step, *self.place))
-
-
-ASPECTS = (
-    "to_do",
-    "forbidden",
-    "error",
-    "kind",
-    "keys",
-    "length",
-    "shape",
-    "dtype",
-    "not_finite",
-    "not_zero",
-    "rows",
-    "scale",
-    "entries",
-    "number",
-    "text",
-    "parameters",
-    "agreement",
-    "processor_time",
-)
 
 
 @dataclass(frozen=True)

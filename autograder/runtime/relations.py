@@ -19,21 +19,6 @@ from .plain_data import Array, Dictionary, Items, Number, Value
 
 # differences that a relation may say more about
 OPEN = {"shape", "not_zero", "rows", "scale", "entries", "number", "kind", "dtype", "length"}
-RELATIONS = (
-    "negated",
-    "scale",
-    "offset",
-    "digits",
-    "transposed",
-    "flipped",
-    "shifted",
-    "order",
-    "reshaped",
-    "axis",
-    "masked",
-    "slices",
-    "exchanged",
-)
 MAX_EXCHANGED, MAX_AXES, MAX_SIZE = 8, 5, 100_000
 # a single number has these factors to another by accident only
 FACTORS = (0.001, 0.01, 0.1, 0.5, 2, 10, 100, 1000)

@@ -20,8 +20,6 @@ from .parts import with_names
 from .plain_data import Array, Dictionary, Items, Number, Text, Value
 from .relations import related, value_at
 
-# differences that only this module tells
-TOLD = ("changed", "no_gradient")
 # of a list that is shown
 MAX_SHOWN = 20
 # what the statement of `fit` leaves for padding, BOS and EOS

@@ -1,10 +1,14 @@
 """The sentences that students read about differences and recognised mistakes."""
 
+import inspect
+import re
+
 import numpy as np
 import pytest
 import torch
 
-from autograder.runtime.compare import ASPECTS, Difference, Expected, difference, judge
+from autograder.runtime import compare
+from autograder.runtime.compare import Difference, Expected, difference, judge
 from autograder.runtime.evaluate import Evaluation, evaluate
 from autograder.runtime.grade_cell import Agreement, Check
 from autograder.runtime.messages import USUAL, sentence
@@ -151,7 +155,8 @@ def test_translations_show_what_they_usually_show(got, kind):
 
 
 def test_every_aspect_stands_in_one_of_the_tests_above():
-    assert set(VALUES) | set(JUDGED) == set(ASPECTS)
+    made = re.findall(r'Difference\(\s*"(\w+)"', inspect.getsource(compare))
+    assert set(VALUES) | set(JUDGED) == set(made)
 
 
 def test_an_error_is_shown_with_its_line():
