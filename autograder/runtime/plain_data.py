@@ -148,7 +148,7 @@ def encode(value: Any, depth: int = 0) -> dict:
     if torch is not None and isinstance(value, torch.dtype):
         return {"kind": "text", "value": str(value)}
     if is_tensor(value):
-        mark = {UNREACHED: True} if getattr(value, UNREACHED, False) is True else {}
+        mark = {UNREACHED: True} if vars(value).get(UNREACHED) is True else {}
         return {**_encode_tensor(value), **mark}
     if isinstance(value, np.ndarray):
         if value.dtype == np.longdouble:

@@ -279,7 +279,7 @@ class TestInTheBrowser:
         assert "Hint 1 of" in output.inner_text()
         block.get_by_role("button", name="Show a failing case").click()
         settled()
-        assert "expected = " in output.inner_text()
+        assert "expected  " in output.inner_text()
         assert page.evaluate("document.activeElement.textContent") == "Check"
         assert not block.locator("details.reference-code").is_visible()
         assert [url for url in (r.url for r in page.loads) if not url.startswith(address)] == [
