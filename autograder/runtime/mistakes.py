@@ -313,6 +313,8 @@ class Recognition:
         # cells with a line that failed; and those in which nothing explains one
         self._failed: set[str] = set()
         self._unexplained: set[str] = set()
+        # by cell, the answers that its lines depend on
+        self._uses: dict[str, set[str]] = {}
 
     def cell(
         self,
@@ -326,6 +328,7 @@ class Recognition:
         given: the answers in whose place right versions stood; by_mode: training and evaluation give different results
         although nothing is dropped. A cell may come again, with other values.
         """
+        self._uses[grade_id] = self._used(one for line in lines for one in line)
         self._passed.discard(grade_id)
         self._failed.discard(grade_id)
         self._unexplained.discard(grade_id)
@@ -374,9 +377,19 @@ class Recognition:
         return (is_used & wrong) - self._functions_of(grade_id)
 
     def suspects(self, grade_id: str, lines: Sequence[Sequence[Judged]]) -> list[str]:
-        """The answers of other cells that these lines use, and in which something is unexplained."""
+        """The answers of other cells that these lines use, and in which something is unexplained.
+
+        Those that use another of them are left out: they may be right but for that.
+        """
         own = self._functions_of(grade_id)
-        return sorted(self._unsure(one for line in lines for one in line) - own)
+        found = self._unsure(one for line in lines for one in line) - own
+        waiting = {
+            function
+            for cell, used in self._uses.items()
+            for function in self._functions_of(cell)
+            if found & used - self._functions_of(cell)
+        }
+        return sorted(found - waiting or found)
 
     def _functions_of(self, grade_id: str) -> set[str]:
         return {origin.function for origin in self._origins.values() if origin.cell == grade_id}

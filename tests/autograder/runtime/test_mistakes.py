@@ -277,6 +277,27 @@ def test_what_follows_from_an_unexplained_fault_is_not_named_after_another_answe
     assert told(recognition, "three", uses_both) == ["z"]
 
 
+def test_of_answers_that_use_one_another_the_first_that_is_wrong_is_suspected():
+    names = zip("abc", ("first", "second", "third"), strict=True)
+    recognition = Recognition({name: Origin(answer, answer) for name, answer in names})
+    told(recognition, "first", line(False, 9.9, a=7.1))
+    told(recognition, "second", line(False, 9.8, a=7.1, b=7.2))
+    assert recognition.suspects("third", [[line(False, 9.7, a=7.1, b=7.2, c=7.3)]]) == ["first"]
+    told(recognition, "first", line(True, 1.0))
+    assert recognition.suspects("third", [[line(False, 9.7, a=7.1, b=7.2, c=7.3)]]) == ["second"]
+
+
+def test_in_one_mode_only_mistakes_are_named_that_speak_of_a_mode():
+    homes = {"no mask": Origin("first", "one"), "no mask in training": Origin("first", "one")}
+    wrong = {"no mask": printed(2.1), "no mask in training": printed(3.1)}
+    judged = [[Judged(False, printed(2.1), wrong)]]
+    assert [one.name for one in Recognition(homes).cell("one", judged)] == ["no mask"]
+    assert Recognition(homes).cell("one", judged, by_mode=True) == [None]
+    judged = [[Judged(False, printed(3.1), wrong)]]
+    (named,) = Recognition(homes).cell("one", judged, by_mode=True)
+    assert named.name == "no mask in training"
+
+
 def test_a_fingerprint_of_many_arrays_is_short_and_tells_each_of_them():
     arrays = [np.arange(1, 5) / (n + 3) for n in range(60)]
     whole = printed(arrays)
