@@ -273,12 +273,12 @@ class MultiHeadAttention(nn.Module):
 # other, more = 0.3 * draw.tensor(T + 2, B + 1, D), 0.3 * draw.tensor(S + 1, B + 1, D)
 # heads = [draw.integer(2, 6) for _ in range(12)]
 # widths = [n * draw.integer(1, 5) + draw.integer(0, 1) for n in heads]
-# equal("what an example gives depends on the other examples of the batch", long_example_alone)
-# equal("what a query gets depends on other queries", long_query_alone)
+# equal("what an example gives depends on the other examples of the batch", multi_head_example_alone)
+# equal("what a query gets depends on other queries", multi_head_query_alone)
 # equal("in another order the keys, with their values, give another output",
-#     long_keys_in_other_order)
+#     multi_head_keys_in_other_order)
 # equal("training mode gives another result than evaluation mode, though nothing is dropped",
-#     long_modes)
+#     multi_head_modes)
 # equal("an earlier call has an influence on a later one", multi_head_after_other_calls)
 # says("passes gradients to its inputs and all four layers, also under a mask", parts=["query",
 #     "key", "value"])

@@ -229,7 +229,7 @@ class EncoderLayer(nn.Module):
 # with_empty = torch.from_numpy(draw.mask(B, H, S, S, empty=2))
 # cube, square = draw.tensor(H, H, D), torch.from_numpy(draw.mask(H, 1, H, H))
 # equal("training mode gives another result than evaluation mode, though nothing is dropped",
-#     encoder_modes_of_some_heads)
+#     encoder_modes)
 # equal("a second call with the same inputs gives another result", encoder_twice)
 # equal("an earlier call has an influence on a later one", encoder_after_other_calls)
 # says("passes the right gradients to its input and its weights", parts="norm_first={first}")
@@ -382,7 +382,7 @@ class DecoderLayer(nn.Module):
 # equal("training mode gives another result than evaluation mode, though nothing is dropped",
 #     decoder_modes_with_masks)
 # equal("an earlier call has an influence on a later one", decoder_after_other_calls)
-# unequal("the memory has no influence", decoder_other_memory_of_some_heads)
+# unequal("the memory has no influence", decoder_other_memory)
 # says("passes the right gradients to the targets and to the memory", parts="norm_first={first}")
 # ### 1p AUTOTEST decoder_gradients
 # says("is right in training mode without dropout, also where a target sees no memory",

@@ -331,9 +331,9 @@ class RollingCache:
 # ]
 # limit = 2 * (sinks + window) * (B * H * (d + dv) + 1)
 # equal("what an earlier call has returned changes with later calls",
-#     long_cache_keeps_what_it_returned)
+#     cache_keeps_what_it_returned)
 # equal("what an example gives depends on the other examples of the batch",
-#     long_cache_example_alone)
+#     cache_example_alone)
 # says("begins a new text at position 0", parts=(["first text", "its second piece", "second text",
 #     "its second piece", "its third piece", "third text, larger batch"], ["key", "value",
 #     "positions"]))

@@ -137,27 +137,6 @@ def without_weights(query, key, value, mask):
     return with_twice_the_query(query, key, value, mask)[0], None
 
 
-def long_example_alone(H, D, query, key, value):
-    together = fill(MultiHeadAttention(D, H))(query, key, value)
-    alone = fill(MultiHeadAttention(D, H))(query[:1], key[:1], value[:1])
-    return [[one[:1] for one in together], alone]
-
-
-def long_query_alone(H, D, query, key, value):
-    together = fill(MultiHeadAttention(D, H))(query, key, value)[0][:, 1:]
-    return [together, fill(MultiHeadAttention(D, H))(query[:, 1:], key, value)[0]]
-
-
-def long_keys_in_other_order(H, D, query, key, value):
-    given = fill(MultiHeadAttention(D, H))(query, key, value)[0]
-    return [given, fill(MultiHeadAttention(D, H))(query, key.flip(1), value.flip(1))[0]]
-
-
-def long_modes(H, D, query, key, value):
-    layer = fill(MultiHeadAttention(D, H))
-    return [layer.train()(query, key, value), layer.eval()(query, key, value)]
-
-
 def multi_head_after_other_calls(H, D, query, key, value, mask):
     layer = fill(MultiHeadAttention(D, H))
     before = layer(query, key, value, mask)

@@ -60,8 +60,7 @@ def encoder_examples_alone(H, F, D, x, mask):
 
 def encoder_modes(H, F, D, x, mask):
     training = [layer.train()(x, mask) for layer in encoder_layers(D, H, F)]
-    evaluation = [layer(x, mask) for layer in encoder_layers(D, H, F)]
-    return [training, evaluation]
+    return [training, [layer.eval()(x, mask) for layer in encoder_layers(D, H, F)]]
 
 
 def encoder_mask_or_none(H, F, D, x, mask):
@@ -114,12 +113,6 @@ def scales(layer, *wide):
 def lack_gradient(layer, kept, *wide):
     """Which entries of a sublayer's bias get no gradient in training: it isn't used there."""
     return torch.unique(gradients(layer, *wide)["parameters"][f"{kept}.bias"] == 0)
-
-
-def encoder_modes_of_some_heads(H, F, D, x, mask):
-    training = [layer.train()(x, mask) for layer in encoder_layers(D, H, F)]
-    evaluation = [layer.eval()(x, mask) for layer in encoder_layers(D, H, F)]
-    return [training, evaluation]
 
 
 def encoder_twice(H, F, D, x, mask):
@@ -256,12 +249,6 @@ def decoder_after_other_calls(H, F, D, y, memory, target_mask, memory_mask, squa
     layer(y, -memory)
     layer(square, more)
     return [before, layer(y, memory, target_mask, memory_mask)]
-
-
-def decoder_other_memory_of_some_heads(H, F, D, y, memory):
-    given = [layer(y, memory) for layer in decoder_layers(D, H, F)]
-    flipped = [layer(y, memory.flip(-1)) for layer in decoder_layers(D, H, F)]
-    return [given, flipped]
 
 
 def decoder_gradients(H, F, D, y, memory, target_mask, memory_mask):

@@ -206,16 +206,6 @@ def numbers_held(held):
     return sum(map(numbers_held, held.values() if isinstance(held, dict) else held))
 
 
-def long_cache_keeps_what_it_returned(sinks, window, key, value):
-    return before_and_after_later_calls(RollingCache(sinks, window), key, value)
-
-
-def long_cache_example_alone(sinks, window, key, value):
-    together = update(RollingCache(sinks, window), key, value, 0, 4)[:2]
-    alone = update(RollingCache(sinks, window), key[:1], value[:1], 0, 4)[:2]
-    return [[one[:1] for one in together], alone]
-
-
 def cache_new_texts(sinks, window, texts):
     cache = RollingCache(sinks, window)
     return [update(cache, k, v, begin, end) for k, v, begin, end in texts]
