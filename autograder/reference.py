@@ -9,7 +9,6 @@ that no submission can reach it.
 from __future__ import annotations
 
 import concurrent.futures
-import copy
 import functools
 import json
 import linecache
@@ -129,7 +128,8 @@ def expected_value(where: str, program: str, check: Check, inputs: dict, seed: i
             )
         return Expected.data(check, encode(targets), [])
     names, megabytes = namespace_of(program), check.megabytes
-    given = copy.deepcopy(inputs)
+    used = _names_in(check.call) if megabytes is None else set()
+    moved = {name: _nudged(one) if name in used else one for name, one in inputs.items()}
     result = evaluate(check.code, names, inputs, seed, megabytes=megabytes)
     value = decode(result["value"])
     if isinstance(value, Error | Unsupported):
@@ -140,8 +140,6 @@ def expected_value(where: str, program: str, check: Check, inputs: dict, seed: i
         )
     expected = Expected.data(check, result["value"], result["parameters"])
     if megabytes is None:
-        used = _names_in(check.call)
-        moved = {name: _nudged(one) if name in used else one for name, one in given.items()}
         other = decode(evaluate(check.code, names, moved, seed)["value"])
         if (summed := round(cancellation(value, other))) > LITTLE_SUMMED:
             expected["summed"] = summed
