@@ -211,13 +211,7 @@ def decode(tree: Any, depth: int = 0) -> Value:
     if kind == "unsupported":
         return Unsupported(valid_text(tree.get("type"), 100))
     if kind == "error":
-        name, message = valid_text(tree.get("name"), 100), valid_text(tree.get("message"))
-        at, inside = (valid_text(tree.get(key, ""), 300) for key in ("at", "inside"))
-        given = tree.get("part")
-        part = tuple(given[:MAX_DEPTH]) if isinstance(given, list) else ()
-        if not all(type(number) is int for number in part):
-            raise PlainDataError("an exception in an impossible part")
-        return Error(name, message, at, inside, tree.get("by_check") is True, part)
+        return _decode_error(tree)
     items = tree.get("items")
     if kind == "list" and isinstance(items, list) and len(items) <= MAX_ITEMS:
         return Items(tuple(decode(item, depth + 1) for item in items))
@@ -228,6 +222,16 @@ def decode(tree: Any, depth: int = 0) -> Value:
     if kind in ("array", "tensor"):
         return _decode_array(kind, tree)
     raise PlainDataError("not plain data")
+
+
+def _decode_error(tree: dict) -> Error:
+    name, message = valid_text(tree.get("name"), 100), valid_text(tree.get("message"))
+    at, inside = (valid_text(tree.get(key, ""), 300) for key in ("at", "inside"))
+    given = tree.get("part")
+    part = tuple(given[:MAX_DEPTH]) if isinstance(given, list) else ()
+    if not all(type(number) is int for number in part):
+        raise PlainDataError("an exception in an impossible part")
+    return Error(name, message, at, inside, tree.get("by_check") is True, part)
 
 
 def _decode_array(kind: str, tree: dict) -> Array:
