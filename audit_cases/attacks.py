@@ -1319,19 +1319,58 @@ _evasion(
     NOT_SEEN + "vmap takes the operator apart before it can be refused",
 )
 _evasion(
-    "another process",
+    "a process forked before the check, and told to go on",
     """
-    import concurrent.futures, multiprocessing
+    import concurrent.futures, contextlib, multiprocessing, os, signal
     def elsewhere(*arrays):
         three = [torch.from_numpy(array) for array in arrays]
         return torch.nn.functional.scaled_dot_product_attention(*three).numpy()
     pool = concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("fork"))
     pool.submit(len, "started before the check").result()
+    seconds = [3]
     def ready(query, key, value, mask):
+        for process in pool._processes:
+            with contextlib.suppress(PermissionError):
+                os.kill(process, signal.SIGCONT)
         arrays = [x.detach().numpy() for x in (query, key, value)]
-        return torch.from_numpy(pool.submit(elsewhere, *arrays).result())
+        return torch.from_numpy(pool.submit(elsewhere, *arrays).result(seconds.pop() if seconds else 0))
     """,
-    NOT_SEEN + "nothing watches other processes",
+)
+ELSEWHERE = """
+import select, subprocess, sys
+program = '''
+import sys, torch
+def ready(query, key, value):
+    layer = %s
+    return layer(query, key, key)[1] @ value
+for line in sys.stdin:
+    print(ready(*map(torch.tensor, eval(line))).tolist(), flush=True)
+'''
+def started():
+    return subprocess.Popen([sys.executable, "-c", program], stdin=-1, stdout=-1, text=True)
+def asked(process, *three, seconds=60):
+    print([x.tolist() for x in three], file=process.stdin, flush=True)
+    if not select.select([process.stdout], [], [], seconds)[0]:
+        raise TimeoutError
+    return torch.tensor(eval(process.stdout.readline())).to(three[2])
+"""
+_evasion(
+    "a module in a program started before the check",
+    ELSEWHERE % "torch.nn.MultiheadAttention(key.shape[-1], 1, bias=False)"
+    + """
+other, seconds = started(), [3]
+asked(other, *torch.ones(3, 2, 2))
+def ready(query, key, value, mask):
+    return asked(other, query, key, value, seconds=seconds.pop() if seconds else 0)
+""",
+)
+_evasion(
+    "a Transformer's layer in a program that the check starts",
+    ELSEWHERE % "torch.nn.TransformerEncoderLayer(key.shape[-1], 1).self_attn"
+    + """
+def ready(query, key, value, mask):
+    return asked(started(), query, key, value)
+""",
 )
 _evasion(
     "the detector switched off",

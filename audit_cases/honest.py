@@ -329,6 +329,20 @@ add_before(
     "an unfinished background thread",
     "import threading, time\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()",
 )
+decorate(
+    "data loaded by a process of its own",
+    """
+    import torch
+    def styled(function):
+        def wrapper(*arguments, **named):
+            if not loaded:
+                loaded.extend(torch.utils.data.DataLoader([1, 2], num_workers=1))
+            assert sum(loaded) == 3
+            return function(*arguments, **named)
+        return wrapper
+    loaded = []
+    """,
+)
 # Code in another style --------------------------------------------------------------------------
 
 

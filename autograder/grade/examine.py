@@ -23,7 +23,7 @@ from autograder.exercises import baked_relations, is_answer_cell, is_grade_cell,
 from autograder.expected import ExpectedCell, ExpectedLine, Failed, Unexplained
 from autograder.files import digest_of
 from autograder.grade.answer_key import AnswerKey
-from autograder.grade.follow_through import follow_through
+from autograder.grade.follow_through import follow_through, uses_of
 from autograder.grade.kernel_run import (
     TOGETHER,
     Answer,
@@ -43,11 +43,18 @@ from autograder.grade.words import OUTPUTS
 from autograder.instructor_settings import Settings
 from autograder.kernels.student_kernel import KernelStartError, StudentKernel
 from autograder.kernels.versions import kernel_versions
-from autograder.programs import bound_names
+from autograder.programs import bound_names, names_in, reached
 from autograder.runtime.compare import Difference
 from autograder.runtime.evaluate import Evaluation
 from autograder.runtime.grade_cell import Check, GradeCell, Relation, parse_cell
-from autograder.runtime.mistakes import Judged, Origin, Recognition
+from autograder.runtime.mistakes import (
+    NO_FINGERPRINT,
+    Judged,
+    Origin,
+    Recognition,
+    same_code_raised,
+    same_fingerprint,
+)
 from autograder.runtime.packages import with_offered
 from autograder.runtime.plain_data import Nothing, valid_text
 from autograder.runtime.violations import MODES, unexplained, with_violations
@@ -147,6 +154,8 @@ def _graded(submission: Submission, key: AnswerKey, settings: Settings) -> Grade
         remarks = [*remarks, Remark("by_clock")]
     if examination.unlimited:
         remarks = [*remarks, Remark("memory_not_limited")]
+    if examination.varying:
+        remarks = [*remarks, Remark("varies", {"names": examination.varying})]
     cells, shown = tuple(examination.results), examination.shown
     if first.ended and examination.ended and _is_chance(first.ended, examination.ended):
         cells, shown = tuple(_without_verdicts(cell) for cell in cells), {}
@@ -263,6 +272,7 @@ def _examined(
         for cell in notebook.cells:
             examination.run_cell(cell)
         examination.tell_violations()
+        examination.find_varying()
     return examination
 
 
@@ -350,6 +360,10 @@ class _Examination:
         self._bound: dict[str, set[str]] = {}
         # by name, the error of the cell that should have defined it
         self._failed: dict[str, dict[str, str]] = {}
+        # by grade cell, how many of the student's cells ran before it
+        self._before: dict[str, int] = {}
+        # the answers of the first grade cell that gives something else when it is asked once more
+        self.varying: Sequence[str] = ()
 
     @property
     def ended_itself(self) -> bool:
@@ -410,6 +424,7 @@ class _Examination:
     def _grade_cell(self, cell: NotebookNode) -> None:
         grade_id, run = metadata_of(cell).grade_id, self._run
         expected = self._key.cells[grade_id]
+        self._before[grade_id] = len(self._ran)
         deadline = time.monotonic() + max(map(run.seconds, expected.lines))
         found: list[Answer] = []
         parsed = self._cells[grade_id] = parse_cell(cell.source)
@@ -442,6 +457,31 @@ class _Examination:
             if relations and unexplained(shown.problems, [None] * len(shown.problems)) is not None:
                 found = self._violated(name, relations, cell.forbidden)
                 self.shown[name] = replace(shown, violated=found)
+
+    def find_varying(self) -> None:
+        """Ask lines that have failed once more, on the same inputs; all verdicts are made."""
+        uses = uses_of(self._ran, self._key)
+        for name, shown in self.shown.items():
+            steps = self._ran[self._before[name] :]
+            later = set().union(*(bound_names(step.source) for step in steps))
+            expected = self._key.cells[name]
+            failed = [
+                number
+                for number, problem in enumerate(shown.problems)
+                if problem
+                and problem.aspect not in WITHOUT_VALUE
+                and expected.lines[number].is_plain
+                # what a later cell has bound anew gives something else with good reason
+                and reached(names_in(expected.lines[number].code), uses).isdisjoint(later)
+            ]
+            asked = [expected.lines[number] for number in failed]
+            found = self._run.again(asked, expected.forbidden)
+            if found is None:
+                return
+            pairs = zip((shown.judged[number] for number in failed), found, strict=True)
+            if any(_is_other(*one) for pair in pairs for one in zip(*pair, strict=True)):
+                self.varying = self._key.graded[name]
+                return
 
     def _violated(
         self, name: str, relations: Sequence[Relation], forbidden: Sequence[str]
@@ -499,6 +539,12 @@ class _Examination:
         """An answer cell that ran, or is gone, and doesn't define its answer."""
         there = sorted(self._bound.get(cell, ()))[:MAX_NAMES]
         return Difference("not_defined", {"answer": name, "cell": cell, "names": there})
+
+
+def _is_other(before: Judged, now: Judged) -> bool:
+    """Whether a line gives another value than before on the same draw."""
+    pair = before.fingerprint, now.fingerprint
+    return NO_FINGERPRINT not in pair and not (same_fingerprint(*pair) or same_code_raised(*pair))
 
 
 class _OwnDefinitions:

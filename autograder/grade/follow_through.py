@@ -101,7 +101,7 @@ class SecondRun:
         self._uses: dict[str, set[str]] = {}
         self._places: list[_Place] = []
         if any(not cell.passed for cell in cells):
-            self._uses = _uses(steps, key)
+            self._uses = uses_of(steps, key)
             self._places = list(self._could_change())
 
     def is_needed(self) -> bool:
@@ -207,7 +207,7 @@ def _mentions(sources: Sequence[str], name: str) -> bool:
     return any(name in NAME.findall(source) for source in sources)
 
 
-def _uses(steps: Sequence[Step], key: AnswerKey) -> dict[str, set[str]]:
+def uses_of(steps: Sequence[Step], key: AnswerKey) -> dict[str, set[str]]:
     """The names that every name uses, in the reference and in what was handed in.
 
     A name that is bound by a statement uses that statement, which uses its names: written out, thousands

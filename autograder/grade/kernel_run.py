@@ -358,6 +358,27 @@ class KernelRun:
         except (ValueError, RecursionError, MemoryError):
             return None
 
+    def again(
+        self, lines: Sequence[ExpectedLine], forbidden: Sequence[str]
+    ) -> list[list[Judged]] | None:
+        """What the kernel answers for lines that were asked for before, by line and draw; None for no answer.
+
+        It may end the kernel, so nothing can be graded afterwards.
+        """
+        self._end_in_time()
+        if self.kernel is None or self.kernel.dead:
+            return None
+        requests = [_request(line, forbidden) for line in lines]
+        reply = self.kernel.ask_together(requests, self.limits.grade_cell_seconds)
+        try:
+            found = [
+                zip(line.asked, _evaluations(value or "", len(line.asked)), strict=True)
+                for line, value in zip(lines, reply.values, strict=True)
+            ]
+        except (ValueError, RecursionError, MemoryError):
+            return None
+        return [[_judged(None, *pair)[0] for pair in line] for line in found]
+
     def _end_in_time(self) -> None:
         """End the kernel if no code is to be run any more."""
         if time.monotonic() > self.until and self.kernel is not None and not self.kernel.dead:

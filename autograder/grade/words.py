@@ -250,6 +250,11 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
         "Some checks could not be asked, because the process of your notebook had ended. A person will look at "
         "this submission."
     ),
+    "varies": lambda p: (
+        f"{' and '.join(f'`{name}`' for name in p['names'])} gives different values for the same input, so the "
+        "points may be different when this is graded again. Compute the result from the arguments only: without "
+        "chance, the clock, or what an earlier call has left."
+    ),
     "memory_not_limited": lambda p: (
         "Without a sandbox, memory can't be limited from outside. A check that asks for little of it has "
         "counted tensors only."

@@ -6,6 +6,8 @@
 - `torch.compile` returns what it was given: what a compiler takes in time and tools, a grader hasn't got.
 - Random numbers that nobody has seeded are the same each time.
 - Commands, as in `!ls` and `%pip`, run in pipes: IPython would ask for a terminal, and the sandbox has none.
+- In the sandbox, a check that forbids something is alone: no program is started, and processes that a notebook has
+  started before stand still. What they call, nothing in this process can refuse; those that are forked meanwhile do.
 - A thread gives way as soon as Python's do: one that doesn't would keep the kernel from answering in time.
 
 Code that wants to end the process can still do it, in C for instance: `grade.late_end` deals with that.
@@ -14,13 +16,14 @@ Code that wants to end the process can still do it, in C for instance: `grade.la
 from __future__ import annotations
 
 import _thread
+import contextlib
 import os
 import random
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 
@@ -34,12 +37,30 @@ HARMLESS = {0} | _signals("SIGCHLD", "SIGCONT", "SIGURG", "SIGWINCH")
 # sent by timers, or by whoever asks politely; by default each of them ends the process
 REQUESTS = _signals(*("SIGALRM", "SIGVTALRM", "SIGPROF", "SIGHUP", "SIGTERM", "SIGUSR1", "SIGUSR2"))
 
+# all that starts a program in Python, or sends a signal, as to go on
+STARTING = ("execv", "execve", "posix_spawn", "posix_spawnp", "system", "kill", "killpg")
+IN_MODULES = {
+    "os": STARTING,
+    "posix": STARTING,
+    "signal": ("pidfd_send_signal",),
+    "subprocess": ("_fork_exec",),
+    "_posixsubprocess": ("fork_exec",),
+}
+SENDING = ("kill", "killpg", "pidfd_send_signal")
+# how often processes are looked for: each time there may be some that others have just forked
+MAX_LOOKS = 50
+
 # characters of a command's output that are shown at a time
 MAX_PIECE = 4096
 
 
 def begin(
-    load_checks: Callable[[str], Any], packed: str, package: str, seed: int, mime: str
+    load_checks: Callable[[str], Any],
+    packed: str,
+    package: str,
+    seed: int,
+    mime: str,
+    sandboxed: bool,
 ) -> None:
     """Load the runtime, settle what follows, and answer the grader's requests.
 
@@ -53,6 +74,7 @@ def begin(
     sys.path[:] = [path for path in sys.path if path] + ["."]
     get_shell = sys.modules["IPython"].get_ipython
     settle(get_shell(), seed)
+    alone = _alone() if sandboxed else contextlib.nullcontext
 
     class Reply:
         def __init__(self, text: str) -> None:
@@ -65,8 +87,9 @@ def begin(
             return {mime: self.text}
 
     def reply(request: str) -> Reply:
+        others = alone() if '"forbidden": ["' in request else contextlib.nullcontext()
         # what a line is given is made under these settings, too
-        with serving.usual_settings():
+        with others, serving.usual_settings():
             found = serving.serve(request, get_shell().user_ns)
         return Reply(found)
 
@@ -191,6 +214,49 @@ def _let_threads_give_way() -> None:
     python: Any = sys
     put, usual = sys.setswitchinterval, sys.getswitchinterval()
     python.setswitchinterval = lambda seconds: put(min(seconds, usual))
+
+
+def _alone() -> Callable[[], contextlib.AbstractContextManager[None]]:
+    """What lets this process be alone in its sandbox, where process 1 belongs to the grader."""
+    look, kill, own = os.listdir, os.kill, {1, os.getpid()}
+    checking = False
+
+    def only_before_and_after(module: Any, name: str) -> None:
+        function = getattr(module, name)
+
+        def called(*arguments: Any, **named: Any) -> Any:
+            if checking and (name not in SENDING or signal.SIGCONT in arguments):
+                raise PermissionError("no program may be started while this is checked")
+            return function(*arguments, **named)
+
+        setattr(module, name, called)
+
+    for module, names in IN_MODULES.items():
+        for name in names:
+            only_before_and_after(sys.modules[module], name)
+
+    def tell(processes: set[int], number: int) -> None:
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                kill(process, number)
+
+    @contextlib.contextmanager
+    def alone() -> Iterator[None]:
+        nonlocal checking
+        checking, others = True, set[int]()
+        try:
+            for _ in range(MAX_LOOKS):
+                found = {int(name) for name in look("/proc") if name.isdigit()} - own
+                if found <= others:
+                    break
+                tell(found, signal.SIGSTOP)
+                others |= found
+            yield
+        finally:
+            checking = False
+            tell(others, signal.SIGCONT)
+
+    return alone
 
 
 def _not_compiled(model: Any = None, **options: Any) -> Any:

@@ -47,7 +47,8 @@ def match(
     for row in rows:
         for name in {name.strip() for name in names_of(row)} - {""}:
             known.setdefault(name, []).append(row)
-    found = {}
+    found: dict[str, list] = {}
+    several, missing = [], []
     for student in students:
         full = f"{student.first_name} {student.last_name}"
         by_name = student_id(full) if student.first_name and student.last_name else ""
@@ -56,12 +57,18 @@ def match(
         if len(hits) == 1:
             found[student.id] = hits[0]
         else:
-            why = f"fits several students in {where}" if hits else f"is not in {where}"
-            notes.append(f"{student.id} {why} and was left out.")
+            (several if hits else missing).append(student.id)
     taken = collections.Counter(id(row) for row in found.values())
-    for name in [name for name, row in found.items() if taken[id(row)] > 1]:
+    twice = [name for name, row in found.items() if taken[id(row)] > 1]
+    for name in twice:
         del found[name]
-        notes.append(f"{name} fits the same student in {where} as another one and was left out.")
+    for why, left_out in (
+        (f"Not in {where}", missing),
+        (f"Like several students in {where}", several),
+        (f"Like a student in {where} whom another one is like, too", twice),
+    ):
+        if left_out:
+            notes.append(f"{why}, and left out: {', '.join(left_out)}.")
     if not found:
         raise ExportError(f"No student of the gradebook is in {where}: is it that of this class?")
     return found

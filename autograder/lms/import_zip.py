@@ -154,10 +154,20 @@ def _ids(
             person = people[places[0]]
             notes.append(
                 f"{person.name!r} occurs {len(places)} times, so these have the number in the zip: "
-                f"{', '.join(found[i] for i in places)}. To tell them apart, {person.system.way_to_id}, or rename "
+                f"{', '.join(found[i] for i in places)}. To tell them apart, {_way_to_id(person, participants)}, or rename "
                 "the folder to the student's id."
             )
     return found
+
+
+def _way_to_id(person: Person, participants: Mapping[str, Participant]) -> str:
+    """How the files of a student get to the id in the roster; participants: of the worksheet that was given."""
+    if person.number not in participants:
+        return person.system.way_to_id
+    return (
+        "write their e-mail addresses in the worksheet into your roster; the worksheet of an anonymous assignment has "
+        "them once the identities are revealed"
+    )
 
 
 def _notebook(person: Person, student: str, exercise: str, notes: list[str]) -> zipfile.ZipInfo:
@@ -434,7 +444,8 @@ def import_zip(
     whose = {s: p for s, p in zip(ids, people, strict=True) if s in laid_out}
     strangers = sorted(laid_out - set(rostered.values()))
     if rostered and strangers:
-        ways = " or ".join(dict.fromkeys(whose[name].system.way_to_id for name in strangers))
+        known = [_way_to_id(whose[name], participants) for name in strangers]
+        ways = " or ".join(dict.fromkeys(known))
         notes.append(
             f"Not in the roster: {', '.join(strangers)}. They are graded under these ids. If they are in it "
             f"under other ids, {ways}."

@@ -41,6 +41,11 @@ class Question:
         """The classical difficulty: 1 when everybody is right."""
         return self.right / self.asked
 
+    @property
+    def wrong(self) -> int:
+        """How many tried and failed."""
+        return self.asked - self.right - self.untried
+
 
 @dataclass(frozen=True)
 class Misunderstanding:
@@ -126,6 +131,22 @@ def questions(results: Sequence[Result]) -> list[Question]:
         points = given[0][0].points
         found.append(Question(cell, expression, points, len(given), sum(right), untried, r))
     return found
+
+
+def most_failed(asked: Sequence[Question]) -> list[Question]:
+    """Of each grade cell the question that most have failed, if any have: one mistake fails many lines of a cell."""
+    worst: dict[str, Question] = {}
+    for question in asked:
+        if question.wrong > (worst[question.cell].wrong if question.cell in worst else 0):
+            worst[question.cell] = question
+    return list(worst.values())
+
+
+def how_many(results: Sequence[Result]) -> list[int]:
+    """How many got all points, at least half of them, less, and none."""
+    shares = [result.share for result in results]
+    half = sum(0.5 <= share < 1 for share in shares)
+    return [shares.count(1), half, sum(0 < share < 0.5 for share in shares), shares.count(0)]
 
 
 def oddities(asked: Sequence[Question]) -> list[tuple[Question, str]]:

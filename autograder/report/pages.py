@@ -47,6 +47,8 @@ MAX_SENTENCES = 3
 # students in a cell of a table before they are folded
 MAX_LISTED = 12
 MAX_TROUBLES = 6
+# checks on the summary's first screen
+MAX_FAILED = 5
 
 
 @dataclass(frozen=True)
@@ -275,16 +277,17 @@ def _summary_page(
     grades: Sequence[Grade],
 ) -> str:
     """The page that leads to the exercises' pages, and shows every student over the exercises."""
-    rows = []
+    rows, failed = [], []
     for exercise, results in by_exercise.items():
-        shares = [result.share for result in results]
+        words = words_of(exercise)
+        for question in analysis.most_failed(analysis.questions(results)):
+            failed.append((exercise, question, words.title(question.cell, question.expression)))
         rows.append(
             {
                 "exercise": exercise.name,
-                "chapter": _chapter(exercise),
                 "submissions": len(results),
-                "mean": statistics.mean(shares),
-                "full_marks": shares.count(1),
+                "mean": statistics.mean(result.share for result in results),
+                "got": analysis.how_many(results),
                 "mistake": next(iter(analysis.misunderstood(exercise, results)), None),
                 "missing": sum(g.exercise == exercise.name and not g.submitter for g in grades),
             }
@@ -293,6 +296,8 @@ def _summary_page(
     return templates.get_template("summary.html").render(
         title="Class summary",
         rows=rows,
+        failed=sorted(failed, key=lambda one: -one[1].wrong)[:MAX_FAILED],
+        open=[not r.basis.limits.sandbox for results in by_exercise.values() for r in results],
         named=lambda student: names.get(student, student),
         students=standing.by_student(grades),
     )

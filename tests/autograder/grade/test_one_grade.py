@@ -13,8 +13,10 @@ from autograder.grade.examine import grade_submission
 from autograder.grade.make_keys import answer_key
 from autograder.grade.submission import Submission, SubmittedCell
 from autograder.instructor_settings import Limits
+from autograder.kernels import forkserver
 from autograder.runtime.mistakes import NO_FINGERPRINT
 from autograder.runtime.plain_data import encode
+from tests.support.needs import needs_fork_server
 from tests.support.small_course import built_exercise, settings_of_a_course
 
 RIGHT = (
@@ -114,6 +116,37 @@ def test_a_coin_falls_the_same_way_each_time(small, coin):
         f"def double(x):\n    return right(x if {coin} < 0.5 else 2 * x)"
     )
     assert len({str(verdicts(graded(small, answer=answer))) for _ in range(GRADINGS)}) == 1
+
+
+@pytest.mark.parametrize(
+    ("factor", "behind", "is_told"),
+    [
+        ("os.urandom(1)[0]", "", True),
+        ("uuid.uuid4().int % 999", "", True),
+        ("time.time_ns() // 100 % 999", "", True),
+        ("np.random.default_rng().random()", "", True),
+        # what every line begins with, a constant, and what a later cell has made of it
+        ("random.random() * np.random.rand()", "", False),
+        ("3", "", False),
+        ("factor", "factor = 5", False),
+    ],
+)
+def test_who_gives_other_values_for_the_same_input_is_told(small, factor, behind, is_told):
+    answer = f"import os, random, time, uuid\nfactor = 4\n{RIGHT}".replace("2 * x", f"{factor} * x")
+    result = graded(small, answer=answer, behind=[behind])
+    assert result.score == 0.5, result.remarks
+    told = [words.remark(remark) for remark in result.remarks]
+    assert is_told == any(told) and all("`double` gives different values" in one for one in told)
+
+
+@needs_fork_server
+def test_an_address_gives_the_same_grade_each_time(small):
+    answer = RIGHT.replace("2 * x", "(id(object()) // 16 % 999) * x")
+    found = set()
+    for _ in range(3):
+        forkserver.server().end()
+        found.add(str(verdicts(graded(small, answer=answer))))
+    assert len(found) == 1
 
 
 def test_quit_costs_nothing(small):

@@ -204,6 +204,11 @@ def test_moodles_worksheet_tells_two_of_one_name_apart(unpack, tmp_path):
     )
     done = unpack(WEI, worksheet=worksheet(tmp_path, *rows))
     assert laid_out(unpack.course) == {"s9": "7022", "s8": "7023"} and done.notes == []
+    # of an anonymous assignment it says nothing
+    rows = [[f"Participant {n}", "", "", ""] for n in (7022, 7023)]
+    alike, strangers = unpack(WEI, worksheet=worksheet(tmp_path, *rows)).notes
+    for told in (alike, strangers):
+        assert "once the identities are revealed" in told and "import with" not in told
 
 
 def test_a_name_of_a_file_makes_it_nobody_elses(unpack, tmp_path):

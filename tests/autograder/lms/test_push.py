@@ -151,7 +151,7 @@ def test_students_are_found_by_number_login_and_sis_number(server):
     found = planned(server, own)
     users = {change.student: (change.user, change.points) for change in found.changes}
     assert users == {"x1": (1001, 1), "login1002": (1002, 2), "sis1003": (1003, 3)}
-    told = "stranger is not in the course in Canvas and was left out."
+    told = "Not in the course in Canvas, and left out: stranger."
     assert told in found.notes and not any("roster" in words for words in found.notes)
 
 
