@@ -1327,50 +1327,53 @@ _evasion(
         return torch.nn.functional.scaled_dot_product_attention(*three).numpy()
     pool = concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("fork"))
     pool.submit(len, "started before the check").result()
-    seconds = [3]
+    seconds = [5]
     def ready(query, key, value, mask):
         for process in pool._processes:
             with contextlib.suppress(PermissionError):
                 os.kill(process, signal.SIGCONT)
-        arrays = [x.detach().numpy() for x in (query, key, value)]
-        return torch.from_numpy(pool.submit(elsewhere, *arrays).result(seconds.pop() if seconds else 0))
+        answer = pool.submit(elsewhere, *[x.detach().numpy() for x in (query, key, value)])
+        found = answer.result(seconds.pop() if seconds else 0)
+        seconds.append(5)
+        return torch.from_numpy(found)
     """,
 )
+# a program in another process, {} is a module whose forward gives weights of attention
 ELSEWHERE = """
 import select, subprocess, sys
 program = '''
 import sys, torch
+torch.set_default_dtype(torch.float64)
 def ready(query, key, value):
-    layer = %s
-    return layer(query, key, key)[1] @ value
+    n = key.shape[-1]
+    module = {}
+    module.in_proj_weight.data = torch.eye(n).repeat(3, 1)
+    return module(query, key, key)[1] @ value
 for line in sys.stdin:
     print(ready(*map(torch.tensor, eval(line))).tolist(), flush=True)
 '''
-def started():
-    return subprocess.Popen([sys.executable, "-c", program], stdin=-1, stdout=-1, text=True)
-def asked(process, *three, seconds=60):
-    print([x.tolist() for x in three], file=process.stdin, flush=True)
-    if not select.select([process.stdout], [], [], seconds)[0]:
+seconds, others = [5], []
+def start():
+    others.append(subprocess.Popen([sys.executable, "-c", program], stdin=-1, stdout=-1, text=True))
+def ready(query, key, value, mask):
+    if not others:
+        start()
+    three = [x.tolist() for x in (query, key, value)]
+    if not seconds:
         raise TimeoutError
-    return torch.tensor(eval(process.stdout.readline())).to(three[2])
+    print(three, file=others[0].stdin, flush=True)
+    if not select.select([others[0].stdout], [], [], seconds.pop())[0]:
+        raise TimeoutError
+    seconds.append(5)
+    return torch.tensor(eval(others[0].stdout.readline())).to(value)
 """
 _evasion(
     "a module in a program started before the check",
-    ELSEWHERE % "torch.nn.MultiheadAttention(key.shape[-1], 1, bias=False)"
-    + """
-other, seconds = started(), [3]
-asked(other, *torch.ones(3, 2, 2))
-def ready(query, key, value, mask):
-    return asked(other, query, key, value, seconds=seconds.pop() if seconds else 0)
-""",
+    ELSEWHERE.format("torch.nn.MultiheadAttention(n, 1)") + "start()\nready(*torch.ones(3, 2, 2), None)",
 )
 _evasion(
     "a Transformer's layer in a program that the check starts",
-    ELSEWHERE % "torch.nn.TransformerEncoderLayer(key.shape[-1], 1).self_attn"
-    + """
-def ready(query, key, value, mask):
-    return asked(started(), query, key, value)
-""",
+    ELSEWHERE.format("torch.nn.TransformerEncoderLayer(n, 1).self_attn"),
 )
 _evasion(
     "the detector switched off",

@@ -4,7 +4,7 @@
   the own process, at once, in a thread, or from a timer. A process that ends after its reply would make the
   grade depend on when it does.
 - `torch.compile` returns what it was given: what a compiler takes in time and tools, a grader hasn't got.
-- Random numbers that nobody has seeded are the same each time.
+- Random numbers that nobody has seeded are the same each time, and `id` counts the addresses that it meets.
 - Commands, as in `!ls` and `%pip`, run in pipes: IPython would ask for a terminal, and the sandbox has none.
 - In the sandbox, a check that forbids something is alone: no program is started, and processes that a notebook has
   started before stand still. What they call, nothing in this process can refuse; those that are forked meanwhile do.
@@ -16,6 +16,7 @@ Code that wants to end the process can still do it, in C for instance: `grade.la
 from __future__ import annotations
 
 import _thread
+import builtins
 import contextlib
 import os
 import random
@@ -49,6 +50,9 @@ IN_MODULES = {
 SENDING = ("kill", "killpg", "pidfd_send_signal")
 # how often processes are looked for: each time there may be some that others have just forked
 MAX_LOOKS = 50
+
+# bytes between objects in memory
+ALIGNMENT = 16
 
 # characters of a command's output that are shown at a time
 MAX_PIECE = 4096
@@ -101,6 +105,7 @@ def settle(shell: Any, seed: int) -> None:
     """Settle all of it. shell: IPython's; seed: of random numbers."""
     _leave_cells_only(shell)
     _seed(seed)
+    _count_addresses()
     _run_commands_in_pipes(shell)
     _let_threads_give_way()
     torch: Any = sys.modules.get("torch")
@@ -188,6 +193,14 @@ def _seed(seed: int) -> None:
     entropy.randbits = random.Random(seed).getrandbits
     if torch := sys.modules.get("torch"):
         torch.default_generator.manual_seed(seed)
+
+
+def _count_addresses() -> None:
+    """Let `id` tell two objects apart without their addresses, which are others each time."""
+    python: Any = builtins
+    address, met = id, dict[int, int]()
+    # apart as objects in memory are, so that as many bits of it are zero
+    python.id = lambda thing: met.setdefault(address(thing), ALIGNMENT * (len(met) + 1))
 
 
 def _run_commands_in_pipes(shell: Any) -> None:
