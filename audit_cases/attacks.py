@@ -1369,7 +1369,8 @@ def ready(query, key, value, mask):
 """
 _evasion(
     "a module in a program started before the check",
-    ELSEWHERE.format("torch.nn.MultiheadAttention(n, 1)") + "start()\nready(*torch.ones(3, 2, 2), None)",
+    ELSEWHERE.format("torch.nn.MultiheadAttention(n, 1)")
+    + "start()\nready(*torch.ones(3, 2, 2), None)",
 )
 _evasion(
     "a Transformer's layer in a program that the check starts",

@@ -284,8 +284,7 @@ def _summary_page(
             failed.append((exercise, question, words.title(question.cell, question.expression)))
         rows.append(
             {
-                "exercise": exercise.name,
-                "submissions": len(results),
+                "exercise": exercise,
                 "mean": statistics.mean(result.share for result in results),
                 "got": analysis.how_many(results),
                 "mistake": next(iter(analysis.misunderstood(exercise, results)), None),

@@ -89,4 +89,6 @@ def test_all_of_it_works(place, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert "zoë" in (root / "course" / "summary.csv").read_text(encoding="utf-8")
     assert (root / "course" / "feedback" / "zoë").is_dir()
-    assert "Traceback" not in done.stderr and bool(sandbox.why_not()) == ("NOT SANDBOXED" in done.stderr)
+    assert "Traceback" not in done.stderr and bool(sandbox.why_not()) == (
+        "NOT SANDBOXED" in done.stderr
+    )

@@ -29,7 +29,15 @@ from autograder.runtime.compare import Difference
 from autograder.runtime.grade_cell import parse_cell
 from tests.support.course import COURSE
 from tests.support.grading import add_exercise
-from tests.support.random_class import EXERCISE, WRONG, autograded, line, random_class, result
+from tests.support.random_class import (
+    BASIS,
+    EXERCISE,
+    WRONG,
+    autograded,
+    line,
+    random_class,
+    result,
+)
 
 NASTY = '"><script>alert(1)</script>&<img src=x onerror=alert(2)>'
 NAMES = ("student-01", 'O\'Neil, "Q"', "=1+1", "@x", "über-名前", "a&b<c>", "x'y")
@@ -523,6 +531,32 @@ def test_scores_of_the_whole_course_fit_a_terminal(capsys):
     printed = capsys.readouterr().out.splitlines()
     (row,) = [words.split() for words in printed if "sample-ada" in words]
     assert row.count("29") == 10 and any(words.count("of 29") == 10 for words in printed)
+
+
+def test_the_summarys_first_screen_says_how_many_got_what_and_what_most_fail(tmp_path, open_tab):
+    cell, source = next(iter(grade_cells(released(EXERCISE)).items()))
+    first, second = parse_cell(source).checks[:2]
+    to_do = Difference("to_do", {"message": "To do"})
+    given = [(None, None)] * 4 + [(WRONG, None)] * 2 + [(WRONG, WRONG), (to_do, to_do)]
+    found = [
+        result(f"s{n}", {cell: [line(c.expression, 1, d) for c, d in zip((first, second), pair)]})
+        for n, pair in enumerate(given)
+    ]
+    safe = dataclasses.replace(BASIS, limits=dataclasses.replace(BASIS.limits, sandbox=True))
+    found[1:] = [dataclasses.replace(one, basis=safe) for one in found[1:]]
+    write(found, tmp_path)
+    page = open_tab(path := (tmp_path / "summary.html").as_uri())
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(path)
+    row = page.locator("tr", has_text="lecture")
+    assert row.locator("td.n").all_inner_texts()[:4] == ["4", "2", "", "2"]
+    assert row.locator("td.n").nth(3).is_visible() and row.bounding_box()["y"] < 800
+    # of a cell the check that most fail, who hasn't tried left out
+    (told,) = page.locator("ol li").all_inner_texts()
+    assert told.startswith(f"3 of 8: {first.says.text}")
+    assert "without a sandbox: 1 of 8 submissions" in page.locator("p.warn").inner_text()
+    write(found[1:], tmp_path)
+    assert "sandbox" not in (tmp_path / "summary.html").read_text(encoding="utf-8")
 
 
 def test_the_summary_leads_to_every_report(tmp_path):
