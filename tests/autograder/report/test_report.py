@@ -539,8 +539,8 @@ def test_the_summarys_first_screen_says_how_many_got_what_and_what_most_fail(tmp
     to_do = Difference("to_do", {"message": "To do"})
     given = [(None, None)] * 4 + [(WRONG, None)] * 2 + [(WRONG, WRONG), (to_do, to_do)]
     found = [
-        result(f"s{n}", {cell: [line(c.expression, 1, d) for c, d in zip((first, second), pair)]})
-        for n, pair in enumerate(given)
+        result(f"s{n}", {cell: [line(first.expression, 1, a), line(second.expression, 1, b)]})
+        for n, (a, b) in enumerate(given)
     ]
     safe = dataclasses.replace(BASIS, limits=dataclasses.replace(BASIS.limits, sandbox=True))
     found[1:] = [dataclasses.replace(one, basis=safe) for one in found[1:]]
