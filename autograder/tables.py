@@ -38,14 +38,18 @@ USUAL = {
         "id number",
         "login id",
         "sis login id",
+        "student number",
+        "sid",
     ),
     "first_name": ("first name", "firstname", "given name", "forename"),
     "last_name": ("last name", "lastname", "surname", "family name"),
     "email": ("e-mail", "email address", "e-mail address", "mail"),
     "github": ("github_username", "github username", "github name"),
 }
-# how the files of spreadsheet programs begin
-WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+# how the files of spreadsheet programs begin; some systems give a page of HTML its name
+WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"<")
+# a cell that a program has written so that it stays text
+KEPT_TEXT = re.compile(r'="(.*)"')
 SEPARATOR = re.compile(r"sep=([,;\t])", re.IGNORECASE)
 
 
@@ -138,7 +142,7 @@ def decoded(path: Path) -> tuple[str, str]:
         encodings = ["utf-8-sig", "cp1252"]
     for encoding in encodings:
         with contextlib.suppress(UnicodeDecodeError):
-            text = content.decode(encoding)
+            text = content.decode(encoding).lstrip("\ufeff")
             if "\0" not in text:
                 return text, encoding
     raise TableError(
@@ -156,7 +160,7 @@ def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     try:
         for row in reader:
             if any(cell.strip() for cell in row):
-                rows.append((reader.line_num, row))
+                rows.append((reader.line_num, [KEPT_TEXT.sub(r"\1", cell) for cell in row]))
             before = reader.line_num
     except csv.Error as error:
         raise TableError(
@@ -168,6 +172,12 @@ def _read(path: Path) -> tuple[list[str], list[tuple[int, list[str]]]]:
     if not rows:
         raise TableError(f"{path} is empty.")
     head = [name.strip() for name in rows[0][1]]
+    for number, row in rows:
+        if any(cell.strip() for cell in row[len(head) :]):
+            raise TableError(
+                f"{path}, line {number}: there are more cells than columns. If a cell has {_mark(text)!r} in it, the "
+                "cell must begin and end with a double quote."
+            )
     return head, [(number, row + [""] * (len(head) - len(row))) for number, row in rows[1:]]
 
 

@@ -20,6 +20,8 @@ SAVED = {
     "with semicolons": TABLE.replace(",", ";").encode(),
     "with tabs in UTF-16": TABLE.replace(",", "\t").encode("utf-16"),
     "with Excel's first line": ("sep=;\r\n" + TABLE.replace(",", ";")).encode("utf-8-sig"),
+    "with ids kept as text": TABLE.replace("s010", '="s010"').encode(),
+    "with two byte order marks": b"\xef\xbb\xbf" + TABLE.encode("utf-8-sig"),
     "with line breaks of Windows": TABLE.replace("\n", "\r\n").encode(),
     "cp1252": TABLE.replace("Ł", "L").encode("cp1252"),
     "cp1252 with semicolons": TABLE.replace("Ł", "L").replace(",", ";").encode("cp1252"),
@@ -59,6 +61,7 @@ def test_a_roster_is_read_however_it_is_saved(course, name):
         "Student ID,Given name,Surname,Email address",
         "ID,FIRST_NAME,LAST_NAME,EMAIL",
         "SIS Login ID,Firstname,Lastname,Mail",
+        "SID,First Name,Last Name,Email",
         "User Name,Forename,Family Name,E-mail address",
     ],
 )
@@ -123,6 +126,8 @@ def test_another_import_changes_what_it_says_and_nothing_else(course):
         ('id,first_name\ns1,A\ns2,"B\ns3,C\n', "row that begins in line 3"),
         ('id,first_name\ns1,"A" B\n', "row that begins in line 2"),
         ("id,first_name,First_Name\ns1,A,B\n", "line 1: there are two columns first_name"),
+        ('id, first_name\ns1, "A, B"\n', "line 2: there are more cells than columns.*double quote"),
+        ("<html><table>", "own file.*Save it there as CSV"),
         ("PK\x03\x04sheet", "own file.*Save it there as CSV"),
         (
             "id\ns1\ns\x1b[2J2\n",
