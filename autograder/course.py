@@ -106,7 +106,8 @@ def _config_in(root: Path) -> Config:
     from traitlets.config import PyFileConfigLoader
 
     try:
-        return PyFileConfigLoader(CONFIG, path=str(root)).load_config()
+        # by its whole path: what is given to search in, `$HOME` say, would be looked up
+        return PyFileConfigLoader(str((root / CONFIG).absolute())).load_config()
     except Exception as error:
         raise CourseError(
             f"{root / CONFIG} can't be read: {type(error).__name__}: {error}. Correct it, or restore it "

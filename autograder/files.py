@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import tempfile
 import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
@@ -18,6 +19,8 @@ from autograder.errors import OutputError
 PRIVATE, PRIVATE_READ_ONLY = 0o600, 0o400
 # bytes of a file's name: most systems take 255, an encrypted home folder 143
 MAX_NAME = 143
+# Bytes of the path of a folder for temporary files. A socket's has 107 at most, and 75 of them are ours.
+MAX_TEMPORARY, SHORT = 32, "/tmp"
 NO_FILES = {"", ".", ".."}
 NOT_ORDINARY = f"names longer than {MAX_NAME} bytes or with characters that don't print"
 # what Python doesn't call printable and names have: the blanks in macOS's names of screenshots, and what joins
@@ -40,6 +43,12 @@ def ordinary_name(name: str) -> str | None:
 def shortened(name: str, most: int = MAX_NAME) -> str:
     """The beginning of a name that takes no more than so many bytes."""
     return name.encode()[:most].decode(errors="ignore")
+
+
+def let_sockets_fit() -> None:
+    """Have temporary files lie in /tmp where TMPDIR is so long that a socket's path in it would be too long."""
+    if len(os.fsencode(tempfile.gettempdir())) > MAX_TEMPORARY and os.access(SHORT, os.W_OK):
+        tempfile.tempdir = SHORT
 
 
 def write_whole(path: Path, text: str, mode: int = 0o644) -> None:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from autograder.errors import WorkerPoolError
+from autograder.files import let_sockets_fit
 from autograder.grade.answer_key import AnswerKey
 from autograder.grade.examine import Graded, grade_submission
 from autograder.grade.submission import Submission
@@ -133,6 +134,7 @@ class LocalPool:
         few = submissions is not None and submissions <= self._workers
         self._packages = [] if few else [name for name in VERSIONED if name in used]
         self.capacity, self.most_seconds = 2 * self._workers, settings.limits.notebook_seconds
+        let_sockets_fit()
         if forkserver.available():
             _remove_left_folders()
         self._folder = Path(tempfile.mkdtemp(prefix=f"{FOLDER}{os.getpid()}-"))

@@ -68,6 +68,8 @@ class Sandbox:
         `watcher`). Raises OSError when the system does not offer what it takes; the process that raises
         is then of no more use.
         """
+        # the kernel's user has to get at what is made for it
+        os.umask(0o022)
         root = os.geteuid() == 0
         user = FIRST_USER + os.getpid() % USERS if root else os.getuid()
         new_root = self.folder / "root"

@@ -19,6 +19,7 @@ import zmq
 from nbformat import NotebookNode
 
 from autograder import embedding
+from autograder.files import let_sockets_fit
 from autograder.instructor_settings import Settings
 from autograder.kernels import forkserver, jupyter_adapter
 from autograder.kernels.control_group import ControlGroup
@@ -107,6 +108,7 @@ class StudentKernel:
         if settings.user and not forkserver.available():
             raise KernelStartError("this system can't start kernels as another user")
         self._python, self._limits, self._user = settings.python, settings.limits, settings.user
+        let_sockets_fit()
         self._folder = Path(tempfile.mkdtemp(prefix=FOLDER))
         self.dead = False
         self._clock: ProcessorTime | None = None

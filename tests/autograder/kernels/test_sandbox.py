@@ -263,20 +263,6 @@ def test_too_much_memory_ends_a_kernel_with_its_reason():
 
 
 @needs_sandbox
-@pytest.mark.parametrize("place", ["/var/tmp", "/dev/shm"])
-def test_the_folder_for_temporary_files_may_be_another(place):
-    done = subprocess.run(
-        [sys.executable, "-m", "autograder.kernels.sandbox"],
-        cwd=ROOT,
-        env={**os.environ, "TMPDIR": place},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout.removesuffix(sandbox.GROUPED) == sandbox.WORKS, done.stderr
-
-
-@needs_sandbox
 def test_buffers_of_sockets_count_as_memory():
     with StudentKernel(limited(memory_mb=500)) as kernel:
         text = attack("memory in buffers of sockets", None, kernel)
@@ -486,9 +472,9 @@ def test_a_trial_that_fails_by_itself_is_no_system_without_sandboxes(
 
 
 @needs_sandbox
-@pytest.mark.parametrize("limit", ["-n 64", "-u 20", "-v 2000000", "-t 60", "-c 0"])
-def test_where_a_machine_allows_less_a_sandbox_has_less(limit):
-    command = f"ulimit {limit} && exec {sys.executable} -m autograder.kernels.sandbox"
+def test_where_a_machine_allows_less_a_sandbox_has_less():
+    limits = "ulimit -n 64 -u 20 -v 2000000 -t 60 -c 0"
+    command = f"{limits} && exec {sys.executable} -m autograder.kernels.sandbox"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("works") and not done.stderr
 
