@@ -150,6 +150,7 @@ def test_what_nobody_has_seeded_is_the_same_in_each_kernel_of_a_seed():
 
 # the lines of `%quickref` that need nothing from the network; what asks for input is refused in Jupyter, too
 COMMANDS = """\
+%load_ext no_such_extension | %no_such_magic | %matplotlib widget | %conda install numpy |
 !ls | !no_such_program | !exit 3 | !python -c "print(1)" | !nvidia-smi | !pip --version |
 !!ls | files = !ls | get_ipython().system("ls") | import os; os.system("ls") |
 %pip --version | %pip install -q no-such-package-of-ours --no-index | %sx ls | %system ls |
@@ -180,5 +181,6 @@ def test_a_command_in_the_first_line_ends_no_cell():
             text(kernel.run("word = 'two'\n!echo one $word {word}; exit 3", 20)) == "one two two\n"
         )
         assert text(kernel.run("print(_exit_code)", 20)) == "3\n"
+        assert text(kernel.run('!python -c "import numpy; print(1)"', 20)) == "1\n"
         assert kernel.run("!head -c 300000000 /dev/full", 60).status == "ok"
         assert kernel.run("!sleep 1 &", 20).status == "error"
