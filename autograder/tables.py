@@ -44,6 +44,7 @@ USUAL = {
     "first_name": ("first name", "firstname", "given name", "forename"),
     "last_name": ("last name", "lastname", "surname", "family name"),
     "email": ("e-mail", "email address", "e-mail address", "mail"),
+    "group": ("group name", "group_name"),
     "github": ("github_username", "github username", "github name"),
 }
 # how the files of spreadsheet programs begin; some systems give a page of HTML its name

@@ -166,17 +166,19 @@ def learn(
 
     Raises:
         TranslationError: the texts do not give as many pieces, or have more letters than that; or all lines are too
-            long.
+            long, or blank.
     """
     written = io.BytesIO()
     chosen: list[str] = []
     draw = random.Random(0)
-    for number, text in enumerate(filter(None, texts)):
+    for number, text in enumerate(filter(str.strip, texts)):
         if number < sample:
             chosen.append(text)
         elif (place := draw.randrange(number + 1)) < sample:
             chosen[place] = text
-    if chosen and min(len(text.encode()) for text in chosen) > MAX_BYTES:
+    if not chosen:
+        raise TranslationError("there is no word in these texts to learn a vocabulary from")
+    if min(len(text.encode()) for text in chosen) > MAX_BYTES:
         raise TranslationError(
             f"all lines are longer than {MAX_BYTES:,} bytes, so no vocabulary is learned from them: write one "
             "sentence on each line"

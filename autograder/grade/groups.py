@@ -12,6 +12,7 @@ given by hand count for all of them.
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -88,10 +89,11 @@ def _stored(course: Course) -> dict[str, dict[str, str]]:
 def read_roster(path: Path) -> Groups:
     """The groups in a roster, a CSV file with the columns id and group; who has no group works alone.
 
-    Raises GroupError, naming the line, for a student who is listed twice.
+    Raises GroupError, naming the line, for a student who is listed twice, and for a group written in two ways.
     """
     found: dict[str, str] = {}
     lines: dict[str, int] = {}
+    written: dict[str, str] = {}
     for number, row in read_csv(path, ("id", "group")):
         student, group = row["id"], row["group"]
         if not student:
@@ -102,6 +104,11 @@ def read_roster(path: Path) -> Groups:
                 "group, once. Nothing was written."
             )
         lines[student] = number
+        plain = unicodedata.normalize("NFKC", " ".join(group.split())).casefold()
+        if (before := written.setdefault(plain, group)) != group:
+            raise GroupError(
+                f"{path}, line {number}: the group {group!r} is {before!r} above. Write it in one way. Nothing was written."
+            )
         if group:
             found[student] = group
     return Groups(found)

@@ -11,7 +11,8 @@
   started before stand still. What they call, nothing in this process can refuse; those that are forked meanwhile do.
 - A thread gives way as soon as Python's do: one that doesn't would keep the kernel from answering in time.
 
-Code that wants to end the process can still do it, in C for instance: `grade.late_end` deals with that.
+Code that wants to end the process, or to start a program in a check, can still do it in C; `grade.kernel_run` deals
+with an end.
 """
 
 from __future__ import annotations

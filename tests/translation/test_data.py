@@ -190,11 +190,11 @@ def test_a_vocabulary_is_learned_from_a_sample(texts):
     assert learn(iter(rare), 30, "char", sample=300).model == small.model
 
 
-def test_a_text_without_line_breaks_is_told(texts):
-    with pytest.raises(
-        TranslationError, match=r"longer than 4,192 bytes.*one sentence on each line"
-    ):
+def test_texts_of_long_or_blank_lines_are_told(texts):
+    with pytest.raises(TranslationError, match=r"longer than 4,192 .*one sentence on each line"):
         learn([" ".join(texts * 100)], 50)
+    with pytest.raises(TranslationError, match="no word in these texts"):
+        learn(["", " ", "\t\u3000"], 50)
     assert learn([*texts, "x " * 5000], 60).model == learn(texts, 60).model
 
 

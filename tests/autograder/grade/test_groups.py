@@ -70,7 +70,7 @@ def roster(tmp_path, text):
 
 
 def test_a_roster_has_a_column_for_groups(tmp_path):
-    text = "id,first_name,group\ns2,Second,A\ns1,First,A\ns5,Fifth,\n"
+    text = "Login ID,First name,group_name\ns2,Second,A\ns1,First,A\ns5,Fifth,\n"
     assert groups.read_roster(roster(tmp_path, text)).by_student == {"s2": "A", "s1": "A"}
 
 
@@ -80,6 +80,11 @@ def test_a_roster_has_a_column_for_groups(tmp_path):
         ("id,group\ns1,A\ns2,A\ns1,A\n", GroupError, "line 4: s1 is in line 2 already"),
         ("id,group\ns1,A\ns1,B\n", GroupError, "line 3: s1 is in line 2 already"),
         ("id,group\n,A\n", GroupError, "line 2: there is no id"),
+        (
+            "id,group\ns1,Team A\ns2,team  a\n",
+            GroupError,
+            "line 3: the group 'team  a' is 'Team A'",
+        ),
         ("id,team\ns1,A\n", TableError, "no column group"),
         ("", TableError, "is empty"),
     ],
