@@ -11,9 +11,8 @@ from autograder.course import Course
 from autograder.errors import ExportError, GradebookError, OutputError, TableError
 from autograder.grade.feedback import feedback_page
 from autograder.grade.groups import Groups, set_groups
-from autograder.lms import names, return_zip
+from autograder.lms import return_zip
 from autograder.lms.import_zip import import_zip
-from autograder.lms.moodle_files import folder
 from tests.support.course import COURSE
 from tests.support.grading import add_exercise
 
@@ -211,17 +210,6 @@ def test_in_moodle_each_member_gets_the_page_by_the_worksheet(course, tmp_path):
     found = {moodle_takes(name)[0]: text.partition(":")[0] for name, text in files.items()}
     assert found == {501: "s1", 502: "s2", 503: "s3", 504: "s1"}
     assert (done.without, done.notes) == ((), ())
-
-
-def test_anonymous_participants_are_found_by_their_numbers_in_the_zip(course, tmp_path):
-    numbers = {"s1": 502, "s2": 501}
-    known = {s: names.LmsName("moodle", folder("Participant", str(n))) for s, n in numbers.items()}
-    names.remember_names(course, EXERCISE, known)
-    rows = [[f"Participant {n}", ""] for n in (501, 502)]
-    sheet = worksheet(tmp_path, *rows, head=("Identifier", "Grade"))
-    _, files = returned(course, tmp_path, "moodle", worksheet=sheet)
-    found = {moodle_takes(name)[0]: text.partition(":")[0] for name, text in files.items()}
-    assert found == {501: "s2", 502: "s1"}
 
 
 def test_the_number_of_a_group_is_no_participants(course, tmp_path):
