@@ -50,9 +50,6 @@ IN_MODULES = {
     "_posixsubprocess": ("fork_exec",),
 }
 SENDING = ("kill", "killpg", "pidfd_send_signal")
-# how often processes are looked for: each time there may be some that others have just forked
-MAX_LOOKS = 50
-
 # magics for what a student's computer may have and this one lacks
 ABOUT_PACKAGES = {"load_ext", "reload_ext", "matplotlib", "conda", "mamba"}
 # bytes between objects in memory
@@ -271,28 +268,27 @@ def _alone() -> Callable[[], contextlib.AbstractContextManager[None]]:
         for name in names:
             only_before_and_after(sys.modules[module], name)
 
-    def tell(processes: set[int], number: int) -> None:
-        for process in processes:
-            with contextlib.suppress(ProcessLookupError):
-                kill(process, number)
-
     @contextlib.contextmanager
     def alone() -> Iterator[None]:
         nonlocal checking
         checking, others = True, set[int]()
         try:
-            for _ in range(MAX_LOOKS):
-                found = {int(name) for name in look("/proc") if name.isdigit()} - own
-                if found <= others:
-                    break
-                tell(found, signal.SIGSTOP)
-                others |= found
+            # until there is none that another has forked meanwhile
+            while new := {int(name) for name in look("/proc") if name.isdigit()} - own - others:
+                _signal(kill, new, signal.SIGSTOP)
+                others |= new
             yield
         finally:
             checking = False
-            tell(others, signal.SIGCONT)
+            _signal(kill, others, signal.SIGCONT)
 
     return alone
+
+
+def _signal(kill: Callable[[int, int], None], processes: set[int], number: int) -> None:
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            kill(process, number)
 
 
 def _not_compiled(model: Any = None, **options: Any) -> Any:
