@@ -725,50 +725,6 @@ _by_code(
 )
 _by_code(
     "answers from elsewhere",
-    "the solution read from disk",
-    """
-    folders = {sys.prefix, torch.__file__, str(getattr(evaluation, "__file__", "/"))}
-    for link in glob.glob("/proc/*/cwd"):
-        try:
-            folders.add(os.readlink(link))
-        except OSError:
-            pass
-    for _ in range(8):
-        folders |= {os.path.dirname(folder) for folder in folders}
-    found = {}
-    for folder in folders:
-        path = f"{folder}/solutions/{exercise}.py"
-        if not found and os.path.exists(path):
-            sys.path.insert(0, folder)
-            exec(open(path).read(), found)
-    plain = evaluation.serve
-    evaluation.serve = lambda request, names: plain(request, {**names, **found})
-    """,
-    without_sandbox="all points: the reference solution lies on the grading machine",
-)
-_by_code(
-    "answers from elsewhere",
-    "the gradebook and the seed read from disk",
-    """
-    import sqlite3
-    found, seeds = {}, []
-    roots = glob.glob("/proc/*/cwd/course") + glob.glob("/tmp/*")
-    for path in [p for root in roots for p in glob.glob(root + "/gradebook.db")]:
-        try:
-            rows = sqlite3.connect(f"file:{path}?mode=ro", uri=True).execute("select source from source_cell")
-            for (source,) in rows:
-                exec(source, found)
-        except Exception:
-            pass
-    for path in [p for root in roots for p in glob.glob(root + "/seeds.json")]:
-        seeds += json.load(open(path)).values()
-    def lie(name, *arguments, **named):
-        return found[name](*arguments, **named) if name in found else seeds[0]
-    """,
-    without_sandbox="the points of what a later exercise, if the gradebook holds one, shows as built so far",
-)
-_by_code(
-    "answers from elsewhere",
     "the expected values read from disk",
     """
     expected = {}
