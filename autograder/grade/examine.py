@@ -463,7 +463,7 @@ class _Examination:
         uses = uses_of(self._ran, self._key)
         for name, shown in self.shown.items():
             steps = self._ran[self._before[name] :]
-            later = set().union(*(bound_names(step.source) for step in steps))
+            later = set[str]().union(*(bound_names(step.source) for step in steps))
             expected = self._key.cells[name]
             failed = [
                 number

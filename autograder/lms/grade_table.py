@@ -48,7 +48,8 @@ def match(
         for name in {name.strip() for name in names_of(row)} - {""}:
             known.setdefault(name, []).append(row)
     found: dict[str, list] = {}
-    several, missing = [], []
+    several: list[str] = []
+    missing: list[str] = []
     for student in students:
         full = f"{student.first_name} {student.last_name}"
         by_name = student_id(full) if student.first_name and student.last_name else ""
