@@ -460,10 +460,12 @@ class _Examination:
 
     def find_varying(self) -> None:
         """Ask lines that have failed once more, on the same inputs; all verdicts are made."""
+        if not any(shown.judged for shown in self.shown.values()):
+            return
         uses = uses_of(self._ran, self._key)
+        bound = [bound_names(step.source) for step in self._ran]
         for name, shown in self.shown.items():
-            steps = self._ran[self._before[name] :]
-            later = set[str]().union(*(bound_names(step.source) for step in steps))
+            later = set[str]().union(*bound[self._before[name] :])
             expected = self._key.cells[name]
             failed = [
                 number
@@ -474,6 +476,8 @@ class _Examination:
                 # what a later cell has bound anew gives something else with good reason
                 and reached(names_in(expected.lines[number].code), uses).isdisjoint(later)
             ]
+            if not failed:
+                continue
             asked = [expected.lines[number] for number in failed]
             found = self._run.again(asked, expected.forbidden)
             if found is None:
