@@ -44,6 +44,7 @@ from autograder.publish.practice import (
     practice_notebook,
     practice_tasks,
     stand_in_sources,
+    uses_torch,
 )
 
 BOOK = Path(__file__).parent.parent
@@ -162,7 +163,7 @@ class TaskBlock(Block):
             classes=["task-title"],
         )
         self.state.nested_parse(self.content, self.content_offset, made)
-        if "torch" in found.stub:
+        if uses_torch(exercise, [answer]):
             made += nodes.paragraph("", STAND_IN_NOTE, classes=["task-note"])
         code = nodes.literal_block("", found.stub, language="python")
         made += nodes.container("", code, classes=["task-code"])

@@ -5,8 +5,18 @@
 (() => {
   const HERE = new URL(".", document.currentScript.src);
   const TIME_LIMIT_MS = 20_000;
-  // stands before a line that is folded away (shell.py)
-  const FOLDED = "\x1f";
+  const NAMED = "This looks like a known mistake: ";
+  const CASE_NAMES = { check: "checks that it", code: "computed", yours: "yours", expected: "correct" };
+  const TOKENS = new RegExp(
+    [
+      "(?<string>\"\"\"[^]*?(?:\"\"\"|$)|\"[^\"\\n]*\"?|'[^'\\n]*'?)",
+      "(?<comment>#.*)",
+      "\\b(?<number>\\d[\\w.]*)",
+      "\\b(?<keyword>and|as|assert|break|class|continue|def|del|elif|else|except|False|finally|for|from|global|if|" +
+        "import|in|is|lambda|None|nonlocal|not|or|pass|raise|return|True|try|while|with|yield)\\b",
+    ].join("|"),
+    "g",
+  );
   const STORED = "attention-from-scratch/practice/1/";
   const ENDLESS =
     `Stopped after ${TIME_LIMIT_MS / 1000} seconds. Is there a loop in your code that never ends? ` +
@@ -90,6 +100,7 @@
           if (data.started) limit = setTimeout(() => this.#end(ENDLESS), TIME_LIMIT_MS);
           if (data.out !== undefined) told.said(data.out);
           if (data.map) told.drawn(data.map);
+          if (data.case) told.told(data.case);
           if (data.broken) {
             console.warn(data.broken);
             this.#end(STOPPED);
@@ -125,25 +136,27 @@
       return this.#exercises.get(name);
     }
 
-    // What has been written for the tasks that an exercise has or uses; the rest as it's handed out.
-    static #written(exercise) {
-      return Object.fromEntries(
-        Object.entries(exercise.answers).map(([task, [home, stub]]) => [
-          task,
-          store.read(home, task).code ?? stub,
-        ]),
-      );
+    // What has been written for the tasks that an exercise has, or as it's handed out; of tasks of other exercises
+    // what has passed. For the rest the exercise has the course's own.
+    static #written(name, exercise) {
+      const found = {};
+      for (const [task, [home, stub]] of Object.entries(exercise.answers)) {
+        const { code, right } = store.read(home, task);
+        const answer = home === name ? (code ?? stub) : right;
+        if (answer) found[task] = answer;
+      }
+      return found;
     }
 
     async check(name, task, code, told) {
       const exercise = await this.#exercise(name, told);
-      const answers = Python.#written(exercise);
+      const answers = Python.#written(name, exercise);
       told.readings = exercise.readings;
       return this.#call("check", [name, task, { ...answers, [task]: code }], told);
     }
 
     async runCell(name, code, told) {
-      const answers = Python.#written(await this.#exercise(name, told));
+      const answers = Python.#written(name, await this.#exercise(name, told));
       return this.#call("run_cell", [name, code, answers], told);
     }
 
@@ -181,41 +194,75 @@
     URL.revokeObjectURL(address);
   }
 
-  // A line as the checks print it: one that begins with a mark or a name stands out, and what is to be read
-  // again is a link. readings: addresses by the words for them.
-  function shownLine(name, line, readings) {
-    const kind = /^✓/.test(line)
-      ? "right"
-      : /^✗/.test(line)
-        ? "wrong"
-        : /^ *This looks like/.test(line)
-          ? "named"
-          : "";
-    const place = Object.keys(readings).find((words) => line.includes(`Read again: ${words}`));
-    if (!place) return element(name, kind, `${line}\n`);
-    const [before, after] = line.split(place);
-    const link = element("a", "", place);
-    link.href = readings[place];
-    return element(name, kind, before, link, `${after}\n`);
+  // Words of the checks: code between backticks, and what is to be read again as a link. readings: addresses by
+  // the words for them.
+  function worded(name, className, text, readings) {
+    const made = element(name, className);
+    const place = Object.keys(readings).find((words) => text.includes(`Read again: ${words}`));
+    const [before, after] = place ? text.split(place) : [text, ""];
+    before.split("`").forEach((part, n) => made.append(n % 2 ? element("code", "", part) : part));
+    if (place) {
+      const link = element("a", "", place);
+      link.href = readings[place];
+      made.append(link, after);
+    }
+    return made;
   }
 
-  // Lines as the checks print them; those that shell.py has marked are folded away behind the one before.
-  function show(output, text, readings) {
-    const open = [...output.querySelectorAll("details")].map((fold) => fold.open);
-    const lines = text.split("\n");
-    let fold = null;
-    output.replaceChildren();
-    lines.forEach((line, number) => {
-      if (fold && line.startsWith(FOLDED)) {
-        fold.append(shownLine("span", line.slice(1), readings));
-      } else if (lines[number + 1]?.startsWith(FOLDED)) {
-        fold = element("details", "task-fold", shownLine("summary", line, readings));
-        fold.open = open.shift() ?? false;
-        output.append(fold);
+  // What the checks print, as a panel: which mistakes it shows, each with its hint, then the rest in its order,
+  // a list of lines that are right or wrong with what is said of each.
+  function verdict(text, readings) {
+    const named = [];
+    const rest = [];
+    let line = null;
+    let mistake = null;
+    for (const printed of text.split("\n").filter((one) => one.trim())) {
+      const told = printed.replace(/^\x1f/, "").replace(/^([✓✗]) \S+ points +/, "$1 ");
+      const words = told.trim().replace(/that the checks `\w+` show, /, "");
+      if (/^[✓✗] /.test(told)) {
+        line = element("li", told[0] === "✓" ? "right" : "wrong");
+        line.append(element("span", "task-mark", words[0]), worded("span", "", words.slice(1), readings));
+        if (rest.at(-1)?.tagName !== "UL") rest.push(element("ul", "task-lines"));
+        rest.at(-1).append(line);
+        mistake = null;
+      } else if (line && words.startsWith(NAMED)) {
+        const [name, ...means] = words.slice(NAMED.length).split(". ");
+        if (/^The checks `\w+` explain it\.$/.test(means.join(". "))) continue;
+        mistake = element("div", "task-named");
+        const title = element("p", "", NAMED, element("strong", "", name), ".");
+        mistake.append(title, worded("p", "", means.join(". "), readings));
+        named.push(mistake);
+      } else if (/^ {4}/.test(told) && line) {
+        (mistake ?? line).append(worded("p", "", words, readings));
       } else {
-        output.append(shownLine("span", line, readings));
+        rest.push(worded("p", "", words, readings));
       }
-    });
+    }
+    return [...named, ...rest];
+  }
+
+  // A case as a table: the inputs, what is right, and what the reader's code gives.
+  function caseTable(rows) {
+    const table = element("table", "task-case", element("caption", "", "A failing case"));
+    for (const [name, value] of rows) {
+      const head = element("th", "", CASE_NAMES[name] ?? name);
+      head.scope = "row";
+      table.append(element("tr", "", head, element("td", "", element("pre", "", value))));
+    }
+    return table;
+  }
+
+  // Colours for Python in a plain field.
+  function coloured(code) {
+    const made = document.createDocumentFragment();
+    let end = 0;
+    for (const found of code.matchAll(TOKENS)) {
+      const kind = Object.keys(found.groups).find((name) => found.groups[name] !== undefined);
+      made.append(code.slice(end, found.index), element("span", `tok-${kind}`, found[0]));
+      end = found.index + found[0].length;
+    }
+    made.append(`${code.slice(end)}\n`);
+    return made;
   }
 
   // The notebook of a task's exercise with all that has been written for it in pages.
@@ -247,22 +294,31 @@
   function codeField(name, label, text, version, changed, submitted) {
     const field = element("textarea", "task-field");
     Object.assign(field, { spellcheck: false, autocapitalize: "off", autocomplete: "off" });
-    field.wrap = "off";
     field.setAttribute("aria-label", label);
     const keys = element("p", "task-keys", "Ctrl+Enter runs it. Escape, then Tab leaves the field.");
     keys.id = `task-keys-${name}`;
     field.setAttribute("aria-describedby", keys.id);
     field.value = text;
-    field.rows = text.split("\n").length + 1;
-    const box = element("div", "", field);
+    // the text in colours lies below the field, whose own is transparent
+    const below = element("pre", "task-colours");
+    below.setAttribute("aria-hidden", "true");
+    const colour = () => below.replaceChildren(coloured(field.value));
+    colour();
+    const box = element("div", "task-code-field", below, field);
     // the theme takes this key for a way to the search, unless a textarea has the focus
     box.addEventListener("keydown", (event) => event.key === "/" && event.stopPropagation());
     const made = {
       nodes: [box, keys],
       text: () => field.value,
-      replace: (other) => (field.value = other),
+      replace: (other) => {
+        field.value = other;
+        colour();
+      },
     };
-    field.addEventListener("input", () => changed(field.value));
+    field.addEventListener("input", () => {
+      colour();
+      changed(field.value);
+    });
     field.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submitted();
     });
@@ -272,6 +328,7 @@
         try {
           await (editor ??= loadEditor(version));
           Object.assign(made, self.makeEditor(field, changed, submitted));
+          below.remove();
         } catch {
           editor = null; // the plain field does, too
         }
@@ -303,7 +360,8 @@
   }
 
   // What stands below a field: the button that runs it, what Python is doing, and what it says.
-  function runPanel(label, version, press) {
+  // shown: nodes for what Python prints and for addresses by the words that are links.
+  function runPanel(label, version, press, shown) {
     const start = button(label, press);
     start.classList.add("task-check");
     const stop = button("Stop", () => python.stop("Stopped."));
@@ -323,17 +381,20 @@
       nodes: [progress, status, output, drawing],
       readings: {},
       tell: (words) => (status.textContent = words),
+      mark: (passed) => (output.className = `task-output ${passed ? "passed" : "failed"}`),
       clear() {
         text = "";
         output.hidden = true;
+        output.className = "task-output";
         drawing.replaceChildren();
       },
       said(more) {
         text += more;
         output.hidden = !text.trim();
-        show(output, text.trimEnd(), panel.readings);
+        output.replaceChildren(...shown(text.trimEnd(), panel.readings));
       },
       drawn: (map) => drawing.append(drawMap(map)),
+      told: (rows) => drawing.replaceChildren(caseTable(rows)),
       loading(bytes, total) {
         progress.hidden = bytes >= total;
         progress.max = total;
@@ -383,11 +444,17 @@
         `Your code uses ${done.lacking.join(", ")}, which isn't available in the page. Is that its right ` +
           "name? Then write it in another way, or download the notebook with your answers and check it there.",
       );
+    } else if (done.check_lacks.length) {
+      panel.clear();
+      panel.tell(
+        `This check needs ${done.check_lacks.join(", ")}, which isn't available in the page. Download the ` +
+          "notebook with your answers and check it there.",
+      );
     } else if (done.error) {
       panel.said(done.error);
       panel.tell("This ended with an error of Python.");
     }
-    return Boolean(done.lacking.length || done.error);
+    return Boolean(done.lacking.length || done.check_lacks.length || done.error);
   }
 
   // Weights as a map: a row for each word that looks, a column for each that is looked at.
@@ -451,7 +518,7 @@
     const state = block.querySelector(".task-state");
     const written = store.read(exercise, task).code ?? stub;
     const field = codeField(task, `Your code for ${task}`, written, version, typed, run);
-    const panel = runPanel("Check", version, run);
+    const panel = runPanel("Check", version, run, verdict);
     const reset = resetButton(field, stub, changed);
 
     let hints = [];
@@ -463,7 +530,8 @@
     const smallest = button("Show a failing case", async () => {
       await panel.working("Looking for small inputs.", () => python.failingCase(exercise, panel));
       smallest.hidden = true;
-      panel.tell("Not yet right.");
+      more.hidden = hint.hidden;
+      panel.tell("Not yet correct.");
       panel.start.focus();
     });
     more.append(hint, smallest);
@@ -471,6 +539,7 @@
 
     function mark() {
       state.textContent = stateOf(exercise, task, checks);
+      state.classList.toggle("passed", state.textContent.startsWith("✓"));
       if (way) way.hidden = !state.textContent.includes("passed");
     }
 
@@ -508,10 +577,12 @@
 
     function judge(done, code) {
       if (done.passed) store.write(exercise, task, { passed: checks, right: code });
-      panel.tell(done.passed ? "All checks pass." : "Not yet right.");
+      panel.tell(done.passed ? "All checks pass." : "Not yet correct.");
+      panel.mark(done.passed);
       hints = done.hints ?? [];
-      hint.hidden = smallest.hidden = done.passed || !hints.length;
-      more.hidden = hint.hidden;
+      hint.hidden = !hints.length;
+      smallest.hidden = done.passed || !done.begun;
+      more.hidden = hint.hidden && smallest.hidden;
       mark();
       refresh();
     }
@@ -540,7 +611,7 @@
     const first = code.querySelector("pre").textContent.trimEnd() + "\n";
     const written = store.read(exercise, cell).code ?? first;
     const field = codeField(cell, "Code that uses your functions", written, version, typed, run);
-    const panel = runPanel("Run", version, run);
+    const panel = runPanel("Run", version, run, (text) => [element("pre", "", text)]);
     const reset = resetButton(field, first, changed);
 
     function changed(now) {
@@ -580,7 +651,9 @@
   function refresh() {
     for (const item of document.querySelectorAll(".task-list [data-task]")) {
       const { exercise, task, checks } = item.dataset;
-      item.querySelector(".task-state").textContent = stateOf(exercise, task, checks);
+      const state = item.querySelector(".task-state");
+      state.textContent = stateOf(exercise, task, checks);
+      state.classList.toggle("passed", state.textContent.startsWith("✓"));
     }
   }
 

@@ -2,8 +2,8 @@
 
 It is loaded into the Python of the browser (worker.js), and into CPython by tests/support/practice.py, and
 needs the standard library and NumPy only. Whatever it has to say it writes as lines of JSON:
-`{"out": text}` for what code prints, `{"map": weights}` for what is to be drawn, `{"done": result}` at the end
-of a job.
+`{"out": text}` for what code prints, `{"map": weights}` for what is to be drawn, `{"case": rows}` for a table,
+`{"done": result}` at the end of a job.
 
 The NumPy of the browser is older than the one that the course is pinned to, and a stand-in takes torch's place
 where an exercise brings it along (torch_stand_in/). What they lack never leads to a verdict: it is noted, and the
@@ -33,18 +33,49 @@ import numpy as np
 
 # characters that one job may print
 MAX_OUTPUT = 40_000
+# of arrays that a case shows, entries, and of anything else characters
+MAX_ENTRIES, MAX_TEXT = 24, 300
+# what a hint says of the notebook, and what it says here
+OF_NOTEBOOKS = (
+    "`case = failing_case()` gives you small inputs to try: print(case).",
+    "Show a failing case: it has small inputs to try.",
+)
+NAMED = "This looks like a known mistake: "
 # how an answer's text begins as it is handed out, and how one ends that isn't right
 TO_DO, NOT_YET = "To do", "Not yet: "
 # a warning looks for it, to say where something was made, and does without
 NOT_NEEDED = "tracemalloc"
 # stands before a line that the page folds away, behind the last one without it
 FOLDED = "\x1f"
+# where packages lie; to ask for it may import a module
+PACKAGES = sysconfig.get_path("purelib")
 CUT = "\n… The rest of the output is left out.\n"
-FOLDER = "/practice/"
+# how the files of a reader's code and of a check's are called (autograder/runtime/evaluate.py)
+FOLDER, CHECK = "/practice/", "<autotest>"
 
 _lines = sys.stdout
-# what a job has asked for that isn't there, in order
-_lacking: dict[str, None] = {}
+
+
+class Notes(dict[str, bool]):
+    """What a job has asked for that isn't there, in order: whether a reader's code did so, and not only a check."""
+
+    def __setitem__(self, name: str, _: object) -> None:
+        frame = sys._getframe(1)
+        while frame and not frame.f_code.co_filename.startswith((FOLDER, CHECK)):
+            frame = frame.f_back
+        by_reader = frame is not None and frame.f_code.co_filename.startswith(FOLDER)
+        super().__setitem__(name, self.get(name, False) or by_reader)
+
+
+_lacking = Notes()
+
+
+def _what_lacks() -> dict[str, list[str]]:
+    """The same, as a part of a job's result."""
+    return {
+        "lacking": [name for name, by_reader in _lacking.items() if by_reader],
+        "check_lacks": [name for name, by_reader in _lacking.items() if not by_reader],
+    }
 
 
 def _say(**message: Any) -> None:
@@ -55,7 +86,7 @@ def _say(**message: Any) -> None:
 class Printed(io.TextIOBase):
     """What code prints, as messages, up to a length."""
 
-    left = MAX_OUTPUT
+    left, text = MAX_OUTPUT, ""
 
     def writable(self) -> bool:
         """It is made for that."""
@@ -66,6 +97,7 @@ class Printed(io.TextIOBase):
         if self.left > 0:
             _say(out=text[: self.left] + (CUT if len(text) > self.left else ""))
         self.left -= len(text)
+        self.text += text
         return len(text)
 
 
@@ -92,7 +124,7 @@ class NoteMissingModules:
 
 
 class StandIn(importlib.abc.Loader):
-    """The first finder: the modules of the stand-in for torch, by name, and nothing as long as there are none."""
+    """Finds the modules of the stand-in for torch, by name, where Python has no torch."""
 
     sources: ClassVar[dict[str, str]] = {}
 
@@ -110,7 +142,7 @@ class StandIn(importlib.abc.Loader):
     def exec_module(self, module: types.ModuleType) -> None:
         """Run it; what it refuses is noted here."""
         # in a folder of packages, so that errors are told at the lines of those who call it
-        filename = f"{sysconfig.get_path('purelib')}/{module.__name__.replace('.', '/')}.py"
+        filename = f"{PACKAGES}/{module.__name__.replace('.', '/')}.py"
         exec(compile(self.sources[module.__name__], filename, "exec"), vars(module))
         if module.__name__ == "torch.refusals":
             vars(module)["noted"] = _lacking
@@ -256,20 +288,30 @@ def _install_ipython() -> None:
         sys.modules["html"] = types.ModuleType("html")
 
 
+def remember(name: str, source: str, folder: str = FOLDER) -> str:
+    """Keep code where error messages look up its lines; returns the name of its file."""
+    filename = f"{folder}{name}.py"
+    linecache.cache[filename] = len(source), None, source.splitlines(True), filename
+    return filename
+
+
 class Exercise:
     """An exercise's notebook, as far as its tasks in pages need it.
 
-    header: its first cell; checker, data: those of the checks; cells: by task, the sources of its
-    grade cells.
+    header: its first cell; built: what earlier exercises built, which a reader's own takes the place of;
+    checker, data: those of the checks; cells: by task, the sources of its grade cells.
     """
 
-    def __init__(self, header: str, checker: str, data: str, cells: dict[str, list[str]]) -> None:
+    def __init__(
+        self, header: str, built: str, checker: str, data: str, cells: dict[str, list[str]]
+    ) -> None:
         global _shell
         self.shell = _shell = Shell()
         self.cells = cells
         for name in [name for name in sys.modules if name.startswith("attention_checks")]:
             del sys.modules[name]
         self._run_around(header, "<header>")
+        self._run_around(built, remember("built_so_far", built, "/built/"))
         self.shell.run(checker)
         self.shell.run(data)
         self._names = dict(self.shell.user_ns)
@@ -297,9 +339,11 @@ class Exercise:
         for name, source in answers.items():
             try:
                 with contextlib.redirect_stdout(None):
-                    self._run_around(source, self._remember(name, source))
+                    self._run_around(source, remember(name, source))
             except BaseException as error:
                 left_out[name] = in_own_lines(error)
+                # nor the course's own in its place
+                self.shell.user_ns.pop(name, None)
         # what they lack counts only when somebody uses it
         _lacking.clear()
         return left_out
@@ -312,7 +356,7 @@ class Exercise:
         left_out = self._take(answers)
         self.shell.push({"show_map": show_map})
         try:
-            self.shell.run(code, self._remember("cell", code))
+            self.shell.run(code, remember("cell", code))
         except BaseException as error:
             told = in_own_lines(error)
             if isinstance(error, NameError) and (why := left_out.get(str(error.name))):
@@ -335,7 +379,7 @@ class Exercise:
             }
             for name in used & left_out.keys():
                 print(f"This uses your {name}, which can't be run:\n{left_out[name]}\n")
-            self.shell.run(answers[task], self._remember(task, answers[task]))
+            self.shell.run(answers[task], remember(task, answers[task]))
             if task not in self.shell.user_ns:
                 raise NameError(f"nothing here defines {task}")
             return self._judged(task)
@@ -344,29 +388,32 @@ class Exercise:
 
     def _judged(self, task: str) -> dict[str, Any]:
         hints: list[str] = []
+        begun = True
         for cell in self.cells[task]:
             if (failure := self._failure(cell)) is None:
                 continue
+            if not failure or failure.startswith(TO_DO):
+                print("Write your code in place of `raise NotImplementedError`.")
+                self._failed, begun = cell, False
+                break  # the other cells would say the same
             # the page says the rest, and in words of its own
             if not failure.startswith(NOT_YET):
                 print(failure)
             if not self._failed:
-                self._failed, hints = cell, self._hints()
-            if failure.startswith(TO_DO):
-                break  # the other cells would say the same
-        return {"passed": not self._failed, "hints": hints}
+                # where a mistake is named, its hint stands there
+                named = NAMED in getattr(sys.stdout, "text", "")
+                self._failed, hints = cell, [] if named else self._hints()
+        return {"passed": not self._failed, "hints": hints, "begun": begun}
 
     def failing_case(self) -> None:
         """Print small inputs on which the last answer is wrong."""
         with contextlib.redirect_stdout(io.StringIO()):
             self._failure(self._failed)
-        print(self.shell.user_ns["failing_case"]())
-
-    def _remember(self, task: str, source: str) -> str:
-        """Keep an answer where error messages look up its lines; returns the name of its file."""
-        filename = f"{FOLDER}{task}.py"
-        linecache.cache[filename] = len(source), None, source.splitlines(True), filename
-        return filename
+            case = self.shell.user_ns["failing_case"]()
+        if case is None:
+            print("There is no small case of this check.")
+        else:
+            _say(case=[[name, _shown(value)] for name, value in vars(case).items()])
 
     def _failure(self, cell: str) -> str | None:
         try:
@@ -382,7 +429,7 @@ class Exercise:
         while True:
             with contextlib.redirect_stdout(io.StringIO()) as said:
                 self.shell.user_ns["hint"]()
-            hint = said.getvalue().strip()
+            hint = said.getvalue().strip().replace(*OF_NOTEBOOKS)
             if hint in hints or not hint.startswith("Hint"):
                 return hints
             hints.append(hint)
@@ -402,6 +449,17 @@ def show_map(words: Sequence[str], weights: np.ndarray) -> None:
     # JSON has no NaN
     rows = [[float(entry) if np.isfinite(entry) else None for entry in row] for row in numbers]
     _say(map={"words": [str(word) for word in words], "weights": rows})
+
+
+def _shown(value: Any) -> str:
+    """A value of a case in a few lines."""
+    shape = getattr(value, "shape", None)
+    if shape is not None and np.prod(shape) > MAX_ENTRIES:
+        return f"{type(value).__name__.lower()} of shape {tuple(shape)}"
+    if isinstance(value, np.ndarray):
+        return np.array2string(value, precision=4, separator=", ")
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]} ..."
 
 
 def in_own_lines(error: BaseException) -> str:
@@ -425,8 +483,7 @@ def start(names: dict[str, list[str]]) -> None:
     fit_numpy(names)
     make_integers_int64()
     _install_ipython()
-    sys.meta_path.insert(0, StandIn())
-    sys.meta_path.append(NoteMissingModules())
+    sys.meta_path += [StandIn(), NoteMissingModules()]
     # nobody can be asked
     sys.stdin = io.StringIO()
     _say(done={})
@@ -452,14 +509,14 @@ def check(name: str, task: str, answers: dict[str, str]) -> None:
     """Check a task of an exercise that is loaded."""
     with _messages():
         result = _exercises[name].check(task, answers)
-    _say(done={**result, "lacking": list(_lacking)})
+    _say(done={**result, **_what_lacks()})
 
 
 def run_cell(name: str, code: str, answers: dict[str, str]) -> None:
     """Run a cell of a page with answers to the tasks of an exercise that is loaded."""
     with _messages():
         result = _exercises[name].run_cell(code, answers)
-    _say(done={**result, "lacking": list(_lacking)})
+    _say(done={**result, **_what_lacks()})
 
 
 def failing_case(name: str) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import book._practice.torch_stand_in as stand_in
-from book._practice.torch_stand_in import shapes
+from book._practice.torch_stand_in import module, shapes
 from book._practice.torch_stand_in.refusals import NotAvailable
 
 # here everybody may ask for float32
@@ -77,6 +77,16 @@ RESHAPED = st.sampled_from([(-1,), (2, -1), (1, 2, 2), (3,), (0,)])
 # methods of one tensor, with their arguments
 OF_ONE = [
     *methods("exp log sqrt reciprocal cos abs __neg__ isnan logical_not bitwise_not __invert__"),
+    *methods("sin tanh sigmoid relu square atan sign round isfinite isneginf mean argmax unique"),
+    *methods("half flatten trace diag"),
+    *methods("mean amin argmax", MAYBE_DIM, keepdim=FLAG),
+    *methods("var std norm", dim=MAYBE_DIM, keepdim=FLAG),
+    *methods("cumsum sort", DIMS),
+    *methods("roll repeat_interleave", st.sampled_from([1, 2]), DIMS),
+    *methods("repeat", st.sampled_from([(2, 1), (1, 2, 3), (2,)])),
+    *methods("__pow__ __rpow__ __mod__ __floordiv__", SCALAR),
+    *methods("chunk split", st.sampled_from([1, 2]), DIMS),
+    *methods("narrow", DIMS, st.sampled_from([0, 1]), st.sampled_from([1, 2])),
     *methods("clone contiguous float double long bool int nan_to_num item tolist numel dim detach"),
     *methods("is_contiguous __len__ __bool__ __float__ sum max amax all any unbind"),
     *methods("sum amax max logsumexp all any", MAYBE_DIM, keepdim=FLAG),
@@ -98,7 +108,7 @@ STEADY = [
 # in place
 PLACES = st.sampled_from([0, -1, ..., (..., 0), slice(1, None)])
 CHANGES = [
-    *methods("exp_ logical_not_"),
+    *methods("exp_ logical_not_ neg_ zero_ relu_"),
     *methods("add_ sub_ mul_ div_ __iadd__ __isub__ __imul__ __itruediv__", SCALAR),
     *3 * methods("__setitem__", PLACES, SCALAR),
 ]
@@ -119,6 +129,13 @@ INDEX = st.sampled_from(
         slice(-2, 5),
         (slice(None), slice(0, 2)),
         slice(0, 0),
+        [0, -1],
+        ([0, 1], 0),
+        (slice(None), [1, 0]),
+        (0, ..., [0]),
+        ([0, 1], slice(None), [1, 1]),
+        [True, False],
+        [5],
     ]
 )
 OF_TWO = {
@@ -159,6 +176,22 @@ OF_TWO = {
     "NumPy's number": lambda t, x, y: np.float64(0.5) * x - np.float64(2) / y,
     "NumPy's array": lambda t, x, y: np.where(x > 0, x, 1.0).sum() * y,
     "full": lambda t, x, y: t.full((2,), 1.5) * t.full_like(x, 2),
+    "gather": lambda t, x, y: x.gather(-1, y.long()),
+    "maximum": lambda t, x, y: t.maximum(x, y),
+    "**": lambda t, x, y: x**y,
+    "block_diag": lambda t, x, y: t.block_diag(x, y),
+    "outer": lambda t, x, y: t.outer(x, y),
+    "linear": lambda t, x, y: t.nn.functional.linear(x, y),
+    "layer_norm": lambda t, x, y: t.nn.functional.layer_norm((x + y).double(), x.shape[-1:]),
+    "cross_entropy": lambda t, x, y: t.nn.functional.cross_entropy(x, y.long().flatten()),
+    "dropout": lambda t, x, y: t.nn.functional.dropout(t.manual_seed(0) and x, 0.4) * y,
+    "randn": lambda t, x, y: t.manual_seed(0) and t.randn_like(x) * y + t.rand(2) + t.randperm(2),
+    "allclose": lambda t, x, y: [t.allclose(x, y), t.equal(x, y), t.isclose(x, y)],
+    "half": lambda t, x, y: (x.half() + y.half()).float() * x.bfloat16(),
+    "softmax in half precision": lambda t, x, y: ((x.bfloat16() * 0.3).softmax(-1) + y).float(),
+    "copy_": lambda t, x, y: (x * 1).copy_(y),
+    "iand": lambda t, x, y: x.clone().bitwise_and_(y),
+    "clamp": lambda t, x, y: x.clamp(-1, 0.5) * y.clamp(max=1),
 }
 
 
@@ -343,23 +376,58 @@ def test_how_results_lie_in_memory(one, two, name):
     check([one, two], function)
 
 
+LAYERS = {
+    "Linear": (lambda nn: nn.Linear(3, 4), (2, 3)),
+    "LayerNorm": (lambda nn: nn.LayerNorm(3), (2, 4, 3)),
+    "GRUCell": (lambda nn: nn.GRUCell(3, 4), (2, 3)),
+    "RNNCell": (lambda nn: nn.RNNCell(3, 4), (2, 3)),
+    "Sequential": (
+        lambda nn: nn.Sequential(nn.Linear(3, 20), nn.ReLU(), nn.Dropout(0.3), nn.Linear(20, 2)),
+        (5, 3),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_begin_with_the_same_numbers_and_learn_the_same(name):
+    make, shape = LAYERS[name]
+    found = []
+    for library in (stand_in, torch):
+        library.manual_seed(3)
+        layer = make(library.nn)
+        x = library.randn(*shape, requires_grad=True)
+        (layer(x) ** 2).sum().backward()
+        parts = {"x": x.grad, **{n: p.grad for n, p in layer.named_parameters()}}
+        state = {n: value.numpy() for n, value in layer.state_dict().items()}
+        found.append([state, {n: value.numpy() for n, value in parts.items()}])
+    for ours, theirs in zip(*found, strict=True):
+        assert [*ours] == [*theirs]
+        for part in theirs:
+            np.testing.assert_allclose(ours[part], theirs[part], rtol=1e-4, atol=1e-5)
+
+
+def test_a_module_has_what_torchs_has_or_refuses():
+    ours = {*dir(stand_in.nn.Module), *module.LACKING, *vars(stand_in.nn.Module())}
+    theirs = {*dir(torch.nn.Module), *vars(torch.nn.Module())}
+    assert {name for name in theirs - ours if not name.startswith("_")} == set()
+
+
 def test_what_it_lacks_is_noted():
     from book._practice.torch_stand_in.refusals import noted
 
     noted.clear()
     x = stand_in.tensor([1.0])
     for use in (
-        lambda: stand_in.cumsum(x, 0),
-        lambda: x.cumsum(0),
+        lambda: stand_in.kron(x, x),
+        lambda: x.kron(x),
         lambda: stand_in.softmax(x, None),
-        lambda: x // 2,
         lambda: 1.0 in x,
         lambda: np.exp(x),
         lambda: np.ones(1) @ x,
         lambda: np.ones(1) * x,
         lambda: copy.copy(x),
-        lambda: stand_in.nn.Linear(1, 2),
-        lambda: stand_in.randn(2),
+        lambda: stand_in.nn.Conv1d(1, 2, 3),
+        lambda: stand_in.nn.Linear(1, 2).cuda(),
         lambda: stand_in.Tensor([1.0]),
     ):
         before = len(noted)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import types
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -29,6 +30,29 @@ def grad(
     if not allow_unused and any(node not in found for node in nodes):
         refuse("the gradient with respect to a tensor that isn't used")
     return tuple(wrap(found[node].copy()) if node in found else None for node in nodes)
+
+
+def jacobian(func: Callable, inputs: Tensor) -> Tensor:
+    """The derivatives of all entries of a result with respect to all entries of a tensor."""
+    x = wrap(inputs._array).requires_grad_()
+    with enable_grad():
+        result = func(x)
+    return offered(_jacobian)(x, result)
+
+
+def _jacobian(x: Tensor, result: Tensor) -> Tensor:
+    found = np.zeros((result.numel(), *x.shape), dtype=x._array.dtype)
+    if result.requires_grad:
+        for number, row in enumerate(found):
+            first = np.zeros(result.numel(), dtype=result._array.dtype)
+            first[number] = 1
+            shaped = first.reshape(result.shape)
+            held = graph.gradients(start_of(result), shaped, retain=True)
+            row[...] = held.get(start_of(x), 0)
+    return wrap(found.reshape(*result.shape, *x.shape))
+
+
+functional = types.SimpleNamespace(jacobian=jacobian)
 
 
 def set_detect_anomaly(mode: bool, check_nan: bool = True) -> contextlib.AbstractContextManager:

@@ -12,13 +12,14 @@ from .refusals import lacks_attributes, refuse
 class DType:
     """A data type. word: what torch's messages call it; rank: the higher one wins in a promotion."""
 
-    def __init__(self, name: str, word: str, rank: int) -> None:
+    def __init__(self, name: str, word: str, rank: int, numpy: str = "") -> None:
         self.name, self.word, self.rank = name, word, rank
-        self.numpy = np.dtype(name)
-        self.itemsize = self.numpy.itemsize
-        self.is_floating_point, self.is_complex = name.startswith("float"), False
-        # 0 for booleans, 1 for integers, 2 for floats
-        self.category = 2 if self.is_floating_point else min(rank, 1)
+        self.numpy = np.dtype(numpy or name)
+        self.is_half = name in ("float16", "bfloat16")
+        self.itemsize = 2 if self.is_half else self.numpy.itemsize
+        self.is_floating_point, self.is_complex = "float" in name, "complex" in name
+        # 0 for booleans, 1 for integers, 2 for floats, 3 for complex numbers
+        self.category = 2 if self.is_floating_point else 3 if self.is_complex else min(rank, 1)
 
     __getattr__ = lacks_attributes("torch.dtype")
 
@@ -29,9 +30,20 @@ class DType:
 bool_ = DType("bool", "Bool", 0)
 int32 = DType("int32", "Int", 1)
 int64 = DType("int64", "Long", 2)
-float32 = DType("float32", "Float", 3)
-float64 = DType("float64", "Double", 4)
-OF_NUMPY = {one.numpy: one for one in (bool_, int32, int64, float32, float64)}
+float16 = DType("float16", "Half", 3)
+# NumPy has no such type: its numbers are kept as float32 in the order of bytes that nothing else here has
+bfloat16 = DType("bfloat16", "BFloat16", 3, ">f4")
+float32 = DType("float32", "Float", 4)
+float64 = DType("float64", "Double", 5)
+complex64 = DType("complex64", "ComplexFloat", 6)
+complex128 = DType("complex128", "ComplexDouble", 7)
+OF_NUMPY = {
+    one.numpy: one
+    for one in (
+        *(bool_, int32, int64, float16, bfloat16, float32, float64),
+        *(complex64, complex128),
+    )
+}
 
 
 def of_array(array: np.ndarray) -> DType:
@@ -39,9 +51,22 @@ def of_array(array: np.ndarray) -> DType:
     return OF_NUMPY.get(array.dtype) or refuse(f"a tensor of {array.dtype}")
 
 
+def cast(array: np.ndarray, kind: DType) -> np.ndarray:
+    """An array's numbers in a data type, rounded as torch rounds them."""
+    if kind is not bfloat16 or array.dtype == kind.numpy:
+        return array.astype(kind.numpy, copy=False)
+    # an axis at least, since an older NumPy counts single numbers otherwise
+    single = np.atleast_1d(array.astype(np.float32))
+    bits = single.view(np.uint32)
+    rounded = (bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)) & np.uint32(0xFFFF0000)
+    found = np.where(np.isnan(single), np.float32(np.nan), rounded.view(np.float32))
+    return found.reshape(array.shape).astype(kind.numpy)
+
+
 def of_number(value: Any) -> DType:
     """The data type that a Python number counts as."""
-    for kind, found in ((bool, bool_), (int, int64), (float, float32)):
+    kinds = ((bool, bool_), (int, int64), (float, float32), (complex, complex64))
+    for kind, found in kinds:
         if isinstance(value, kind):
             return found
     raise TypeError(f"{type(value).__name__} is no number")
@@ -53,11 +78,27 @@ def promoted(whole: list[DType], single: list[DType], numbers: list[DType]) -> D
     whole: data types of tensors with axes; single: of those without; numbers: of Python's. Those of a later
     list count only if their category is higher.
     """
-    groups = [max(group, key=lambda one: one.rank) for group in (whole, single, numbers) if group]
+    groups = [_highest(group) for group in (whole, single, numbers) if group]
     found = groups[0]
     for other in groups[1:]:
-        found = other if other.category > found.category else found
+        double = found is float64 and other.is_complex
+        found = (complex128 if double else other) if other.category > found.category else found
     return found
+
+
+def promote_types(type1: DType, type2: DType) -> DType:
+    """What tensors of two data types are computed in."""
+    return promoted([type1, type2], [], [])
+
+
+def _highest(group: list[DType]) -> DType:
+    """What several of one list are computed in."""
+    found = max(group, key=lambda one: one.rank)
+    return (
+        float32
+        if found.is_half and any(one.is_half and one is not found for one in group)
+        else found
+    )
 
 
 class finfo:
@@ -68,9 +109,12 @@ class finfo:
     def __init__(self, type: DType = float32) -> None:
         if not type.is_floating_point:
             refuse(f"torch.finfo({type})")
-        found = np.finfo(type.numpy)
+        found = np.finfo(np.float32 if type is bfloat16 else type.numpy)
         self.min, self.max, self.eps = float(found.min), float(found.max), float(found.eps)
         self.tiny = self.smallest_normal = float(found.tiny)
+        if type is bfloat16:
+            self.eps, self.max = 2.0**-7, (2 - 2.0**-7) * 2.0**127
+            self.min = -self.max
         self.bits, self.dtype = 8 * type.itemsize, type.name
 
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from .dtypes import DType
+import numpy as np
+
+from .dtypes import DType, bool_, int64
 from .inert import replaced
-from .operations import FUNCTIONS
-from .refusals import lacks, refuse
-from .tensor import Tensor
+from .operations import FUNCTIONS, only_function
+from .random import kept
+from .refusals import lacks, offered, refuse, torch_error
+from .tensor import RESULT, Tensor, contiguous_tensor, laid_out, record
 
 __getattr__ = lacks("torch.nn.functional")
+relu, tanh, sigmoid = (FUNCTIONS[name] for name in ("relu", "tanh", "sigmoid"))
 
 
 def softmax(input: Tensor, dim: int | None = None, *, dtype: DType | None = None) -> Tensor:
@@ -21,6 +26,226 @@ def softmax(input: Tensor, dim: int | None = None, *, dtype: DType | None = None
 def log_softmax(input: Tensor, dim: int | None = None, *, dtype: DType | None = None) -> Tensor:
     """The same without NumPy's names of arguments, which refuse."""
     return FUNCTIONS["log_softmax"](input, dim, dtype)
+
+
+@offered
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """A product with a transposed matrix, and a sum."""
+    x, w = input._array, weight._array
+    if x.ndim == 0 or w.ndim != 2 or input.dtype.is_half or weight.dtype is bool_:
+        refuse("torch.nn.functional.linear of such tensors")
+    if x.shape[-1] != w.shape[1]:
+        shapes = f"({math.prod(x.shape[:-1])}x{x.shape[-1]} and {w.shape[1]}x{w.shape[0]})"
+        raise torch_error(RuntimeError, f"mat1 and mat2 shapes cannot be multiplied {shapes}")
+    if input.dtype is not weight.dtype:
+        words = f"{input.dtype.word} and {weight.dtype.word}"
+        floats = input.is_floating_point() and weight.is_floating_point()
+        if x.ndim == 1 or not floats or not x.flags.c_contiguous:
+            refuse("a layer of such a vector or data type")
+        told = f"mat1 and mat2 must have the same dtype, but got {words}"
+        if bias is None:
+            names = f"{input.dtype.word.lower()} != {weight.dtype.word.lower()}"
+            told = f"expected m1 and m2 to have the same dtype, but got: {names}"
+        raise torch_error(RuntimeError, told)
+    found = contiguous_tensor(x @ w.T)
+
+    def for_weight(g: np.ndarray) -> np.ndarray:
+        return g.reshape(-1, w.shape[0]).T @ x.reshape(-1, w.shape[1])
+
+    product = record(found, [(input, lambda g: g @ w, [weight]), (weight, for_weight, [input])])
+    return product if bias is None else FUNCTIONS["add"](product, bias)
+
+
+@offered
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Set a share of the entries to 0, and make the others larger."""
+    if not 0 <= p <= 1:
+        message = f"dropout probability has to be between 0 and 1, but got {p}"
+        raise torch_error(ValueError, message)
+    if inplace or (training and not input.is_floating_point()):
+        refuse("torch.nn.functional.dropout with these arguments")
+    if not training or p == 0:
+        return input
+    x = input._array
+    scale = (kept(x, 1 - p) / (1 - p) if p < 1 else np.zeros(x.shape)).astype(x.dtype)
+    return record(laid_out(x * scale, input), [(input, lambda g: g * scale, ())])
+
+
+@offered
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Subtract the mean of the last axes, and divide by the deviation."""
+    sizes, x = tuple(normalized_shape), input._array
+    if not input.is_floating_point() or input.dtype.is_half or not sizes:
+        refuse("torch.nn.functional.layer_norm of such numbers")
+    if x.shape[x.ndim - len(sizes) :] != sizes:
+        star = ", ".join(map(str, sizes))
+        raise torch_error(
+            RuntimeError,
+            f"Given normalized_shape={list(sizes)}, expected input with shape [*, {star}], but got input of "
+            f"size{list(x.shape)}",
+        )
+    if any(one is not None and one.dtype is not input.dtype for one in (weight, bias)):
+        refuse("torch.nn.functional.layer_norm of two data types")
+    axes = tuple(range(x.ndim - len(sizes), x.ndim))
+    away = x - x.mean(axis=axes, keepdims=True)
+    scale = 1 / np.sqrt(np.square(away).mean(axis=axes, keepdims=True) + x.dtype.type(eps))
+    normal = away * scale
+
+    def gradient(g: np.ndarray) -> np.ndarray:
+        part = g - g.mean(axis=axes, keepdims=True)
+        return scale * (part - normal * (g * normal).mean(axis=axes, keepdims=True))
+
+    found = record(contiguous_tensor(normal), [(input, gradient, [input])])
+    found = found if weight is None else FUNCTIONS["mul"](found, weight)
+    return found if bias is None else FUNCTIONS["add"](found, bias)
+
+
+@offered
+def rms_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    """Divide by the root of the mean square of the last axes."""
+    axes = tuple(range(-len(tuple(normalized_shape)), 0))
+    least = float(np.finfo(input._array.dtype).eps) if eps is None else eps
+    found = input * ((input * input).mean(axes, keepdim=True) + least).rsqrt()
+    return found if weight is None else found * weight
+
+
+@offered
+def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
+    """The rows of a table."""
+    if input.dtype is not int64 or (input._array < 0).any():
+        refuse("torch.nn.functional.embedding of such numbers")
+    if (input._array >= len(weight._array)).any():
+        raise torch_error(IndexError, "index out of range in self")
+    places, shape = input._array, weight._array.shape
+
+    def gradient(g: np.ndarray) -> np.ndarray:
+        back = np.zeros(shape, dtype=g.dtype)
+        np.add.at(back, places, g)
+        if padding_idx is not None:
+            back[padding_idx] = 0
+        return back
+
+    made = contiguous_tensor(weight._array[places])
+    return record(made, [(weight, gradient, [input])])
+
+
+@offered
+def nll_loss(
+    input: Tensor, target: Tensor, *, ignore_index: int = -100, reduction: str = "mean"
+) -> Tensor:
+    """The negative sum or mean of what stands at the targets."""
+    x, places = input._array, target._array
+    if input.ndim != 2 or target.ndim != 1 or target.dtype is not int64 or len(x) != len(places):
+        refuse("a loss of such shapes or data types")
+    counts = places != ignore_index
+    inside = np.where(counts, places, 0)
+    if (outside := inside[(inside < 0) | (inside >= x.shape[1])]).size:
+        raise torch_error(IndexError, f"Target {outside[0]} is out of bounds.")
+    rows, n = np.arange(len(x)), counts.sum()
+    losses = np.where(counts, -x[rows, inside], x.dtype.type(0))
+    if reduction not in ("mean", "sum", "none"):
+        refuse(f"reduction={reduction!r}")
+    made = losses if reduction == "none" else losses.sum()
+    made = made / n.astype(x.dtype) if reduction == "mean" else made
+
+    def gradient(g: np.ndarray) -> np.ndarray:
+        back = np.zeros(x.shape, dtype=x.dtype)
+        share = g / n if reduction == "mean" else g
+        back[rows, inside] = np.where(counts, -share, 0)
+        return back
+
+    return record(contiguous_tensor(np.asarray(made, dtype=x.dtype)), [(input, gradient, [target])])
+
+
+@offered
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    *,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """The negative log-probability of the targets."""
+    if not input.is_floating_point() or target.is_floating_point():
+        refuse("torch.nn.functional.cross_entropy of these arguments")
+    if input.ndim > 2:
+        shape, classes = target.shape, input.shape[1]
+        if input.shape[:1] + input.shape[2:] != shape:
+            refuse("a loss of such shapes or data types")
+        rows = input.movedim(1, -1).reshape(-1, classes)
+        found = cross_entropy(
+            rows,
+            target.reshape(-1),
+            ignore_index=ignore_index,
+            reduction=reduction,
+            label_smoothing=label_smoothing,
+        )
+        return found.reshape(shape) if reduction == "none" else found
+    if label_smoothing:
+        if input.ndim != 2 or reduction != "mean":
+            refuse("torch.nn.functional.cross_entropy with smoothing of such a shape")
+        real = target != ignore_index
+        of_all = -log_softmax(input, dim=-1).mean(-1).masked_fill(~real, 0.0).sum() / real.sum()
+        of_target = cross_entropy(input, target, ignore_index=ignore_index)
+        return of_target * (1 - label_smoothing) + of_all * label_smoothing
+    if input.ndim == 1:
+        input, target = input.unsqueeze(0), target.unsqueeze(0)
+        if reduction == "none":
+            refuse("torch.nn.functional.cross_entropy of one example without a mean")
+    return nll_loss(
+        log_softmax(input, dim=-1), target, ignore_index=ignore_index, reduction=reduction
+    )
+
+
+@offered
+def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
+    """1 at the place that a number says, and 0 elsewhere."""
+    size = int(input._array.max()) + 1 if num_classes == -1 else num_classes
+    if input.dtype is not int64 or (input._array < 0).any() or (input._array >= size).any():
+        refuse("torch.nn.functional.one_hot of such numbers")
+    return contiguous_tensor(np.eye(size, dtype=np.int64)[input._array])
+
+
+@offered
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    """Divide by the length along an axis."""
+    return input / input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
+
+
+@offered
+def pad(input: Tensor, pad: tuple[int, ...], mode: str = "constant", value: Any = None) -> Tensor:
+    """Put numbers before and behind the last axes."""
+    if mode != "constant" or len(pad) % 2 or min(pad) < 0:
+        refuse("torch.nn.functional.pad with these arguments")
+    pairs = [(0, 0)] * (input.ndim - len(pad) // 2)
+    pairs += [(pad[n], pad[n + 1]) for n in reversed(range(0, len(pad), 2))]
+    x = input._array
+    inside = tuple(
+        slice(first, first + size) for (first, _), size in zip(pairs, x.shape, strict=True)
+    )
+    made = contiguous_tensor(np.pad(x, pairs, constant_values=value or 0))
+    return record(made, [(input, lambda g: g[inside], ())])
+
+
+@only_function
+def _gelu(input: Tensor) -> Tensor:
+    x = input._array
+    half = np.vectorize(math.erf, otypes=[x.dtype])(x / math.sqrt(2)) / 2 + 0.5
+    density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+    made = laid_out(x * half, input)
+    return record(made, [(input, lambda g: g * (half + x * density), [input, RESULT])])
+
+
+gelu = FUNCTIONS.pop("_gelu")
 
 
 def scaled_dot_product_attention(*arguments: Any, **named: Any) -> None:

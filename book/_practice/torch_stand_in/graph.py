@@ -68,12 +68,14 @@ class Edge:
 class Node:
     """An operation, or a tensor that needs gradients and comes from none.
 
-    saved: of each tensor that a gradient is computed from, the counter and where it stood.
+    saved: of each tensor that a gradient is computed from, the counter and where it stood; leaf: a tensor that
+    comes from none.
     """
 
     edges: Sequence[Edge] = ()
     saved: list[tuple[Counter, int]] = field(default_factory=list)
     released: bool = False
+    leaf: Callable[[], Any] | None = None
     serial: int = field(default_factory=lambda: next(_serials))
 
     def backward(self, gradient: np.ndarray) -> Iterator[tuple[Node, np.ndarray]]:
@@ -96,8 +98,8 @@ def summed_to(gradient: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return gradient.sum(axis=tuple(axes), keepdims=True).reshape(shape)
 
 
-def gradients(start: Node, first: np.ndarray) -> dict[Node, np.ndarray]:
-    """The gradients of all that an operation comes from, by node."""
+def gradients(start: Node, first: np.ndarray, retain: bool = False) -> dict[Node, np.ndarray]:
+    """The gradients of all that an operation comes from, by node. retain: another way back may follow."""
     reached, stack = {start}, [start]
     while stack:
         new = {edge.node for edge in stack.pop().edges} - reached
@@ -108,5 +110,5 @@ def gradients(start: Node, first: np.ndarray) -> dict[Node, np.ndarray]:
     for node in sorted(reached, key=lambda one: one.serial, reverse=True):
         for other, gradient in node.backward(found[node]):
             found[other] = found[other] + gradient if other in found else gradient
-        node.released = bool(node.edges)
+        node.released = bool(node.edges) and not retain
     return found

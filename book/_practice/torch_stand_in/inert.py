@@ -44,10 +44,6 @@ def autocast(
     return refuse("torch.autocast") if enabled else contextlib.nullcontext()
 
 
-def manual_seed(seed: int) -> None:
-    """Nothing that needs random numbers is offered."""
-
-
 def set_printoptions(*, profile: str) -> None:
     """The checks set the usual ones."""
     if profile != "default":
@@ -72,7 +68,6 @@ class Library:
 
 library = types.SimpleNamespace(Library=Library)
 overrides = types.SimpleNamespace(_len_torch_function_stack=lambda: 0)
-default_generator = types.SimpleNamespace(manual_seed=manual_seed)
 _tensor_str = types.SimpleNamespace(PRINT_OPTS=types.SimpleNamespace())
 _C = types.SimpleNamespace(
     _autograd=types.SimpleNamespace(_top_saved_tensors_default_hooks=lambda ignore: None)

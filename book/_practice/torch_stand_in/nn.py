@@ -1,31 +1,66 @@
-"""`torch.nn`: no layers; the names that checks look up, and a class that answers may derive from."""
+"""`torch.nn`."""
 
 from __future__ import annotations
 
 import types
+from collections.abc import Callable
 from typing import Any
 
-from . import functional
-from .refusals import lacks, refuse
+import numpy as np
 
-__all__ = ["Module", "MultiheadAttention", "functional"]
+from . import functional, layers, module
+from .random import normal_numbers, uniform_numbers
+from .refusals import lacks, offered
+from .tensor import Parameter, Tensor
+
 __getattr__ = lacks("torch.nn")
+OFFERED: dict[Any, str] = {
+    module: "Module ModuleDict ModuleList Sequential",
+    layers: (
+        "Dropout Embedding GELU GRUCell Identity LayerNorm Linear MultiheadAttention RNNCell ReLU Sigmoid Softmax "
+        "Tanh Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer"
+    ),
+}
+for _module, _names in OFFERED.items():
+    globals().update({name: getattr(_module, name) for name in _names.split()})
+__all__ = ["Parameter", "functional", "init", *" ".join(OFFERED.values()).split()]
 
 
-class Module:
-    """A module that can't be made."""
+def _filling(name: str, draw: Callable) -> Callable:
+    """A function of `torch.nn.init`. draw: from the shape and further arguments, the numbers."""
 
-    def __init__(self, *arguments: Any, **named: Any) -> None:
-        refuse(f"torch.nn.{type(self).__name__}")
+    def function(tensor: Tensor, *arguments: Any, **named: Any) -> Tensor:
+        numbers = draw(tensor, *arguments, **named)
+        tensor._array[...] = numbers
+        tensor._counter[0] += 1
+        return tensor
 
-    def forward(self, *arguments: Any, **named: Any) -> None:
-        """There is none; checks replace it where they forbid it."""
+    function.__name__ = name
+    return offered(function)
 
 
-class MultiheadAttention(Module):
-    """Checks replace its methods where they forbid it."""
+def _normal(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> np.ndarray:
+    return normal_numbers(tensor.shape, mean, std, tensor.dtype)
 
 
+def _uniform(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> np.ndarray:
+    return uniform_numbers(tensor.shape, a, b, tensor.dtype)
+
+
+def _xavier(tensor: Tensor, gain: float = 1.0) -> np.ndarray:
+    rows, columns = tensor.shape
+    bound = gain * (6 / (rows + columns)) ** 0.5
+    return _uniform(tensor, -bound, bound)
+
+
+init = types.SimpleNamespace(
+    normal_=_filling("normal_", _normal),
+    uniform_=_filling("uniform_", _uniform),
+    xavier_uniform_=_filling("xavier_uniform_", _xavier),
+    zeros_=_filling("zeros_", lambda tensor: 0.0),
+    ones_=_filling("ones_", lambda tensor: 1.0),
+    constant_=_filling("constant_", lambda tensor, val: val),
+)
 _HOOKS = (
     *("buffer_registration", "module_registration", "parameter_registration", "backward_pre"),
     *("backward", "forward_pre", "forward"),

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import builtins
 import collections
+import functools
 import math
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -24,33 +25,95 @@ from .tensor import (
     axis_of,
     broadcast_shape,
     contiguous_tensor,
+    edge_to,
     laid_out,
     record,
 )
 
 MISSING = object()
+# what complex numbers can be used for
+OF_COMPLEX = ("add", "sub", "mul", "exp", "neg", "clone", "real", "imag", "view_as_real")
 FUNCTIONS: dict[str, Callable] = {}
 METHODS: dict[str, Callable] = {}
 
 
-def only_function(function: Callable, name: str = "") -> Callable:
-    """A function of torch that is no method; name: if it isn't its own."""
+def only_function(function: Callable, name: str = "", as_it_is: bool = False) -> Callable:
+    """A function of torch that is no method; name: if it isn't its own; as_it_is: see `in_single`."""
     function.__name__ = name or function.__name__
-    made = FUNCTIONS[function.__name__] = offered(function)
+    made = FUNCTIONS[function.__name__] = offered(function if as_it_is else in_single(function))
     return made
 
 
 def method(function: Callable, name: str = "") -> Callable:
-    """A method of tensors that is no function."""
+    """A method of tensors that is no function, and computes nothing."""
     function.__name__ = name or function.__name__
     made = METHODS[function.__name__] = offered(function)
     return made
 
 
-def operation(function: Callable, name: str = "") -> Callable:
+def operation(function: Callable, name: str = "", as_it_is: bool = False) -> Callable:
     """A function that is a method, too."""
-    made = METHODS[name or function.__name__] = only_function(function, name)
+    made = METHODS[name or function.__name__] = only_function(function, name, as_it_is)
     return made
+
+
+def view_operation(function: Callable) -> Callable:
+    """The same, of what computes nothing."""
+    return operation(function, as_it_is=True)
+
+
+def in_single(function: Callable) -> Callable:
+    """An operation that computes half precision in single precision, as torch does, and rounds the result."""
+
+    @functools.wraps(function)
+    def call(*given: Any, **named: Any) -> Any:
+        tensors = list(_tensors_in([*given, *named.values()]))
+        if any(one.dtype.is_complex for one in tensors) and function.__name__ not in OF_COMPLEX:
+            refuse(f"torch.{function.__name__} of complex numbers")
+        halves = [one for one in tensors if one.dtype.is_half]
+        if not halves:
+            return function(*given, **named)
+        if any(one.requires_grad for one in halves):
+            refuse("gradients in half precision")
+        kind = dtypes.promoted(
+            [one.dtype for one in tensors if one.ndim],
+            [one.dtype for one in tensors if not one.ndim],
+            [of_number(one) for one in given if isinstance(one, bool | int | float)],
+        )
+        options = [*given[1:], *named.values()]
+        last = function.__name__ != "softmax" or _is_last(tensors[0], options)
+        if function.__name__ == "log_softmax" or not last:
+            # there torch rounds on the way
+            refuse(f"torch.{function.__name__} in half precision along this axis")
+        wide = [_changed(one, lambda t: t.dtype.is_half, float32) for one in given]
+        found = function(*wide, **named)
+        if not kind.is_half or "dtype" in named:
+            return found
+        return _changed(found, lambda t: t.dtype is float32, kind)
+
+    return call
+
+
+def _is_last(tensor: Tensor, options: Sequence[Any]) -> bool:
+    return bool(options) and options[0] in (-1, tensor.ndim - 1)
+
+
+def _tensors_in(values: Sequence[Any]) -> Iterator[Tensor]:
+    for one in values:
+        if isinstance(one, Tensor):
+            yield one
+        elif isinstance(one, list | tuple):
+            yield from _tensors_in(one)
+
+
+def _changed(value: Any, which: Callable[[Tensor], bool], kind: DType) -> Any:
+    """A value with some of its tensors in another data type."""
+    if isinstance(value, Tensor):
+        return laid_out(dtypes.cast(value._array, kind), value) if which(value) else value
+    if not isinstance(value, list | tuple) or isinstance(value, dtypes.Size):
+        return value
+    parts = [_changed(one, which, kind) for one in value]
+    return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
 
 
 # elementwise
@@ -70,7 +133,7 @@ def common(*values: Any) -> tuple[DType, list[np.ndarray]]:
 def as_array(value: Any, kind: DType) -> np.ndarray:
     """A tensor's or number's array in a data type."""
     array = value._array if isinstance(value, Tensor) else np.asarray(value)
-    return array.astype(kind.numpy, copy=False)
+    return dtypes.cast(array, kind)
 
 
 def fitting(value: Any, kind: DType) -> np.ndarray:
@@ -78,6 +141,10 @@ def fitting(value: Any, kind: DType) -> np.ndarray:
     given = value.dtype if isinstance(value, Tensor) else of_number(value)
     found = as_array(value, kind)
     too_large = not isinstance(value, Tensor) and np.isinf(found) and not math.isinf(value)
+    if too_large and kind.is_floating_point:
+        word = {"float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float"}[kind.name]
+        message = f"value cannot be converted to type {word} without overflow"
+        raise torch_error(RuntimeError, message)
     if kind.category < given.category or too_large:
         refuse(f"such a number in a tensor of {kind}")
     return found
@@ -85,7 +152,7 @@ def fitting(value: Any, kind: DType) -> np.ndarray:
 
 def floats(kind: DType) -> DType:
     """The data type that an operation on floats gives."""
-    return kind if kind.is_floating_point else float32
+    return kind if kind.is_floating_point or kind.is_complex else float32
 
 
 # by name: the result, the gradient from (g, x, result), and which of these it needs
@@ -95,14 +162,34 @@ UNARY: dict[str, tuple[Callable, Callable, str]] = {
     "sqrt": (np.sqrt, lambda g, x, r: g / (2 * r), "r"),
     "reciprocal": (lambda x: 1 / x, lambda g, x, r: -g * (r * r), "r"),
     "cos": (np.cos, lambda g, x, r: g * -np.sin(x), "x"),
+    "sin": (np.sin, lambda g, x, r: g * np.cos(x), "x"),
+    "atan": (np.arctan, lambda g, x, r: g / (x * x + 1), "x"),
+    "tanh": (np.tanh, lambda g, x, r: g * (1 - r * r), "r"),
+    "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), lambda g, x, r: g * (1 - r) * r, "r"),
+    "relu": (
+        lambda x: np.where(x <= 0, x.dtype.type(0), x),
+        lambda g, x, r: np.where(r <= 0, 0, g),
+        "r",
+    ),
+    "square": (np.square, lambda g, x, r: g * 2 * x, "x"),
+    "rsqrt": (lambda x: 1 / np.sqrt(x), lambda g, x, r: g * (-0.5 * r**3), "r"),
+    "log2": (np.log2, lambda g, x, r: g / (x * math.log(2)), "x"),
+    "sign": (lambda x: np.nan_to_num(np.sign(x)), lambda g, x, r: np.zeros_like(g), ""),
+    "floor": (np.floor, lambda g, x, r: np.zeros_like(g), ""),
     "abs": (np.abs, lambda g, x, r: g * np.sign(np.nan_to_num(x)), "x"),
     "neg": (np.negative, lambda g, x, r: -g, ""),
 }
 
 
+# which give integers for integers
+OF_INTEGERS = ("abs", "neg", "relu", "square", "sign", "floor")
+
+
 def _unary(name: str, compute: Callable, gradient: Callable, needs: str) -> None:
     def function(input: Tensor) -> Tensor:
-        kind = input.dtype if name in ("abs", "neg") else floats(input.dtype)
+        if input.dtype.is_complex and input.requires_grad:
+            refuse("gradients of complex numbers")
+        kind = input.dtype if name in OF_INTEGERS else floats(input.dtype)
         if kind is bool_:
             refuse(f"torch.{name} of booleans")
         x = as_array(input, kind)
@@ -135,7 +222,7 @@ _binary(
     "mul",
     np.multiply,
     False,
-    lambda a, b, x, y: [(x, lambda g: g * b, [y]), (y, lambda g: g * a, [x])],
+    lambda a, b, x, y: [(x, lambda g: g * b.conj(), [y]), (y, lambda g: g * a.conj(), [x])],
 )
 _binary(
     "div",
@@ -173,24 +260,129 @@ def where(condition: Tensor, input: Any, other: Any) -> Tensor:
     return record(found, [for_input, (other, lambda g: np.where(chosen, 0, g), [condition])])
 
 
-@operation
+@view_operation
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     broadcast_shape([mask.shape, input.shape])
     if mask.dtype is not bool_ or (isinstance(value, Tensor) and value.ndim):
         refuse("tensor.masked_fill with such a mask or value")
     hidden = mask._array
-    found = laid_out(np.where(hidden, fitting(value, input.dtype), input._array), input, mask)
+    chosen = np.where(hidden, fitting(value, input.dtype), input._array)
+    found = laid_out(dtypes.cast(chosen, input.dtype), input, mask)
     for_input: Argument = (input, lambda g: np.where(hidden, 0, g), [mask])
     return record(found, [for_input, (value, lambda g: np.where(hidden, g, 0).sum(), [mask])])
 
 
 @operation
-def clamp(input: Tensor, min: float) -> Tensor:
-    _, (x, low) = common(input, min)
-    if isinstance(min, Tensor):
-        refuse("torch.clamp with a tensor as its bound")
-    found = laid_out(np.where(x < low, low, x), input)
-    return record(found, [(input, lambda g: np.where(x >= low, g, 0), [input])])
+def clamp(input: Tensor, min: float | None = None, max: float | None = None) -> Tensor:
+    bounds = [one for one in (min, max) if one is not None]
+    if not bounds or any(isinstance(one, Tensor) for one in bounds):
+        refuse("torch.clamp with such bounds")
+    _, (x, *_) = common(input, *bounds)
+    low, high = (None if one is None else x.dtype.type(one) for one in (min, max))
+    found = x if low is None else np.where(x < low, low, x)
+    found = found if high is None else np.where(found > high, high, found)
+    inside = np.ones(x.shape, dtype=bool) if low is None else x >= low
+    inside = inside if high is None else inside & (x <= high)
+    made = laid_out(found, input)
+    return record(made, [(input, lambda g: np.where(inside, g, 0), [input])])
+
+
+@operation
+def clamp_min(input: Tensor, min: float) -> Tensor:
+    return clamp(input, min)
+
+
+def _extreme(name: str, compute: Callable, better: Callable) -> None:
+    def function(input: Tensor, other: Tensor) -> Tensor:
+        _, (a, b) = common(input, other)
+        if np.isnan(a).any() or np.isnan(b).any():
+            refuse(f"torch.{name} of NaN")
+        # where both are equal, each gets a half
+        first = lambda g: np.where(a == b, g / 2, np.where(better(a, b), g, 0))
+        second = lambda g: np.where(a == b, g / 2, np.where(better(b, a), g, 0))
+        found = laid_out(compute(a, b), input, other)
+        return record(found, [(input, first, [input, other]), (other, second, [input, other])])
+
+    operation(function, name)
+
+
+_extreme("maximum", np.maximum, np.greater)
+_extreme("minimum", np.minimum, np.less)
+
+
+@operation
+def pow(input: Any, exponent: Any) -> Tensor:
+    kind, (a, b) = common(input, exponent)
+    if kind is bool_ or (isinstance(exponent, Tensor) and exponent.dtype is bool_):
+        refuse("a power of booleans")
+    if not kind.is_floating_point and (b < 0).any():
+        if isinstance(exponent, Tensor):
+            refuse("negative powers of integers")
+        message = "Integers to negative integer powers are not allowed."
+        raise torch_error(RuntimeError, message)
+    found = laid_out(np.power(a, b), input, exponent)
+    r = found._array
+
+    # what torch has of 0, infinity and NaN here differs from case to case
+    odd = kind.is_floating_point and not (np.isfinite(a).all() and np.isfinite(b).all() and a.all())
+    if (odd or not kind.is_floating_point) and (edge_to(input) or edge_to(exponent)):
+        refuse("the gradient of such a power")
+
+    def for_input(g: np.ndarray) -> np.ndarray:
+        return np.where(b == 0, 0, g * b * np.power(a, b - 1))
+
+    def for_exponent(g: np.ndarray) -> np.ndarray:
+        return np.where((a == 0) & (b >= 0), 0, g * r * np.log(a))
+
+    needs = [one for one in (input, exponent) if isinstance(one, Tensor)]
+    return record(found, [(input, for_input, needs), (exponent, for_exponent, [*needs, RESULT])])
+
+
+def _divided(name: str, compute: Callable) -> None:
+    def function(input: Any, other: Any) -> Tensor:
+        kind, (a, b) = common(input, other)
+        if kind is bool_ or not b.all() or (kind.is_floating_point and not np.isfinite(b).all()):
+            refuse(f"torch.{name} of such numbers")
+        found = laid_out(compute(a, b), input, other)
+        if name == "floor_divide":
+            no_way = lambda g: refuse("the gradient of torch.floor_divide")
+            return record(found, [(input, no_way, ()), (other, no_way, ())])
+        for_other = lambda g: -g * np.floor_divide(a, b)
+        return record(found, [(input, lambda g: g, ()), (other, for_other, [input, other])])
+
+    operation(function, name)
+
+
+_divided("remainder", np.remainder)
+_divided("floor_divide", np.floor_divide)
+
+
+@operation
+def logaddexp(input: Tensor, other: Tensor) -> Tensor:
+    kind, (a, b) = common(input, other)
+    if not kind.is_floating_point:
+        refuse("torch.logaddexp of integers")
+    found = laid_out(np.logaddexp(a, b), input, other)
+    r = found._array
+    share = lambda x: np.where(np.isinf(x) & (x < 0), 0, np.exp(x - r))
+    for_input: Argument = (input, lambda g: g * share(a), [input, RESULT])
+    return record(found, [for_input, (other, lambda g: g * share(b), [other, RESULT])])
+
+
+@operation
+def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
+    if not isinstance(end, Tensor) or input.dtype is not end.dtype:
+        refuse("torch.lerp of these tensors")
+    return input + (end - input) * weight
+
+
+@operation
+def round(input: Tensor, decimals: int = 0) -> Tensor:
+    x, factor = input._array, 10.0**decimals
+    if not input.is_floating_point():
+        refuse("torch.round of integers")
+    found = laid_out(np.round(x * factor) / factor if decimals else np.round(x), input)
+    return record(found, [(input, np.zeros_like, ())])
 
 
 @operation
@@ -232,6 +424,19 @@ def logical_not(input: Tensor) -> Tensor:
     return laid_out(np.logical_not(input._array), input)
 
 
+def _logical(name: str, compute: Callable) -> None:
+    def function(input: Tensor, other: Tensor) -> Tensor:
+        broadcast_shape([input.shape, other.shape])
+        return laid_out(compute(input._array, other._array), input, other)
+
+    operation(function, name)
+
+
+_logical("logical_and", np.logical_and)
+_logical("logical_or", np.logical_or)
+_logical("logical_xor", np.logical_xor)
+
+
 @operation
 def bitwise_not(input: Tensor) -> Tensor:
     if input.dtype is not bool_:
@@ -239,9 +444,43 @@ def bitwise_not(input: Tensor) -> Tensor:
     return logical_not(input)
 
 
+def _what_is(name: str, compute: Callable) -> None:
+    operation(lambda input: laid_out(compute(input._array), input), name)
+
+
+_what_is("isnan", np.isnan)
+_what_is("isinf", np.isinf)
+_what_is("isfinite", np.isfinite)
+_what_is("isneginf", lambda x: x == -np.inf)
+_what_is("isposinf", lambda x: x == np.inf)
+
+
+def _close(input: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> np.ndarray:
+    if input.dtype is not other.dtype:
+        refuse("a comparison of tensors of two data types")
+    a, b = input._array, other._array
+    return np.isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
+
+
 @operation
-def isnan(input: Tensor) -> Tensor:
-    return laid_out(np.isnan(input._array), input)
+def isclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Tensor:
+    return contiguous_tensor(_close(input, other, rtol, atol, equal_nan))
+
+
+@operation
+def allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> bool:
+    return bool(_close(input, other, rtol, atol, equal_nan).all())
+
+
+@operation
+def equal(input: Tensor, other: Tensor) -> bool:
+    if input.dtype is not other.dtype:
+        refuse("torch.equal of two data types")
+    return np.array_equal(input._array, other._array)
 
 
 # along axes
@@ -276,33 +515,52 @@ def sum(
     return record(contiguous_tensor(found), [(input, gradient, ())])
 
 
-@operation
-def amax(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-    axes, x = axes_of(dim, input.ndim), input._array
-    r = x.max(axis=axes, keepdims=True)
+def _outermost(name: str, compute: Callable) -> Callable:
+    def function(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+        axes, x = axes_of(dim, input.ndim), input._array
+        r = compute(x, axis=axes, keepdims=True)
 
-    def gradient(g: np.ndarray) -> np.ndarray:
-        best = x == r
-        return (spread(g, axes, keepdim) * best) / best.sum(axis=axes, keepdims=True)
+        def gradient(g: np.ndarray) -> np.ndarray:
+            best = x == r
+            return (spread(g, axes, keepdim) * best) / best.sum(axis=axes, keepdims=True)
 
-    found = contiguous_tensor(r if keepdim else r.squeeze(axes))
-    return record(found, [(input, gradient, [input, RESULT])])
+        found = contiguous_tensor(r if keepdim else r.squeeze(axes))
+        return record(found, [(input, gradient, [input, RESULT])])
+
+    return operation(function, name)
 
 
-_Largest = cast(Any, collections.namedtuple("max", ["values", "indices"]))
+amax = _outermost("amax", np.max)
+amin = _outermost("amin", np.min)
+
+
+_Chosen = cast(Any, collections.namedtuple("max", ["values", "indices"]))
 
 
 @operation
 def max(input: Tensor, dim: Any = MISSING, keepdim: bool = False) -> Any:
+    return _chosen("max", np.argmax, amax, input, dim, keepdim)
+
+
+@operation
+def min(input: Tensor, dim: Any = MISSING, keepdim: bool = False) -> Any:
+    return _chosen("min", np.argmin, amin, input, dim, keepdim)
+
+
+def _chosen(
+    name: str, choose: Callable, of_all: Callable, input: Tensor, dim: Any, keepdim: bool
+) -> Any:
     x = input._array
+    if isinstance(dim, Tensor):
+        return FUNCTIONS[f"{name}imum"](input, dim)
     if dim is MISSING:
         if keepdim or np.isnan(x).any():
-            refuse("torch.max with these arguments")
-        return amax(input)
+            refuse(f"torch.{name} with these arguments")
+        return of_all(input)
     axis = axis_of(dim, input.ndim)
     if input.ndim == 0:
-        refuse("torch.max of a single number along an axis")
-    places = np.argmax(x, axis=axis, keepdims=True).astype(np.int64)
+        refuse(f"torch.{name} of a single number along an axis")
+    places = choose(x, axis=axis, keepdims=True).astype(np.int64)
     values = np.take_along_axis(x, places, axis)
 
     def gradient(g: np.ndarray) -> np.ndarray:
@@ -313,7 +571,7 @@ def max(input: Tensor, dim: Any = MISSING, keepdim: bool = False) -> Any:
     found, indices = (
         contiguous_tensor(one if keepdim else one.squeeze(axis)) for one in (values, places)
     )
-    return _Largest(record(found, [(input, gradient, [indices])]), indices)
+    return _Chosen(record(found, [(input, gradient, [indices])]), indices)
 
 
 def _whether(name: str, compute: Callable) -> None:
@@ -385,15 +643,47 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
 
 @operation
 def matmul(input: Tensor, other: Tensor) -> Tensor:
+    if 1 in (input.ndim, other.ndim):
+        return _with_vector(input, other)
     a, b = input._array, other._array
-    if not (input.is_floating_point() and other.is_floating_point()) or min(a.ndim, b.ndim) < 2:
+    if not (input.is_floating_point() and other.is_floating_point()) or 0 in (a.ndim, b.ndim):
         refuse("a matrix product of such tensors")
     if a.shape[-1] != b.shape[-2] or a.dtype != b.dtype:
         raise _product_error(input, other)
     broadcast_shape([a.shape[:-2], b.shape[:-2]])
-    found = contiguous_tensor(np.matmul(a, b), regular=min(a.ndim, b.ndim) > 2 or a.ndim == b.ndim)
+    found = contiguous_tensor(
+        np.matmul(a, b), regular=builtins.min(a.ndim, b.ndim) > 2 or a.ndim == b.ndim
+    )
     for_input: Argument = (input, lambda g: g @ b.swapaxes(-1, -2), [other])
     return record(found, [for_input, (other, lambda g: a.swapaxes(-1, -2) @ g, [input])])
+
+
+def _with_vector(input: Tensor, other: Tensor) -> Tensor:
+    a, b = input._array, other._array
+    usual = (
+        input.dtype is other.dtype
+        and input.is_floating_point()
+        and builtins.min(a.ndim, b.ndim) == 1
+    )
+    if not usual or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
+        refuse("a product of a matrix and such a vector")
+    left = a.reshape(1, -1) if a.ndim == 1 else a
+    right = b.reshape(-1, 1) if b.ndim == 1 else b
+    found = contiguous_tensor(np.matmul(a, b))
+
+    def widened(g: np.ndarray) -> np.ndarray:
+        g = np.expand_dims(g, -1) if b.ndim == 1 else g
+        return np.expand_dims(g, -2) if a.ndim == 1 else g
+
+    def for_input(g: np.ndarray) -> np.ndarray:
+        part = widened(g) @ right.swapaxes(-1, -2)
+        return part.reshape(-1, *a.shape).sum(axis=0) if a.ndim == 1 else part
+
+    def for_other(g: np.ndarray) -> np.ndarray:
+        part = left.swapaxes(-1, -2) @ widened(g)
+        return part.reshape(-1, *b.shape).sum(axis=0) if b.ndim == 1 else part
+
+    return record(found, [(input, for_input, [other]), (other, for_other, [input])])
 
 
 def _product_error(input: Tensor, other: Tensor) -> Exception:
@@ -402,7 +692,9 @@ def _product_error(input: Tensor, other: Tensor) -> Exception:
     (*leading, rows), (*_, columns, width) = a.shape[:-2] + a.shape[-1:], b.shape
     count = math.prod(broadcast_shape([leading, b.shape[:-2]]))
     # torch may multiply a stack by a matrix, or by a stack of one, as one tall matrix
-    tall = a.shape[:-2] != b.shape[:-2] and 1 in (len(a), len(b)) and min(a.ndim, b.ndim) < 4
+    tall = (
+        a.shape[:-2] != b.shape[:-2] and 1 in (len(a), len(b)) and builtins.min(a.ndim, b.ndim) < 4
+    )
     if a.ndim != b.ndim or (tall and (input.requires_grad or other.requires_grad)):
         refuse("a matrix product of such shapes or data types")
     if rows == columns and a.ndim == 2:
@@ -423,6 +715,29 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     if input.ndim != 3 or mat2.ndim != 3 or input.shape[::2] != mat2.shape[:2]:
         refuse("torch.bmm of such shapes")
     return matmul(input, mat2)
+
+
+@operation
+def matrix_exp(input: Tensor) -> Tensor:
+    x = input._array
+    if input.ndim < 2 or x.shape[-1] != x.shape[-2] or input.requires_grad:
+        refuse("torch.matrix_exp of this tensor")
+    halvings = int(np.ceil(np.log2(np.abs(x).sum(axis=-1).max(initial=0.5)))) + 1
+    small, found = x / 2.0**halvings, np.zeros_like(x)
+    for n in reversed(range(18)):
+        found = np.eye(x.shape[-1], dtype=x.dtype) + small @ found / (n + 1)
+    for _ in range(halvings):
+        found = found @ found
+    return contiguous_tensor(found)
+
+
+@only_function
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
+    away = np.abs(x1._array[..., :, None, :] - x2._array[..., None, :, :])
+    if x1.requires_grad or x2.requires_grad or p not in (1, 2):
+        refuse("torch.cdist of these tensors")
+    found = away.sum(axis=-1) if p == 1 else np.sqrt(np.square(away).sum(axis=-1))
+    return contiguous_tensor(found)
 
 
 @only_function

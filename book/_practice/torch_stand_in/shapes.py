@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -9,17 +10,28 @@ from typing import Any
 
 import numpy as np
 
-from . import dtypes
+from . import dtypes, graph
 from .dtypes import DType, bool_, float32, float64, int64
-from .graph import is_grad_enabled, summed_to
-from .operations import axes_of, fitting, method, only_function, operation
+from .graph import summed_to
+from .operations import (
+    FUNCTIONS,
+    axes_of,
+    fitting,
+    method,
+    only_function,
+    operation,
+    view_operation,
+)
 from .refusals import refuse, torch_error
 from .tensor import (
     Argument,
     Tensor,
+    as_given,
     axis_of,
+    broadcast_shape,
     check_changeable,
     contiguous_tensor,
+    edge_to,
     laid_out,
     record,
     view,
@@ -40,7 +52,7 @@ def sizes_in(sizes: Sequence[Any]) -> tuple[int, ...]:
     return tuple(int(size.__index__()) for size in sizes)
 
 
-@operation
+@view_operation
 def permute(input: Tensor, *dims: Any) -> Tensor:
     if len(sizes_in(dims)) != input.ndim:
         refuse("torch.permute with another number of axes")
@@ -49,7 +61,7 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
     return view(input, input._array.transpose(order), lambda g: g.transpose(back))
 
 
-@operation
+@view_operation
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     one, other = axis_of(dim0, input.ndim), axis_of(dim1, input.ndim)
     if input.ndim == 0:
@@ -67,14 +79,14 @@ def matrix_transpose(input: Tensor) -> Tensor:
     return transpose(input, -2, -1) if input.ndim > 1 else refuse("tensor.mT of what is no matrix")
 
 
-@operation
+@view_operation
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     axis = axis_of(dim, input.ndim + 1)
     return view(input, np.expand_dims(input._array, axis), lambda g: g.squeeze(axis))
 
 
-@operation
-def squeeze(input: Tensor, dim: int) -> Tensor:
+@view_operation
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     axes = axes_of(dim, input.ndim)
     away = tuple(axis for axis in axes if input._array.shape[axis] == 1)
     return view(input, input._array.squeeze(away), lambda g: np.expand_dims(g, away))
@@ -119,7 +131,7 @@ def view_as_shape(input: Tensor, *sizes: Any) -> Tensor:
     return view(input, array, lambda g: g.reshape(before))
 
 
-@operation
+@view_operation
 def reshape(input: Tensor, *shape: Any) -> Tensor:
     sizes, before = full_shape(shape, input), input._array.shape
     array = without_copy(input._array, sizes)
@@ -151,10 +163,121 @@ def expand(input: Tensor, *sizes: Any) -> Tensor:
     if extra < 0 or -1 in wanted[:extra]:
         refuse("tensor.expand to such a shape")
     shape = tuple(before[n - extra] if size == -1 else size for n, size in enumerate(wanted))
+    for n in reversed(range(extra, len(shape))):
+        if before[n - extra] not in (1, shape[n]):
+            raise torch_error(
+                RuntimeError,
+                f"The expanded size of the tensor ({shape[n]}) must match the existing size ({before[n - extra]}) at "
+                f"non-singleton dimension {n}.  Target sizes: {list(wanted)}.  Tensor sizes: {list(before)}",
+            )
     return view(input, np.broadcast_to(input._array, shape), lambda g: summed_to(g, before))
 
 
-@operation
+@view_operation
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    first, last = axis_of(start_dim, input.ndim), axis_of(end_dim, input.ndim)
+    if first > last:
+        refuse("torch.flatten with these axes")
+    shape = input._array.shape
+    if input.ndim and first == last:
+        return input
+    return reshape(input, (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]))
+
+
+@view_operation
+def ravel(input: Tensor) -> Tensor:
+    return contiguous(flatten(input))
+
+
+@view_operation
+def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    axis, shape = axis_of(dim, input.ndim), input._array.shape
+    part = list(sizes_in([sizes]))
+    known = math.prod(one for one in part if one != -1)
+    if part.count(-1) == 1 and shape[axis] % known == 0:
+        part[part.index(-1)] = shape[axis] // known
+    if math.prod(part) != shape[axis] or min(part) < 0:
+        refuse("torch.unflatten into such sizes")
+    return view_as_shape(input, (*shape[:axis], *part, *shape[axis + 1 :]))
+
+
+@view_operation
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    array = np.moveaxis(input._array, source, destination)
+    return view(input, array, lambda g: np.moveaxis(g, destination, source))
+
+
+@view_operation
+def t(input: Tensor) -> Tensor:
+    return reversed_axes(input) if input.ndim <= 2 else refuse("tensor.t of more than a matrix")
+
+
+@method
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    return view_as_shape(input, *other.shape)
+
+
+@method
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    return expand(input, *other.shape)
+
+
+@view_operation
+def broadcast_to(input: Tensor, *size: Any) -> Tensor:
+    return expand(input, *size)
+
+
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    shape = broadcast_shape([one.shape for one in tensors])
+    return tuple(expand(one, *shape) for one in tensors)
+
+
+only_function(broadcast_tensors, as_it_is=True)
+
+
+@view_operation
+def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    axis = axis_of(dim, input.ndim)
+    if not 0 <= start <= start + length <= input._array.shape[axis]:
+        refuse("torch.narrow beyond the end")
+    return get_item(input, ((slice(None),) * axis) + (slice(start, start + length),))
+
+
+@view_operation
+def split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    if not input.ndim:
+        refuse("torch.split of a single number")
+    size = input._array.shape[axis_of(dim, input.ndim)]
+    if isinstance(split_size, int):
+        split_size = [min(split_size, size - n) for n in range(0, size, split_size)]
+    if sum(split_size) != size:
+        refuse("torch.split into such sizes")
+    starts = np.cumsum([0, *split_size]).tolist()
+    return tuple(narrow(input, dim, *one) for one in zip(starts, split_size, strict=False))
+
+
+@view_operation
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    if not input.ndim:
+        refuse("torch.chunk of a single number")
+    size = input._array.shape[axis_of(dim, input.ndim)]
+    return split(input, -(-size // chunks), dim)
+
+
+@view_operation
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    shape = input._array.shape
+
+    def gradient(g: np.ndarray) -> np.ndarray:
+        back = np.zeros(shape, dtype=g.dtype)
+        places = np.diagonal(np.arange(back.size).reshape(shape), offset, dim1, dim2)
+        back.reshape(-1)[places] = g
+        return back
+
+    return view(input, np.diagonal(input._array, offset, dim1, dim2), gradient)
+
+
+@view_operation
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     axis = axis_of(dim, input.ndim)
     before = (slice(None),) * axis
@@ -164,68 +287,223 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 # indices
 
 
-def _index(input: Tensor, given: Any) -> tuple[tuple[Any, ...], list[Tensor]]:
-    """An index as NumPy takes it, and the mask in it."""
-    parts = given if isinstance(given, tuple) else (given,)
-    masks = [part for part in parts if isinstance(part, Tensor)]
-    if masks:
-        (mask,) = masks
-        if len(parts) > 1 or mask.dtype is not bool_ or not mask.ndim:
-            refuse("such an index of a tensor")
-        if mask.shape != input.shape[: mask.ndim]:
-            if mask.ndim > input.ndim:
-                message = f"too many indices for tensor of dimension {input.ndim}"
-                raise torch_error(IndexError, message)
-            pairs = zip(mask.shape, input.shape, strict=False)
-            axis = next(n for n, (one, other) in enumerate(pairs) if one != other)
-            raise torch_error(
-                IndexError,
-                f"The shape of the mask {list(mask.shape)} at index {axis} does not match the shape of the "
-                f"indexed tensor {list(input.shape)} at index {axis}",
-            )
-        return (mask._array, Ellipsis), masks
+def _apart(input: Tensor, given: Any) -> tuple[tuple[Any, ...], tuple[Any, ...], list[Tensor]]:
+    """An index as NumPy takes it, in two steps: numbers and slices, then tensors; and these tensors."""
+    parts = [_plain(part) for part in (given if isinstance(given, tuple) else (given,))]
+    tensors = [part for part in parts if isinstance(part, Tensor)]
     for part in parts:
-        usual = part is None or part is Ellipsis or isinstance(part, int | slice)
+        usual = part is None or part is Ellipsis or isinstance(part, int | slice | Tensor)
         if not usual or isinstance(part, bool):
             refuse("such an index of a tensor")
         if isinstance(part, slice) and (part.step or 1) < 0:
             refuse("a slice backwards")
-    # so that a single number is a tensor, too
-    return (*parts, *(() if Ellipsis in parts else (Ellipsis,))), []
+    if not tensors:
+        # so that a single number is a tensor, too
+        return (*parts, *(() if _dots(parts) else (Ellipsis,))), (), []
+    used = sum(one.ndim if isinstance(one, Tensor) and one.dtype is bool_ else 1 for one in parts)
+    used -= _dots(parts) + sum(one is None for one in parts)
+    if used > input.ndim:
+        message = f"too many indices for tensor of dimension {input.ndim}"
+        raise torch_error(IndexError, message)
+    at = next((n for n, one in enumerate(parts) if one is Ellipsis), len(parts))
+    parts[at : at + _dots(parts)] = [slice(None)] * (input.ndim - used)
+    first: list[Any] = []
+    second: list[Any] = []
+    axis = 0
+    for part in parts:
+        if not isinstance(part, Tensor):
+            first.append(part)
+            second += [] if isinstance(part, int) else [slice(None)]
+            axis += part is not None
+        elif part.dtype is bool_:
+            _check_mask(part, input, axis)
+            first += [slice(None)] * part.ndim
+            second += part._array.nonzero()
+            axis += part.ndim
+        else:
+            size = input._array.shape[axis]
+            outside = part._array[(part._array < -size) | (part._array >= size)]
+            if outside.size and (axis or len(tensors) > 1 or len({*outside.tolist()}) > 1):
+                refuse("an index beyond the end of an axis")
+            if outside.size:
+                message = f"index {outside[0]} is out of bounds for dimension 0 with size {size}"
+                raise torch_error(IndexError, message)
+            first.append(slice(None))
+            second.append(part._array)
+            axis += 1
+    found = [one.shape for one in second if isinstance(one, np.ndarray)]
+    try:
+        np.broadcast_shapes(*found)
+    except ValueError:
+        shapes = ", ".join(str(list(shape)) for shape in found)
+        message = (
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+        )
+        raise torch_error(IndexError, message) from None
+    return (*first, Ellipsis), (*second, Ellipsis), tensors
+
+
+def _plain(part: Any) -> Any:
+    """A part of an index: lists as tensors, and a tensor with one number as that number."""
+    if isinstance(part, list | np.ndarray):
+        part = as_tensor(part)
+    if isinstance(part, Tensor) and (
+        part.is_floating_point() or (not part.ndim and part.dtype is bool_)
+    ):
+        refuse("such an index of a tensor")
+    return int(part._array) if isinstance(part, Tensor) and not part.ndim else part
+
+
+def _dots(parts: Sequence[Any]) -> int:
+    return sum(one is Ellipsis for one in parts)
+
+
+def _check_mask(mask: Tensor, input: Tensor, axis: int) -> None:
+    sizes = input.shape[axis : axis + mask.ndim]
+    for n, (one, other) in enumerate(zip(mask.shape, sizes, strict=True)):
+        if one != other:
+            raise torch_error(
+                IndexError,
+                f"The shape of the mask {list(mask.shape)} at index {n} does not match the shape of the "
+                f"indexed tensor {list(input.shape)} at index {axis + n}",
+            )
 
 
 @method
 def get_item(input: Tensor, index: Any) -> Tensor:
-    where, masks = _index(input, index)
-    array, shape = input._array[where], input._array.shape
+    first, second, tensors = _apart(input, index)
+    part, shape = input._array[first], input._array.shape
 
     def gradient(g: np.ndarray) -> np.ndarray:
         back = np.zeros(shape, dtype=g.dtype)
-        back[where] = g
+        if tensors:
+            np.add.at(back[first], second, g)
+        else:
+            back[first] = g
         return back
 
-    if not masks:
-        return view(input, array, gradient)
-    return record(contiguous_tensor(array), [(input, gradient, masks)])
+    if not tensors:
+        return view(input, part, gradient)
+    # torch may lay out what several axes give in another order
+    regular = isinstance(index, Tensor) and input._array.flags.c_contiguous
+    return record(contiguous_tensor(part[second], regular), [(input, gradient, tensors)])
 
 
 @method
 def set_item(input: Tensor, index: Any, value: Any) -> None:
-    where, masks = _index(input, index)
-    if isinstance(value, Tensor) and masks and value.dtype is not input.dtype:
-        refuse("numbers of another data type in places of a mask")
+    first, second, tensors = _apart(input, index)
+    masks = [one for one in tensors if one.dtype is bool_]
+    if isinstance(value, Tensor) and tensors and value.dtype is not input.dtype:
+        refuse("numbers of another data type in places of a tensor")
     array = input._array.copy()
-    array[where] = fitting(value, input.dtype)
-    if is_grad_enabled():
-        check_changeable(input, "a leaf" if masks or index is Ellipsis else "a view of a leaf")
+    if tensors:
+        array[first][second] = fitting(value, input.dtype)
+    else:
+        array[first] = fitting(value, input.dtype)
+    if graph.is_grad_enabled():
+        check_changeable(input, "a leaf" if tensors or index is Ellipsis else "a view of a leaf")
+        if tensors and not masks and (edge_to(input) or edge_to(value)):
+            refuse("the gradient of numbers in places of a tensor of integers")
 
     def for_input(g: np.ndarray) -> np.ndarray:
         back = g.copy()
-        back[where] = 0
+        if tensors:
+            back[first][second] = 0
+        else:
+            back[first] = 0
         return back
 
-    arguments: list[Argument] = [(input, for_input, masks), (value, lambda g: g[where], masks)]
+    def for_value(g: np.ndarray) -> np.ndarray:
+        return g[first][second] if tensors else g[first]
+
+    arguments: list[Argument] = [(input, for_input, masks), (value, for_value, masks)]
     written(input, record(wrap(array), arguments))
+
+
+@operation
+def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    axis, places = axis_of(dim, input.ndim), index._array
+    if index.dtype is not int64:
+        refuse("torch.gather with such an index")
+    if index.ndim != input.ndim:
+        message = "Index tensor must have the same number of dimensions as input tensor"
+        raise torch_error(RuntimeError, message)
+    where = [
+        np.arange(size).reshape(-1, *[1] * (index.ndim - n - 1))
+        for n, size in enumerate(places.shape)
+    ]
+    where[axis] = places
+    size = input._array.shape[axis]
+    others = zip(places.shape, input._array.shape, strict=True)
+    if any(n != axis and one > most for n, (one, most) in enumerate(others)):
+        refuse("torch.gather with an index that is larger elsewhere")
+    if (outside := places[(places < 0) | (places >= size)]).size:
+        message = f"index {outside[0]} is out of bounds for dimension {axis} with size {size}"
+        raise torch_error(RuntimeError, message)
+    shape, key = input._array.shape, tuple(where)
+
+    def gradient(g: np.ndarray) -> np.ndarray:
+        back = np.zeros(shape, dtype=g.dtype)
+        np.add.at(back, key, g)
+        return back
+
+    return record(contiguous_tensor(input._array[key]), [(input, gradient, [index])])
+
+
+@operation
+def scatter(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
+    axis, places = axis_of(dim, input.ndim), index._array
+    if index.ndim != input.ndim or index.dtype is not int64 or input.dtype.is_half:
+        refuse("torch.scatter with such an index")
+    sizes = [one if n != axis else -1 for n, one in enumerate(input._array.shape)]
+    fits = all(one in (-1, size) for one, size in zip(sizes, places.shape, strict=True))
+    order = np.sort(places, axis)
+    twice = not np.diff(order, axis=axis).all()
+    if isinstance(src, Tensor) and (
+        src.shape != index.shape or src.dtype is not input.dtype or twice
+    ):
+        refuse("torch.scatter of these numbers")
+    if not fits or (places < 0).any() or (places >= input._array.shape[axis]).any():
+        refuse("torch.scatter to such places")
+    array = input._array.copy()
+    np.put_along_axis(array, places, fitting(src, input.dtype), axis)
+
+    def for_input(g: np.ndarray) -> np.ndarray:
+        back = g.copy()
+        np.put_along_axis(back, places, 0, axis)
+        return back
+
+    for_src: Argument = (src, lambda g: np.take_along_axis(g, places, axis), [index])
+    return record(contiguous_tensor(array), [(input, for_input, [index]), for_src])
+
+
+@operation
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    axis, places = axis_of(dim, input.ndim), index._array
+    usual = index.shape == src.shape and src.dtype is input.dtype and not input.dtype.is_half
+    sizes = zip(places.shape, input._array.shape, strict=True)
+    if not usual or any(n != axis and one != size for n, (one, size) in enumerate(sizes)):
+        refuse("torch.scatter_add of these tensors")
+    if (places < 0).any() or (places >= input._array.shape[axis]).any():
+        refuse("torch.scatter_add to such places")
+    key = [
+        np.arange(n).reshape(-1, *[1] * (index.ndim - m - 1)) for m, n in enumerate(places.shape)
+    ]
+    key[axis] = places
+    array = input._array.copy()
+    np.add.at(array, tuple(key), src._array)
+    for_src: Argument = (src, lambda g: g[tuple(key)], [index])
+    return record(contiguous_tensor(array), [(input, lambda g: g, ()), for_src])
+
+
+@operation
+def nonzero(input: Tensor) -> Tensor:
+    return contiguous_tensor(np.argwhere(input._array).astype(np.int64))
+
+
+@operation
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    return get_item(input, (slice(None),) * axis_of(dim, input.ndim) + (index,))
 
 
 # joining, and parts of matrices
@@ -233,8 +511,11 @@ def set_item(input: Tensor, index: Any, value: Any) -> None:
 
 @only_function
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    if len({one.shape for one in tensors}) > 1:
-        refuse("torch.stack of different shapes")
+    for number, one in enumerate(tensors):
+        if one.shape != tensors[0].shape:
+            shapes = f"{list(tensors[0].shape)} at entry 0 and {list(one.shape)} at entry {number}"
+            message = f"stack expects each tensor to be equal size, but got {shapes}"
+            raise torch_error(RuntimeError, message)
     axis = axis_of(dim, tensors[0].ndim + 1)
     return cat([unsqueeze(one, axis) for one in tensors], axis)
 
@@ -243,6 +524,15 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     axis = axis_of(dim, tensors[0].ndim)
     kind = dtypes.promoted([one.dtype for one in tensors], [], [])
+    for number, one in enumerate(tensors):
+        sizes = enumerate(zip(tensors[0].shape, one.shape, strict=True))
+        if wrong := [pair for n, pair in sizes if n != axis and pair[0] != pair[1]]:
+            expected, got = wrong[0]
+            raise torch_error(
+                RuntimeError,
+                f"Sizes of tensors must match except in dimension {axis}. Expected size {expected} but got size "
+                f"{got} for tensor number {number} in the list.",
+            )
     arrays: list[np.ndarray] = [one._array.astype(kind.numpy, copy=False) for one in tensors]
     regular = not all(map(_may_be_channels_last, arrays))
     made = contiguous_tensor(np.concatenate(arrays, axis), regular)
@@ -257,9 +547,60 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 def _may_be_channels_last(array: np.ndarray) -> bool:
     """Whether torch might take it for images whose channels lie together, and keep them so."""
+    if array.ndim < 4 or array.flags.c_contiguous:
+        return False
     inner = [n for n in range(2, array.ndim) if array.shape[n] > 1]
-    apart = array.shape[1] > 1 and any(array.strides[1] > array.strides[n] for n in inner)
-    return not (array.ndim < 4 or array.flags.c_contiguous or apart)
+    return not (array.shape[1] > 1 and any(array.strides[1] > array.strides[n] for n in inner))
+
+
+@only_function
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
+    return cat(tensors, 0 if tensors[0].ndim == 1 else 1)
+
+
+@only_function
+def vstack(tensors: Sequence[Tensor]) -> Tensor:
+    return cat([unsqueeze(one, 0) if one.ndim == 1 else one for one in tensors], 0)
+
+
+# complex numbers, which lie in memory as pairs
+
+
+@only_function
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
+    if abs.dtype is not angle.dtype or abs.requires_grad or angle.requires_grad:
+        refuse("torch.polar of these tensors")
+    return laid_out(abs._array * np.exp(1j * angle._array), abs, angle)
+
+
+@only_function
+def view_as_complex(input: Tensor) -> Tensor:
+    if input.ndim == 0 or input.shape[-1] != 2 or not input.is_contiguous():
+        refuse("torch.view_as_complex of this tensor")
+    kind = np.dtype(f"c{2 * input._array.itemsize}")
+    found = input._array.view(kind)[..., 0]
+    return view(input, found, lambda g: np.stack([g.real, g.imag], axis=-1))
+
+
+@only_function
+def view_as_real(input: Tensor) -> Tensor:
+    array = input._array
+    kind = np.dtype(f"f{array.itemsize // 2}")
+    found = np.ascontiguousarray(array)[..., None].view(kind)
+    if not array.flags.c_contiguous or not array.ndim:
+        refuse("torch.view_as_real of this tensor")
+    return view(input, found, lambda g: g[..., 0] + 1j * g[..., 1])
+
+
+def part_of(name: str) -> Callable[[Tensor], Tensor]:
+    """`.real` or `.imag`."""
+
+    def get(input: Tensor) -> Tensor:
+        if not input.dtype.is_complex or input.requires_grad:
+            refuse(f"tensor.{name} of this tensor")
+        return wrap(getattr(input._array, name), input._counter)
+
+    return get
 
 
 @method
@@ -284,12 +625,101 @@ _triangle("tril", np.tril)
 _triangle("triu", np.triu)
 
 
-# copies
+@operation
+def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+    back = [-one for one in shifts] if isinstance(shifts, tuple | list) else -shifts
+    made = contiguous_tensor(np.roll(input._array, shifts, dims), input._array.flags.c_contiguous)
+    return record(made, [(input, lambda g: np.roll(g, back, dims), ())])
+
+
+@method
+def repeat(input: Tensor, *repeats: Any) -> Tensor:
+    times = sizes_in(repeats)
+    if len(times) < input.ndim or 0 in times:
+        refuse("tensor.repeat with these numbers")
+    before = (1,) * (len(times) - input.ndim) + input._array.shape
+
+    def gradient(g: np.ndarray) -> np.ndarray:
+        parts = g.reshape([one for pair in zip(times, before, strict=True) for one in pair])
+        return parts.sum(axis=tuple(range(0, 2 * len(times), 2))).reshape(input._array.shape)
+
+    return record(contiguous_tensor(np.tile(input._array, times)), [(input, gradient, ())])
+
+
+@only_function
+def tile(input: Tensor, dims: Sequence[int]) -> Tensor:
+    return repeat(input, *(1,) * (input.ndim - len(dims)), *dims)
 
 
 @operation
+def repeat_interleave(input: Tensor, repeats: int, dim: int | None = None) -> Tensor:
+    if isinstance(repeats, Tensor):
+        refuse("torch.repeat_interleave with a tensor")
+    given = flatten(input) if dim is None else input
+    axis = 0 if dim is None else axis_of(dim, input.ndim)
+    shape = given._array.shape
+
+    def gradient(g: np.ndarray) -> np.ndarray:
+        return g.reshape(*shape[: axis + 1], repeats, *shape[axis + 1 :]).sum(axis=axis + 1)
+
+    made = contiguous_tensor(np.repeat(given._array, repeats, axis))
+    return record(made, [(given, gradient, ())])
+
+
+@operation
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    if input.ndim == 1:
+        made = contiguous_tensor(np.diag(input._array, diagonal))
+        return record(made, [(input, lambda g: np.diagonal(g, diagonal), ())])
+    return (
+        FUNCTIONS["diagonal"](input, diagonal).clone() if input.ndim == 2 else refuse("torch.diag")
+    )
+
+
+@operation
+def trace(input: Tensor) -> Tensor:
+    if input.dtype is bool_:
+        refuse("torch.trace of booleans")
+    if input.ndim != 2:
+        message = f"trace: expected a matrix, but got tensor with dim {input.ndim}"
+        raise torch_error(RuntimeError, message)
+    return FUNCTIONS["sum"](diag(input))
+
+
+@only_function
+def block_diag(*tensors: Tensor) -> Tensor:
+    if any(one.ndim != 2 for one in tensors):
+        refuse("torch.block_diag of what are no matrices")
+    kind = dtypes.promoted([one.dtype for one in tensors], [], [])
+    ends = np.cumsum([(0, 0), *(one._array.shape for one in tensors)], axis=0).tolist()
+    places = [
+        tuple(slice(*pair) for pair in zip(*corners, strict=True))
+        for corners in itertools.pairwise(ends)
+    ]
+    found = np.zeros(ends[-1], dtype=kind.numpy)
+    for place, one in zip(places, tensors, strict=True):
+        found[place] = one._array
+    arguments: list[Argument] = [
+        (one, lambda g, place=place: g[place], ())
+        for place, one in zip(places, tensors, strict=True)
+    ]
+    return record(contiguous_tensor(found), arguments)
+
+
+@operation
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    if input.ndim != 1 or vec2.ndim != 1:
+        refuse("torch.outer of what are no vectors")
+    return FUNCTIONS["mul"](unsqueeze(input, 1), vec2)
+
+
+# copies
+
+
+@view_operation
 def clone(input: Tensor) -> Tensor:
-    return record(laid_out(input._array.copy(order="K"), input), [(input, lambda g: g, ())])
+    made = as_given(laid_out(input._array.copy(order="K"), input), input)
+    return record(made, [(input, lambda g: g, ())])
 
 
 @method
@@ -303,10 +733,11 @@ def to(input: Tensor, *arguments: Any, dtype: DType | None = None, device: Any =
             dtypes.device(one)
     if kind is input.dtype:
         return input
-    if kind is float32 and input.dtype is float64 and not _asked_by_check():
+    narrower = kind is float32 and input.dtype is float64
+    if narrower and input._given and not _asked_by_check():
         # what then differs are digits of float32, which differ between processors, too
         refuse("float32 in place of float64")
-    made = laid_out(input._array.astype(kind.numpy), input)
+    made = laid_out(dtypes.cast(input._array, kind), input)
     return record(made, [(input, lambda g: g, ())]) if kind.is_floating_point else made
 
 
@@ -318,6 +749,11 @@ def _asked_by_check() -> bool:
     return frame.f_code.co_filename in CHECKS
 
 
+@method
+def type_as(input: Tensor, other: Tensor) -> Tensor:
+    return to(input, other.dtype)
+
+
 # from nothing
 
 
@@ -326,23 +762,33 @@ def made_of(
 ) -> Tensor:
     """A new tensor of an array's numbers."""
     dtypes.device(device)
-    array = array if dtype is None else array.astype(dtype.numpy, copy=False)
+    array = array if dtype is None else dtypes.cast(array, dtype)
     return contiguous_tensor(array).requires_grad_(requires_grad)
 
 
-def _filled(name: str, *number: int) -> None:
+def _told(value: float, kind: DType) -> float:
+    """What shows that nothing has been written there yet, where a data type has it."""
+    return 0 if math.isnan(value) and not kind.is_floating_point else value
+
+
+def _filled(name: str, *number: float) -> None:
     """zeros, zeros_like, new_zeros; ones; full, with its number as an argument."""
 
     def function(*size: Any, dtype: DType | None = None, **named: Any) -> Tensor:
         shape: Any = sizes_in(size) if number else size[0]
+        if negative := [one for one in shape if one < 0]:
+            message = (
+                f"Trying to create tensor with negative dimension {negative[0]}: {list(shape)}"
+            )
+            raise torch_error(RuntimeError, message)
         (value,) = number or size[1:]
         kind = dtype or (float32 if number else dtypes.of_number(value))
-        return made_of(np.full(shape, value, dtype=kind.numpy), None, **named)
+        return made_of(np.full(shape, _told(value, kind)), kind, **named)
 
     def like(input: Tensor, *value: Any, dtype: DType | None = None, **named: Any) -> Tensor:
         (filled,) = value or number
-        made = np.full(input.shape, filled, dtype=(dtype or input.dtype).numpy)
-        found = made_of(made, None, **named)
+        kind = dtype or input.dtype
+        found = made_of(np.full(input.shape, _told(filled, kind)), kind, **named)
         found._regular = input._array.flags.c_contiguous
         return found
 
@@ -357,31 +803,51 @@ def _filled(name: str, *number: int) -> None:
 _filled("zeros", 0)
 _filled("ones", 1)
 _filled("full")
+# what nobody has written yet shows
+_filled("empty", math.nan)
+
+
+@only_function
+def eye(n: int, m: int | None = None, *, dtype: DType | None = None, **named: Any) -> Tensor:
+    return made_of(np.eye(n, m), dtype or float32, **named)
 
 
 @only_function
 def tensor(data: Any, *, dtype: DType | None = None, **named: Any) -> Tensor:
     if isinstance(data, np.ndarray | np.generic):
         return made_of(np.array(data), dtype, **named)
-    kinds = set(_number_types(data))
-    if not kinds <= {bool, int, float}:
-        refuse("torch.tensor of such data")
-    kind = float32 if float in kinds or not kinds else int64 if int in kinds else bool_
-    return made_of(np.array(data, dtype=kind.numpy), dtype or kind, **named)
+    found = dtypes.promoted([*_types_in(data)] or [float32], [], [])
+    # in the most digits, which a data type that is asked for may have
+    numbers = np.float64 if found.is_floating_point else found.numpy
+    array = np.array(_plain_numbers(data), dtype=numbers)
+    return made_of(array, dtype or found, **named)
 
 
-def _number_types(data: Any) -> Iterator[type]:
-    """The types of what nested lists hold."""
+def _types_in(data: Any) -> Iterator[DType]:
+    """The data types of what nested lists hold."""
     if isinstance(data, list | tuple):
         for one in data:
-            yield from _number_types(one)
+            yield from _types_in(one)
+    elif isinstance(data, Tensor) and data._array.size == 1:
+        yield data.dtype
+    elif isinstance(data, np.generic):
+        yield dtypes.of_array(np.asarray(data))
     else:
-        yield type(data)
+        yield dtypes.of_number(data)
+
+
+def _plain_numbers(data: Any) -> Any:
+    """Nested lists with numbers in place of tensors."""
+    if isinstance(data, list | tuple):
+        return [_plain_numbers(one) for one in data]
+    return data.item() if isinstance(data, Tensor) else data
 
 
 @only_function
 def from_numpy(ndarray: np.ndarray) -> Tensor:
-    return wrap(ndarray) if isinstance(ndarray, np.ndarray) else refuse("such an array")
+    made = wrap(ndarray) if isinstance(ndarray, np.ndarray) else refuse("such an array")
+    made._given = True
+    return made
 
 
 @only_function
@@ -391,10 +857,20 @@ def as_tensor(data: Any, dtype: DType | None = None, device: Any = "cpu") -> Ten
 
 
 @only_function
-def arange(*bounds: int, dtype: DType | None = None, **named: Any) -> Tensor:
-    if not all(isinstance(bound, int) for bound in bounds):
-        refuse("torch.arange of floats")
-    return made_of(np.arange(*bounds, dtype=np.int64), dtype, **named)
+def arange(*bounds: float, dtype: DType | None = None, **named: Any) -> Tensor:
+    whole = all(isinstance(bound, int) for bound in bounds)
+    start, end, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+    if not whole and (step != int(step) or start != int(start)):
+        refuse("torch.arange with such steps")
+    kind = int64 if whole else float32
+    return made_of(np.arange(start, end, step), dtype or kind, **named)
+
+
+@only_function
+def linspace(
+    start: float, end: float, steps: int, *, dtype: DType | None = None, **named: Any
+) -> Tensor:
+    return made_of(np.linspace(start, end, steps), dtype or float32, **named)
 
 
 @only_function

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,7 +22,7 @@ class Tensor:
     """A tensor on the processor.
 
     array: its numbers; counter: see graph.Counter; base: of a view that gradients follow, the tensor that it
-    views; regular: whether torch's has these strides, too.
+    views; regular: whether torch's has these strides, too; given: whether it holds the numbers of an array.
     """
 
     _array: np.ndarray
@@ -36,9 +37,8 @@ class Tensor:
     device = dtypes.device()
     # an array or a number of NumPy's on the left leaves an operator to the tensor
     __array_priority__ = 1000
-    data = property(
-        lambda self: refuse("tensor.data"), lambda self, other: refuse("tensor.data = ...")
-    )
+    grad: Tensor | None = None
+    _given = False
 
     def __new__(cls, *arguments: Any, **named: Any) -> Tensor:
         refuse("torch.Tensor(...)")
@@ -80,6 +80,10 @@ class Tensor:
             refuse("the size of a single number along an axis")
         return self.shape if dim is None else self._array.shape[axis_of(dim, self.ndim)]
 
+    def element_size(self) -> int:
+        """The bytes of one of its numbers."""
+        return self.dtype.itemsize
+
     def numel(self) -> int:
         """The number of its entries."""
         return int(self._array.size)
@@ -96,24 +100,70 @@ class Tensor:
 
     # gradients
 
+    @property
+    def data(self) -> Tensor:
+        """The same memory without a past, whose changes nobody counts."""
+        return wrap(self._array, regular=self._regular)
+
+    @data.setter
+    def data(self, other: Tensor) -> None:
+        if self._node is not None or edge_to(self._base) is not None:
+            refuse("tensor.data = ... of this tensor")
+        self._base = None
+        self._array, self._counter, self._regular = other._array, other._counter, other._regular
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it comes from no operation that was recorded."""
+        return self._node is None
+
+    @property
+    def grad_fn(self) -> Any:
+        """The operation that it comes from."""
+        return self._node
+
+    @offered
+    def backward(self, gradient: Tensor | None = None, retain_graph: bool = False) -> None:
+        """Add to the `grad` of every leaf that it comes from."""
+        if gradient is None and self._array.size != 1:
+            raise torch_error(
+                RuntimeError, "grad can be implicitly created only for scalar outputs"
+            )
+        if edge_to(self) is None:
+            raise torch_error(
+                RuntimeError,
+                "element 0 of tensors does not require grad and does not have a grad_fn",
+            )
+        first = np.ones_like(self._array) if gradient is None else gradient._array
+        for node, found in graph.gradients(start_of(self), first, retain_graph).items():
+            leaf = node.leaf() if node.leaf else None
+            if leaf is not None:
+                before = 0 if leaf.grad is None else leaf.grad._array
+                leaf.grad = wrap(before + found)
+
     @offered
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Let gradients flow to it, or not."""
         if (self._node and not requires_grad) or (requires_grad and not self.is_floating_point()):
             refuse("tensor.requires_grad_ of this tensor")
         if self._node is None:
-            self._leaf = Node() if requires_grad else None
+            if requires_grad and self._leaf is None:
+                self._leaf = Node(leaf=weakref.ref(self))
+            elif not requires_grad:
+                self._leaf = None
         return self
 
     def detach(self) -> Tensor:
         """The same memory without a past."""
-        return wrap(self._array, self._counter, regular=self._regular)
+        return as_given(wrap(self._array, self._counter, regular=self._regular), self)
 
     # as Python and NumPy see it
 
     @offered
     def numpy(self) -> np.ndarray:
         """Its memory as an array."""
+        if self.dtype is dtypes.bfloat16:
+            raise torch_error(TypeError, "Got unsupported ScalarType BFloat16")
         if self.requires_grad:
             raise torch_error(
                 RuntimeError,
@@ -144,6 +194,16 @@ class Tensor:
         return bool(self._array.item())
 
     __float__ = offered(lambda self: float(self._array.item()))
+    __int__ = offered(lambda self: int(self._array.item()))
+
+    @offered
+    def __index__(self) -> int:
+        if self.is_floating_point() or self._array.size != 1:
+            raise torch_error(
+                TypeError, "only integer tensors of a single element can be converted to an index"
+            )
+        return int(self._array.item())
+
     __len__ = offered(lambda self: len(self._array))
 
     @offered
@@ -165,9 +225,8 @@ class Tensor:
     def __deepcopy__(self, memo: dict) -> Tensor:
         if self._node is not None:
             refuse("a copy of a tensor with a past")
-        made = laid_out(self._array.copy(order="K"), self)
-        made._leaf = self._leaf and Node()
-        return made
+        made = laid_out(self._array.copy(order="K"), self, kind=type(self))
+        return made.requires_grad_(self._leaf is not None)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -175,11 +234,27 @@ class Tensor:
         refuse(f"tensor.{name}")
 
 
+class Parameter(Tensor):
+    """A tensor that a module learns."""
+
+    def __new__(cls, data: Tensor, requires_grad: bool = True) -> Parameter:
+        made = wrap(data._array, data._counter, regular=data._regular, kind=cls)
+        made.requires_grad_(requires_grad)
+        return cast(Parameter, made)
+
+    def __repr__(self) -> str:
+        return f"Parameter containing:\n{super().__repr__()}"
+
+
 def wrap(
-    array: Any, counter: Counter | None = None, base: Tensor | None = None, regular: bool = True
+    array: Any,
+    counter: Counter | None = None,
+    base: Tensor | None = None,
+    regular: bool = True,
+    kind: type[Tensor] = Tensor,
 ) -> Tensor:
-    """A tensor around an array, on its memory. The other arguments: see Tensor."""
-    made = object.__new__(Tensor)
+    """A tensor around an array, on its memory. kind: its class; the other arguments: see Tensor."""
+    made = object.__new__(kind)
     made._array, made._counter = np.asarray(array), [0] if counter is None else counter
     of_array(made._array)
     made._base = base if base is None or base._base is None else base._base
@@ -189,19 +264,53 @@ def wrap(
     return made
 
 
+def as_given(made: Tensor, tensor: Tensor) -> Tensor:
+    """A tensor with the same numbers as another."""
+    made._given = tensor._given
+    return made
+
+
 def contiguous_tensor(array: Any, regular: bool = True) -> Tensor:
     """A new tensor whose numbers lie in the order of its axes."""
     return wrap(np.asarray(array, order="C"), regular=regular)
 
 
-def laid_out(array: Any, *operands: Any) -> Tensor:
+def laid_out(array: Any, *operands: Any, kind: type[Tensor] = Tensor) -> Tensor:
     """A new tensor of an elementwise result, in torch's layout as far as that is known."""
+    array = np.asarray(array)
     tensors = [one for one in operands if isinstance(one, Tensor) and one._array.size > 1]
     if all(one._array.flags.c_contiguous for one in tensors):
-        return contiguous_tensor(array)
-    same = {one._array.strides for one in tensors} == {array.strides}
-    same = same and all(one.shape == array.shape for one in tensors)
-    return wrap(array, regular=same and all(one._regular for one in tensors))
+        return wrap(np.asarray(array, order="C"), kind=kind)
+    strides = [np.broadcast_to(one._array, array.shape).strides for one in tensors]
+    # what torch takes for the step of an axis of length 1 isn't known
+    known = 1 not in array.shape or set(strides) == {array.strides}
+    order = _order(array.shape, strides)
+    made = np.ascontiguousarray(array.transpose(order)).transpose(np.argsort(order))
+    return wrap(made, regular=known and all(one._regular for one in tensors), kind=kind)
+
+
+def _order(shape: tuple[int, ...], strides: Sequence[tuple[int, ...]]) -> list[int]:
+    """The axes of an elementwise result from the one with the largest steps, as torch's TensorIterator sorts them."""
+
+    def swapped(one: int, other: int) -> int:
+        for steps in strides:
+            if steps[one] and steps[other]:
+                if steps[one] != steps[other]:
+                    return -1 if steps[one] < steps[other] else 1
+                if shape[one] > shape[other]:
+                    return 1
+        return 0
+
+    found = [*reversed(range(len(shape)))]
+    for last in range(1, len(shape)):
+        for n in reversed(range(last)):
+            comparison = swapped(found[n], found[last])
+            if comparison > 0:
+                found[n], found[last] = found[last], found[n]
+                last = n
+            elif comparison < 0:
+                break
+    return found[::-1]
 
 
 def edge_to(tensor: Any) -> Node | None:
@@ -221,6 +330,8 @@ def record(result: Tensor, arguments: Sequence[Argument]) -> Tensor:
     needed: list[Any] = []
     for tensor, gradient, needs in arguments:
         if (node := edge_to(tensor)) is not None:
+            if tensor.dtype.is_half:
+                refuse("gradients in half precision")
             edges.append(Edge(node, gradient, tensor._array.shape, tensor._array.dtype))
             needed += [result if one is RESULT else one for one in needs]
     if edges:
@@ -231,7 +342,7 @@ def record(result: Tensor, arguments: Sequence[Argument]) -> Tensor:
 
 def view(tensor: Tensor, array: np.ndarray, back: Callable) -> Tensor:
     """A tensor on the memory of another. back: the gradient of that one from this one's."""
-    made = wrap(array, tensor._counter, tensor, tensor._regular)
+    made = as_given(wrap(array, tensor._counter, tensor, tensor._regular), tensor)
     return record(made, [(tensor, back, ())])
 
 

@@ -1,0 +1,328 @@
+"""The layers of `torch.nn`, with the parameters, the names and the first values that they have there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import functional as F
+from .dtypes import DType, float32
+from .module import Module
+from .operations import FUNCTIONS
+from .random import normal_numbers, uniform_numbers
+from .refusals import refuse, torch_error
+from .tensor import Parameter, Tensor, contiguous_tensor
+
+
+def drawn(shape: Sequence[int], bound: float, dtype: DType | None) -> Parameter:
+    """A parameter whose numbers lie evenly between two bounds."""
+    return Parameter(contiguous_tensor(uniform_numbers(shape, -bound, bound, dtype or float32)))
+
+
+def constant(shape: Sequence[int], number: float, dtype: DType | None) -> Parameter:
+    """A parameter of equal numbers."""
+    return Parameter(contiguous_tensor(np.full(shape, number, dtype=(dtype or float32).numpy)))
+
+
+class Linear(Module):
+    """A matrix, and a bias."""
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__()
+        self.in_features, self.out_features = in_features, out_features
+        bound = in_features**-0.5 if in_features else 0.0
+        self.weight = drawn((out_features, in_features), bound, dtype)
+        self.register_parameter("bias", drawn((out_features,), bound, dtype) if bias else None)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Multiply, and add."""
+        return F.linear(input, self.weight, self.bias)
+
+
+class Embedding(Module):
+    """A table with a row for every token."""
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, **named: Any
+    ) -> None:
+        super().__init__()
+        if named:
+            refuse("torch.nn.Embedding with these arguments")
+        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+        self.padding_idx = padding_idx
+        numbers = normal_numbers((num_embeddings, embedding_dim), 0.0, 1.0, float32)
+        if padding_idx is not None:
+            numbers[padding_idx] = 0
+        self.weight = Parameter(contiguous_tensor(numbers))
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Rows of it."""
+        return F.embedding(input, self.weight, self.padding_idx)
+
+
+class LayerNorm(Module):
+    """The mean becomes 0 and the deviation 1, then each entry has a factor and a bias."""
+
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: Any = None,
+        dtype: DType | None = None,
+    ) -> None:
+        super().__init__()
+        shape = normalized_shape
+        self.normalized_shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        given = (("weight", 1.0, True), ("bias", 0.0, bias))
+        for name, number, wanted in given:
+            made = constant(self.normalized_shape, number, dtype)
+            self.register_parameter(name, made if elementwise_affine and wanted else None)
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Normalise the last axes."""
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+
+class Dropout(Module):
+    """Drops entries in training."""
+
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        self.p, self.inplace = p, inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Drop some, or none."""
+        return F.dropout(input, self.p, self.training, self.inplace)
+
+
+class Identity(Module):
+    """Gives what it gets."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__()
+
+    def forward(self, input: Any) -> Any:
+        """The same."""
+        return input
+
+
+class _Elementwise(Module):
+    name = ""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Every entry by itself."""
+        return FUNCTIONS[self.name](input)
+
+
+class ReLU(Module):
+    """Negative entries become 0."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Every entry by itself."""
+        return input.relu_() if self.inplace else input.relu()
+
+
+class Tanh(_Elementwise):
+    """The hyperbolic tangent."""
+
+    name = "tanh"
+
+
+class Sigmoid(_Elementwise):
+    """The logistic function."""
+
+    name = "sigmoid"
+
+
+class GELU(Module):
+    """Each entry times the probability that a normal number is smaller."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Every entry by itself."""
+        return F.gelu(input)
+
+
+class Softmax(Module):
+    """Weights that sum to 1."""
+
+    def __init__(self, dim: int | None = None) -> None:
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Along the axis."""
+        return F.softmax(input, self.dim)
+
+
+class _Cell(Module):
+    gates = 1
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, **named: Any) -> None:
+        super().__init__()
+        if named:
+            refuse(f"torch.nn.{type(self).__name__} with these arguments")
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        bound, height = hidden_size**-0.5, self.gates * hidden_size
+        self.weight_ih = drawn((height, input_size), bound, None)
+        self.weight_hh = drawn((height, hidden_size), bound, None)
+        for name in ("bias_ih", "bias_hh"):
+            self.register_parameter(name, drawn((height,), bound, None) if bias else None)
+
+    def _parts(self, input: Tensor, hx: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+        if input.ndim not in (1, 2):
+            message = f"Expected input to be 1D or 2D, got {input.ndim}D instead"
+            raise torch_error(ValueError, f"{type(self).__name__}: {message}")
+        if hx is None:
+            hx = FUNCTIONS["zeros"](*input.shape[:-1], self.hidden_size, dtype=input.dtype)
+        if hx.ndim != input.ndim:
+            refuse(f"torch.nn.{type(self).__name__} of such a state")
+        sizes = [("input has inconsistent input_size: got {} expected {}", input, self.input_size)]
+        wanted = "hidden0 has inconsistent hidden_size: got {}, expected {}"
+        for message, given, size in [*sizes, (wanted, hx, self.hidden_size)]:
+            if given.shape[-1] != size:
+                raise torch_error(RuntimeError, message.format(given.shape[-1], size))
+        if input.shape[:-1] != hx.shape[:-1]:
+            batches = f"{input.shape[0]} doesn't match hidden0 batch size {hx.shape[0]}"
+            raise torch_error(RuntimeError, f"Input batch size {batches}")
+        from_input = F.linear(input, self.weight_ih, self.bias_ih)
+        return from_input, F.linear(hx, self.weight_hh, self.bias_hh), hx
+
+
+class GRUCell(_Cell):
+    """A step of a gated recurrent unit."""
+
+    gates = 3
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        """The new state."""
+        *parts, before = self._parts(input, hx)
+        one, other = (part.chunk(3, dim=-1) for part in parts)
+        reset, update = ((one[n] + other[n]).sigmoid() for n in (0, 1))
+        new = (one[2] + reset * other[2]).tanh()
+        return new + update * (before - new)
+
+
+class RNNCell(_Cell):
+    """A step of a simple recurrent network."""
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        """The new state."""
+        one, other, _ = self._parts(input, hx)
+        return (one + other).tanh()
+
+
+class MultiheadAttention(Module):
+    """PyTorch's layer; checks replace its methods where they forbid it."""
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        *others: Any,
+        batch_first: bool = False,
+        device: Any = None,
+        dtype: DType | None = None,
+        **named: Any,
+    ) -> None:
+        super().__init__()
+        if dropout or others or named or embed_dim % num_heads:
+            refuse("torch.nn.MultiheadAttention with these arguments")
+        self.embed_dim, self.num_heads, self.batch_first = embed_dim, num_heads, batch_first
+        self.head_dim, self.dropout = embed_dim // num_heads, dropout
+        self.register_parameter("in_proj_weight", None)
+        made = constant((3 * embed_dim,), 0.0, dtype) if bias else None
+        self.register_parameter("in_proj_bias", made)
+        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, dtype=dtype)
+        # torch draws it last
+        bound = (6 / (4 * embed_dim)) ** 0.5
+        self.in_proj_weight = drawn((3 * embed_dim, embed_dim), bound, dtype)
+        if bias:
+            self.out_proj.bias = constant((embed_dim,), 0.0, dtype)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Attend; True in a mask means that it is ignored."""
+        if query.ndim != 3:
+            refuse("torch.nn.MultiheadAttention without a batch")
+        if not self.batch_first:
+            query, key, value = (one.transpose(0, 1) for one in (query, key, value))
+        weights = self.in_proj_weight.chunk(3)
+        biases = [None] * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
+        q, k, v = (
+            F.linear(one, weight, bias)
+            .reshape(*one.shape[:2], self.num_heads, self.head_dim)
+            .transpose(1, 2)
+            for one, weight, bias in zip((query, key, value), weights, biases, strict=True)
+        )
+        scores = q @ k.mT * self.head_dim**-0.5
+        for mask, shape in ((key_padding_mask, (1, 2)), (attn_mask, (0, 1))):
+            if mask is None:
+                continue
+            if mask.dtype.name != "bool" or mask.ndim != 2:
+                refuse("such a mask of torch.nn.MultiheadAttention")
+            scores = scores.masked_fill(mask.unsqueeze(shape[0]).unsqueeze(shape[1]), -float("inf"))
+        of_heads = scores.softmax(-1)
+        output = (of_heads @ v).transpose(1, 2).flatten(2)
+        output = F.linear(output, self.out_proj.weight, self.out_proj.bias)
+        output = output if self.batch_first else output.transpose(0, 1)
+        if not need_weights:
+            return output, None
+        return output, of_heads.mean(1) if average_attn_weights else of_heads
+
+
+class _NotOffered(Module):
+    """Checks replace the methods of these where they forbid them."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        refuse(f"torch.nn.{type(self).__name__}")
+
+    def forward(self, *arguments: Any, **named: Any) -> None:
+        """There is none."""
+
+
+class Transformer(_NotOffered):
+    """A whole encoder-decoder."""
+
+
+class TransformerEncoder(_NotOffered):
+    """Layers of an encoder."""
+
+
+class TransformerDecoder(_NotOffered):
+    """Layers of a decoder."""
+
+
+class TransformerEncoderLayer(_NotOffered):
+    """A layer of an encoder."""
+
+
+class TransformerDecoderLayer(_NotOffered):
+    """A layer of a decoder."""

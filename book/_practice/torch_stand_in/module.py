@@ -1,0 +1,345 @@
+"""`torch.nn.Module`, and modules that hold others."""
+
+from __future__ import annotations
+
+import types
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from . import graph
+from .dtypes import DType, float32, float64
+from .refusals import refuse
+from .tensor import Parameter, Tensor
+
+HELD = ("_parameters", "_buffers", "_modules")
+# what torch's modules have beside
+LACKING = frozenset(
+    "|".join(
+        (
+            "T_destination|bfloat16|call_super_init|compile|cpu|cuda|dump_patches|extra_repr",
+            "get_extra_state|get_parameter|get_submodule|half|ipu|mtia|register_backward_hook",
+            "register_forward_pre_hook|register_full_backward_hook|register_full_backward_pre_hook",
+            "register_load_state_dict_post_hook|register_load_state_dict_pre_hook|register_module",
+            "register_state_dict_post_hook|register_state_dict_pre_hook|set_extra_state|set_submodule",
+            "share_memory|to_empty|type|xpu",
+        )
+    ).split("|")
+)
+
+
+class Module:
+    """A part of a network: parameters, buffers and other modules under their names."""
+
+    training: bool
+    _parameters: dict[str, Parameter | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Module | None]
+    _transient: set[str]
+    _forward_hooks: dict[object, Callable]
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        for name, value in (("training", True), *((held, {}) for held in HELD)):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "_transient", set())
+        object.__setattr__(self, "_forward_hooks", {})
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        found = self.forward(*arguments, **named)
+        for hook in [*vars(self).get("_forward_hooks", {}).values()]:
+            changed = hook(self, arguments, found)
+            found = found if changed is None else changed
+        return found
+
+    def register_forward_hook(self, hook: Callable[[Module, Any, Any], Any]) -> Any:
+        """Let a function see what each call gives, and change it, until its handle is removed."""
+        key = object()
+        self._forward_hooks[key] = hook
+        return types.SimpleNamespace(remove=lambda: self._forward_hooks.pop(key, None))
+
+    def forward(self, *arguments: Any, **named: Any) -> Any:
+        """What subclasses define, and checks replace where they forbid a class."""
+        raise NotImplementedError(
+            f'Module [{type(self).__name__}] is missing the required "forward" function'
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        for held in HELD:
+            if name in vars(self).get(held, ()):
+                return vars(self)[held][name]
+        if name in LACKING:
+            refuse(f"Module.{name}")
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        held = _place_of(value)
+        if held and held not in vars(self):
+            kind = "parameters" if isinstance(value, Parameter) else "module"
+            raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
+        if held:
+            for place in (vars(self), *(vars(self)[one] for one in HELD if one != held)):
+                place.pop(name, None)
+            vars(self)[held][name] = value
+            return
+        for place in HELD:
+            if name in vars(self).get(place, ()):
+                if value is not None and not (place == "_buffers" and isinstance(value, Tensor)):
+                    word = {"_parameters": "parameter", "_modules": "child module"}.get(place)
+                    refuse(f"another value of a {word or 'buffer'}")
+                vars(self)[place][name] = value
+                return
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        for held in HELD:
+            if name in vars(self).get(held, ()):
+                del vars(self)[held][name]
+                return
+        object.__delattr__(self, name)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    def __dir__(self) -> Iterable[str]:
+        return sorted({*super().__dir__(), *(n for held in HELD for n in vars(self)[held])})
+
+    # what it holds
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Hold a parameter, or nothing under its name."""
+        self._parameters[name] = param
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Hold a tensor that isn't learned."""
+        if hasattr(self, name) and name not in self._buffers:
+            raise KeyError(f"attribute '{name}' already exists")
+        self._buffers[name] = tensor
+        (self._transient.discard if persistent else self._transient.add)(name)
+
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Hold another module."""
+        self._modules[name] = module
+
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
+        """All modules in it, itself first."""
+        return self._named_modules(prefix, set())
+
+    def _named_modules(self, prefix: str, seen: set[int]) -> Iterator[tuple[str, Module]]:
+        if id(self) in seen:
+            return
+        seen.add(id(self))
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                yield from module._named_modules(f"{prefix}.{name}" if prefix else name, seen)
+
+    def _held(self, held: str, prefix: str, recurse: bool) -> Iterator[tuple[str, Any]]:
+        seen: set[int] = set()
+        for path, module in self.named_modules(prefix) if recurse else [(prefix, self)]:
+            for name, value in vars(module)[held].items():
+                if value is not None and id(value) not in seen:
+                    seen.add(id(value))
+                    yield f"{path}.{name}" if path else name, value
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """All parameters in it."""
+        return self._held("_parameters", prefix, recurse)
+
+    def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """All buffers in it."""
+        return self._held("_buffers", prefix, recurse)
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules that it holds itself."""
+        return ((name, one) for name, one in self._modules.items() if one is not None)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """All parameters in it."""
+        return (value for _, value in self.named_parameters(recurse=recurse))
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """All buffers in it."""
+        return (value for _, value in self.named_buffers(recurse=recurse))
+
+    def modules(self) -> Iterator[Module]:
+        """All modules in it, itself first."""
+        return (value for _, value in self.named_modules())
+
+    def children(self) -> Iterator[Module]:
+        """The modules that it holds itself."""
+        return (value for _, value in self.named_children())
+
+    def get_buffer(self, target: str) -> Tensor:
+        """A buffer by its name."""
+        return dict(self.named_buffers())[target]
+
+    def apply(self, fn: Callable[[Module], Any]) -> Module:
+        """Call a function with every module in it."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    # changes
+
+    def train(self, mode: bool = True) -> Module:
+        """Switch to training."""
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self) -> Module:
+        """Switch to evaluation."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Module:
+        """Let all parameters learn, or none."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget all gradients."""
+        for parameter in self.parameters():
+            parameter.grad = None
+
+    def to(self, *arguments: Any, dtype: DType | None = None, device: Any = "cpu") -> Module:
+        """Change the data type of its floats."""
+        for value in (*self.parameters(), *self.buffers()):
+            if value.is_floating_point():
+                value.data = value.detach().to(*arguments, dtype=dtype, device=device)
+        return self
+
+    def float(self) -> Module:
+        """Change its floats to float32."""
+        return self.to(float32)
+
+    def double(self) -> Module:
+        """Change its floats to float64."""
+        return self.to(float64)
+
+    def state_dict(self) -> OrderedDict[str, Tensor]:
+        """All that is kept of it, by name."""
+        found: OrderedDict[str, Tensor] = OrderedDict()
+        for path, module in self.named_modules():
+            for held in (module._parameters, module._buffers):
+                for name, value in held.items():
+                    if value is not None and name not in module._transient:
+                        found[f"{path}.{name}" if path else name] = value.detach()
+        return found
+
+    def load_state_dict(self, state_dict: dict[str, Tensor], strict: bool = True) -> Any:
+        """Copy such tensors into it."""
+        own = self.state_dict()
+        fits = own.keys() == state_dict.keys()
+        if not fits or any(own[name].shape != one.shape for name, one in state_dict.items()):
+            refuse("a state that doesn't fit its module")
+        with graph.no_grad():
+            for name, tensor in state_dict.items():
+                own[name].copy_(tensor)
+        return types.SimpleNamespace(missing_keys=[], unexpected_keys=[])
+
+
+def functional_call(
+    module: Module, parameters_and_buffers: dict[str, Tensor], args: Any = (), kwargs: Any = None
+) -> Any:
+    """Call a module with other tensors in place of its own."""
+    modules, kept = dict(module.named_modules()), []
+    try:
+        for path, value in parameters_and_buffers.items():
+            parent, _, name = path.rpartition(".")
+            held = vars(modules[parent])
+            place = held["_parameters" if name in held["_parameters"] else "_buffers"]
+            kept.append((place, name, place[name]))
+            place[name] = value
+        given = args if isinstance(args, tuple) else (args,)
+        return module(*given, **(kwargs or {}))
+    finally:
+        for place, name, value in kept:
+            place[name] = value
+
+
+def _place_of(value: Any) -> str:
+    if isinstance(value, Parameter):
+        return "_parameters"
+    return "_modules" if isinstance(value, Module) else ""
+
+
+class ModuleList(Module):
+    """Modules in a row."""
+
+    def __init__(self, modules: Iterable[Module] = ()) -> None:
+        super().__init__()
+        self.extend(modules)
+
+    def extend(self, modules: Iterable[Module]) -> ModuleList:
+        """Put modules at its end."""
+        for module in modules:
+            self.append(module)
+        return self
+
+    def append(self, module: Module) -> ModuleList:
+        """Put a module at its end."""
+        self.add_module(str(len(self)), module)
+        return self
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([*self._modules.values()])
+
+    def __getitem__(self, index: Any) -> Any:
+        held = [*self._modules.values()]
+        return type(self)(held[index]) if isinstance(index, slice) else held[index]  # type: ignore[arg-type]
+
+
+class ModuleDict(Module):
+    """Modules by name."""
+
+    def __init__(self, modules: dict[str, Module] | None = None) -> None:
+        super().__init__()
+        for name, module in (modules or {}).items():
+            self.add_module(name, module)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._modules[key]
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    keys = lambda self: self._modules.keys()
+    values = lambda self: self._modules.values()
+    items = lambda self: self._modules.items()
+
+
+class Sequential(Module):
+    """Modules that are called one after another."""
+
+    def __init__(self, *modules: Module) -> None:
+        super().__init__()
+        if len(modules) == 1 and isinstance(modules[0], dict):
+            refuse("torch.nn.Sequential of a dictionary")
+        for number, module in enumerate(modules):
+            self.add_module(str(number), module)
+
+    __len__, __iter__ = ModuleList.__len__, ModuleList.__iter__
+
+    def __getitem__(self, index: int) -> Any:
+        return [*self._modules.values()][index]
+
+    def forward(self, input: Any) -> Any:
+        """Call them."""
+        for module in self:
+            input = module(input)
+        return input
+
+
+for _kind in (Module, ModuleList, ModuleDict, Sequential):
+    _kind.__module__ = "torch.nn"
