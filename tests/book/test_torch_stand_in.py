@@ -78,10 +78,10 @@ RESHAPED = st.sampled_from([(-1,), (2, -1), (1, 2, 2), (3,), (0,)])
 OF_ONE = [
     *methods("exp log sqrt reciprocal cos abs __neg__ isnan logical_not bitwise_not __invert__"),
     *methods("sin tanh sigmoid relu square atan sign round isfinite isneginf mean argmax unique"),
-    *methods("half flatten trace diag"),
+    *methods("half flatten diag"),
     *methods("mean amin argmax", MAYBE_DIM, keepdim=FLAG),
-    *methods("var std norm", dim=MAYBE_DIM, keepdim=FLAG),
-    *methods("cumsum sort", DIMS),
+    *methods("norm", dim=MAYBE_DIM, keepdim=FLAG),
+    *methods("cumsum", DIMS),
     *methods("roll repeat_interleave", st.sampled_from([1, 2]), DIMS),
     *methods("repeat", st.sampled_from([(2, 1), (1, 2, 3), (2,)])),
     *methods("__pow__ __rpow__ __mod__ __floordiv__", SCALAR),
@@ -185,7 +185,7 @@ OF_TWO = {
     "layer_norm": lambda t, x, y: t.nn.functional.layer_norm((x + y).double(), x.shape[-1:]),
     "cross_entropy": lambda t, x, y: t.nn.functional.cross_entropy(x, y.long().flatten()),
     "dropout": lambda t, x, y: t.nn.functional.dropout(t.manual_seed(0) and x, 0.4) * y,
-    "randn": lambda t, x, y: t.manual_seed(0) and t.randn_like(x) * y + t.rand(2) + t.randperm(2),
+    "randn": lambda t, x, y: t.manual_seed(0) and t.randn_like(x) * y + t.rand(2),
     "allclose": lambda t, x, y: [t.allclose(x, y), t.equal(x, y), t.isclose(x, y)],
     "half": lambda t, x, y: (x.half() + y.half()).float() * x.bfloat16(),
     "softmax in half precision": lambda t, x, y: ((x.bfloat16() * 0.3).softmax(-1) + y).float(),
@@ -380,7 +380,6 @@ LAYERS = {
     "Linear": (lambda nn: nn.Linear(3, 4), (2, 3)),
     "LayerNorm": (lambda nn: nn.LayerNorm(3), (2, 4, 3)),
     "GRUCell": (lambda nn: nn.GRUCell(3, 4), (2, 3)),
-    "RNNCell": (lambda nn: nn.RNNCell(3, 4), (2, 3)),
     "Sequential": (
         lambda nn: nn.Sequential(nn.Linear(3, 20), nn.ReLU(), nn.Dropout(0.3), nn.Linear(20, 2)),
         (5, 3),
@@ -427,6 +426,7 @@ def test_what_it_lacks_is_noted():
         lambda: np.ones(1) * x,
         lambda: copy.copy(x),
         lambda: stand_in.nn.Conv1d(1, 2, 3),
+        lambda: stand_in.nn.init.orthogonal_(x),
         lambda: stand_in.nn.Linear(1, 2).cuda(),
         lambda: stand_in.Tensor([1.0]),
     ):

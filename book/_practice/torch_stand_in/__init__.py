@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import math
 import sys
-import types
 from typing import Any
 
 from . import autograd, dtypes, graph, inert, nn, random, reductions
 from .methods import give_methods
 from .module import functional_call
 from .operations import FUNCTIONS
-from .refusals import lacks
+from .refusals import Names, lacks
 from .tensor import Tensor
 
 NAMES: dict[Any, str] = {
@@ -39,7 +38,7 @@ for _module, _names in NAMES.items():
     globals().update({name: getattr(_module, name) for name in _names.split()})
 # some have the names of Python's own and of modules of this package
 globals().update(FUNCTIONS)
-func = types.SimpleNamespace(functional_call=functional_call)
+func = Names(functional_call=functional_call)
 globals().update(bool=dtypes.bool_, int=dtypes.int32, long=dtypes.int64)
 globals().update(float=dtypes.float32, double=dtypes.float64, half=dtypes.float16)
 # so that Python asks for what isn't there, and it is noted

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import types
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from . import graph
 from .graph import enable_grad, inference_mode, no_grad
-from .refusals import lacks, offered, refuse
+from .refusals import Names, lacks, offered, refuse
 from .tensor import Tensor, start_of, wrap
 
 __all__ = ["enable_grad", "grad", "inference_mode", "no_grad", "set_detect_anomaly"]
@@ -52,7 +51,7 @@ def _jacobian(x: Tensor, result: Tensor) -> Tensor:
     return wrap(found.reshape(*result.shape, *x.shape))
 
 
-functional = types.SimpleNamespace(jacobian=jacobian)
+functional = Names(jacobian=jacobian)
 
 
 def set_detect_anomaly(mode: bool, check_nan: bool = True) -> contextlib.AbstractContextManager:

@@ -9,10 +9,10 @@ import numpy as np
 
 from .dtypes import DType, bool_, int64
 from .inert import replaced
-from .operations import FUNCTIONS, only_function
+from .operations import FUNCTIONS
 from .random import kept
 from .refusals import lacks, offered, refuse, torch_error
-from .tensor import RESULT, Tensor, contiguous_tensor, laid_out, record
+from .tensor import Tensor, contiguous_tensor, laid_out, record
 
 __getattr__ = lacks("torch.nn.functional")
 relu, tanh, sigmoid = (FUNCTIONS[name] for name in ("relu", "tanh", "sigmoid"))
@@ -107,17 +107,6 @@ def layer_norm(
 
 
 @offered
-def rms_norm(
-    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None
-) -> Tensor:
-    """Divide by the root of the mean square of the last axes."""
-    axes = tuple(range(-len(tuple(normalized_shape)), 0))
-    least = float(np.finfo(input._array.dtype).eps) if eps is None else eps
-    found = input * ((input * input).mean(axes, keepdim=True) + least).rsqrt()
-    return found if weight is None else found * weight
-
-
-@offered
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
     """The rows of a table."""
     if input.dtype is not int64 or (input._array < 0).any():
@@ -175,7 +164,7 @@ def cross_entropy(
     label_smoothing: float = 0.0,
 ) -> Tensor:
     """The negative log-probability of the targets."""
-    if not input.is_floating_point() or target.is_floating_point():
+    if label_smoothing or not input.is_floating_point() or target.is_floating_point():
         refuse("torch.nn.functional.cross_entropy of these arguments")
     if input.ndim > 2:
         shape, classes = target.shape, input.shape[1]
@@ -183,20 +172,9 @@ def cross_entropy(
             refuse("a loss of such shapes or data types")
         rows = input.movedim(1, -1).reshape(-1, classes)
         found = cross_entropy(
-            rows,
-            target.reshape(-1),
-            ignore_index=ignore_index,
-            reduction=reduction,
-            label_smoothing=label_smoothing,
+            rows, target.reshape(-1), ignore_index=ignore_index, reduction=reduction
         )
         return found.reshape(shape) if reduction == "none" else found
-    if label_smoothing:
-        if input.ndim != 2 or reduction != "mean":
-            refuse("torch.nn.functional.cross_entropy with smoothing of such a shape")
-        real = target != ignore_index
-        of_all = -log_softmax(input, dim=-1).mean(-1).masked_fill(~real, 0.0).sum() / real.sum()
-        of_target = cross_entropy(input, target, ignore_index=ignore_index)
-        return of_target * (1 - label_smoothing) + of_all * label_smoothing
     if input.ndim == 1:
         input, target = input.unsqueeze(0), target.unsqueeze(0)
         if reduction == "none":
@@ -207,45 +185,9 @@ def cross_entropy(
 
 
 @offered
-def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
+def one_hot(input: Tensor, num_classes: int) -> Tensor:
     """1 at the place that a number says, and 0 elsewhere."""
-    size = int(input._array.max()) + 1 if num_classes == -1 else num_classes
-    if input.dtype is not int64 or (input._array < 0).any() or (input._array >= size).any():
-        refuse("torch.nn.functional.one_hot of such numbers")
-    return contiguous_tensor(np.eye(size, dtype=np.int64)[input._array])
-
-
-@offered
-def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
-    """Divide by the length along an axis."""
-    return input / input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
-
-
-@offered
-def pad(input: Tensor, pad: tuple[int, ...], mode: str = "constant", value: Any = None) -> Tensor:
-    """Put numbers before and behind the last axes."""
-    if mode != "constant" or len(pad) % 2 or min(pad) < 0:
-        refuse("torch.nn.functional.pad with these arguments")
-    pairs = [(0, 0)] * (input.ndim - len(pad) // 2)
-    pairs += [(pad[n], pad[n + 1]) for n in reversed(range(0, len(pad), 2))]
-    x = input._array
-    inside = tuple(
-        slice(first, first + size) for (first, _), size in zip(pairs, x.shape, strict=True)
-    )
-    made = contiguous_tensor(np.pad(x, pairs, constant_values=value or 0))
-    return record(made, [(input, lambda g: g[inside], ())])
-
-
-@only_function
-def _gelu(input: Tensor) -> Tensor:
-    x = input._array
-    half = np.vectorize(math.erf, otypes=[x.dtype])(x / math.sqrt(2)) / 2 + 0.5
-    density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-    made = laid_out(x * half, input)
-    return record(made, [(input, lambda g: g * (half + x * density), [input, RESULT])])
-
-
-gelu = FUNCTIONS.pop("_gelu")
+    return contiguous_tensor(np.eye(num_classes, dtype=np.int64)[input._array])
 
 
 def scaled_dot_product_attention(*arguments: Any, **named: Any) -> None:

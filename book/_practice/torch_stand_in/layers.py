@@ -120,14 +120,6 @@ class Identity(Module):
         return input
 
 
-class _Elementwise(Module):
-    name = ""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Every entry by itself."""
-        return FUNCTIONS[self.name](input)
-
-
 class ReLU(Module):
     """Negative entries become 0."""
 
@@ -138,38 +130,6 @@ class ReLU(Module):
     def forward(self, input: Tensor) -> Tensor:
         """Every entry by itself."""
         return input.relu_() if self.inplace else input.relu()
-
-
-class Tanh(_Elementwise):
-    """The hyperbolic tangent."""
-
-    name = "tanh"
-
-
-class Sigmoid(_Elementwise):
-    """The logistic function."""
-
-    name = "sigmoid"
-
-
-class GELU(Module):
-    """Each entry times the probability that a normal number is smaller."""
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Every entry by itself."""
-        return F.gelu(input)
-
-
-class Softmax(Module):
-    """Weights that sum to 1."""
-
-    def __init__(self, dim: int | None = None) -> None:
-        super().__init__()
-        self.dim = dim
-
-    def forward(self, input: Tensor) -> Tensor:
-        """Along the axis."""
-        return F.softmax(input, self.dim)
 
 
 class _Cell(Module):
@@ -218,15 +178,6 @@ class GRUCell(_Cell):
         reset, update = ((one[n] + other[n]).sigmoid() for n in (0, 1))
         new = (one[2] + reset * other[2]).tanh()
         return new + update * (before - new)
-
-
-class RNNCell(_Cell):
-    """A step of a simple recurrent network."""
-
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """The new state."""
-        one, other, _ = self._parts(input, hx)
-        return (one + other).tanh()
 
 
 class MultiheadAttention(Module):
@@ -308,21 +259,5 @@ class _NotOffered(Module):
         """There is none."""
 
 
-class Transformer(_NotOffered):
-    """A whole encoder-decoder."""
-
-
-class TransformerEncoder(_NotOffered):
-    """Layers of an encoder."""
-
-
-class TransformerDecoder(_NotOffered):
-    """Layers of a decoder."""
-
-
-class TransformerEncoderLayer(_NotOffered):
-    """A layer of an encoder."""
-
-
-class TransformerDecoderLayer(_NotOffered):
-    """A layer of a decoder."""
+for _name in ("", "Encoder", "Decoder", "EncoderLayer", "DecoderLayer"):
+    globals()[f"Transformer{_name}"] = type(f"Transformer{_name}", (_NotOffered,), {})

@@ -54,8 +54,6 @@ IN_PLACE = (
         "abs",
         "tril",
         "triu",
-        "scatter",
-        "scatter_add",
     ),
 )
 OPERATORS = {

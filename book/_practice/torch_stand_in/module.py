@@ -17,7 +17,7 @@ HELD = ("_parameters", "_buffers", "_modules")
 LACKING = frozenset(
     "|".join(
         (
-            "T_destination|bfloat16|call_super_init|compile|cpu|cuda|dump_patches|extra_repr",
+            "T_destination|apply|requires_grad_|zero_grad|bfloat16|call_super_init|compile|cpu|cuda|dump_patches|extra_repr",
             "get_extra_state|get_parameter|get_submodule|half|ipu|mtia|register_backward_hook",
             "register_forward_pre_hook|register_full_backward_hook|register_full_backward_pre_hook",
             "register_load_state_dict_post_hook|register_load_state_dict_pre_hook|register_module",
@@ -90,18 +90,8 @@ class Module:
                 return
         object.__setattr__(self, name, value)
 
-    def __delattr__(self, name: str) -> None:
-        for held in HELD:
-            if name in vars(self).get(held, ()):
-                del vars(self)[held][name]
-                return
-        object.__delattr__(self, name)
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
-
-    def __dir__(self) -> Iterable[str]:
-        return sorted({*super().__dir__(), *(n for held in HELD for n in vars(self)[held])})
 
     # what it holds
 
@@ -175,13 +165,6 @@ class Module:
         """A buffer by its name."""
         return dict(self.named_buffers())[target]
 
-    def apply(self, fn: Callable[[Module], Any]) -> Module:
-        """Call a function with every module in it."""
-        for child in self.children():
-            child.apply(fn)
-        fn(self)
-        return self
-
     # changes
 
     def train(self, mode: bool = True) -> Module:
@@ -194,17 +177,6 @@ class Module:
     def eval(self) -> Module:
         """Switch to evaluation."""
         return self.train(False)
-
-    def requires_grad_(self, requires_grad: bool = True) -> Module:
-        """Let all parameters learn, or none."""
-        for parameter in self.parameters():
-            parameter.requires_grad_(requires_grad)
-        return self
-
-    def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget all gradients."""
-        for parameter in self.parameters():
-            parameter.grad = None
 
     def to(self, *arguments: Any, dtype: DType | None = None, device: Any = "cpu") -> Module:
         """Change the data type of its floats."""
@@ -297,28 +269,6 @@ class ModuleList(Module):
         return type(self)(held[index]) if isinstance(index, slice) else held[index]  # type: ignore[arg-type]
 
 
-class ModuleDict(Module):
-    """Modules by name."""
-
-    def __init__(self, modules: dict[str, Module] | None = None) -> None:
-        super().__init__()
-        for name, module in (modules or {}).items():
-            self.add_module(name, module)
-
-    def __getitem__(self, key: str) -> Any:
-        return self._modules[key]
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._modules)
-
-    keys = lambda self: self._modules.keys()
-    values = lambda self: self._modules.values()
-    items = lambda self: self._modules.items()
-
-
 class Sequential(Module):
     """Modules that are called one after another."""
 
@@ -341,5 +291,5 @@ class Sequential(Module):
         return input
 
 
-for _kind in (Module, ModuleList, ModuleDict, Sequential):
+for _kind in (Module, ModuleList, Sequential):
     _kind.__module__ = "torch.nn"

@@ -10,15 +10,15 @@ import numpy as np
 
 from . import functional, layers, module
 from .random import normal_numbers, uniform_numbers
-from .refusals import lacks, offered
+from .refusals import Names, lacks, offered
 from .tensor import Parameter, Tensor
 
 __getattr__ = lacks("torch.nn")
 OFFERED: dict[Any, str] = {
-    module: "Module ModuleDict ModuleList Sequential",
+    module: "Module ModuleList Sequential",
     layers: (
-        "Dropout Embedding GELU GRUCell Identity LayerNorm Linear MultiheadAttention RNNCell ReLU Sigmoid Softmax "
-        "Tanh Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer"
+        "Dropout Embedding GRUCell Identity LayerNorm Linear MultiheadAttention ReLU "
+        "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer"
     ),
 }
 for _module, _names in OFFERED.items():
@@ -43,20 +43,15 @@ def _normal(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> np.ndarray:
     return normal_numbers(tensor.shape, mean, std, tensor.dtype)
 
 
-def _uniform(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> np.ndarray:
-    return uniform_numbers(tensor.shape, a, b, tensor.dtype)
-
-
 def _xavier(tensor: Tensor, gain: float = 1.0) -> np.ndarray:
     rows, columns = tensor.shape
     bound = gain * (6 / (rows + columns)) ** 0.5
-    return _uniform(tensor, -bound, bound)
+    return uniform_numbers(tensor.shape, -bound, bound, tensor.dtype)
 
 
-init = types.SimpleNamespace(
-    normal_=_filling("normal_", _normal),
-    uniform_=_filling("uniform_", _uniform),
+init = Names(
     xavier_uniform_=_filling("xavier_uniform_", _xavier),
+    normal_=_filling("normal_", _normal),
     zeros_=_filling("zeros_", lambda tensor: 0.0),
     ones_=_filling("ones_", lambda tensor: 1.0),
     constant_=_filling("constant_", lambda tensor, val: val),

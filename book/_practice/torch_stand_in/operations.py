@@ -287,16 +287,11 @@ def clamp(input: Tensor, min: float | None = None, max: float | None = None) -> 
     return record(made, [(input, lambda g: np.where(inside, g, 0), [input])])
 
 
-@operation
-def clamp_min(input: Tensor, min: float) -> Tensor:
-    return clamp(input, min)
-
-
 def _extreme(name: str, compute: Callable, better: Callable) -> None:
     def function(input: Tensor, other: Tensor) -> Tensor:
         _, (a, b) = common(input, other)
-        if np.isnan(a).any() or np.isnan(b).any():
-            refuse(f"torch.{name} of NaN")
+        if (edge_to(input) or edge_to(other)) and np.isnan(a + b).any():
+            refuse(f"the gradient of torch.{name} of NaN")
         # where both are equal, each gets a half
         first = lambda g: np.where(a == b, g / 2, np.where(better(a, b), g, 0))
         second = lambda g: np.where(a == b, g / 2, np.where(better(b, a), g, 0))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import DType, float32, float64, int64
+from .dtypes import DType, float32, float64
 from .operations import only_function
 from .refusals import lacks_attributes, refuse
 from .shapes import made_of, sizes_in
@@ -141,30 +141,3 @@ def _drawing(name: str, draw: Any) -> None:
 
 _drawing("rand", Generator.uniform)
 _drawing("randn", Generator.normal)
-
-
-@only_function
-def randint(
-    low: int,
-    high: int | Sequence[int],
-    size: Sequence[int] | None = None,
-    *,
-    generator: Generator | None = None,
-    dtype: DType | None = None,
-    **named: Any,
-) -> Tensor:
-    if size is None:
-        low, high, size = 0, low, high  # type: ignore[assignment]
-    shape = tuple(size)  # type: ignore[arg-type]
-    words = (generator or default_generator).words(math.prod(shape))
-    drawn = low + (words % np.uint64(high - low)).astype(np.int64)  # type: ignore[operator]
-    return made_of(drawn.reshape(shape), dtype, **named)
-
-
-@only_function
-def randperm(n: int, *, generator: Generator | None = None, **named: Any) -> Tensor:
-    found = np.arange(n)
-    for place, word in enumerate((generator or default_generator).words(max(n - 1, 0))):
-        other = place + int(word) % (n - place)
-        found[[place, other]] = found[[other, place]]
-    return made_of(found.astype(np.int64), int64, **named)

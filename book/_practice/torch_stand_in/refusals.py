@@ -7,6 +7,7 @@ use that nobody thought of here, and becomes a refusal too.
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -75,3 +76,9 @@ def lacks(module: str) -> Callable[[str], NoReturn]:
         refuse(f"{module}.{name}" if name != "__all__" else f"from {module} import *")
 
     return find
+
+
+class Names(types.SimpleNamespace):
+    """A module's names; all others refuse."""
+
+    __getattr__ = lacks_attributes("a module of torch's:")

@@ -185,11 +185,6 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 
 @view_operation
-def ravel(input: Tensor) -> Tensor:
-    return contiguous(flatten(input))
-
-
-@view_operation
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     axis, shape = axis_of(dim, input.ndim), input._array.shape
     part = list(sizes_in([sizes]))
@@ -205,16 +200,6 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     array = np.moveaxis(input._array, source, destination)
     return view(input, array, lambda g: np.moveaxis(g, destination, source))
-
-
-@view_operation
-def t(input: Tensor) -> Tensor:
-    return reversed_axes(input) if input.ndim <= 2 else refuse("tensor.t of more than a matrix")
-
-
-@method
-def view_as(input: Tensor, other: Tensor) -> Tensor:
-    return view_as_shape(input, *other.shape)
 
 
 @method
@@ -262,19 +247,6 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         refuse("torch.chunk of a single number")
     size = input._array.shape[axis_of(dim, input.ndim)]
     return split(input, -(-size // chunks), dim)
-
-
-@view_operation
-def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    shape = input._array.shape
-
-    def gradient(g: np.ndarray) -> np.ndarray:
-        back = np.zeros(shape, dtype=g.dtype)
-        places = np.diagonal(np.arange(back.size).reshape(shape), offset, dim1, dim2)
-        back.reshape(-1)[places] = g
-        return back
-
-    return view(input, np.diagonal(input._array, offset, dim1, dim2), gradient)
 
 
 @view_operation
@@ -369,10 +341,23 @@ def _check_mask(mask: Tensor, input: Tensor, axis: int) -> None:
             )
 
 
+def _part(input: Tensor, index: tuple[Any, ...]) -> np.ndarray:
+    """What numbers and slices take of a tensor."""
+    try:
+        return input._array[index]
+    except IndexError as error:
+        told = str(error).replace("axis", "dimension")
+        if not input.ndim:
+            refuse("an index of a single number")
+        if told.startswith("too many"):
+            told = f"too many indices for tensor of dimension {input.ndim}"
+        raise torch_error(IndexError, told) from None
+
+
 @method
 def get_item(input: Tensor, index: Any) -> Tensor:
     first, second, tensors = _apart(input, index)
-    part, shape = input._array[first], input._array.shape
+    part, shape = _part(input, first), input._array.shape
 
     def gradient(g: np.ndarray) -> np.ndarray:
         back = np.zeros(shape, dtype=g.dtype)
@@ -451,52 +436,6 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 @operation
-def scatter(input: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
-    axis, places = axis_of(dim, input.ndim), index._array
-    if index.ndim != input.ndim or index.dtype is not int64 or input.dtype.is_half:
-        refuse("torch.scatter with such an index")
-    sizes = [one if n != axis else -1 for n, one in enumerate(input._array.shape)]
-    fits = all(one in (-1, size) for one, size in zip(sizes, places.shape, strict=True))
-    order = np.sort(places, axis)
-    twice = not np.diff(order, axis=axis).all()
-    if isinstance(src, Tensor) and (
-        src.shape != index.shape or src.dtype is not input.dtype or twice
-    ):
-        refuse("torch.scatter of these numbers")
-    if not fits or (places < 0).any() or (places >= input._array.shape[axis]).any():
-        refuse("torch.scatter to such places")
-    array = input._array.copy()
-    np.put_along_axis(array, places, fitting(src, input.dtype), axis)
-
-    def for_input(g: np.ndarray) -> np.ndarray:
-        back = g.copy()
-        np.put_along_axis(back, places, 0, axis)
-        return back
-
-    for_src: Argument = (src, lambda g: np.take_along_axis(g, places, axis), [index])
-    return record(contiguous_tensor(array), [(input, for_input, [index]), for_src])
-
-
-@operation
-def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    axis, places = axis_of(dim, input.ndim), index._array
-    usual = index.shape == src.shape and src.dtype is input.dtype and not input.dtype.is_half
-    sizes = zip(places.shape, input._array.shape, strict=True)
-    if not usual or any(n != axis and one != size for n, (one, size) in enumerate(sizes)):
-        refuse("torch.scatter_add of these tensors")
-    if (places < 0).any() or (places >= input._array.shape[axis]).any():
-        refuse("torch.scatter_add to such places")
-    key = [
-        np.arange(n).reshape(-1, *[1] * (index.ndim - m - 1)) for m, n in enumerate(places.shape)
-    ]
-    key[axis] = places
-    array = input._array.copy()
-    np.add.at(array, tuple(key), src._array)
-    for_src: Argument = (src, lambda g: g[tuple(key)], [index])
-    return record(contiguous_tensor(array), [(input, lambda g: g, ()), for_src])
-
-
-@operation
 def nonzero(input: Tensor) -> Tensor:
     return contiguous_tensor(np.argwhere(input._array).astype(np.int64))
 
@@ -556,11 +495,6 @@ def _may_be_channels_last(array: np.ndarray) -> bool:
 @only_function
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
     return cat(tensors, 0 if tensors[0].ndim == 1 else 1)
-
-
-@only_function
-def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    return cat([unsqueeze(one, 0) if one.ndim == 1 else one for one in tensors], 0)
 
 
 # complex numbers, which lie in memory as pairs
@@ -646,11 +580,6 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
     return record(contiguous_tensor(np.tile(input._array, times)), [(input, gradient, ())])
 
 
-@only_function
-def tile(input: Tensor, dims: Sequence[int]) -> Tensor:
-    return repeat(input, *(1,) * (input.ndim - len(dims)), *dims)
-
-
 @operation
 def repeat_interleave(input: Tensor, repeats: int, dim: int | None = None) -> Tensor:
     if isinstance(repeats, Tensor):
@@ -671,19 +600,7 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     if input.ndim == 1:
         made = contiguous_tensor(np.diag(input._array, diagonal))
         return record(made, [(input, lambda g: np.diagonal(g, diagonal), ())])
-    return (
-        FUNCTIONS["diagonal"](input, diagonal).clone() if input.ndim == 2 else refuse("torch.diag")
-    )
-
-
-@operation
-def trace(input: Tensor) -> Tensor:
-    if input.dtype is bool_:
-        refuse("torch.trace of booleans")
-    if input.ndim != 2:
-        message = f"trace: expected a matrix, but got tensor with dim {input.ndim}"
-        raise torch_error(RuntimeError, message)
-    return FUNCTIONS["sum"](diag(input))
+    return refuse("torch.diag of what is no vector")
 
 
 @only_function
@@ -864,13 +781,6 @@ def arange(*bounds: float, dtype: DType | None = None, **named: Any) -> Tensor:
         refuse("torch.arange with such steps")
     kind = int64 if whole else float32
     return made_of(np.arange(start, end, step), dtype or kind, **named)
-
-
-@only_function
-def linspace(
-    start: float, end: float, steps: int, *, dtype: DType | None = None, **named: Any
-) -> Tensor:
-    return made_of(np.linspace(start, end, steps), dtype or float32, **named)
 
 
 @only_function

@@ -117,11 +117,6 @@ class Tensor:
         """Whether it comes from no operation that was recorded."""
         return self._node is None
 
-    @property
-    def grad_fn(self) -> Any:
-        """The operation that it comes from."""
-        return self._node
-
     @offered
     def backward(self, gradient: Tensor | None = None, retain_graph: bool = False) -> None:
         """Add to the `grad` of every leaf that it comes from."""
