@@ -17,7 +17,7 @@ HELD = ("_parameters", "_buffers", "_modules")
 LACKING = frozenset(
     "|".join(
         (
-            "T_destination|apply|requires_grad_|zero_grad|bfloat16|call_super_init|compile|cpu|cuda|dump_patches|extra_repr",
+            "T_destination|apply|zero_grad|bfloat16|call_super_init|compile|cpu|cuda|dump_patches|extra_repr",
             "get_extra_state|get_parameter|get_submodule|half|ipu|mtia|register_backward_hook",
             "register_forward_pre_hook|register_full_backward_hook|register_full_backward_pre_hook",
             "register_load_state_dict_post_hook|register_load_state_dict_pre_hook|register_module",
@@ -178,6 +178,12 @@ class Module:
         """Switch to evaluation."""
         return self.train(False)
 
+    def requires_grad_(self, requires_grad: bool = True) -> Module:
+        """Let all parameters learn, or none."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
     def to(self, *arguments: Any, dtype: DType | None = None, device: Any = "cpu") -> Module:
         """Change the data type of its floats."""
         for value in (*self.parameters(), *self.buffers()):
@@ -279,7 +285,11 @@ class Sequential(Module):
         for number, module in enumerate(modules):
             self.add_module(str(number), module)
 
-    __len__, __iter__ = ModuleList.__len__, ModuleList.__iter__
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([*self._modules.values()])
 
     def __getitem__(self, index: int) -> Any:
         return [*self._modules.values()][index]

@@ -368,7 +368,7 @@ def logaddexp(input: Tensor, other: Tensor) -> Tensor:
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     if not isinstance(end, Tensor) or input.dtype is not end.dtype:
         refuse("torch.lerp of these tensors")
-    return input + (end - input) * weight
+    return FUNCTIONS["add"](input, FUNCTIONS["mul"](sub(end, input), weight))
 
 
 @operation

@@ -95,6 +95,6 @@ def unique(input: Tensor, return_counts: bool = False) -> Any:
 def searchsorted(sorted_sequence: Tensor, input: Tensor, right: bool = False) -> Tensor:
     if sorted_sequence.ndim != 1 or not isinstance(input, Tensor):
         refuse("torch.searchsorted of these tensors")
-    side = "right" if right else "left"
+    side: Any = "right" if right else "left"
     found = np.searchsorted(sorted_sequence._array, input._array, side=side)
     return contiguous_tensor(np.asarray(found, dtype=np.int64))

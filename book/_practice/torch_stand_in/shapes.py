@@ -616,10 +616,12 @@ def block_diag(*tensors: Tensor) -> Tensor:
     found = np.zeros(ends[-1], dtype=kind.numpy)
     for place, one in zip(places, tensors, strict=True):
         found[place] = one._array
-    arguments: list[Argument] = [
-        (one, lambda g, place=place: g[place], ())
-        for place, one in zip(places, tensors, strict=True)
-    ]
+
+    def part(place: tuple[slice, ...]) -> Callable[[np.ndarray], np.ndarray]:
+        return lambda g: g[place]
+
+    pairs = zip(places, tensors, strict=True)
+    arguments: list[Argument] = [(one, part(place), ()) for place, one in pairs]
     return record(contiguous_tensor(found), arguments)
 
 
