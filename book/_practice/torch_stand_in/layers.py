@@ -225,6 +225,10 @@ class MultiheadAttention(Module):
             refuse("torch.nn.MultiheadAttention without a batch")
         if not self.batch_first:
             query, key, value = (one.transpose(0, 1) for one in (query, key, value))
+        if len(query) != len(key):
+            shape = [key.shape[1], len(query) * self.num_heads, self.head_dim]
+            message = f"shape '{shape}' is invalid for input of size {key.numel()}"
+            raise torch_error(RuntimeError, message)
         weights = self.in_proj_weight.chunk(3)
         biases = [None] * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
         q, k, v = (
