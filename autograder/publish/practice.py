@@ -112,8 +112,10 @@ def practice_notebook(exercise: Exercise) -> PracticeNotebook:
     """What a page needs to check an exercise's tasks."""
     cells = {cell.id: cell.source for cell in released(exercise).cells}
     grade_cells = {name: task.cells for name, task in practice_tasks(exercise).items()}
-    texts = (cells.get(name, "") for name in ("imports", "built_so_far", "checker", "check_data"))
-    return PracticeNotebook(*texts, grade_cells)
+    built = cells.get("built_so_far", "")
+    return PracticeNotebook(
+        cells["imports"], built, cells["checker"], cells["check_data"], grade_cells
+    )
 
 
 def answers_used(exercise: Exercise) -> dict[str, str]:

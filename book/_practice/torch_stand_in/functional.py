@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import DType, bool_, int64
+from .dtypes import DType, bool_, cast, int64
 from .inert import replaced
 from .operations import FUNCTIONS
 from .random import kept
@@ -67,8 +67,9 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     if not training or p == 0:
         return input
     x = input._array
-    scale = (kept(x, 1 - p) / (1 - p) if p < 1 else np.zeros(x.shape)).astype(x.dtype)
-    return record(laid_out(x * scale, input), [(input, lambda g: g * scale, ())])
+    scale = cast(kept(x, 1 - p) / (1 - p) if p < 1 else np.zeros(x.shape), input.dtype)
+    made = laid_out(cast(x * scale, input.dtype), input)
+    return record(made, [(input, lambda g: g * scale, ())])
 
 
 @offered

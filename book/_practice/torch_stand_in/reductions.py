@@ -83,9 +83,9 @@ _place("argmin", np.argmin)
 @operation
 def unique(input: Tensor, return_counts: bool = False) -> Any:
     x = input._array
-    if input.dtype.is_half or np.isnan(x).any():
+    if input.dtype.is_half:
         refuse("torch.unique of such numbers")
-    found, counts = np.unique(x, return_counts=True)
+    found, counts = np.unique(x, return_counts=True, equal_nan=False)
     no_way = lambda g: refuse("the gradient of torch.unique")
     made = record(contiguous_tensor(found), [(input, no_way, ())])
     return (made, contiguous_tensor(counts.astype(np.int64))) if return_counts else made
