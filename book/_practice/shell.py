@@ -38,7 +38,7 @@ MAX_OUTPUT = 40_000
 MAX_ENTRIES, MAX_TEXT = 24, 300
 # what a hint says of the notebook, and what it says here
 OF_NOTEBOOKS = (
-    "`case = failing_case()` gives you small inputs to try: print(case).",
+    "`case = failing_case()` gives small inputs to try: print(case).",
     "Show a failing case: it has small inputs to try.",
 )
 NAMED = "This looks like a known mistake: "
