@@ -25,7 +25,7 @@ NO_FINGERPRINT: Fingerprint = ("nothing",)
 MOST_NUMBERS = 24
 # where zeros are computed as differences, what remains is of this size times the tolerance, and differs with
 # the machine and its number of threads
-ROUNDING = 1e-8
+ROUNDING = 1e-6
 # in the name of a mistake that may show in one mode only
 OF_MODE = re.compile(r"\b(training|evaluation|mode|dropout)\b")
 # what a line adds to compare digits after the point, and how far from it results are

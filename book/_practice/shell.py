@@ -48,8 +48,6 @@ TO_DO, NOT_YET = "To do", "Not yet: "
 NOT_NEEDED = "tracemalloc"
 # stands before a line that the page folds away, behind the last one without it
 FOLDED = "\x1f"
-# below it, numbers are the same for the names of mistakes: a gradient that is 0 has other last digits here
-ROUNDING = 1e-6
 # where packages lie; to ask for it may import a module
 PACKAGES = sysconfig.get_path("purelib")
 CUT = "\n… The rest of the output is left out.\n"
@@ -63,7 +61,7 @@ class Notes(dict[str, bool]):
     """What a job has asked for that isn't there, in order: whether a reader's code did so, and not only a check."""
 
     def __setitem__(self, name: str, _: object) -> None:
-        frame = sys._getframe(1)
+        frame: types.FrameType | None = sys._getframe(1)
         while frame and not frame.f_code.co_filename.startswith((FOLDER, CHECK)):
             frame = frame.f_back
         by_reader = frame is not None and frame.f_code.co_filename.startswith(FOLDER)
@@ -323,7 +321,6 @@ class Exercise:
         self._run_around(header, "<header>")
         self._run_around(built, remember("built_so_far", built, "/built/"))
         self.shell.run(checker)
-        sys.modules["attention_checks.mistakes"].ROUNDING = ROUNDING
         self.shell.run(data)
         self._names = dict(self.shell.user_ns)
         self._failed = ""

@@ -238,12 +238,12 @@ class MultiheadAttention(Module):
             for one, weight, bias in zip((query, key, value), weights, biases, strict=True)
         )
         scores = q @ k.mT * self.head_dim**-0.5
-        for mask, shape in ((key_padding_mask, (1, 2)), (attn_mask, (0, 1))):
+        for mask, axes in ((key_padding_mask, (1, 2)), (attn_mask, (0, 1))):
             if mask is None:
                 continue
             if mask.dtype.name != "bool" or mask.ndim != 2:
                 refuse("such a mask of torch.nn.MultiheadAttention")
-            scores = scores.masked_fill(mask.unsqueeze(shape[0]).unsqueeze(shape[1]), -float("inf"))
+            scores = scores.masked_fill(mask.unsqueeze(axes[0]).unsqueeze(axes[1]), -float("inf"))
         of_heads = scores.softmax(-1)
         output = (of_heads @ v).transpose(1, 2).flatten(2)
         output = F.linear(output, self.out_proj.weight, self.out_proj.bias)
