@@ -12,8 +12,9 @@ import html
 import json
 import re
 import shutil
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from docutils import nodes
@@ -36,6 +37,8 @@ SETS_ARGUMENT = re.compile(r"\\(?!(?:[dt]?frac|sqrt|begin|end)\b)[A-Za-z]+(?=\{)
 # left by a source or a formula in the middle of a sentence
 SPACE_BEFORE_SIGN = re.compile(r"\s+([.,;:?!])(?=\s|$)")
 
+MOST_USES = 2  # sections that link to a term, for it to be a name of each
+
 # what is about a page, and questions, most of whose choices are wrong
 BESIDE = {"exercise-bar", "kept-here", "can-do", "quiz", "choice"}
 NOT_TEXT = (
@@ -55,6 +58,7 @@ class Entry:
 
     depth: 0 for a page, 1 for a section of it, and so on.
     names: what it is also called, such as "Exercise 2" for the section that offers it.
+    terms: the ids of the glossary's terms that it links to.
     """
 
     depth: int
@@ -63,6 +67,7 @@ class Entry:
     names: tuple[str, ...]
     text: str
     code: str
+    terms: frozenset[str] = frozenset()
 
 
 def plain_formula(tex: str) -> str:
@@ -163,6 +168,13 @@ def exercise_of(section: nodes.section) -> tuple[str, ...]:
     return tuple(f"Exercise {number}" for number in numbers) if len(numbers) == 1 else ()
 
 
+def terms_of(section: nodes.section) -> frozenset[str]:
+    """The ids of the terms that the section itself links to."""
+    links = (link for link in section.findall(nodes.reference) if _section_of(link) is section)
+    anchors = {link.get("refid") or link.get("refuri", "").rpartition("#")[2] for link in links}
+    return frozenset(anchor for anchor in anchors if anchor.startswith("term-"))
+
+
 def _section_of(node: nodes.Node) -> nodes.Node:
     while not isinstance(node, nodes.section):
         node = node.parent
@@ -188,6 +200,7 @@ def entries(article: nodes.document) -> list[Entry]:
             names=exercise_of(section),
             text=_line(" ".join(map(text_of, section.children))),
             code="\n".join(filter(None, map(code_of, section.children))),
+            terms=terms_of(section),
         )
         # a heading with nothing below it, or terms that are found themselves, would be an empty hit
         below = any(isinstance(child, nodes.section) for child in section)
@@ -231,13 +244,24 @@ def write_index(app: Sphinx, exception: Exception | None) -> None:
     if exception or app.builder.name != "html":
         return
     pages = []
+    found_anywhere = [entry for entries in _found(app.env).values() for entry in entries]
+    called = {entry.anchor: (entry.title, *entry.names) for entry in found_anywhere}
+    uses = Counter(term for entry in found_anywhere for term in entry.terms)
     for page in app.env.collect_relations():  # in the order of the contents
         numbers = app.env.toc_secnumbers.get(page, {}).get("", ())
         found = _found(app.env)[page]
         if found:
             title = ".".join(map(str, numbers)) + ". " if numbers else ""
             address = app.builder.get_target_uri(page)
-            pages.append([address, title + found[0].title, [astuple(entry) for entry in found]])
+            lines = []
+            for entry in found:
+                # a term that few sections link to is what those sections explain
+                terms = sorted(term for term in entry.terms if uses[term] <= MOST_USES)
+                names = sum((called.get(term, ()) for term in terms), entry.names)
+                lines.append(
+                    [entry.depth, entry.anchor, entry.title, names, entry.text, entry.code]
+                )
+            pages.append([address, title + found[0].title, lines])
     static = Path(app.outdir) / "_static"
     folder = static / "search"
     shutil.copytree(SEARCH, folder, dirs_exist_ok=True)
