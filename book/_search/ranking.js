@@ -15,20 +15,32 @@
     ["mha", "multi head attention", "multihead attention"],
     ["mla", "multi head latent attention"],
     ["sdpa", "scaled dot product attention"],
-    ["lse", "log sum exp", "logsumexp"],
     ["bpe", "byte pair encoding"],
     ["bf16", "bfloat16"],
     ["fp16", "float16", "half precision"],
     ["lr", "learning rate"],
-    ["llm", "large language model"],
+    ["llm", "large language model", "language model", "chatgpt", "chatbot"],
     ["rnn", "recurrent neural network", "recurrent network"],
     ["ffn", "feed forward network", "feed forward", "mlp"],
+    ["prenorm", "pre norm", "pre ln"],
+    ["postnorm", "post norm", "post ln"],
     ["layernorm", "layer norm", "layer normalisation", "layer normalization"],
-    ["posenc", "positional encoding", "position encoding", "positional embedding"],
+    ["posenc", "positional encoding", "position encoding", "positional embedding", "position embedding"],
+    ["sinusoidal", "sinusoid", "sinusoidal encoding", "sinusoidal embedding", "sin cos", "sine and cosine"],
     ["inf", "infinity", "∞"],
-    ["1e9", "10^9"],
     ["quadratic", "o(n^2)", "n^2"],
-    ["nucleus", "top p"],
+    ["warmup", "warm up"],
+    ["idle", "wait", "utilisation"],
+    ["empty row", "fully masked", "masked row", "row is masked"],
+    ["operation", "flop"],
+    ["paged attention", "vllm"],
+    ["page table", "block table"],
+    ["attention sink", "streaming llm"],
+    ["sliding window", "local attention"],
+    ["causal mask", "look ahead mask", "subsequent mask"],
+    ["residual connection", "skip connection"],
+    ["tied embedding", "weight tying", "tied weight", "shared embedding"],
+    ["seq2seq", "sequence to sequence", "encoder decoder"],
     ["qkv", "query key value", "query key and value"],
     ["transformer", "attention is all you need"],
     ["backward pass", "backprop", "backpropagation"],
@@ -39,15 +51,19 @@
     // what people see, and what the page on symptoms calls it
     ["stuck", "not go down", "not going down", "not decrease", "not decreasing", "not learn", "n't learn"],
     ["out of memory", "oom"],
-    ["too good", "too low", "too small"],
+    ["too good", "too low", "too small", "almost zero", "near zero", "almost 0", "near 0"],
+    ["shape error", "error about shapes", "shape mismatch", "size mismatch", "dimension mismatch"],
   ];
-  const SYMPTOMS = new Set(["=nan", "=repetition", "=stuck", "=out of memory", "=too good"]);
+  const SYMPTOMS = new Set(["=nan", "=repetition", "=stuck", "=out of memory", "=too good", "=shape error"]);
   const FOR_TEACHERS = /^book\/(?:teach(?:ers|ing)|on_github|jupyterhub|own_course|grader_right)/;
+  const LISTS = /^book\/(?:bibliography|differences|elsewhere|one_sheet)/;
+  const TEACHING = new Set("class course deadline grade lesson student teach".split(" ").map(stem));
   const COMMON = new Set(
-    ("a an and are as at be been by can could did do does doing for from get had has have how i if in into " +
-      "is isn it its just know many me much must my need no not of on one or our s should so than that the " +
-      "their them then there these they this to too up use vs was we were what when where which while " +
-      "who why will with without would you your").split(" "),
+    ("a about also an and any are as at be been by can could did do does doing each every explain for from " +
+      "get give gives had has have how i if in into is isn it its just know like make makes many me more most " +
+      "much must my need no not of on one or our part per s should so some such tell than that the their them " +
+      "then there these they this to too up use very vs want was we were what when where which while who why " +
+      "will with without would you your").split(" "),
   );
   const WORD = /[√∞]|[\p{L}\p{N}²]+(?:[-_^][\p{L}\p{N}²]+)*(?:['’]\p{L}+)?/gu;
   const PIECE = /[√∞]|[\p{Lu}]+(?![\p{Ll}])[\p{N}²]*|\p{Lu}?[\p{Ll}\p{N}²]+|[\p{L}\p{N}²]+/gu;
@@ -102,8 +118,7 @@
       word.parts.map((part, at) => ({ word, isCommon: COMMON.has(part), term: word.stems[at] })),
     );
     const terms = [];
-    let idea = 0;
-    let phraseEnd = 0;
+    let [idea, phraseEnd] = [0, 0];
     parts.forEach((part, at) => {
       const { word } = part;
       const phrase = at < phraseEnd
@@ -142,6 +157,7 @@
         whole: above[0], // the page
         address: `${address}#${anchor}`,
         page: depth ? page : "",
+        path: [...(depth ? [page] : []), ...above.slice(1).map((id) => entries[id].title)].join("\n"),
         title: depth ? title : page,
         names,
         text,
@@ -150,6 +166,7 @@
         isMistake: anchor.includes("-mistake-"),
         isSymptom: anchor.startsWith("symptom-"),
         isForTeachers: FOR_TEACHERS.test(address),
+        isList: LISTS.test(address) && (depth > 0 || found.length === 1),
       });
       above.push(entries.length - 1);
     }
@@ -160,7 +177,7 @@
   const known = new Set(); // all terms
   const spelling = new Map(); // how often the book has a word
   const index = new MiniSearch({
-    fields: ["title", "names", "page", "text", "code"],
+    fields: ["title", "names", "path", "text", "code"],
     extractField: (entry, field) => (field === "names" ? entry.names.join("\n") : entry[field]),
     tokenize: (text) => {
       for (const word of wordsOf(text).flatMap(({ parts }) => parts)) {
@@ -177,13 +194,12 @@
   // a heading right above another one shows how the text below that one begins
   entries.forEach((entry, at) => (entry.text ||= entries[at + 1]?.text ?? ""));
 
-  // How much an entry counts: less if every page has one like it, such as "Takeaways", if it's a definition,
-  // which is so short that it would always be the first, if it's for teachers, or if it's a mistake with the
-  // thing rather than the thing itself.
-  function standing(entry) {
-    const isRepeated = titles.get(entry.title) > 3;
-    const kept = entry.isTerm || entry.isForTeachers ? 0.3 : entry.isMistake ? 0.7 : entry.isSymptom ? 0.95 : 1;
-    return isRepeated ? kept / 2 : kept;
+  // How much an entry counts: less if every page has one like it, such as "Takeaways", or if it's a definition
+  // (so short that it would be the first), a list, a mistake with the thing, or for teachers and the query isn't.
+  function standing(entry, isTeaching) {
+    const isAside = entry.isTerm || entry.isList || (entry.isForTeachers && !isTeaching);
+    const kept = isAside ? 0.3 : entry.isMistake ? 0.7 : 1;
+    return titles.get(entry.title) > 3 ? kept / 2 : kept;
   }
 
   // Whether a word becomes another by one slip: a letter too many, too few, another, or two swapped.
@@ -199,10 +215,13 @@
     );
   }
 
-  // A word as the book spells it: the most frequent word that is one slip away.
+  // A word as the book spells it: the most frequent word that is one slip away. A form of a known word may be
+  // right, so there only two swapped letters are a slip.
   function spelled(word) {
-    if (word.length < 4 || known.has(stem(word))) return word;
-    const others = [...spelling.keys()].filter((other) => isSlip(word, other));
+    if (word.length < 4 || spelling.has(word)) return word;
+    const letters = (name) => [...name].sort().join("");
+    const isOther = known.has(stem(word)) ? (other) => letters(word) === letters(other) : () => true;
+    const others = [...spelling.keys()].filter((other) => isSlip(word, other) && isOther(other));
     return others.sort((a, b) => spelling.get(b) - spelling.get(a))[0] ?? word;
   }
 
@@ -229,7 +248,7 @@
       const results = index.search(term, {
         tokenize: (whole) => [whole],
         processTerm: (whole) => whole,
-        boost: { title: 3, names: 3, page: 1.5, text: 1, code: isName ? 1 : 0.5 },
+        boost: { title: 3, names: 3, path: 1.5, text: 1, code: isName ? 1 : 0.5 },
         prefix: at === asked.length - 1 && term.length > 1,
         weights: { prefix: 0.2, fuzzy: 0 },
       });
@@ -246,7 +265,8 @@
     });
     const ranked = [...hits.values()];
     const seesSymptom = asked.some(({ term }) => SYMPTOMS.has(term));
-    rank(ranked, hits, rarity, /^\s*what\s+(?:is|are|does)\b/i.test(query));
+    const isTeaching = asked.some(({ term }) => TEACHING.has(term));
+    rank(ranked, hits, rarity, /^\s*what\s+(?:is|are|does)\b/i.test(query), isTeaching);
     for (const hit of ranked) if (seesSymptom && hit.entry.isSymptom) hit.score *= 1.3;
     ranked.sort((a, b) => b.score - a.score);
     return ranked.filter(({ score }) => score > ranked[0].score / 50);
@@ -258,49 +278,69 @@
   }
 
   // Give hits their scores. rarity: for each idea of the query, how few entries have it.
-  function rank(ranked, hits, rarity, asksMeaning) {
+  function rank(ranked, hits, rarity, asksMeaning, isTeaching) {
     // a section is also about what the sections in it are about, of which half is counted
     const inSection = ranked.filter(({ entry }) => hits.has(entry.section));
     for (const { entry, ideas } of inSection) {
       const section = hits.get(entry.section);
       for (const [idea, { score, weight }] of ideas) improve(section.ideas, idea, score, weight / 2);
     }
-    for (const hit of ranked) Object.assign(hit, rated(hit, rarity), { within: 0 });
+    for (const hit of ranked) Object.assign(hit, rated(hit, rarity, isTeaching), { within: 0 });
     for (const { entry, score } of inSection) {
       const section = hits.get(entry.section);
       section.within = Math.max(section.within, score);
     }
     for (const hit of ranked) hit.score += hit.within / 2;
-    // of a page and a section of it that fit nearly alike, the section is nearer to what was asked
+    // what is around a section and fits nearly alike: the section is nearer to what was asked
     for (const hit of ranked) {
-      const whole = hits.get(hit.entry.whole);
-      if (whole && !whole.isExact && hit.score > 0.85 * whole.score) {
-        hit.score = Math.max(hit.score, 1.01 * whole.score);
+      for (const around of [hits.get(hit.entry.section), hits.get(hit.entry.whole)]) {
+        const isNear = around && !around.isExact && hit.score > 0.85 * around.score;
+        if (isNear) hit.score = Math.max(hit.score, 1.01 * around.score);
       }
     }
-    // what exactly this word means comes after the best section, or before it if that was the question
-    const best = Math.max(...ranked.map(({ score }) => score));
-    for (const hit of ranked) {
-      if (hit.entry.isTerm && hit.isExact) hit.score = Math.max(hit.score, best * (asksMeaning ? 1.01 : 0.99));
+    if (rarity.size > 2) {
+      const leading = [...ranked].sort((a, b) => b.score - a.score).slice(0, 30);
+      for (const hit of leading) hit.score *= 1 + 0.7 * together(hit, rarity) ** 2;
+    }
+    // a term comes after the best section, or before it if that isn't called so or only the meaning was asked
+    const [best] = ranked.filter(({ entry }) => !entry.isTerm).sort((a, b) => b.score - a.score);
+    const ahead = asksMeaning || !best?.isNamed ? 1.01 : 0.99;
+    for (const hit of best ? ranked.filter(({ entry }) => entry.isTerm) : []) {
+      hit.score = hit.isExact ? best.score * ahead : Math.min(hit.score, best.score * 0.98);
     }
   }
 
-  function rated({ entry, ideas, found }, rarity) {
+  function rated({ entry, ideas, found }, rarity, isTeaching) {
     const title = entry.title.replace(/^[\d.]+\. /, "");
-    let factor = 1;
-    let isExact = false;
+    let [factor, isNamed, isExact] = [1, false, false];
     for (const name of new Set([title, ...entry.names, title.split(": ")[0]])) {
       const terms = termsOf(name);
-      const named = total(saidBy(terms, found).values()) / rarity.size;
+      const named = shareOf(saidBy(terms, found), rarity);
       const isSame = named > 0.999 && isAllSaid(terms, found);
-      const isBeginning = name !== title && !entry.names.includes(name);
-      factor = Math.max(factor, 1 + named ** 2 + (isSame ? (isBeginning ? 1 : 2) : 0));
+      const worth = name === title ? 2 : entry.names.includes(name) ? 0.7 : 1;
+      factor = Math.max(factor, 1 + named ** 2 + (isSame ? worth : 0));
+      isNamed ||= named > 0.5;
       isExact ||= isSame;
     }
-    const said = total([...rarity].map(([idea, rare]) => rare * (ideas.get(idea)?.weight ?? 0)));
-    const share = said / total(rarity.values());
+    const share = shareOf(new Map([...ideas].map(([idea, { weight }]) => [idea, weight])), rarity);
     const sum = total([...ideas.values()].map(({ score }) => score));
-    return { score: sum * share ** 1.75 * factor * standing(entry), isExact };
+    return { score: sum * share ** 1.75 * factor * standing(entry, isTeaching), isNamed, isExact };
+  }
+
+  // How much of the query some ideas with weights are; rare ones are more of it.
+  function shareOf(said, rarity) {
+    return total([...said].map(([idea, weight]) => weight * (rarity.get(idea) ?? 0))) / total(rarity.values());
+  }
+
+  // How much of the query the best passage of an entry has, of 200 characters.
+  function together({ entry, found }, rarity) {
+    const places = termsOf(`${entry.title}. ${entry.text}`).filter(({ term }) => found.has(term));
+    let first = 0;
+    const shares = places.map((place, last) => {
+      while (place.end - places[first].start > 200) first++;
+      return shareOf(saidBy(places.slice(first, last + 1), found), rarity);
+    });
+    return Math.max(0, ...shares);
   }
 
   function total(numbers) {
