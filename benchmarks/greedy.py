@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import torch
@@ -24,16 +23,9 @@ def uncached(model: Transformer, source: torch.Tensor, length: int) -> Callable:
     return lambda prefix: model.decode(prefix, memory, source)[:, -1:].argmax(dim=-1)
 
 
-def decode(
-    step: Callable, batch: int, length: int, device: torch.device
-) -> tuple[torch.Tensor, list[float]]:
-    """Always the likeliest token, with no end; the tokens and the seconds that each took."""
-    prefix = torch.full((batch, 1), BOS, device=device)
-    seconds = []
+def decode(kind: Callable, model: Transformer, source: torch.Tensor, length: int) -> torch.Tensor:
+    """Always the likeliest token, with no end; kind: such as `cached`."""
+    step, prefix = kind(model, source, length), source.new_full((len(source), 1), BOS)
     for _ in range(length):
-        begun = time.perf_counter()
         prefix = torch.cat([prefix, step(prefix)], dim=1)
-        if device.type == "cuda":
-            torch.cuda.synchronize()
-        seconds.append(time.perf_counter() - begun)
-    return prefix, seconds
+    return prefix

@@ -56,15 +56,9 @@ def about() -> dict:
     }
 
 
-def save(script: str, measured: dict, suffix: str = "") -> None:
-    """Print a result and write it for pages, with device, versions, date and commit.
-
-    Args:
-        script: path of the script, whose name the file has.
-        measured: the result.
-        suffix: of the file's name, for a script with several results.
-    """
+def save(script: str, measured: dict) -> None:
+    """Print a script's result and write it for pages, with device, versions, date and commit."""
     text = json.dumps(measured | about(), indent=1)
-    path = MEASURED / f"{Path(script).stem}{suffix}.json"
+    path = MEASURED / f"{Path(script).stem}.json"
     path.write_text(text + "\n", encoding="utf-8")
     print(text)

@@ -215,7 +215,7 @@ def _decoding() -> Iterator[tuple[Run, Run]]:
     def side(kind: Callable) -> Run:
         @torch.inference_mode()
         def run() -> None:
-            decode(kind(model, source, TOKENS), len(source), TOKENS, source.device)
+            decode(kind, model, source, TOKENS)
 
         return run
 

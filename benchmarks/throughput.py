@@ -6,8 +6,6 @@ compiled or both are not, and they take turns.
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Callable
 
 import torch
@@ -121,48 +119,6 @@ def stepper(model: nn.Module, here: machine.Machine) -> Callable:
         optimizer.zero_grad(set_to_none=True)
 
     return step
-
-
-def alone(model: nn.Module, here: machine.Machine) -> Callable:
-    """A function that goes forward and backward through the model, without loss and optimizer."""
-    if here.compile:
-        compile_layers(model)
-
-    def both(source: torch.Tensor, target: torch.Tensor) -> None:
-        with here.autocast():
-            found = model.hidden(source, target[:, :-1])
-        found.float().mean().backward()
-
-    return both
-
-
-def compare(
-    steps: dict[str, Callable], batches: list, rounds: int, cuda: bool
-) -> dict[str, dict[str, float]]:
-    """Target tokens a second of each by both clocks, medians of rounds in which they take turns."""
-    tokens = sum(int((target[:, 1:] != PAD).sum()) for _, target in batches)
-    speeds: dict[str, dict[str, list[float]]] = {
-        name: {"wall": [], "processor": []} for name in steps
-    }
-    for number in range(rounds + 1):
-        for name, step in steps.items():
-            begun, processor = time.perf_counter(), time.process_time()
-            for batch in batches:
-                step(*batch)
-            if cuda:
-                torch.cuda.synchronize()
-            if number:  # the first round warms up and compiles
-                speeds[name]["wall"].append(tokens / (time.perf_counter() - begun))
-                speeds[name]["processor"].append(tokens / (time.process_time() - processor))
-    return {
-        name: {clock: statistics.median(found) for clock, found in clocks.items()}
-        for name, clocks in speeds.items()
-    }
-
-
-def ratios(found: dict[str, dict[str, float]], one: str, other: str) -> dict[str, float]:
-    """How many times as fast one is as the other, by both clocks."""
-    return {clock: found[one][clock] / found[other][clock] for clock in found[one]}
 
 
 def flops_per_token(settings: ModelSettings, parameters: int, length: int) -> float:

@@ -46,11 +46,8 @@ def launches(bench: Bench) -> Results:
     begun = time.perf_counter()
     for _ in range(times):
         x + x
-    queued = time.perf_counter() - begun
     bench.wait()
-    done = time.perf_counter() - begun
-    yield "microseconds_queued", 1e6 * queued / times
-    yield "microseconds_done", 1e6 * done / times
+    yield "microseconds_done", 1e6 * (time.perf_counter() - begun) / times
     sizes = powers(2**10, bench.size(2**28, 2**12), 4)
     yield (
         "seconds_of_a_product_by_numbers",
@@ -61,7 +58,6 @@ def launches(bench: Bench) -> Results:
 def attention(bench: Bench) -> Results:
     """Causal attention by length, formula and PyTorch's function."""
     heads, width, positions = 16, 64, bench.size(16384, 128)
-    yield "sizes", {"heads": heads, "width": width, "positions": positions}
     rows = []
     for length in bench.size(powers(128, 16384, 2), [64, 128]):
         shape = positions // length, heads, length, width
@@ -69,7 +65,7 @@ def attention(bench: Bench) -> Results:
             bench.randn(*shape, dtype=bench.half).requires_grad_() for _ in range(3)
         )
         mask = torch.ones(length, length, dtype=torch.bool, device=bench.device).tril()
-        row: dict[str, Any] = {"length": length, "texts": positions // length}
+        row: dict[str, Any] = {"length": length}
         inputs = query, key, value
         row["formula"] = _attention(bench, inputs, _formula, mask)
         row["fused, is_causal"] = _attention(bench, inputs, _fused)
@@ -97,10 +93,7 @@ def _attention(
     function: Callable[..., torch.Tensor],
     *mask: torch.Tensor,
 ) -> dict[str, float | str]:
-    """Milliseconds forward, and forward and backward, and memory beside the inputs. A causal forward pass
-    has half of 4 B H T T d operations, the backward pass 2.5 times as many."""
-    texts, heads, length, width = inputs[0].shape
-    flops = 2 * texts * heads * length**2 * width
+    """Milliseconds forward, and forward and backward, and memory beside the inputs."""
     gradient = torch.ones_like(inputs[0])
 
     def both() -> None:
@@ -116,8 +109,6 @@ def _attention(
         "forward_ms": 1000 * forward,
         "both_ms": 1000 * whole,
         "extra_bytes": bench.peak_memory() - before,
-        "forward_flops_per_second": flops / forward,
-        "both_flops_per_second": 3.5 * flops / whole,
     }
 
 

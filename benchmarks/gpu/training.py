@@ -89,7 +89,6 @@ def steps(bench: Bench) -> Results:
     """A step of the small model on sentences of 16 pieces, by their number, eager and as graphs."""
     precision = bench.size("bfloat16", "float32")
     torch.set_float32_matmul_precision("high")  # as in the trainer
-    yield "length", 16
     settings = small_model(bench)
     for graphs in (False, True):
         model = model_of(bench, settings)
@@ -111,7 +110,6 @@ def ladder(bench: Bench) -> Results:
     tokens, length = bench.size((16384, 128), (64, 16))
     batches = make_batches(bench.size(4, 1), tokens, length, bench.device)
     peak = None if bench.tiny else peak_of(torch.cuda.get_device_name())
-    yield "sizes", {"tokens": tokens, "length": length, "d_model": settings.d_model}
     rungs: dict[str, tuple[str, str, str, bool, bool]] = {
         "float32": ("highest", "float32", "formula", False, False),
         "tf32": ("high", "float32", "formula", False, False),
@@ -144,7 +142,6 @@ def ladder(bench: Bench) -> Results:
             {
                 "milliseconds": 1000 * seconds,
                 "target_tokens_per_second": speed,
-                "flops_per_second": flops,
                 "share_of_peak": flops / peak if peak else None,
                 "peak_bytes": bench.peak_memory(),
                 "loss_after_100_steps": loss,

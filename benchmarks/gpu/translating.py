@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from benchmarks.gpu.bench import Bench
-from benchmarks.greedy import cached, uncached
-from translation.decoding import CachedDecoder, search
+from benchmarks.greedy import cached, decode, uncached
+from translation.decoding import CachedDecoder
 from translation.graphs import Record, Replayed
 from translation.model import FastTransformer, build
 from translation.settings import complete
@@ -20,10 +20,10 @@ Results = Iterator[tuple[str, Any]]
 VOCAB = 8000
 
 
-def model_of(bench: Bench, **more: Any) -> FastTransformer:
+def model_of(bench: Bench) -> FastTransformer:
     """A model that isn't trained, in float32."""
     torch.manual_seed(0)
-    settings = complete({"task": "parallel", "layers": bench.size(4, 1), **more})
+    settings = complete({"task": "parallel", "layers": bench.size(4, 1)})
     return build(settings, VOCAB, "fused", bench.device.type).to(bench.device).eval()
 
 
@@ -51,10 +51,8 @@ def replayed(
 
 @torch.inference_mode()
 def decoding(bench: Bench) -> Results:
-    """Seconds of 100 tokens by batch; and of 1,000 sentences of captions' length, which this model, not
-    being trained, writes up to the largest number of tokens."""
+    """Seconds of 100 tokens by batch."""
     model, length = model_of(bench), bench.size(100, 4)
-    yield "length", length
     kinds: dict[str, Callable] = {
         "cached": cached,
         "uncached": uncached,
@@ -66,34 +64,6 @@ def decoding(bench: Bench) -> Results:
             source = torch.randint(4, VOCAB, (batch, 30), device=bench.device)
             if kind is uncached and batch > 256:
                 continue
-
-            seconds = bench.once(_write, kind, model, source, length)
-            speed = batch * length / seconds
-            rows.append({"batch": batch, "seconds": seconds, "tokens_per_second": speed})
+            seconds = bench.once(decode, kind, model, source, length)
+            rows.append({"batch": batch, "seconds": seconds})
         yield name, rows
-    captions = model_of(bench, d_model=128, d_ff=256)
-    sentences = torch.randint(4, VOCAB, (bench.size(1000, 3), 14), device=bench.device)
-    for beam in (1, 5):
-        for graphs in (False, True):
-            name = f"{len(sentences)} sentences, beam {beam}{', graphs' if graphs else ''}"
-            seconds = bench.once(_translate, bench, captions, sentences, beam, graphs)
-            yield name, {"seconds": seconds}
-
-
-def _write(kind: Callable, model: FastTransformer, source: torch.Tensor, length: int) -> None:
-    """So many tokens, greedily."""
-    prefix = torch.full((len(source), 1), BOS, device=source.device)
-    step = kind(model, source, length)
-    for _ in range(length):
-        prefix = torch.cat([prefix, step(prefix)], dim=1)
-
-
-def _translate(
-    bench: Bench, model: FastTransformer, sentences: torch.Tensor, beam: int, graphs: bool
-) -> None:
-    """All sentences, a hundred side by side."""
-    room = bench.size(48, 4)
-    for some in sentences.split(100):
-        limits = torch.full((len(some),), room, device=bench.device)
-        decoder = CachedDecoder(model, some, beam, room, fixed=graphs or not bench.tiny)
-        search(decoder, limits, 0.6, record=bench.record if graphs else None)
