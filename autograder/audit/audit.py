@@ -5,12 +5,11 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import functools
-import json
 import multiprocessing
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +17,12 @@ from rich.console import Console
 from rich.table import Table
 
 from autograder.audit import many_seeds, near_misses, own_check
-from autograder.audit.cases import Case, cases_of, extra_cases, twin_name
+from autograder.audit.cases import Case, cases_of, twin_name
 from autograder.audit.examiner import AuditedClass, Examination, Examiner, Outcome
 from autograder.audit.registry import ATTACKS, FOLLOW_THROUGH_ATTACKS
 from autograder.build.source_notebook import source_notebook
 from autograder.catalogue import Mistake, mistakes
 from autograder.course import Course, Exercise
-from autograder.errors import SubmissionFolderError
 from autograder.exercises import graded_answers
 from autograder.files import digest_of_files
 from autograder.grade.result import Result
@@ -43,32 +41,12 @@ class KnownGain:
 
 
 @dataclass(frozen=True)
-class MistakeCost:
-    """What known mistakes in one function cost: own, its own cells' points; elsewhere: the most that one
-    of them lost in the cells of others, and by which mistake.
-    """
-
-    function: str
-    own: float
-    elsewhere: float
-    mistake: str
-
-
-@dataclass(frozen=True)
-class Extra:
-    """The result of a further submission."""
-
-    name: str
-    result: Result
-
-
-@dataclass(frozen=True)
 class Findings:
     """What an audit found in one exercise.
 
     caught and named: of the mistakes; accepted: of the alternatives; honest_full_marks: of the styles of
-    correct work; gained: by attacks that are known to gain something; charged: by function; surprises:
-    what must be mended; disagreements: between a student's own check and the grade.
+    correct work; gained: by attacks that are known to gain something; surprises: what must be mended;
+    disagreements: between a student's own check and the grade.
     """
 
     exercise: str
@@ -82,10 +60,8 @@ class Findings:
     attacks: int
     undeserved_points: float
     gained: tuple[KnownGain, ...]
-    charged: tuple[MistakeCost, ...]
     surprises: tuple[str, ...]
     disagreements: tuple[str, ...]
-    extra: tuple[Extra, ...]
 
 
 # by grade cell, the answers that it grades
@@ -217,24 +193,6 @@ def _mistake_surprises(outcome: Outcome, mistake: Mistake, graded: GradedAnswers
             yield f"mistake {mistake.name!r} also costs {cell}: {expression}"
 
 
-def _charged(
-    wrong: Sequence[tuple[Outcome, Mistake]], graded: GradedAnswers
-) -> Iterator[MistakeCost]:
-    """What mistakes cost, by the function that they are in."""
-    for function in dict.fromkeys(mistake.function for _, mistake in wrong):
-        own, lost = 0.0, []
-        for outcome, mistake in wrong:
-            if mistake.function == function:
-                theirs = [c for c in outcome.graded_result.cells if function in graded[c.grade_id]]
-                others = [
-                    c for c in outcome.graded_result.cells if function not in graded[c.grade_id]
-                ]
-                own = sum(cell.points for cell in theirs)
-                lost.append((sum(c.points - c.earned for c in others), mistake.name))
-        elsewhere, name = max(lost)
-        yield MistakeCost(function, own, elsewhere, name if elsewhere else "")
-
-
 def _gains_by_follow_through(
     kinds: Mapping[str, Sequence[Outcome]], graded: GradedAnswers
 ) -> Iterator[str]:
@@ -300,10 +258,8 @@ def _judged(
         attacks=len(kinds.get("attack", [])) + len(kinds.get("follow-through", [])),
         undeserved_points=sum(o.graded_result.score for o in attacked if o not in gaining),
         gained=tuple(_gain(outcome) for outcome in gaining),
-        charged=tuple(_charged(wrong, graded)),
         surprises=tuple(surprises),
         disagreements=tuple(text for outcome in outcomes for text in disagreements(outcome)),
-        extra=tuple(Extra(o.case.name, o.graded_result) for o in kinds.get("extra", [])),
     )
 
 
@@ -351,17 +307,9 @@ def findings_of(
 # The command ------------------------------------------------------------------------------------
 
 
-def run(course: Course, exercises: Sequence[Exercise], extra: Path | None = None) -> list[Findings]:
-    """Audit some exercises.
-
-    extra: a folder of further submissions, EXERCISE/NAME.ipynb, whose results are listed. Raises
-    SubmissionFolderError when there is no such folder.
-    """
-    if extra is not None and not extra.is_dir():
-        raise SubmissionFolderError(f"There is no folder {extra}.")
+def run(course: Course, exercises: Sequence[Exercise]) -> list[Findings]:
+    """Audit some exercises."""
     cases = [case for exercise in exercises for case in cases_of(exercise)]
-    if extra is not None:
-        cases += [case for exercise in exercises for case in extra_cases(exercise, extra)]
     more = _evaluated_surprises(course, exercises)
     return [
         replace(found, surprises=(*found.surprises, *more[found.exercise]))
@@ -389,25 +337,6 @@ def is_clean(findings: Sequence[Findings]) -> bool:
     return not any(found.surprises or found.disagreements for found in findings)
 
 
-def to_json(findings: Sequence[Findings]) -> str:
-    """An audit's findings as JSON, by exercise."""
-    return json.dumps({found.exercise: asdict(found) for found in findings}, indent=1)
-
-
-def _charged_table(findings: Sequence[Findings]) -> Table:
-    """What one known mistake costs: points of its own cells, and of others."""
-    table = Table(title="What a mistake in one function costs")
-    for head in ("exercise", "function"):
-        table.add_column(head)
-    for head in ("own points", "lost elsewhere"):
-        table.add_column(head, justify="right")
-    for found in findings:
-        for one in found.charged:
-            elsewhere = f"{one.elsewhere:g} ({one.mistake})" if one.mistake else "0"
-            table.add_row(found.exercise, one.function, f"{one.own:g}", elsewhere)
-    return table
-
-
 def print_table(findings: Sequence[Findings]) -> None:
     """Print an audit's findings."""
     table = Table(title="Audit")
@@ -426,13 +355,9 @@ def print_table(findings: Sequence[Findings]) -> None:
         table.add_row(found.exercise, *(show(found) for show in columns.values()))
     console = Console(width=110)
     console.print(table)
-    console.print(_charged_table(findings))
     for found in findings:
         for text in [*found.surprises, *found.disagreements]:
             console.print(f"{found.exercise}: {plain_text(text)}", style="red", markup=False)
         for gain in found.gained:
             told = f"{gain.name}: {gain.points:g} points: {gain.why}"
             console.print(f"{found.exercise}: known to gain: {told}", style="yellow")
-        for extra in found.extra:
-            told = f"{extra.result.score:g} of {extra.result.points:g}"
-            console.print(f"{found.exercise}: {extra.name}: {told}")

@@ -147,11 +147,3 @@ def follow_through_cases(exercise: Exercise) -> list[Case]:
 def twin_name(attack: FollowThroughAttack, exercise: Exercise) -> str:
     """The name of the case that is an attack's honest twin; several attacks may share one."""
     return digest_of(nbformat.writes(attack.twin(exercise)))[:12]
-
-
-def extra_cases(exercise: Exercise, folder: Path) -> list[Case]:
-    """Further submissions, in folder/EXERCISE/NAME.ipynb."""
-    return [
-        Case(exercise, "extra", path.stem, path.read_text(encoding="utf-8", errors="replace"))
-        for path in sorted((folder / exercise.name).glob("*.ipynb"))
-    ]

@@ -74,11 +74,8 @@ def _audit(arguments: argparse.Namespace) -> None:
     from autograder.audit import audit
 
     course = course_of(arguments)
-    findings = audit.run(course, exercises_of(course, arguments), arguments.extra)
-    if arguments.json:
-        print(audit.to_json(findings))
-    else:
-        audit.print_table(findings)
+    findings = audit.run(course, exercises_of(course, arguments))
+    audit.print_table(findings)
     if not audit.is_clean(findings):
         sys.exit(1)
 
@@ -128,11 +125,7 @@ def add_commands(commands: Commands) -> None:
         "Grade every known mistake and alternative, and the attacks and styles of right work that the course's "
         "own folder audit_cases has; fail on a surprise."
     )
-    audit = commands.add("audit", _audit, text)
-    add_exercise(audit)
-    text = "folder of further submissions to grade, EXERCISE/NAME.ipynb"
-    audit.add_argument("--extra", metavar="DIR", type=Path, help=text)
-    audit.add_argument("--json", action="store_true", help="print the result as JSON")
+    add_exercise(commands.add("audit", _audit, text))
     text = (
         "Grade answers that were written from the statements, and print what is said about each; fail when a "
         "wrong one keeps its points or a right one loses some."

@@ -113,8 +113,7 @@ def _lab(arguments: argparse.Namespace) -> None:
         print(
             f"{page} holds something of your own: rename it to get the page with your points again."
         )
-    if not arguments.copy_only:
-        sys.exit(lab.open_jupyterlab(page))
+    sys.exit(lab.open_jupyterlab(page))
 
 
 def _everything(arguments: argparse.Namespace) -> None:
@@ -175,10 +174,6 @@ def add_commands(commands: Commands) -> None:
     release.add_argument("--for-class", action="store_true", help=for_class)
     serve = commands.add("serve", _serve, "Serve the built book on 127.0.0.1.")
     serve.add_argument("--port", type=int, default=8000, help="default: 8000")
-    lab = commands.add(
-        "lab",
-        _lab,
-        "Copy missing exercises into work/ and open JupyterLab on a page over all of them.",
-    )
-    lab.add_argument("--copy-only", action="store_true", help="do not open JupyterLab")
+    text = "Copy missing exercises into work/ and open JupyterLab on a page over all of them."
+    commands.add("lab", _lab, text)
     commands.add("course", _everything, "All of it: exercises, a graded sample class, the book.")

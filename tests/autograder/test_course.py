@@ -131,50 +131,7 @@ def small(small_exercise):
     return root
 
 
-def test_an_edited_submission_is_graded_again_and_only_that(small):
-    student = submitted(small, "yan")
-    before, untouched = graded_at(small, "zoe"), student.read_text(encoding="utf-8")
-    try:
-        shutil.copy(submitted(small, "zoe"), student)
-        assert command(small, "grade").status == 0
-        assert scores(small)["yan"] == automatic_points(small)
-        assert graded_at(small, "zoe") == before
-    finally:
-        student.write_text(untouched, encoding="utf-8")
-
-
 # nbgrader's own commands --------------------------------------------------------------------------
-
-
-def feedback_page(root):
-    """A student's feedback page, without its stamp and the random folder of the kernel."""
-    page = root / "course" / "feedback" / "dia" / SMALL / f"{SMALL}.html"
-    text = page.read_text(encoding="utf-8").partition("<!-- feedback ")[0].strip()
-    return re.sub(r"/tmp/\S*grade-\w+/", "", text)
-
-
-@pytest.fixture(scope="module")
-def stock(small):
-    """The same course after nbgrader's own autograde, feedback and export."""
-    before, page = scores(small), feedback_page(small)
-    for words in (
-        ("autograde", SMALL, "--student=dia", "--force"),
-        ("generate_feedback", SMALL, "--student=dia", "--force"),
-        ("export", "--to=grades.csv"),
-    ):
-        done = run(small, "nbgrader", *words)
-        assert done.returncode == 0, done.stderr
-    return before, page
-
-
-def test_nbgraders_commands_give_what_ours_give(small, stock):
-    before, page = stock
-    assert scores(small) == before
-    assert "Hint:" in page
-    assert feedback_page(small) == page
-    with (small / "grades.csv").open(encoding="utf-8") as file:
-        exported = {row["student_id"]: float(row["score"]) for row in csv.DictReader(file)}
-    assert exported == before
 
 
 def test_nbgrader_validate_tells_right_from_wrong(small):
@@ -253,44 +210,12 @@ def test_an_exercise_that_changed_since_it_was_graded_is_refused_or_graded_anew(
     assert [path.stat().st_mtime_ns for path in results] == written
 
 
-def test_no_sample_class_is_put_beside_a_real_one(copy):
-    real = copy / "course" / "submitted" / "real"
-    real.mkdir()
-    missing = copy / "course" / "submitted" / "sample-ben" / EXERCISE
-    kept = (missing / f"{EXERCISE}.ipynb").read_text(encoding="utf-8")
-    try:
-        shutil.rmtree(missing)
-        done = command(copy, "sample", "--exercise", EXERCISE)
-        assert done.status == 0 and "No sample class" in done.stdout
-        assert not missing.exists()
-    finally:
-        missing.mkdir()
-        (missing / f"{EXERCISE}.ipynb").write_text(kept, encoding="utf-8")
-        real.rmdir()
-
-
-def test_lab_copies_what_is_missing_and_overwrites_nothing(copy):
-    assert command(copy, "lab", "--copy-only").status == 0
-    mine = copy / "work" / EXERCISE / f"{EXERCISE}.ipynb"
-    released = copy / "exercises" / EXERCISE / f"{EXERCISE}.ipynb"
-    assert mine.read_bytes() == released.read_bytes()
-    mine.write_text("my work", encoding="utf-8")
-    other = next(
-        path for path in (copy / "work").iterdir() if path.is_dir() and path.name != EXERCISE
-    )
-    shutil.rmtree(other)
-    assert command(copy, "lab", "--copy-only").status == 0
-    assert mine.read_text(encoding="utf-8") == "my work"
-    assert (other / f"{other.name}.ipynb").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (("grade", "--exercise", "ch0_nothing"), "There is no exercise 'ch0_nothing'"),
         (("report", "--submitted", "nowhere"), "Nothing has been graded yet"),
         (("serve",), "make book"),
-        (("audit", "--exercise", EXERCISE, "--extra", "nowhere"), "There is no folder nowhere"),
     ],
 )
 def test_an_instructors_error_is_one_line_with_the_way_out(copy, arguments, words):

@@ -1,6 +1,5 @@
 """The audit says what it saw: a clean one is clean, and a surprise is told."""
 
-import json
 import subprocess
 import sys
 
@@ -8,12 +7,11 @@ import nbformat
 import pytest
 
 from autograder.audit import audit
-from autograder.audit.cases import Case, catalogue_cases, extra_cases, honest_cases
+from autograder.audit.cases import Case, catalogue_cases, honest_cases
 from autograder.audit.own_check import disagreements, marks_shown, names_shown, own_check
 from autograder.audit.registry import register_cases
 from autograder.catalogue import mistake_answers, mistakes
 from autograder.course import Course
-from autograder.errors import SubmissionFolderError
 from autograder.exercises import reference_answers, solved
 from autograder.kernels.outputs import Outputs
 from autograder.runtime.fold import Fold
@@ -42,20 +40,12 @@ def wrong_notebook(exercise):
     return nbformat.writes(solved(exercise, reference_answers(exercise) | answers))
 
 
-def test_a_clean_audit_is_clean_and_lists_further_submissions(course, small_exercise, tmp_path):
-    (tmp_path / small_exercise.name).mkdir()
-    path = tmp_path / small_exercise.name / "somebody.ipynb"
-    path.write_text(wrong_notebook(small_exercise), encoding="utf-8")
-    cases = [*some_cases(small_exercise), *extra_cases(small_exercise, tmp_path)]
-    (found,) = findings = audit.findings_of(course, cases, workers=1)
+def test_a_clean_audit_is_clean(course, small_exercise):
+    (found,) = findings = audit.findings_of(course, some_cases(small_exercise), workers=1)
     counted = ("mistakes", "caught", "named", "alternatives", "accepted", "honest")
     assert {name: getattr(found, name) for name in counted} == dict.fromkeys(counted, 1)
     assert found.undeserved_points == 0 and found.honest_full_marks == 1
-    (extra,) = found.extra
-    assert extra.name == "somebody" and 0 < extra.result.score < extra.result.points
     assert audit.is_clean(findings)
-    told = json.loads(audit.to_json(findings))[small_exercise.name]
-    assert told["caught"] == 1 and told["extra"][0]["result"]["cells"]
 
 
 def test_every_kind_of_surprise_is_told(course, small_exercise, capsys):
@@ -108,13 +98,6 @@ def test_lines_behind_a_fold_are_read_and_the_fold_is_none():
     outputs.add("display_data", {"data": shown})
     assert marks_shown(outputs.kept) == {"is long": "✓", "is < 3": "✓", "is right": "✗"}
     assert names_shown(outputs.kept[1].data["text/plain"]) == ["halved"]
-
-
-def test_a_folder_of_further_submissions_that_is_missing_is_an_error(
-    course, small_exercise, tmp_path
-):
-    with pytest.raises(SubmissionFolderError, match="There is no folder"):
-        audit.run(course, [small_exercise], extra=tmp_path / "nowhere")
 
 
 def test_a_course_has_cases_of_its_own(tmp_path):
