@@ -4,7 +4,7 @@ A claim stands in a hidden cell right after the cell that computes its numbers:
 
     claim(accuracy[2] > 2 * accuracy[1], "two heads are right more than twice as often")
 
-Where a word may change with the numbers, the text takes it from here, too (`comparison`, `times`,
+Where a word may change with the numbers, the text takes it from here, too (`times`,
 `share`), through `glue`.
 """
 
@@ -55,17 +55,6 @@ def _place() -> str:
     cells = vars(__main__).get("In")
     cell = f"The claim in executed cell {len(cells) - 1}" if cells else "The claim"
     return f"{cell}, line {caller.f_lineno},"
-
-
-def comparison(a: float, b: float, tolerance: float = 0.05) -> str:
-    """How a compares with b: "more than", "less than", or "about as much as".
-
-    tolerance: the difference, as a share of the larger, up to which they are about the same.
-    """
-    _check_finite(a, b)
-    if abs(a - b) <= tolerance * max(abs(a), abs(b)):
-        return "about as much as"
-    return "more than" if a > b else "less than"
 
 
 def times(a: float, b: float) -> str:

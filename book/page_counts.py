@@ -243,12 +243,6 @@ HEADS = re.split(
 )
 
 
-def chapter_of(name: str) -> int:
-    """The chapter of a page's name; 0 for a page of no chapter."""
-    found = re.match(r"ch(\d+)_", name)
-    return int(found[1]) if found else 0
-
-
 def main(chapters: list[str]) -> None:
     """Print the counts of the pages of some chapters, or of all."""
     names = [f"{chapter}_*.md" for chapter in chapters] or ["first_hour.md", "ch*_*.md"]

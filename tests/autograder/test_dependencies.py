@@ -95,19 +95,16 @@ USED = """
     ("old", "new"),
     [
         ("FACTOR = 2", "FACTOR = 3"),
-        ("(3, FACTOR)", "(4, FACTOR)"),
         ("return function(function(x))", "return function(x)"),
         ("@functools.wraps(function)", "@functools.cache"),
         ("return 5", "return 6"),
         ("size = 7", "size = 8"),
-        ("extra: int = 11", "extra: int = 12"),
         ("more=surplus", "more=lambda: 1"),
         ("self.size + more()", "self.size - more()"),
         ("STATE = 13", "STATE = 14"),
         ("@twice\n", ""),
         ("x: Callable", "x: int"),
         ("import math as maths", "import cmath as maths"),
-        ("maths.floor", "maths.ceil"),
         ("class Model(Base)", "class Model"),
         ("    return Model().total()", "    yield Model().total()"),
         ("def unused(x", "def surplus():\n    return 6\n\ndef unused(x"),
@@ -122,12 +119,10 @@ def test_a_change_of_what_is_used_is_seen(tmp_path, old, new):
     ("old", "new"),
     [
         ("return 17", "return 18"),
-        ("value = 19", "value = 20"),
         ("'''Words.'''", "'''Other\n        words.'''"),
         ("  # a remark", ""),
         ("FACTOR = 2", "\n\nFACTOR = (\n    2\n)"),
         ("import functools", '"""A module."""\nimport functools'),
-        ("import functools", "import functools\nimport json"),
         ("class Unused", "def new():\n    return FACTOR\n\nclass Unused"),
         ("class Unused:\n    value = 19", ""),
     ],
@@ -143,7 +138,6 @@ ACTS = {
     "call": "import random\nrandom.seed(OLD)",
     "attribute": "import solutions.b\nsolutions.b.value = OLD",
     "item": "STORE = {}\nSTORE['f'] = OLD",
-    "sum": "VALUES = [1]\nVALUES += [OLD]",
     "loop": "for name in range(3):\n    f.__dict__[name] = OLD",
     "condition": "import sys\nif sys.maxsize > OLD:\n    from solutions.b import g as f",
     "attempt": "try:\n    import nothing\nexcept ImportError:\n    nothing = OLD",
@@ -154,7 +148,6 @@ ACTS = {
     "subclass": "class Base:\n    def __init_subclass__(cls): Base.value = cls.size\n\nclass Other(Base):\n    size = OLD",
     "metaclass": "class Meta(type): pass\n\nclass Other(metaclass=Meta):\n    size = OLD",
     "what a call uses": "def other():\n    return OLD\n\nprint(other())",
-    "walrus": "print(number := OLD)",
     "deletion": "number = 1\ndel number\nnumber = len([OLD])",
 }
 
@@ -193,21 +186,17 @@ def test_the_order_of_what_modules_do_counts(tmp_path):
 # how `g` of module b gets into f of module a
 WAYS = {
     "by name": "from solutions.b import g\ndef f(x): return g(x)",
-    "under another name": "from solutions.b import g as h\ndef f(x): return h(x)",
     "relative": "from .b import g\ndef f(x): return g(x)",
-    "relative module": "from . import b\ndef f(x): return b.g(x)",
     "module": "from solutions import b\ndef f(x): return b.g(x)",
     "dotted": "import solutions.b\ndef f(x): return solutions.b.g(x)",
     "module under another name": "import solutions.b as other\ndef f(x): return other.g(x)",
     "star": "from solutions.b import *\ndef f(x): return g(x)",
     "inside": "def f(x):\n    from solutions.b import g\n    return g(x)",
-    "module inside": "def f(x):\n    import solutions.b\n    return solutions.b.g(x)",
     "re-export": "from solutions.b import g as f",
     "constant": "from solutions.b import g\nTABLE = {'g': g}\ndef f(x): return TABLE['g'](x)",
     "default": "from solutions.b import g\ndef f(x, h=g): return h(x)",
     "base": "from solutions.b import K\nclass f(K):\n    def __init__(self, x): type(self).g(x)",
     "condition": "import sys\nif sys.argv:\n    from solutions.b import g\ndef f(x): return g(x)",
-    "condition inside": "def f(x):\n    if x:\n        from solutions.b import g\n        return g(x)",
     "getattr": "from solutions import b\ndef f(x): return getattr(b, 'g')(x)",
     "globals": "from solutions.b import g\ndef f(x): return globals()['g'](x)",
     "eval": "from solutions.b import g\ndef f(x): return eval('g(x)')",
@@ -231,39 +220,6 @@ def write_way(root, name):
 def test_a_change_behind_an_import_is_seen(tmp_path, name):
     write_way(tmp_path, name)
     assert changes(tmp_path, "b", "def h(): return 3", "def h(): return 4")
-
-
-EXECUTE = """
-import json, sys
-found = {}
-for name in sys.argv[1:]:
-    before, seen = set(sys.modules), set()
-    sys.path.insert(0, name)
-    sys.setprofile(lambda frame, event, argument: seen.add(frame.f_code.co_qualname))
-    names = {"__name__": "solutions.reference"}
-    exec(PROGRAM, names)
-    names["answer"](1)
-    sys.setprofile(None)
-    del sys.path[0]
-    for module in set(sys.modules) - before:
-        if module.startswith("solutions"):
-            del sys.modules[module]
-    found[name] = sorted(seen)
-print(json.dumps(found))
-"""
-
-
-def test_each_of_these_ways_is_one(tmp_path):
-    """Python does reach the other module on it."""
-    for name in WAYS:
-        (tmp_path / name).mkdir()
-        write_way(tmp_path / name, name)
-    text = f"PROGRAM = {PROGRAM!r}\n{EXECUTE}"
-    command = [sys.executable, "-c", text, *(str(tmp_path / name) for name in WAYS)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    for path, seen in json.loads(done.stdout).items():
-        assert {"h", "K"} & set(seen), path
 
 
 def test_what_one_exercise_imports_of_another_counts_and_the_rest_of_it_does_not(tmp_path):

@@ -8,7 +8,6 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder import errors
 from autograder.__main__ import main
 from autograder.build import generate
 from autograder.course import Course
@@ -18,15 +17,6 @@ from autograder.grade.grade_class import Grader
 from autograder.grade.result import Remark
 from autograder.grade.words import remark
 from tests.support.course import COURSE
-
-KINDS = [
-    kind
-    for kind in vars(errors).values()
-    if getattr(kind, "__module__", "") == errors.__name__
-    and isinstance(kind, type)
-    and kind is not errors.CourseError
-]
-
 
 NOTEBOOK = nbformat.v4.new_notebook()
 
@@ -48,13 +38,6 @@ def test_an_error_ends_a_command_with_one_line(ended):
     said = ended("grade", "--exercise", "ch0_nothing")
     assert said.startswith("Error: There is no exercise 'ch0_nothing'. Known: ch1_")
     assert said.count("\n") == 1
-
-
-def test_a_kind_of_failure_is_no_other_kind():
-    assert len(KINDS) > 5
-    for kind in KINDS:
-        assert [other for other in KINDS if issubclass(kind, other)] == [kind]
-        assert issubclass(kind, errors.CourseError)
 
 
 # What can't be written ----------------------------------------------------------------------------

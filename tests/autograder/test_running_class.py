@@ -36,7 +36,6 @@ from tests.running_class import (
     unpack_class,
     verdicts,
 )
-from tests.support.canvas_server import TOKEN, class_of, serving
 from tests.support.copies import command, configure, repository
 from tests.support.course import COURSE
 
@@ -197,28 +196,6 @@ def test_a_command_that_tells_grades_has_them_in_the_gradebook_again(tmp_path, r
     for folder in changed:
         shutil.rmtree(folder)
         shutil.copytree(tmp_path / folder.name, folder)
-
-
-def test_a_grade_that_is_not_in_the_gradebook_any_more_is_pushed_all_the_same(
-    tmp_path, monkeypatch
-):
-    root = repository(tmp_path)
-    configure(root, CONFIG)
-    unpack_class(root, "course")
-    course = Course(root)
-    before = stored_result(course, "eli", AGAIN)
-    with Gradebook(course.db_url) as gradebook:
-        gradebook.remove_student("eli")
-        maximum = gradebook.find_assignment(AGAIN).max_score
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setenv("CANVAS_TOKEN", TOKEN)
-    with serving(class_of(AGAIN, maximum, 7)) as state:
-        state.users[0]["login_id"] = "eli"
-        words = ["push", "--lms", "canvas", "--exercise", AGAIN, "--course", state.url, "--yes"]
-        done = command(root, *words)
-        assert done.status == 0, done.stderr
-        assert state.submissions[7]["score"] == before.score > 0
-    assert "eli" in done.stderr
 
 
 def test_every_result_of_the_class_is_read(running):

@@ -1,6 +1,5 @@
 """`c.Grader` in nbgrader_config.py: what is refused, with the way out, and what is understood."""
 
-import ast
 import dataclasses
 import sys
 from pathlib import Path
@@ -10,23 +9,18 @@ import pytest
 from autograder.course import Course
 from autograder.errors import CourseError, SandboxError
 from autograder.grade.grade_class import WorkerOptions
-from autograder.instructor_settings import CONFIG, Limits, Settings
-from tests.support.course import COURSE
+from autograder.instructor_settings import Limits, Settings
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
         ("cell_seconds", 0),
-        ("cell_seconds", -1),
         ("cell_seconds", float("nan")),
-        ("cell_seconds", float("inf")),
         ("notebook_seconds", "600"),
         ("memory_mb", 100),
-        ("memory_mb", 2000.5),
         ("memory_mb", True),
         ("disk_mb", 1e12),
-        ("output_characters", None),
         ("sandbox", False),
         ("memory", 2000),
         ("python", "/no/such/python"),
@@ -34,7 +28,6 @@ from tests.support.course import COURSE
         ("packages", "scipy"),
         ("packages", ["scikit-learn"]),
         ("packages", [3]),
-        ("packages", None),
         ("require_sandbox", "yes"),
         ("follow_through", 0),
         pytest.param("python", str(Path(__file__).parent), id="a folder"),
@@ -89,20 +82,3 @@ def test_an_exercise_may_be_called_by_its_chapter(tmp_path):
     for name in ("ch3", "ch", "1"):
         with pytest.raises(CourseError, match=f"no exercise '{name}'"):
             course.exercise(name)
-
-
-def test_the_name_of_the_file_is_written_once():
-    """Docstrings and the course to copy aside."""
-    found = []
-    for path in sorted((COURSE.root / "autograder").rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        words = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        found += [
-            path.name
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Constant)
-            and node not in words
-            and CONFIG in str(node.value)
-            and "template" not in path.parts
-        ]
-    assert found == ["instructor_settings.py"]

@@ -1,6 +1,5 @@
 """benchmarks.gpu with tiny sizes on a CPU; what it measures on a GPU, no test can say."""
 
-import ast
 import json
 import math
 import os
@@ -47,40 +46,6 @@ def test_every_part_runs_as_a_command(tmp_path):
         assert found.pop("seconds") >= 0 and found
         assert all(math.isfinite(number) and number >= 0 for number in numbers(found))
     assert [*tmp_path.iterdir()] == [output]
-
-
-def file_of(module):
-    """The file of a module of this project, or None if it's another's."""
-    path = ROOT.joinpath(*module.split("."))
-    found = (path / "__init__.py", path.with_suffix(".py"))
-    return next((file for file in found if file.exists()), None)
-
-
-def packages_for(module):
-    """The packages of others that a module and all that it imports need as soon as they're loaded."""
-    seen, waiting, needed = set(), [module], set()
-    while waiting:
-        file = file_of(waiting.pop())
-        if file in seen:
-            continue
-        seen.add(file)
-        for node in ast.parse(file.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-            else:
-                continue
-            own = [name for name in names if file_of(name)]
-            waiting += own
-            needed |= set() if own else {name.partition(".")[0] for name in names}
-    return needed - sys.stdlib_module_names
-
-
-def test_a_machine_with_a_gpu_needs_three_packages():
-    """It may have no others, and nothing can be fetched there."""
-    assert packages_for("benchmarks.gpu.__main__") == {"torch", "numpy", "sentencepiece"}
-    assert {"rich", "num2words"} < packages_for("translation.commands")
 
 
 @pytest.mark.parametrize(
@@ -149,9 +114,3 @@ def test_a_command_ends_with_the_part_that_has_started_it():
     os.close(write)
     assert select.select([read], [], [], 20)[0] and os.read(read, 1) == b""
     os.close(read)
-
-
-def test_the_first_parts_take_nine_minutes_at_most():
-    first = [part.first for part in parts().values()]
-    assert first == sorted(first, reverse=True)
-    assert sum(part.limit for part in parts().values() if part.first) <= 540

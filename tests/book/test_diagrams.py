@@ -133,19 +133,6 @@ def test_every_drawing_is_shown_whole_before_its_parts():
 
 
 @each
-def test_ids_of_two_drawings_on_a_page_differ(diagrams, path):
-    one, two = (ElementTree.fromstring(diagrams.drawing(path, prefix)) for prefix in ("a-", "b-"))
-    ids = [element.get("id") for svg in (one, two) for element in svg.iter() if element.get("id")]
-    assert len(ids) == len(set(ids)) >= 6
-    for svg in (one, two):
-        own = {element.get("id") for element in svg.iter()}
-        assert svg.get("aria-labelledby") in own and svg.get("aria-describedby") in own
-        for element in svg.iter():
-            if "marker-end" in element.attrib:
-                assert element.get("marker-end")[5:-1] in own
-
-
-@each
 def test_every_part_can_be_lit(diagrams, path):
     names = diagrams.parts(root(path))
     assert names

@@ -1,6 +1,5 @@
 """Rivals get their own best rates, and stored results are used exactly as long as nothing has changed."""
 
-import json
 import math
 import shutil
 import sys
@@ -11,7 +10,7 @@ import pytest
 from autograder.errors import BookError
 from autograder.publish import experiments as stored_results
 from autograder.publish.seed_base import VARIABLE
-from book.experiments import Best, best_of
+from book.experiments import best_of
 from tests.support.course import COURSE
 from tests.support.small_book import FRONT
 
@@ -50,11 +49,6 @@ def test_a_lower_score_can_be_better_and_a_rate_that_diverges_is_none():
 def test_too_few_rates_or_seeds_are_an_error(rates, seeds):
     with pytest.raises(ValueError, match="3 different rates"):
         best_of(score, rates, seeds)
-
-
-def test_a_result_is_plain_data():
-    found = best_of(score, [0.01, 0.1, 1], [0, 1])
-    assert Best.from_json(json.loads(json.dumps(found.to_json()))) == found
 
 
 # stored -------------------------------------------------------------------------------------------

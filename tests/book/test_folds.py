@@ -216,11 +216,6 @@ def test_an_address_opens_what_it_leads_into(tab, address):
     tab.wait_for_function(f"-1 <= {place} && {place} < innerHeight")
 
 
-def test_an_address_beside_a_fold_opens_none(tab, address):
-    tab.goto(f"{address}#core-label")
-    assert tab.locator("details[open]").count() == 0
-
-
 def test_folds_open_without_a_script(browser, address):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

@@ -128,19 +128,3 @@ def test_symbols_lead_to_their_rows_on_the_notation_page(pages):
     assert "st−1" in linked["ch1_additive_attention"]
     assert "dk" in linked["ch2_scaled_dot_product"]
     assert "d_model" in {name for names in linked.values() for name in names}
-
-
-def test_previous_and_next_walk_through_the_book(pages):
-    contents = (COURSE.root / "_toc.yml").read_text(encoding="utf-8")
-    order = ["book/intro", *re.findall(r"file: (\S+)", contents)]
-    for number, name in enumerate(order):
-        page = pages[COURSE.built_book / f"{name}.html"]
-        for way, other in (("prev", number - 1), ("next", number + 1)):
-            found = page.select_one(f"a.{'left' if way == 'prev' else 'right'}-{way}")
-            if not 0 <= other < len(order):
-                assert found is None
-                continue
-            neighbour = pages[COURSE.built_book / f"{order[other]}.html"]
-            assert found["href"] == f"{order[other].removeprefix('book/')}.html"
-            title = neighbour.find("h1").get_text().rstrip("#")
-            assert found.find(class_="prev-next-title").get_text().strip().endswith(title)

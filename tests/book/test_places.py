@@ -109,17 +109,6 @@ def test_one_way_to_write_each_answer_is_shown_once(chapter):
     assert sorted(REFERENCE.findall(text_of(chapter))) == sorted(answers)
 
 
-def test_the_first_page_has_a_figure_and_what_a_check_says(pages):
-    page = soup("intro")
-    assert page.select_one("figure.widget[data-widget=alignment] .still td")
-    said = [message.get_text() for message in page.select("#quiz-lines .check-message")]
-    right = page.select_one("#quiz-lines .right .check-message").get_text()
-    assert len(said) == 4 and "✗" not in right
-    assert all("This looks like a known mistake" in one for one in said if one != right)
-    links = [link["href"] for link in page.select(".begin a")]
-    assert links == ["first_hour.html", "ch1_additive_attention.html", "teachers.html"]
-
-
 def test_progress_lists_all_pages_of_chapters(pages):
     rows = soup("progress").select(".progress-table tbody tr")
     assert [row["data-page"] for row in rows] == ["first_hour", *pages_listed()]

@@ -136,17 +136,6 @@ def test_to_torch_copies():
     assert ch3.to_torch(layer.float()).in_proj_weight.dtype == torch.float32
 
 
-def test_attention_is_a_parameter():
-    *inputs, mask = a_case(0, (2, 3, 4, 5, 6), "heads")
-    layer = a_layer(0, 30, 5)
-    fast = a_layer(
-        0, 30, 5, attention=lambda q, k, v, m: (F.scaled_dot_product_attention(q, k, v, m), None)
-    )
-    output, weights = fast(*inputs, mask)
-    assert weights is None
-    assert_close([output], [layer(*inputs, mask)[0]])
-
-
 @pytest.mark.parametrize(("d_model", "n_heads"), [(10, 3), (4, 8), (7, 2)])
 def test_a_width_that_the_heads_do_not_divide(d_model, n_heads):
     with pytest.raises(ValueError, match=rf"\b{n_heads}\b.*\b{d_model}\b"):

@@ -55,14 +55,6 @@ def test_causal_mask_is_the_end_of_a_square_one(T, S):
         assert torch.equal(mask, ch4.causal_mask(S)[S - T :])
 
 
-def test_padding_mask_and_key_padding_mask_say_the_same():
-    lengths = torch.tensor([0, 5, 3, 1])
-    mask = ch4.padding_mask(lengths, 5)
-    assert mask.shape == (4, 1, 1, 5) and mask.dtype == torch.bool
-    assert mask.sum(dim=-1).flatten().tolist() == lengths.tolist()
-    assert torch.equal(ch4.from_key_padding(~mask[:, 0, 0]), mask)
-
-
 def test_combine():
     rng = np.random.default_rng(0)
     padding, causal = (torch.from_numpy(a_mask(rng, *shape)) for shape in ((3, 1, 1, 5), (4, 5)))

@@ -1,6 +1,5 @@
 """Exercise 7: the reference against torch, sacreBLEU, searches through everything, and its catalogue."""
 
-import collections
 import itertools
 import math
 import random
@@ -244,27 +243,6 @@ def test_fit_learns_a_language_that_it_has_never_seen():
     assert right >= 0.9 * len(targets)
 
 
-def by_pairs(pairs):
-    """A translator that counts which words stand in one pair of sentences of the same length."""
-    counts = collections.defaultdict(collections.Counter)
-    for source, target in pairs:
-        for place, word in enumerate(source):
-            counts[len(source), place, word].update(enumerate(target))
-    votes = lambda sentence, j: sum(
-        (
-            collections.Counter(
-                {w: n for (i, w), n in counts[len(sentence), place, word].items() if i == j}
-            )
-            for place, word in enumerate(sentence)
-        ),
-        collections.Counter({0: 0}),
-    )
-    return lambda sentences: [
-        [votes(sentence, j).most_common(1)[0][0] for j in range(len(sentence))]
-        for sentence in sentences
-    ]
-
-
 def by_least_squares(pairs):
     """A translator that is linear in which word stands where."""
     longest = max(len(source) for source, _ in pairs)
@@ -289,11 +267,10 @@ def by_least_squares(pairs):
     ]
 
 
-@pytest.mark.parametrize("fit", [by_pairs, by_least_squares])
-def test_neither_counting_nor_least_squares_learns_the_language(fit):
+def test_least_squares_does_not_learn_the_language():
     for seed in range(3):
         pairs, unseen, targets = drawn_language(seed)
-        translated = fit(pairs)(unseen)
+        translated = by_least_squares(pairs)(unseen)
         right = sum(got == wanted for got, wanted in zip(translated, targets, strict=True))
         assert right < 0.4 * len(targets)
 

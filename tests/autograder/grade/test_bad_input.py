@@ -16,7 +16,6 @@ from nbgrader.api import Gradebook
 
 from autograder.audit.leftovers import left_running
 from autograder.errors import GradebookError, OutputError
-from autograder.grade import words
 from autograder.grade.exercise_words import words_of
 from autograder.grade.feedback import feedback_page, write_feedback
 from autograder.grade.grade_class import Grader, grade_class
@@ -264,12 +263,3 @@ def test_an_interrupted_run_loses_and_repeats_nothing(new_class, before_recordin
 
 
 # Sentences --------------------------------------------------------------------------------------
-
-
-def test_every_remark_that_a_submission_can_get_is_a_sentence(graded_class):
-    _, results = graded_class
-    kinds = {remark.kind for result in results.values() for remark in result.remarks}
-    assert len(kinds) > 10
-    for result in results.values():
-        for remark in result.remarks:
-            assert words.remark(remark).endswith(".")

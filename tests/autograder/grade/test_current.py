@@ -15,7 +15,7 @@ from autograder.grade import examine
 from autograder.grade.feedback import feedback_page, write_feedback
 from autograder.grade.grade_class import Grader, handed_in, recorded_results
 from autograder.grade.gradebook import autograded_notebook, stored_result
-from autograder.grade.result import GRADER_VERSION, Remark
+from autograder.grade.result import GRADER_VERSION
 from autograder.grade.verdicts import result_path
 from autograder.points import as_shown
 from tests.support.class_keys import give_keys
@@ -132,15 +132,6 @@ def test_another_file_beside_the_notebook_grades_that_student_again(class_of_thr
     assert to_grade(class_of_three) == ["helped"]
 
 
-def test_another_file_name_grades_that_student_again(class_of_three):
-    path = folder_of(class_of_three, "right") / NAME
-    path.rename(path.with_name("homework.ipynb"))
-    try:
-        assert to_grade(class_of_three) == ["right"]
-    finally:
-        path.with_name("homework.ipynb").rename(path)
-
-
 def test_another_solution_grades_everybody_again(class_of_three, edit):
     solution = class_of_three.exercise(EXERCISE.name).solution
     # another line, so that the catalogue's edits still fit
@@ -203,12 +194,6 @@ def test_what_another_version_of_the_grader_graded_is_graded_again(class_of_thre
     found = stored_result(class_of_three, "right", EXERCISE.name)
     basis = dataclasses.replace(found.basis, grader=version)
     dataclasses.replace(found, basis=basis).write(stored)
-    assert to_grade(class_of_three) == ["right"]
-
-
-def test_what_the_clock_has_stopped_is_graded_again(class_of_three, stored):
-    found = stored_result(class_of_three, "right", EXERCISE.name)
-    dataclasses.replace(found, remarks=(Remark("by_clock"),)).write(stored)
     assert to_grade(class_of_three) == ["right"]
 
 
@@ -291,15 +276,3 @@ def test_feedback_follows_points_and_comments_given_by_hand(class_of_three):
     text = page(class_of_three, "right")
     assert "Good, but why is the variance dk?" in text
     assert f"{as_shown(score)}" in text and score % 1 == 0.5
-
-
-def test_points_given_by_hand_survive_grading_again(class_of_three):
-    course = Course(class_of_three.root)
-    path = folder_of(course, "right") / NAME
-    with Gradebook(course.db_url) as gradebook:
-        before = gradebook.find_submission(EXERCISE.name, "right").score
-    path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
-    assert to_grade(course) == ["right"]
-    grade_here(course, EXERCISE.name)
-    with Gradebook(course.db_url) as gradebook:
-        assert gradebook.find_submission(EXERCISE.name, "right").score == before

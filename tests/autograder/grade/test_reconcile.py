@@ -95,14 +95,6 @@ def test_a_student_who_was_removed_and_added_has_the_stored_grade_again(course):
     assert agree(course) == []
 
 
-def test_a_gradebook_that_lacks_a_student_gets_the_stored_grade(course):
-    before = told(course)
-    remove(course, "s2")
-    assert "s2" not in told(course)
-    agree(course)
-    assert told(course) == before
-
-
 def test_an_older_gradebook_that_was_put_back_tells_the_newer_grade(course, tmp_path):
     agree(course)
     shutil.copy(course.home / "gradebook.db", tmp_path / "old.db")
@@ -179,11 +171,6 @@ def test_a_gradebook_without_the_exercise_is_said_to_lack_it(course):
     (course.home / "gradebook.db").unlink()
     with pytest.raises(GradebookError, match="isn't in the gradebook"):
         agree(course)
-
-
-def test_what_is_remembered_is_closed_to_others(course):
-    agree(course)
-    assert (course.home / STATE_FILE).stat().st_mode & 0o077 == 0
 
 
 def test_a_damaged_memory_is_told_in_one_sentence(course):

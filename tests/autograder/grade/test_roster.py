@@ -70,15 +70,6 @@ def test_a_roster_may_have_another_programs_columns(course, head):
     assert students(course)["s010"] == ("Jörg", "Müller", "j@example.org", None)
 
 
-@pytest.mark.parametrize("name", SAVED)
-def test_every_table_is_read_by_the_same_reader(tmp_path, name):
-    path = tmp_path / "table.csv"
-    path.write_bytes(SAVED[name])
-    head, rows = read_table(path)
-    assert head == ["id", "first_name", "last_name", "email"]
-    assert [row[:2] for row in rows] == [["s010", "Jörg"], ["s011", "Zoë"]]
-
-
 def test_control_characters_of_a_table_act_on_nobody(course, tmp_path):
     nasty = "Ada\x1b[2J\x07\x9b31m\x7f"
     path = tmp_path / "table.csv"

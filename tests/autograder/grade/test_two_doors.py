@@ -117,14 +117,6 @@ def test_both_doors_give_the_same_grade_and_feedback(by_nbgrader, name):
     assert their_pages[name] == our_pages[name]
 
 
-def test_nobody_is_graded_again_by_the_other_door(by_nbgrader, recorded):
-    course, _, (theirs, _, _) = by_nbgrader
-    assert len(theirs) >= len(SOME_OF_THEM)
-    results = grade_class(course, [course.exercise(EXERCISE.name)])
-    assert recorded == []
-    assert {result.student: result for result in results} == theirs
-
-
 # formgrader -------------------------------------------------------------------------------------
 
 SOME_OF_THEM = (
@@ -202,12 +194,6 @@ def test_a_student_who_is_not_in_the_gradebook_is_told(small_class, caplog):
     assert "The gradebook knows no student honest" in text
     assert not autograded_notebook(course, "honest", EXERCISE.name).exists()
     assert "honest" not in gradebook_of(course)
-
-
-def test_an_address_that_is_none_is_told(small_class, caplog):
-    course, _ = small_class
-    other = Course(course.root, database="nonsense")
-    assert "'nonsense' is not the address of a database" in refused(other, caplog)
 
 
 def test_a_kernel_that_does_not_start_is_told(small_class, caplog, monkeypatch):

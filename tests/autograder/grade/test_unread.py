@@ -72,13 +72,6 @@ def is_solved(submission):
         pytest.param(
             {NAME: untouched(), "x-Copy1.ipynb": right()}, True, ["copy_taken"], id="a copy"
         ),
-        pytest.param(
-            {NAME: untouched(), "a.ipynb": right(), "b.ipynb": right()},
-            True,
-            ["copy_taken"],
-            id="the same copy twice",
-        ),
-        pytest.param({NAME: right(), "scratch.ipynb": untouched()}, True, [], id="scratch paper"),
         pytest.param({NAME: right(), "before.ipynb": first_half()}, True, [], id="an older state"),
         pytest.param(
             {NAME: first_half(), "x-Copy1.ipynb": right()},
@@ -93,7 +86,6 @@ def is_solved(submission):
             id="two copies",
         ),
         pytest.param({"mine.ipynb": right()}, True, ["renamed"], id="another name"),
-        pytest.param({"mine.IPYNB": right()}, True, ["renamed"], id="capitals"),
         pytest.param({f"{NAME}.txt": right()}, True, ["renamed"], id="with .txt"),
         pytest.param(
             {"a.ipynb": right(), "b.ipynb": untouched()}, True, ["renamed"], id="one of two"
@@ -107,7 +99,6 @@ def is_solved(submission):
         pytest.param(
             {NAME: b"<html>", "x-Copy1.ipynb": right()}, True, ["copy_taken"], id="a broken one"
         ),
-        pytest.param({NAME: right(), "._" + NAME: b"\0\5\x16\7"}, True, [], id="of macOS"),
         pytest.param({"mine.ipynb": right(), "~$mine.ipynb": b"x"}, True, ["renamed"], id="lock"),
     ],
 )

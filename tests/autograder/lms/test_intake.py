@@ -131,7 +131,6 @@ def test_moodle(unpack, name):
         pytest.param("x" * 300, "x" * 60, id="a long name"),
         ("a*?[b]{c}", "a_b_c"),
         ("Zoe\u0308 O\u2019Neil-Smith", "Zoë_O_Neil-Smith"),
-        ("李 雷", "李_雷"),
         ("hindi की", "hindi_की"),
         ("line\nbreak\x00", "line_break"),
     ],
@@ -487,7 +486,6 @@ def test_nothing_is_overwritten_without_a_word(unpack):
     "name",
     [
         f"../../ada_1_10_{NAME}",
-        f"/tmp/ada_1_10_{NAME}",
         f"..\\..\\ada_1_10_{NAME}",
         f"C:\\ada_1_10_{NAME}",
         f"x/../../Jo Doe_1_assignsubmission_file_/{NAME}",

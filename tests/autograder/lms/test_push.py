@@ -448,7 +448,6 @@ def test_an_answer_to_a_change_that_cannot_be_read_leaves_doubt(server):
     [
         "https://canvas.example.org/courses/1234",
         "https://canvas.example.org/courses/1234/assignments/77?x=1",
-        "https://canvas.example.org:8443/courses/1234/",
         "http://127.0.0.1:99/courses/1234",
     ],
 )
@@ -461,13 +460,10 @@ def test_an_address_of_a_course(address):
     ("address", "words"),
     [
         ("http://canvas.example.org/courses/1", "write https"),
-        ("canvas.example.org/courses/1", "not the address of a course"),
         ("https://canvas.example.org", "not the address of a course"),
         ("https://user:word@canvas.example.org/courses/1", "not the address of a course"),
-        ("https://canvas.example.org/courses/x", "not the address of a course"),
         ("https://[/courses/1", "not the address of a course"),
         ("https://x:port/courses/1", "not the address of a course"),
-        ("file:///courses/1", "not the address of a course"),
     ],
 )
 def test_what_is_no_address_of_a_course(address, words):

@@ -15,14 +15,12 @@ RIGHT = np.random.RandomState(1).standard_normal((3, 4))
     ("expression", "place", "constant"),
     [
         ("100 + f(x)", (), 100),
-        ("f(x) + 2", (("part", 1, 2),), 2),
         ("[2 + f(n) for n in ns]", (("part", 3, 4),), 2),
         ("[f(n), 3 + f(n)]", (("part", 2, 2),), 3),
         ("[f(n), 3 + f(n)]", (("part", 1, 2),), 0),
         ("{k: 100 + g for k, g in h()}", (("key", "w"),), 100),
         ("[[dtype_of(t), 100 + t] for t in ts]", (("part", 1, 2), ("part", 2, 2)), 100),
         ("f(100 + x)", (), 0),
-        ("x + f(x)", (), 0),
         ("[*f(x), 2 + x]", (("part", 2, 2),), 0),
         ("100 + f(x)", (("part", 1, 2), ("part", 2, 2)), 100),
         ("[[n, 2 + f(n)] for n in [3]][0]", (("part", 2, 2),), 2),
@@ -51,7 +49,6 @@ def test_only_what_is_added_to_a_value_counts(expression, found):
     [
         (np.float64, 5e-5, True),
         (np.float64, 5e-3, False),
-        (np.float32, 5e-5, True),
         (np.float32, 5e-3, False),
     ],
 )

@@ -5,7 +5,6 @@ import pytest
 from autograder.build.source_notebook import source_notebook
 from autograder.exercises import CHECK_CELLS, tasks
 from autograder.instructor_settings import Settings
-from autograder.runtime.guide import STUBS
 from autograder.runtime.notebook import AutotestFailure, Checks
 from autograder.runtime.progress import MIME, Progress, Task
 from tests.support.notebook_checks import HALVED, SECTIONS, values_cell
@@ -109,10 +108,3 @@ def test_every_exercise_ends_with_its_points(exercise):
     assert sum(sum(task.checks.values()) + task.written for task in found) == total
     assert all(task.name[0].isdigit() for task in found)
     assert sum(task.written > 0 for task in found) == sum(c.cell_type == "markdown" for c in graded)
-
-
-def test_in_the_grader_it_does_nothing(capsys):
-    names = {}
-    exec(STUBS, names)
-    assert names["progress"]() is None
-    assert capsys.readouterr().out == ""

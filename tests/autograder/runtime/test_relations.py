@@ -43,7 +43,6 @@ CASES = [
     (A, np.round(A, 3), "digits", "right to 3 digits only: is something rounded"),
     (A, A.T, "transposed", "the axes are in another order: expected (3, 4), got (4, 3)"),
     (SQUARE, SQUARE.T, "transposed", "right, but with axes 0 and 1 exchanged"),
-    (CAUSAL, CAUSAL.T, "transposed", "right, but with axes 0 and 1 exchanged"),
     (A, A[:, ::-1], "flipped", "right, but in reverse order along axis 1"),
     (
         A,
@@ -64,7 +63,6 @@ CASES = [
         "the right numbers, but in another",
     ),
     (A, A.reshape(2, 6), "reshaped", "the right numbers in the right order, but of shape (2, 6)"),
-    (WEIGHTS, WEIGHTS.T, "transposed", "right, but with axes 0 and 1 exchanged"),
     (
         WEIGHTS,
         np.exp(SQUARE) / np.exp(SQUARE).sum(0),
@@ -96,22 +94,13 @@ CASES = [
         "exchanged",
         "the parts have one another's shapes: are they exch",
     ),
-    ({"a": 0.25, "b": A}, {"a": A, "b": 0.25}, "exchanged", "the two parts are right, but exch"),
     (
         [A, A.T, SQUARE],
         [A.T, SQUARE, A],
         "exchanged",
         "the parts are right, but in another order: what",
     ),
-    (
-        [0.1, 0.25, 0.7, 0.9],
-        [0.2, 0.5, 1.4, 1.8],
-        "scale",
-        "every entry is 2 times the expected one",
-    ),
     (0.25, 25.0, "scale", "yours is 100 times the expected one; expected 0.25, got 25"),
-    (0.25, -0.25, "negated", "yours has the wrong sign; expected 0.25, got -0.25"),
-    (0.25, 0.25002, "digits", "right to 4 digits only: is something rounded"),
 ]
 
 
@@ -167,15 +156,11 @@ def test_values_that_have_nothing_to_do_with_each_other_have_no_relation(kind):
     [
         (np.ones((3, 3)), 2 * np.ones((3, 3))),
         (np.zeros(8), np.ones(8)),
-        (np.array([0.2, 0.8]), np.array([0.8, 0.2])),
         ([1, 2], [2, 1]),
         (["ValueError", "nothing"], ["nothing", "ValueError"]),
         ([np.zeros(3), np.ones(3)], [np.ones(3), np.zeros(3)]),
-        (0.5, 1.5),
         (A, A * np.arange(1, 5)),
-        (A, np.full_like(A, np.nan)),
         (A, A[:2]),
-        (A, 0 * A),
     ],
 )
 def test_too_few_numbers_to_be_sure_have_no_relation(expected, got):

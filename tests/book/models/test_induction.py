@@ -7,7 +7,6 @@ from book.models.induction import (
     LENGTH,
     N_TOKENS,
     SEGMENT,
-    SIGNS,
     copied,
     measured,
     network,
@@ -57,10 +56,6 @@ def test_a_copied_text_repeats_one_segment_and_nothing_else():
     assert len(set(tokens[:, 4].tolist())) > N_TOKENS / 2
 
 
-def test_every_token_has_a_sign():
-    assert len(set(SIGNS)) == len(SIGNS) == N_TOKENS
-
-
 class Perfect:
     """Two layers of two heads, of which head 1 of layer 1 looks at the right place."""
 
@@ -99,10 +94,6 @@ def test_training_gives_what_was_measured_and_is_repeatable():
     assert found[0].right == same[0].right
     assert list(train(model, steps=4, every=2)) == [0, 2, 4]
     assert not torch.equal(model.unembed.weight, again.unembed.weight)
-
-
-def test_networks_have_as_many_layers_as_are_asked_for():
-    assert network().place is None and len(network(n_layers=1).layers) == 1
 
 
 def test_fixed_texts_and_the_rate_reach_the_training():
