@@ -189,14 +189,6 @@ def test_without_a_sandbox_the_whole_matrix_gains_its_line(audited, in_class, ca
     assert [remark.kind for remark in result.remarks if "memory" in remark.kind]
 
 
-def test_the_catalogue_is_broad_and_what_may_gain_says_what():
-    kinds = [attack.kind for attack in ATTACKS.values()]
-    assert len(kinds) >= 150
-    assert kinds.count("forbidden functions") >= 12
-    assert sum(bool(attack.without_sandbox) for attack in ATTACKS.values()) <= 3
-    assert sum(bool(attack.undetected) for attack in ATTACKS.values()) <= 4
-
-
 def test_an_attack_whose_code_raises_is_not_taken_for_a_proof(
     monkeypatch, few_mistakes, in_class, tmp_path
 ):

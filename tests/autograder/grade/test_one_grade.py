@@ -149,10 +149,6 @@ def test_an_address_gives_the_same_grade_each_time(small):
     assert len(found) == 1
 
 
-def test_quit_costs_nothing(small):
-    assert graded(small, "quit()", "exit", "import os\nos._exit(1)").score == 2
-
-
 # Several lines in one message ---------------------------------------------------------------------
 
 # tells the message that it was called in

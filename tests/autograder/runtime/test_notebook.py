@@ -223,24 +223,6 @@ def test_a_violated_relation_is_told_in_place_of_numbers(run):
     assert failure is None and len(lines) == 2
 
 
-def test_only_what_is_new_is_said_of_further_lines(run):
-    """The first line that fails, an error, and no second one of which only numbers are known."""
-    source = "\n".join(
-        ["x = draw.array(8)", *(check(f"double(x, {n})", [0.25 * n] * 8) for n in range(1, 6))]
-    )
-
-    def double(x, n):
-        return [list(x), list(-x), 1 / 0 if n == 3 else list(x), None, list(x + 1)][n - 1]
-
-    lines, _ = run("values", source, double=double)
-    said = [line.strip() for line in lines if line.startswith("    ")]
-    assert len(said) == 3
-    assert (
-        said[0].startswith("8 of 8 entries") or "entries differ" in said[0] or "expected" in said[0]
-    )
-    assert "ZeroDivisionError" in said[1] and "got None" in said[2]
-
-
 def doubles(count, *ways, **mistakes):
     """A cell with some lines; ways: what the mistake "halved" gives for each, if it shows there."""
     given = zip(range(1, count + 1), [*ways, *[None] * count], strict=False)
@@ -249,16 +231,6 @@ def doubles(count, *ways, **mistakes):
         for n, wrong in given
     ]
     return "\n".join(lines)
-
-
-def test_lines_that_a_named_mistake_explains_are_one_line_in_sight(run):
-    lines, _ = run("values", doubles(4, 0.5, 1.0, 1.5), double=lambda x: x * (0.5, 2.0)[x == 4])
-    marks = [line for line in lines if line[0] in "✓✗"]
-    assert marks == [
-        "✗ 0/1 points   double(1)",
-        "✓ 1/1 points   double(4)",
-        "✗ 0/2 points   2 more lines are wrong because of this mistake",
-    ]
 
 
 def test_behind_a_fold_stand_its_lines(checks):
