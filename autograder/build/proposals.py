@@ -140,7 +140,7 @@ def _same(one: Sequence[Judged], other: Sequence[Judged]) -> bool:
 
 
 def by_task(exercises: Sequence[Exercise]) -> Iterator[str]:
-    """For each known mistake of several tasks those that know it, and those in which its rules make something unknown."""
+    """For each known mistake of several tasks those that know it, and those where its rules make something unknown."""
     sources = {
         (e.name, answer): text for e in exercises for answer, text in reference_answers(e).items()
     }

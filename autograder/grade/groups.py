@@ -107,7 +107,8 @@ def read_roster(path: Path) -> Groups:
         plain = unicodedata.normalize("NFKC", " ".join(group.split())).casefold()
         if (before := written.setdefault(plain, group)) != group:
             raise GroupError(
-                f"{path}, line {number}: the group {group!r} is {before!r} above. Write it in one way. Nothing was written."
+                f"{path}, line {number}: the group {group!r} is {before!r} above. Write it in one way. "
+                "Nothing was written."
             )
         if group:
             found[student] = group

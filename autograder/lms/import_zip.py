@@ -154,8 +154,8 @@ def _ids(
             person = people[places[0]]
             notes.append(
                 f"{person.name!r} occurs {len(places)} times, so these have the number in the zip: "
-                f"{', '.join(found[i] for i in places)}. To tell them apart, {_way_to_id(person, participants)}, or rename "
-                "the folder to the student's id."
+                f"{', '.join(found[i] for i in places)}. To tell them apart, {_way_to_id(person, participants)}, or "
+                "rename the folder to the student's id."
             )
     return found
 

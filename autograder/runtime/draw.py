@@ -21,7 +21,7 @@ class Draw:
     """Draws the inputs of a grade cell from numpy's RandomState, whose stream is frozen.
 
     words: integers that seed it; small: all sizes are the smallest that `sizes` may draw, and small arrays hold whole
-    numbers, no two alike and none 0. Normal values are rounded to 4 digits, so that every machine draws the same numbers.
+    numbers, no two alike and none 0. Normal values are rounded to 4 digits, so that all machines draw the same numbers.
     """
 
     def __init__(self, *words: int, small: bool = False) -> None:
