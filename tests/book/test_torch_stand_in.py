@@ -131,6 +131,7 @@ INDEX = st.sampled_from(
         slice(0, 0),
         [0, -1],
         ([0, 1], 0),
+        (slice(None), []),
         (slice(None), [1, 0]),
         (0, ..., [0]),
         ([0, 1], slice(None), [1, 1]),

@@ -318,7 +318,8 @@ def _apart(input: Tensor, given: Any) -> tuple[tuple[Any, ...], tuple[Any, ...],
 def _plain(part: Any) -> Any:
     """A part of an index: lists as tensors, and a tensor with one number as that number."""
     if isinstance(part, list | np.ndarray):
-        part = as_tensor(part)
+        # an empty list is one of integers here
+        part = as_tensor(part if len(part) or not isinstance(part, list) else np.zeros(0, int))
     if isinstance(part, Tensor) and (
         part.is_floating_point() or (not part.ndim and part.dtype is bool_)
     ):
@@ -349,6 +350,9 @@ def _part(input: Tensor, index: tuple[Any, ...]) -> np.ndarray:
         told = str(error).replace("axis", "dimension")
         if not input.ndim:
             refuse("an index of a single number")
+        if any(part is None or part is Ellipsis for part in index[:-1]):
+            # of these torch counts the places in the index, not the axes
+            refuse("an index beyond the end of an axis")
         if told.startswith("too many"):
             told = f"too many indices for tensor of dimension {input.ndim}"
         raise torch_error(IndexError, told) from None
