@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from . import functional, layers, module
+from .operations import FUNCTIONS
 from .random import normal_numbers, uniform_numbers
-from .refusals import Names, lacks, offered
+from .refusals import Names, lacks, offered, refuse
 from .tensor import Parameter, Tensor
 
 __getattr__ = lacks("torch.nn")
@@ -56,6 +57,23 @@ init = Names(
     ones_=_filling("ones_", lambda tensor: 1.0),
     constant_=_filling("constant_", lambda tensor, val: val),
 )
+
+
+@offered
+def pad_sequence(
+    sequences: Sequence[Tensor], batch_first: bool = False, padding_value: float = 0.0
+) -> Tensor:
+    """Sequences of different lengths in one tensor."""
+    if any(one.ndim != 1 or one.requires_grad for one in sequences) or not batch_first:
+        refuse("torch.nn.utils.rnn.pad_sequence of these tensors")
+    shape = len(sequences), max(map(len, sequences))
+    made = FUNCTIONS["full"](shape, padding_value, dtype=sequences[0].dtype)
+    for row, one in zip(made._array, sequences, strict=True):
+        row[: len(one)] = one._array
+    return made
+
+
+utils = Names(rnn=Names(pad_sequence=pad_sequence))
 _HOOKS = (
     *("buffer_registration", "module_registration", "parameter_registration", "backward_pre"),
     *("backward", "forward_pre", "forward"),
