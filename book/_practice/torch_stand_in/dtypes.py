@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .refusals import lacks_attributes, refuse
+from .refusals import lacks_attributes, refuse, refuse_if
 
 
 class DType:
@@ -107,8 +107,7 @@ class finfo:
     __getattr__ = lacks_attributes("torch.finfo")
 
     def __init__(self, type: DType = float32) -> None:
-        if not type.is_floating_point:
-            refuse(f"torch.finfo({type})")
+        refuse_if(not type.is_floating_point, f"torch.finfo({type})")
         found = np.finfo(np.float32 if type is bfloat16 else type.numpy)
         self.min, self.max, self.eps = float(found.min), float(found.max), float(found.eps)
         self.tiny = self.smallest_normal = float(found.tiny)
@@ -140,8 +139,7 @@ class device:
     __getattr__ = lacks_attributes("torch.device")
 
     def __init__(self, type: Any = "cpu") -> None:
-        if str(type) != "cpu":
-            refuse(f"device {type}")
+        refuse_if(str(type) != "cpu", f"device {type}")
 
     def __repr__(self) -> str:
         return "device(type='cpu')"

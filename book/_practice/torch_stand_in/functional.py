@@ -11,7 +11,7 @@ from .dtypes import DType, bool_, cast, int64
 from .inert import replaced
 from .operations import FUNCTIONS
 from .random import kept
-from .refusals import lacks, offered, refuse, torch_error
+from .refusals import lacks, offered, refuse, refuse_if, torch_raises
 from .tensor import Tensor, contiguous_tensor, laid_out, record
 
 __getattr__ = lacks("torch.nn.functional")
@@ -36,7 +36,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         refuse("torch.nn.functional.linear of such tensors")
     if x.shape[-1] != w.shape[1]:
         shapes = f"({math.prod(x.shape[:-1])}x{x.shape[-1]} and {w.shape[1]}x{w.shape[0]})"
-        raise torch_error(RuntimeError, f"mat1 and mat2 shapes cannot be multiplied {shapes}")
+        torch_raises(f"mat1 and mat2 shapes cannot be multiplied {shapes}")
     if input.dtype is not weight.dtype:
         words = f"{input.dtype.word} and {weight.dtype.word}"
         floats = input.is_floating_point() and weight.is_floating_point()
@@ -46,7 +46,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         if bias is None:
             names = f"{input.dtype.word.lower()} != {weight.dtype.word.lower()}"
             told = f"expected m1 and m2 to have the same dtype, but got: {names}"
-        raise torch_error(RuntimeError, told)
+        torch_raises(told)
     found = contiguous_tensor(x @ w.T)
 
     def for_weight(g: np.ndarray) -> np.ndarray:
@@ -60,8 +60,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Set a share of the entries to 0, and make the others larger."""
     if not 0 <= p <= 1:
-        message = f"dropout probability has to be between 0 and 1, but got {p}"
-        raise torch_error(ValueError, message)
+        torch_raises(f"dropout probability has to be between 0 and 1, but got {p}", ValueError)
     if inplace or (training and not input.is_floating_point()):
         refuse("torch.nn.functional.dropout with these arguments")
     if not training or p == 0:
@@ -86,8 +85,7 @@ def layer_norm(
         refuse("torch.nn.functional.layer_norm of such numbers")
     if x.shape[x.ndim - len(sizes) :] != sizes:
         star = ", ".join(map(str, sizes))
-        raise torch_error(
-            RuntimeError,
+        torch_raises(
             f"Given normalized_shape={list(sizes)}, expected input with shape [*, {star}], but got input of "
             f"size{list(x.shape)}",
         )
@@ -113,7 +111,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
     if input.dtype is not int64 or (input._array < 0).any():
         refuse("torch.nn.functional.embedding of such numbers")
     if (input._array >= len(weight._array)).any():
-        raise torch_error(IndexError, "index out of range in self")
+        torch_raises("index out of range in self", IndexError)
     places, shape = input._array, weight._array.shape
 
     def gradient(g: np.ndarray) -> np.ndarray:
@@ -138,11 +136,10 @@ def nll_loss(
     counts = places != ignore_index
     inside = np.where(counts, places, 0)
     if (outside := inside[(inside < 0) | (inside >= x.shape[1])]).size:
-        raise torch_error(IndexError, f"Target {outside[0]} is out of bounds.")
+        torch_raises(f"Target {outside[0]} is out of bounds.", IndexError)
     rows, n = np.arange(len(x)), counts.sum()
     losses = np.where(counts, -x[rows, inside], x.dtype.type(0))
-    if reduction not in ("mean", "sum", "none"):
-        refuse(f"reduction={reduction!r}")
+    refuse_if(reduction not in ("mean", "sum", "none"), f"reduction={reduction!r}")
     made = losses if reduction == "none" else losses.sum()
     made = made / n.astype(x.dtype) if reduction == "mean" else made
 
@@ -169,8 +166,7 @@ def cross_entropy(
         refuse("torch.nn.functional.cross_entropy of these arguments")
     if input.ndim > 2:
         shape, classes = target.shape, input.shape[1]
-        if input.shape[:1] + input.shape[2:] != shape:
-            refuse("a loss of such shapes or data types")
+        refuse_if(input.shape[:1] + input.shape[2:] != shape, "a loss of such shapes or data types")
         rows = input.movedim(1, -1).reshape(-1, classes)
         found = cross_entropy(
             rows, target.reshape(-1), ignore_index=ignore_index, reduction=reduction

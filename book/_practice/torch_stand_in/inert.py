@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .dtypes import float32
-from .refusals import refuse
+from .refusals import refuse, refuse_if
 
 # operators that a check has replaced, by name
 replaced: dict[str, Callable] = {}
@@ -21,8 +21,7 @@ def _setting(name: str, usual: Any) -> tuple[Callable, Callable]:
     """What tells a setting, and what sets it, which can't be changed here."""
 
     def put(value: Any) -> None:
-        if value != usual:
-            refuse(f"torch.{name}")
+        refuse_if(value != usual, f"torch.{name}")
 
     return lambda: usual, put
 
@@ -46,8 +45,7 @@ def autocast(
 
 def set_printoptions(*, profile: str) -> None:
     """The checks set the usual ones."""
-    if profile != "default":
-        refuse("torch.set_printoptions")
+    refuse_if(profile != "default", "torch.set_printoptions")
 
 
 class Library:

@@ -12,7 +12,7 @@ from .dtypes import DType, float32
 from .module import Module
 from .operations import FUNCTIONS
 from .random import normal_numbers, uniform_numbers
-from .refusals import refuse, torch_error
+from .refusals import refuse, refuse_if, torch_raises
 from .tensor import Parameter, Tensor, contiguous_tensor
 
 
@@ -55,8 +55,7 @@ class Embedding(Module):
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, **named: Any
     ) -> None:
         super().__init__()
-        if named:
-            refuse("torch.nn.Embedding with these arguments")
+        refuse_if(named, "torch.nn.Embedding with these arguments")
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = padding_idx
         numbers = normal_numbers((num_embeddings, embedding_dim), 0.0, 1.0, float32)
@@ -137,8 +136,7 @@ class _Cell(Module):
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, **named: Any) -> None:
         super().__init__()
-        if named:
-            refuse(f"torch.nn.{type(self).__name__} with these arguments")
+        refuse_if(named, f"torch.nn.{type(self).__name__} with these arguments")
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         bound, height = hidden_size**-0.5, self.gates * hidden_size
         self.weight_ih = drawn((height, input_size), bound, None)
@@ -149,19 +147,18 @@ class _Cell(Module):
     def _parts(self, input: Tensor, hx: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         if input.ndim not in (1, 2):
             message = f"Expected input to be 1D or 2D, got {input.ndim}D instead"
-            raise torch_error(ValueError, f"{type(self).__name__}: {message}")
+            torch_raises(f"{type(self).__name__}: {message}", ValueError)
         if hx is None:
             hx = FUNCTIONS["zeros"](*input.shape[:-1], self.hidden_size, dtype=input.dtype)
-        if hx.ndim != input.ndim:
-            refuse(f"torch.nn.{type(self).__name__} of such a state")
+        refuse_if(hx.ndim != input.ndim, f"torch.nn.{type(self).__name__} of such a state")
         sizes = [("input has inconsistent input_size: got {} expected {}", input, self.input_size)]
         wanted = "hidden0 has inconsistent hidden_size: got {}, expected {}"
         for message, given, size in [*sizes, (wanted, hx, self.hidden_size)]:
             if given.shape[-1] != size:
-                raise torch_error(RuntimeError, message.format(given.shape[-1], size))
+                torch_raises(message.format(given.shape[-1], size))
         if input.shape[:-1] != hx.shape[:-1]:
             batches = f"{input.shape[0]} doesn't match hidden0 batch size {hx.shape[0]}"
-            raise torch_error(RuntimeError, f"Input batch size {batches}")
+            torch_raises(f"Input batch size {batches}")
         from_input = F.linear(input, self.weight_ih, self.bias_ih)
         return from_input, F.linear(hx, self.weight_hh, self.bias_hh), hx
 
@@ -221,14 +218,12 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
     ) -> tuple[Tensor, Tensor | None]:
         """Attend; True in a mask means that it is ignored."""
-        if query.ndim != 3:
-            refuse("torch.nn.MultiheadAttention without a batch")
+        refuse_if(query.ndim != 3, "torch.nn.MultiheadAttention without a batch")
         if not self.batch_first:
             query, key, value = (one.transpose(0, 1) for one in (query, key, value))
         if len(query) != len(key):
             shape = [key.shape[1], len(query) * self.num_heads, self.head_dim]
-            message = f"shape '{shape}' is invalid for input of size {key.numel()}"
-            raise torch_error(RuntimeError, message)
+            torch_raises(f"shape '{shape}' is invalid for input of size {key.numel()}")
         weights = self.in_proj_weight.chunk(3)
         biases = [None] * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
         q, k, v = (

@@ -9,7 +9,7 @@ from typing import Any
 
 from . import graph
 from .dtypes import DType, float32, float64
-from .refusals import refuse
+from .refusals import refuse, refuse_if
 from .tensor import Parameter, Tensor
 
 HELD = ("_parameters", "_buffers", "_modules")
@@ -67,8 +67,7 @@ class Module:
         for held in HELD:
             if name in vars(self).get(held, ()):
                 return vars(self)[held][name]
-        if name in LACKING:
-            refuse(f"Module.{name}")
+        refuse_if(name in LACKING, f"Module.{name}")
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:

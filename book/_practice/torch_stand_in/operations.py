@@ -11,13 +11,13 @@ import functools
 import math
 import string
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
 from . import dtypes
 from .dtypes import DType, bool_, float32, int64, of_number
-from .refusals import offered, refuse, torch_error
+from .refusals import offered, refuse, refuse_if, torch_raises
 from .tensor import (
     RESULT,
     Argument,
@@ -73,8 +73,7 @@ def in_single(function: Callable) -> Callable:
         halves = [one for one in tensors if one.dtype.is_half]
         if not halves:
             return function(*given, **named)
-        if any(one.requires_grad for one in halves):
-            refuse("gradients in half precision")
+        refuse_if(any(one.requires_grad for one in halves), "gradients in half precision")
         kind = dtypes.promoted(
             [one.dtype for one in tensors if one.ndim],
             [one.dtype for one in tensors if not one.ndim],
@@ -155,10 +154,8 @@ def fitting(value: Any, kind: DType) -> np.ndarray:
     too_large = not isinstance(value, Tensor) and np.isinf(found) and not math.isinf(value)
     if too_large and kind.is_floating_point:
         word = {"float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float"}[kind.name]
-        message = f"value cannot be converted to type {word} without overflow"
-        raise torch_error(RuntimeError, message)
-    if kind.category < given.category or too_large:
-        refuse(f"such a number in a tensor of {kind}")
+        torch_raises(f"value cannot be converted to type {word} without overflow")
+    refuse_if(kind.category < given.category or too_large, f"such a number in a tensor of {kind}")
     return found
 
 
@@ -199,11 +196,9 @@ OF_INTEGERS = ("abs", "neg", "relu", "square", "sign", "floor")
 
 def _unary(name: str, compute: Callable, gradient: Callable, needs: str) -> None:
     def function(input: Tensor) -> Tensor:
-        if input.dtype.is_complex and input.requires_grad:
-            refuse("gradients of complex numbers")
+        refuse_if(input.dtype.is_complex and input.requires_grad, "gradients of complex numbers")
         kind = input.dtype if name in OF_INTEGERS else floats(input.dtype)
-        if kind is bool_:
-            refuse(f"torch.{name} of booleans")
+        refuse_if(kind is bool_, f"torch.{name} of booleans")
         x = as_array(input, kind)
         found = laid_out(compute(x), input)
         r = found._array
@@ -247,11 +242,9 @@ _binary(
 @operation
 def sub(input: Any, other: Any) -> Tensor:
     kinds = [one.dtype if isinstance(one, Tensor) else of_number(one) for one in (input, other)]
-    if kinds == [bool_, bool_]:
-        refuse("the difference of booleans")
+    refuse_if(kinds == [bool_, bool_], "the difference of booleans")
     if bool_ in kinds:
-        raise torch_error(
-            RuntimeError,
+        torch_raises(
             "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
             "mask, use the `~` or `logical_not()` operator instead.",
         )
@@ -262,8 +255,7 @@ def sub(input: Any, other: Any) -> Tensor:
 
 @operation
 def where(condition: Tensor, input: Any, other: Any) -> Tensor:
-    if condition.dtype is not bool_:
-        refuse("torch.where with a condition that isn't boolean")
+    refuse_if(condition.dtype is not bool_, "torch.where with a condition that isn't boolean")
     _, (a, b) = common(input, other)
     chosen = condition._array
     broadcast_shape([chosen.shape, a.shape, b.shape])
@@ -323,10 +315,8 @@ def pow(input: Any, exponent: Any) -> Tensor:
     if kind is bool_ or (isinstance(exponent, Tensor) and exponent.dtype is bool_):
         refuse("a power of booleans")
     if not kind.is_floating_point and (b < 0).any():
-        if isinstance(exponent, Tensor):
-            refuse("negative powers of integers")
-        message = "Integers to negative integer powers are not allowed."
-        raise torch_error(RuntimeError, message)
+        refuse_if(isinstance(exponent, Tensor), "negative powers of integers")
+        torch_raises("Integers to negative integer powers are not allowed.")
     found = laid_out(np.power(a, b), input, exponent)
     r = found._array
 
@@ -367,8 +357,7 @@ _divided("floor_divide", np.floor_divide)
 @operation
 def logaddexp(input: Tensor, other: Tensor) -> Tensor:
     kind, (a, b) = common(input, other)
-    if not kind.is_floating_point:
-        refuse("torch.logaddexp of integers")
+    refuse_if(not kind.is_floating_point, "torch.logaddexp of integers")
     found = laid_out(np.logaddexp(a, b), input, other)
     r = found._array
     share = lambda x: np.where(np.isinf(x) & (x < 0), 0, np.exp(x - r))
@@ -386,16 +375,14 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
 @operation
 def round(input: Tensor, decimals: int = 0) -> Tensor:
     x, factor = input._array, 10.0**decimals
-    if not input.is_floating_point():
-        refuse("torch.round of integers")
+    refuse_if(not input.is_floating_point(), "torch.round of integers")
     found = laid_out(np.round(x * factor) / factor if decimals else np.round(x), input)
     return record(found, [(input, np.zeros_like, ())])
 
 
 @operation
 def nan_to_num(input: Tensor, nan: float = 0.0) -> Tensor:
-    if not input.is_floating_point():
-        refuse("torch.nan_to_num of integers")
+    refuse_if(not input.is_floating_point(), "torch.nan_to_num of integers")
     x = input._array
     found = laid_out(np.nan_to_num(x, nan=nan), input)
     return record(found, [(input, lambda g: g * np.isfinite(x), [input])])
@@ -404,8 +391,7 @@ def nan_to_num(input: Tensor, nan: float = 0.0) -> Tensor:
 def _compare(name: str, compute: Callable, of_booleans: bool) -> None:
     def function(input: Any, other: Any) -> Tensor:
         kind, (a, b) = common(input, other)
-        if of_booleans and kind is not bool_:
-            refuse(f"torch.{name} of numbers")
+        refuse_if(of_booleans and kind is not bool_, f"torch.{name} of numbers")
         return laid_out(compute(a, b), input, other)
 
     operation(function, name)
@@ -446,8 +432,7 @@ _logical("logical_xor", np.logical_xor)
 
 @operation
 def bitwise_not(input: Tensor) -> Tensor:
-    if input.dtype is not bool_:
-        refuse("torch.bitwise_not of numbers")
+    refuse_if(input.dtype is not bool_, "torch.bitwise_not of numbers")
     return logical_not(input)
 
 
@@ -463,8 +448,7 @@ _what_is("isposinf", lambda x: x == np.inf)
 
 
 def _close(input: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> np.ndarray:
-    if input.dtype is not other.dtype:
-        refuse("a comparison of tensors of two data types")
+    refuse_if(input.dtype is not other.dtype, "a comparison of tensors of two data types")
     a, b = input._array, other._array
     return np.isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
@@ -496,8 +480,7 @@ def axes_of(dim: Any, ndim: int) -> tuple[int, ...]:
     if dim is None:
         return tuple(range(ndim))
     found = tuple(axis_of(one, ndim) for one in ([dim] if isinstance(dim, int) else dim))
-    if not found or len(set(found)) < len(found):
-        refuse("these axes")
+    refuse_if(not found or len(set(found)) < len(found), "these axes")
     return found if ndim else ()
 
 
@@ -559,12 +542,10 @@ def _chosen(
     if isinstance(dim, Tensor):
         return FUNCTIONS[f"{name}imum"](input, dim)
     if dim is MISSING:
-        if keepdim or np.isnan(x).any():
-            refuse(f"torch.{name} with these arguments")
+        refuse_if(keepdim or np.isnan(x).any(), f"torch.{name} with these arguments")
         return of_all(input)
     axis = axis_of(dim, input.ndim)
-    if input.ndim == 0:
-        refuse(f"torch.{name} of a single number along an axis")
+    refuse_if(input.ndim == 0, f"torch.{name} of a single number along an axis")
     places = choose(x, axis=axis, keepdims=True).astype(np.int64)
     values = np.take_along_axis(x, places, axis)
 
@@ -595,7 +576,7 @@ def _of_floats(input: Tensor, dim: Any, dtype: DType | None, name: str) -> tuple
     """The numbers and the axis of a softmax."""
     if dim is MISSING:
         message = f'{name}() missing 1 required positional arguments: "dim"'
-        raise torch_error(TypeError, message)
+        torch_raises(message, TypeError)
     kind = dtype or input.dtype
     usual = isinstance(dim, int) and not isinstance(dim, bool)
     if not usual or not kind.is_floating_point or input.ndim == 0:
@@ -631,8 +612,7 @@ def log_softmax(input: Tensor, dim: Any = MISSING, dtype: DType | None = None) -
 
 @operation
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
-    if not input.is_floating_point() or dim is None:
-        refuse("torch.logsumexp with these arguments")
+    refuse_if(not input.is_floating_point() or dim is None, "torch.logsumexp with these arguments")
     x, axes = input._array, axes_of(dim, input.ndim)
     largest = x.max(axis=axes, keepdims=True)
     largest = np.where(np.isinf(largest), x.dtype.type(0), largest)
@@ -654,7 +634,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     if not (input.is_floating_point() and other.is_floating_point()) or 0 in (a.ndim, b.ndim):
         refuse("a matrix product of such tensors")
     if a.shape[-1] != b.shape[-2] or a.dtype != b.dtype:
-        raise _product_error(input, other)
+        _product_error(input, other)
     broadcast_shape([a.shape[:-2], b.shape[:-2]])
     found = contiguous_tensor(
         np.matmul(a, b), regular=builtins.min(a.ndim, b.ndim) > 2 or a.ndim == b.ndim
@@ -691,7 +671,7 @@ def _with_vector(input: Tensor, other: Tensor) -> Tensor:
     return record(found, [(input, for_input, [other]), (other, for_other, [input])])
 
 
-def _product_error(input: Tensor, other: Tensor) -> Exception:
+def _product_error(input: Tensor, other: Tensor) -> NoReturn:
     """What torch says of sizes or data types that don't fit."""
     a, b = input._array, other._array
     (*leading, rows), (*_, columns, width) = a.shape[:-2] + a.shape[-1:], b.shape
@@ -702,8 +682,7 @@ def _product_error(input: Tensor, other: Tensor) -> Exception:
     )
     if a.ndim != b.ndim or (tall and (input.requires_grad or other.requires_grad)):
         refuse("a matrix product of such shapes or data types")
-    if rows == columns and a.ndim == 2:
-        refuse("a product of matrices of two data types")
+    refuse_if(rows == columns and a.ndim == 2, "a product of matrices of two data types")
     if rows == columns:
         message = f"expected scalar type {input.dtype.word} but found {other.dtype.word}"
     elif a.ndim == 2:
@@ -712,7 +691,7 @@ def _product_error(input: Tensor, other: Tensor) -> Exception:
     else:
         sizes = f"{[count, rows]} but got: {[count, columns]}."
         message = f"Expected size for first two dimensions of batch2 tensor to be: {sizes}"
-    return torch_error(RuntimeError, message)
+    torch_raises(message)
 
 
 @operation

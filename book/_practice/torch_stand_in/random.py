@@ -14,7 +14,7 @@ import numpy as np
 
 from .dtypes import DType, float32, float64
 from .operations import only_function
-from .refusals import lacks_attributes, refuse
+from .refusals import lacks_attributes, refuse_if
 from .shapes import made_of, sizes_in
 from .tensor import Tensor
 
@@ -118,15 +118,13 @@ def _drawing(name: str, draw: Any) -> None:
         **named: Any,
     ) -> Tensor:
         shape, kind = sizes_in(size), dtype or float32
-        if kind not in (float32, float64):
-            refuse(f"torch.{name} of {kind}")
+        refuse_if(kind not in (float32, float64), f"torch.{name} of {kind}")
         numbers = draw(generator or default_generator, math.prod(shape), kind)
         return made_of(numbers.reshape(shape), kind, **named)
 
     def like(input: Tensor, *, dtype: DType | None = None, **named: Any) -> Tensor:
         kind, array = dtype or input.dtype, input._array
-        if kind not in (float32, float64):
-            refuse(f"torch.{name}_like of {kind}")
+        refuse_if(kind not in (float32, float64), f"torch.{name}_like of {kind}")
         # torch makes no blocks of numbers that don't lie one after the other
         apart = {} if array.flags.c_contiguous or name == "rand" else {"in_blocks": False}
         numbers = draw(default_generator, array.size, kind, **apart)

@@ -9,7 +9,7 @@ import numpy as np
 from . import dtypes
 from .dtypes import DType, int64
 from .operations import as_array, axes_of, only_function, operation, spread
-from .refusals import refuse, torch_error
+from .refusals import refuse, refuse_if, torch_raises
 from .tensor import RESULT, Tensor, axis_of, contiguous_tensor, record
 
 
@@ -19,8 +19,7 @@ def mean(
 ) -> Tensor:
     kind = dtype or input.dtype
     if not kind.is_floating_point:
-        raise torch_error(
-            RuntimeError,
+        torch_raises(
             "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. "
             f"Got: {kind.word}",
         )
@@ -36,8 +35,7 @@ def mean(
 
 @operation
 def norm(input: Tensor, p: Any = 2, dim: Any = None, keepdim: bool = False) -> Tensor:
-    if not input.is_floating_point() or p != 2:
-        refuse("torch.norm with these arguments")
+    refuse_if(not input.is_floating_point() or p != 2, "torch.norm with these arguments")
     axes, x = axes_of(dim, input.ndim), input._array
     r = np.sqrt(np.square(x).sum(axis=axes, keepdims=True))
 
@@ -52,8 +50,7 @@ def norm(input: Tensor, p: Any = 2, dim: Any = None, keepdim: bool = False) -> T
 def cumsum(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     kind = dtype or (input.dtype if input.is_floating_point() else int64)
     axis = axis_of(dim, input.ndim)
-    if input.ndim == 0:
-        refuse("torch.cumsum of a single number")
+    refuse_if(input.ndim == 0, "torch.cumsum of a single number")
     found = contiguous_tensor(
         np.cumsum(as_array(input, kind), axis=axis), input._array.flags.c_contiguous
     )
@@ -83,8 +80,7 @@ _place("argmin", np.argmin)
 @operation
 def unique(input: Tensor, return_counts: bool = False) -> Any:
     x = input._array
-    if input.dtype.is_half:
-        refuse("torch.unique of such numbers")
+    refuse_if(input.dtype.is_half, "torch.unique of such numbers")
     found, counts = np.unique(x, return_counts=True, equal_nan=False)
     no_way = lambda g: refuse("the gradient of torch.unique")
     made = record(contiguous_tensor(found), [(input, no_way, ())])
