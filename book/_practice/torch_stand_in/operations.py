@@ -9,6 +9,7 @@ import builtins
 import collections
 import functools
 import math
+import operator
 import string
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, cast
@@ -212,45 +213,115 @@ for _name, _parts in UNARY.items():
     _unary(_name, *_parts)
 
 
-def _binary(name: str, compute: Callable, to_floats: bool, arguments: Callable) -> None:
-    """arguments: from (a, b, input, other), their arrays and themselves, the arguments of `record`."""
+# by name: the result, the two gradients from (g, a, b, result), and which of "abr" each needs
+BINARY: dict[str, tuple[Callable, Callable, str, Callable, str]] = {
+    "add": (np.add, lambda g, a, b, r: g, "", lambda g, a, b, r: g, ""),
+    "sub": (np.subtract, lambda g, a, b, r: g, "", lambda g, a, b, r: -g, ""),
+    "mul": (
+        np.multiply,
+        lambda g, a, b, r: g * b.conj(),
+        "b",
+        lambda g, a, b, r: g * a.conj(),
+        "a",
+    ),
+    "div": (np.divide, lambda g, a, b, r: g / b, "b", lambda g, a, b, r: -g * (a / b / b), "ab"),
+    "maximum": (
+        *(np.maximum, lambda g, a, b, r: _shared(g, a, b, a > b), "ab"),
+        *(lambda g, a, b, r: _shared(g, a, b, b > a), "ab"),
+    ),
+    "minimum": (
+        *(np.minimum, lambda g, a, b, r: _shared(g, a, b, a < b), "ab"),
+        *(lambda g, a, b, r: _shared(g, a, b, b < a), "ab"),
+    ),
+    "pow": (
+        *(np.power, lambda g, a, b, r: np.where(b == 0, 0, g * b * np.power(a, b - 1)), "ab"),
+        *(lambda g, a, b, r: np.where((a == 0) & (b >= 0), 0, g * r * np.log(a)), "abr"),
+    ),
+    "logaddexp": (
+        *(np.logaddexp, lambda g, a, b, r: g * _part(a, r), "ar"),
+        *(lambda g, a, b, r: g * _part(b, r), "br"),
+    ),
+    "remainder": (
+        *(np.remainder, lambda g, a, b, r: g, ""),
+        *(lambda g, a, b, r: -g * np.floor_divide(a, b), "ab"),
+    ),
+    "floor_divide": (np.floor_divide, lambda *given: _no_way(), "", lambda *given: _no_way(), ""),
+}
+
+
+def _shared(g: np.ndarray, a: np.ndarray, b: np.ndarray, better: np.ndarray) -> np.ndarray:
+    """What goes to the better of two numbers; where both are equal, each gets a half."""
+    return np.where(a == b, g / 2, np.where(better, g, 0))
+
+
+def _part(x: np.ndarray, r: np.ndarray) -> np.ndarray:
+    return np.where(np.isinf(x) & (x < 0), 0, np.exp(x - r))
+
+
+def _no_way() -> NoReturn:
+    refuse("the gradient of torch.floor_divide")
+
+
+def _binary(
+    name: str, compute: Callable, first: Callable, of_first: str, second: Callable, of_second: str
+) -> None:
+    check = CHECKED.get(name)
 
     def function(input: Any, other: Any) -> Tensor:
         kind, (a, b) = common(input, other)
-        if to_floats and not kind.is_floating_point:
+        if check:
+            check(name, kind, a, b, input, other)
+        if name == "div" and not kind.is_floating_point:
             a, b = a.astype(float32.numpy), b.astype(float32.numpy)
-        return record(laid_out(compute(a, b), input, other), arguments(a, b, input, other))
+        found = laid_out(compute(a, b), input, other)
+        r, saved = found._array, {"a": input, "b": other, "r": RESULT}
+        for_input: Argument = (input, lambda g: first(g, a, b, r), [saved[n] for n in of_first])
+        for_other = (other, lambda g: second(g, a, b, r), [saved[n] for n in of_second])
+        return record(found, [for_input, for_other])
 
     operation(function, name)
 
 
-_binary("add", np.add, False, lambda a, b, x, y: [(x, lambda g: g, ()), (y, lambda g: g, ())])
-_binary(
-    "mul",
-    np.multiply,
-    False,
-    lambda a, b, x, y: [(x, lambda g: g * b.conj(), [y]), (y, lambda g: g * a.conj(), [x])],
-)
-_binary(
-    "div",
-    np.divide,
-    True,
-    lambda a, b, x, y: [(x, lambda g: g / b, [y]), (y, lambda g: -g * ((a / b) / b), [x, y])],
-)
-
-
-@operation
-def sub(input: Any, other: Any) -> Tensor:
-    kinds = [one.dtype if isinstance(one, Tensor) else of_number(one) for one in (input, other)]
+def _check_difference(name: str, kind: DType, a: np.ndarray, b: np.ndarray, *given: Any) -> None:
+    kinds = [one.dtype if isinstance(one, Tensor) else of_number(one) for one in given]
     refuse_if(kinds == [bool_, bool_], "the difference of booleans")
     if bool_ in kinds:
         torch_raises(
             "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
             "mask, use the `~` or `logical_not()` operator instead.",
         )
-    _, (a, b) = common(input, other)
-    found = laid_out(a - b, input, other)
-    return record(found, [(input, lambda g: g, ()), (other, lambda g: -g, ())])
+
+
+def _check_tensors(name: str, kind: DType, a: np.ndarray, b: np.ndarray, *given: Any) -> None:
+    """Of two tensors, and without the gradient of NaN."""
+    usual = all(isinstance(one, Tensor) for one in given)
+    refuse_if(not usual or (name == "logaddexp" and not kind.is_floating_point), f"torch.{name}")
+    odd = name != "logaddexp" and any(map(edge_to, given)) and np.isnan(a + b).any()
+    refuse_if(odd, f"the gradient of torch.{name} of NaN")
+
+
+def _check_power(name: str, kind: DType, a: np.ndarray, b: np.ndarray, *given: Any) -> None:
+    exponent, floating = given[1], kind.is_floating_point
+    of_booleans = kind is bool_ or (isinstance(exponent, Tensor) and exponent.dtype is bool_)
+    refuse_if(of_booleans, "a power of booleans")
+    if not floating and (b < 0).any():
+        refuse_if(isinstance(exponent, Tensor), "negative powers of integers")
+        torch_raises("Integers to negative integer powers are not allowed.")
+    # what torch has of 0, infinity and NaN here differs from case to case
+    odd = not floating or not (np.isfinite(a).all() and np.isfinite(b).all() and a.all())
+    refuse_if(odd and any(map(edge_to, given)), "the gradient of such a power")
+
+
+def _check_divisor(name: str, kind: DType, a: np.ndarray, b: np.ndarray, *given: Any) -> None:
+    odd = kind is bool_ or not b.all() or (kind.is_floating_point and not np.isfinite(b).all())
+    refuse_if(odd, f"torch.{name} of such numbers")
+
+
+CHECKED = {"sub": _check_difference, "pow": _check_power}
+CHECKED |= dict.fromkeys(("maximum", "minimum", "logaddexp"), _check_tensors)
+CHECKED |= dict.fromkeys(("remainder", "floor_divide"), _check_divisor)
+for _name, _rules in BINARY.items():
+    _binary(_name, *_rules)
 
 
 @operation
@@ -291,85 +362,11 @@ def clamp(input: Tensor, min: float | None = None, max: float | None = None) -> 
     return record(made, [(input, lambda g: np.where(inside, g, 0), [input])])
 
 
-def _extreme(name: str, compute: Callable, better: Callable) -> None:
-    def function(input: Tensor, other: Tensor) -> Tensor:
-        _, (a, b) = common(input, other)
-        if (edge_to(input) or edge_to(other)) and np.isnan(a + b).any():
-            refuse(f"the gradient of torch.{name} of NaN")
-        # where both are equal, each gets a half
-        first = lambda g: np.where(a == b, g / 2, np.where(better(a, b), g, 0))
-        second = lambda g: np.where(a == b, g / 2, np.where(better(b, a), g, 0))
-        found = laid_out(compute(a, b), input, other)
-        return record(found, [(input, first, [input, other]), (other, second, [input, other])])
-
-    operation(function, name)
-
-
-_extreme("maximum", np.maximum, np.greater)
-_extreme("minimum", np.minimum, np.less)
-
-
-@operation
-def pow(input: Any, exponent: Any) -> Tensor:
-    kind, (a, b) = common(input, exponent)
-    if kind is bool_ or (isinstance(exponent, Tensor) and exponent.dtype is bool_):
-        refuse("a power of booleans")
-    if not kind.is_floating_point and (b < 0).any():
-        refuse_if(isinstance(exponent, Tensor), "negative powers of integers")
-        torch_raises("Integers to negative integer powers are not allowed.")
-    found = laid_out(np.power(a, b), input, exponent)
-    r = found._array
-
-    # what torch has of 0, infinity and NaN here differs from case to case
-    odd = kind.is_floating_point and not (np.isfinite(a).all() and np.isfinite(b).all() and a.all())
-    if (odd or not kind.is_floating_point) and (edge_to(input) or edge_to(exponent)):
-        refuse("the gradient of such a power")
-
-    def for_input(g: np.ndarray) -> np.ndarray:
-        return np.where(b == 0, 0, g * b * np.power(a, b - 1))
-
-    def for_exponent(g: np.ndarray) -> np.ndarray:
-        return np.where((a == 0) & (b >= 0), 0, g * r * np.log(a))
-
-    needs = [one for one in (input, exponent) if isinstance(one, Tensor)]
-    return record(found, [(input, for_input, needs), (exponent, for_exponent, [*needs, RESULT])])
-
-
-def _divided(name: str, compute: Callable) -> None:
-    def function(input: Any, other: Any) -> Tensor:
-        kind, (a, b) = common(input, other)
-        if kind is bool_ or not b.all() or (kind.is_floating_point and not np.isfinite(b).all()):
-            refuse(f"torch.{name} of such numbers")
-        found = laid_out(compute(a, b), input, other)
-        if name == "floor_divide":
-            no_way = lambda g: refuse("the gradient of torch.floor_divide")
-            return record(found, [(input, no_way, ()), (other, no_way, ())])
-        for_other = lambda g: -g * np.floor_divide(a, b)
-        return record(found, [(input, lambda g: g, ()), (other, for_other, [input, other])])
-
-    operation(function, name)
-
-
-_divided("remainder", np.remainder)
-_divided("floor_divide", np.floor_divide)
-
-
-@operation
-def logaddexp(input: Tensor, other: Tensor) -> Tensor:
-    kind, (a, b) = common(input, other)
-    refuse_if(not kind.is_floating_point, "torch.logaddexp of integers")
-    found = laid_out(np.logaddexp(a, b), input, other)
-    r = found._array
-    share = lambda x: np.where(np.isinf(x) & (x < 0), 0, np.exp(x - r))
-    for_input: Argument = (input, lambda g: g * share(a), [input, RESULT])
-    return record(found, [for_input, (other, lambda g: g * share(b), [other, RESULT])])
-
-
 @operation
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     if not isinstance(end, Tensor) or input.dtype is not end.dtype:
         refuse("torch.lerp of these tensors")
-    return FUNCTIONS["add"](input, FUNCTIONS["mul"](sub(end, input), weight))
+    return FUNCTIONS["add"](input, FUNCTIONS["mul"](FUNCTIONS["sub"](end, input), weight))
 
 
 @operation
@@ -388,83 +385,53 @@ def nan_to_num(input: Tensor, nan: float = 0.0) -> Tensor:
     return record(found, [(input, lambda g: g * np.isfinite(x), [input])])
 
 
-def _compare(name: str, compute: Callable, of_booleans: bool) -> None:
+def _compare(name: str, compute: Callable) -> None:
     def function(input: Any, other: Any) -> Tensor:
+        if name.startswith("logical"):
+            broadcast_shape([input.shape, other.shape])
+            return laid_out(compute(input._array, other._array), input, other)
         kind, (a, b) = common(input, other)
-        refuse_if(of_booleans and kind is not bool_, f"torch.{name} of numbers")
+        refuse_if(name.startswith("bitwise") and kind is not bool_, f"torch.{name} of numbers")
         return laid_out(compute(a, b), input, other)
 
     operation(function, name)
-
-
-COMPARISONS: dict[str, Callable] = {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "bitwise_and": np.logical_and,
-    "bitwise_or": np.logical_or,
-    "bitwise_xor": np.logical_xor,
-}
-for _name, _compute in COMPARISONS.items():
-    _compare(_name, _compute, _name.startswith("bitwise"))
-
-
-@operation
-def logical_not(input: Tensor) -> Tensor:
-    return laid_out(np.logical_not(input._array), input)
-
-
-def _logical(name: str, compute: Callable) -> None:
-    def function(input: Tensor, other: Tensor) -> Tensor:
-        broadcast_shape([input.shape, other.shape])
-        return laid_out(compute(input._array, other._array), input, other)
-
-    operation(function, name)
-
-
-_logical("logical_and", np.logical_and)
-_logical("logical_or", np.logical_or)
-_logical("logical_xor", np.logical_xor)
-
-
-@operation
-def bitwise_not(input: Tensor) -> Tensor:
-    refuse_if(input.dtype is not bool_, "torch.bitwise_not of numbers")
-    return logical_not(input)
 
 
 def _what_is(name: str, compute: Callable) -> None:
     operation(lambda input: laid_out(compute(input._array), input), name)
 
 
-_what_is("isnan", np.isnan)
-_what_is("isinf", np.isinf)
-_what_is("isfinite", np.isfinite)
-_what_is("isneginf", lambda x: x == -np.inf)
-_what_is("isposinf", lambda x: x == np.inf)
-
-
-def _close(input: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> np.ndarray:
-    refuse_if(input.dtype is not other.dtype, "a comparison of tensors of two data types")
-    a, b = input._array, other._array
-    return np.isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    _compare(_name, getattr(operator, _name))
+for _name in ("and", "or", "xor"):
+    for _kind in ("bitwise", "logical"):
+        _compare(f"{_kind}_{_name}", getattr(np, f"logical_{_name}"))
+for _name in ("isnan", "isinf", "isfinite", "isneginf", "isposinf", "logical_not"):
+    _what_is(_name, getattr(np, _name))
 
 
 @operation
-def isclose(
-    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
-) -> Tensor:
-    return contiguous_tensor(_close(input, other, rtol, atol, equal_nan))
+def bitwise_not(input: Tensor) -> Tensor:
+    refuse_if(input.dtype is not bool_, "torch.bitwise_not of numbers")
+    return FUNCTIONS["logical_not"](input)
 
 
-@operation
-def allclose(
-    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
-) -> bool:
-    return bool(_close(input, other, rtol, atol, equal_nan).all())
+def _close(name: str, given: Callable) -> None:
+    def function(
+        input: Tensor,
+        other: Tensor,
+        rtol: float = 1e-5,
+        atol: float = 1e-8,
+        equal_nan: bool = False,
+    ) -> Any:
+        refuse_if(input.dtype is not other.dtype, "a comparison of tensors of two data types")
+        return given(np.isclose(input._array, other._array, rtol, atol, equal_nan))
+
+    operation(function, name)
+
+
+_close("isclose", contiguous_tensor)
+_close("allclose", lambda found: bool(found.all()))
 
 
 @operation
