@@ -5,19 +5,18 @@ Each gives `record` its result, and for each argument the gradient with respect 
 
 from __future__ import annotations
 
-import builtins
 import collections
 import functools
 import math
 import operator
 import string
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 import numpy as np
 
 from . import dtypes
-from .dtypes import DType, bool_, float32, int64, of_number
+from .dtypes import DType, bool_, float32, of_number
 from .refusals import offered, refuse, refuse_if, torch_raises
 from .tensor import (
     RESULT,
@@ -29,9 +28,9 @@ from .tensor import (
     edge_to,
     laid_out,
     record,
+    wrap,
 )
 
-MISSING = object()
 # what complex numbers can be used for
 OF_COMPLEX = ("add", "sub", "mul", "exp", "neg", "clone", "real", "imag", "view_as_real")
 FUNCTIONS: dict[str, Callable] = {}
@@ -456,140 +455,6 @@ def spread(g: np.ndarray, axes: tuple[int, ...], keepdim: bool) -> np.ndarray:
     return g if keepdim else np.expand_dims(g, axes)
 
 
-@operation
-def sum(
-    input: Tensor, dim: Any = None, keepdim: bool = False, dtype: DType | None = None
-) -> Tensor:
-    kind = dtype or (input.dtype if input.is_floating_point() else int64)
-    axes, shape = axes_of(dim, input.ndim), input._array.shape
-    found = as_array(input, kind).sum(axis=axes, keepdims=keepdim, dtype=kind.numpy)
-
-    def gradient(g: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(spread(g, axes, keepdim), shape)
-
-    return record(contiguous_tensor(found), [(input, gradient, ())])
-
-
-def _outermost(name: str, compute: Callable) -> Callable:
-    def function(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-        axes, x = axes_of(dim, input.ndim), input._array
-        r = compute(x, axis=axes, keepdims=True)
-
-        def gradient(g: np.ndarray) -> np.ndarray:
-            best = x == r
-            return (spread(g, axes, keepdim) * best) / best.sum(axis=axes, keepdims=True)
-
-        found = contiguous_tensor(r if keepdim else r.squeeze(axes))
-        return record(found, [(input, gradient, [input, RESULT])])
-
-    return operation(function, name)
-
-
-amax = _outermost("amax", np.max)
-amin = _outermost("amin", np.min)
-
-
-_Chosen = cast(Any, collections.namedtuple("max", ["values", "indices"]))
-
-
-@operation
-def max(input: Tensor, dim: Any = MISSING, keepdim: bool = False) -> Any:
-    return _chosen("max", np.argmax, amax, input, dim, keepdim)
-
-
-@operation
-def min(input: Tensor, dim: Any = MISSING, keepdim: bool = False) -> Any:
-    return _chosen("min", np.argmin, amin, input, dim, keepdim)
-
-
-def _chosen(
-    name: str, choose: Callable, of_all: Callable, input: Tensor, dim: Any, keepdim: bool
-) -> Any:
-    x = input._array
-    if isinstance(dim, Tensor):
-        return FUNCTIONS[f"{name}imum"](input, dim)
-    if dim is MISSING:
-        refuse_if(keepdim or np.isnan(x).any(), f"torch.{name} with these arguments")
-        return of_all(input)
-    axis = axis_of(dim, input.ndim)
-    refuse_if(input.ndim == 0, f"torch.{name} of a single number along an axis")
-    places = choose(x, axis=axis, keepdims=True).astype(np.int64)
-    values = np.take_along_axis(x, places, axis)
-
-    def gradient(g: np.ndarray) -> np.ndarray:
-        back = np.zeros(x.shape, dtype=g.dtype)
-        np.put_along_axis(back, places, spread(g, (axis,), keepdim), axis)
-        return back
-
-    found, indices = (
-        contiguous_tensor(one if keepdim else one.squeeze(axis)) for one in (values, places)
-    )
-    return _Chosen(record(found, [(input, gradient, [indices])]), indices)
-
-
-def _whether(name: str, compute: Callable) -> None:
-    def function(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-        axes = axes_of(dim, input.ndim)
-        return contiguous_tensor(compute(input._array != 0, axis=axes, keepdims=keepdim))
-
-    operation(function, name)
-
-
-_whether("all", np.all)
-_whether("any", np.any)
-
-
-def _of_floats(input: Tensor, dim: Any, dtype: DType | None, name: str) -> tuple[np.ndarray, int]:
-    """The numbers and the axis of a softmax."""
-    if dim is MISSING:
-        message = f'{name}() missing 1 required positional arguments: "dim"'
-        torch_raises(message, TypeError)
-    kind = dtype or input.dtype
-    usual = isinstance(dim, int) and not isinstance(dim, bool)
-    if not usual or not kind.is_floating_point or input.ndim == 0:
-        refuse(f"torch.{name} with these arguments")
-    return as_array(input, kind), axis_of(dim, input.ndim)
-
-
-@operation
-def softmax(input: Tensor, dim: Any = MISSING, dtype: DType | None = None) -> Tensor:
-    x, axis = _of_floats(input, dim, dtype, "softmax")
-    e = np.exp(x - x.max(axis=axis, keepdims=True))
-    found = contiguous_tensor(e / e.sum(axis=axis, keepdims=True))
-    r = found._array
-
-    def gradient(g: np.ndarray) -> np.ndarray:
-        return g * r - r * (g * r).sum(axis=axis, keepdims=True)
-
-    return record(found, [(input, gradient, [RESULT])])
-
-
-@operation
-def log_softmax(input: Tensor, dim: Any = MISSING, dtype: DType | None = None) -> Tensor:
-    x, axis = _of_floats(input, dim, dtype, "log_softmax")
-    x = x - x.max(axis=axis, keepdims=True)
-    found = contiguous_tensor(x - np.log(np.exp(x).sum(axis=axis, keepdims=True)))
-    r = found._array
-
-    def gradient(g: np.ndarray) -> np.ndarray:
-        return g - np.exp(r) * g.sum(axis=axis, keepdims=True)
-
-    return record(found, [(input, gradient, [RESULT])])
-
-
-@operation
-def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
-    refuse_if(not input.is_floating_point() or dim is None, "torch.logsumexp with these arguments")
-    x, axes = input._array, axes_of(dim, input.ndim)
-    largest = x.max(axis=axes, keepdims=True)
-    largest = np.where(np.isinf(largest), x.dtype.type(0), largest)
-    r = np.log(np.exp(x - largest).sum(axis=axes, keepdims=True)) + largest
-    found = contiguous_tensor(r if keepdim else r.squeeze(axes))
-    return record(
-        found, [(input, lambda g: spread(g, axes, keepdim) * np.exp(x - r), [input, RESULT])]
-    )
-
-
 # matrices
 
 
@@ -603,39 +468,27 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     if a.shape[-1] != b.shape[-2] or a.dtype != b.dtype:
         _product_error(input, other)
     broadcast_shape([a.shape[:-2], b.shape[:-2]])
-    found = contiguous_tensor(
-        np.matmul(a, b), regular=builtins.min(a.ndim, b.ndim) > 2 or a.ndim == b.ndim
-    )
+    found = contiguous_tensor(np.matmul(a, b), regular=min(a.ndim, b.ndim) > 2 or a.ndim == b.ndim)
     for_input: Argument = (input, lambda g: g @ b.swapaxes(-1, -2), [other])
     return record(found, [for_input, (other, lambda g: a.swapaxes(-1, -2) @ g, [input])])
 
 
 def _with_vector(input: Tensor, other: Tensor) -> Tensor:
+    """A vector is a matrix with one row, or with one column."""
     a, b = input._array, other._array
-    usual = (
-        input.dtype is other.dtype
-        and input.is_floating_point()
-        and builtins.min(a.ndim, b.ndim) == 1
-    )
+    usual = input.dtype is other.dtype and input.is_floating_point() and a.ndim and b.ndim
     if not usual or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
         refuse("a product of a matrix and such a vector")
-    left = a.reshape(1, -1) if a.ndim == 1 else a
-    right = b.reshape(-1, 1) if b.ndim == 1 else b
-    found = contiguous_tensor(np.matmul(a, b))
+    left = reshaped(input, (1, -1)) if a.ndim == 1 else input
+    product = matmul(left, reshaped(other, (-1, 1)) if b.ndim == 1 else other)
+    return reshaped(product, np.matmul(a, b).shape)
 
-    def widened(g: np.ndarray) -> np.ndarray:
-        g = np.expand_dims(g, -1) if b.ndim == 1 else g
-        return np.expand_dims(g, -2) if a.ndim == 1 else g
 
-    def for_input(g: np.ndarray) -> np.ndarray:
-        part = widened(g) @ right.swapaxes(-1, -2)
-        return part.reshape(-1, *a.shape).sum(axis=0) if a.ndim == 1 else part
-
-    def for_other(g: np.ndarray) -> np.ndarray:
-        part = left.swapaxes(-1, -2) @ widened(g)
-        return part.reshape(-1, *b.shape).sum(axis=0) if b.ndim == 1 else part
-
-    return record(found, [(input, for_input, [other]), (other, for_other, [input])])
+def reshaped(input: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The same numbers in another shape, as a new tensor."""
+    array = input._array
+    made = wrap(array.reshape(shape), input._counter, regular=input._regular)
+    return record(made, [(input, lambda g: g.reshape(array.shape), ())])
 
 
 def _product_error(input: Tensor, other: Tensor) -> NoReturn:
@@ -644,9 +497,7 @@ def _product_error(input: Tensor, other: Tensor) -> NoReturn:
     (*leading, rows), (*_, columns, width) = a.shape[:-2] + a.shape[-1:], b.shape
     count = math.prod(broadcast_shape([leading, b.shape[:-2]]))
     # torch may multiply a stack by a matrix, or by a stack of one, as one tall matrix
-    tall = (
-        a.shape[:-2] != b.shape[:-2] and 1 in (len(a), len(b)) and builtins.min(a.ndim, b.ndim) < 4
-    )
+    tall = a.shape[:-2] != b.shape[:-2] and 1 in (len(a), len(b)) and min(a.ndim, b.ndim) < 4
     if a.ndim != b.ndim or (tall and (input.requires_grad or other.requires_grad)):
         refuse("a matrix product of such shapes or data types")
     refuse_if(rows == columns and a.ndim == 2, "a product of matrices of two data types")
@@ -715,7 +566,7 @@ def _terms(equation: str, ndims: Sequence[int]) -> tuple[list[str], str]:
     terms = left.split(",")
     free = [letter for letter in string.ascii_letters if letter not in equation]
     widths = [n - len(t.replace("...", "")) for t, n in zip(terms, ndims, strict=True)]
-    most = builtins.max(widths)
+    most = max(widths)
     dots = "".join(free[:most])
     found = [t.replace("...", dots[most - width :]) for t, width in zip(terms, widths, strict=True)]
     output = output.replace("...", dots)
