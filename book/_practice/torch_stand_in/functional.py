@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,25 +13,27 @@ from .inert import replaced
 from .operations import FUNCTIONS
 from .random import kept
 from .refusals import lacks, offered, refuse, refuse_if, torch_raises
+from .shapes import back_at
 from .tensor import Tensor, contiguous_tensor, laid_out, record
 
 __getattr__ = lacks("torch.nn.functional")
 relu, tanh, sigmoid = (FUNCTIONS[name] for name in ("relu", "tanh", "sigmoid"))
 
 
-def softmax(input: Tensor, dim: int | None = None, *, dtype: DType | None = None) -> Tensor:
+def _of_functional(name: str) -> Callable:
     """The same without NumPy's names of arguments, which refuse."""
-    return FUNCTIONS["softmax"](input, dim, dtype)
+
+    def call(input: Tensor, dim: int | None = None, *, dtype: DType | None = None) -> Tensor:
+        return FUNCTIONS[name](input, dim, dtype)
+
+    return call
 
 
-def log_softmax(input: Tensor, dim: int | None = None, *, dtype: DType | None = None) -> Tensor:
-    """The same without NumPy's names of arguments, which refuse."""
-    return FUNCTIONS["log_softmax"](input, dim, dtype)
+softmax, log_softmax = map(_of_functional, ("softmax", "log_softmax"))
 
 
 @offered
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """A product with a transposed matrix, and a sum."""
     x, w = input._array, weight._array
     if x.ndim == 0 or w.ndim != 2 or input.dtype.is_half or weight.dtype is bool_:
         refuse("torch.nn.functional.linear of such tensors")
@@ -58,7 +61,6 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 @offered
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Set a share of the entries to 0, and make the others larger."""
     if not 0 <= p <= 1:
         torch_raises(f"dropout probability has to be between 0 and 1, but got {p}", ValueError)
     if inplace or (training and not input.is_floating_point()):
@@ -79,7 +81,6 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Subtract the mean of the last axes, and divide by the deviation."""
     sizes, x = tuple(normalized_shape), input._array
     if not input.is_floating_point() or input.dtype.is_half or not sizes:
         refuse("torch.nn.functional.layer_norm of such numbers")
@@ -107,29 +108,20 @@ def layer_norm(
 
 @offered
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
-    """The rows of a table."""
     if input.dtype is not int64 or (input._array < 0).any():
         refuse("torch.nn.functional.embedding of such numbers")
     if (input._array >= len(weight._array)).any():
         torch_raises("index out of range in self", IndexError)
-    places, shape = input._array, weight._array.shape
-
-    def gradient(g: np.ndarray) -> np.ndarray:
-        back = np.zeros(shape, dtype=g.dtype)
-        np.add.at(back, places, g)
-        if padding_idx is not None:
-            back[padding_idx] = 0
-        return back
-
+    places, back = input._array, back_at(weight._array.shape, input._array)
+    learned = np.arange(len(weight._array))[:, None] != padding_idx
     made = contiguous_tensor(weight._array[places])
-    return record(made, [(weight, gradient, [input])])
+    return record(made, [(weight, lambda g: np.where(learned, back(g), 0), [input])])
 
 
 @offered
 def nll_loss(
     input: Tensor, target: Tensor, *, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor:
-    """The negative sum or mean of what stands at the targets."""
     x, places = input._array, target._array
     if input.ndim != 2 or target.ndim != 1 or target.dtype is not int64 or len(x) != len(places):
         refuse("a loss of such shapes or data types")
@@ -161,7 +153,6 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """The negative log-probability of the targets."""
     if label_smoothing or not input.is_floating_point() or target.is_floating_point():
         refuse("torch.nn.functional.cross_entropy of these arguments")
     if input.ndim > 2:
@@ -183,7 +174,6 @@ def cross_entropy(
 
 @offered
 def one_hot(input: Tensor, num_classes: int) -> Tensor:
-    """1 at the place that a number says, and 0 elsewhere."""
     return contiguous_tensor(np.eye(num_classes, dtype=np.int64)[input._array])
 
 

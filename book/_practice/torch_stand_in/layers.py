@@ -44,7 +44,6 @@ class Linear(Module):
         self.register_parameter("bias", drawn((out_features,), bound, dtype) if bias else None)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Multiply, and add."""
         return F.linear(input, self.weight, self.bias)
 
 
@@ -64,7 +63,6 @@ class Embedding(Module):
         self.weight = Parameter(contiguous_tensor(numbers))
 
     def forward(self, input: Tensor) -> Tensor:
-        """Rows of it."""
         return F.embedding(input, self.weight, self.padding_idx)
 
 
@@ -90,7 +88,6 @@ class LayerNorm(Module):
             self.register_parameter(name, made if elementwise_affine and wanted else None)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Normalise the last axes."""
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
@@ -104,7 +101,6 @@ class Dropout(Module):
         self.p, self.inplace = p, inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """Drop some, or none."""
         return F.dropout(input, self.p, self.training, self.inplace)
 
 
@@ -115,7 +111,6 @@ class Identity(Module):
         super().__init__()
 
     def forward(self, input: Any) -> Any:
-        """The same."""
         return input
 
 
@@ -127,7 +122,6 @@ class ReLU(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """Every entry by itself."""
         return input.relu_() if self.inplace else input.relu()
 
 
@@ -169,7 +163,6 @@ class GRUCell(_Cell):
     gates = 3
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """The new state."""
         *parts, before = self._parts(input, hx)
         one, other = (part.chunk(3, dim=-1) for part in parts)
         reset, update = ((one[n] + other[n]).sigmoid() for n in (0, 1))
@@ -217,7 +210,6 @@ class MultiheadAttention(Module):
         attn_mask: Tensor | None = None,
         average_attn_weights: bool = True,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend; True in a mask means that it is ignored."""
         refuse_if(query.ndim != 3, "torch.nn.MultiheadAttention without a batch")
         if not self.batch_first:
             query, key, value = (one.transpose(0, 1) for one in (query, key, value))

@@ -31,23 +31,19 @@ class Generator:
         self.manual_seed(67280421310721)
 
     def manual_seed(self, seed: int) -> Generator:
-        """Begin anew."""
         self._words, self._normal = np.random.RandomState(seed % 2**32), math.nan
         return self
 
     def words(self, count: int) -> np.ndarray:
-        """Numbers of 32 bits."""
         return np.frombuffer(self._words.bytes(4 * count), dtype="<u4").astype(np.uint64)
 
     def uniform(self, count: int, dtype: DType = float64) -> np.ndarray:
-        """Numbers from 0 to 1, 1 not included."""
         if dtype is not float64:
             return ((self.words(count) & np.uint64(2**24 - 1)) * 2.0**-24).astype(np.float32)
         words = self.words(2 * count)
         return (((words[::2] << np.uint64(32)) | words[1::2]) & np.uint64(2**53 - 1)) * 2.0**-53
 
     def normal(self, count: int, dtype: DType, in_blocks: bool = True) -> np.ndarray:
-        """Numbers of the standard normal distribution."""
         if count < BLOCK or not in_blocks:
             return np.array([self._next_normal() for _ in range(count)])
         numbers, whole = self.uniform(count, dtype), count - count % BLOCK

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -342,6 +341,17 @@ def _part(input: Tensor, index: tuple[Any, ...]) -> np.ndarray:
         torch_raises(told, IndexError)
 
 
+def back_at(shape: tuple[int, ...], places: Any) -> Callable[[np.ndarray], np.ndarray]:
+    """The gradient of an array from that of what was taken from places in it."""
+
+    def gradient(g: np.ndarray) -> np.ndarray:
+        back = np.zeros(shape, dtype=g.dtype)
+        np.add.at(back, places, g)
+        return back
+
+    return gradient
+
+
 @method
 def get_item(input: Tensor, index: Any) -> Tensor:
     first, second, tensors = _apart(input, index)
@@ -399,10 +409,7 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     refuse_if(index.dtype is not int64, "torch.gather with such an index")
     if index.ndim != input.ndim:
         torch_raises("Index tensor must have the same number of dimensions as input tensor")
-    where = [
-        np.arange(size).reshape(-1, *[1] * (index.ndim - n - 1))
-        for n, size in enumerate(places.shape)
-    ]
+    where = [*np.ogrid[tuple(map(slice, places.shape))]]
     where[axis] = places
     size = input._array.shape[axis]
     others = zip(places.shape, input._array.shape, strict=True)
@@ -410,14 +417,8 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
         refuse("torch.gather with an index that is larger elsewhere")
     if (outside := places[(places < 0) | (places >= size)]).size:
         torch_raises(f"index {outside[0]} is out of bounds for dimension {axis} with size {size}")
-    shape, key = input._array.shape, tuple(where)
-
-    def gradient(g: np.ndarray) -> np.ndarray:
-        back = np.zeros(shape, dtype=g.dtype)
-        np.add.at(back, key, g)
-        return back
-
-    return record(contiguous_tensor(input._array[key]), [(input, gradient, [index])])
+    found, key = contiguous_tensor(input._array[tuple(where)]), tuple(where)
+    return record(found, [(input, back_at(input._array.shape, key), [index])])
 
 
 @operation
@@ -519,32 +520,39 @@ def part_of(name: str) -> Callable[[Tensor], Tensor]:
     return get
 
 
-@method
-def flip(input: Tensor, *dims: Any) -> Tensor:
-    axes = axes_of(sizes_in(dims), input.ndim)
-    made = contiguous_tensor(np.flip(input._array, axes), input._array.flags.c_contiguous)
-    return record(made, [(input, lambda g: np.flip(g, axes), ())])
+def _rearranged(name: str, compute: Callable, back: Callable) -> None:
+    """back: from the gradient of the result and the same arguments, that of the tensor."""
+
+    def function(input: Tensor, *given: Any, **named: Any) -> Tensor:
+        refuse_if(name[:3] == "tri" and input.ndim < 2, f"torch.{name} of what is no matrix")
+        made = contiguous_tensor(
+            compute(input._array, *given, **named), input._array.flags.c_contiguous
+        )
+        return record(made, [(input, lambda g: back(g, *given, **named), ())])
+
+    (method if name == "flip" else operation)(function, name)
 
 
-def _triangle(name: str, compute: Callable) -> None:
-    def function(input: Tensor, diagonal: int = 0) -> Tensor:
-        refuse_if(input.ndim < 2, f"torch.{name} of what is no matrix")
-        array = compute(input._array, diagonal)
-        made = contiguous_tensor(array, input._array.flags.c_contiguous)
-        return record(made, [(input, lambda g: compute(g, diagonal), ())])
-
-    operation(function, name)
+def _triangle(compute: Callable) -> Callable:
+    return lambda x, diagonal=0: compute(x, diagonal)
 
 
-_triangle("tril", np.tril)
-_triangle("triu", np.triu)
+def _flipped(x: np.ndarray, *dims: Any) -> np.ndarray:
+    return np.flip(x, axes_of(sizes_in(dims), x.ndim))
 
 
-@operation
-def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
-    back = [-one for one in shifts] if isinstance(shifts, tuple | list) else -shifts
-    made = contiguous_tensor(np.roll(input._array, shifts, dims), input._array.flags.c_contiguous)
-    return record(made, [(input, lambda g: np.roll(g, back, dims), ())])
+def _rolled(x: np.ndarray, shifts: Any, dims: Any = None) -> np.ndarray:
+    return np.roll(x, shifts, dims)
+
+
+def _rolled_back(x: np.ndarray, shifts: Any, dims: Any = None) -> np.ndarray:
+    return np.roll(x, np.negative(shifts), dims)
+
+
+_rearranged("tril", *2 * [_triangle(np.tril)])
+_rearranged("triu", *2 * [_triangle(np.triu)])
+_rearranged("flip", _flipped, _flipped)
+_rearranged("roll", _rolled, _rolled_back)
 
 
 @method
@@ -585,22 +593,15 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
 @only_function
 def block_diag(*tensors: Tensor) -> Tensor:
     refuse_if(any(one.ndim != 2 for one in tensors), "torch.block_diag of what are no matrices")
-    kind = dtypes.promoted([one.dtype for one in tensors], [], [])
-    ends = np.cumsum([(0, 0), *(one._array.shape for one in tensors)], axis=0).tolist()
-    places = [
-        tuple(slice(*pair) for pair in zip(*corners, strict=True))
-        for corners in itertools.pairwise(ends)
-    ]
-    found = np.zeros(ends[-1], dtype=kind.numpy)
-    for place, one in zip(places, tensors, strict=True):
-        found[place] = one._array
-
-    def part(place: tuple[slice, ...]) -> Callable[[np.ndarray], np.ndarray]:
-        return lambda g: g[place]
-
-    pairs = zip(places, tensors, strict=True)
-    arguments: list[Argument] = [(one, part(place), ()) for place, one in pairs]
-    return record(contiguous_tensor(found), arguments)
+    widths = [one._array.shape[1] for one in tensors]
+    rows = []
+    for n, one in enumerate(tensors):
+        before, after = (
+            FUNCTIONS["zeros"](len(one), sum(part), dtype=one.dtype)
+            for part in (widths[:n], widths[n + 1 :])
+        )
+        rows.append(cat([before, one, after], 1))
+    return cat(rows)
 
 
 @operation

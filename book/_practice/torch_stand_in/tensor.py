@@ -19,7 +19,7 @@ Argument = tuple[Any, Callable[[np.ndarray], np.ndarray], Sequence[Any]]
 
 
 class Tensor:
-    """A tensor on the processor.
+    """A tensor on the processor, whose methods do what those of torch's tensors do.
 
     array: its numbers; counter: see graph.Counter; base: of a view that gradients follow, the tensor that it
     views; regular: whether torch's has these strides, too; given: whether it holds the numbers of an array.
@@ -47,22 +47,18 @@ class Tensor:
 
     @property
     def shape(self) -> Size:
-        """Its sizes."""
         return Size(self._array.shape)
 
     @property
     def dtype(self) -> dtypes.DType:
-        """Its data type."""
         return of_array(self._array)
 
     @property
     def ndim(self) -> int:
-        """The number of its axes."""
         return self._array.ndim
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients flow to it."""
         return edge_to(self) is not None
 
     @requires_grad.setter
@@ -70,29 +66,23 @@ class Tensor:
         self.requires_grad_(on)
 
     def dim(self) -> int:
-        """The number of its axes."""
         return self._array.ndim
 
     @offered
     def size(self, dim: int | None = None) -> Any:
-        """Its sizes, or that of one axis."""
         refuse_if(dim is not None and self.ndim == 0, "the size of a single number along an axis")
         return self.shape if dim is None else self._array.shape[axis_of(dim, self.ndim)]
 
     def element_size(self) -> int:
-        """The bytes of one of its numbers."""
         return self.dtype.itemsize
 
     def numel(self) -> int:
-        """The number of its entries."""
         return int(self._array.size)
 
     def is_floating_point(self) -> bool:
-        """Whether its numbers are floats."""
         return self.dtype.is_floating_point
 
     def is_contiguous(self) -> bool:
-        """Whether its numbers lie in memory in the order of its axes."""
         refuse_if(not self._regular, "the layout of this tensor in memory")
         return self._array.flags.c_contiguous
 
@@ -100,7 +90,6 @@ class Tensor:
 
     @property
     def data(self) -> Tensor:
-        """The same memory without a past, whose changes nobody counts."""
         return wrap(self._array, regular=self._regular)
 
     @data.setter
@@ -112,12 +101,10 @@ class Tensor:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it comes from no operation that was recorded."""
         return self._node is None
 
     @offered
     def backward(self, gradient: Tensor | None = None, retain_graph: bool = False) -> None:
-        """Add to the `grad` of every leaf that it comes from."""
         if gradient is None and self._array.size != 1:
             torch_raises("grad can be implicitly created only for scalar outputs")
         if edge_to(self) is None:
@@ -133,7 +120,6 @@ class Tensor:
 
     @offered
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Let gradients flow to it, or not."""
         if (self._node and not requires_grad) or (requires_grad and not self.is_floating_point()):
             refuse("tensor.requires_grad_ of this tensor")
         if self._node is None:
@@ -144,14 +130,12 @@ class Tensor:
         return self
 
     def detach(self) -> Tensor:
-        """The same memory without a past."""
         return as_given(wrap(self._array, self._counter, regular=self._regular), self)
 
     # as Python and NumPy see it
 
     @offered
     def numpy(self) -> np.ndarray:
-        """Its memory as an array."""
         if self.dtype is dtypes.bfloat16:
             torch_raises("Got unsupported ScalarType BFloat16", TypeError)
         if self.requires_grad:
@@ -167,11 +151,9 @@ class Tensor:
 
     @offered
     def item(self) -> Any:
-        """Its only entry as a Python number."""
         return self._array.item()
 
     def tolist(self) -> Any:
-        """Its entries as Python numbers in lists."""
         return self._array.tolist()
 
     @offered
