@@ -8,6 +8,8 @@ import numpy as np
 
 from .refusals import lacks_attributes, refuse, refuse_if
 
+OF_NUMPY: dict[np.dtype, DType] = {}
+
 
 class DType:
     """A data type. word: what torch's messages call it; rank: the higher one wins in a promotion."""
@@ -19,6 +21,7 @@ class DType:
         self.itemsize = 2 if self.is_half else self.numpy.itemsize
         self.is_floating_point, self.is_complex = "float" in name, "complex" in name
         # 0 for booleans, 1 for integers, 2 for floats, 3 for complex numbers
+        OF_NUMPY[self.numpy] = self
         self.category = 2 if self.is_floating_point else 3 if self.is_complex else min(rank, 1)
 
     __getattr__ = lacks_attributes("torch.dtype")
@@ -37,13 +40,6 @@ float32 = DType("float32", "Float", 4)
 float64 = DType("float64", "Double", 5)
 complex64 = DType("complex64", "ComplexFloat", 6)
 complex128 = DType("complex128", "ComplexDouble", 7)
-OF_NUMPY = {
-    one.numpy: one
-    for one in (
-        *(bool_, int32, int64, float16, bfloat16, float32, float64),
-        *(complex64, complex128),
-    )
-}
 
 
 def of_array(array: np.ndarray) -> DType:
@@ -94,11 +90,7 @@ def promote_types(type1: DType, type2: DType) -> DType:
 def _highest(group: list[DType]) -> DType:
     """What several of one list are computed in."""
     found = max(group, key=lambda one: one.rank)
-    return (
-        float32
-        if found.is_half and any(one.is_half and one is not found for one in group)
-        else found
-    )
+    return float32 if found.is_half and {one for one in group if one.is_half} - {found} else found
 
 
 class finfo:

@@ -26,11 +26,10 @@ def _setting(name: str, usual: Any) -> tuple[Callable, Callable]:
     return lambda: usual, put
 
 
-get_default_dtype, set_default_dtype = _setting("set_default_dtype", float32)
-get_num_threads, set_num_threads = _setting("set_num_threads", 1)
-get_float32_matmul_precision, set_float32_matmul_precision = _setting(
-    "set_float32_matmul_precision", "highest"
-)
+SETTINGS = {"default_dtype": float32, "num_threads": 1, "float32_matmul_precision": "highest"}
+for _name, _usual in SETTINGS.items():
+    _told, _put = _setting(f"set_{_name}", _usual)
+    globals().update({f"get_{_name}": _told, f"set_{_name}": _put})
 are_deterministic_algorithms_enabled, use_deterministic_algorithms = _setting(
     "use_deterministic_algorithms", False
 )

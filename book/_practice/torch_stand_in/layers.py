@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import functional as F
-from .dtypes import DType, float32
+from .dtypes import DType, device, float32
 from .module import Module
 from .operations import FUNCTIONS
 from .random import normal_numbers, uniform_numbers
@@ -16,14 +16,21 @@ from .refusals import refuse, refuse_if, torch_raises
 from .tensor import Parameter, Tensor, contiguous_tensor
 
 
-def drawn(shape: Sequence[int], bound: float, dtype: DType | None) -> Parameter:
+def kind_of(others: Sequence[Any], named: dict[str, Any]) -> DType:
+    """The data type of a layer's parameters, from what it is given last."""
+    refuse_if(others or named.keys() - {"device", "dtype"}, "a layer with these arguments")
+    device(named.get("device") or "cpu")
+    return named.get("dtype") or float32
+
+
+def drawn(shape: Sequence[int], bound: float, dtype: DType = float32) -> Parameter:
     """A parameter whose numbers lie evenly between two bounds."""
-    return Parameter(contiguous_tensor(uniform_numbers(shape, -bound, bound, dtype or float32)))
+    return Parameter(contiguous_tensor(uniform_numbers(shape, -bound, bound, dtype)))
 
 
-def constant(shape: Sequence[int], number: float, dtype: DType | None) -> Parameter:
+def constant(shape: Sequence[int], number: float, dtype: DType) -> Parameter:
     """A parameter of equal numbers."""
-    return Parameter(contiguous_tensor(np.full(shape, number, dtype=(dtype or float32).numpy)))
+    return Parameter(contiguous_tensor(np.full(shape, number, dtype=dtype.numpy)))
 
 
 class Linear(Module):
@@ -34,10 +41,11 @@ class Linear(Module):
         in_features: int,
         out_features: int,
         bias: bool = True,
-        device: Any = None,
-        dtype: DType | None = None,
+        *others: Any,
+        **named: Any,
     ) -> None:
         super().__init__()
+        dtype = kind_of(others, named)
         self.in_features, self.out_features = in_features, out_features
         bound = in_features**-0.5 if in_features else 0.0
         self.weight = drawn((out_features, in_features), bound, dtype)
@@ -75,15 +83,14 @@ class LayerNorm(Module):
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
-        device: Any = None,
-        dtype: DType | None = None,
+        *others: Any,
+        **named: Any,
     ) -> None:
         super().__init__()
-        shape = normalized_shape
+        shape, dtype = normalized_shape, kind_of(others, named)
         self.normalized_shape = (shape,) if isinstance(shape, int) else tuple(shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        given = (("weight", 1.0, True), ("bias", 0.0, bias))
-        for name, number, wanted in given:
+        for name, number, wanted in (("weight", 1.0, True), ("bias", 0.0, bias)):
             made = constant(self.normalized_shape, number, dtype)
             self.register_parameter(name, made if elementwise_affine and wanted else None)
 
@@ -125,49 +132,40 @@ class ReLU(Module):
         return input.relu_() if self.inplace else input.relu()
 
 
-class _Cell(Module):
-    gates = 1
+class GRUCell(Module):
+    """A step of a gated recurrent unit."""
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, **named: Any) -> None:
         super().__init__()
-        refuse_if(named, f"torch.nn.{type(self).__name__} with these arguments")
+        refuse_if(named, "torch.nn.GRUCell with these arguments")
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        bound, height = hidden_size**-0.5, self.gates * hidden_size
-        self.weight_ih = drawn((height, input_size), bound, None)
-        self.weight_hh = drawn((height, hidden_size), bound, None)
+        bound, height = hidden_size**-0.5, 3 * hidden_size
+        self.weight_ih = drawn((height, input_size), bound)
+        self.weight_hh = drawn((height, hidden_size), bound)
         for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name, drawn((height,), bound, None) if bias else None)
+            self.register_parameter(name, drawn((height,), bound) if bias else None)
 
-    def _parts(self, input: Tensor, hx: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         if input.ndim not in (1, 2):
-            message = f"Expected input to be 1D or 2D, got {input.ndim}D instead"
-            torch_raises(f"{type(self).__name__}: {message}", ValueError)
+            message = f"GRUCell: Expected input to be 1D or 2D, got {input.ndim}D instead"
+            torch_raises(message, ValueError)
         if hx is None:
             hx = FUNCTIONS["zeros"](*input.shape[:-1], self.hidden_size, dtype=input.dtype)
-        refuse_if(hx.ndim != input.ndim, f"torch.nn.{type(self).__name__} of such a state")
-        sizes = [("input has inconsistent input_size: got {} expected {}", input, self.input_size)]
-        wanted = "hidden0 has inconsistent hidden_size: got {}, expected {}"
-        for message, given, size in [*sizes, (wanted, hx, self.hidden_size)]:
+        refuse_if(hx.ndim != input.ndim, "torch.nn.GRUCell of such a state")
+        for name, given, size in (
+            ("input has inconsistent input_size: got {} expected {}", input, self.input_size),
+            ("hidden0 has inconsistent hidden_size: got {}, expected {}", hx, self.hidden_size),
+        ):
             if given.shape[-1] != size:
-                torch_raises(message.format(given.shape[-1], size))
+                torch_raises(name.format(given.shape[-1], size))
         if input.shape[:-1] != hx.shape[:-1]:
             batches = f"{input.shape[0]} doesn't match hidden0 batch size {hx.shape[0]}"
             torch_raises(f"Input batch size {batches}")
-        from_input = F.linear(input, self.weight_ih, self.bias_ih)
-        return from_input, F.linear(hx, self.weight_hh, self.bias_hh), hx
-
-
-class GRUCell(_Cell):
-    """A step of a gated recurrent unit."""
-
-    gates = 3
-
-    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        *parts, before = self._parts(input, hx)
-        one, other = (part.chunk(3, dim=-1) for part in parts)
+        one = F.linear(input, self.weight_ih, self.bias_ih).chunk(3, dim=-1)
+        other = F.linear(hx, self.weight_hh, self.bias_hh).chunk(3, dim=-1)
         reset, update = ((one[n] + other[n]).sigmoid() for n in (0, 1))
         new = (one[2] + reset * other[2]).tanh()
-        return new + update * (before - new)
+        return new + update * (hx - new)
 
 
 class MultiheadAttention(Module):
@@ -181,13 +179,11 @@ class MultiheadAttention(Module):
         bias: bool = True,
         *others: Any,
         batch_first: bool = False,
-        device: Any = None,
-        dtype: DType | None = None,
         **named: Any,
     ) -> None:
         super().__init__()
-        if dropout or others or named or embed_dim % num_heads:
-            refuse("torch.nn.MultiheadAttention with these arguments")
+        dtype = kind_of(others, named)
+        refuse_if(dropout or embed_dim % num_heads, "torch.nn.MultiheadAttention like this")
         self.embed_dim, self.num_heads, self.batch_first = embed_dim, num_heads, batch_first
         self.head_dim, self.dropout = embed_dim // num_heads, dropout
         self.register_parameter("in_proj_weight", None)

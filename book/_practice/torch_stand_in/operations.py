@@ -362,13 +362,6 @@ def clamp(input: Tensor, min: float | None = None, max: float | None = None) -> 
 
 
 @operation
-def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
-    if not isinstance(end, Tensor) or input.dtype is not end.dtype:
-        refuse("torch.lerp of these tensors")
-    return FUNCTIONS["add"](input, FUNCTIONS["mul"](FUNCTIONS["sub"](end, input), weight))
-
-
-@operation
 def round(input: Tensor, decimals: int = 0) -> Tensor:
     x, factor = input._array, 10.0**decimals
     refuse_if(not input.is_floating_point(), "torch.round of integers")
