@@ -65,7 +65,7 @@ def steps_to(points: Curve, reached: float) -> float:
 
 def cost(game: str, functions: dict[str, Callable], half: float = 0.0) -> dict[str, Any]:
     """What an answer reaches at its own best rate: the rate's factor, shares and losses, and the steps to half of
-    what the correct answer reaches; 0: of its own. The curve is that of the first seed.
+    what the correct answer reaches; 0: of its own.
     """
     tried = {factor: share(curve(game, functions, CHOOSING, factor)) for factor in RATES}
     best = max(tried, key=lambda factor: tried[factor])
@@ -77,7 +77,6 @@ def cost(game: str, functions: dict[str, Callable], half: float = 0.0) -> dict[s
         "shares": shares,
         "loss": round(fmean(points[-1][1] if points else math.inf for points in curves), 4),
         "steps": round(fmean(steps_to(points, half) for points in curves), 1),
-        "curve": curves[0],
     }
 
 
@@ -94,22 +93,29 @@ def kind(found: dict[str, Any], correct: dict[str, Any]) -> str:
 
 def sentence(game: str, found: dict[str, Any], correct: dict[str, Any]) -> str:
     """What is said of a mistake below its curve."""
-    reached, ours = (f"{fmean(one['shares']):.0%}".replace("%", " %") for one in (found, correct))
+    reached, ours = (f"{fmean(one['shares']):.0%}" for one in (found, correct))
     shares = (
-        f"At its own best learning rate, under three seeds, {reached} of the {game} are right in the end; with a "
-        f"correct answer it's {ours}."
+        f"We measured it at its own best learning rate, with three seeds: {reached} of the {game} are correct at the "
+        f"end, compared with {ours} for correct code."
     )
     which = kind(found, correct)
     if which == "costs nothing":
-        return f"On this game it costs nothing, so only a check finds it. {shares}"
+        return f"On this task it costs nothing; that's why a check has to find it. {shares}"
     words = {
-        "slower": "This learns worse, or more slowly.",
+        "slower": _slower(found, correct),
         "never works": "This never works.",
         "an error": "This can't be trained.",
     }[which]
     if found["loss"] <= correct["loss"]:
-        shares += f" Yet its loss is no higher: {found['loss']:.2f}, with a correct answer {correct['loss']:.2f}."
+        shares += f" Even so, its loss is no higher: {found['loss']:.2f}, and {correct['loss']:.2f} for correct code."
     return f"{words} {shares}"
+
+
+def _slower(found: dict[str, Any], correct: dict[str, Any]) -> str:
+    if fmean(found["shares"]) < fmean(correct["shares"]) - SAME:
+        return "This learns less than correct code."
+    times = found["steps"] / correct["steps"]
+    return f"This is slower: it needs {times:.1f} times as many steps to come half as far."
 
 
 def measured() -> dict[str, Any]:
@@ -140,7 +146,9 @@ def measure(game: str, task: str) -> None:
     program = exercise.program()
     solved = namespace_of(program)
     if "correct" not in measured().get(game, {}):
-        note(game, "correct", cost(game, {task: solved[task]}))
+        right = {task: solved[task]}
+        # the curve that a page draws is that of the game's own rate, at which a reader's answer learns there
+        note(game, "correct", cost(game, right) | {"curve": curve(game, right, TELLING[0])})
     half = HALF * fmean(measured()[game]["correct"]["shares"])
     done = measured()[game].get(task, {})
     for mistake in mistakes(exercise):
@@ -148,7 +156,6 @@ def measure(game: str, task: str) -> None:
             wrong = dict(solved)
             exec("\n".join(mistake_answers(program, mistake).values()), wrong)
             found = cost(game, {task: wrong[task]}, half)
-            del found["curve"]
             note(game, task, {mistake.name: found})
 
 

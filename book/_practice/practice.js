@@ -394,6 +394,8 @@
     const panel = {
       start,
       stop,
+      // what can't be pressed while Python is at work
+      presses: [start],
       nodes: [progress, status, output, drawing],
       readings: {},
       tell: (words) => (status.textContent = words),
@@ -427,8 +429,8 @@
         }
         busy = true;
         python ??= new Python(version);
-        let hadFocus = document.activeElement === start;
-        start.disabled = true;
+        let pressed = panel.presses.find((one) => one === document.activeElement);
+        panel.presses.forEach((one) => (one.disabled = true));
         stop.hidden = false;
         status.textContent = words;
         try {
@@ -441,11 +443,11 @@
           return null;
         } finally {
           busy = false;
-          hadFocus ||= document.activeElement === stop;
-          start.disabled = false;
+          if (document.activeElement === stop) pressed ??= start;
+          panel.presses.forEach((one) => (one.disabled = false));
           stop.hidden = true;
           progress.hidden = true;
-          if (hadFocus) start.focus();
+          pressed?.focus();
         }
       },
     };
@@ -569,6 +571,7 @@
       if (told !== null && now !== told) {
         panel.tell("Your code has changed since this check.");
         told = null;
+        training?.withdraw();
       }
       const untouched = now === stub && store.read(exercise, task).code === undefined;
       if (!untouched) store.write(exercise, task, { code: now });
@@ -608,7 +611,8 @@
       refresh();
     }
 
-    const buttons = element("div", "task-buttons", panel.start, panel.stop, reset);
+    const starts = training ? [panel.start, training.start] : [panel.start];
+    const buttons = element("div", "task-buttons", ...starts, panel.stop, reset);
     addEventListener("storage", ({ key }) => {
       const other = store.read(exercise, task).code;
       if (key !== store.key(exercise, task) || other === undefined || other === field.text()) return;

@@ -562,7 +562,9 @@ def ask(game: str, text: str) -> None:
     """Ask what has learned a game last, with what a reader types."""
     with _messages():
         try:
-            answer = sys.modules[f"training.{game}"].answer(text)
+            program = sys.modules.get(f"training.{game}")
+            # none after Python has been stopped
+            answer = program.answer(text) if program else "This network is gone. Train it again."
         except BaseException as error:
             answer = in_own_lines(error)
     _say(done={"answer": answer, **_what_lacks()})

@@ -5,7 +5,7 @@
 (() => {
   const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP] = [300, 170, 44, 26, 22];
   const PLOTS = [
-    { title: "right", of: ([, , right]) => right, label: (top) => `${Math.round(100 * top)} %` },
+    { title: "accuracy", of: ([, , right]) => right, label: (top) => `${Math.round(100 * top)}%` },
     { title: "loss", of: ([, loss]) => loss, label: (top) => top.toFixed(1) },
   ];
 
@@ -26,7 +26,7 @@
   // One plot: {node, draw(points)}. correct: all points of the curve that is there from the start.
   function plot({ title, of, label }, correct) {
     const steps = correct.at(-1)[0];
-    const top = title === "right" ? 1 : Math.max(...correct.map(of));
+    const top = title === "accuracy" ? 1 : Math.max(...correct.map(of));
     const x = (step) => LEFT + ((WIDTH - LEFT - 8) * step) / steps;
     const y = (value) => HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * Math.min(value / top, 1);
     const line = (points) =>
@@ -48,20 +48,21 @@
     return { node: svg, draw: (points) => yours.setAttribute("d", line(points)) };
   }
 
-  const percent = (share) => `${Math.round(100 * share)} %`;
+  const percent = (share) => `${Math.round(100 * share)}%`;
 
   self.makeTraining = ({ block, panel, python, address }) => {
     const { exercise, task, train: name, version } = block.dataset;
     const place = element("div", "task-training");
     place.hidden = true;
-    const start = element("button", "", "Train with my code");
+    const start = element("button", "", "Train");
     start.type = "button";
-    const buttons = element("div", "task-buttons", start);
+    start.hidden = true;
+    panel.presses.push(start);
     const curve = element("div", "task-curve");
     const told = element("p", "task-cost");
     told.setAttribute("role", "status");
     const asked = element("div", "task-asked");
-    place.append(buttons, curve, told, asked);
+    place.append(curve, told, asked);
     let code = "";
     let passed = false;
     let game = null;
@@ -80,12 +81,14 @@
       const [steps, loss, right] = points.at(-1);
       const [, ourLoss, ours] = game.curve.at(-1);
       const own = used.length > 1 ? ` It used your ${used.join(", ")}.` : "";
-      const praised = loss < ourLoss && right < ours - 0.05;
-      const leak = praised
-        ? ` Yet its loss, ${loss.toFixed(2)}, is lower than ours, ${ourLoss.toFixed(2)}: a loss can't see what is missing when the network writes.`
+      // a loss that is no number is null
+      const leaks = loss !== null && loss < ourLoss && right < ours - 0.05;
+      const leak = leaks
+        ? ` Its loss is even lower: ${loss.toFixed(2)}, and ours is ${ourLoss.toFixed(2)}. A loss can't see what is missing when the network writes.`
         : "";
       const seen =
-        `After ${steps} steps ${percent(right)} of ${game.asked} are right, with our code ${percent(ours)}.` + leak + own;
+        `${passed ? "Your code learned: " : ""}${percent(right)} of ${game.asked} are correct after ${steps} steps, ` +
+        `compared with ${percent(ours)} for our code.${leak}${own}`;
       if (passed) return seen;
       const names = [...block.querySelectorAll(".task-named strong")].map((one) => one.textContent);
       const known = names.map((one) => game.costs[task]?.[one]).filter(Boolean);
@@ -141,13 +144,18 @@
     });
 
     return {
+      start,
       nodes: [place],
       hide: () => {
-        place.hidden = true;
+        place.hidden = start.hidden = true;
+      },
+      // the code has changed since: what it has learned stays
+      withdraw: () => {
+        start.hidden = true;
       },
       offer: (now, right) => {
         [code, passed] = [now, right];
-        place.hidden = false;
+        place.hidden = start.hidden = false;
         curve.replaceChildren();
         asked.replaceChildren();
         told.textContent = "";

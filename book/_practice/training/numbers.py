@@ -116,4 +116,4 @@ def answer(text: str) -> str:
         return "Type a number from 1 to 999999 in figures."
     (found,) = learner.translate([int(text)])
     right = " ".join(learner.program.german(int(text)))
-    return f"{found}, which is right" if found == right else f"{found}; right would be {right}"
+    return f"{found}, which is correct" if found == right else f"{found}; correct is {right}"
