@@ -93,29 +93,26 @@ def kind(found: dict[str, Any], correct: dict[str, Any]) -> str:
 
 def sentence(game: str, found: dict[str, Any], correct: dict[str, Any]) -> str:
     """What is said of a mistake below its curve."""
-    reached, ours = (f"{fmean(one['shares']):.0%}" for one in (found, correct))
-    shares = (
-        f"We measured it at its own best learning rate, with three seeds: {reached} of the {game} are correct at the "
-        f"end, compared with {ours} for correct code."
-    )
     which = kind(found, correct)
-    if which == "costs nothing":
-        return f"On this task it costs nothing; that's why a check has to find it. {shares}"
-    words = {
-        "slower": _slower(found, correct),
-        "never works": "This never works.",
-        "an error": "This can't be trained.",
-    }[which]
-    if found["loss"] <= correct["loss"]:
-        shares += f" Even so, its loss is no higher: {found['loss']:.2f}, and {correct['loss']:.2f} for correct code."
-    return f"{words} {shares}"
-
-
-def _slower(found: dict[str, Any], correct: dict[str, Any]) -> str:
-    if fmean(found["shares"]) < fmean(correct["shares"]) - SAME:
-        return "This learns less than correct code."
+    if which == "an error":
+        return "This can't be trained."
+    reached, ours = (fmean(one["shares"]) for one in (found, correct))
+    is_worse = reached < ours - SAME
     times = found["steps"] / correct["steps"]
-    return f"This is slower: it needs {times:.1f} times as many steps to come half as far."
+    words = {
+        "never works": "This never works.",
+        "slower": "This learns less than correct code."
+        if is_worse
+        else f"This is slower: it needs {times:.1f} times as many steps to come half as far.",
+        "costs nothing": "On this task it costs nothing; that's why a check has to find it.",
+    }[which]
+    words += (
+        f" We measured it at its own best learning rate, with three seeds: {reached:.0%} of the {game} are correct at "
+        f"the end, compared with {ours:.0%} for correct code."
+    )
+    if is_worse and found["loss"] <= correct["loss"]:
+        words += f" Even so, its loss is no higher: {found['loss']:.2f}, and {correct['loss']:.2f} for correct code."
+    return words
 
 
 def measured() -> dict[str, Any]:

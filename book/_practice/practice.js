@@ -5,7 +5,8 @@
 (() => {
   const HERE = new URL(".", document.currentScript.src);
   const TIME_LIMIT_MS = 20_000;
-  const TRAINING_LIMIT_MS = 240_000;
+  // from one point of a curve to the next
+  const TRAINING_LIMIT_MS = 60_000;
   const NAMED = "This looks like a known mistake: ";
   const CASE_NAMES = { check: "checks that it", code: "computed", yours: "yours", expected: "correct" };
   const TOKENS = new RegExp(
@@ -99,7 +100,10 @@
         worker.onerror = () => this.#end("Python can't be started in this browser. Open the notebook.");
         worker.onmessage = ({ data }) => {
           if (data.total) told.loading(data.bytes, data.total);
-          if (data.started) limit = setTimeout(() => this.#end(endless(milliseconds)), milliseconds);
+          if (data.started || data.point) {
+            clearTimeout(limit);
+            limit = setTimeout(() => this.#end(endless(milliseconds)), milliseconds);
+          }
           if (data.out !== undefined) told.said(data.out);
           if (data.map) told.drawn(data.map);
           if (data.case) told.told(data.case);

@@ -17,6 +17,9 @@ from autograder.catalogue import alternatives, mistakes
 from autograder.course import Exercise
 from autograder.exercises import reference_answers, released
 from autograder.publish.practice import BLOCK, practice_notebook, practice_tasks
+from autograder.reference import namespace_of
+from book.training_costs import TASKS as GAMES
+from book.training_costs import curve, measured, sentences
 from book.vendored import VENDOR, hashes, make
 from solutions.first_hour import full_attention
 from tests.support.browser import BARS, served
@@ -440,6 +443,39 @@ class TestInTheBrowser:
         found = axe.Axe().run(page, options={"resultTypes": ["violations"]}).response
         assert found["passes"] and not found["violations"]
 
+    def test_attention_learns_beside_the_correct_curve(self, opened):
+        page = opened("ch2_scaled_dot_product")
+        block = page.locator("#task-attention")
+        train, cost = block.get_by_role("button", name="Train"), block.locator(".task-cost")
+        answers = answers_to(Exercise(COURSE.root, "ch2_scaled_dot_product"), "attention")
+        never = "values detached, in torch"
+        ends = {}
+        for label in ("", never):
+            write(block, answers[label]["attention"])
+            # no code learns that hasn't been checked as it is
+            assert not train.is_visible()
+            block.get_by_role("button", name="Check").click()
+            train.wait_for(timeout=60_000)
+            assert bool(label) is any("/training/" in one.url for one in page.loads)
+            train.click()
+            cost.get_by_text("of the cards are correct after 150 steps").wait_for(timeout=60_000)
+            yours, ours = (
+                block.locator(f"svg path.{kind}").first.get_attribute("d").split("L")
+                for kind in ("yours", "correct")
+            )
+            assert len(yours) == len(ours) == 30
+            ends[label] = [float(points[-1].split()[1]) for points in (yours, ours)]
+            words = cost.inner_text()
+            assert words.startswith("Your code learned: 100% of the cards") is (not label)
+            assert (sentences("cards")["attention"][never] in words) is bool(label)
+        # y goes down the page: the correct code's curve ends at the top, and the other far below
+        top, bottom = ends[""][0], ends[never][0]
+        assert top == ends[""][1] == ends[never][1] and bottom > top + 50
+        train.click()
+        block.get_by_role("button", name="Stop").click()
+        block.get_by_text("Stopped.", exact=True).wait_for()
+        assert train.is_enabled() and block.get_by_role("button", name="Check").is_enabled()
+
     def test_an_endless_loop_ends(self, opened):
         page = opened("first_hour")
         # what is still being loaded would fail with the reload
@@ -475,6 +511,15 @@ def size_before(page):
     """Bytes that a page loads for its blocks before anybody does anything."""
     names = [r for r in page.loads if "/practice/practice." in r.url]
     return sum(int(response.headers["content-length"]) for response in names)
+
+
+@pytest.mark.parametrize("game", ["cards", "letters"])
+def test_the_correct_curve_is_that_of_what_a_page_trains(game):
+    task, home = next(iter(GAMES[game].items()))
+    solved = namespace_of(Exercise(COURSE.root, home).program())
+    found, held = curve(game, {task: solved[task]}, 0), measured()[game]["correct"]["curve"]
+    assert [step for step, *_ in found] == [step for step, *_ in held]
+    np.testing.assert_allclose(found, held, atol=0.1)
 
 
 @pytest.mark.parametrize("how", ["from disk", "without a script"])
