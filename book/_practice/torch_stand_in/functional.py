@@ -131,9 +131,8 @@ def nll_loss(
         torch_raises(f"Target {outside[0]} is out of bounds.", IndexError)
     rows, n = np.arange(len(x)), counts.sum()
     losses = np.where(counts, -x[rows, inside], x.dtype.type(0))
-    refuse_if(reduction not in ("mean", "sum", "none"), f"reduction={reduction!r}")
-    made = losses if reduction == "none" else losses.sum()
-    made = made / n.astype(x.dtype) if reduction == "mean" else made
+    whole = losses.sum()
+    made = {"none": losses, "sum": whole, "mean": whole / n.astype(x.dtype)}[reduction]
 
     def gradient(g: np.ndarray) -> np.ndarray:
         back = np.zeros(x.shape, dtype=x.dtype)

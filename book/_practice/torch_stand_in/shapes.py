@@ -254,7 +254,7 @@ def _apart(input: Tensor, given: Any) -> tuple[tuple[Any, ...], tuple[Any, ...],
         refuse_if(isinstance(part, slice) and (part.step or 1) < 0, "a slice backwards")
     if not tensors:
         # so that a single number is a tensor, too
-        return (*parts, *(() if _dots(parts) else (Ellipsis,))), (), []
+        return (*parts, *(() if _dots(parts) else (Ellipsis,))), (Ellipsis,), []
     used = sum(one.ndim if isinstance(one, Tensor) and one.dtype is bool_ else 1 for one in parts)
     used -= _dots(parts) + sum(one is None for one in parts)
     if used > input.ndim:
@@ -379,10 +379,7 @@ def set_item(input: Tensor, index: Any, value: Any) -> None:
     if isinstance(value, Tensor) and tensors and value.dtype is not input.dtype:
         refuse("numbers of another data type in places of a tensor")
     array = input._array.copy()
-    if tensors:
-        array[first][second] = fitting(value, input.dtype)
-    else:
-        array[first] = fitting(value, input.dtype)
+    array[first][second] = fitting(value, input.dtype)
     if graph.is_grad_enabled():
         check_changeable(input, "a leaf" if tensors or index is Ellipsis else "a view of a leaf")
         if tensors and not masks and (edge_to(input) or edge_to(value)):
@@ -390,17 +387,11 @@ def set_item(input: Tensor, index: Any, value: Any) -> None:
 
     def for_input(g: np.ndarray) -> np.ndarray:
         back = g.copy()
-        if tensors:
-            back[first][second] = 0
-        else:
-            back[first] = 0
+        back[first][second] = 0
         return back
 
-    def for_value(g: np.ndarray) -> np.ndarray:
-        return g[first][second] if tensors else g[first]
-
-    arguments: list[Argument] = [(input, for_input, masks), (value, for_value, masks)]
-    written(input, record(wrap(array), arguments))
+    for_value: Argument = (value, lambda g: g[first][second], masks)
+    written(input, record(wrap(array), [(input, for_input, masks), for_value]))
 
 
 @operation
@@ -560,10 +551,10 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
     times = sizes_in(repeats)
     refuse_if(len(times) < input.ndim or 0 in times, "tensor.repeat with these numbers")
     before = (1,) * (len(times) - input.ndim) + input._array.shape
+    pairs = [one for pair in zip(times, before, strict=True) for one in pair]
 
     def gradient(g: np.ndarray) -> np.ndarray:
-        parts = g.reshape([one for pair in zip(times, before, strict=True) for one in pair])
-        return parts.sum(axis=tuple(range(0, 2 * len(times), 2))).reshape(input._array.shape)
+        return g.reshape(pairs).sum(axis=tuple(range(0, len(pairs), 2))).reshape(input.shape)
 
     return record(contiguous_tensor(np.tile(input._array, times)), [(input, gradient, ())])
 
@@ -571,15 +562,10 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
 @operation
 def repeat_interleave(input: Tensor, repeats: int, dim: int | None = None) -> Tensor:
     refuse_if(isinstance(repeats, Tensor), "torch.repeat_interleave with a tensor")
-    given = flatten(input) if dim is None else input
-    axis = 0 if dim is None else axis_of(dim, input.ndim)
-    shape = given._array.shape
-
-    def gradient(g: np.ndarray) -> np.ndarray:
-        return g.reshape(*shape[: axis + 1], repeats, *shape[axis + 1 :]).sum(axis=axis + 1)
-
+    given, axis = (flatten(input), 0) if dim is None else (input, axis_of(dim, input.ndim))
     made = contiguous_tensor(np.repeat(given._array, repeats, axis))
-    return record(made, [(given, gradient, ())])
+    parts = (*given.shape[: axis + 1], repeats, *given.shape[axis + 1 :])
+    return record(made, [(given, lambda g: g.reshape(parts).sum(axis=axis + 1), ())])
 
 
 @operation

@@ -25,6 +25,9 @@ class Tensor:
     views; regular: whether torch's has these strides, too; given: whether it holds the numbers of an array.
     """
 
+    shape: Size
+    dtype: dtypes.DType
+    ndim: int
     _array: np.ndarray
     _counter: Counter
     _base: Tensor | None
@@ -46,18 +49,6 @@ class Tensor:
     # what it is
 
     @property
-    def shape(self) -> Size:
-        return Size(self._array.shape)
-
-    @property
-    def dtype(self) -> dtypes.DType:
-        return of_array(self._array)
-
-    @property
-    def ndim(self) -> int:
-        return self._array.ndim
-
-    @property
     def requires_grad(self) -> bool:
         return edge_to(self) is not None
 
@@ -65,22 +56,10 @@ class Tensor:
     def requires_grad(self, on: bool) -> None:
         self.requires_grad_(on)
 
-    def dim(self) -> int:
-        return self._array.ndim
-
     @offered
     def size(self, dim: int | None = None) -> Any:
         refuse_if(dim is not None and self.ndim == 0, "the size of a single number along an axis")
         return self.shape if dim is None else self._array.shape[axis_of(dim, self.ndim)]
-
-    def element_size(self) -> int:
-        return self.dtype.itemsize
-
-    def numel(self) -> int:
-        return int(self._array.size)
-
-    def is_floating_point(self) -> bool:
-        return self.dtype.is_floating_point
 
     def is_contiguous(self) -> bool:
         refuse_if(not self._regular, "the layout of this tensor in memory")
@@ -98,10 +77,6 @@ class Tensor:
             refuse("tensor.data = ... of this tensor")
         self._base = None
         self._array, self._counter, self._regular = other._array, other._counter, other._regular
-
-    @property
-    def is_leaf(self) -> bool:
-        return self._node is None
 
     @offered
     def backward(self, gradient: Tensor | None = None, retain_graph: bool = False) -> None:
@@ -153,9 +128,6 @@ class Tensor:
     def item(self) -> Any:
         return self._array.item()
 
-    def tolist(self) -> Any:
-        return self._array.tolist()
-
     @offered
     def __bool__(self) -> bool:
         if self._array.size > 1:
@@ -200,6 +172,24 @@ class Tensor:
         if name.startswith("__"):
             raise AttributeError(f"'Tensor' object has no attribute '{name}'")
         refuse(f"tensor.{name}")
+
+
+# what it tells of itself: properties, and methods
+TOLD: dict[str, Callable] = {
+    "shape": lambda self: Size(self._array.shape),
+    "dtype": lambda self: of_array(self._array),
+    "ndim": lambda self: self._array.ndim,
+    "is_leaf": lambda self: self._node is None,
+}
+TELLING: dict[str, Callable] = {
+    "dim": lambda self: self._array.ndim,
+    "numel": lambda self: int(self._array.size),
+    "element_size": lambda self: self.dtype.itemsize,
+    "is_floating_point": lambda self: self.dtype.is_floating_point,
+    "tolist": lambda self: self._array.tolist(),
+}
+for _name, _tell in (TOLD | TELLING).items():
+    setattr(Tensor, _name, property(_tell) if _name in TOLD else _tell)
 
 
 class Parameter(Tensor):
