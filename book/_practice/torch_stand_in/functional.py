@@ -88,7 +88,7 @@ def layer_norm(
         star = ", ".join(map(str, sizes))
         torch_raises(
             f"Given normalized_shape={list(sizes)}, expected input with shape [*, {star}], but got input of "
-            f"size{list(x.shape)}",
+            f"size{list(x.shape)}"
         )
     if any(one is not None and one.dtype is not input.dtype for one in (weight, bias)):
         refuse("torch.nn.functional.layer_norm of two data types")

@@ -37,12 +37,7 @@ class Linear(Module):
     """A matrix, and a bias."""
 
     def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        bias: bool = True,
-        *others: Any,
-        **named: Any,
+        self, in_features: int, out_features: int, bias: bool = True, *others: Any, **named: Any
     ) -> None:
         super().__init__()
         dtype = kind_of(others, named)

@@ -287,7 +287,7 @@ def _check_difference(name: str, kind: DType, a: np.ndarray, b: np.ndarray, *giv
     if bool_ in kinds:
         torch_raises(
             "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
-            "mask, use the `~` or `logical_not()` operator instead.",
+            "mask, use the `~` or `logical_not()` operator instead."
         )
 
 

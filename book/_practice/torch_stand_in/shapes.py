@@ -118,7 +118,7 @@ def view_as_shape(input: Tensor, *sizes: Any) -> Tensor:
     if array is None:
         torch_raises(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
-            "two contiguous subspaces). Use .reshape(...) instead.",
+            "two contiguous subspaces). Use .reshape(...) instead."
         )
     return view(input, array, lambda g: g.reshape(before))
 
@@ -158,7 +158,7 @@ def expand(input: Tensor, *sizes: Any) -> Tensor:
         if before[n - extra] not in (1, shape[n]):
             torch_raises(
                 f"The expanded size of the tensor ({shape[n]}) must match the existing size ({before[n - extra]}) at "
-                f"non-singleton dimension {n}.  Target sizes: {list(wanted)}.  Tensor sizes: {list(before)}",
+                f"non-singleton dimension {n}.  Target sizes: {list(wanted)}.  Tensor sizes: {list(before)}"
             )
     return view(input, np.broadcast_to(input._array, shape), lambda g: summed_to(g, before))
 
@@ -445,7 +445,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
             expected, got = wrong[0]
             torch_raises(
                 f"Sizes of tensors must match except in dimension {axis}. Expected size {expected} but got size "
-                f"{got} for tensor number {number} in the list.",
+                f"{got} for tensor number {number} in the list."
             )
     arrays: list[np.ndarray] = [one._array.astype(kind.numpy, copy=False) for one in tensors]
     regular = not all(map(_may_be_channels_last, arrays))

@@ -83,9 +83,7 @@ class Tensor:
         if gradient is None and self._array.size != 1:
             torch_raises("grad can be implicitly created only for scalar outputs")
         if edge_to(self) is None:
-            torch_raises(
-                "element 0 of tensors does not require grad and does not have a grad_fn",
-            )
+            torch_raises("element 0 of tensors does not require grad and does not have a grad_fn")
         first = np.ones_like(self._array) if gradient is None else gradient._array
         for node, found in graph.gradients(start_of(self), first, retain_graph).items():
             leaf = node.leaf() if node.leaf else None
@@ -115,7 +113,7 @@ class Tensor:
             torch_raises("Got unsupported ScalarType BFloat16", TypeError)
         if self.requires_grad:
             torch_raises(
-                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
             )
         return self._array
 
@@ -313,7 +311,7 @@ def broadcast_shape(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
             if one[n] != other[n] and 1 not in (one[n], other[n]):
                 torch_raises(
                     f"The size of tensor a ({one[n]}) must match the size of tensor b ({other[n]}) at "
-                    f"non-singleton dimension {n}",
+                    f"non-singleton dimension {n}"
                 )
         found = tuple(b if a == 1 else a for a, b in zip(one, other, strict=True))
     return found
@@ -364,9 +362,7 @@ def check_changeable(tensor: Tensor, what: str = "a leaf") -> None:
     """Raise torch's RuntimeError before an in-place change of a leaf while operations are recorded."""
     base = tensor._base
     if tensor._leaf is not None:
-        torch_raises(
-            f"{what} Variable that requires grad is being used in an in-place operation.",
-        )
+        torch_raises(f"{what} Variable that requires grad is being used in an in-place operation.")
     if base is not None and (edge_to(tensor) or edge_to(base)):
         refuse("an in-place change of a view that gradients flow through")
 
