@@ -14,7 +14,7 @@ from .operations import FUNCTIONS
 from .random import kept
 from .refusals import lacks, offered, refuse, refuse_if, torch_raises
 from .shapes import back_at
-from .tensor import Tensor, contiguous_tensor, laid_out, record
+from .tensor import Tensor, computed, contiguous_tensor, laid_out, record
 
 __getattr__ = lacks("torch.nn.functional")
 relu, tanh, sigmoid = (FUNCTIONS[name] for name in ("relu", "tanh", "sigmoid"))
@@ -101,7 +101,7 @@ def layer_norm(
         part = g - g.mean(axis=axes, keepdims=True)
         return scale * (part - normal * (g * normal).mean(axis=axes, keepdims=True))
 
-    found = record(contiguous_tensor(normal), [(input, gradient, [input])])
+    found = computed(normal, input, gradient, [input])
     found = found if weight is None else FUNCTIONS["mul"](found, weight)
     return found if bias is None else FUNCTIONS["add"](found, bias)
 
@@ -114,8 +114,8 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
         torch_raises("index out of range in self", IndexError)
     places, back = input._array, back_at(weight._array.shape, input._array)
     learned = np.arange(len(weight._array))[:, None] != padding_idx
-    made = contiguous_tensor(weight._array[places])
-    return record(made, [(weight, lambda g: np.where(learned, back(g), 0), [input])])
+    gradient = lambda g: np.where(learned, back(g), 0)
+    return computed(weight._array[places], weight, gradient, [input])
 
 
 @offered
@@ -140,7 +140,7 @@ def nll_loss(
         back[rows, inside] = np.where(counts, -share, 0)
         return back
 
-    return record(contiguous_tensor(np.asarray(made, dtype=x.dtype)), [(input, gradient, [target])])
+    return computed(np.asarray(made, dtype=x.dtype), input, gradient, [target])
 
 
 @offered

@@ -29,6 +29,7 @@ from .tensor import (
     axis_of,
     broadcast_shape,
     check_changeable,
+    computed,
     contiguous_tensor,
     edge_to,
     laid_out,
@@ -276,26 +277,15 @@ def _apart(input: Tensor, given: Any) -> tuple[tuple[Any, ...], tuple[Any, ...],
             axis += part.ndim
         else:
             size = input._array.shape[axis]
-            outside = part._array[(part._array < -size) | (part._array >= size)]
-            if outside.size and (axis or len(tensors) > 1 or len({*outside.tolist()}) > 1):
-                refuse("an index beyond the end of an axis")
-            if outside.size:
-                torch_raises(
-                    f"index {outside[0]} is out of bounds for dimension 0 with size {size}",
-                    IndexError,
-                )
+            outside = {*part._array[(part._array < -size) | (part._array >= size)].tolist()}
+            several = axis or len(tensors) > 1 or len(outside) > 1
+            refuse_if(outside and several, "an index beyond the end of an axis")
+            for one in outside:
+                told = f"index {one} is out of bounds for dimension 0 with size {size}"
+                torch_raises(told, IndexError)
             first.append(slice(None))
             second.append(part._array)
             axis += 1
-    found = [one.shape for one in second if isinstance(one, np.ndarray)]
-    try:
-        np.broadcast_shapes(*found)
-    except ValueError:
-        shapes = ", ".join(str(list(shape)) for shape in found)
-        torch_raises(
-            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}",
-            IndexError,
-        )
     return (*first, Ellipsis), (*second, Ellipsis), tensors
 
 
@@ -369,7 +359,7 @@ def get_item(input: Tensor, index: Any) -> Tensor:
         return view(input, part, gradient)
     # torch may lay out what several axes give in another order
     regular = isinstance(index, Tensor) and input._array.flags.c_contiguous
-    return record(contiguous_tensor(part[second], regular), [(input, gradient, tensors)])
+    return computed(part[second], input, gradient, tensors, regular)
 
 
 @method
@@ -397,9 +387,8 @@ def set_item(input: Tensor, index: Any, value: Any) -> None:
 @operation
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     axis, places = axis_of(dim, input.ndim), index._array
-    refuse_if(index.dtype is not int64, "torch.gather with such an index")
-    if index.ndim != input.ndim:
-        torch_raises("Index tensor must have the same number of dimensions as input tensor")
+    odd = index.dtype is not int64 or index.ndim != input.ndim
+    refuse_if(odd, "torch.gather with such an index")
     where = [*np.ogrid[tuple(map(slice, places.shape))]]
     where[axis] = places
     size = input._array.shape[axis]
@@ -408,8 +397,8 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
         refuse("torch.gather with an index that is larger elsewhere")
     if (outside := places[(places < 0) | (places >= size)]).size:
         torch_raises(f"index {outside[0]} is out of bounds for dimension {axis} with size {size}")
-    found, key = contiguous_tensor(input._array[tuple(where)]), tuple(where)
-    return record(found, [(input, back_at(input._array.shape, key), [index])])
+    key = tuple(where)
+    return computed(input._array[key], input, back_at(input._array.shape, key), [index])
 
 
 @operation
@@ -516,10 +505,9 @@ def _rearranged(name: str, compute: Callable, back: Callable) -> None:
 
     def function(input: Tensor, *given: Any, **named: Any) -> Tensor:
         refuse_if(name[:3] == "tri" and input.ndim < 2, f"torch.{name} of what is no matrix")
-        made = contiguous_tensor(
-            compute(input._array, *given, **named), input._array.flags.c_contiguous
-        )
-        return record(made, [(input, lambda g: back(g, *given, **named), ())])
+        array = input._array
+        found, regular = compute(array, *given, **named), array.flags.c_contiguous
+        return computed(found, input, lambda g: back(g, *given, **named), (), regular)
 
     (method if name == "flip" else operation)(function, name)
 
@@ -556,24 +544,22 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
     def gradient(g: np.ndarray) -> np.ndarray:
         return g.reshape(pairs).sum(axis=tuple(range(0, len(pairs), 2))).reshape(input.shape)
 
-    return record(contiguous_tensor(np.tile(input._array, times)), [(input, gradient, ())])
+    return computed(np.tile(input._array, times), input, gradient)
 
 
 @operation
 def repeat_interleave(input: Tensor, repeats: int, dim: int | None = None) -> Tensor:
     refuse_if(isinstance(repeats, Tensor), "torch.repeat_interleave with a tensor")
     given, axis = (flatten(input), 0) if dim is None else (input, axis_of(dim, input.ndim))
-    made = contiguous_tensor(np.repeat(given._array, repeats, axis))
     parts = (*given.shape[: axis + 1], repeats, *given.shape[axis + 1 :])
-    return record(made, [(given, lambda g: g.reshape(parts).sum(axis=axis + 1), ())])
+    found = np.repeat(given._array, repeats, axis)
+    return computed(found, given, lambda g: g.reshape(parts).sum(axis=axis + 1))
 
 
 @operation
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    if input.ndim == 1:
-        made = contiguous_tensor(np.diag(input._array, diagonal))
-        return record(made, [(input, lambda g: np.diagonal(g, diagonal), ())])
-    return refuse("torch.diag of what is no vector")
+    refuse_if(input.ndim != 1, "torch.diag of what is no vector")
+    return computed(np.diag(input._array, diagonal), input, lambda g: np.diagonal(g, diagonal))
 
 
 @only_function

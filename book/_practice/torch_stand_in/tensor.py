@@ -295,6 +295,13 @@ def record(result: Tensor, arguments: Sequence[Argument]) -> Tensor:
     return result
 
 
+def computed(
+    array: Any, tensor: Tensor, back: Callable, needs: Sequence[Any] = (), regular: bool = True
+) -> Tensor:
+    """A new tensor that comes from another. back: the gradient of that one from this one's."""
+    return record(contiguous_tensor(array, regular), [(tensor, back, needs)])
+
+
 def view(tensor: Tensor, array: np.ndarray, back: Callable) -> Tensor:
     """A tensor on the memory of another. back: the gradient of that one from this one's."""
     made = as_given(wrap(array, tensor._counter, tensor, tensor._regular), tensor)
