@@ -254,19 +254,18 @@ class ModuleList(_InARow):
 
     def __getitem__(self, index: Any) -> Any:
         held = [*self]
-        return ModuleList(held[index]) if isinstance(index, slice) else held[index]
+        return type(self)(held[index]) if isinstance(index, slice) else held[index]
 
 
 class Sequential(_InARow):
     """Modules that are called one after another."""
 
     def __init__(self, *modules: Module) -> None:
-        refuse_if(
-            any(isinstance(one, dict) for one in modules), "torch.nn.Sequential of a dictionary"
-        )
+        refuse_if(isinstance(next(iter(modules), None), dict), "torch.nn.Sequential of these")
         super().__init__(modules)
 
     def __getitem__(self, index: int) -> Any:
+        refuse_if(isinstance(index, slice), "part of a torch.nn.Sequential")
         return [*self][index]
 
     def forward(self, input: Any) -> Any:
