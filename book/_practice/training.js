@@ -42,8 +42,9 @@
       drawn("text", { x: LEFT - 6, y: TOP + 5, class: "end" }, label(top)),
       drawn("text", { x: LEFT - 6, y: HEIGHT - BOTTOM + 4, class: "end" }, "0"),
       drawn("text", { x: WIDTH - 8, y: HEIGHT - 6, class: "end" }, `${steps} steps`),
-      drawn("path", { class: "correct", d: line(correct) }),
       yours,
+      // on top, so that its dashes are seen where both are the same
+      drawn("path", { class: "correct", d: line(correct) }),
     );
     return { node: svg, draw: (points) => yours.setAttribute("d", line(points)) };
   }

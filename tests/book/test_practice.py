@@ -338,8 +338,18 @@ class TestInTheBrowser:
         assert not block.get_by_role("button", name="Hint").is_visible()
         block.get_by_role("button", name="Show a failing case").click()
         settled()
-        rows = block.locator(".task-case th").all_text_contents()
+        case, steps = block.locator(".task-case").all()
+        rows = case.locator("th").all_text_contents()
         assert rows[0] == "x" and {"correct", "yours"} < {*rows}
+        # ours of the same names, whose numbers are others, and then the name that only ours has
+        cells = steps.locator("td").all_text_contents()
+        assert cells[:3] == ["e = np.exp(x)", "e", "(3, 4)"] and cells[5] == "return"
+        assert cells[7].endswith(", other numbers") and cells[8:] == [
+            "",
+            "exponentials",
+            "",
+            "(3, 4)",
+        ]
         assert page.evaluate("document.activeElement.textContent") == "Check"
         assert not block.locator("details.reference-code").is_visible()
         assert [url for url in (r.url for r in page.loads) if not url.startswith(address)] == [
@@ -444,7 +454,7 @@ class TestInTheBrowser:
         assert found["passes"] and not found["violations"]
 
     def test_attention_learns_beside_the_correct_curve(self, opened):
-        page = opened("ch2_scaled_dot_product")
+        page = opened("ch2_scaled_dot_product", viewport={"width": 390, "height": 800})
         block = page.locator("#task-attention")
         train, cost = block.get_by_role("button", name="Train"), block.locator(".task-cost")
         answers = answers_to(Exercise(COURSE.root, "ch2_scaled_dot_product"), "attention")
@@ -471,6 +481,9 @@ class TestInTheBrowser:
         # y goes down the page: the correct code's curve ends at the top, and the other far below
         top, bottom = ends[""][0], ends[never][0]
         assert top == ends[""][1] == ends[never][1] and bottom > top + 50
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        found = axe.Axe().run(page, context="#task-attention").response
+        assert found["passes"] and not found["violations"]
         train.click()
         block.get_by_role("button", name="Stop").click()
         block.get_by_text("Stopped.", exact=True).wait_for()
