@@ -15,10 +15,9 @@ STEPS, EVERY, BATCH = 300, 20, 32
 LONGEST = 28
 D_MODEL, HEADS, D_FF = 32, 4, 128
 
-ONES = (
-    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen"
-).split()
+# ruff: noqa: SIM905
+ONES = """one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+seventeen eighteen nineteen""".split()
 TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 NUMBERS = ONES + [ten + one for ten in TENS for one in ["", *(f"-{one}" for one in ONES[:9])]]
 LETTERS = sorted(set(" ".join(NUMBERS)))
@@ -34,7 +33,7 @@ class Decoder:
     def __init__(self, functions: dict[str, Callable]) -> None:
         self.causal_mask, self.masked_softmax = (functions[name] for name in ANSWERS)
         sizes = {"letters": (len(LETTERS), D_MODEL), "places": (LONGEST, D_MODEL)}
-        sizes |= {name: (D_MODEL, D_MODEL) for name in ("query", "key", "value", "mix")}
+        sizes |= dict.fromkeys(("query", "key", "value", "mix"), (D_MODEL, D_MODEL))
         sizes |= {"widen": (D_MODEL, D_FF), "narrow": (D_FF, D_MODEL)}
         sizes |= {"logits": (D_MODEL, len(LETTERS))}
         # each (out, in), as in torch's layers
