@@ -30,7 +30,7 @@ def deal(draw: random.Random) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def train(
-    functions: dict[str, Callable], seed: int = 0, rate: float = RATE
+    functions: dict[str, Callable], seed: int = 0, rate: float = RATE, n_steps: int = STEPS
 ) -> Iterator[tuple[int, float, float]]:
     """Yield the step, the loss and the share of cards answered right, both since it last did."""
     attention = functions["attention"]
@@ -40,7 +40,7 @@ def train(
         (torch.randn(3 * NAMES, width) / 3**0.5).requires_grad_() for width in (WIDTH, WIDTH, NAMES)
     ]
     adam, lost, right = Adam(weights), 0.0, 0.0
-    for step in range(1, STEPS + 1):
+    for step in range(1, n_steps + 1):
         cards, answers = deal(draw)
         output, _ = attention(cards @ w_query, cards @ w_key, cards @ w_value)
         loss = F.cross_entropy(output.flatten(0, 1), answers.flatten())

@@ -65,7 +65,7 @@ learner: Decoder
 
 
 def train(
-    functions: dict[str, Callable], seed: int = 0, rate: float = RATE
+    functions: dict[str, Callable], seed: int = 0, rate: float = RATE, n_steps: int = STEPS
 ) -> Iterator[tuple[int, float, float]]:
     """Yield the step, the loss since it last did, and the share of numbers after which it writes the next one."""
     global learner
@@ -74,12 +74,12 @@ def train(
     learner = Decoder(functions)
     adam, lost = Adam(learner.weights.values(), (0.9, 0.98)), 0.0
     texts = torch.tensor([in_numbers(TEXT[start : start + LONGEST + 1]) for start in STARTS])
-    for step in range(1, STEPS + 1):
+    for step in range(1, n_steps + 1):
         rows = texts[torch.tensor(draw.choices(range(len(texts)), k=BATCH))]
         logits = learner(rows[:, :-1])
         loss = F.cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten())
         loss.backward()
-        adam.step(rate * min(step / 20, 1, 2 * (1 - step / (STEPS + 1))))
+        adam.step(rate * min(step / 20, 1, 2 * (1 - step / (n_steps + 1))))
         lost += loss.item() / EVERY
         if step % EVERY == 0:
             yield step, lost, share_written(learner, slice(2, None, 3))
