@@ -21,37 +21,36 @@ PAGE = "what_training_tells"
 EXERCISES = {
     "attention": "ch2_scaled_dot_product",
     "split_heads": "ch3_multi_head",
-    "causal_mask": "ch4_masking",
-    "masked_softmax": "ch4_masking",
-    "masked_cross_entropy": "ch4_masking",
-    "sinusoidal": "ch5_positional_encoding",
-    "FeedForward": "ch6_transformer",
-    "DecoderLayer": "ch6_transformer",
-    "Transformer": "ch6_transformer",
-    "shift": "ch6_transformer",
+    **dict.fromkeys(("causal_mask", "masked_softmax", "masked_cross_entropy"), "ch4_masking"),
 }
-# by game and task, the mistakes that were measured; the first task's correct answer stands for all of a game
-MEASURED: dict[str, dict[str, list[str]]] = {
+# by game and task, the mistakes that were measured; a correct answer to the first task stands for all of a game
+MEASURED: dict[str, dict[str, tuple[str, ...]]] = {
     "cards": {
-        "attention": [
-            f"{name}, in torch"
-            for name in (
-                *(
-                    "no scaling",
-                    "divided by dk",
-                    "square root of dv",
-                    "multiplied by the square root",
-                ),
-                *("square root of the number of keys", "scaled after the softmax"),
-                *(
-                    "softmax over the queries",
-                    "softmax over dim 0",
-                    "log-softmax in place of softmax",
-                ),
-                *("later keys hidden", "query and key exchanged", "dropout left on"),
-                *("weights detached", "key detached", "values detached"),
-            )
-        ]
+        "attention": (
+            *("no scaling, in torch", "divided by dk, in torch", "square root of dv, in torch"),
+            *("multiplied by the square root, in torch", "scaled after the softmax, in torch"),
+            *(
+                "square root of the number of keys, in torch",
+                "log-softmax in place of softmax, in torch",
+            ),
+            *("softmax over the queries, in torch", "softmax over dim 0, in torch"),
+            *("later keys hidden, in torch", "query and key exchanged, in torch"),
+            *("dropout left on, in torch", "weights detached, in torch"),
+            *("key detached, in torch", "values detached, in torch"),
+        )
+    },
+    "letters": {
+        "causal_mask": (
+            *("everything allowed", "one position of the future allowed"),
+            "a query doesn't see itself",
+        ),
+        "masked_softmax": ("softmax over the queries",),
+    },
+    "numbers": {
+        "causal_mask": ("everything allowed",),
+        "attention": ("divided by dk, in torch", "no scaling, in torch"),
+        "split_heads": ("view without transpose",),
+        "masked_cross_entropy": ("sum in place of the mean",),
     },
 }
 HALF, POINTS, SLOWER = 0.5, 0.02, 1.25
@@ -135,19 +134,22 @@ def _stored(function: str) -> Iterator[tuple[list, Any]]:
             yield entry["arguments"], entry["result"]
 
 
-def found_costs(game: str) -> dict[tuple[str, str], Cost]:
-    """The stored costs of a game by task and mistake; ("", "") is the correct answer."""
-    rows = {(args[2], args[3]): result for args, result in _stored("measured") if args[0] == game}
-    right = next(result["runs"] for (_, name), result in rows.items() if not name)
+def costs_in(game: str, measures: dict[tuple[str, str, str], dict]) -> dict[tuple[str, str], Cost]:
+    """The costs of a game by task and mistake, ("", "") the correct answer's.
+
+    measures: what `measured` found, by game, task and mistake.
+    """
+    rows = {key[1:]: found["runs"] for key, found in measures.items() if key[0] == game}
+    right = next(runs for (_, name), runs in rows.items() if not name)
     return {
-        (task, name) if name else ("", ""): cost(result["runs"], right)
-        for (task, name), result in rows.items()
+        (task, name) if name else ("", ""): cost(runs, right) for (task, name), runs in rows.items()
     }
 
 
 def costs(game: str, task: str) -> dict[str, str]:
-    """A sentence for each mistake of a task that was measured in a game."""
-    found = found_costs(game)
+    """A sentence for each mistake of a task that was measured in a game, from the stored results."""
+    stored = {(args[0], *args[2:4]): result for args, result in _stored("measured")}
+    found = costs_in(game, stored)
     right = found["", ""]
     return {name: sentence(one, right) for (of, name), one in found.items() if of == task}
 
