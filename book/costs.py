@@ -97,7 +97,9 @@ def sentence(found: Cost, right: Cost) -> str:
     percent, whole = f"{found.share:.0%}", f"{right.share:.0%}"
     ends = f"at its best rate, {percent} are correct at the end, and {whole} with a correct answer."
     if found.kind == "never" and found.loss < right.loss / 2:
-        return f"This never works. The loss is the lowest of all, and still, {ends}"
+        return (
+            f"This never works. The loss is far lower than with a correct answer. Even so, {ends}"
+        )
     if found.kind == "never":
         return f"This never works: {ends}"
     if found.kind == "less":
