@@ -5,7 +5,7 @@ script, from disk, or in a browser that can't run it, the block is the statement
 link to the notebook; with one, _practice/practice.js puts an editor and the notebook's checks there. Every task
 with a block can be solved there, with the page's NumPy and stand-in for torch (tests/book/test_practice.py).
 With `:train: cards` the answer can learn that game there (_practice/training/, training.js), beside the curve of the
-correct one; what known mistakes cost there was measured (book/training_costs.py).
+correct one; what known mistakes cost there was measured (book/costs.py).
 
 `:::{practice-cell} first_hour NAME softmax weighted_sum` is a cell that runs with the answers of these tasks that a
 reader has passed; `show_map(words, weights)` draws weights there. The content is words and one block of code.
@@ -50,7 +50,7 @@ from autograder.publish.practice import (
     stand_in_sources,
     uses_torch,
 )
-from book.training_costs import MEASURED, measured, sentences
+from book.costs import MEASURED, STORED, costs, right_curve
 
 BOOK = Path(__file__).parent.parent
 SOURCES = BOOK / "_practice"
@@ -60,9 +60,9 @@ TRAINING = SOURCES / "training"
 GAMES = {
     "cards": {"asked": "the cards"},
     "letters": {
-        "asked": "the letters",
-        "question": "A beginning to go on from:",
-        "example": "siebenund",
+        "asked": "the numbers",
+        "question": "A number to count on from:",
+        "example": "seventeen ",
     },
     "numbers": {
         "asked": "50 unseen numbers",
@@ -96,7 +96,7 @@ def version_of(text: str) -> str:
 
 def book_version() -> str:
     """The version of all that blocks load beside the exercises."""
-    files = [*(SOURCES / name for name in SCRIPTS), *sorted(SOURCES.glob("*/*.py")), MEASURED]
+    files = [*(SOURCES / name for name in SCRIPTS), *sorted(SOURCES.glob("*/*.py")), STORED]
     texts = [path.read_text(encoding="utf-8") for path in files]
     return version_of("".join([*texts, (PYTHON / "versions.json").read_text(encoding="utf-8")]))
 
@@ -143,8 +143,8 @@ def training_json(game: str) -> str:
         **GAMES[game],
         "sources": packages | {name: without_words(text) for name, text in sources.items()},
         "homes": {name: offered()[name] for name in names if name in offered()},
-        "curve": measured()[game]["correct"]["curve"],
-        "costs": sentences(game),
+        "curve": right_curve(game),
+        "costs": {task: costs(game, task) for task in MEASURED[game]},
     }
     return json.dumps(held, ensure_ascii=False)
 

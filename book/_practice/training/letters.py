@@ -1,112 +1,123 @@
-"""The next letter of a German number word, learned by one layer of attention with a reader's `causal_mask`."""
-
-from __future__ import annotations
+"""The next letter: counting to ninety-nine, letter by letter, with a reader's causal mask and masked softmax."""
 
 import random
 from collections.abc import Callable, Iterator
 
 import torch
-
-from book.models.transformer import german
+from torch.nn import functional as F
 
 from .adam import Adam
 
-ANSWERS = ("causal_mask",)
-D, RATE, STEPS, BATCH = 32, 0.01, 200, 32
-# steps between two points of the curve, and between two tests
-POINT, TEST = 5, 20
-WORDS = ["".join(german(number)) for number in range(1, 1000)]
-END, BEGIN = ".", "<"
-SIGNS = [END, BEGIN, *sorted({*"".join(WORDS)})]
-LONGEST = max(map(len, WORDS))
+ANSWERS = ("causal_mask", "masked_softmax")
+RATE = 0.01
+STEPS, EVERY, BATCH = 300, 20, 32
+# letters that it reads, at most: two of the longest numbers
+LONGEST = 28
+D_MODEL, HEADS, D_FF = 32, 4, 128
+
+# ruff: noqa: SIM905
+ONES = """one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+seventeen eighteen nineteen""".split()
+TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+NUMBERS = ONES + [ten + one for ten in TENS for one in ["", *(f"-{one}" for one in ONES[:9])]]
+LETTERS = sorted(set(" ".join(NUMBERS)))
+# after ninety-nine comes one
+TEXT = 2 * "".join(f"{number} " for number in NUMBERS)
+# where each number begins in the text
+STARTS = [sum(len(number) + 1 for number in NUMBERS[:n]) for n in range(len(NUMBERS))]
 
 
-def rows_of(words: list[str]) -> torch.Tensor:
-    """Words as numbers of signs from BEGIN on, (words, longest + 1), filled up with END."""
-    length = max(map(len, words)) + 1
-    texts = [(BEGIN + word).ljust(length + 1, END) for word in words]
-    return torch.tensor([[SIGNS.index(sign) for sign in text] for text in texts])
+class Decoder:
+    """One pre-norm layer of a decoder, from letters (B, T) to logits (B, T, letters)."""
 
-
-class Letters:
-    """A table of signs and one of positions, a layer of attention, and a feed-forward network."""
-
-    def __init__(self, causal_mask: Callable, seed: int) -> None:
-        torch.manual_seed(seed)
-        self.causal_mask = causal_mask
-        shapes = {
-            **{"signs": (len(SIGNS), D), "positions": (LONGEST + 1, D)},
-            **dict.fromkeys(("query", "key", "value"), (D, D)),
-            **{"wide": (D, 4 * D), "narrow": (4 * D, D), "output": (D, len(SIGNS))},
-        }
+    def __init__(self, functions: dict[str, Callable]) -> None:
+        self.causal_mask, self.masked_softmax = (functions[name] for name in ANSWERS)
+        sizes = {"letters": (len(LETTERS), D_MODEL), "places": (LONGEST, D_MODEL)}
+        sizes |= dict.fromkeys(("query", "key", "value", "mix"), (D_MODEL, D_MODEL))
+        sizes |= {"widen": (D_MODEL, D_FF), "narrow": (D_FF, D_MODEL)}
+        sizes |= {"logits": (D_MODEL, len(LETTERS))}
+        # each (out, in), as in torch's layers
         self.weights = {
-            name: (torch.randn(*shape) / shape[0] ** 0.5).requires_grad_()
-            for name, shape in shapes.items()
+            name: (torch.randn(out, size) / size**0.5).requires_grad_()
+            for name, (size, out) in sizes.items()
         }
 
-    def logs(self, rows: torch.Tensor) -> torch.Tensor:
-        """Logarithms of the next sign's probabilities: rows (B, T) to (B, T, signs)."""
-        w, T = self.weights, rows.shape[1]
-        x = w["signs"][rows] + w["positions"][:T]
-        scores = (x @ w["query"]) @ (x @ w["key"]).transpose(-2, -1) / D**0.5
-        scores = scores.masked_fill(~self.causal_mask(T), -1e9)
-        x = x + torch.softmax(scores, dim=-1) @ (x @ w["value"])
-        x = x + (x @ w["wide"]).relu() @ w["narrow"]
-        return torch.log_softmax(x @ w["output"], dim=-1)
-
-    @torch.no_grad()
-    def write(self, beginnings: list[str]) -> list[str]:
-        """Go on from beginnings of one length, sign by sign, until an END."""
-        found = list(beginnings)
-        for _ in range(LONGEST + 1 - len(beginnings[0])):
-            rows = torch.tensor([[SIGNS.index(s) for s in BEGIN + text] for text in found])
-            last = self.logs(rows)[:, -1].argmax(dim=-1).tolist()
-            found = [text + SIGNS[sign] for text, sign in zip(found, last, strict=True)]
-        return [text.partition(END)[0] for text in found]
-
-    @torch.no_grad()
-    def right(self, words: list[str]) -> float:
-        """The share of next signs that are right while what follows isn't there at all."""
-        rows, hits, count = rows_of(words), 0, 0
-        for length in range(1, rows.shape[1]):
-            going = [n for n, word in enumerate(words) if length <= len(word) + 1]
-            told = self.logs(rows[going][:, :length])[:, -1].argmax(dim=-1)
-            hits += (told == rows[going][:, length]).sum().item()
-            count += len(going)
-        return hits / count
+    def __call__(self, letters: torch.Tensor) -> torch.Tensor:
+        """At each place, the logits of the letter that follows."""
+        w, T = self.weights, letters.shape[1]
+        one_hot = F.one_hot(letters, len(LETTERS)).float()
+        x = F.linear(one_hot, w["letters"]) + w["places"].T[:T]
+        z = F.layer_norm(x, (D_MODEL,))
+        query, key, value = (
+            F.linear(z, w[name]).unflatten(-1, (HEADS, -1)).transpose(1, 2)
+            for name in ("query", "key", "value")
+        )
+        scores = query @ key.transpose(-2, -1) / (D_MODEL / HEADS) ** 0.5
+        weights = self.masked_softmax(scores, self.causal_mask(T))
+        x = x + F.linear((weights @ value).transpose(1, 2).flatten(2), w["mix"])
+        wide = F.linear(F.layer_norm(x, (D_MODEL,)), w["widen"]).relu()
+        x = x + F.linear(wide, w["narrow"])
+        return F.linear(F.layer_norm(x, (D_MODEL,)), w["logits"])
 
 
 # the one that learned last
-learner: Letters
+learner: Decoder
 
 
 def train(
-    functions: dict[str, Callable], seed: int = 0, rate: float = RATE
+    functions: dict[str, Callable], seed: int = 0, rate: float = RATE, n_steps: int = STEPS
 ) -> Iterator[tuple[int, float, float]]:
-    """Steps, each with its loss and the share of letters of unseen words that were right when it was tested last."""
+    """Yield the step, the loss since it last did, and the share of numbers after which it writes the next one."""
     global learner
-    learner, share = Letters(functions["causal_mask"], seed), 0.0
-    drawing = random.Random(seed)
-    words = random.Random(0).sample(WORDS, len(WORDS))
-    optimizer = Adam(learner.weights.values())
-    for step in range(1, STEPS + 1):
-        rows = rows_of(drawing.choices(words[100:], k=BATCH))
-        given, asked = rows[:, :-1], rows[:, 1:]
-        # the first END is asked for, what only fills up isn't
-        real = (given != SIGNS.index(END)).float()
-        chosen = learner.logs(given).gather(-1, asked.unsqueeze(-1)).squeeze(-1)
-        loss = -(chosen * real).sum() / real.sum()
+    torch.manual_seed(seed)
+    draw = random.Random(seed)
+    learner = Decoder(functions)
+    adam, lost = Adam(learner.weights.values(), (0.9, 0.98)), 0.0
+    texts = torch.tensor([in_numbers(TEXT[start : start + LONGEST + 1]) for start in STARTS])
+    for step in range(1, n_steps + 1):
+        rows = texts[torch.tensor(draw.choices(range(len(texts)), k=BATCH))]
+        logits = learner(rows[:, :-1])
+        loss = F.cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten())
         loss.backward()
-        optimizer.step(rate)
-        if step % TEST == 0:
-            share = learner.right(words[:100])
-        if step % POINT == 0:
-            yield step, loss.item(), share
+        adam.step(rate * min(step / 20, 1, 2 * (1 - step / (n_steps + 1))))
+        lost += loss.item() / EVERY
+        if step % EVERY == 0:
+            yield step, lost, share_written(learner, slice(2, None, 3))
+            lost = 0.0
 
 
-def answer(text: str) -> str:
-    """What it makes of a beginning."""
-    if not text or any(sign not in SIGNS[2:] for sign in text) or len(text) > LONGEST:
-        return f"Type small letters of German number words, at most {LONGEST}, such as sieb."
-    (found,) = learner.write([text])
-    return f"{found}, a number word" if found in WORDS else f"{found}, no number word"
+def in_numbers(text: str) -> list[int]:
+    """The letters as numbers; those that no number has are left out."""
+    return [LETTERS.index(letter) for letter in text.lower() if letter in LETTERS]
+
+
+@torch.no_grad()
+def share_written(model: Decoder, asked: slice) -> float:
+    """After how many of the numbers that are asked for it writes the next one, letter by letter, and a space."""
+    starts = STARTS[asked]
+    right = torch.tensor([in_numbers(TEXT[start : start + LONGEST]) for start in starts])
+    ends = [TEXT.index(" ", start) + 1 for start in starts]
+    given = torch.tensor([end - start for start, end in zip(starts, ends, strict=True)])
+    following = [TEXT.index(" ", end) + 1 - start for start, end in zip(starts, ends, strict=True)]
+    letters = right[:, :1]
+    for place in range(1, LONGEST):
+        likeliest = model(letters)[:, -1].argmax(dim=-1)
+        likeliest = torch.where(place < given, right[:, place], likeliest)
+        letters = torch.cat([letters, likeliest[:, None]], dim=1)
+    later = torch.arange(LONGEST) >= torch.tensor(following)[:, None]
+    return ((letters == right) | later).all(dim=1).float().mean().item()
+
+
+@torch.no_grad()
+def write(beginning: str, n_letters: int = 60) -> str:
+    """A beginning and the likeliest letters after it, by the one that learned last; "one" where there is none."""
+    letters = in_numbers(beginning) or in_numbers("one ")
+    space = LETTERS.index(" ")
+    seen = letters[-LONGEST:]
+    for _ in range(n_letters):
+        if len(seen) == LONGEST:
+            # it has learned from texts that begin with a number
+            seen = seen[seen.index(space) + 1 :] if space in seen[:-1] else seen[1:]
+        following = int(learner(torch.tensor([seen]))[0, -1].argmax())
+        seen, letters = [*seen, following], [*letters, following]
+    return "".join(LETTERS[letter] for letter in letters)

@@ -110,7 +110,7 @@ def train(
             yield step, loss.item(), right
 
 
-def answer(text: str) -> str:
+def write(text: str) -> str:
     """What it writes for a number in figures, and what would be right."""
     if not text.strip().isdecimal() or not 0 < int(text) < 1_000_000:
         return "Type a number from 1 to 999999 in figures."
