@@ -4,6 +4,8 @@
 script, from disk, or in a browser that can't run it, the block is the statement, the code to start from and a
 link to the notebook; with one, _practice/practice.js puts an editor and the notebook's checks there. Every task
 with a block can be solved there, with the page's NumPy and stand-in for torch (tests/book/test_practice.py).
+With `:train: cards` the answer can learn that game there (_practice/training/, training.js), beside the curve of the
+correct one; what known mistakes cost there was measured (book/training_costs.py).
 
 `:::{practice-cell} first_hour NAME softmax weighted_sum` is a cell that runs with the answers of these tasks that a
 reader has passed; `show_map(words, weights)` draws weights there. The content is words and one block of code.
@@ -13,6 +15,7 @@ reader has passed; `show_map(words, weights)` draws weights there. The content i
 
 from __future__ import annotations
 
+import ast
 import functools
 import hashlib
 import html
@@ -34,6 +37,7 @@ from sphinx.writers.html import HTML5Translator
 from autograder.book_index import book_sections
 from autograder.catalogue import mistakes, sections
 from autograder.course import CHAPTER, Course, Exercise
+from autograder.embedding import without_words
 from autograder.exercises import released, task_names
 from autograder.publish.practice import (
     BLOCK,
@@ -46,10 +50,26 @@ from autograder.publish.practice import (
     stand_in_sources,
     uses_torch,
 )
+from book.training_costs import MEASURED, measured, sentences
 
 BOOK = Path(__file__).parent.parent
 SOURCES = BOOK / "_practice"
-SCRIPTS = ("practice.js", "practice.css", "worker.js", "shell.py")
+SCRIPTS = ("practice.js", "practice.css", "training.js", "worker.js", "shell.py")
+TRAINING = SOURCES / "training"
+# the games that answers learn: what is counted, and what the network is asked then, with an example
+GAMES = {
+    "cards": {"asked": "the cards"},
+    "letters": {
+        "asked": "the letters",
+        "question": "A beginning to go on from:",
+        "example": "siebenund",
+    },
+    "numbers": {
+        "asked": "50 unseen numbers",
+        "question": "A number to translate:",
+        "example": "54321",
+    },
+}
 STAND_IN = SOURCES / "torch_stand_in"
 PYTHON = BOOK / "_vendor" / "python"
 STAND_IN_NOTE = "In this page a small stand-in for PyTorch computes with NumPy; what it lacks, you check in the notebook."
@@ -76,7 +96,7 @@ def version_of(text: str) -> str:
 
 def book_version() -> str:
     """The version of all that blocks load beside the exercises."""
-    files = [*(SOURCES / name for name in SCRIPTS), *sorted(STAND_IN.glob("*.py"))]
+    files = [*(SOURCES / name for name in SCRIPTS), *sorted(SOURCES.glob("*/*.py")), MEASURED]
     texts = [path.read_text(encoding="utf-8") for path in files]
     return version_of("".join([*texts, (PYTHON / "versions.json").read_text(encoding="utf-8")]))
 
@@ -106,6 +126,29 @@ def exercise_json(exercise: Exercise) -> str:
     return json.dumps(held, ensure_ascii=False)
 
 
+def training_json(game: str) -> str:
+    """What a page loads of a game before the first training: its modules, which answers it uses, the correct
+    answer's curve, and what known mistakes cost.
+    """
+    paths = {f"training.{path.stem}": path for path in TRAINING.glob("*.py")}
+    paths["book.models.transformer"] = BOOK / "models" / "transformer.py"
+    sources = {name: path.read_text(encoding="utf-8") for name, path in paths.items()}
+    packages = dict.fromkeys(("training", "book", "book.models"), "")
+    (names,) = (
+        ast.literal_eval(node.value)
+        for node in ast.parse(sources[f"training.{game}"]).body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ANSWERS"
+    )
+    held = {
+        **GAMES[game],
+        "sources": packages | {name: without_words(text) for name, text in sources.items()},
+        "homes": {name: offered()[name] for name in names if name in offered()},
+        "curve": measured()[game]["correct"]["curve"],
+        "costs": sentences(game),
+    }
+    return json.dumps(held, ensure_ascii=False)
+
+
 def checks_of(found: Task) -> str:
     """The version of a task's checks: whoever has passed others may want to check again."""
     return version_of("".join(found.cells))
@@ -130,9 +173,14 @@ class Block(SphinxDirective):
 
 
 class TaskBlock(Block):
-    """The arguments are an exercise and one of its answers; the content is the statement."""
+    """The arguments are an exercise and one of its answers; the content is the statement. train: a game that the
+    answer can learn.
+    """
 
     required_arguments = 2
+    option_spec: ClassVar = Block.option_spec | {
+        "train": lambda game: directives.choice(game, tuple(GAMES))
+    }
 
     def run(self) -> list[nodes.Node]:
         name, answer = self.arguments
@@ -149,6 +197,7 @@ class TaskBlock(Block):
             task=answer,
             checks=checks_of(found),
             notebook=exercise.notebook.relative_to(exercise.root).as_posix(),
+            **self.options,
         )
         self.env.dlfiles.add_file(self.env.docname, made["notebook"])
         graded = CHAPTER.fullmatch(name)
@@ -217,6 +266,7 @@ def visit_task(self: HTML5Translator, node: task) -> None:
     """Begin the <div>."""
     size = sum((PYTHON / name).stat().st_size for name in ("python.zip", "python.js.gz"))
     own = ("cell", "needs") if "cell" in node else ("task", "checks")
+    own += ("train",) if "train" in node else ()
     data = {
         "data-exercise": node["exercise"],
         **{f"data-{name}": node[name] for name in own},
@@ -288,6 +338,8 @@ def use_scripts(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
 ) -> None:
     """Load the script and the style on pages that have blocks or the list, and on no others."""
+    if "data-train=" in context.get("body", ""):
+        app.add_js_file("practice/training.js", loading_method="defer")
     if re.search('data-(task|cell)="', context.get("body", "")):
         app.add_js_file("practice/practice.js", loading_method="defer")
         app.add_css_file("practice/practice.css")
@@ -301,6 +353,9 @@ def write_files(app: Sphinx) -> None:
     (folder / "tasks").mkdir(parents=True, exist_ok=True)
     for name in SCRIPTS:
         shutil.copy(SOURCES / name, folder / name)
+    (folder / "training").mkdir(exist_ok=True)
+    for game in GAMES:
+        (folder / "training" / f"{game}.json").write_text(training_json(game), encoding="utf-8")
     for name in sorted({*offered().values()}):
         text = exercise_json(Exercise(BOOK.parent, name))
         (folder / "tasks" / f"{name}.json").write_text(text, encoding="utf-8")

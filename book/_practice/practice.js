@@ -5,6 +5,7 @@
 (() => {
   const HERE = new URL(".", document.currentScript.src);
   const TIME_LIMIT_MS = 20_000;
+  const TRAINING_LIMIT_MS = 240_000;
   const NAMED = "This looks like a known mistake: ";
   const CASE_NAMES = { check: "checks that it", code: "computed", yours: "yours", expected: "correct" };
   const TOKENS = new RegExp(
@@ -18,8 +19,8 @@
     "g",
   );
   const STORED = "attention-from-scratch/practice/1/";
-  const ENDLESS =
-    `Stopped after ${TIME_LIMIT_MS / 1000} seconds. Is there a loop in your code that never ends? ` +
+  const endless = (limit) =>
+    `Stopped after ${limit / 1000} seconds. Is there a loop in your code that never ends? ` +
     "Your code is still there.";
 
   const STOPPED =
@@ -76,9 +77,10 @@
       return new URL(name + this.#version, HERE);
     }
 
-    // Run a program after shell.py. told: {said, loading, drawn, readings}; the first three take what is printed, (bytes, total)
-    // and {words, weights}. Rejects with a sentence when it is ended before it is done.
-    #run(program, told) {
+    // Run a program after shell.py. told: {said, loading, drawn, told, point}, which take what is printed, (bytes,
+    // total), {words, weights}, the rows of a case and [step, loss, right]. Rejects with a sentence when it is ended
+    // before it is done.
+    #run(program, told, milliseconds = TIME_LIMIT_MS) {
       this.#worker ??= new Worker(this.address("worker.js"));
       const worker = this.#worker;
       return new Promise((resolve, reject) => {
@@ -97,10 +99,11 @@
         worker.onerror = () => this.#end("Python can't be started in this browser. Open the notebook.");
         worker.onmessage = ({ data }) => {
           if (data.total) told.loading(data.bytes, data.total);
-          if (data.started) limit = setTimeout(() => this.#end(ENDLESS), TIME_LIMIT_MS);
+          if (data.started) limit = setTimeout(() => this.#end(endless(milliseconds)), milliseconds);
           if (data.out !== undefined) told.said(data.out);
           if (data.map) told.drawn(data.map);
           if (data.case) told.told(data.case);
+          if (data.point) told.point(data.point);
           if (data.broken) {
             console.warn(data.broken);
             this.#end(STOPPED);
@@ -115,9 +118,9 @@
     }
 
     // Call a function of shell.py with data.
-    #call(name, given, told) {
+    #call(name, given, told, milliseconds) {
       const data = JSON.stringify(JSON.stringify(given));
-      return this.#run(`${name}(*json.loads(${data}))`, told);
+      return this.#run(`${name}(*json.loads(${data}))`, told, milliseconds);
     }
 
     // What the page knows of an exercise, loaded once.
@@ -158,6 +161,19 @@
     async runCell(name, code, told) {
       const answers = Python.#written(name, await this.#exercise(name, told));
       return this.#call("run_cell", [name, code, answers], told);
+    }
+
+    // Let an answer learn a game, with what a reader has passed of the others that it uses.
+    async train(name, task, code, game, told) {
+      await this.#exercise(name, told);
+      const passed = Object.entries(game.homes).map(([other, home]) => [other, store.read(home, other).right]);
+      const answers = Object.fromEntries(passed.filter(([, right]) => right));
+      const given = [name, game.name, game.sources, { ...answers, [task]: code }];
+      return this.#call("train", given, told, TRAINING_LIMIT_MS);
+    }
+
+    ask(game, text, told) {
+      return this.#call("ask", [game, text], told);
     }
 
     failingCase(name, told) {
@@ -536,6 +552,9 @@
     });
     more.append(hint, smallest);
     more.hidden = true;
+    const training = block.dataset.train
+      ? self.makeTraining({ block, panel, python: () => python, address: new URL("training/", HERE) })
+      : null;
 
     function mark() {
       state.textContent = stateOf(exercise, task, checks);
@@ -566,6 +585,7 @@
       const done = await panel.working("Checking.", () => {
         panel.clear();
         more.hidden = true;
+        training?.hide();
         told = null;
         return python.check(exercise, task, now, panel);
       });
@@ -583,6 +603,7 @@
       hint.hidden = !hints.length;
       smallest.hidden = done.passed || !done.begun;
       more.hidden = hint.hidden && smallest.hidden;
+      if (done.begun) training?.offer(code, done.passed);
       mark();
       refresh();
     }
@@ -599,7 +620,7 @@
     const save = button("Download the notebook with my answers", () => download(link, exercise));
     save.classList.add("task-save");
     code.hidden = true;
-    code.after(...field.nodes, buttons, ...panel.nodes, more, note("check", megabytes));
+    code.after(...field.nodes, buttons, ...panel.nodes, more, ...(training?.nodes ?? []), note("check", megabytes));
     link.parentElement.append(" · ", save);
     mark();
   }

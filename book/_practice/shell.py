@@ -3,7 +3,7 @@
 It is loaded into the Python of the browser (worker.js), and into CPython by tests/support/practice.py, and
 needs the standard library and NumPy only. Whatever it has to say it writes as lines of JSON:
 `{"out": text}` for what code prints, `{"map": weights}` for what is to be drawn, `{"case": rows}` for a table,
-`{"done": result}` at the end of a job.
+`{"point": [step, loss, share right]}` of a curve, `{"done": result}` at the end of a job.
 
 The NumPy of the browser is older than the one that the course is pinned to, and a stand-in takes torch's place
 where an exercise brings it along (torch_stand_in/). What they lack never leads to a verdict: it is noted, and the
@@ -125,17 +125,20 @@ class NoteMissingModules:
 
 
 class StandIn(importlib.abc.Loader):
-    """Finds the modules of the stand-in for torch, by name, where Python has no torch."""
+    """Finds modules that came as text, by name: those of the stand-in for torch where Python has none, and what
+    learns in pages.
+    """
 
     sources: ClassVar[dict[str, str]] = {}
 
     def find_spec(
         self, name: str, path: Any = None, target: Any = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Find a module of the stand-in."""
+        """Find such a module."""
         if name not in self.sources:
             return None
-        return importlib.machinery.ModuleSpec(name, self, is_package=name == "torch")
+        is_package = any(other.startswith(f"{name}.") for other in self.sources)
+        return importlib.machinery.ModuleSpec(name, self, is_package=is_package)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> None:
         """As usual."""
@@ -413,6 +416,26 @@ class Exercise:
                 self._failed, hints = cell, [] if named else self._hints()
         return {"passed": not self._failed, "hints": hints, "begun": written}
 
+    def train(self, game: str, answers: dict[str, str]) -> dict[str, Any]:
+        """Let a reader's answers learn, and say each point of their curve.
+
+        answers: by task. Returns "used", which of them the game has used; "error" instead, if they can't be run.
+        """
+        left_out = self._take(answers)
+        for name, why in left_out.items():
+            return {"error": f"This uses your {name}, which can't be run:\n{why}"}
+        try:
+            program = importlib.import_module(f"training.{game}")
+            functions = {
+                name: self.shell.user_ns[name] for name in answers if name in program.ANSWERS
+            }
+            for point in program.train(functions):
+                # JSON has no NaN
+                _say(point=[one if np.isfinite(one) else None for one in point])
+        except BaseException as error:
+            return {"error": in_own_lines(error)}
+        return {"used": sorted(functions)}
+
     def failing_case(self) -> None:
         """Print small inputs on which the last answer is wrong."""
         with contextlib.redirect_stdout(io.StringIO()):
@@ -525,6 +548,24 @@ def run_cell(name: str, code: str, answers: dict[str, str]) -> None:
     with _messages():
         result = _exercises[name].run_cell(code, answers)
     _say(done={**result, **_what_lacks()})
+
+
+def train(name: str, game: str, sources: dict[str, str], answers: dict[str, str]) -> None:
+    """Let answers to tasks of an exercise that is loaded learn a game. sources: the modules that it needs."""
+    StandIn.sources.update(sources)
+    with _messages():
+        result = _exercises[name].train(game, answers)
+    _say(done={**result, **_what_lacks()})
+
+
+def ask(game: str, text: str) -> None:
+    """Ask what has learned a game last, with what a reader types."""
+    with _messages():
+        try:
+            answer = sys.modules[f"training.{game}"].answer(text)
+        except BaseException as error:
+            answer = in_own_lines(error)
+    _say(done={"answer": answer, **_what_lacks()})
 
 
 def failing_case(name: str) -> None:

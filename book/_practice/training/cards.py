@@ -41,8 +41,7 @@ def train(
     drawing = random.Random(seed)
     # three entries of each card are 1, so queries and keys start with unit variance
     matrices = [
-        (torch.randn(3 * N_NAMES, width) / 3**0.5).requires_grad_()
-        for width in (D_K, D_K, N_NAMES)
+        (torch.randn(3 * N_NAMES, width) / 3**0.5).requires_grad_() for width in (D_K, D_K, N_NAMES)
     ]
     optimizer, shares = Adam(matrices), []
     for step in range(1, STEPS + 1):

@@ -18,6 +18,7 @@ POINT, TEST = 5, 20
 WORDS = ["".join(german(number)) for number in range(1, 1000)]
 END, BEGIN = ".", "<"
 SIGNS = [END, BEGIN, *sorted({*"".join(WORDS)})]
+LONGEST = max(map(len, WORDS))
 
 
 def rows_of(words: list[str]) -> torch.Tensor:
@@ -34,8 +35,8 @@ class Letters:
         torch.manual_seed(seed)
         self.causal_mask = causal_mask
         shapes = {
-            **{"signs": (len(SIGNS), D), "positions": (30, D)},
-            **{name: (D, D) for name in ("query", "key", "value")},
+            **{"signs": (len(SIGNS), D), "positions": (LONGEST + 1, D)},
+            **dict.fromkeys(("query", "key", "value"), (D, D)),
             **{"wide": (D, 4 * D), "narrow": (4 * D, D), "output": (D, len(SIGNS))},
         }
         self.weights = {
@@ -57,7 +58,7 @@ class Letters:
     def write(self, beginnings: list[str]) -> list[str]:
         """Go on from beginnings of one length, sign by sign, until an END."""
         found = list(beginnings)
-        for _ in range(26 - len(beginnings[0])):
+        for _ in range(LONGEST + 1 - len(beginnings[0])):
             rows = torch.tensor([[SIGNS.index(s) for s in BEGIN + text] for text in found])
             last = self.logs(rows)[:, -1].argmax(dim=-1).tolist()
             found = [text + SIGNS[sign] for text, sign in zip(found, last, strict=True)]
@@ -101,3 +102,11 @@ def train(
             share = learner.right(words[:100])
         if step % POINT == 0:
             yield step, loss.item(), share
+
+
+def answer(text: str) -> str:
+    """What it makes of a beginning."""
+    if not text or any(sign not in SIGNS[2:] for sign in text) or len(text) > LONGEST:
+        return f"Type small letters of German number words, at most {LONGEST}, such as sieb."
+    (found,) = learner.write([text])
+    return f"{found}, a number word" if found in WORDS else f"{found}, no number word"

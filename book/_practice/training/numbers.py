@@ -13,10 +13,21 @@ from .adam import Adam
 
 # what a reader may have written of the program, which calls it by these names
 ANSWERS = (
-    *("attention", "split_heads", "merge_heads", "MultiHeadAttention"),
-    *("from_key_padding", "causal_mask", "combine", "masked_cross_entropy"),
-    *("sinusoidal", "PositionalEncoding"),
-    *("FeedForward", "EncoderLayer", "DecoderLayer", "Transformer", "shift"),
+    "attention",
+    "split_heads",
+    "merge_heads",
+    "MultiHeadAttention",
+    "from_key_padding",
+    "causal_mask",
+    "combine",
+    "masked_cross_entropy",
+    "sinusoidal",
+    "PositionalEncoding",
+    "FeedForward",
+    "EncoderLayer",
+    "DecoderLayer",
+    "Transformer",
+    "shift",
     "greedy_decode",
 )
 PROGRAM = "book.models.transformer"
@@ -97,3 +108,12 @@ def train(
             right = learner.right(asked[:ASKED])
         if step % POINT == 0:
             yield step, loss.item(), right
+
+
+def answer(text: str) -> str:
+    """What it writes for a number in figures, and what would be right."""
+    if not text.strip().isdecimal() or not 0 < int(text) < 1_000_000:
+        return "Type a number from 1 to 999999 in figures."
+    (found,) = learner.translate([int(text)])
+    right = " ".join(learner.program.german(int(text)))
+    return f"{found}, which is right" if found == right else f"{found}; right would be {right}"
