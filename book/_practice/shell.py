@@ -562,7 +562,7 @@ def ask(game: str, text: str) -> None:
     """Ask what has learned a game last, with what a reader types."""
     with _messages():
         try:
-            answer = sys.modules[f"training.{game}"].answer(text)
+            answer = importlib.import_module(f"training.{game}").answer(text)
         except BaseException as error:
             answer = in_own_lines(error)
     _say(done={"answer": answer, **_what_lacks()})

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from . import numbers
 from .numbers import ANSWERS, Translator
 
 __all__ = ["ANSWERS", "answer", "train"]
-STORED = Path(__file__).with_suffix(".f16")
 # where the attentions are, and how many heads each has
 PARTS = ("encoder.0.self_attention", "decoder.0.self_attention", "decoder.0.cross_attention")
 HEADS = 4
@@ -82,9 +80,11 @@ def answer(given: dict[str, Any]) -> dict[str, str]:
 
 
 if __name__ == "__main__":
+    from pathlib import Path
+
     from book.models.transformer import train as train_with_torch
 
     torch.set_num_threads(1)
     named = sorted(train_with_torch(0).named_parameters())
     flat = [weight.detach().numpy().ravel() for _, weight in named]
-    STORED.write_bytes(np.concatenate(flat).astype("<f2").tobytes())
+    Path(__file__).with_suffix(".f16").write_bytes(np.concatenate(flat).astype("<f2").tobytes())
