@@ -44,6 +44,8 @@ OF_NOTEBOOKS = (
 NAMED = "This looks like a known mistake: "
 # how an answer's text begins as it is handed out, and how one ends that isn't right
 TO_DO, NOT_YET = "To do", "Not yet: "
+NOT_WRITTEN = re.compile(r"raise NotImplementedError *$", flags=re.M)
+WRITE = "Write your code in place of `raise NotImplementedError`."
 # a warning looks for it, to say where something was made, and does without
 NOT_NEEDED = "tracemalloc"
 # stands before a line that the page folds away, behind the last one without it
@@ -294,9 +296,7 @@ def _install_ipython() -> None:
 
 def begun(source: str) -> str:
     """Code in which what nobody has written yet says so, as the checks know it from the notebook."""
-    return re.sub(
-        r"raise NotImplementedError *$", f"raise NotImplementedError('{TO_DO}')", source, flags=re.M
-    )
+    return NOT_WRITTEN.sub(f"raise NotImplementedError('{TO_DO}')", source)
 
 
 def remember(name: str, source: str, folder: str = FOLDER) -> str:
@@ -393,18 +393,21 @@ class Exercise:
             self.shell.run(begun(answers[task]), remember(task, answers[task]))
             if task not in self.shell.user_ns:
                 raise NameError(f"nothing here defines {task}")
-            return self._judged(task)
+            open_tasks = [name for name in others if NOT_WRITTEN.search(others[name])]
+            own = NOT_WRITTEN.search(answers[task])
+            return self._judged(task, [] if own else [name for name in open_tasks if name in used])
         except BaseException as error:
             return {"passed": False, "error": in_own_lines(error)}
 
-    def _judged(self, task: str) -> dict[str, Any]:
+    def _judged(self, task: str, waits_for: list[str]) -> dict[str, Any]:
         hints: list[str] = []
         written = True
         for cell in self.cells[task]:
             if (failure := self._failure(cell)) is None:
                 continue
             if failure.startswith(TO_DO):
-                print("Write your code in place of `raise NotImplementedError`.")
+                names = ", ".join(f"`{name}`" for name in waits_for)
+                print(f"This uses {names}: write that first." if names else WRITE)
                 self._failed, written = cell, False
                 break  # the other cells would say the same
             # the page says the rest, and in words of its own
@@ -433,6 +436,8 @@ class Exercise:
                 # JSON has no NaN
                 _say(point=[one if np.isfinite(one) else None for one in point])
         except BaseException as error:
+            if isinstance(error, NameError) and error.name in program.ANSWERS:
+                return {"error": f"It uses your {error.name}: pass that task first."}
             return {"error": in_own_lines(error)}
         return {"used": sorted(functions)}
 

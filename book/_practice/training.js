@@ -71,7 +71,8 @@
     const curve = element("div", "task-curve");
     const told = element("p", "task-cost");
     told.setAttribute("role", "status");
-    place.append(buttons, curve, told);
+    const asked = element("div", "task-asked");
+    place.append(buttons, curve, told, asked);
     let code = "";
     let passed = false;
     let game = null;
@@ -87,10 +88,15 @@
 
     // what is said below the curves
     function meaning(points, used) {
-      const [steps, , right] = points.at(-1);
-      const ours = game.curve.at(-1)[2];
+      const [steps, loss, right] = points.at(-1);
+      const [, ourLoss, ours] = game.curve.at(-1);
       const own = used.length > 1 ? ` It used your ${used.join(", ")}.` : "";
-      const seen = `After ${steps} steps ${percent(right)} of ${game.asked} are right, with our code ${percent(ours)}.${own}`;
+      const praised = loss < ourLoss && right < ours - 0.05;
+      const leak = praised
+        ? ` Yet its loss, ${loss.toFixed(2)}, is lower than ours, ${ourLoss.toFixed(2)}: a loss can't see what is missing when the network writes.`
+        : "";
+      const seen =
+        `After ${steps} steps ${percent(right)} of ${game.asked} are right, with our code ${percent(ours)}.` + leak + own;
       if (passed) return seen;
       const names = [...block.querySelectorAll(".task-named strong")].map((one) => one.textContent);
       const known = names.map((one) => game.costs[task]?.[one]).filter(Boolean);
@@ -123,6 +129,7 @@
         const curves = self.makeCurves(game.curve);
         curve.replaceChildren(...curves.nodes);
         told.textContent = "";
+        asked.replaceChildren();
         const point = (found) => {
           points.push(found);
           curves.draw(points);
@@ -139,7 +146,7 @@
         return;
       }
       told.textContent = meaning(points, done.used);
-      if (game.question) curve.append(asking());
+      if (game.question) asked.append(asking());
     });
 
     return {
@@ -151,6 +158,7 @@
         [code, passed] = [now, right];
         place.hidden = false;
         curve.replaceChildren();
+        asked.replaceChildren();
         told.textContent = "";
       },
     };

@@ -440,6 +440,31 @@ class TestInTheBrowser:
         found = axe.Axe().run(page, options={"resultTypes": ["violations"]}).response
         assert found["passes"] and not found["violations"]
 
+    def test_an_answer_learns_beside_a_correct_one(self, opened):
+        page = opened("ch2_scaled_dot_product", viewport={"width": 390, "height": 800})
+        block = page.locator("#task-attention")
+        status, train = block.get_by_role("status"), block.get_by_role("button", name="Train with")
+        exercise = COURSE.exercise("ch2_scaled_dot_product")
+        answers = answers_to(exercise, "attention")
+        said = {}
+        for label in ("", "softmax over the queries, in torch"):
+            write(block, answers[label]["attention"])
+            assert not train.is_visible() or label
+            block.get_by_role("button", name="Check").click()
+            words = "Not yet correct." if label else "All checks pass."
+            status.get_by_text(words).wait_for(timeout=60_000)
+            train.click()
+            status.get_by_text("After 150 steps").wait_for()
+            said[label] = block.locator(".task-cost").inner_text()
+            curves = block.locator(".task-curve path.yours")
+            assert [path.get_attribute("d").count("L") for path in curves.all()] == [29, 29]
+        assert said[""] == "After 150 steps 100 % of the cards are right, with our code 100 %."
+        wrong = re.match(r"After 150 steps (\d+) % .*, with our code 100 %\. (.*)", said.pop(label))
+        assert int(wrong[1]) < 100 and "own best learning rate" in wrong[2]
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        found = axe.Axe().run(page, options={"resultTypes": ["violations"]}).response
+        assert found["passes"] and not found["violations"]
+
     def test_an_endless_loop_ends(self, opened):
         page = opened("first_hour")
         # what is still being loaded would fail with the reload

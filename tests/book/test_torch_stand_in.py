@@ -1,7 +1,11 @@
 """The stand-in for torch does what torch does, or refuses: values, data types, gradients, errors."""
 
 import copy
+import itertools
+import json
 import math
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -13,6 +17,8 @@ from hypothesis import strategies as st
 import book._practice.torch_stand_in as stand_in
 from book._practice.torch_stand_in import module, shapes
 from book._practice.torch_stand_in.refusals import NotAvailable
+from book._practice.training import numbers
+from tests.support.course import COURSE
 
 # here everybody may ask for float32
 shapes.CHECKS = (*shapes.CHECKS, __file__)
@@ -404,6 +410,24 @@ def test_layers_begin_with_the_same_numbers_and_learn_the_same(name):
         assert [*ours] == [*theirs]
         for part in theirs:
             np.testing.assert_allclose(ours[part], theirs[part], rtol=1e-4, atol=1e-5)
+
+
+# numbers.py on the stand-in, which is a module `torch` here as in a page
+LEARNING = """
+import itertools, json, sys
+import book._practice.torch_stand_in as stand_in
+here = stand_in.__name__
+sys.modules |= {name.replace(here, "torch"): one for name, one in sys.modules.items() if name.startswith(here)}
+from book._practice.training import numbers
+print(json.dumps([*itertools.islice(numbers.train({}, seed=1), 5)]))
+"""
+
+
+def test_number_words_are_learned_as_with_torch():
+    theirs = [*itertools.islice(numbers.train({}, seed=1), 5)]
+    run = [sys.executable, "-c", LEARNING]
+    done = subprocess.run(run, cwd=COURSE.root, capture_output=True, text=True, check=True)
+    np.testing.assert_allclose(json.loads(done.stdout), theirs, rtol=1e-3)
 
 
 def test_a_module_has_what_torchs_has_or_refuses():

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import graph
 from .graph import enable_grad, inference_mode, no_grad
-from .refusals import Names, lacks, offered, refuse
+from .refusals import Names, lacks, offered, refuse, refuse_if
 from .tensor import Tensor, start_of, wrap
 
 __all__ = ["enable_grad", "grad", "inference_mode", "no_grad", "set_detect_anomaly"]
@@ -21,8 +21,7 @@ def grad(
     outputs: Tensor, inputs: Tensor | Sequence[Tensor], *, allow_unused: bool = False
 ) -> tuple[Tensor | None, ...]:
     """The gradients of a number with respect to tensors, in their order."""
-    if outputs.ndim:
-        refuse("the gradient of more than a number")
+    refuse_if(outputs.ndim, "the gradient of more than a number")
     targets = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     nodes = [start_of(target) for target in targets]
     found = graph.gradients(start_of(outputs), np.ones_like(outputs._array))

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .refusals import lacks_attributes, refuse
+from .refusals import lacks_attributes, refuse, refuse_if
+
+OF_NUMPY: dict[np.dtype, DType] = {}
 
 
 class DType:
@@ -19,6 +21,7 @@ class DType:
         self.itemsize = 2 if self.is_half else self.numpy.itemsize
         self.is_floating_point, self.is_complex = "float" in name, "complex" in name
         # 0 for booleans, 1 for integers, 2 for floats, 3 for complex numbers
+        OF_NUMPY[self.numpy] = self
         self.category = 2 if self.is_floating_point else 3 if self.is_complex else min(rank, 1)
 
     __getattr__ = lacks_attributes("torch.dtype")
@@ -37,13 +40,6 @@ float32 = DType("float32", "Float", 4)
 float64 = DType("float64", "Double", 5)
 complex64 = DType("complex64", "ComplexFloat", 6)
 complex128 = DType("complex128", "ComplexDouble", 7)
-OF_NUMPY = {
-    one.numpy: one
-    for one in (
-        *(bool_, int32, int64, float16, bfloat16, float32, float64),
-        *(complex64, complex128),
-    )
-}
 
 
 def of_array(array: np.ndarray) -> DType:
@@ -94,11 +90,7 @@ def promote_types(type1: DType, type2: DType) -> DType:
 def _highest(group: list[DType]) -> DType:
     """What several of one list are computed in."""
     found = max(group, key=lambda one: one.rank)
-    return (
-        float32
-        if found.is_half and any(one.is_half and one is not found for one in group)
-        else found
-    )
+    return float32 if found.is_half and {one for one in group if one.is_half} - {found} else found
 
 
 class finfo:
@@ -107,8 +99,7 @@ class finfo:
     __getattr__ = lacks_attributes("torch.finfo")
 
     def __init__(self, type: DType = float32) -> None:
-        if not type.is_floating_point:
-            refuse(f"torch.finfo({type})")
+        refuse_if(not type.is_floating_point, f"torch.finfo({type})")
         found = np.finfo(np.float32 if type is bfloat16 else type.numpy)
         self.min, self.max, self.eps = float(found.min), float(found.max), float(found.eps)
         self.tiny = self.smallest_normal = float(found.tiny)
@@ -140,8 +131,7 @@ class device:
     __getattr__ = lacks_attributes("torch.device")
 
     def __init__(self, type: Any = "cpu") -> None:
-        if str(type) != "cpu":
-            refuse(f"device {type}")
+        refuse_if(str(type) != "cpu", f"device {type}")
 
     def __repr__(self) -> str:
         return "device(type='cpu')"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,32 +12,34 @@ from .dtypes import DType, bool_, cast, int64
 from .inert import replaced
 from .operations import FUNCTIONS
 from .random import kept
-from .refusals import lacks, offered, refuse, torch_error
+from .refusals import lacks, offered, refuse, refuse_if, torch_raises
+from .shapes import back_at
 from .tensor import Tensor, contiguous_tensor, laid_out, record
 
 __getattr__ = lacks("torch.nn.functional")
 relu, tanh, sigmoid = (FUNCTIONS[name] for name in ("relu", "tanh", "sigmoid"))
 
 
-def softmax(input: Tensor, dim: int | None = None, *, dtype: DType | None = None) -> Tensor:
+def _of_functional(name: str) -> Callable:
     """The same without NumPy's names of arguments, which refuse."""
-    return FUNCTIONS["softmax"](input, dim, dtype)
+
+    def call(input: Tensor, dim: int | None = None, *, dtype: DType | None = None) -> Tensor:
+        return FUNCTIONS[name](input, dim, dtype)
+
+    return call
 
 
-def log_softmax(input: Tensor, dim: int | None = None, *, dtype: DType | None = None) -> Tensor:
-    """The same without NumPy's names of arguments, which refuse."""
-    return FUNCTIONS["log_softmax"](input, dim, dtype)
+softmax, log_softmax = map(_of_functional, ("softmax", "log_softmax"))
 
 
 @offered
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """A product with a transposed matrix, and a sum."""
     x, w = input._array, weight._array
     if x.ndim == 0 or w.ndim != 2 or input.dtype.is_half or weight.dtype is bool_:
         refuse("torch.nn.functional.linear of such tensors")
     if x.shape[-1] != w.shape[1]:
         shapes = f"({math.prod(x.shape[:-1])}x{x.shape[-1]} and {w.shape[1]}x{w.shape[0]})"
-        raise torch_error(RuntimeError, f"mat1 and mat2 shapes cannot be multiplied {shapes}")
+        torch_raises(f"mat1 and mat2 shapes cannot be multiplied {shapes}")
     if input.dtype is not weight.dtype:
         words = f"{input.dtype.word} and {weight.dtype.word}"
         floats = input.is_floating_point() and weight.is_floating_point()
@@ -46,7 +49,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         if bias is None:
             names = f"{input.dtype.word.lower()} != {weight.dtype.word.lower()}"
             told = f"expected m1 and m2 to have the same dtype, but got: {names}"
-        raise torch_error(RuntimeError, told)
+        torch_raises(told)
     found = contiguous_tensor(x @ w.T)
 
     def for_weight(g: np.ndarray) -> np.ndarray:
@@ -58,10 +61,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 @offered
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Set a share of the entries to 0, and make the others larger."""
     if not 0 <= p <= 1:
-        message = f"dropout probability has to be between 0 and 1, but got {p}"
-        raise torch_error(ValueError, message)
+        torch_raises(f"dropout probability has to be between 0 and 1, but got {p}", ValueError)
     if inplace or (training and not input.is_floating_point()):
         refuse("torch.nn.functional.dropout with these arguments")
     if not training or p == 0:
@@ -80,14 +81,12 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Subtract the mean of the last axes, and divide by the deviation."""
     sizes, x = tuple(normalized_shape), input._array
     if not input.is_floating_point() or input.dtype.is_half or not sizes:
         refuse("torch.nn.functional.layer_norm of such numbers")
     if x.shape[x.ndim - len(sizes) :] != sizes:
         star = ", ".join(map(str, sizes))
-        raise torch_error(
-            RuntimeError,
+        torch_raises(
             f"Given normalized_shape={list(sizes)}, expected input with shape [*, {star}], but got input of "
             f"size{list(x.shape)}",
         )
@@ -109,40 +108,30 @@ def layer_norm(
 
 @offered
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
-    """The rows of a table."""
     if input.dtype is not int64 or (input._array < 0).any():
         refuse("torch.nn.functional.embedding of such numbers")
     if (input._array >= len(weight._array)).any():
-        raise torch_error(IndexError, "index out of range in self")
-    places, shape = input._array, weight._array.shape
-
-    def gradient(g: np.ndarray) -> np.ndarray:
-        back = np.zeros(shape, dtype=g.dtype)
-        np.add.at(back, places, g)
-        if padding_idx is not None:
-            back[padding_idx] = 0
-        return back
-
+        torch_raises("index out of range in self", IndexError)
+    places, back = input._array, back_at(weight._array.shape, input._array)
+    learned = np.arange(len(weight._array))[:, None] != padding_idx
     made = contiguous_tensor(weight._array[places])
-    return record(made, [(weight, gradient, [input])])
+    return record(made, [(weight, lambda g: np.where(learned, back(g), 0), [input])])
 
 
 @offered
 def nll_loss(
     input: Tensor, target: Tensor, *, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor:
-    """The negative sum or mean of what stands at the targets."""
     x, places = input._array, target._array
     if input.ndim != 2 or target.ndim != 1 or target.dtype is not int64 or len(x) != len(places):
         refuse("a loss of such shapes or data types")
     counts = places != ignore_index
     inside = np.where(counts, places, 0)
     if (outside := inside[(inside < 0) | (inside >= x.shape[1])]).size:
-        raise torch_error(IndexError, f"Target {outside[0]} is out of bounds.")
+        torch_raises(f"Target {outside[0]} is out of bounds.", IndexError)
     rows, n = np.arange(len(x)), counts.sum()
     losses = np.where(counts, -x[rows, inside], x.dtype.type(0))
-    if reduction not in ("mean", "sum", "none"):
-        refuse(f"reduction={reduction!r}")
+    refuse_if(reduction not in ("mean", "sum", "none"), f"reduction={reduction!r}")
     made = losses if reduction == "none" else losses.sum()
     made = made / n.astype(x.dtype) if reduction == "mean" else made
 
@@ -164,13 +153,11 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """The negative log-probability of the targets."""
     if label_smoothing or not input.is_floating_point() or target.is_floating_point():
         refuse("torch.nn.functional.cross_entropy of these arguments")
     if input.ndim > 2:
         shape, classes = target.shape, input.shape[1]
-        if input.shape[:1] + input.shape[2:] != shape:
-            refuse("a loss of such shapes or data types")
+        refuse_if(input.shape[:1] + input.shape[2:] != shape, "a loss of such shapes or data types")
         rows = input.movedim(1, -1).reshape(-1, classes)
         found = cross_entropy(
             rows, target.reshape(-1), ignore_index=ignore_index, reduction=reduction
@@ -187,7 +174,6 @@ def cross_entropy(
 
 @offered
 def one_hot(input: Tensor, num_classes: int) -> Tensor:
-    """1 at the place that a number says, and 0 elsewhere."""
     return contiguous_tensor(np.eye(num_classes, dtype=np.int64)[input._array])
 
 

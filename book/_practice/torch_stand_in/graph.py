@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .refusals import refuse
+from .refusals import refuse, refuse_if
 
 # how many in-place changes a tensor's memory has seen, shared by all tensors on the same memory; a second entry
 # forbids more of them
@@ -80,8 +80,7 @@ class Node:
 
     def backward(self, gradient: np.ndarray) -> Iterator[tuple[Node, np.ndarray]]:
         """The gradients of its arguments."""
-        if self.released:
-            refuse("a second way back through the same operations")
+        refuse_if(self.released, "a second way back through the same operations")
         if any(counter[0] != then for counter, then in self.saved):
             refuse("a gradient through a tensor that was changed in place")
         for edge in self.edges:

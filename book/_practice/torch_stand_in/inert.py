@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .dtypes import float32
-from .refusals import refuse
+from .refusals import refuse, refuse_if
 
 # operators that a check has replaced, by name
 replaced: dict[str, Callable] = {}
@@ -21,17 +21,15 @@ def _setting(name: str, usual: Any) -> tuple[Callable, Callable]:
     """What tells a setting, and what sets it, which can't be changed here."""
 
     def put(value: Any) -> None:
-        if value != usual:
-            refuse(f"torch.{name}")
+        refuse_if(value != usual, f"torch.{name}")
 
     return lambda: usual, put
 
 
-get_default_dtype, set_default_dtype = _setting("set_default_dtype", float32)
-get_num_threads, set_num_threads = _setting("set_num_threads", 1)
-get_float32_matmul_precision, set_float32_matmul_precision = _setting(
-    "set_float32_matmul_precision", "highest"
-)
+SETTINGS = {"default_dtype": float32, "num_threads": 1, "float32_matmul_precision": "highest"}
+for _name, _usual in SETTINGS.items():
+    _told, _put = _setting(f"set_{_name}", _usual)
+    globals().update({f"get_{_name}": _told, f"set_{_name}": _put})
 are_deterministic_algorithms_enabled, use_deterministic_algorithms = _setting(
     "use_deterministic_algorithms", False
 )
@@ -46,8 +44,7 @@ def autocast(
 
 def set_printoptions(*, profile: str) -> None:
     """The checks set the usual ones."""
-    if profile != "default":
-        refuse("torch.set_printoptions")
+    refuse_if(profile != "default", "torch.set_printoptions")
 
 
 class Library:

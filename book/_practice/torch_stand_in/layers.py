@@ -8,22 +8,29 @@ from typing import Any
 import numpy as np
 
 from . import functional as F
-from .dtypes import DType, float32
+from .dtypes import DType, device, float32
 from .module import Module
 from .operations import FUNCTIONS
 from .random import normal_numbers, uniform_numbers
-from .refusals import refuse, torch_error
+from .refusals import refuse, refuse_if, torch_raises
 from .tensor import Parameter, Tensor, contiguous_tensor
 
 
-def drawn(shape: Sequence[int], bound: float, dtype: DType | None) -> Parameter:
+def kind_of(others: Sequence[Any], named: dict[str, Any]) -> DType:
+    """The data type of a layer's parameters, from what it is given last."""
+    refuse_if(others or named.keys() - {"device", "dtype"}, "a layer with these arguments")
+    device(named.get("device") or "cpu")
+    return named.get("dtype") or float32
+
+
+def drawn(shape: Sequence[int], bound: float, dtype: DType = float32) -> Parameter:
     """A parameter whose numbers lie evenly between two bounds."""
-    return Parameter(contiguous_tensor(uniform_numbers(shape, -bound, bound, dtype or float32)))
+    return Parameter(contiguous_tensor(uniform_numbers(shape, -bound, bound, dtype)))
 
 
-def constant(shape: Sequence[int], number: float, dtype: DType | None) -> Parameter:
+def constant(shape: Sequence[int], number: float, dtype: DType) -> Parameter:
     """A parameter of equal numbers."""
-    return Parameter(contiguous_tensor(np.full(shape, number, dtype=(dtype or float32).numpy)))
+    return Parameter(contiguous_tensor(np.full(shape, number, dtype=dtype.numpy)))
 
 
 class Linear(Module):
@@ -34,17 +41,17 @@ class Linear(Module):
         in_features: int,
         out_features: int,
         bias: bool = True,
-        device: Any = None,
-        dtype: DType | None = None,
+        *others: Any,
+        **named: Any,
     ) -> None:
         super().__init__()
+        dtype = kind_of(others, named)
         self.in_features, self.out_features = in_features, out_features
         bound = in_features**-0.5 if in_features else 0.0
         self.weight = drawn((out_features, in_features), bound, dtype)
         self.register_parameter("bias", drawn((out_features,), bound, dtype) if bias else None)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Multiply, and add."""
         return F.linear(input, self.weight, self.bias)
 
 
@@ -55,8 +62,7 @@ class Embedding(Module):
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, **named: Any
     ) -> None:
         super().__init__()
-        if named:
-            refuse("torch.nn.Embedding with these arguments")
+        refuse_if(named, "torch.nn.Embedding with these arguments")
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = padding_idx
         numbers = normal_numbers((num_embeddings, embedding_dim), 0.0, 1.0, float32)
@@ -65,7 +71,6 @@ class Embedding(Module):
         self.weight = Parameter(contiguous_tensor(numbers))
 
     def forward(self, input: Tensor) -> Tensor:
-        """Rows of it."""
         return F.embedding(input, self.weight, self.padding_idx)
 
 
@@ -78,20 +83,18 @@ class LayerNorm(Module):
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
-        device: Any = None,
-        dtype: DType | None = None,
+        *others: Any,
+        **named: Any,
     ) -> None:
         super().__init__()
-        shape = normalized_shape
+        shape, dtype = normalized_shape, kind_of(others, named)
         self.normalized_shape = (shape,) if isinstance(shape, int) else tuple(shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
-        given = (("weight", 1.0, True), ("bias", 0.0, bias))
-        for name, number, wanted in given:
+        for name, number, wanted in (("weight", 1.0, True), ("bias", 0.0, bias)):
             made = constant(self.normalized_shape, number, dtype)
             self.register_parameter(name, made if elementwise_affine and wanted else None)
 
     def forward(self, input: Tensor) -> Tensor:
-        """Normalise the last axes."""
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
@@ -105,7 +108,6 @@ class Dropout(Module):
         self.p, self.inplace = p, inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """Drop some, or none."""
         return F.dropout(input, self.p, self.training, self.inplace)
 
 
@@ -116,7 +118,6 @@ class Identity(Module):
         super().__init__()
 
     def forward(self, input: Any) -> Any:
-        """The same."""
         return input
 
 
@@ -128,56 +129,43 @@ class ReLU(Module):
         self.inplace = inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """Every entry by itself."""
         return input.relu_() if self.inplace else input.relu()
 
 
-class _Cell(Module):
-    gates = 1
+class GRUCell(Module):
+    """A step of a gated recurrent unit."""
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool = True, **named: Any) -> None:
         super().__init__()
-        if named:
-            refuse(f"torch.nn.{type(self).__name__} with these arguments")
+        refuse_if(named, "torch.nn.GRUCell with these arguments")
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
-        bound, height = hidden_size**-0.5, self.gates * hidden_size
-        self.weight_ih = drawn((height, input_size), bound, None)
-        self.weight_hh = drawn((height, hidden_size), bound, None)
+        bound, height = hidden_size**-0.5, 3 * hidden_size
+        self.weight_ih = drawn((height, input_size), bound)
+        self.weight_hh = drawn((height, hidden_size), bound)
         for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name, drawn((height,), bound, None) if bias else None)
-
-    def _parts(self, input: Tensor, hx: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-        if input.ndim not in (1, 2):
-            message = f"Expected input to be 1D or 2D, got {input.ndim}D instead"
-            raise torch_error(ValueError, f"{type(self).__name__}: {message}")
-        if hx is None:
-            hx = FUNCTIONS["zeros"](*input.shape[:-1], self.hidden_size, dtype=input.dtype)
-        if hx.ndim != input.ndim:
-            refuse(f"torch.nn.{type(self).__name__} of such a state")
-        sizes = [("input has inconsistent input_size: got {} expected {}", input, self.input_size)]
-        wanted = "hidden0 has inconsistent hidden_size: got {}, expected {}"
-        for message, given, size in [*sizes, (wanted, hx, self.hidden_size)]:
-            if given.shape[-1] != size:
-                raise torch_error(RuntimeError, message.format(given.shape[-1], size))
-        if input.shape[:-1] != hx.shape[:-1]:
-            batches = f"{input.shape[0]} doesn't match hidden0 batch size {hx.shape[0]}"
-            raise torch_error(RuntimeError, f"Input batch size {batches}")
-        from_input = F.linear(input, self.weight_ih, self.bias_ih)
-        return from_input, F.linear(hx, self.weight_hh, self.bias_hh), hx
-
-
-class GRUCell(_Cell):
-    """A step of a gated recurrent unit."""
-
-    gates = 3
+            self.register_parameter(name, drawn((height,), bound) if bias else None)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        """The new state."""
-        *parts, before = self._parts(input, hx)
-        one, other = (part.chunk(3, dim=-1) for part in parts)
+        if input.ndim not in (1, 2):
+            message = f"GRUCell: Expected input to be 1D or 2D, got {input.ndim}D instead"
+            torch_raises(message, ValueError)
+        if hx is None:
+            hx = FUNCTIONS["zeros"](*input.shape[:-1], self.hidden_size, dtype=input.dtype)
+        refuse_if(hx.ndim != input.ndim, "torch.nn.GRUCell of such a state")
+        for name, given, size in (
+            ("input has inconsistent input_size: got {} expected {}", input, self.input_size),
+            ("hidden0 has inconsistent hidden_size: got {}, expected {}", hx, self.hidden_size),
+        ):
+            if given.shape[-1] != size:
+                torch_raises(name.format(given.shape[-1], size))
+        if input.shape[:-1] != hx.shape[:-1]:
+            batches = f"{input.shape[0]} doesn't match hidden0 batch size {hx.shape[0]}"
+            torch_raises(f"Input batch size {batches}")
+        one = F.linear(input, self.weight_ih, self.bias_ih).chunk(3, dim=-1)
+        other = F.linear(hx, self.weight_hh, self.bias_hh).chunk(3, dim=-1)
         reset, update = ((one[n] + other[n]).sigmoid() for n in (0, 1))
         new = (one[2] + reset * other[2]).tanh()
-        return new + update * (before - new)
+        return new + update * (hx - new)
 
 
 class MultiheadAttention(Module):
@@ -191,13 +179,11 @@ class MultiheadAttention(Module):
         bias: bool = True,
         *others: Any,
         batch_first: bool = False,
-        device: Any = None,
-        dtype: DType | None = None,
         **named: Any,
     ) -> None:
         super().__init__()
-        if dropout or others or named or embed_dim % num_heads:
-            refuse("torch.nn.MultiheadAttention with these arguments")
+        dtype = kind_of(others, named)
+        refuse_if(dropout or embed_dim % num_heads, "torch.nn.MultiheadAttention like this")
         self.embed_dim, self.num_heads, self.batch_first = embed_dim, num_heads, batch_first
         self.head_dim, self.dropout = embed_dim // num_heads, dropout
         self.register_parameter("in_proj_weight", None)
@@ -220,15 +206,12 @@ class MultiheadAttention(Module):
         attn_mask: Tensor | None = None,
         average_attn_weights: bool = True,
     ) -> tuple[Tensor, Tensor | None]:
-        """Attend; True in a mask means that it is ignored."""
-        if query.ndim != 3:
-            refuse("torch.nn.MultiheadAttention without a batch")
+        refuse_if(query.ndim != 3, "torch.nn.MultiheadAttention without a batch")
         if not self.batch_first:
             query, key, value = (one.transpose(0, 1) for one in (query, key, value))
         if len(query) != len(key):
             shape = [key.shape[1], len(query) * self.num_heads, self.head_dim]
-            message = f"shape '{shape}' is invalid for input of size {key.numel()}"
-            raise torch_error(RuntimeError, message)
+            torch_raises(f"shape '{shape}' is invalid for input of size {key.numel()}")
         weights = self.in_proj_weight.chunk(3)
         biases = [None] * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
         q, k, v = (

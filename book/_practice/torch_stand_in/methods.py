@@ -11,50 +11,14 @@ from .refusals import offered, refuse
 from .shapes import matrix_transpose, part_of, reversed_axes, to
 from .tensor import Tensor, in_place
 
-# another name of the same operation
-OTHER_NAMES = {
-    "multiply": "mul",
-    "divide": "div",
-    "subtract": "sub",
-    "swapaxes": "transpose",
-    "concat": "cat",
-    "clip": "clamp",
-    "negative": "neg",
-    "absolute": "abs",
-    "arctan": "atan",
-    "moveaxis": "movedim",
-    "greater": "gt",
-    "less": "lt",
-    "not_equal": "ne",
-}
+# other names of the same operations
+OTHER_NAMES = (
+    "multiply=mul divide=div subtract=sub swapaxes=transpose concat=cat clip=clamp negative=neg absolute=abs "
+    "arctan=atan moveaxis=movedim greater=gt less=lt not_equal=ne"
+)
 IN_PLACE = (
-    *(
-        "add",
-        "sub",
-        "mul",
-        "div",
-        "exp",
-        "masked_fill",
-        "logical_not",
-        "neg",
-        "fill",
-        "zero",
-        "copy",
-    ),
-    *(
-        "bitwise_and",
-        "bitwise_or",
-        "bitwise_xor",
-        "relu",
-        "clamp",
-        "tanh",
-        "sigmoid",
-        "sqrt",
-        "pow",
-        "abs",
-        "tril",
-        "triu",
-    ),
+    "add sub mul div exp masked_fill logical_not neg fill zero copy bitwise_and bitwise_or bitwise_xor "
+    "relu clamp tanh sigmoid sqrt pow abs tril triu"
 )
 OPERATORS = {
     **{f"__{name}__": name for name in ("add", "sub", "mul", "matmul", "neg", "abs", "pow")},
@@ -79,11 +43,9 @@ WRITTEN: dict[str, Callable] = {
     ),
 }
 REFUSED = (
-    *("ifloordiv", "imod", "divmod", "rdivmod"),
-    *("ipow", "lshift", "rshift", "ilshift", "irshift", "rlshift", "rrshift"),
-    *("imatmul", "rmatmul", "complex", "contains", "reversed", "pos"),
-    *("round", "delitem", "copy", "reduce_ex", "array_wrap", "dlpack", "cuda_array_interface"),
-    *("enter", "exit", "trunc", "floor", "ceil"),
+    "ifloordiv imod divmod rdivmod ipow lshift rshift ilshift irshift rlshift rrshift imatmul rmatmul complex "
+    "contains reversed pos round delitem copy reduce_ex array_wrap dlpack cuda_array_interface enter exit trunc "
+    "floor ceil"
 )
 
 
@@ -104,28 +66,21 @@ def operator(function: Callable) -> Callable:
 
 
 def _refusal(name: str) -> Callable:
-    def call(*arguments: Any, **named: Any) -> None:
-        refuse(f"tensor.{name}")
-
-    return call
+    return lambda *arguments, **named: refuse(f"tensor.{name}")
 
 
 def _converted(kind: dtypes.DType) -> Callable:
     return offered(lambda self: to(self, kind))
 
 
-def _as_it_is(self: Tensor, *arguments: Any) -> Tensor:
-    return self
-
-
 def give_methods() -> None:
     """Complete the class Tensor."""
-    for other, name in OTHER_NAMES.items():
+    for other, name in (pair.split("=") for pair in OTHER_NAMES.split()):
         FUNCTIONS[other] = FUNCTIONS[name]
         if name in METHODS:
             METHODS[other] = METHODS[name]
     found: dict[str, Any] = dict(METHODS)
-    found |= {f"{name}_": in_place({**FUNCTIONS, **WRITTEN}[name]) for name in IN_PLACE}
+    found |= {f"{name}_": in_place({**FUNCTIONS, **WRITTEN}[name]) for name in IN_PLACE.split()}
     found["view"] = found.pop("view_as_shape")
     found["where"] = lambda self, condition, other: FUNCTIONS["where"](condition, self, other)
     found |= {name: operator(found[target]) for name, target in OPERATORS.items()}
@@ -141,9 +96,11 @@ def give_methods() -> None:
     kinds["bfloat16"] = dtypes.bfloat16
     found |= {name: _converted(kind) for name, kind in kinds.items()}
     # nothing to do here
-    found |= dict.fromkeys(("cpu", "resolve_conj", "resolve_neg", "as_subclass"), _as_it_is)
+    found |= dict.fromkeys(
+        ("cpu", "resolve_conj", "resolve_neg", "as_subclass"), lambda self, *given: self
+    )
     found |= {"T": property(reversed_axes), "mT": property(matrix_transpose)}
     found |= {name: property(part_of(name)) for name in ("real", "imag")}
-    found |= {f"__{name}__": _refusal(f"__{name}__") for name in REFUSED}
+    found |= {f"__{name}__": _refusal(f"__{name}__") for name in REFUSED.split()}
     for name, value in found.items():
         setattr(Tensor, name, value)

@@ -9,7 +9,7 @@ from typing import Any
 
 from . import graph
 from .dtypes import DType, float32, float64
-from .refusals import refuse
+from .refusals import refuse, refuse_if
 from .tensor import Parameter, Tensor
 
 HELD = ("_parameters", "_buffers", "_modules")
@@ -29,7 +29,10 @@ LACKING = frozenset(
 
 
 class Module:
-    """A part of a network: parameters, buffers and other modules under their names."""
+    """A part of a network: parameters, buffers and other modules under their names.
+
+    Its methods do what those of torch's modules do.
+    """
 
     training: bool
     _parameters: dict[str, Parameter | None]
@@ -39,10 +42,8 @@ class Module:
     _forward_hooks: dict[object, Callable]
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
-        for name, value in (("training", True), *((held, {}) for held in HELD)):
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "_transient", set())
-        object.__setattr__(self, "_forward_hooks", {})
+        vars(self).update(training=True, _transient=set(), _forward_hooks={})
+        vars(self).update({held: {} for held in HELD})
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         found = self.forward(*arguments, **named)
@@ -52,13 +53,11 @@ class Module:
         return found
 
     def register_forward_hook(self, hook: Callable[[Module, Any, Any], Any]) -> Any:
-        """Let a function see what each call gives, and change it, until its handle is removed."""
         key = object()
         self._forward_hooks[key] = hook
         return types.SimpleNamespace(remove=lambda: self._forward_hooks.pop(key, None))
 
     def forward(self, *arguments: Any, **named: Any) -> Any:
-        """What subclasses define, and checks replace where they forbid a class."""
         raise NotImplementedError(
             f'Module [{type(self).__name__}] is missing the required "forward" function'
         )
@@ -67,8 +66,7 @@ class Module:
         for held in HELD:
             if name in vars(self).get(held, ()):
                 return vars(self)[held][name]
-        if name in LACKING:
-            refuse(f"Module.{name}")
+        refuse_if(name in LACKING, f"Module.{name}")
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -96,22 +94,18 @@ class Module:
     # what it holds
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Hold a parameter, or nothing under its name."""
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Hold a tensor that isn't learned."""
         if hasattr(self, name) and name not in self._buffers:
             raise KeyError(f"attribute '{name}' already exists")
         self._buffers[name] = tensor
         (self._transient.discard if persistent else self._transient.add)(name)
 
     def add_module(self, name: str, module: Module | None) -> None:
-        """Hold another module."""
         self._modules[name] = module
 
     def named_modules(self, prefix: str = "") -> Iterator[tuple[str, Module]]:
-        """All modules in it, itself first."""
         return self._named_modules(prefix, set())
 
     def _named_modules(self, prefix: str, seen: set[int]) -> Iterator[tuple[str, Module]]:
@@ -134,73 +128,58 @@ class Module:
     def named_parameters(
         self, prefix: str = "", recurse: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """All parameters in it."""
         return self._held("_parameters", prefix, recurse)
 
     def named_buffers(self, prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """All buffers in it."""
         return self._held("_buffers", prefix, recurse)
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules that it holds itself."""
         return ((name, one) for name, one in self._modules.items() if one is not None)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """All parameters in it."""
         return (value for _, value in self.named_parameters(recurse=recurse))
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """All buffers in it."""
         return (value for _, value in self.named_buffers(recurse=recurse))
 
     def modules(self) -> Iterator[Module]:
-        """All modules in it, itself first."""
         return (value for _, value in self.named_modules())
 
     def children(self) -> Iterator[Module]:
-        """The modules that it holds itself."""
         return (value for _, value in self.named_children())
 
     def get_buffer(self, target: str) -> Tensor:
-        """A buffer by its name."""
         return dict(self.named_buffers())[target]
 
     # changes
 
     def train(self, mode: bool = True) -> Module:
-        """Switch to training."""
         self.training = mode
         for module in self.children():
             module.train(mode)
         return self
 
     def eval(self) -> Module:
-        """Switch to evaluation."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Module:
-        """Let all parameters learn, or none."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def to(self, *arguments: Any, dtype: DType | None = None, device: Any = "cpu") -> Module:
-        """Change the data type of its floats."""
         for value in (*self.parameters(), *self.buffers()):
             if value.is_floating_point():
                 value.data = value.detach().to(*arguments, dtype=dtype, device=device)
         return self
 
     def float(self) -> Module:
-        """Change its floats to float32."""
         return self.to(float32)
 
     def double(self) -> Module:
-        """Change its floats to float64."""
         return self.to(float64)
 
     def state_dict(self) -> OrderedDict[str, Tensor]:
-        """All that is kept of it, by name."""
         found: OrderedDict[str, Tensor] = OrderedDict()
         for path, module in self.named_modules():
             for held in (module._parameters, module._buffers):
@@ -210,7 +189,6 @@ class Module:
         return found
 
     def load_state_dict(self, state_dict: dict[str, Tensor], strict: bool = True) -> Any:
-        """Copy such tensors into it."""
         own = self.state_dict()
         fits = own.keys() == state_dict.keys()
         if not fits or any(own[name].shape != one.shape for name, one in state_dict.items()):
@@ -246,21 +224,13 @@ def _place_of(value: Any) -> str:
     return "_modules" if isinstance(value, Module) else ""
 
 
-class ModuleList(Module):
-    """Modules in a row."""
-
-    def __init__(self, modules: Iterable[Module] = ()) -> None:
+class _InARow(Module):
+    def __init__(self, modules: Iterable[Module]) -> None:
         super().__init__()
-        self.extend(modules)
-
-    def extend(self, modules: Iterable[Module]) -> ModuleList:
-        """Put modules at its end."""
         for module in modules:
             self.append(module)
-        return self
 
-    def append(self, module: Module) -> ModuleList:
-        """Put a module at its end."""
+    def append(self, module: Module) -> Any:
         self.add_module(str(len(self)), module)
         return self
 
@@ -270,32 +240,36 @@ class ModuleList(Module):
     def __iter__(self) -> Iterator[Any]:
         return iter([*self._modules.values()])
 
+
+class ModuleList(_InARow):
+    """Modules in a row."""
+
+    def __init__(self, modules: Iterable[Module] = ()) -> None:
+        super().__init__(modules)
+
+    def extend(self, modules: Iterable[Module]) -> ModuleList:
+        for module in modules:
+            self.append(module)
+        return self
+
     def __getitem__(self, index: Any) -> Any:
-        held = [*self._modules.values()]
-        return type(self)(held[index]) if isinstance(index, slice) else held[index]  # type: ignore[arg-type]
+        held = [*self]
+        return ModuleList(held[index]) if isinstance(index, slice) else held[index]
 
 
-class Sequential(Module):
+class Sequential(_InARow):
     """Modules that are called one after another."""
 
     def __init__(self, *modules: Module) -> None:
-        super().__init__()
-        if len(modules) == 1 and isinstance(modules[0], dict):
-            refuse("torch.nn.Sequential of a dictionary")
-        for number, module in enumerate(modules):
-            self.add_module(str(number), module)
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter([*self._modules.values()])
+        refuse_if(
+            any(isinstance(one, dict) for one in modules), "torch.nn.Sequential of a dictionary"
+        )
+        super().__init__(modules)
 
     def __getitem__(self, index: int) -> Any:
-        return [*self._modules.values()][index]
+        return [*self][index]
 
     def forward(self, input: Any) -> Any:
-        """Call them."""
         for module in self:
             input = module(input)
         return input

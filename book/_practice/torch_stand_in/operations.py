@@ -5,19 +5,19 @@ Each gives `record` its result, and for each argument the gradient with respect 
 
 from __future__ import annotations
 
-import builtins
 import collections
 import functools
 import math
+import operator
 import string
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+from typing import Any, NoReturn
 
 import numpy as np
 
 from . import dtypes
-from .dtypes import DType, bool_, float32, int64, of_number
-from .refusals import offered, refuse, torch_error
+from .dtypes import DType, bool_, float32, of_number
+from .refusals import offered, refuse, refuse_if, torch_raises
 from .tensor import (
     RESULT,
     Argument,
@@ -28,9 +28,9 @@ from .tensor import (
     edge_to,
     laid_out,
     record,
+    wrap,
 )
 
-MISSING = object()
 # what complex numbers can be used for
 OF_COMPLEX = ("add", "sub", "mul", "exp", "neg", "clone", "real", "imag", "view_as_real")
 FUNCTIONS: dict[str, Callable] = {}
@@ -73,8 +73,7 @@ def in_single(function: Callable) -> Callable:
         halves = [one for one in tensors if one.dtype.is_half]
         if not halves:
             return function(*given, **named)
-        if any(one.requires_grad for one in halves):
-            refuse("gradients in half precision")
+        refuse_if(any(one.requires_grad for one in halves), "gradients in half precision")
         kind = dtypes.promoted(
             [one.dtype for one in tensors if one.ndim],
             [one.dtype for one in tensors if not one.ndim],
@@ -155,10 +154,8 @@ def fitting(value: Any, kind: DType) -> np.ndarray:
     too_large = not isinstance(value, Tensor) and np.isinf(found) and not math.isinf(value)
     if too_large and kind.is_floating_point:
         word = {"float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float"}[kind.name]
-        message = f"value cannot be converted to type {word} without overflow"
-        raise torch_error(RuntimeError, message)
-    if kind.category < given.category or too_large:
-        refuse(f"such a number in a tensor of {kind}")
+        torch_raises(f"value cannot be converted to type {word} without overflow")
+    refuse_if(kind.category < given.category or too_large, f"such a number in a tensor of {kind}")
     return found
 
 
@@ -199,11 +196,9 @@ OF_INTEGERS = ("abs", "neg", "relu", "square", "sign", "floor")
 
 def _unary(name: str, compute: Callable, gradient: Callable, needs: str) -> None:
     def function(input: Tensor) -> Tensor:
-        if input.dtype.is_complex and input.requires_grad:
-            refuse("gradients of complex numbers")
+        refuse_if(input.dtype.is_complex and input.requires_grad, "gradients of complex numbers")
         kind = input.dtype if name in OF_INTEGERS else floats(input.dtype)
-        if kind is bool_:
-            refuse(f"torch.{name} of booleans")
+        refuse_if(kind is bool_, f"torch.{name} of booleans")
         x = as_array(input, kind)
         found = laid_out(compute(x), input)
         r = found._array
@@ -217,53 +212,120 @@ for _name, _parts in UNARY.items():
     _unary(_name, *_parts)
 
 
-def _binary(name: str, compute: Callable, to_floats: bool, arguments: Callable) -> None:
-    """arguments: from (a, b, input, other), their arrays and themselves, the arguments of `record`."""
+# by name: the result, the two gradients from (g, a, b, result), and which of "abr" each needs
+BINARY: dict[str, tuple[Callable, Callable, str, Callable, str]] = {
+    "add": (np.add, lambda g, a, b, r: g, "", lambda g, a, b, r: g, ""),
+    "sub": (np.subtract, lambda g, a, b, r: g, "", lambda g, a, b, r: -g, ""),
+    "mul": (
+        np.multiply,
+        lambda g, a, b, r: g * b.conj(),
+        "b",
+        lambda g, a, b, r: g * a.conj(),
+        "a",
+    ),
+    "div": (np.divide, lambda g, a, b, r: g / b, "b", lambda g, a, b, r: -g * (a / b / b), "ab"),
+    "maximum": (
+        *(np.maximum, lambda g, a, b, r: _shared(g, a, b, a > b), "ab"),
+        *(lambda g, a, b, r: _shared(g, a, b, b > a), "ab"),
+    ),
+    "minimum": (
+        *(np.minimum, lambda g, a, b, r: _shared(g, a, b, a < b), "ab"),
+        *(lambda g, a, b, r: _shared(g, a, b, b < a), "ab"),
+    ),
+    "pow": (
+        *(np.power, lambda g, a, b, r: np.where(b == 0, 0, g * b * np.power(a, b - 1)), "ab"),
+        *(lambda g, a, b, r: np.where((a == 0) & (b >= 0), 0, g * r * np.log(a)), "abr"),
+    ),
+    "logaddexp": (
+        *(np.logaddexp, lambda g, a, b, r: g * _part(a, r), "ar"),
+        *(lambda g, a, b, r: g * _part(b, r), "br"),
+    ),
+    "remainder": (
+        *(np.remainder, lambda g, a, b, r: g, ""),
+        *(lambda g, a, b, r: -g * np.floor_divide(a, b), "ab"),
+    ),
+    "floor_divide": (np.floor_divide, lambda *given: _no_way(), "", lambda *given: _no_way(), ""),
+}
+
+
+def _shared(g: np.ndarray, a: np.ndarray, b: np.ndarray, better: np.ndarray) -> np.ndarray:
+    """What goes to the better of two numbers; where both are equal, each gets a half."""
+    return np.where(a == b, g / 2, np.where(better, g, 0))
+
+
+def _part(x: np.ndarray, r: np.ndarray) -> np.ndarray:
+    return np.where(np.isinf(x) & (x < 0), 0, np.exp(x - r))
+
+
+def _no_way() -> NoReturn:
+    refuse("the gradient of torch.floor_divide")
+
+
+def _binary(
+    name: str, compute: Callable, first: Callable, of_first: str, second: Callable, of_second: str
+) -> None:
+    check = CHECKED.get(name)
 
     def function(input: Any, other: Any) -> Tensor:
         kind, (a, b) = common(input, other)
-        if to_floats and not kind.is_floating_point:
+        if check:
+            check(name, kind, a, b, input, other)
+        if name == "div" and not kind.is_floating_point:
             a, b = a.astype(float32.numpy), b.astype(float32.numpy)
-        return record(laid_out(compute(a, b), input, other), arguments(a, b, input, other))
+        found = laid_out(compute(a, b), input, other)
+        r, saved = found._array, {"a": input, "b": other, "r": RESULT}
+        for_input: Argument = (input, lambda g: first(g, a, b, r), [saved[n] for n in of_first])
+        for_other = (other, lambda g: second(g, a, b, r), [saved[n] for n in of_second])
+        return record(found, [for_input, for_other])
 
     operation(function, name)
 
 
-_binary("add", np.add, False, lambda a, b, x, y: [(x, lambda g: g, ()), (y, lambda g: g, ())])
-_binary(
-    "mul",
-    np.multiply,
-    False,
-    lambda a, b, x, y: [(x, lambda g: g * b.conj(), [y]), (y, lambda g: g * a.conj(), [x])],
-)
-_binary(
-    "div",
-    np.divide,
-    True,
-    lambda a, b, x, y: [(x, lambda g: g / b, [y]), (y, lambda g: -g * ((a / b) / b), [x, y])],
-)
-
-
-@operation
-def sub(input: Any, other: Any) -> Tensor:
-    kinds = [one.dtype if isinstance(one, Tensor) else of_number(one) for one in (input, other)]
-    if kinds == [bool_, bool_]:
-        refuse("the difference of booleans")
+def _check_difference(name: str, kind: DType, a: np.ndarray, b: np.ndarray, *given: Any) -> None:
+    kinds = [one.dtype if isinstance(one, Tensor) else of_number(one) for one in given]
+    refuse_if(kinds == [bool_, bool_], "the difference of booleans")
     if bool_ in kinds:
-        raise torch_error(
-            RuntimeError,
+        torch_raises(
             "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
             "mask, use the `~` or `logical_not()` operator instead.",
         )
-    _, (a, b) = common(input, other)
-    found = laid_out(a - b, input, other)
-    return record(found, [(input, lambda g: g, ()), (other, lambda g: -g, ())])
+
+
+def _check_tensors(name: str, kind: DType, a: np.ndarray, b: np.ndarray, *given: Any) -> None:
+    """Of two tensors, and without the gradient of NaN."""
+    usual = all(isinstance(one, Tensor) for one in given)
+    refuse_if(not usual or (name == "logaddexp" and not kind.is_floating_point), f"torch.{name}")
+    odd = name != "logaddexp" and any(map(edge_to, given)) and np.isnan(a + b).any()
+    refuse_if(odd, f"the gradient of torch.{name} of NaN")
+
+
+def _check_power(name: str, kind: DType, a: np.ndarray, b: np.ndarray, *given: Any) -> None:
+    exponent, floating = given[1], kind.is_floating_point
+    of_booleans = kind is bool_ or (isinstance(exponent, Tensor) and exponent.dtype is bool_)
+    refuse_if(of_booleans, "a power of booleans")
+    if not floating and (b < 0).any():
+        refuse_if(isinstance(exponent, Tensor), "negative powers of integers")
+        torch_raises("Integers to negative integer powers are not allowed.")
+    # what torch has of 0, infinity and NaN here differs from case to case
+    odd = not floating or not (np.isfinite(a).all() and np.isfinite(b).all() and a.all())
+    refuse_if(odd and any(map(edge_to, given)), "the gradient of such a power")
+
+
+def _check_divisor(name: str, kind: DType, a: np.ndarray, b: np.ndarray, *given: Any) -> None:
+    odd = kind is bool_ or not b.all() or (kind.is_floating_point and not np.isfinite(b).all())
+    refuse_if(odd, f"torch.{name} of such numbers")
+
+
+CHECKED = {"sub": _check_difference, "pow": _check_power}
+CHECKED |= dict.fromkeys(("maximum", "minimum", "logaddexp"), _check_tensors)
+CHECKED |= dict.fromkeys(("remainder", "floor_divide"), _check_divisor)
+for _name, _rules in BINARY.items():
+    _binary(_name, *_rules)
 
 
 @operation
 def where(condition: Tensor, input: Any, other: Any) -> Tensor:
-    if condition.dtype is not bool_:
-        refuse("torch.where with a condition that isn't boolean")
+    refuse_if(condition.dtype is not bool_, "torch.where with a condition that isn't boolean")
     _, (a, b) = common(input, other)
     chosen = condition._array
     broadcast_shape([chosen.shape, a.shape, b.shape])
@@ -299,188 +361,69 @@ def clamp(input: Tensor, min: float | None = None, max: float | None = None) -> 
     return record(made, [(input, lambda g: np.where(inside, g, 0), [input])])
 
 
-def _extreme(name: str, compute: Callable, better: Callable) -> None:
-    def function(input: Tensor, other: Tensor) -> Tensor:
-        _, (a, b) = common(input, other)
-        if (edge_to(input) or edge_to(other)) and np.isnan(a + b).any():
-            refuse(f"the gradient of torch.{name} of NaN")
-        # where both are equal, each gets a half
-        first = lambda g: np.where(a == b, g / 2, np.where(better(a, b), g, 0))
-        second = lambda g: np.where(a == b, g / 2, np.where(better(b, a), g, 0))
-        found = laid_out(compute(a, b), input, other)
-        return record(found, [(input, first, [input, other]), (other, second, [input, other])])
-
-    operation(function, name)
-
-
-_extreme("maximum", np.maximum, np.greater)
-_extreme("minimum", np.minimum, np.less)
-
-
-@operation
-def pow(input: Any, exponent: Any) -> Tensor:
-    kind, (a, b) = common(input, exponent)
-    if kind is bool_ or (isinstance(exponent, Tensor) and exponent.dtype is bool_):
-        refuse("a power of booleans")
-    if not kind.is_floating_point and (b < 0).any():
-        if isinstance(exponent, Tensor):
-            refuse("negative powers of integers")
-        message = "Integers to negative integer powers are not allowed."
-        raise torch_error(RuntimeError, message)
-    found = laid_out(np.power(a, b), input, exponent)
-    r = found._array
-
-    # what torch has of 0, infinity and NaN here differs from case to case
-    odd = kind.is_floating_point and not (np.isfinite(a).all() and np.isfinite(b).all() and a.all())
-    if (odd or not kind.is_floating_point) and (edge_to(input) or edge_to(exponent)):
-        refuse("the gradient of such a power")
-
-    def for_input(g: np.ndarray) -> np.ndarray:
-        return np.where(b == 0, 0, g * b * np.power(a, b - 1))
-
-    def for_exponent(g: np.ndarray) -> np.ndarray:
-        return np.where((a == 0) & (b >= 0), 0, g * r * np.log(a))
-
-    needs = [one for one in (input, exponent) if isinstance(one, Tensor)]
-    return record(found, [(input, for_input, needs), (exponent, for_exponent, [*needs, RESULT])])
-
-
-def _divided(name: str, compute: Callable) -> None:
-    def function(input: Any, other: Any) -> Tensor:
-        kind, (a, b) = common(input, other)
-        if kind is bool_ or not b.all() or (kind.is_floating_point and not np.isfinite(b).all()):
-            refuse(f"torch.{name} of such numbers")
-        found = laid_out(compute(a, b), input, other)
-        if name == "floor_divide":
-            no_way = lambda g: refuse("the gradient of torch.floor_divide")
-            return record(found, [(input, no_way, ()), (other, no_way, ())])
-        for_other = lambda g: -g * np.floor_divide(a, b)
-        return record(found, [(input, lambda g: g, ()), (other, for_other, [input, other])])
-
-    operation(function, name)
-
-
-_divided("remainder", np.remainder)
-_divided("floor_divide", np.floor_divide)
-
-
-@operation
-def logaddexp(input: Tensor, other: Tensor) -> Tensor:
-    kind, (a, b) = common(input, other)
-    if not kind.is_floating_point:
-        refuse("torch.logaddexp of integers")
-    found = laid_out(np.logaddexp(a, b), input, other)
-    r = found._array
-    share = lambda x: np.where(np.isinf(x) & (x < 0), 0, np.exp(x - r))
-    for_input: Argument = (input, lambda g: g * share(a), [input, RESULT])
-    return record(found, [for_input, (other, lambda g: g * share(b), [other, RESULT])])
-
-
-@operation
-def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
-    if not isinstance(end, Tensor) or input.dtype is not end.dtype:
-        refuse("torch.lerp of these tensors")
-    return FUNCTIONS["add"](input, FUNCTIONS["mul"](sub(end, input), weight))
-
-
 @operation
 def round(input: Tensor, decimals: int = 0) -> Tensor:
     x, factor = input._array, 10.0**decimals
-    if not input.is_floating_point():
-        refuse("torch.round of integers")
+    refuse_if(not input.is_floating_point(), "torch.round of integers")
     found = laid_out(np.round(x * factor) / factor if decimals else np.round(x), input)
     return record(found, [(input, np.zeros_like, ())])
 
 
 @operation
 def nan_to_num(input: Tensor, nan: float = 0.0) -> Tensor:
-    if not input.is_floating_point():
-        refuse("torch.nan_to_num of integers")
+    refuse_if(not input.is_floating_point(), "torch.nan_to_num of integers")
     x = input._array
     found = laid_out(np.nan_to_num(x, nan=nan), input)
     return record(found, [(input, lambda g: g * np.isfinite(x), [input])])
 
 
-def _compare(name: str, compute: Callable, of_booleans: bool) -> None:
+def _compare(name: str, compute: Callable) -> None:
     def function(input: Any, other: Any) -> Tensor:
+        if name.startswith("logical"):
+            broadcast_shape([input.shape, other.shape])
+            return laid_out(compute(input._array, other._array), input, other)
         kind, (a, b) = common(input, other)
-        if of_booleans and kind is not bool_:
-            refuse(f"torch.{name} of numbers")
+        refuse_if(name.startswith("bitwise") and kind is not bool_, f"torch.{name} of numbers")
         return laid_out(compute(a, b), input, other)
 
     operation(function, name)
-
-
-COMPARISONS: dict[str, Callable] = {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "bitwise_and": np.logical_and,
-    "bitwise_or": np.logical_or,
-    "bitwise_xor": np.logical_xor,
-}
-for _name, _compute in COMPARISONS.items():
-    _compare(_name, _compute, _name.startswith("bitwise"))
-
-
-@operation
-def logical_not(input: Tensor) -> Tensor:
-    return laid_out(np.logical_not(input._array), input)
-
-
-def _logical(name: str, compute: Callable) -> None:
-    def function(input: Tensor, other: Tensor) -> Tensor:
-        broadcast_shape([input.shape, other.shape])
-        return laid_out(compute(input._array, other._array), input, other)
-
-    operation(function, name)
-
-
-_logical("logical_and", np.logical_and)
-_logical("logical_or", np.logical_or)
-_logical("logical_xor", np.logical_xor)
-
-
-@operation
-def bitwise_not(input: Tensor) -> Tensor:
-    if input.dtype is not bool_:
-        refuse("torch.bitwise_not of numbers")
-    return logical_not(input)
 
 
 def _what_is(name: str, compute: Callable) -> None:
     operation(lambda input: laid_out(compute(input._array), input), name)
 
 
-_what_is("isnan", np.isnan)
-_what_is("isinf", np.isinf)
-_what_is("isfinite", np.isfinite)
-_what_is("isneginf", lambda x: x == -np.inf)
-_what_is("isposinf", lambda x: x == np.inf)
-
-
-def _close(input: Tensor, other: Tensor, rtol: float, atol: float, equal_nan: bool) -> np.ndarray:
-    if input.dtype is not other.dtype:
-        refuse("a comparison of tensors of two data types")
-    a, b = input._array, other._array
-    return np.isclose(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    _compare(_name, getattr(operator, _name))
+for _name in ("and", "or", "xor"):
+    for _kind in ("bitwise", "logical"):
+        _compare(f"{_kind}_{_name}", getattr(np, f"logical_{_name}"))
+for _name in ("isnan", "isinf", "isfinite", "isneginf", "isposinf", "logical_not"):
+    _what_is(_name, getattr(np, _name))
 
 
 @operation
-def isclose(
-    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
-) -> Tensor:
-    return contiguous_tensor(_close(input, other, rtol, atol, equal_nan))
+def bitwise_not(input: Tensor) -> Tensor:
+    refuse_if(input.dtype is not bool_, "torch.bitwise_not of numbers")
+    return FUNCTIONS["logical_not"](input)
 
 
-@operation
-def allclose(
-    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
-) -> bool:
-    return bool(_close(input, other, rtol, atol, equal_nan).all())
+def _close(name: str, given: Callable) -> None:
+    def function(
+        input: Tensor,
+        other: Tensor,
+        rtol: float = 1e-5,
+        atol: float = 1e-8,
+        equal_nan: bool = False,
+    ) -> Any:
+        refuse_if(input.dtype is not other.dtype, "a comparison of tensors of two data types")
+        return given(np.isclose(input._array, other._array, rtol, atol, equal_nan))
+
+    operation(function, name)
+
+
+_close("isclose", contiguous_tensor)
+_close("allclose", lambda found: bool(found.all()))
 
 
 @operation
@@ -496,151 +439,13 @@ def axes_of(dim: Any, ndim: int) -> tuple[int, ...]:
     if dim is None:
         return tuple(range(ndim))
     found = tuple(axis_of(one, ndim) for one in ([dim] if isinstance(dim, int) else dim))
-    if not found or len(set(found)) < len(found):
-        refuse("these axes")
+    refuse_if(not found or len(set(found)) < len(found), "these axes")
     return found if ndim else ()
 
 
 def spread(g: np.ndarray, axes: tuple[int, ...], keepdim: bool) -> np.ndarray:
     """The gradient of a reduction, with its axes put back in with size 1."""
     return g if keepdim else np.expand_dims(g, axes)
-
-
-@operation
-def sum(
-    input: Tensor, dim: Any = None, keepdim: bool = False, dtype: DType | None = None
-) -> Tensor:
-    kind = dtype or (input.dtype if input.is_floating_point() else int64)
-    axes, shape = axes_of(dim, input.ndim), input._array.shape
-    found = as_array(input, kind).sum(axis=axes, keepdims=keepdim, dtype=kind.numpy)
-
-    def gradient(g: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(spread(g, axes, keepdim), shape)
-
-    return record(contiguous_tensor(found), [(input, gradient, ())])
-
-
-def _outermost(name: str, compute: Callable) -> Callable:
-    def function(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-        axes, x = axes_of(dim, input.ndim), input._array
-        r = compute(x, axis=axes, keepdims=True)
-
-        def gradient(g: np.ndarray) -> np.ndarray:
-            best = x == r
-            return (spread(g, axes, keepdim) * best) / best.sum(axis=axes, keepdims=True)
-
-        found = contiguous_tensor(r if keepdim else r.squeeze(axes))
-        return record(found, [(input, gradient, [input, RESULT])])
-
-    return operation(function, name)
-
-
-amax = _outermost("amax", np.max)
-amin = _outermost("amin", np.min)
-
-
-_Chosen = cast(Any, collections.namedtuple("max", ["values", "indices"]))
-
-
-@operation
-def max(input: Tensor, dim: Any = MISSING, keepdim: bool = False) -> Any:
-    return _chosen("max", np.argmax, amax, input, dim, keepdim)
-
-
-@operation
-def min(input: Tensor, dim: Any = MISSING, keepdim: bool = False) -> Any:
-    return _chosen("min", np.argmin, amin, input, dim, keepdim)
-
-
-def _chosen(
-    name: str, choose: Callable, of_all: Callable, input: Tensor, dim: Any, keepdim: bool
-) -> Any:
-    x = input._array
-    if isinstance(dim, Tensor):
-        return FUNCTIONS[f"{name}imum"](input, dim)
-    if dim is MISSING:
-        if keepdim or np.isnan(x).any():
-            refuse(f"torch.{name} with these arguments")
-        return of_all(input)
-    axis = axis_of(dim, input.ndim)
-    if input.ndim == 0:
-        refuse(f"torch.{name} of a single number along an axis")
-    places = choose(x, axis=axis, keepdims=True).astype(np.int64)
-    values = np.take_along_axis(x, places, axis)
-
-    def gradient(g: np.ndarray) -> np.ndarray:
-        back = np.zeros(x.shape, dtype=g.dtype)
-        np.put_along_axis(back, places, spread(g, (axis,), keepdim), axis)
-        return back
-
-    found, indices = (
-        contiguous_tensor(one if keepdim else one.squeeze(axis)) for one in (values, places)
-    )
-    return _Chosen(record(found, [(input, gradient, [indices])]), indices)
-
-
-def _whether(name: str, compute: Callable) -> None:
-    def function(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-        axes = axes_of(dim, input.ndim)
-        return contiguous_tensor(compute(input._array != 0, axis=axes, keepdims=keepdim))
-
-    operation(function, name)
-
-
-_whether("all", np.all)
-_whether("any", np.any)
-
-
-def _of_floats(input: Tensor, dim: Any, dtype: DType | None, name: str) -> tuple[np.ndarray, int]:
-    """The numbers and the axis of a softmax."""
-    if dim is MISSING:
-        message = f'{name}() missing 1 required positional arguments: "dim"'
-        raise torch_error(TypeError, message)
-    kind = dtype or input.dtype
-    usual = isinstance(dim, int) and not isinstance(dim, bool)
-    if not usual or not kind.is_floating_point or input.ndim == 0:
-        refuse(f"torch.{name} with these arguments")
-    return as_array(input, kind), axis_of(dim, input.ndim)
-
-
-@operation
-def softmax(input: Tensor, dim: Any = MISSING, dtype: DType | None = None) -> Tensor:
-    x, axis = _of_floats(input, dim, dtype, "softmax")
-    e = np.exp(x - x.max(axis=axis, keepdims=True))
-    found = contiguous_tensor(e / e.sum(axis=axis, keepdims=True))
-    r = found._array
-
-    def gradient(g: np.ndarray) -> np.ndarray:
-        return g * r - r * (g * r).sum(axis=axis, keepdims=True)
-
-    return record(found, [(input, gradient, [RESULT])])
-
-
-@operation
-def log_softmax(input: Tensor, dim: Any = MISSING, dtype: DType | None = None) -> Tensor:
-    x, axis = _of_floats(input, dim, dtype, "log_softmax")
-    x = x - x.max(axis=axis, keepdims=True)
-    found = contiguous_tensor(x - np.log(np.exp(x).sum(axis=axis, keepdims=True)))
-    r = found._array
-
-    def gradient(g: np.ndarray) -> np.ndarray:
-        return g - np.exp(r) * g.sum(axis=axis, keepdims=True)
-
-    return record(found, [(input, gradient, [RESULT])])
-
-
-@operation
-def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
-    if not input.is_floating_point() or dim is None:
-        refuse("torch.logsumexp with these arguments")
-    x, axes = input._array, axes_of(dim, input.ndim)
-    largest = x.max(axis=axes, keepdims=True)
-    largest = np.where(np.isinf(largest), x.dtype.type(0), largest)
-    r = np.log(np.exp(x - largest).sum(axis=axes, keepdims=True)) + largest
-    found = contiguous_tensor(r if keepdim else r.squeeze(axes))
-    return record(
-        found, [(input, lambda g: spread(g, axes, keepdim) * np.exp(x - r), [input, RESULT])]
-    )
 
 
 # matrices
@@ -654,56 +459,41 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     if not (input.is_floating_point() and other.is_floating_point()) or 0 in (a.ndim, b.ndim):
         refuse("a matrix product of such tensors")
     if a.shape[-1] != b.shape[-2] or a.dtype != b.dtype:
-        raise _product_error(input, other)
+        _product_error(input, other)
     broadcast_shape([a.shape[:-2], b.shape[:-2]])
-    found = contiguous_tensor(
-        np.matmul(a, b), regular=builtins.min(a.ndim, b.ndim) > 2 or a.ndim == b.ndim
-    )
+    found = contiguous_tensor(np.matmul(a, b), regular=min(a.ndim, b.ndim) > 2 or a.ndim == b.ndim)
     for_input: Argument = (input, lambda g: g @ b.swapaxes(-1, -2), [other])
     return record(found, [for_input, (other, lambda g: a.swapaxes(-1, -2) @ g, [input])])
 
 
 def _with_vector(input: Tensor, other: Tensor) -> Tensor:
+    """A vector is a matrix with one row, or with one column."""
     a, b = input._array, other._array
-    usual = (
-        input.dtype is other.dtype
-        and input.is_floating_point()
-        and builtins.min(a.ndim, b.ndim) == 1
-    )
+    usual = input.dtype is other.dtype and input.is_floating_point() and a.ndim and b.ndim
     if not usual or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
         refuse("a product of a matrix and such a vector")
-    left = a.reshape(1, -1) if a.ndim == 1 else a
-    right = b.reshape(-1, 1) if b.ndim == 1 else b
-    found = contiguous_tensor(np.matmul(a, b))
-
-    def widened(g: np.ndarray) -> np.ndarray:
-        g = np.expand_dims(g, -1) if b.ndim == 1 else g
-        return np.expand_dims(g, -2) if a.ndim == 1 else g
-
-    def for_input(g: np.ndarray) -> np.ndarray:
-        part = widened(g) @ right.swapaxes(-1, -2)
-        return part.reshape(-1, *a.shape).sum(axis=0) if a.ndim == 1 else part
-
-    def for_other(g: np.ndarray) -> np.ndarray:
-        part = left.swapaxes(-1, -2) @ widened(g)
-        return part.reshape(-1, *b.shape).sum(axis=0) if b.ndim == 1 else part
-
-    return record(found, [(input, for_input, [other]), (other, for_other, [input])])
+    left = reshaped(input, (1, -1)) if a.ndim == 1 else input
+    product = matmul(left, reshaped(other, (-1, 1)) if b.ndim == 1 else other)
+    return reshaped(product, np.matmul(a, b).shape)
 
 
-def _product_error(input: Tensor, other: Tensor) -> Exception:
+def reshaped(input: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The same numbers in another shape, as a new tensor."""
+    array = input._array
+    made = wrap(array.reshape(shape), input._counter, regular=input._regular)
+    return record(made, [(input, lambda g: g.reshape(array.shape), ())])
+
+
+def _product_error(input: Tensor, other: Tensor) -> NoReturn:
     """What torch says of sizes or data types that don't fit."""
     a, b = input._array, other._array
     (*leading, rows), (*_, columns, width) = a.shape[:-2] + a.shape[-1:], b.shape
     count = math.prod(broadcast_shape([leading, b.shape[:-2]]))
     # torch may multiply a stack by a matrix, or by a stack of one, as one tall matrix
-    tall = (
-        a.shape[:-2] != b.shape[:-2] and 1 in (len(a), len(b)) and builtins.min(a.ndim, b.ndim) < 4
-    )
+    tall = a.shape[:-2] != b.shape[:-2] and 1 in (len(a), len(b)) and min(a.ndim, b.ndim) < 4
     if a.ndim != b.ndim or (tall and (input.requires_grad or other.requires_grad)):
         refuse("a matrix product of such shapes or data types")
-    if rows == columns and a.ndim == 2:
-        refuse("a product of matrices of two data types")
+    refuse_if(rows == columns and a.ndim == 2, "a product of matrices of two data types")
     if rows == columns:
         message = f"expected scalar type {input.dtype.word} but found {other.dtype.word}"
     elif a.ndim == 2:
@@ -712,7 +502,7 @@ def _product_error(input: Tensor, other: Tensor) -> Exception:
     else:
         sizes = f"{[count, rows]} but got: {[count, columns]}."
         message = f"Expected size for first two dimensions of batch2 tensor to be: {sizes}"
-    return torch_error(RuntimeError, message)
+    torch_raises(message)
 
 
 @operation
@@ -769,7 +559,7 @@ def _terms(equation: str, ndims: Sequence[int]) -> tuple[list[str], str]:
     terms = left.split(",")
     free = [letter for letter in string.ascii_letters if letter not in equation]
     widths = [n - len(t.replace("...", "")) for t, n in zip(terms, ndims, strict=True)]
-    most = builtins.max(widths)
+    most = max(widths)
     dots = "".join(free[:most])
     found = [t.replace("...", dots[most - width :]) for t, width in zip(terms, widths, strict=True)]
     output = output.replace("...", dots)

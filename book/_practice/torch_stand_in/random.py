@@ -14,7 +14,7 @@ import numpy as np
 
 from .dtypes import DType, float32, float64
 from .operations import only_function
-from .refusals import lacks_attributes, refuse
+from .refusals import lacks_attributes, refuse_if
 from .shapes import made_of, sizes_in
 from .tensor import Tensor
 
@@ -31,23 +31,19 @@ class Generator:
         self.manual_seed(67280421310721)
 
     def manual_seed(self, seed: int) -> Generator:
-        """Begin anew."""
         self._words, self._normal = np.random.RandomState(seed % 2**32), math.nan
         return self
 
     def words(self, count: int) -> np.ndarray:
-        """Numbers of 32 bits."""
         return np.frombuffer(self._words.bytes(4 * count), dtype="<u4").astype(np.uint64)
 
     def uniform(self, count: int, dtype: DType = float64) -> np.ndarray:
-        """Numbers from 0 to 1, 1 not included."""
         if dtype is not float64:
             return ((self.words(count) & np.uint64(2**24 - 1)) * 2.0**-24).astype(np.float32)
         words = self.words(2 * count)
         return (((words[::2] << np.uint64(32)) | words[1::2]) & np.uint64(2**53 - 1)) * 2.0**-53
 
     def normal(self, count: int, dtype: DType, in_blocks: bool = True) -> np.ndarray:
-        """Numbers of the standard normal distribution."""
         if count < BLOCK or not in_blocks:
             return np.array([self._next_normal() for _ in range(count)])
         numbers, whole = self.uniform(count, dtype), count - count % BLOCK
@@ -118,15 +114,13 @@ def _drawing(name: str, draw: Any) -> None:
         **named: Any,
     ) -> Tensor:
         shape, kind = sizes_in(size), dtype or float32
-        if kind not in (float32, float64):
-            refuse(f"torch.{name} of {kind}")
+        refuse_if(kind not in (float32, float64), f"torch.{name} of {kind}")
         numbers = draw(generator or default_generator, math.prod(shape), kind)
         return made_of(numbers.reshape(shape), kind, **named)
 
     def like(input: Tensor, *, dtype: DType | None = None, **named: Any) -> Tensor:
         kind, array = dtype or input.dtype, input._array
-        if kind not in (float32, float64):
-            refuse(f"torch.{name}_like of {kind}")
+        refuse_if(kind not in (float32, float64), f"torch.{name}_like of {kind}")
         # torch makes no blocks of numbers that don't lie one after the other
         apart = {} if array.flags.c_contiguous or name == "rand" else {"in_blocks": False}
         numbers = draw(default_generator, array.size, kind, **apart)

@@ -37,11 +37,17 @@ def refuse(what: str) -> NoReturn:
     raise NotAvailable(f"{what} is not available in the page")
 
 
-def torch_error(kind: type[Exception], message: str) -> Exception:
-    """An exception that torch raises as well, with its type and message."""
+def refuse_if(condition: Any, what: str) -> None:
+    """The same where a condition holds."""
+    if condition:
+        refuse(what)
+
+
+def torch_raises(message: str, kind: type[Exception] = RuntimeError) -> NoReturn:
+    """Raise an exception that torch raises as well, with its type and message."""
     error = kind(message)
     vars(error)["of_torch"] = True
-    return error
+    raise error from None
 
 
 def offered(function: Callable) -> Callable:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +21,7 @@ from .operations import (
     operation,
     view_operation,
 )
-from .refusals import refuse, torch_error
+from .refusals import refuse, refuse_if, torch_raises
 from .tensor import (
     Argument,
     Tensor,
@@ -54,8 +53,7 @@ def sizes_in(sizes: Sequence[Any]) -> tuple[int, ...]:
 
 @view_operation
 def permute(input: Tensor, *dims: Any) -> Tensor:
-    if len(sizes_in(dims)) != input.ndim:
-        refuse("torch.permute with another number of axes")
+    refuse_if(len(sizes_in(dims)) != input.ndim, "torch.permute with another number of axes")
     order = tuple(axis_of(dim, input.ndim) for dim in sizes_in(dims))
     back = np.argsort(order)
     return view(input, input._array.transpose(order), lambda g: g.transpose(back))
@@ -64,8 +62,7 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
 @view_operation
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     one, other = axis_of(dim0, input.ndim), axis_of(dim1, input.ndim)
-    if input.ndim == 0:
-        refuse("torch.transpose of a single number")
+    refuse_if(input.ndim == 0, "torch.transpose of a single number")
     return view(input, input._array.swapaxes(one, other), lambda g: g.swapaxes(one, other))
 
 
@@ -107,24 +104,19 @@ def full_shape(sizes: Sequence[Any], input: Tensor) -> tuple[int, ...]:
     shape, total = sizes_in(sizes), input.numel()
     known = math.prod(size for size in shape if size != -1)
     holes = shape.count(-1)
-    if holes > 1 or not known or any(size < -1 for size in shape):
-        refuse("such a shape")
+    refuse_if(holes > 1 or not known or any(size < -1 for size in shape), "such a shape")
     if total % known if holes else total != known:
-        raise torch_error(
-            RuntimeError, f"shape '{list(shape)}' is invalid for input of size {total}"
-        )
+        torch_raises(f"shape '{list(shape)}' is invalid for input of size {total}")
     return tuple(total // known if size == -1 else size for size in shape)
 
 
 @method
 def view_as_shape(input: Tensor, *sizes: Any) -> Tensor:
     shape = full_shape(sizes, input)
-    if not input._regular:
-        refuse("tensor.view of a tensor whose layout in memory isn't known here")
+    refuse_if(not input._regular, "tensor.view of a tensor whose layout in memory isn't known here")
     array, before = without_copy(input._array, shape), input._array.shape
     if array is None:
-        raise torch_error(
-            RuntimeError,
+        torch_raises(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
             "two contiguous subspaces). Use .reshape(...) instead.",
         )
@@ -160,13 +152,11 @@ def copied(input: Tensor, shape: tuple[int, ...]) -> Tensor:
 def expand(input: Tensor, *sizes: Any) -> Tensor:
     wanted, before = sizes_in(sizes), input._array.shape
     extra = len(wanted) - len(before)
-    if extra < 0 or -1 in wanted[:extra]:
-        refuse("tensor.expand to such a shape")
+    refuse_if(extra < 0 or -1 in wanted[:extra], "tensor.expand to such a shape")
     shape = tuple(before[n - extra] if size == -1 else size for n, size in enumerate(wanted))
     for n in reversed(range(extra, len(shape))):
         if before[n - extra] not in (1, shape[n]):
-            raise torch_error(
-                RuntimeError,
+            torch_raises(
                 f"The expanded size of the tensor ({shape[n]}) must match the existing size ({before[n - extra]}) at "
                 f"non-singleton dimension {n}.  Target sizes: {list(wanted)}.  Tensor sizes: {list(before)}",
             )
@@ -176,8 +166,7 @@ def expand(input: Tensor, *sizes: Any) -> Tensor:
 @view_operation
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     first, last = axis_of(start_dim, input.ndim), axis_of(end_dim, input.ndim)
-    if first > last:
-        refuse("torch.flatten with these axes")
+    refuse_if(first > last, "torch.flatten with these axes")
     shape = input._array.shape
     if input.ndim and first == last:
         return input
@@ -191,8 +180,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     known = math.prod(one for one in part if one != -1)
     if part.count(-1) == 1 and shape[axis] % known == 0:
         part[part.index(-1)] = shape[axis] // known
-    if math.prod(part) != shape[axis] or min(part) < 0:
-        refuse("torch.unflatten into such sizes")
+    refuse_if(math.prod(part) != shape[axis] or min(part) < 0, "torch.unflatten into such sizes")
     return view_as_shape(input, (*shape[:axis], *part, *shape[axis + 1 :]))
 
 
@@ -230,21 +218,18 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 @view_operation
 def split(input: Tensor, split_size: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    if not input.ndim:
-        refuse("torch.split of a single number")
+    refuse_if(not input.ndim, "torch.split of a single number")
     size = input._array.shape[axis_of(dim, input.ndim)]
     if isinstance(split_size, int):
         split_size = [min(split_size, size - n) for n in range(0, size, split_size)]
-    if sum(split_size) != size:
-        refuse("torch.split into such sizes")
+    refuse_if(sum(split_size) != size, "torch.split into such sizes")
     starts = np.cumsum([0, *split_size]).tolist()
     return tuple(narrow(input, dim, *one) for one in zip(starts, split_size, strict=False))
 
 
 @view_operation
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    if not input.ndim:
-        refuse("torch.chunk of a single number")
+    refuse_if(not input.ndim, "torch.chunk of a single number")
     size = input._array.shape[axis_of(dim, input.ndim)]
     return split(input, -(-size // chunks), dim)
 
@@ -265,18 +250,15 @@ def _apart(input: Tensor, given: Any) -> tuple[tuple[Any, ...], tuple[Any, ...],
     tensors = [part for part in parts if isinstance(part, Tensor)]
     for part in parts:
         usual = part is None or part is Ellipsis or isinstance(part, int | slice | Tensor)
-        if not usual or isinstance(part, bool):
-            refuse("such an index of a tensor")
-        if isinstance(part, slice) and (part.step or 1) < 0:
-            refuse("a slice backwards")
+        refuse_if(not usual or isinstance(part, bool), "such an index of a tensor")
+        refuse_if(isinstance(part, slice) and (part.step or 1) < 0, "a slice backwards")
     if not tensors:
         # so that a single number is a tensor, too
         return (*parts, *(() if _dots(parts) else (Ellipsis,))), (), []
     used = sum(one.ndim if isinstance(one, Tensor) and one.dtype is bool_ else 1 for one in parts)
     used -= _dots(parts) + sum(one is None for one in parts)
     if used > input.ndim:
-        message = f"too many indices for tensor of dimension {input.ndim}"
-        raise torch_error(IndexError, message)
+        torch_raises(f"too many indices for tensor of dimension {input.ndim}", IndexError)
     at = next((n for n, one in enumerate(parts) if one is Ellipsis), len(parts))
     parts[at : at + _dots(parts)] = [slice(None)] * (input.ndim - used)
     first: list[Any] = []
@@ -298,8 +280,10 @@ def _apart(input: Tensor, given: Any) -> tuple[tuple[Any, ...], tuple[Any, ...],
             if outside.size and (axis or len(tensors) > 1 or len({*outside.tolist()}) > 1):
                 refuse("an index beyond the end of an axis")
             if outside.size:
-                message = f"index {outside[0]} is out of bounds for dimension 0 with size {size}"
-                raise torch_error(IndexError, message)
+                torch_raises(
+                    f"index {outside[0]} is out of bounds for dimension 0 with size {size}",
+                    IndexError,
+                )
             first.append(slice(None))
             second.append(part._array)
             axis += 1
@@ -308,10 +292,10 @@ def _apart(input: Tensor, given: Any) -> tuple[tuple[Any, ...], tuple[Any, ...],
         np.broadcast_shapes(*found)
     except ValueError:
         shapes = ", ".join(str(list(shape)) for shape in found)
-        message = (
-            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+        torch_raises(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}",
+            IndexError,
         )
-        raise torch_error(IndexError, message) from None
     return (*first, Ellipsis), (*second, Ellipsis), tensors
 
 
@@ -335,10 +319,10 @@ def _check_mask(mask: Tensor, input: Tensor, axis: int) -> None:
     sizes = input.shape[axis : axis + mask.ndim]
     for n, (one, other) in enumerate(zip(mask.shape, sizes, strict=True)):
         if one != other:
-            raise torch_error(
-                IndexError,
+            torch_raises(
                 f"The shape of the mask {list(mask.shape)} at index {n} does not match the shape of the "
                 f"indexed tensor {list(input.shape)} at index {axis + n}",
+                IndexError,
             )
 
 
@@ -348,14 +332,24 @@ def _part(input: Tensor, index: tuple[Any, ...]) -> np.ndarray:
         return input._array[index]
     except IndexError as error:
         told = str(error).replace("axis", "dimension")
-        if not input.ndim:
-            refuse("an index of a single number")
+        refuse_if(not input.ndim, "an index of a single number")
         if any(part is None or part is Ellipsis for part in index[:-1]):
             # of these torch counts the places in the index, not the axes
             refuse("an index beyond the end of an axis")
         if told.startswith("too many"):
             told = f"too many indices for tensor of dimension {input.ndim}"
-        raise torch_error(IndexError, told) from None
+        torch_raises(told, IndexError)
+
+
+def back_at(shape: tuple[int, ...], places: Any) -> Callable[[np.ndarray], np.ndarray]:
+    """The gradient of an array from that of what was taken from places in it."""
+
+    def gradient(g: np.ndarray) -> np.ndarray:
+        back = np.zeros(shape, dtype=g.dtype)
+        np.add.at(back, places, g)
+        return back
+
+    return gradient
 
 
 @method
@@ -412,31 +406,19 @@ def set_item(input: Tensor, index: Any, value: Any) -> None:
 @operation
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     axis, places = axis_of(dim, input.ndim), index._array
-    if index.dtype is not int64:
-        refuse("torch.gather with such an index")
+    refuse_if(index.dtype is not int64, "torch.gather with such an index")
     if index.ndim != input.ndim:
-        message = "Index tensor must have the same number of dimensions as input tensor"
-        raise torch_error(RuntimeError, message)
-    where = [
-        np.arange(size).reshape(-1, *[1] * (index.ndim - n - 1))
-        for n, size in enumerate(places.shape)
-    ]
+        torch_raises("Index tensor must have the same number of dimensions as input tensor")
+    where = [*np.ogrid[tuple(map(slice, places.shape))]]
     where[axis] = places
     size = input._array.shape[axis]
     others = zip(places.shape, input._array.shape, strict=True)
     if any(n != axis and one > most for n, (one, most) in enumerate(others)):
         refuse("torch.gather with an index that is larger elsewhere")
     if (outside := places[(places < 0) | (places >= size)]).size:
-        message = f"index {outside[0]} is out of bounds for dimension {axis} with size {size}"
-        raise torch_error(RuntimeError, message)
-    shape, key = input._array.shape, tuple(where)
-
-    def gradient(g: np.ndarray) -> np.ndarray:
-        back = np.zeros(shape, dtype=g.dtype)
-        np.add.at(back, key, g)
-        return back
-
-    return record(contiguous_tensor(input._array[key]), [(input, gradient, [index])])
+        torch_raises(f"index {outside[0]} is out of bounds for dimension {axis} with size {size}")
+    found, key = contiguous_tensor(input._array[tuple(where)]), tuple(where)
+    return record(found, [(input, back_at(input._array.shape, key), [index])])
 
 
 @operation
@@ -457,8 +439,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     for number, one in enumerate(tensors):
         if one.shape != tensors[0].shape:
             shapes = f"{list(tensors[0].shape)} at entry 0 and {list(one.shape)} at entry {number}"
-            message = f"stack expects each tensor to be equal size, but got {shapes}"
-            raise torch_error(RuntimeError, message)
+            torch_raises(f"stack expects each tensor to be equal size, but got {shapes}")
     axis = axis_of(dim, tensors[0].ndim + 1)
     return cat([unsqueeze(one, axis) for one in tensors], axis)
 
@@ -471,8 +452,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
         sizes = enumerate(zip(tensors[0].shape, one.shape, strict=True))
         if wrong := [pair for n, pair in sizes if n != axis and pair[0] != pair[1]]:
             expected, got = wrong[0]
-            raise torch_error(
-                RuntimeError,
+            torch_raises(
                 f"Sizes of tensors must match except in dimension {axis}. Expected size {expected} but got size "
                 f"{got} for tensor number {number} in the list.",
             )
@@ -525,8 +505,7 @@ def view_as_real(input: Tensor) -> Tensor:
     array = input._array
     kind = np.dtype(f"f{array.itemsize // 2}")
     found = np.ascontiguousarray(array)[..., None].view(kind)
-    if not array.flags.c_contiguous or not array.ndim:
-        refuse("torch.view_as_real of this tensor")
+    refuse_if(not array.flags.c_contiguous or not array.ndim, "torch.view_as_real of this tensor")
     return view(input, found, lambda g: g[..., 0] + 1j * g[..., 1])
 
 
@@ -541,40 +520,45 @@ def part_of(name: str) -> Callable[[Tensor], Tensor]:
     return get
 
 
-@method
-def flip(input: Tensor, *dims: Any) -> Tensor:
-    axes = axes_of(sizes_in(dims), input.ndim)
-    made = contiguous_tensor(np.flip(input._array, axes), input._array.flags.c_contiguous)
-    return record(made, [(input, lambda g: np.flip(g, axes), ())])
+def _rearranged(name: str, compute: Callable, back: Callable) -> None:
+    """back: from the gradient of the result and the same arguments, that of the tensor."""
+
+    def function(input: Tensor, *given: Any, **named: Any) -> Tensor:
+        refuse_if(name[:3] == "tri" and input.ndim < 2, f"torch.{name} of what is no matrix")
+        made = contiguous_tensor(
+            compute(input._array, *given, **named), input._array.flags.c_contiguous
+        )
+        return record(made, [(input, lambda g: back(g, *given, **named), ())])
+
+    (method if name == "flip" else operation)(function, name)
 
 
-def _triangle(name: str, compute: Callable) -> None:
-    def function(input: Tensor, diagonal: int = 0) -> Tensor:
-        if input.ndim < 2:
-            refuse(f"torch.{name} of what is no matrix")
-        array = compute(input._array, diagonal)
-        made = contiguous_tensor(array, input._array.flags.c_contiguous)
-        return record(made, [(input, lambda g: compute(g, diagonal), ())])
-
-    operation(function, name)
+def _triangle(compute: Callable) -> Callable:
+    return lambda x, diagonal=0: compute(x, diagonal)
 
 
-_triangle("tril", np.tril)
-_triangle("triu", np.triu)
+def _flipped(x: np.ndarray, *dims: Any) -> np.ndarray:
+    return np.flip(x, axes_of(sizes_in(dims), x.ndim))
 
 
-@operation
-def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
-    back = [-one for one in shifts] if isinstance(shifts, tuple | list) else -shifts
-    made = contiguous_tensor(np.roll(input._array, shifts, dims), input._array.flags.c_contiguous)
-    return record(made, [(input, lambda g: np.roll(g, back, dims), ())])
+def _rolled(x: np.ndarray, shifts: Any, dims: Any = None) -> np.ndarray:
+    return np.roll(x, shifts, dims)
+
+
+def _rolled_back(x: np.ndarray, shifts: Any, dims: Any = None) -> np.ndarray:
+    return np.roll(x, np.negative(shifts), dims)
+
+
+_rearranged("tril", *2 * [_triangle(np.tril)])
+_rearranged("triu", *2 * [_triangle(np.triu)])
+_rearranged("flip", _flipped, _flipped)
+_rearranged("roll", _rolled, _rolled_back)
 
 
 @method
 def repeat(input: Tensor, *repeats: Any) -> Tensor:
     times = sizes_in(repeats)
-    if len(times) < input.ndim or 0 in times:
-        refuse("tensor.repeat with these numbers")
+    refuse_if(len(times) < input.ndim or 0 in times, "tensor.repeat with these numbers")
     before = (1,) * (len(times) - input.ndim) + input._array.shape
 
     def gradient(g: np.ndarray) -> np.ndarray:
@@ -586,8 +570,7 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
 
 @operation
 def repeat_interleave(input: Tensor, repeats: int, dim: int | None = None) -> Tensor:
-    if isinstance(repeats, Tensor):
-        refuse("torch.repeat_interleave with a tensor")
+    refuse_if(isinstance(repeats, Tensor), "torch.repeat_interleave with a tensor")
     given = flatten(input) if dim is None else input
     axis = 0 if dim is None else axis_of(dim, input.ndim)
     shape = given._array.shape
@@ -609,30 +592,21 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
 
 @only_function
 def block_diag(*tensors: Tensor) -> Tensor:
-    if any(one.ndim != 2 for one in tensors):
-        refuse("torch.block_diag of what are no matrices")
-    kind = dtypes.promoted([one.dtype for one in tensors], [], [])
-    ends = np.cumsum([(0, 0), *(one._array.shape for one in tensors)], axis=0).tolist()
-    places = [
-        tuple(slice(*pair) for pair in zip(*corners, strict=True))
-        for corners in itertools.pairwise(ends)
-    ]
-    found = np.zeros(ends[-1], dtype=kind.numpy)
-    for place, one in zip(places, tensors, strict=True):
-        found[place] = one._array
-
-    def part(place: tuple[slice, ...]) -> Callable[[np.ndarray], np.ndarray]:
-        return lambda g: g[place]
-
-    pairs = zip(places, tensors, strict=True)
-    arguments: list[Argument] = [(one, part(place), ()) for place, one in pairs]
-    return record(contiguous_tensor(found), arguments)
+    refuse_if(any(one.ndim != 2 for one in tensors), "torch.block_diag of what are no matrices")
+    widths = [one._array.shape[1] for one in tensors]
+    rows = []
+    for n, one in enumerate(tensors):
+        before, after = (
+            FUNCTIONS["zeros"](len(one), sum(part), dtype=one.dtype)
+            for part in (widths[:n], widths[n + 1 :])
+        )
+        rows.append(cat([before, one, after], 1))
+    return cat(rows)
 
 
 @operation
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    if input.ndim != 1 or vec2.ndim != 1:
-        refuse("torch.outer of what are no vectors")
+    refuse_if(input.ndim != 1 or vec2.ndim != 1, "torch.outer of what are no vectors")
     return FUNCTIONS["mul"](unsqueeze(input, 1), vec2)
 
 
@@ -700,10 +674,9 @@ def _filled(name: str, *number: float) -> None:
     def function(*size: Any, dtype: DType | None = None, **named: Any) -> Tensor:
         shape: Any = sizes_in(size) if number else size[0]
         if negative := [one for one in shape if one < 0]:
-            message = (
+            torch_raises(
                 f"Trying to create tensor with negative dimension {negative[0]}: {list(shape)}"
             )
-            raise torch_error(RuntimeError, message)
         (value,) = number or size[1:]
         kind = dtype or (float32 if number else dtypes.of_number(value))
         return made_of(np.full(shape, _told(value, kind)), kind, **named)

@@ -11,7 +11,7 @@ import numpy as np
 from . import dtypes, graph
 from .dtypes import Size, of_array
 from .graph import Counter, Edge, Node
-from .refusals import offered, refuse, torch_error
+from .refusals import offered, refuse, refuse_if, torch_raises
 
 RESULT = object()  # among what an operation saves: its own result
 # an argument of an operation, the gradient with respect to it, and what that needs
@@ -19,7 +19,7 @@ Argument = tuple[Any, Callable[[np.ndarray], np.ndarray], Sequence[Any]]
 
 
 class Tensor:
-    """A tensor on the processor.
+    """A tensor on the processor, whose methods do what those of torch's tensors do.
 
     array: its numbers; counter: see graph.Counter; base: of a view that gradients follow, the tensor that it
     views; regular: whether torch's has these strides, too; given: whether it holds the numbers of an array.
@@ -47,22 +47,18 @@ class Tensor:
 
     @property
     def shape(self) -> Size:
-        """Its sizes."""
         return Size(self._array.shape)
 
     @property
     def dtype(self) -> dtypes.DType:
-        """Its data type."""
         return of_array(self._array)
 
     @property
     def ndim(self) -> int:
-        """The number of its axes."""
         return self._array.ndim
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients flow to it."""
         return edge_to(self) is not None
 
     @requires_grad.setter
@@ -70,39 +66,30 @@ class Tensor:
         self.requires_grad_(on)
 
     def dim(self) -> int:
-        """The number of its axes."""
         return self._array.ndim
 
     @offered
     def size(self, dim: int | None = None) -> Any:
-        """Its sizes, or that of one axis."""
-        if dim is not None and self.ndim == 0:
-            refuse("the size of a single number along an axis")
+        refuse_if(dim is not None and self.ndim == 0, "the size of a single number along an axis")
         return self.shape if dim is None else self._array.shape[axis_of(dim, self.ndim)]
 
     def element_size(self) -> int:
-        """The bytes of one of its numbers."""
         return self.dtype.itemsize
 
     def numel(self) -> int:
-        """The number of its entries."""
         return int(self._array.size)
 
     def is_floating_point(self) -> bool:
-        """Whether its numbers are floats."""
         return self.dtype.is_floating_point
 
     def is_contiguous(self) -> bool:
-        """Whether its numbers lie in memory in the order of its axes."""
-        if not self._regular:
-            refuse("the layout of this tensor in memory")
+        refuse_if(not self._regular, "the layout of this tensor in memory")
         return self._array.flags.c_contiguous
 
     # gradients
 
     @property
     def data(self) -> Tensor:
-        """The same memory without a past, whose changes nobody counts."""
         return wrap(self._array, regular=self._regular)
 
     @data.setter
@@ -114,19 +101,14 @@ class Tensor:
 
     @property
     def is_leaf(self) -> bool:
-        """Whether it comes from no operation that was recorded."""
         return self._node is None
 
     @offered
     def backward(self, gradient: Tensor | None = None, retain_graph: bool = False) -> None:
-        """Add to the `grad` of every leaf that it comes from."""
         if gradient is None and self._array.size != 1:
-            raise torch_error(
-                RuntimeError, "grad can be implicitly created only for scalar outputs"
-            )
+            torch_raises("grad can be implicitly created only for scalar outputs")
         if edge_to(self) is None:
-            raise torch_error(
-                RuntimeError,
+            torch_raises(
                 "element 0 of tensors does not require grad and does not have a grad_fn",
             )
         first = np.ones_like(self._array) if gradient is None else gradient._array
@@ -138,7 +120,6 @@ class Tensor:
 
     @offered
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Let gradients flow to it, or not."""
         if (self._node and not requires_grad) or (requires_grad and not self.is_floating_point()):
             refuse("tensor.requires_grad_ of this tensor")
         if self._node is None:
@@ -149,19 +130,16 @@ class Tensor:
         return self
 
     def detach(self) -> Tensor:
-        """The same memory without a past."""
         return as_given(wrap(self._array, self._counter, regular=self._regular), self)
 
     # as Python and NumPy see it
 
     @offered
     def numpy(self) -> np.ndarray:
-        """Its memory as an array."""
         if self.dtype is dtypes.bfloat16:
-            raise torch_error(TypeError, "Got unsupported ScalarType BFloat16")
+            torch_raises("Got unsupported ScalarType BFloat16", TypeError)
         if self.requires_grad:
-            raise torch_error(
-                RuntimeError,
+            torch_raises(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
             )
         return self._array
@@ -173,19 +151,15 @@ class Tensor:
 
     @offered
     def item(self) -> Any:
-        """Its only entry as a Python number."""
         return self._array.item()
 
     def tolist(self) -> Any:
-        """Its entries as Python numbers in lists."""
         return self._array.tolist()
 
     @offered
     def __bool__(self) -> bool:
         if self._array.size > 1:
-            raise torch_error(
-                RuntimeError, "Boolean value of Tensor with more than one value is ambiguous"
-            )
+            torch_raises("Boolean value of Tensor with more than one value is ambiguous")
         return bool(self._array.item())
 
     __float__ = offered(lambda self: float(self._array.item()))
@@ -194,8 +168,8 @@ class Tensor:
     @offered
     def __index__(self) -> int:
         if self.is_floating_point() or self._array.size != 1:
-            raise torch_error(
-                TypeError, "only integer tensors of a single element can be converted to an index"
+            torch_raises(
+                "only integer tensors of a single element can be converted to an index", TypeError
             )
         return int(self._array.item())
 
@@ -218,8 +192,7 @@ class Tensor:
         return f"tensor({text}{kind}{past})"
 
     def __deepcopy__(self, memo: dict) -> Tensor:
-        if self._node is not None:
-            refuse("a copy of a tensor with a past")
+        refuse_if(self._node is not None, "a copy of a tensor with a past")
         made = laid_out(self._array.copy(order="K"), self, kind=type(self))
         return made.requires_grad_(self._leaf is not None)
 
@@ -325,8 +298,7 @@ def record(result: Tensor, arguments: Sequence[Argument]) -> Tensor:
     needed: list[Any] = []
     for tensor, gradient, needs in arguments:
         if (node := edge_to(tensor)) is not None:
-            if tensor.dtype.is_half:
-                refuse("gradients in half precision")
+            refuse_if(tensor.dtype.is_half, "gradients in half precision")
             edges.append(Edge(node, gradient, tensor._array.shape, tensor._array.dtype))
             needed += [result if one is RESULT else one for one in needs]
     if edges:
@@ -349,8 +321,7 @@ def broadcast_shape(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
         one, other = ((1,) * (ndim - len(s)) + tuple(s) for s in (found, shape))
         for n in reversed(range(ndim)):
             if one[n] != other[n] and 1 not in (one[n], other[n]):
-                raise torch_error(
-                    RuntimeError,
+                torch_raises(
                     f"The size of tensor a ({one[n]}) must match the size of tensor b ({other[n]}) at "
                     f"non-singleton dimension {n}",
                 )
@@ -362,9 +333,9 @@ def axis_of(dim: int, ndim: int) -> int:
     """An axis counted from the front."""
     most = max(ndim, 1)
     if not -most <= dim < most:
-        raise torch_error(
-            IndexError,
+        torch_raises(
             f"Dimension out of range (expected to be in range of [{-most}, {most - 1}], but got {dim})",
+            IndexError,
         )
     return dim % most
 
@@ -403,8 +374,7 @@ def check_changeable(tensor: Tensor, what: str = "a leaf") -> None:
     """Raise torch's RuntimeError before an in-place change of a leaf while operations are recorded."""
     base = tensor._base
     if tensor._leaf is not None:
-        raise torch_error(
-            RuntimeError,
+        torch_raises(
             f"{what} Variable that requires grad is being used in an in-place operation.",
         )
     if base is not None and (edge_to(tensor) or edge_to(base)):
@@ -417,8 +387,7 @@ def written(tensor: Tensor, found: Tensor) -> Tensor:
         refuse("an in-place change of a view that gradients flow through")
     if graph.is_grad_enabled() and tensor._node is not None and found._node is None:
         refuse("an in-place change through which no gradient flows")
-    if len(tensor._counter) > 1:
-        refuse("an in-place change of what may have been copied")
+    refuse_if(len(tensor._counter) > 1, "an in-place change of what may have been copied")
     tensor._array[...] = found._array
     tensor._counter[0] += 1
     if found._node is not None:

@@ -31,7 +31,7 @@ ANSWERS = (
     "greedy_decode",
 )
 PROGRAM = "book.models.transformer"
-RATE, STEPS, BATCH = 0.01, 400, 32
+RATE, STEPS, BATCH = 0.007, 400, 32
 # steps to full speed, between two points of the curve, and between two tests on so many numbers
 WARM, POINT, TEST, ASKED = 50, 10, 50, 50
 
