@@ -26,6 +26,7 @@ import json
 import posixpath
 import re
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -132,8 +133,8 @@ def exercise_json(exercise: Exercise) -> str:
 
 
 def training_json(game: str) -> str:
-    """What a page loads of a game before the first training: its modules, which answers it uses, the correct
-    answer's curve, and what known mistakes cost.
+    """What a page loads of a game before the first training: its modules, which answers it uses and what their
+    notebooks import, the correct answer's curve, and what known mistakes cost.
     """
     paths = {f"training.{path.stem}": path for path in TRAINING.glob("*.py")}
     paths["book.models.transformer"] = BOOK / "models" / "transformer.py"
@@ -144,14 +145,24 @@ def training_json(game: str) -> str:
         for node in ast.parse(sources[f"training.{game}"]).body
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ANSWERS"
     )
+    homes = {name: offered()[name] for name in names if name in offered()}
     held = {
         **GAMES[game],
         "sources": packages | {name: without_words(text) for name, text in sources.items()},
-        "homes": {name: offered()[name] for name in names if name in offered()},
+        "homes": homes,
+        "imports": imports_of(Exercise(BOOK.parent, home) for home in sorted({*homes.values()})),
         "curve": measured()[game]["correct"]["curve"],
         "costs": sentences(game),
     }
     return json.dumps(held, ensure_ascii=False)
+
+
+def imports_of(exercises: Iterable[Exercise]) -> str:
+    """What the notebooks of exercises import, each line once."""
+    headers = [ast.parse(practice_notebook(exercise).header) for exercise in exercises]
+    found = [node for header in headers for node in header.body]
+    kinds = ast.Import | ast.ImportFrom
+    return "\n".join(dict.fromkeys(ast.unparse(node) for node in found if isinstance(node, kinds)))
 
 
 def checks_of(found: Task) -> str:

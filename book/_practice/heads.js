@@ -24,7 +24,7 @@
     const panel = runPanel("Take the stored weights", version, () => take(stored), (text) => [element("pre", "", text)]);
     const learn = button("Train it here", () => take(trained));
     const curve = element("div", "task-curve");
-    const told = element("p");
+    const told = element("p", "task-note");
     const field = element("input");
     Object.assign(field, { value: number, inputMode: "numeric", size: 7, autocomplete: "off" });
     const form = element("form", "task-ask", element("label", "", "Number ", field), " ", element("button", "", "Translate"));
@@ -124,7 +124,8 @@
         return;
       }
       const { whole, without, correct } = answer;
-      const rows = { "all heads": whole, [`${count} cut`]: without, correct };
+      const cut = count ? { [count > 1 ? `${count} heads cut` : "1 head cut"]: without } : {};
+      const rows = { "all heads": whole, ...cut, correct };
       table.replaceChildren(element("caption", "", `${asked}`));
       for (const [title, words] of Object.entries(rows)) {
         const head = element("th", "", title);

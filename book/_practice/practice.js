@@ -168,7 +168,8 @@
       await this.#exercise(name, told);
       const passed = Object.entries(game.homes).map(([other, home]) => [other, store.read(home, other).right]);
       const answers = Object.fromEntries(passed.filter(([, right]) => right));
-      const given = [name, game.name, game.sources, { ...answers, ...own }];
+      // they come from several notebooks, and use what these import
+      const given = [name, game.name, game.sources, { imports: game.imports, ...answers, ...own }];
       return this.#call("train", given, told, TRAINING_LIMIT_MS);
     }
 
