@@ -51,7 +51,7 @@
       return response;
     }
 
-    // each gives what shell.py says of the functions that it has put in
+    // each gives what shell.py says of the functions that it has put in, and what training has reached
     async function stored(game) {
       const bytes = new Uint8Array(await (await file("heads.f16")).arrayBuffer());
       const done = await python().train(exercise, {}, { ...game, name: "heads" }, panel);
@@ -60,7 +60,7 @@
       return done;
     }
 
-    function trained(game) {
+    async function trained(game) {
       const points = [];
       const curves = self.makeCurves(game.curve);
       curve.replaceChildren(...curves.nodes);
@@ -68,7 +68,10 @@
         points.push(found);
         curves.draw(points);
       };
-      return python().train(exercise, {}, game, { ...panel, point });
+      const done = await python().train(exercise, {}, game, { ...panel, point });
+      if (done.error) return done;
+      const [steps, , right] = points.at(-1);
+      return { ...done, after: `After ${steps} steps ${Math.round(100 * right)} % of ${game.asked} are correct. ` };
     }
 
     async function working(words, act) {
@@ -94,7 +97,7 @@
       if (!done) return;
       const ours = Object.keys(game.homes).filter((one) => !done.used.includes(one));
       const own = done.used.length ? `Yours: ${done.used.join(", ")}.` : "You have passed none of its tasks in this browser.";
-      told.textContent = `${own} ${ours.length ? `Ours: ${ours.join(", ")}.` : "None of these is ours."}`;
+      told.textContent = `${done.after ?? ""}${own} ${ours.length ? `Ours: ${ours.join(", ")}.` : "None of these is ours."}`;
       ask();
     }
 
