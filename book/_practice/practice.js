@@ -77,8 +77,8 @@
       return new URL(name + this.#version, HERE);
     }
 
-    // Run a program after shell.py. told: {said, loading, drawn, told, point}, which take what is printed, (bytes,
-    // total), {words, weights}, the rows of a case and [step, loss, right]. Rejects with a sentence when it is ended
+    // Run a program after shell.py. told: {said, loading, drawn, told, stepped, point}, which take what is printed,
+    // (bytes, total), {words, weights}, the rows of a case and of its steps, and [step, loss, right]. Rejects with a sentence when it is ended
     // before it is done.
     #run(program, told, milliseconds = TIME_LIMIT_MS) {
       this.#worker ??= new Worker(this.address("worker.js"));
@@ -103,6 +103,7 @@
           if (data.out !== undefined) told.said(data.out);
           if (data.map) told.drawn(data.map);
           if (data.case) told.told(data.case);
+          if (data.steps) told.stepped(data.steps);
           if (data.point) told.point(data.point);
           if (data.broken) {
             console.warn(data.broken);
@@ -177,8 +178,8 @@
       return this.#call("ask", [game, text], told);
     }
 
-    failingCase(name, told) {
-      return this.#call("failing_case", [name], told);
+    failingCase(name, ours, told) {
+      return this.#call("failing_case", [name, ours], told);
     }
 
     stop(words) {
@@ -265,6 +266,22 @@
       const head = element("th", "", CASE_NAMES[name] ?? name);
       head.scope = "row";
       table.append(element("tr", "", head, element("td", "", element("pre", "", value))));
+    }
+    return table;
+  }
+
+  // What the lines of a reader's code give to names on that case, beside ours of the same names.
+  function stepTable(rows) {
+    const table = element("table", "task-case", element("caption", "", "Step by step"));
+    const head = ["your line", "name", "yours", "ours"].map((words) => element("th", "", words));
+    head.forEach((one) => (one.scope = "col"));
+    table.append(element("tr", "", ...head));
+    let before = "";
+    for (const [line, name, yours, ours] of rows) {
+      const said = line === before ? "" : line;
+      const cells = [element("code", "", said), element("code", "", name), yours, ours];
+      table.append(element("tr", "", ...cells.map((one) => element("td", "", one))));
+      before = line;
     }
     return table;
   }
@@ -412,6 +429,7 @@
       },
       drawn: (map) => drawing.append(drawMap(map)),
       told: (rows) => drawing.replaceChildren(caseTable(rows)),
+      stepped: (rows) => rows.length && drawing.append(stepTable(rows)),
       loading(bytes, total) {
         progress.hidden = bytes >= total;
         progress.max = total;
@@ -545,7 +563,10 @@
       hint.hidden = !hints.length;
     });
     const smallest = button("Show a failing case", async () => {
-      await panel.working("Looking for small inputs.", () => python.failingCase(exercise, panel));
+      await panel.working("Looking for small inputs.", () => {
+        const ours = way?.querySelector("pre").textContent ?? "";
+        return python.failingCase(exercise, ours, panel);
+      });
       smallest.hidden = true;
       more.hidden = hint.hidden;
       panel.tell("Not yet correct.");

@@ -3,6 +3,7 @@
 It is loaded into the Python of the browser (worker.js), and into CPython by tests/support/practice.py, and
 needs the standard library and NumPy only. Whatever it has to say it writes as lines of JSON:
 `{"out": text}` for what code prints, `{"map": weights}` for what is to be drawn, `{"case": rows}` for a table,
+`{"steps": rows}` for the names that lines of a reader's code give values to,
 `{"point": [step, loss, share right]}` of a curve, `{"done": result}` at the end of a job.
 
 The NumPy of the browser is older than the one that the course is pinned to, and a stand-in takes torch's place
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import copy
 import functools
 import gc
 import importlib.abc
@@ -36,6 +38,8 @@ import numpy as np
 MAX_OUTPUT = 40_000
 # of arrays that a case shows, entries, and of anything else characters
 MAX_ENTRIES, MAX_TEXT = 24, 300
+# of a case's steps, rows
+MAX_STEPS = 40
 # what a hint says of the notebook, and what it says here
 OF_NOTEBOOKS = (
     "`case = failing_case()` gives small inputs to try: print(case).",
@@ -54,7 +58,7 @@ FOLDED = "\x1f"
 PACKAGES = sysconfig.get_path("purelib")
 CUT = "\n… The rest of the output is left out.\n"
 # how the files of a reader's code and of a check's are called (autograder/runtime/evaluate.py)
-FOLDER, CHECK = "/practice/", "<autotest>"
+FOLDER, OURS, CHECK = "/practice/", "/ours/", "<autotest>"
 
 _lines = sys.stdout
 
@@ -326,7 +330,7 @@ class Exercise:
         self.shell.run(checker)
         self.shell.run(data)
         self._names = dict(self.shell.user_ns)
-        self._failed = ""
+        self._failed = self._task = ""
 
     def _run_around(self, source: str, filename: str) -> None:
         """Run a program with what only notes its use in place of modules that aren't there."""
@@ -381,7 +385,7 @@ class Exercise:
         answers: by task, also of others that this one may use. Returns "passed", and "hints", in steps,
         for the first cell that isn't right; "error" instead, if the answer can't be run.
         """
-        self._failed = ""
+        self._failed, self._task = "", task
         others = {name: source for name, source in answers.items() if name != task}
         left_out = self._take(others)
         try:
@@ -441,15 +445,27 @@ class Exercise:
             return {"error": in_own_lines(error)}
         return {"used": sorted(functions)}
 
-    def failing_case(self) -> None:
-        """Print small inputs on which the last answer is wrong."""
+    def failing_case(self, ours: str) -> None:
+        """Say small inputs on which the last answer is wrong, and what its lines and ours make of them.
+
+        ours: the course's way to write it, or "".
+        """
         with contextlib.redirect_stdout(io.StringIO()):
             self._failure(self._failed)
             case = self.shell.user_ns["failing_case"]()
         if case is None:
             print("There is no small case of this check.")
-        else:
-            _say(case=[[name, _shown(value)] for name, value in vars(case).items()])
+            return
+        _say(case=[[name, _shown(value)] for name, value in vars(case).items()])
+        names, theirs = dict(self.shell.user_ns), dict(self.shell.user_ns)
+        # "" in a book for a class, which leaves it out
+        exec(compile(ours, remember(self._task, ours, OURS), "exec", dont_inherit=True), theirs)
+        _say(
+            steps=side_by_side(
+                steps_of(case, names, f"{FOLDER}{self._task}.py"),
+                steps_of(case, theirs, f"{OURS}{self._task}.py"),
+            )
+        )
 
     def _failure(self, cell: str) -> str | None:
         try:
@@ -485,6 +501,91 @@ def show_map(words: Sequence[str], weights: np.ndarray) -> None:
     # JSON has no NaN
     rows = [[float(entry) if np.isfinite(entry) else None for entry in row] for row in numbers]
     _say(map={"words": [str(word) for word in words], "weights": rows})
+
+
+# by line and name, in their order, what the name is then, and its numbers
+Steps = dict[tuple[str, str], tuple[str, list[float]]]
+
+
+def steps_of(case: Any, names: dict[str, Any], filename: str) -> Steps:
+    """What the lines of a file give to names while a case is computed, the first time. An error ends it."""
+    found: Steps = {}
+    # by frame, the line that is being computed, and the names before it
+    held: dict[types.FrameType, tuple[str, dict[str, Any]]] = {}
+
+    def trace(frame: types.FrameType, event: str, value: Any) -> Callable | None:
+        if frame.f_code.co_filename != filename or frame.f_code.co_name.startswith("<"):
+            return None
+        line, before = held.get(frame, ("", dict(frame.f_locals)))
+        new = {n: one for n, one in frame.f_locals.items() if before.get(n, held) is not one}
+        if event == "return" and value is not None:
+            new["return"] = value
+        for name, one in new.items():
+            found.setdefault((line, name), (_kind(one), _numbers(one)))
+        held[frame] = linecache.getline(filename, frame.f_lineno).strip(), dict(frame.f_locals)
+        return trace
+
+    checks = sys.modules["attention_checks.evaluate"]
+    inputs = copy.deepcopy({n: one for n, one in vars(case).items() if n not in names})
+    namespace = {**names, **checks.helper_names(checks.Notes(0)), **inputs}
+    functions, expression = checks.compiled_line(case.code)
+    with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
+        exec(functions, namespace)
+        sys.settrace(trace)
+        try:
+            eval(expression, namespace)
+        finally:
+            sys.settrace(None)
+    return found
+
+
+def side_by_side(yours: Steps, ours: Steps) -> list[list[str]]:
+    """Rows of line, name, what it is, and what ours of that name is, or "". The second value of a name is beside the
+    second of ours; nothing but names is compared.
+    """
+    others = by_name(ours)
+    rows = []
+    for (line, name), step in yours.items():
+        beside = next(others.get(name, iter(())), None)
+        rows.append([line, name, step[0], _beside(step, beside)])
+    rows += [["", name, "", kind] for name, left in others.items() for kind, _ in left]
+    return rows[:MAX_STEPS]
+
+
+def by_name(steps: Steps) -> dict[str, Iterator[tuple[str, list[float]]]]:
+    """What each name is, one value after another."""
+    names = dict.fromkeys(name for _, name in steps)
+    return {one: iter([step for (_, name), step in steps.items() if name == one]) for one in names}
+
+
+def _beside(yours: tuple[str, list[float]], ours: tuple[str, list[float]] | None) -> str:
+    if ours is None:
+        return ""
+    (kind, numbers), (our_kind, our_numbers) = yours, ours
+    if kind != our_kind or not numbers:
+        return our_kind
+    same = np.allclose(numbers, our_numbers, rtol=1e-4, atol=1e-6, equal_nan=True)
+    return f"{our_kind}, {'the same' if same else 'other'} numbers"
+
+
+def _numbers(value: Any) -> list[float]:
+    """All numbers of what has a shape, or of several such."""
+    if isinstance(value, tuple | list):
+        return [number for one in value for number in _numbers(one)]
+    if not hasattr(value, "tolist"):
+        return []
+    return np.asarray(value.tolist(), dtype=float).ravel().tolist()
+
+
+def _kind(value: Any) -> str:
+    """A value as its shape, or as itself where it has none."""
+    if isinstance(value, tuple | list):
+        return ", ".join(map(_kind, value))[:MAX_TEXT]
+    shape = getattr(value, "shape", None)
+    if shape is not None:
+        return str(tuple(shape))
+    plain = value is None or isinstance(value, int | float | str)
+    return repr(value)[:MAX_TEXT] if plain else type(value).__name__
 
 
 def _shown(value: Any) -> str:
@@ -573,8 +674,8 @@ def ask(game: str, text: str) -> None:
     _say(done={"answer": answer, **_what_lacks()})
 
 
-def failing_case(name: str) -> None:
-    """Print small inputs on which the answer that was checked last is wrong."""
+def failing_case(name: str, ours: str) -> None:
+    """Say small inputs on which the answer that was checked last is wrong. ours: see `Exercise.failing_case`."""
     with _messages():
-        _exercises[name].failing_case()
+        _exercises[name].failing_case(ours)
     _say(done={})

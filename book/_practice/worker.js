@@ -1,8 +1,8 @@
 // The Python of a page, in a thread of its own.
 //
 // It takes messages {program}, text of Python that runs after shell.py, one at a time. It answers with
-// {started}, with {out} for what is printed, {map} for weights to draw, {case} for the rows of a table, {point} for one of
-// a curve, and {done} or {broken} at the end.
+// {started}, with {out} for what is printed, {map} for weights to draw, {case} and {steps} for rows of tables, {point} for one
+// of a curve, and {done} or {broken} at the end.
 // While it loads, it says {bytes} of {total}.
 // Whoever made it ends it when a program runs too long.
 "use strict";
@@ -73,7 +73,7 @@ async function start() {
     let done = null;
     const other = [];
     take = (found) => {
-      if (found.out !== undefined || found.map || found.case || found.point) postMessage(found);
+      if (found.out !== undefined || found.map || found.case || found.steps || found.point) postMessage(found);
       else if (found.done) done = found.done;
       else other.push(found.other);
     };

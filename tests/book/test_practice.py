@@ -339,8 +339,13 @@ class TestInTheBrowser:
         assert not block.get_by_role("button", name="Hint").is_visible()
         block.get_by_role("button", name="Show a failing case").click()
         settled()
-        rows = block.locator(".task-case th").all_text_contents()
+        case, steps = block.locator(".task-case").all()
+        rows = case.locator("th").all_text_contents()
         assert rows[0] == "x" and {"correct", "yours"} < {*rows}
+        # ours of the same names, whose numbers are others, and then the name that only ours has
+        cells = steps.locator("td").all_text_contents()
+        assert cells[:3] == ["e = np.exp(x)", "e", "(3, 4)"] and cells[5] == "return"
+        assert cells[7].endswith(", other numbers") and cells[8:] == ["", "exponentials", "", "(3, 4)"]
         assert page.evaluate("document.activeElement.textContent") == "Check"
         assert not block.locator("details.reference-code").is_visible()
         assert [url for url in (r.url for r in page.loads) if not url.startswith(address)] == [
