@@ -21,13 +21,15 @@
   self.makeHeads = ({ block, python, address, tools }) => {
     const { element, button, runPanel, cannotRun, note } = tools;
     const { exercise, heads: name, number, version, megabytes } = block.dataset;
-    const panel = runPanel("Take the stored weights", version, () => take(stored), (text) => [element("pre", "", text)]);
-    const learn = button("Train it here", () => take(trained));
+    const plain = (text) => [element("pre", "", text)];
+    const panel = runPanel("Take the stored weights", version, () => take("Putting your functions in.", stored), plain);
+    const learn = button("Train it here", () => take("Training.", trained));
     const curve = element("div", "task-curve");
     const told = element("p", "task-note");
     const field = element("input");
     Object.assign(field, { value: number, inputMode: "numeric", size: 7, autocomplete: "off" });
-    const form = element("form", "task-ask", element("label", "", "Number ", field), " ", element("button", "", "Translate"));
+    const label = element("label", "", "Number ", field, " ");
+    const form = element("form", "task-ask", label, element("button", "", "Translate"));
     const table = element("table", "task-case");
     const result = element("div", "", table);
     result.setAttribute("role", "status");
@@ -79,25 +81,25 @@
       const done = await panel.working(words, act);
       learn.disabled = false;
       // one that was stopped has lost its weights
-      if (!done || cannotRun(done, panel)) place.hidden = true;
+      place.hidden = !done || cannotRun(done, panel);
       return place.hidden ? null : done;
     }
 
-    async function take(how) {
+    async function take(words, how) {
       panel.clear();
       curve.replaceChildren();
-      place.hidden = false;
+      place.hidden = true;
       result.hidden = true;
-      told.textContent = "";
       let game = null;
-      const done = await working("Putting your functions in.", async () => {
+      const done = await working(words, async () => {
         game = { name, ...(await (await file(`${name}.json`)).json()) };
         return how(game);
       });
       if (!done) return;
       const ours = Object.keys(game.homes).filter((one) => !done.used.includes(one));
-      const own = done.used.length ? `Yours: ${done.used.join(", ")}.` : "You have passed none of its tasks in this browser.";
-      told.textContent = `${done.after ?? ""}${own} ${ours.length ? `Ours: ${ours.join(", ")}.` : "None of these is ours."}`;
+      const own = done.used.length ? `Yours: ${done.used.join(", ")}.` : "You have passed none of its tasks here.";
+      const rest = ours.length ? ` Ours: ${ours.join(", ")}.` : "";
+      told.textContent = (done.after ?? "") + own + rest;
       ask();
     }
 
