@@ -73,7 +73,7 @@
       const done = await python().train(exercise, {}, game, { ...panel, point });
       if (done.error) return done;
       const [steps, , right] = points.at(-1);
-      return { ...done, after: `After ${steps} steps ${Math.round(100 * right)} % of ${game.asked} are correct. ` };
+      return { ...done, after: `After ${steps} steps ${Math.round(100 * right)}% of ${game.asked} are correct. ` };
     }
 
     async function working(words, act) {
