@@ -584,6 +584,10 @@ class TestWithoutPython:
         assert "def softmax" in block.locator("pre").first.inner_text()
         link = block.locator(".task-links a").get_attribute("href")
         assert (COURSE.built_book / "book" / link).resolve().is_file()
+        page.goto(f"{start}book/ch6_one_file.html")
+        block = page.locator("#own-transformer")
+        assert "with your functions" in block.inner_text()
+        assert not block.locator("button, input").count()
         # the way of the first hour: every block as text, with its notebook and the map that the course draws
         page.goto(f"{start}book/first_hour.html")
         for block in page.locator(".task").all():
