@@ -14,7 +14,7 @@ from .operations import FUNCTIONS
 from .random import kept
 from .refusals import lacks, offered, refuse, refuse_if, torch_raises
 from .shapes import back_at
-from .tensor import Tensor, contiguous_tensor, laid_out, record
+from .tensor import Tensor, computed, contiguous_tensor, laid_out, record
 
 __getattr__ = lacks("torch.nn.functional")
 relu, tanh, sigmoid = (FUNCTIONS[name] for name in ("relu", "tanh", "sigmoid"))
@@ -88,7 +88,7 @@ def layer_norm(
         star = ", ".join(map(str, sizes))
         torch_raises(
             f"Given normalized_shape={list(sizes)}, expected input with shape [*, {star}], but got input of "
-            f"size{list(x.shape)}",
+            f"size{list(x.shape)}"
         )
     if any(one is not None and one.dtype is not input.dtype for one in (weight, bias)):
         refuse("torch.nn.functional.layer_norm of two data types")
@@ -101,7 +101,7 @@ def layer_norm(
         part = g - g.mean(axis=axes, keepdims=True)
         return scale * (part - normal * (g * normal).mean(axis=axes, keepdims=True))
 
-    found = record(contiguous_tensor(normal), [(input, gradient, [input])])
+    found = computed(normal, input, gradient, [input])
     found = found if weight is None else FUNCTIONS["mul"](found, weight)
     return found if bias is None else FUNCTIONS["add"](found, bias)
 
@@ -114,8 +114,8 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
         torch_raises("index out of range in self", IndexError)
     places, back = input._array, back_at(weight._array.shape, input._array)
     learned = np.arange(len(weight._array))[:, None] != padding_idx
-    made = contiguous_tensor(weight._array[places])
-    return record(made, [(weight, lambda g: np.where(learned, back(g), 0), [input])])
+    gradient = lambda g: np.where(learned, back(g), 0)
+    return computed(weight._array[places], weight, gradient, [input])
 
 
 @offered
@@ -131,9 +131,8 @@ def nll_loss(
         torch_raises(f"Target {outside[0]} is out of bounds.", IndexError)
     rows, n = np.arange(len(x)), counts.sum()
     losses = np.where(counts, -x[rows, inside], x.dtype.type(0))
-    refuse_if(reduction not in ("mean", "sum", "none"), f"reduction={reduction!r}")
-    made = losses if reduction == "none" else losses.sum()
-    made = made / n.astype(x.dtype) if reduction == "mean" else made
+    whole = losses.sum()
+    made = {"none": losses, "sum": whole, "mean": whole / n.astype(x.dtype)}[reduction]
 
     def gradient(g: np.ndarray) -> np.ndarray:
         back = np.zeros(x.shape, dtype=x.dtype)
@@ -141,7 +140,7 @@ def nll_loss(
         back[rows, inside] = np.where(counts, -share, 0)
         return back
 
-    return record(contiguous_tensor(np.asarray(made, dtype=x.dtype)), [(input, gradient, [target])])
+    return computed(np.asarray(made, dtype=x.dtype), input, gradient, [target])
 
 
 @offered

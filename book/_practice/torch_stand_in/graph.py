@@ -39,14 +39,12 @@ class _Mode(contextlib.ContextDecorator):
         _enabled = self._before.pop()
 
 
-def no_grad(function: Callable | None = None) -> Any:
-    """Record nothing, for a block or in a function."""
-    return _Mode(False)(function) if function else _Mode(False)
+def _switch(on: bool) -> Callable[..., Any]:
+    """For a block, or around a function."""
+    return lambda function=None: _Mode(on)(function) if function else _Mode(on)
 
 
-def enable_grad(function: Callable | None = None) -> Any:
-    """Record operations, for a block or in a function."""
-    return _Mode(True)(function) if function else _Mode(True)
+no_grad, enable_grad = _switch(False), _switch(True)
 
 
 def inference_mode(mode: bool = True) -> contextlib.AbstractContextManager:

@@ -37,12 +37,7 @@ class Linear(Module):
     """A matrix, and a bias."""
 
     def __init__(
-        self,
-        in_features: int,
-        out_features: int,
-        bias: bool = True,
-        *others: Any,
-        **named: Any,
+        self, in_features: int, out_features: int, bias: bool = True, *others: Any, **named: Any
     ) -> None:
         super().__init__()
         dtype = kind_of(others, named)
@@ -146,21 +141,16 @@ class GRUCell(Module):
             self.register_parameter(name, drawn((height,), bound) if bias else None)
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        if input.ndim not in (1, 2):
-            message = f"GRUCell: Expected input to be 1D or 2D, got {input.ndim}D instead"
-            torch_raises(message, ValueError)
         if hx is None:
             hx = FUNCTIONS["zeros"](*input.shape[:-1], self.hidden_size, dtype=input.dtype)
-        refuse_if(hx.ndim != input.ndim, "torch.nn.GRUCell of such a state")
+        odd = input.ndim not in (1, 2) or input.shape[:-1] != hx.shape[:-1]
         for name, given, size in (
             ("input has inconsistent input_size: got {} expected {}", input, self.input_size),
             ("hidden0 has inconsistent hidden_size: got {}, expected {}", hx, self.hidden_size),
         ):
             if given.shape[-1] != size:
                 torch_raises(name.format(given.shape[-1], size))
-        if input.shape[:-1] != hx.shape[:-1]:
-            batches = f"{input.shape[0]} doesn't match hidden0 batch size {hx.shape[0]}"
-            torch_raises(f"Input batch size {batches}")
+        refuse_if(odd, "torch.nn.GRUCell of such a state")
         one = F.linear(input, self.weight_ih, self.bias_ih).chunk(3, dim=-1)
         other = F.linear(hx, self.weight_hh, self.bias_hh).chunk(3, dim=-1)
         reset, update = ((one[n] + other[n]).sigmoid() for n in (0, 1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import types
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
@@ -15,16 +16,15 @@ from .tensor import Parameter, Tensor
 HELD = ("_parameters", "_buffers", "_modules")
 # what torch's modules have beside
 LACKING = frozenset(
-    "|".join(
-        (
-            "T_destination|apply|zero_grad|bfloat16|call_super_init|compile|cpu|cuda|dump_patches|extra_repr",
-            "get_extra_state|get_parameter|get_submodule|half|ipu|mtia|register_backward_hook",
-            "register_forward_pre_hook|register_full_backward_hook|register_full_backward_pre_hook",
-            "register_load_state_dict_post_hook|register_load_state_dict_pre_hook|register_module",
-            "register_state_dict_post_hook|register_state_dict_pre_hook|set_extra_state|set_submodule",
-            "share_memory|to_empty|type|xpu",
-        )
-    ).split("|")
+    re.findall(
+        r"\w+",
+        "T_destination apply zero_grad bfloat16 call_super_init compile cpu cuda dump_patches extra_repr "
+        "get_extra_state get_parameter get_submodule half ipu mtia register_backward_hook "
+        "register_forward_pre_hook register_full_backward_hook register_full_backward_pre_hook "
+        "register_load_state_dict_post_hook register_load_state_dict_pre_hook register_module "
+        "register_state_dict_post_hook register_state_dict_pre_hook set_extra_state set_submodule "
+        "share_memory to_empty type xpu",
+    )
 )
 
 
@@ -254,19 +254,18 @@ class ModuleList(_InARow):
 
     def __getitem__(self, index: Any) -> Any:
         held = [*self]
-        return ModuleList(held[index]) if isinstance(index, slice) else held[index]
+        return type(self)(held[index]) if isinstance(index, slice) else held[index]
 
 
 class Sequential(_InARow):
     """Modules that are called one after another."""
 
     def __init__(self, *modules: Module) -> None:
-        refuse_if(
-            any(isinstance(one, dict) for one in modules), "torch.nn.Sequential of a dictionary"
-        )
+        refuse_if(isinstance(next(iter(modules), None), dict), "torch.nn.Sequential of these")
         super().__init__(modules)
 
     def __getitem__(self, index: int) -> Any:
+        refuse_if(isinstance(index, slice), "part of a torch.nn.Sequential")
         return [*self][index]
 
     def forward(self, input: Any) -> Any:

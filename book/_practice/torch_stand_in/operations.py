@@ -287,7 +287,7 @@ def _check_difference(name: str, kind: DType, a: np.ndarray, b: np.ndarray, *giv
     if bool_ in kinds:
         torch_raises(
             "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a "
-            "mask, use the `~` or `logical_not()` operator instead.",
+            "mask, use the `~` or `logical_not()` operator instead."
         )
 
 
@@ -353,12 +353,8 @@ def clamp(input: Tensor, min: float | None = None, max: float | None = None) -> 
         refuse("torch.clamp with such bounds")
     _, (x, *_) = common(input, *bounds)
     low, high = (None if one is None else x.dtype.type(one) for one in (min, max))
-    found = x if low is None else np.where(x < low, low, x)
-    found = found if high is None else np.where(found > high, high, found)
-    inside = np.ones(x.shape, dtype=bool) if low is None else x >= low
-    inside = inside if high is None else inside & (x <= high)
-    made = laid_out(found, input)
-    return record(made, [(input, lambda g: np.where(inside, g, 0), [input])])
+    found = np.clip(x, low, high)
+    return record(laid_out(found, input), [(input, lambda g: np.where(x == found, g, 0), [input])])
 
 
 @operation
@@ -539,39 +535,27 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0) -> Tensor:
 def einsum(equation: str, *operands: Tensor) -> Tensor:
     if len({one.dtype for one in operands}) > 1 or not operands[0].is_floating_point():
         refuse("torch.einsum of these data types")
-    terms, output = _terms(equation, [one.ndim for one in operands])
+    left, arrow, output = equation.replace(" ", "").partition("->")
+    pairs = [(t, one.ndim) for t, one in zip(left.split(","), operands, strict=True)]
+    # letters in place of an ellipsis
+    widths = [n - len(t.replace("...", "")) for t, n in pairs]
+    dots = "".join([one for one in string.ascii_letters if one not in equation][: max(widths)])
+    output = output.replace("...", dots)
+    terms = [
+        t.replace("...", dots[len(dots) - width :])
+        for (t, _), width in zip(pairs, widths, strict=True)
+    ]
+    # each letter in two places at least, none twice in a term
+    once = 1 in collections.Counter("".join([*terms, output])).values()
+    twice = any(len(set(term)) < len(term) for term in (*terms, output))
+    unknown = set(output) - set("".join(terms))
+    refuse_if(not arrow or once or twice or unknown, "such an equation of torch.einsum")
     arrays = [one._array for one in operands]
     found = contiguous_tensor(np.einsum(f"{','.join(terms)}->{output}", *arrays), regular=False)
 
-    def gradient(n: int) -> Callable[[np.ndarray], np.ndarray]:
-        given = ",".join([output, *terms[:n], *terms[n + 1 :]])
-        return lambda g: np.einsum(f"{given}->{terms[n]}", g, *arrays[:n], *arrays[n + 1 :])
+    def argument(n: int) -> Argument:
+        others = [*operands[:n], *operands[n + 1 :]]
+        back = f"{','.join([output, *terms[:n], *terms[n + 1 :]])}->{terms[n]}"
+        return operands[n], lambda g: np.einsum(back, g, *(one._array for one in others)), others
 
-    return record(
-        found,
-        [(one, gradient(n), [*operands[:n], *operands[n + 1 :]]) for n, one in enumerate(operands)],
-    )
-
-
-def _terms(equation: str, ndims: Sequence[int]) -> tuple[list[str], str]:
-    """The letters of each operand and of the result, with letters in place of an ellipsis."""
-    left, arrow, output = equation.replace(" ", "").partition("->")
-    terms = left.split(",")
-    free = [letter for letter in string.ascii_letters if letter not in equation]
-    widths = [n - len(t.replace("...", "")) for t, n in zip(terms, ndims, strict=True)]
-    most = max(widths)
-    dots = "".join(free[:most])
-    found = [t.replace("...", dots[most - width :]) for t, width in zip(terms, widths, strict=True)]
-    output = output.replace("...", dots)
-    lengths = [len(t) for t in found]
-    # each letter in two places at least, none twice in a term
-    places = collections.Counter("".join([*found, output]))
-    if (
-        not arrow
-        or lengths != list(ndims)
-        or any(len(set(t)) < len(t) for t in [*found, output])
-        or set(output) - set("".join(found))
-        or 1 in places.values()
-    ):
-        refuse("such an equation of torch.einsum")
-    return found, output
+    return record(found, [argument(n) for n in range(len(operands))])

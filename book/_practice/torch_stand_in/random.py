@@ -108,10 +108,7 @@ def _drawing(name: str, draw: Any) -> None:
     """rand, rand_like; randn, randn_like."""
 
     def function(
-        *size: Any,
-        dtype: DType | None = None,
-        generator: Generator | None = None,
-        **named: Any,
+        *size: Any, dtype: DType | None = None, generator: Generator | None = None, **named: Any
     ) -> Tensor:
         shape, kind = sizes_in(size), dtype or float32
         refuse_if(kind not in (float32, float64), f"torch.{name} of {kind}")

@@ -12,7 +12,7 @@ from . import dtypes
 from .dtypes import DType, int64
 from .operations import FUNCTIONS, as_array, axes_of, only_function, operation, spread
 from .refusals import refuse, refuse_if, torch_raises
-from .tensor import RESULT, Tensor, axis_of, contiguous_tensor, record
+from .tensor import RESULT, Tensor, axis_of, computed, contiguous_tensor, record
 
 MISSING: Any = object()
 
@@ -64,10 +64,9 @@ def _reduction(name: str, compute: Callable, gradient: Callable) -> None:
         axes = axes_of(dim, input.ndim)
         x = as_array(input, _kind_of_sum(name, input, dtype))
         r = compute(x, axis=axes, keepdims=True)
-        found = contiguous_tensor(r if keepdim else r.squeeze(axes))
         needs = [] if name in ("sum", "mean") else [input, RESULT]
         back = lambda g: gradient(spread(g, axes, keepdim), x, r, axes)
-        return record(found, [(input, back, needs)])
+        return computed(r if keepdim else r.squeeze(axes), input, back, needs)
 
     def norm(input: Tensor, p: Any = 2, dim: Any = None, keepdim: bool = False) -> Tensor:
         refuse_if(p != 2, "torch.norm with these arguments")
@@ -123,9 +122,8 @@ def _soft(name: str, compute: Callable, gradient: Callable) -> None:
             refuse(f"torch.{name} with these arguments")
         x, axis = as_array(input, kind), axis_of(dim, input.ndim)
         total = lambda x: x.sum(axis=axis, keepdims=True)
-        found = contiguous_tensor(compute(x - x.max(axis=axis, keepdims=True), total))
-        r = found._array
-        return record(found, [(input, lambda g: gradient(g, r, total), [RESULT])])
+        r = compute(x - x.max(axis=axis, keepdims=True), total)
+        return computed(r, input, lambda g: gradient(g, r, total), [RESULT])
 
     operation(function, name)
 
@@ -154,14 +152,9 @@ def cumsum(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
     kind = dtype or (input.dtype if input.is_floating_point() else int64)
     axis = axis_of(dim, input.ndim)
     refuse_if(input.ndim == 0, "torch.cumsum of a single number")
-    found = contiguous_tensor(
-        np.cumsum(as_array(input, kind), axis=axis), input._array.flags.c_contiguous
-    )
-
-    def gradient(g: np.ndarray) -> np.ndarray:
-        return np.flip(np.cumsum(np.flip(g, axis), axis=axis), axis)
-
-    return record(found, [(input, gradient, ())])
+    found, regular = np.cumsum(as_array(input, kind), axis), input._array.flags.c_contiguous
+    back = lambda g: np.flip(np.cumsum(np.flip(g, axis), axis), axis)
+    return computed(found, input, back, (), regular)
 
 
 def _place(name: str, compute: Any) -> None:
@@ -186,7 +179,7 @@ def unique(input: Tensor, return_counts: bool = False) -> Any:
     refuse_if(input.dtype.is_half, "torch.unique of such numbers")
     found, counts = np.unique(x, return_counts=True, equal_nan=False)
     no_way = lambda g: refuse("the gradient of torch.unique")
-    made = record(contiguous_tensor(found), [(input, no_way, ())])
+    made = computed(found, input, no_way)
     return (made, contiguous_tensor(counts.astype(np.int64))) if return_counts else made
 
 

@@ -17,14 +17,7 @@ import numpy as np
 noted: dict[str, None] = {}
 # which torch takes as well
 NUMPYS_NAMES = {"axis": "dim", "keepdims": "keepdim"}
-UNEXPECTED = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    NotImplementedError,
-    TypeError,
-    ValueError,
-)
+NUMPYS = (ArithmeticError, AttributeError, LookupError, NotImplementedError, TypeError, ValueError)
 
 
 class NotAvailable(Exception):
@@ -59,7 +52,7 @@ def offered(function: Callable) -> Callable:
             with np.errstate(all="ignore"):
                 given = {NUMPYS_NAMES.get(name, name): value for name, value in named.items()}
                 return function(*arguments, **given)
-        except UNEXPECTED as error:
+        except NUMPYS as error:
             if "of_torch" in vars(error):
                 raise
             refuse(f"torch.{function.__name__} with these arguments")

@@ -29,6 +29,7 @@ from .tensor import (
     axis_of,
     broadcast_shape,
     check_changeable,
+    computed,
     contiguous_tensor,
     edge_to,
     laid_out,
@@ -118,7 +119,7 @@ def view_as_shape(input: Tensor, *sizes: Any) -> Tensor:
     if array is None:
         torch_raises(
             "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
-            "two contiguous subspaces). Use .reshape(...) instead.",
+            "two contiguous subspaces). Use .reshape(...) instead."
         )
     return view(input, array, lambda g: g.reshape(before))
 
@@ -158,7 +159,7 @@ def expand(input: Tensor, *sizes: Any) -> Tensor:
         if before[n - extra] not in (1, shape[n]):
             torch_raises(
                 f"The expanded size of the tensor ({shape[n]}) must match the existing size ({before[n - extra]}) at "
-                f"non-singleton dimension {n}.  Target sizes: {list(wanted)}.  Tensor sizes: {list(before)}",
+                f"non-singleton dimension {n}.  Target sizes: {list(wanted)}.  Tensor sizes: {list(before)}"
             )
     return view(input, np.broadcast_to(input._array, shape), lambda g: summed_to(g, before))
 
@@ -254,7 +255,7 @@ def _apart(input: Tensor, given: Any) -> tuple[tuple[Any, ...], tuple[Any, ...],
         refuse_if(isinstance(part, slice) and (part.step or 1) < 0, "a slice backwards")
     if not tensors:
         # so that a single number is a tensor, too
-        return (*parts, *(() if _dots(parts) else (Ellipsis,))), (), []
+        return (*parts, *(() if _dots(parts) else (Ellipsis,))), (Ellipsis,), []
     used = sum(one.ndim if isinstance(one, Tensor) and one.dtype is bool_ else 1 for one in parts)
     used -= _dots(parts) + sum(one is None for one in parts)
     if used > input.ndim:
@@ -276,26 +277,15 @@ def _apart(input: Tensor, given: Any) -> tuple[tuple[Any, ...], tuple[Any, ...],
             axis += part.ndim
         else:
             size = input._array.shape[axis]
-            outside = part._array[(part._array < -size) | (part._array >= size)]
-            if outside.size and (axis or len(tensors) > 1 or len({*outside.tolist()}) > 1):
-                refuse("an index beyond the end of an axis")
-            if outside.size:
-                torch_raises(
-                    f"index {outside[0]} is out of bounds for dimension 0 with size {size}",
-                    IndexError,
-                )
+            outside = {*part._array[(part._array < -size) | (part._array >= size)].tolist()}
+            several = axis or len(tensors) > 1 or len(outside) > 1
+            refuse_if(outside and several, "an index beyond the end of an axis")
+            for one in outside:
+                told = f"index {one} is out of bounds for dimension 0 with size {size}"
+                torch_raises(told, IndexError)
             first.append(slice(None))
             second.append(part._array)
             axis += 1
-    found = [one.shape for one in second if isinstance(one, np.ndarray)]
-    try:
-        np.broadcast_shapes(*found)
-    except ValueError:
-        shapes = ", ".join(str(list(shape)) for shape in found)
-        torch_raises(
-            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}",
-            IndexError,
-        )
     return (*first, Ellipsis), (*second, Ellipsis), tensors
 
 
@@ -369,7 +359,7 @@ def get_item(input: Tensor, index: Any) -> Tensor:
         return view(input, part, gradient)
     # torch may lay out what several axes give in another order
     regular = isinstance(index, Tensor) and input._array.flags.c_contiguous
-    return record(contiguous_tensor(part[second], regular), [(input, gradient, tensors)])
+    return computed(part[second], input, gradient, tensors, regular)
 
 
 @method
@@ -379,10 +369,7 @@ def set_item(input: Tensor, index: Any, value: Any) -> None:
     if isinstance(value, Tensor) and tensors and value.dtype is not input.dtype:
         refuse("numbers of another data type in places of a tensor")
     array = input._array.copy()
-    if tensors:
-        array[first][second] = fitting(value, input.dtype)
-    else:
-        array[first] = fitting(value, input.dtype)
+    array[first][second] = fitting(value, input.dtype)
     if graph.is_grad_enabled():
         check_changeable(input, "a leaf" if tensors or index is Ellipsis else "a view of a leaf")
         if tensors and not masks and (edge_to(input) or edge_to(value)):
@@ -390,25 +377,18 @@ def set_item(input: Tensor, index: Any, value: Any) -> None:
 
     def for_input(g: np.ndarray) -> np.ndarray:
         back = g.copy()
-        if tensors:
-            back[first][second] = 0
-        else:
-            back[first] = 0
+        back[first][second] = 0
         return back
 
-    def for_value(g: np.ndarray) -> np.ndarray:
-        return g[first][second] if tensors else g[first]
-
-    arguments: list[Argument] = [(input, for_input, masks), (value, for_value, masks)]
-    written(input, record(wrap(array), arguments))
+    for_value: Argument = (value, lambda g: g[first][second], masks)
+    written(input, record(wrap(array), [(input, for_input, masks), for_value]))
 
 
 @operation
 def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
     axis, places = axis_of(dim, input.ndim), index._array
-    refuse_if(index.dtype is not int64, "torch.gather with such an index")
-    if index.ndim != input.ndim:
-        torch_raises("Index tensor must have the same number of dimensions as input tensor")
+    odd = index.dtype is not int64 or index.ndim != input.ndim
+    refuse_if(odd, "torch.gather with such an index")
     where = [*np.ogrid[tuple(map(slice, places.shape))]]
     where[axis] = places
     size = input._array.shape[axis]
@@ -417,8 +397,8 @@ def gather(input: Tensor, dim: int, index: Tensor) -> Tensor:
         refuse("torch.gather with an index that is larger elsewhere")
     if (outside := places[(places < 0) | (places >= size)]).size:
         torch_raises(f"index {outside[0]} is out of bounds for dimension {axis} with size {size}")
-    found, key = contiguous_tensor(input._array[tuple(where)]), tuple(where)
-    return record(found, [(input, back_at(input._array.shape, key), [index])])
+    key = tuple(where)
+    return computed(input._array[key], input, back_at(input._array.shape, key), [index])
 
 
 @operation
@@ -454,7 +434,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
             expected, got = wrong[0]
             torch_raises(
                 f"Sizes of tensors must match except in dimension {axis}. Expected size {expected} but got size "
-                f"{got} for tensor number {number} in the list.",
+                f"{got} for tensor number {number} in the list."
             )
     arrays: list[np.ndarray] = [one._array.astype(kind.numpy, copy=False) for one in tensors]
     regular = not all(map(_may_be_channels_last, arrays))
@@ -525,10 +505,9 @@ def _rearranged(name: str, compute: Callable, back: Callable) -> None:
 
     def function(input: Tensor, *given: Any, **named: Any) -> Tensor:
         refuse_if(name[:3] == "tri" and input.ndim < 2, f"torch.{name} of what is no matrix")
-        made = contiguous_tensor(
-            compute(input._array, *given, **named), input._array.flags.c_contiguous
-        )
-        return record(made, [(input, lambda g: back(g, *given, **named), ())])
+        array = input._array
+        found, regular = compute(array, *given, **named), array.flags.c_contiguous
+        return computed(found, input, lambda g: back(g, *given, **named), (), regular)
 
     (method if name == "flip" else operation)(function, name)
 
@@ -560,34 +539,27 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
     times = sizes_in(repeats)
     refuse_if(len(times) < input.ndim or 0 in times, "tensor.repeat with these numbers")
     before = (1,) * (len(times) - input.ndim) + input._array.shape
+    pairs = [one for pair in zip(times, before, strict=True) for one in pair]
 
     def gradient(g: np.ndarray) -> np.ndarray:
-        parts = g.reshape([one for pair in zip(times, before, strict=True) for one in pair])
-        return parts.sum(axis=tuple(range(0, 2 * len(times), 2))).reshape(input._array.shape)
+        return g.reshape(pairs).sum(axis=tuple(range(0, len(pairs), 2))).reshape(input.shape)
 
-    return record(contiguous_tensor(np.tile(input._array, times)), [(input, gradient, ())])
+    return computed(np.tile(input._array, times), input, gradient)
 
 
 @operation
 def repeat_interleave(input: Tensor, repeats: int, dim: int | None = None) -> Tensor:
     refuse_if(isinstance(repeats, Tensor), "torch.repeat_interleave with a tensor")
-    given = flatten(input) if dim is None else input
-    axis = 0 if dim is None else axis_of(dim, input.ndim)
-    shape = given._array.shape
-
-    def gradient(g: np.ndarray) -> np.ndarray:
-        return g.reshape(*shape[: axis + 1], repeats, *shape[axis + 1 :]).sum(axis=axis + 1)
-
-    made = contiguous_tensor(np.repeat(given._array, repeats, axis))
-    return record(made, [(given, gradient, ())])
+    given, axis = (flatten(input), 0) if dim is None else (input, axis_of(dim, input.ndim))
+    parts = (*given.shape[: axis + 1], repeats, *given.shape[axis + 1 :])
+    found = np.repeat(given._array, repeats, axis)
+    return computed(found, given, lambda g: g.reshape(parts).sum(axis=axis + 1))
 
 
 @operation
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    if input.ndim == 1:
-        made = contiguous_tensor(np.diag(input._array, diagonal))
-        return record(made, [(input, lambda g: np.diagonal(g, diagonal), ())])
-    return refuse("torch.diag of what is no vector")
+    refuse_if(input.ndim != 1, "torch.diag of what is no vector")
+    return computed(np.diag(input._array, diagonal), input, lambda g: np.diagonal(g, diagonal))
 
 
 @only_function

@@ -25,6 +25,9 @@ class Tensor:
     views; regular: whether torch's has these strides, too; given: whether it holds the numbers of an array.
     """
 
+    shape: Size
+    dtype: dtypes.DType
+    ndim: int
     _array: np.ndarray
     _counter: Counter
     _base: Tensor | None
@@ -46,18 +49,6 @@ class Tensor:
     # what it is
 
     @property
-    def shape(self) -> Size:
-        return Size(self._array.shape)
-
-    @property
-    def dtype(self) -> dtypes.DType:
-        return of_array(self._array)
-
-    @property
-    def ndim(self) -> int:
-        return self._array.ndim
-
-    @property
     def requires_grad(self) -> bool:
         return edge_to(self) is not None
 
@@ -65,22 +56,10 @@ class Tensor:
     def requires_grad(self, on: bool) -> None:
         self.requires_grad_(on)
 
-    def dim(self) -> int:
-        return self._array.ndim
-
     @offered
     def size(self, dim: int | None = None) -> Any:
         refuse_if(dim is not None and self.ndim == 0, "the size of a single number along an axis")
         return self.shape if dim is None else self._array.shape[axis_of(dim, self.ndim)]
-
-    def element_size(self) -> int:
-        return self.dtype.itemsize
-
-    def numel(self) -> int:
-        return int(self._array.size)
-
-    def is_floating_point(self) -> bool:
-        return self.dtype.is_floating_point
 
     def is_contiguous(self) -> bool:
         refuse_if(not self._regular, "the layout of this tensor in memory")
@@ -99,18 +78,12 @@ class Tensor:
         self._base = None
         self._array, self._counter, self._regular = other._array, other._counter, other._regular
 
-    @property
-    def is_leaf(self) -> bool:
-        return self._node is None
-
     @offered
     def backward(self, gradient: Tensor | None = None, retain_graph: bool = False) -> None:
         if gradient is None and self._array.size != 1:
             torch_raises("grad can be implicitly created only for scalar outputs")
         if edge_to(self) is None:
-            torch_raises(
-                "element 0 of tensors does not require grad and does not have a grad_fn",
-            )
+            torch_raises("element 0 of tensors does not require grad and does not have a grad_fn")
         first = np.ones_like(self._array) if gradient is None else gradient._array
         for node, found in graph.gradients(start_of(self), first, retain_graph).items():
             leaf = node.leaf() if node.leaf else None
@@ -140,7 +113,7 @@ class Tensor:
             torch_raises("Got unsupported ScalarType BFloat16", TypeError)
         if self.requires_grad:
             torch_raises(
-                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
             )
         return self._array
 
@@ -152,9 +125,6 @@ class Tensor:
     @offered
     def item(self) -> Any:
         return self._array.item()
-
-    def tolist(self) -> Any:
-        return self._array.tolist()
 
     @offered
     def __bool__(self) -> bool:
@@ -200,6 +170,24 @@ class Tensor:
         if name.startswith("__"):
             raise AttributeError(f"'Tensor' object has no attribute '{name}'")
         refuse(f"tensor.{name}")
+
+
+# what it tells of itself: properties, and methods
+TOLD: dict[str, Callable] = {
+    "shape": lambda self: Size(self._array.shape),
+    "dtype": lambda self: of_array(self._array),
+    "ndim": lambda self: self._array.ndim,
+    "is_leaf": lambda self: self._node is None,
+}
+TELLING: dict[str, Callable] = {
+    "dim": lambda self: self._array.ndim,
+    "numel": lambda self: int(self._array.size),
+    "element_size": lambda self: self.dtype.itemsize,
+    "is_floating_point": lambda self: self.dtype.is_floating_point,
+    "tolist": lambda self: self._array.tolist(),
+}
+for _name, _tell in (TOLD | TELLING).items():
+    setattr(Tensor, _name, property(_tell) if _name in TOLD else _tell)
 
 
 class Parameter(Tensor):
@@ -307,6 +295,13 @@ def record(result: Tensor, arguments: Sequence[Argument]) -> Tensor:
     return result
 
 
+def computed(
+    array: Any, tensor: Tensor, back: Callable, needs: Sequence[Any] = (), regular: bool = True
+) -> Tensor:
+    """A new tensor that comes from another. back: the gradient of that one from this one's."""
+    return record(contiguous_tensor(array, regular), [(tensor, back, needs)])
+
+
 def view(tensor: Tensor, array: np.ndarray, back: Callable) -> Tensor:
     """A tensor on the memory of another. back: the gradient of that one from this one's."""
     made = as_given(wrap(array, tensor._counter, tensor, tensor._regular), tensor)
@@ -323,7 +318,7 @@ def broadcast_shape(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
             if one[n] != other[n] and 1 not in (one[n], other[n]):
                 torch_raises(
                     f"The size of tensor a ({one[n]}) must match the size of tensor b ({other[n]}) at "
-                    f"non-singleton dimension {n}",
+                    f"non-singleton dimension {n}"
                 )
         found = tuple(b if a == 1 else a for a, b in zip(one, other, strict=True))
     return found
@@ -374,9 +369,7 @@ def check_changeable(tensor: Tensor, what: str = "a leaf") -> None:
     """Raise torch's RuntimeError before an in-place change of a leaf while operations are recorded."""
     base = tensor._base
     if tensor._leaf is not None:
-        torch_raises(
-            f"{what} Variable that requires grad is being used in an in-place operation.",
-        )
+        torch_raises(f"{what} Variable that requires grad is being used in an in-place operation.")
     if base is not None and (edge_to(tensor) or edge_to(base)):
         refuse("an in-place change of a view that gradients flow through")
 
