@@ -10,6 +10,9 @@ correct one; what known mistakes cost there was measured (book/costs.py).
 `:::{practice-cell} first_hour NAME softmax weighted_sum` is a cell that runs with the answers of these tasks that a
 reader has passed; `show_map(words, weights)` draws weights there. The content is words and one block of code.
 
+`:::{own-transformer} 9430` is the Transformer in one file with what a reader has passed of it, with stored weights or
+to train, and a switch on every head (training/heads.py, heads.js); the number is translated at first.
+
 `{practice-list}` lists all tasks of all exercises, with what a reader has done in pages.
 """
 
@@ -23,6 +26,7 @@ import json
 import posixpath
 import re
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -54,8 +58,9 @@ from book.costs import MEASURED, STORED, costs, right_curve
 
 BOOK = Path(__file__).parent.parent
 SOURCES = BOOK / "_practice"
-SCRIPTS = ("practice.js", "practice.css", "training.js", "worker.js", "shell.py")
+SCRIPTS = ("practice.js", "practice.css", "training.js", "heads.js", "worker.js", "shell.py")
 TRAINING = SOURCES / "training"
+WEIGHTS = TRAINING / "heads.f16"
 # the games that answers learn: what is counted, and what the network is asked then, with an example
 GAMES = {
     "cards": {"asked": "the cards"},
@@ -98,7 +103,8 @@ def book_version() -> str:
     """The version of all that blocks load beside the exercises."""
     files = [*(SOURCES / name for name in SCRIPTS), *sorted(SOURCES.glob("*/*.py")), STORED]
     texts = [path.read_text(encoding="utf-8") for path in files]
-    return version_of("".join([*texts, (PYTHON / "versions.json").read_text(encoding="utf-8")]))
+    texts += [(PYTHON / "versions.json").read_text(encoding="utf-8"), WEIGHTS.read_bytes().hex()]
+    return version_of("".join(texts))
 
 
 def readings_of(exercise: Exercise) -> dict[str, str]:
@@ -127,8 +133,8 @@ def exercise_json(exercise: Exercise) -> str:
 
 
 def training_json(game: str) -> str:
-    """What a page loads of a game before the first training: its modules, which answers it uses, the correct
-    answer's curve, and what known mistakes cost.
+    """What a page loads of a game before the first training: its modules, which answers it uses and what their
+    notebooks import, the correct answer's curve, and what known mistakes cost.
     """
     paths = {f"training.{path.stem}": path for path in TRAINING.glob("*.py")}
     paths["book.models.transformer"] = BOOK / "models" / "transformer.py"
@@ -139,14 +145,24 @@ def training_json(game: str) -> str:
         for node in ast.parse(sources[f"training.{game}"]).body
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "ANSWERS"
     )
+    homes = {name: offered()[name] for name in names if name in offered()}
     held = {
         **GAMES[game],
         "sources": packages | {name: without_words(text) for name, text in sources.items()},
-        "homes": {name: offered()[name] for name in names if name in offered()},
+        "homes": homes,
+        "imports": imports_of(Exercise(BOOK.parent, home) for home in sorted({*homes.values()})),
         "curve": right_curve(game),
         "costs": {task: costs(game, task) for task in MEASURED[game]},
     }
     return json.dumps(held, ensure_ascii=False)
+
+
+def imports_of(exercises: Iterable[Exercise]) -> str:
+    """What the notebooks of exercises import, each line once."""
+    headers = [ast.parse(practice_notebook(exercise).header) for exercise in exercises]
+    found = [node for header in headers for node in header.body]
+    kinds = ast.Import | ast.ImportFrom
+    return "\n".join(dict.fromkeys(ast.unparse(node) for node in found if isinstance(node, kinds)))
 
 
 def checks_of(found: Task) -> str:
@@ -255,6 +271,29 @@ class CellBlock(Block):
         return [made]
 
 
+class TransformerBlock(Block):
+    """The argument is a number; the content says what to do."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        self.assert_has_content()
+        exercise = Exercise(BOOK.parent, "ch6_transformer")
+        made = task(
+            classes=["task"],
+            ids=["own-transformer"],
+            exercise=exercise.name,
+            heads="numbers",
+            number=self.arguments[0],
+            notebook=exercise.notebook.relative_to(exercise.root).as_posix(),
+        )
+        self.env.dlfiles.add_file(self.env.docname, made["notebook"])
+        made += nodes.paragraph("", "Your own Transformer", classes=["task-title"])
+        self.state.nested_parse(self.content, self.content_offset, made)
+        self.set_source_info(made)
+        return [made]
+
+
 class TaskList(SphinxDirective):
     """No arguments."""
 
@@ -265,11 +304,11 @@ class TaskList(SphinxDirective):
 def visit_task(self: HTML5Translator, node: task) -> None:
     """Begin the <div>."""
     size = sum((PYTHON / name).stat().st_size for name in ("python.zip", "python.js.gz"))
-    own = ("cell", "needs") if "cell" in node else ("task", "checks")
-    own += ("train",) if "train" in node else ()
+    kinds = (("cell", "needs"), ("heads", "number"), ("task", "checks", "train"))
+    own = next(names for names in kinds if names[0] in node)
     data = {
         "data-exercise": node["exercise"],
-        **{f"data-{name}": node[name] for name in own},
+        **{f"data-{name}": node[name] for name in own if name in node},
         "data-version": book_version(),
         "data-megabytes": f"{size / 1e6:.1f}",
     }
@@ -338,9 +377,11 @@ def use_scripts(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object
 ) -> None:
     """Load the script and the style on pages that have blocks or the list, and on no others."""
-    if "data-train=" in context.get("body", ""):
+    if re.search('data-(train|heads)="', context.get("body", "")):
         app.add_js_file("practice/training.js", loading_method="defer")
-    if re.search('data-(task|cell)="', context.get("body", "")):
+    if "data-heads=" in context.get("body", ""):
+        app.add_js_file("practice/heads.js", loading_method="defer")
+    if re.search('data-(task|cell|heads)="', context.get("body", "")):
         app.add_js_file("practice/practice.js", loading_method="defer")
         app.add_css_file("practice/practice.css")
 
@@ -356,6 +397,7 @@ def write_files(app: Sphinx) -> None:
     (folder / "training").mkdir(exist_ok=True)
     for game in GAMES:
         (folder / "training" / f"{game}.json").write_text(training_json(game), encoding="utf-8")
+    shutil.copy(WEIGHTS, folder / "training")
     for name in sorted({*offered().values()}):
         text = exercise_json(Exercise(BOOK.parent, name))
         (folder / "tasks" / f"{name}.json").write_text(text, encoding="utf-8")
@@ -368,6 +410,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("practice", TaskBlock)
     app.add_directive("practice-cell", CellBlock)
     app.add_directive("practice-list", TaskList)
+    app.add_directive("own-transformer", TransformerBlock)
     app.connect("builder-inited", write_files)
     app.connect("doctree-resolved", list_tasks)
     app.connect("html-page-context", use_scripts)

@@ -168,12 +168,13 @@
       return this.#call("run_cell", [name, code, answers], told);
     }
 
-    // Let an answer learn a game, with what a reader has passed of the others that it uses.
-    async train(name, task, code, game, told) {
+    // Let answers learn a game, with what a reader has passed of the others that it uses.
+    async train(name, own, game, told) {
       await this.#exercise(name, told);
       const passed = Object.entries(game.homes).map(([other, home]) => [other, store.read(home, other).right]);
       const answers = Object.fromEntries(passed.filter(([, right]) => right));
-      const given = [name, game.name, game.sources, { ...answers, [task]: code }];
+      // they come from several notebooks, and use what these import
+      const given = [name, game.name, game.sources, { imports: game.imports, ...answers, ...own }];
       return this.#call("train", given, told, TRAINING_LIMIT_MS);
     }
 
@@ -715,6 +716,10 @@
   if (works) {
     for (const block of document.querySelectorAll(".task[data-task]")) serve(block);
     for (const block of document.querySelectorAll(".task[data-cell]")) serveCell(block);
+    const tools = { element, button, runPanel, cannotRun, note };
+    for (const block of document.querySelectorAll(".task[data-heads]")) {
+      self.makeHeads({ block, python: () => python, address: new URL("training/", HERE), tools });
+    }
   }
   refresh();
 })();

@@ -670,9 +670,10 @@ def ask(game: str, text: str) -> None:
     """Ask what has learned a game last, with what a reader types."""
     with _messages():
         try:
-            program = sys.modules.get(f"training.{game}")
-            # none after Python has been stopped
-            answer = program.write(text) if program else "This network is gone. Train it again."
+            answer = importlib.import_module(f"training.{game}").write(text)
+        except ModuleNotFoundError:
+            # Python has been stopped since
+            answer = "This network is gone. Train it again."
         except BaseException as error:
             answer = in_own_lines(error)
     _say(done={"answer": answer, **_what_lacks()})

@@ -49,6 +49,17 @@
     return { node: svg, draw: (points) => yours.setAttribute("d", line(points)) };
   }
 
+  // A training's plots, with the correct one's curve: {nodes, draw(points)}.
+  self.makeCurves = (correct) => {
+    const plots = PLOTS.map((one) => plot(one, correct));
+    const legend = element("p", "task-legend");
+    legend.append(element("span", "yours", "yours"), " ", element("span", "correct", "ours"));
+    return {
+      nodes: [legend, ...plots.map((one) => one.node)],
+      draw: (points) => plots.forEach((one) => one.draw(points)),
+    };
+  };
+
   const percent = (share) => `${Math.round(100 * share)}%`;
 
   self.makeTraining = ({ block, panel, python, address }) => {
@@ -119,17 +130,15 @@
       const points = [];
       const done = await panel.working("Training.", async () => {
         await loaded();
-        const plots = PLOTS.map((one) => plot(one, game.curve));
-        const legend = element("p", "task-legend");
-        legend.append(element("span", "yours", "yours"), " ", element("span", "correct", "ours"));
-        curve.replaceChildren(legend, ...plots.map((one) => one.node));
+        const curves = self.makeCurves(game.curve);
+        curve.replaceChildren(...curves.nodes);
         told.textContent = "";
         asked.replaceChildren();
         const point = (found) => {
           points.push(found);
-          plots.forEach((one) => one.draw(points));
+          curves.draw(points);
         };
-        return python().train(exercise, task, code, game, { ...panel, point });
+        return python().train(exercise, { [task]: code }, game, { ...panel, point });
       });
       if (!done) return;
       if (done.error || done.lacking.length || done.check_lacks.length) {

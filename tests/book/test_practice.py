@@ -9,6 +9,7 @@ import re
 import nbformat
 import numpy as np
 import pytest
+import torch
 from axe_playwright_python import sync_playwright as axe
 
 from autograder.__main__ import main
@@ -17,7 +18,9 @@ from autograder.catalogue import alternatives, mistakes
 from autograder.course import Exercise
 from autograder.exercises import reference_answers, released
 from autograder.publish.practice import BLOCK, practice_notebook, practice_tasks
+from book._practice.training import cutting, numbers
 from book.costs import costs
+from book.models import transformer
 from book.vendored import VENDOR, hashes, make
 from solutions.first_hour import full_attention
 from tests.support.browser import BARS, served
@@ -42,6 +45,7 @@ WRONG = """def softmax(x, axis=-1):
     e = np.exp(x)
     return e / e.sum(axis=axis, keepdims=True)
 """
+WEIGHTS = COURSE.book / "_practice" / "training" / "heads.f16"
 # what a reader's code can do, each with what has to be said
 ODD = {
     "def softmax(x, axis=-1)\n    return x\n": "Line 1: def softmax(x, axis=-1)\nSyntaxError: expected ':'",
@@ -487,6 +491,47 @@ class TestInTheBrowser:
         block.get_by_text("Stopped.", exact=True).wait_for()
         assert train.is_enabled() and block.get_by_role("button", name="Check").is_enabled()
 
+    def test_what_was_typed_on_the_way_is_in_the_transformer_of_its_last_page(self, opened):
+        page = opened("ch3_splitting", viewport={"width": 390, "height": 800})
+        page.wait_for_load_state("networkidle")
+        carried = []
+        for block in page.locator(".task[data-task]").all():
+            exercise = COURSE.exercise(block.get_attribute("data-exercise"))
+            task = block.get_attribute("data-task")
+            write(block, answers_to(exercise, task)[""][task])
+            block.get_by_role("button", name="Check").click()
+            block.get_by_text("All checks pass.").wait_for(timeout=60_000)
+            carried += [task] if task in numbers.ANSWERS else []
+        page.goto(page.url.replace("ch3_splitting", "ch6_one_file"))
+        block = page.locator("#own-transformer")
+        block.get_by_role("button", name="Take the stored weights").click()
+        block.locator("table").wait_for(timeout=60_000)
+        assert len(carried) == 3
+        told = block.locator(".task-note").first.inner_text()
+        own, ours = re.fullmatch(r"Yours: (.*)\. Ours: (.*)\.", told).groups()
+        assert own.split(", ") == sorted(carried)
+        assert {*ours.split(", ")} == {*numbers.ANSWERS} - {*carried}
+        # by the keyboard: one head off, and another number
+        model = stored_translator()
+        heads = block.get_by_role("checkbox")
+        assert heads.count() == 12
+        heads.nth(7).focus()
+        page.keyboard.press("Space")
+        for n, typed in ((9430, ""), (403_109, "403,109")):
+            if typed:
+                block.get_by_label("Number").fill(typed)
+                page.keyboard.press("Enter")
+            block.locator("caption").get_by_text(str(n)).wait_for()
+            block.get_by_text("1 head cut").wait_for()
+            with cutting.cut(model, [7]):
+                (without,) = transformer.translate(model, [n])
+            (whole,), right = transformer.translate(model, [n]), " ".join(transformer.german(n))
+            assert block.locator("td").all_inner_texts() == [whole, without, right]
+            assert bool(block.locator("mark").count()) is (without != right)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        found = axe.Axe().run(page, options={"resultTypes": ["violations"]}).response
+        assert found["passes"] and not found["violations"]
+
     def test_an_endless_loop_ends(self, opened):
         page = opened("first_hour")
         # what is still being loaded would fail with the reload
@@ -524,6 +569,23 @@ def size_before(page):
     return sum(int(response.headers["content-length"]) for response in names)
 
 
+def stored_translator():
+    """The Transformer in one file with the weights that pages have."""
+    model = transformer.Transformer(len(transformer.SOURCE), len(transformer.TARGET), 48, 4, 1, 96)
+    cutting.load(model, WEIGHTS.read_bytes())
+    return model
+
+
+def test_stored_weights_are_small_and_translate_unseen_numbers():
+    assert WEIGHTS.stat().st_size <= 300_000
+    model = stored_translator()
+    before = {name: weight.clone() for name, weight in model.state_dict().items()}
+    assert transformer.accuracy(model) >= 0.99
+    with cutting.cut(model, [6]):
+        assert transformer.translate(model, [403_109]) != [" ".join(transformer.german(403_109))]
+    assert all(torch.equal(weight, before[name]) for name, weight in model.state_dict().items())
+
+
 @pytest.mark.parametrize("how", ["from disk", "without a script"])
 class TestWithoutPython:
     pytestmark = browser_only
@@ -539,6 +601,10 @@ class TestWithoutPython:
         assert "def softmax" in block.locator("pre").first.inner_text()
         link = block.locator(".task-links a").get_attribute("href")
         assert (COURSE.built_book / "book" / link).resolve().is_file()
+        page.goto(f"{start}book/ch6_one_file.html")
+        block = page.locator("#own-transformer")
+        assert "with your functions" in block.inner_text()
+        assert not block.locator("button, input").count()
         # the way of the first hour: every block as text, with its notebook and the map that the course draws
         page.goto(f"{start}book/first_hour.html")
         for block in page.locator(".task").all():
