@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 # what a line's code calls before each part of its value: the depth of its list, and its number there from 0, None for
 # the next one, -1 where nobody knows it
@@ -68,16 +68,37 @@ def halves(text: str) -> tuple[ast.Module, ast.Expression]:
     if function is None:
         expression = _noting(expression)
     elif isinstance(last := function.body[-1], ast.Return) and last.value:
-        name = getattr(last.value, "id", None)
+        function.body = [*_noting_statements(function.body[:-1], last.value), last]
         last.value = _noting(last.value)
-        for node in function.body if name else ():
-            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == name:
-                node.value = _noting(node.value)
-            elif isinstance(node, ast.For) and f"{name}.append(" in ast.unparse(node):
-                node.body.insert(0, ast.Expr(_note(0, None)))
     return ast.fix_missing_locations(functions), ast.fix_missing_locations(
         ast.Expression(expression)
     )
+
+
+def _noting_statements(body: Sequence[ast.stmt], value: ast.expr) -> Iterator[ast.stmt]:
+    """Statements before a `return`, each below a call that tells which part of the value it computes."""
+    # of a name that is a part its number, and a depth of 1; of one whose items are parts the number before them, and 0
+    places: dict[str, tuple[int, int]] = {}
+    for number, part in enumerate(getattr(value, "elts", [ast.Starred(value)])):
+        items = isinstance(part, ast.Starred)
+        if isinstance(named := part.value if items else part, ast.Name):
+            places.setdefault(named.id, (number - items, 1 - items))
+        if items:
+            break
+    for node in body:
+        place = None
+        if isinstance(node, ast.Assign):
+            place = places.get(getattr(node.targets[0], "id", ""))
+        elif isinstance(node, ast.For):
+            text = ast.unparse(node)
+            place = next((one for name, one in places.items() if f"{name}.append(" in text), None)
+        number, depth = place or (-1, 0)
+        yield ast.Expr(_note(0, number))
+        if place and isinstance(node, ast.For):
+            node.body.insert(0, ast.Expr(_note(depth, None)))
+        elif place and (depth or number < 0 or isinstance(node.value, ast.ListComp)):
+            node.value = _noting(node.value, depth)
+        yield node
 
 
 def _noting(node: ast.expr, depth: int = 0) -> ast.expr:
