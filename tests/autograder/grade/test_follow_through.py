@@ -240,7 +240,7 @@ def test_one_wrong_answer_costs_its_own_points_only_and_the_others_say_why(small
     assert {c.grade_id.partition("_")[0]: c.earned for c in result.cells} == FULL | {"double": 0}
     shifted, total = result.cell("shifted_values").lines[0], result.cell("total_values").lines[0]
     assert shifted.given == total.given == ("double",)
-    assert words.sentence(total) == "right, given a correct `double`"
+    assert words.sentence(total) == "correct, given a correct `double`"
     assert total.passed and not total.passed_alone
     assert result.cell("alone_values").lines[0].passed_alone
     assert type(result).from_json(result.to_json()) == result
