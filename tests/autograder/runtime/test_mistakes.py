@@ -122,8 +122,8 @@ def test_two_mistakes_that_show_on_different_lines_are_both_told(recognition):
     assert told(recognition, "one", *lines) == [None, "a?", None, "b?", None]
 
 
-def raised(message, at):
-    return fingerprint(Error("ValueError", message, at))
+def raised(message, at, kind="ValueError"):
+    return fingerprint(Error(kind, message, at))
 
 
 def test_an_exception_is_named_by_its_kind_and_the_code_that_raised_it(recognition):
@@ -145,7 +145,7 @@ def test_an_exception_is_named_by_its_kind_and_the_code_that_raised_it(recogniti
 def test_what_refuses_something_is_known_whatever_it_says(recognition):
     wrong = {"a": raised("step 1", 'raise ValueError(f"step {step}")')}
     for kind, name in (("ValueError", "a"), ("IndexError", None)):
-        own = raised("too small", f'raise {kind}("too small")')
+        own = raised("too small", f'raise {kind}("too small")', kind)
         assert told(recognition, "one", Judged(False, own, wrong, True, False)) == [name]
 
 
