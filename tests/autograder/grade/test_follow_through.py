@@ -371,7 +371,7 @@ def test_a_second_kernel_that_does_not_start_is_told_to_the_caller(small, tmp_pa
     with pytest.raises((KernelStartError, OSError)):
         follow_through(steps_of_answers(ANSWERS), key, failing, broken, start)
     told = words.remark(Remark("no_follow_through", {"error": "no kernel"}))
-    assert "right version" in told and "graded again" in told
+    assert "correct version" in told and "graded again" in told
 
 
 def test_an_answer_that_uses_a_later_one_is_refused(small, tmp_path):
