@@ -74,8 +74,12 @@ def namespace_of(program: str) -> dict[str, Any]:
 
 
 def wrong_print(program: str, value: Value) -> Fingerprint:
-    """The fingerprint of what a mistake gives: an exception of code that is right may come of anything."""
-    is_right = isinstance(value, Error) and tree_of(value.at) in _right_lines(program)
+    """The fingerprint of what a mistake gives: an exception of code that is right may come of anything, unless that
+    refuses something."""
+    refuses = isinstance(value, Error) and value.at.startswith("raise ")
+    is_right = (
+        isinstance(value, Error) and not refuses and tree_of(value.at) in _right_lines(program)
+    )
     return fingerprint(value)[: 1 if is_right else None]
 
 

@@ -67,7 +67,7 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
         f"not run: the lines above used up this cell's {p['seconds']:g} seconds"
     ),
     "memory_held": lambda p: (
-        f"not run: it is about memory, and cells of your own have taken more than {p['megabytes']} MB before. "
+        f"not run: it is about memory, and your own cells have taken more than {p['megabytes']} MB before. "
         "Delete large arrays with `del`, and leave experiments with them out of what you hand in"
     ),
     "memory_processes": lambda p: (
@@ -75,8 +75,8 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
         "running"
     ),
     "memory_threads": lambda p: (
-        "its memory is measured, so your code may start no thread and no process while this check runs: "
-        "compute in the thread that calls your function"
+        "its memory is measured, so your code must not start a thread or a process while this check runs. "
+        "Compute in the thread that calls your function"
     ),
     "memory_ended": lambda p: "not run: the process of your notebook has ended",
     "timeout": lambda p: f"no answer within {p['seconds']:g} seconds: does a loop never end?",
@@ -108,11 +108,11 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
     "answer_elsewhere": lambda p: (
         f"your own cell that begins with `{_quoted(p['line'])}` defines `{p['answer']}`, "
         + (
-            "and stands below this check. Cells run from top to bottom"
+            "and is below this check. Cells run from top to bottom"
             if p["below"]
             else f"and the answer cell {p['cell']}, as it was handed out, then defines it again"
         )
-        + f": move it into the answer cell {p['cell']}, in place of what is there"
+        + f": move it into the answer cell {p['cell']}, instead of what is there"
     ),
 }
 
@@ -143,7 +143,7 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
         "rest was graded."
     ),
     "not_utf_8": lambda p: (
-        "The notebook isn't saved in UTF-8; it was read as cp1252, so letters with accents may be others. "
+        "The notebook isn't saved in UTF-8; it was read as cp1252, so letters with accents may be different. "
         "Save it in Jupyter."
     ),
     "conflict_markers": lambda p: (
@@ -169,11 +169,11 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
     ),
     "renamed": lambda p: f"The notebook was named {p['name']}; its name should be {p['wanted']}.",
     "copy_taken": lambda p: (
-        f"{p['wanted']} is as it was handed out, or can't be read; {p['name']} beside it was graded."
+        f"{p['wanted']} is as it was handed out, or can't be read; {p['name']} was graded instead."
     ),
     "other_work": lambda p: (
-        f"Beside {p['wanted']} {'lies another notebook' if p['number'] == 1 else 'lie other notebooks'} with "
-        f"answers that it lacks: {_list(p)}. {p['wanted']} was graded; a person will look at what is beside it."
+        f"{'Another notebook has' if p['number'] == 1 else 'Other notebooks have'} answers that {p['wanted']} lacks: "
+        f"{_list(p)}. {p['wanted']} was graded; a person will look at the others."
     ),
     "other_files": lambda p: (
         f"No answer was found in a notebook, and something else was handed in: {_list(p)}. A person will look at it; "
@@ -201,8 +201,8 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
         f"The cell of the written answer {p['cell']} is missing. A person will look for the answer."
     ),
     "written_beside": lambda p: (
-        f"The cell of the written answer {p['cell']} is as it was handed out, and cells of your own stand "
-        "beside it. A person will read them."
+        f"The cell of the written answer {p['cell']} is as it was handed out, and there are cells of your "
+        "own next to it. A person will read them."
     ),
     "another_notebook": lambda p: (
         "None of its cells belongs to this exercise: is it the notebook of another one? A person will look "
@@ -243,8 +243,8 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
         f"This submission could not be graded ({p['error']}). Your instructor will look at it."
     ),
     "no_follow_through": lambda p: (
-        "Answers that use an earlier one which is wrong could not be graded with a right version in its "
-        f"place ({p['error']}). Your instructor can have this submission graded again."
+        "Answers that use an earlier one which is wrong could not be graded with a correct version "
+        f"instead ({p['error']}). Your instructor can have this submission graded again."
     ),
     "not_asked": lambda p: (
         "Some checks could not be asked, because the process of your notebook had ended. A person will look at "
@@ -293,7 +293,7 @@ def sentence(line: LineResult) -> str:
 
 def _sentence(line: LineResult) -> str:
     if line.given:
-        return f"right, given a correct {' and '.join(f'`{name}`' for name in line.given)}"
+        return f"correct, given a correct {' and '.join(f'`{name}`' for name in line.given)}"
     found = line.difference
     if found is None:
         return ""

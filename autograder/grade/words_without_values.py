@@ -22,43 +22,43 @@ SENTENCES = {
     "to_do": "nobody has begun this answer yet",
     "forbidden": "a function was called that this exercise forbids",
     "error": "your code raised an error",
-    "kind": "the result is of another kind than what is asked for: is it None, a list or an array?",
+    "kind": "the result is of a different kind than what is asked for: is it None, a list or an array?",
     "keys": "the names in the result are not those that are asked for",
-    "length": "the result has another length than what is asked for",
+    "length": "the result is longer or shorter than what is asked for",
     "shape": "the shape is wrong",
     "dtype": "the data type is wrong",
     "not_finite": "entries are NaN or infinite that should not be",
     "not_zero": "entries that must be exactly 0 are not",
     "rows": "the rows do not sum to one",
-    "scale": "everything is the right result times one and the same number",
-    "entries": "some entries are wrong",
+    "scale": "everything is the correct result times one and the same number",
+    "entries": "some entries are incorrect",
     "number": "the number is wrong",
-    "text": "the text is wrong, or another error was raised than the one that is asked for",
+    "text": "the text is wrong, or a different error was raised than the one that is asked for",
     "parameters": (
         "your module's parameters are not those that are asked for; attribute names are part of the task"
     ),
-    "agreement": "too few of the results are right",
+    "agreement": "too few of the results are correct",
     "no_gradient": messages.SENTENCES["no_gradient"]({}),
     "changed": messages.SENTENCES["changed"]({}),
     "not_judged": messages.SENTENCES["not_judged"]({}),
     "order": messages.SENTENCES["order"]({}),
-    "processor_time": "it used more processor time than it is given",
+    "processor_time": "it used more processor time than the limit",
     "negated": "everything has the wrong sign, or True and False are exchanged",
     "offset": "everything is too large or too small by one and the same number",
     "digits": (
-        "right to some digits only: is something computed in float32 or rounded, or does a small number such as "
-        "an epsilon come in, or come in elsewhere?"
+        "correct, but only to some digits. Is something computed in float32 or rounded? Is a small number such as an "
+        "epsilon missing, too large or in a different place?"
     ),
-    "transposed": "the axes are in another order",
-    "flipped": "right, but in reverse order",
-    "shifted": "right, but shifted by one place",
-    "reshaped": "the right numbers in the right order, but of another shape",
-    "axis": "the numbers sum to 1 along another axis than they have to",
-    "masked": "right except for entries that are masked",
-    "slices": "some parts are right, others are wrong",
+    "transposed": "the axes are in a different order",
+    "flipped": "correct, but in reverse order",
+    "shifted": "correct, but shifted by one place",
+    "reshaped": "the correct numbers in the correct order, but in a different shape",
+    "axis": "the numbers sum to 1 along a different axis than they should",
+    "masked": "correct except for entries that are masked",
+    "slices": "some parts are correct, others are not",
     "exchanged": "parts of the result are exchanged",
     "memory_held": (
-        "not run: it is about memory, and cells of your own have taken too much before; delete large arrays with `del`"
+        "not run: it is about memory, and your own cells have taken too much before; delete large arrays with `del`"
     ),
     "memory_processes": words.SENTENCES["memory_processes"]({}),
     "memory_threads": words.SENTENCES["memory_threads"]({}),
@@ -75,8 +75,8 @@ SENTENCES = {
 REMARKS = {
     "failed": "This submission could not be graded. Your instructor can see why.",
     "no_follow_through": (
-        "Answers that use an earlier one which is wrong could not be graded with a right version in its "
-        "place."
+        "Answers that use an earlier one which is wrong could not be graded with a correct version "
+        "instead."
     ),
     "by_clock": (
         "Something in this notebook was stopped by the clock, before it had computed as long as it may: the "

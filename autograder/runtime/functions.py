@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 # what a line's code calls before each part of its value: the depth of its list, and its number there from 0, None for
 # the next one, -1 where nobody knows it
 NOTED = "_at_part"
-
-
-@functools.lru_cache(maxsize=4096)
-def _names(text: str) -> frozenset[str]:
-    return frozenset(node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name))
+# between the functions of a line's code
+BETWEEN = "\n\n\n"
 
 
 def called(expression: str, functions: Mapping[str, str]) -> str:
@@ -30,24 +28,28 @@ def called(expression: str, functions: Mapping[str, str]) -> str:
     found: set[str] = set()
     new = {expression}
     while new:
-        more = {name for text in new for name in _names(text) if name in functions} - found
+        # a word of a comment does no harm; parsing would take a hundred times as long
+        words = {word for text in new for word in re.findall(r"(?<![\w.])\w+", text)}
+        more = (words & functions.keys()) - found
         found |= more
         new = {functions[name] for name in more}
-    return "\n\n\n".join(source for name, source in functions.items() if name in found)
+    return BETWEEN.join(source for name, source in functions.items() if name in found)
 
 
 @functools.lru_cache(maxsize=4096)
 def call(expression: str, functions: str) -> str:
     """An expression, or the call of the function that it names: its parameters are inputs of these names."""
-    for node in ast.parse(functions).body:
-        if isinstance(node, ast.FunctionDef) and node.name == expression:
+    for source in functions.split(BETWEEN):
+        if source.startswith(f"def {expression}("):
+            (node,) = ast.parse(source).body
+            assert isinstance(node, ast.FunctionDef)
             return f"{expression}({', '.join(argument.arg for argument in node.args.args)})"
     return expression
 
 
 def code(expression: str, functions: str) -> str:
     """What is evaluated: the functions, then the expression or call."""
-    return f"{functions}\n\n\n{call(expression, functions)}" if functions else expression
+    return f"{functions}{BETWEEN}{call(expression, functions)}" if functions else expression
 
 
 def _split(text: str) -> tuple[ast.Module, ast.expr]:
@@ -68,16 +70,37 @@ def halves(text: str) -> tuple[ast.Module, ast.Expression]:
     if function is None:
         expression = _noting(expression)
     elif isinstance(last := function.body[-1], ast.Return) and last.value:
-        name = getattr(last.value, "id", None)
+        function.body = [*_noting_statements(function.body[:-1], last.value), last]
         last.value = _noting(last.value)
-        for node in function.body if name else ():
-            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", None) == name:
-                node.value = _noting(node.value)
-            elif isinstance(node, ast.For) and f"{name}.append(" in ast.unparse(node):
-                node.body.insert(0, ast.Expr(_note(0, None)))
-    return ast.fix_missing_locations(functions), ast.fix_missing_locations(
-        ast.Expression(expression)
-    )
+    return functions, ast.Expression(expression)
+
+
+def _noting_statements(body: Sequence[ast.stmt], value: ast.expr) -> Iterator[ast.stmt]:
+    """Statements before a `return`, each below a call that tells which part of the value it computes."""
+    # of a name that is a part its number, and a depth of 1; of one whose items are parts the number before them, and 0
+    places: dict[str, tuple[int, int]] = {}
+    for number, part in enumerate(getattr(value, "elts", [ast.Starred(value)])):
+        items = isinstance(part, ast.Starred)
+        if isinstance(named := part.value if items else part, ast.Name):
+            places.setdefault(named.id, (number - items, 1 - items))
+        if items:
+            break
+    for node in body if places else ():
+        place = None
+        if isinstance(node, ast.Assign):
+            place = places.get(getattr(node.targets[0], "id", ""))
+        elif isinstance(node, ast.For):
+            text = ast.unparse(node)
+            place = next((one for name, one in places.items() if f"{name}.append(" in text), None)
+        number, depth = place or (-1, 0)
+        yield _note(0, number)
+        if place and isinstance(node, ast.For):
+            node.body.insert(0, _note(depth, None))
+        elif place and (depth or number < 0 or isinstance(node.value, ast.ListComp)):
+            node.value = _noting(node.value, depth)
+        yield node
+    if not places:
+        yield from body
 
 
 def _noting(node: ast.expr, depth: int = 0) -> ast.expr:
@@ -85,8 +108,9 @@ def _noting(node: ast.expr, depth: int = 0) -> ast.expr:
 
     def noted(part: ast.expr, number: int | None) -> ast.expr:
         if isinstance(part, ast.Starred):
-            return ast.Starred(ast.BoolOp(ast.Or(), [_note(depth, -1), part.value]), part.ctx)
-        return ast.BoolOp(ast.Or(), [_note(depth, number), _noting(part, depth + 1)])
+            part.value = _after(_note(depth, -1), part.value)
+            return part
+        return _after(_note(depth, number), _noting(part, depth + 1))
 
     match node:
         case ast.ListComp():
@@ -98,8 +122,17 @@ def _noting(node: ast.expr, depth: int = 0) -> ast.expr:
     return node
 
 
-def _note(depth: int, number: int | None) -> ast.Call:
-    return ast.Call(ast.Name(NOTED, ast.Load()), [ast.Constant(depth), ast.Constant(number)], [])
+@functools.lru_cache(maxsize=256)
+def _note(depth: int, number: int | None) -> ast.Expr:
+    """A call that notes a part; it stands at a line of its own, without which nothing can be compiled."""
+    (node,) = ast.parse(f"{NOTED}({depth}, {number})").body
+    assert isinstance(node, ast.Expr)
+    return node
+
+
+def _after(note: ast.Expr, part: ast.expr) -> ast.expr:
+    """A part that is computed after a note, which gives None."""
+    return ast.copy_location(ast.BoolOp(ast.Or(), [note.value, part]), part)
 
 
 def _called(functions: ast.Module, expression: ast.expr) -> ast.FunctionDef | None:
@@ -129,4 +162,4 @@ def shown(text: str) -> str:
         return ast.unparse(expression) if functions.body else text
     if len(functions.body) == len(function.body) == 1:
         return ast.unparse(returned(text))
-    return text.rpartition("\n\n\n")[0]
+    return text.rpartition(BETWEEN)[0]

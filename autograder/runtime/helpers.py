@@ -68,11 +68,11 @@ def fill(notes: Notes, module: torch.nn.Module, **buffers: torch.Tensor) -> torc
     Raises Unusable for what is no module and for a buffer that it doesn't have.
     """
     if not is_module(module):
-        raise Unusable(f"this is no nn.Module, but of type {type(module).__name__}")
+        raise Unusable(f"this is not an nn.Module, but of type {type(module).__name__}")
     missing = sorted(set(buffers) - set(dict(module.named_buffers())))
     if missing:
         kind = type(module).__name__
-        raise Unusable(f"your {kind} has no buffer `{missing[0]}`: register_buffer makes one")
+        raise Unusable(f"your {kind} has no buffer `{missing[0]}`: create it with register_buffer")
     torch = needed()
     module = module.eval()
     # parameters are replaced below; what `double` does to them takes long

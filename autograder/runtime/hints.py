@@ -41,7 +41,7 @@ def explanation(name: str, mistake: MistakeWords, code: str, by_line: bool = Fal
             lines.append("Apart from this, these checks find nothing wrong.")
     elif by_line:
         lines.append(
-            f"The mistake would be in your `{mistake.function}`, which this uses. Look there first."
+            f"The mistake is probably in your `{mistake.function}`, which this uses. Look there first."
         )
     else:
         lines.append(
@@ -99,9 +99,9 @@ def in_steps(
     check, problem, name = next((one for one in failed if one[2]), failed[0])
     where = f"This is about the check *{title(check)}*"
     if suspects and not name:
-        hints = [f"{where}, which uses your `{suspects[0]}`: run the checks of that again first."]
+        hints = [f"{where}, which uses your `{suspects[0]}`. Run its checks again first."]
     elif problem.aspect in WITHOUT_CASE:
-        hints = [f"{where}. Read what the task says a result has to be."]
+        hints = [f"{where}. Read in the task what the result should be."]
     else:
         hints = [f"{where}. `case = failing_case()` gives small inputs to try: print(case)."]
     if name:

@@ -58,8 +58,8 @@ def uses_wrong(names: Sequence[str]) -> str:
 def offered(packages: Sequence[str]) -> str:
     """What to do about a package that is missing; packages: those that there are."""
     return (
-        f"The packages that you can count on are {', '.join(packages)} and what comes with Python: do "
-        "without others, or ask your instructor for them. A file of your own has to be handed in, too"
+        f"You can use {', '.join(packages)}, and what comes with Python. Ask your instructor for other packages, and "
+        "hand in your own files with the notebook"
     )
 
 
@@ -76,8 +76,8 @@ def without_device(message: str) -> str:
     if not NO_DEVICE.search(message):
         return ""
     return (
-        ". Answers are checked without a GPU, and all inputs are on the CPU: leave `.cuda()` out, and make new "
-        "tensors with `device=x.device`, where x is an input"
+        ". Answers are checked without a GPU, and all inputs are on the CPU: remove `.cuda()`, and make new tensors "
+        "with `device=x.device`, where x is an input"
     )
 
 
@@ -88,7 +88,7 @@ def _error(p: Parameters) -> str:
     if p["name"] == Unusable.__name__:
         return p["message"]
     if p["by_check"]:
-        return f"the check could not go on: {p['name']}: {p['message']}"
+        return f"the check could not continue: {p['name']}: {p['message']}"
     places = [f"at: {p['line']}"] if p["line"] else []
     if p["inside"]:
         places.append(f"inside what you have built so far: {p['inside']}")
@@ -106,7 +106,7 @@ def _expected_and_got(p: Parameters) -> str:
         if got["value"] == NOTHING:
             return f"no {expected['value']} was raised"
         if expected["value"] == NOTHING:
-            return f"{got['value']} was raised, where nothing is wrong"
+            return f"{got['value']} was raised, although the input is valid"
     return f"expected {describe(expected)}, got {describe(got)}"
 
 
@@ -140,8 +140,8 @@ def _parameters(p: Parameters) -> str:
     if p["repeated"]:
         first = f"{p['repeated'].rpartition('.')[0]}.0"
         return (
-            f"`{p['repeated']}` has no parameters of its own. Is it the same module as `{first}`? "
-            "`[layer] * n` is n times one layer; make a new one for each place"
+            f"`{p['repeated']}` has no separate parameters. Is it the same module as `{first}`? "
+            "`[layer] * n` repeats one layer n times; make a new layer for each place"
         )
     lacking = [name.partition(".bias ")[0] for name in p["missing"] if ".bias " in name]
     if p["missing"] and len(lacking) == len(p["missing"]) and not p["extra"]:
@@ -157,8 +157,8 @@ def _dtype(p: Parameters) -> str:
     if wrong is None:
         return words
     if wrong == 0:
-        return f"{words}; as True and False, every entry would be right"
-    return f"{words}; as True and False, {wrong} of {p['size']} entries would be wrong, too"
+        return f"{words}; as True and False, every entry would be correct"
+    return f"{words}; as True and False, {wrong} of {p['size']} entries would be incorrect, too"
 
 
 def _numbers(p: Parameters) -> str:
@@ -183,21 +183,21 @@ def _negated(p: Parameters) -> str:
 def _digits(p: Parameters) -> str:
     # float32 has 24 binary digits
     cause = "computed in float32" if p["digits"] >= 5 else "rounded, or computed in half precision"
-    found = f"{p['digits']} digits only"
-    if p["digits"] >= 6:
-        found = (
-            f"{p['digits']} digits of the largest number, and to fewer than six of a smaller one"
-        )
+    smaller = (
+        " of the largest number, and to fewer than six of a smaller one" if p["digits"] >= 6 else ""
+    )
     return (
-        f"right to {found}: is something {cause}, or does a small number such as an epsilon "
-        f"come in, or come in elsewhere?{_numbers(p)}"
+        f"correct, but only to {p['digits']} digits{smaller}. Is something {cause}? Is a small number such as an "
+        f"epsilon missing, too large or in a different place?{_numbers(p).replace('; ', ' ').capitalize()}"
     )
 
 
 def _transposed(p: Parameters) -> str:
     if "axes" in p:
-        return "right, but with axes {} and {} exchanged".format(*p["axes"])
-    return f"the axes are in another order: expected {tuple(p['expected'])}, got {tuple(p['got'])}"
+        return "correct, but with axes {} and {} exchanged".format(*p["axes"])
+    return (
+        f"the axes are in a different order: expected {tuple(p['expected'])}, got {tuple(p['got'])}"
+    )
 
 
 def _along(p: Parameters) -> str:
@@ -207,38 +207,36 @@ def _along(p: Parameters) -> str:
 def _slices(p: Parameters) -> str:
     many = f", and at {len(p['right']) - MAX_SHOWN} more" if len(p["right"]) > MAX_SHOWN else ""
     places = ", ".join(map(str, p["right"][:MAX_SHOWN]))
-    return f"right at index {places}{many}{_along(p)}, wrong at the others{_numbers(p)}"
+    return f"correct at index {places}{many}{_along(p)}, incorrect at the others{_numbers(p)}"
 
 
 def _exchanged(p: Parameters) -> str:
     if p.get("shapes_only"):
-        return "the parts have one another's shapes: are they exchanged? Their numbers differ, too"
+        return "the parts have each other's shapes. Are they exchanged? Their numbers differ, too"
     if len(p["order"]) == 2:
-        return "the two parts are right, but exchanged"
+        return "the two parts are correct, but exchanged"
     order = ", ".join(p["keys"][n - 1] if "keys" in p else str(n) for n in p["order"])
-    return (
-        f"the parts are right, but in another order: what is asked for stands at {order} in yours"
-    )
+    return f"the parts are correct, but in a different order: in yours, the expected parts are at {order}"
 
 
 # what the sentences of a translator show that has been trained or read out wrongly
 USUAL = {
     "end": "most would be correct without their last token, {}. Is that EOS? Leave it out of the translation",
     "padding": (
-        "most go on with token {}. Is padding learned like a word? Leave it out of the loss, and out of the translation"
+        "most continue with token {}. Is padding learned like a word? Leave it out of the loss, and out of the translation"
     ),
     "copies": (
         "most repeat token {}, so the model has learned to copy what it gets. Is each target one token ahead of the "
         "decoder's input?"
     ),
-    "only": "most are nothing but token {}. Is that BOS? Go on after it, until EOS comes",
+    "only": "most are nothing but token {}. Is that BOS? Continue after it until EOS",
 }
 
 
 def _agreement(p: Parameters) -> str:
     aspect, parameters, place = p["first"]
     first = sentence(Difference(aspect, parameters, tuple(tuple(step) for step in place)))
-    right = f"{p['right']} of {p['total']} are correct, and {p['share']:.0%} are asked for"
+    right = f"{p['right']} of {p['total']} are correct, and {p['share']:.0%} are needed"
     if p.get("usual"):
         kind, token = p["usual"]
         right += f"; {USUAL[kind].format(token)}"
@@ -281,8 +279,8 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
     "parameters": _parameters,
     "agreement": _agreement,
     "processor_time": lambda p: (
-        f"it used {p['used']:.1f} seconds of processor time; it is given {p['given']:g}, and "
-        f"{p['allowed']:g} are tolerated. Does your loop look at time.process_time()?"
+        f"it used {p['used']:.1f} seconds of processor time. The limit is {p['given']:g} seconds, and up to "
+        f"{p['allowed']:g} are tolerated. Does your loop check time.process_time()?"
     ),
     "negated": _negated,
     "offset": lambda p: (
@@ -290,27 +288,27 @@ SENTENCES: dict[str, Callable[[Parameters], str]] = {
     ),
     "digits": _digits,
     "transposed": _transposed,
-    "flipped": lambda p: f"right, but in reverse order{_along(p)}",
+    "flipped": lambda p: f"correct, but in reverse order{_along(p)}",
     "shifted": lambda p: (
-        f"right, but shifted by one{_along(p)}: everything stands one place too "
+        f"correct, but shifted by one{_along(p)}: every entry is one place too "
         f"{'late' if p['step'] > 0 else 'early'}"
     ),
-    "order": lambda p: "the right numbers, but in another order",
+    "order": lambda p: "the correct numbers, but in a different order",
     "reshaped": lambda p: (
-        f"the right numbers in the right order, but of shape {tuple(p['got'])}, not "
+        f"the correct numbers in the correct order, but in shape {tuple(p['got'])} instead of "
         f"{tuple(p['expected'])}"
     ),
     "axis": lambda p: (
-        f"the numbers sum to 1 along axis {p['got']}; they have to along axis {p['expected']}"
+        f"the numbers sum to 1 along axis {p['got']}; they should sum to 1 along axis {p['expected']}"
     ),
     "masked": lambda p: (
-        f"right except for {p['wrong']} of {p['size']} entries, all of them masked: they should be "
+        f"correct except for {p['wrong']} of {p['size']} entries, all of them masked: they should be "
         f"{'exactly 0' if p['zero'] else 'minus infinity'}"
     ),
     "slices": _slices,
     "changed": lambda p: (
-        "your code changes this argument: after the call it is no longer what was passed in. Work on a "
-        "copy, or with operations that give a new array"
+        "your code changes this argument: after the call it is no longer what was passed in. Change a copy, or use "
+        "operations that return a new array"
     ),
     "exchanged": _exchanged,
     "not_judged": lambda p: (
@@ -337,7 +335,7 @@ def sentence(difference: Difference) -> str:
     if difference.aspect == "kind" and not difference.place and words.endswith("got None"):
         words += ": is a `return` missing?"
     if right := difference.parameters.get("right_beside"):
-        words += f"; {' and '.join(right)} {'is' if len(right) == 1 else 'are'} right"
+        words += f"; {' and '.join(right)} {'is' if len(right) == 1 else 'are'} correct"
     steps = ", ".join(map(_step, difference.place))
     return f"{_preposition(difference)}{steps}: {words}" if steps else words
 

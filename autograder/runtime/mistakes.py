@@ -74,6 +74,9 @@ def tree_of(line: str) -> str:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
     tree: ast.AST = getattr(node, "value", None) or node
+    if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+        # everybody writes another message
+        tree = node.exc.func
     called = [part.func for part in ast.walk(tree) if isinstance(part, ast.Call)]
     names: dict[str, str] = {}
     for part in ast.walk(tree):
@@ -243,13 +246,15 @@ def _fits(line: Judged, name: str) -> bool:
     return same_fingerprint(*pair) or same_code_raised(*pair)
 
 
-def _is_told_by(line: Sequence[Judged], name: str) -> bool:
-    """Whether what a failed line shows may be told as a mistake that fits it, whatever other lines show."""
-    return all(
-        (one.is_evidence and not one.says_little) or _raises(one, name)
-        for one in line
-        if not one.passed
-    )
+def _is_told_by(line: Sequence[Judged], name: str, cell: Sequence[Judged]) -> bool:
+    """Whether what a failed line shows may be told as a mistake that fits it, whatever other lines show.
+
+    What raises hides every other mistake, so that all of the cell's lines which it changes show it.
+    """
+    if all((one.is_evidence and not one.says_little) for one in line if not one.passed):
+        return True
+    shown = [one for one in cell if name in one.mistakes]
+    return all(_raises(one, name) for one in line if not one.passed) and fits(shown, name)
 
 
 def _raises(one: Judged, name: str) -> bool:
@@ -361,7 +366,7 @@ class Recognition:
         }
         names = self._named.setdefault(grade_id, [])
         for n in failed:
-            told = [name for name in candidates[n] if _is_told_by(lines[n], name)]
+            told = [name for name in candidates[n] if _is_told_by(lines[n], name, together)]
             best = _best([one for one in told if one in before] or told, together)
             if best and best not in names:
                 named[n] = NamedMistake(best, by_line=True)

@@ -111,7 +111,7 @@ class Checks:
             return self._answers[grade_id][check.expression]
         except KeyError:
             raise AutotestFailure(
-                f"This check is not one of the course's: {check.expression}. Undo your change, or take "
+                f"This check isn't one of the course: {check.expression}. Undo your change, or take "
                 "the cell from a fresh copy of the notebook."
             ) from None
 
@@ -193,8 +193,8 @@ class Checks:
         if new:
             there = ", ".join(self._packages)
             print(
-                f"Note: your notebook uses {', '.join(new)}. Where it is graded, you can count on {there} "
-                "and what comes with Python only."
+                f"Note: your notebook uses {', '.join(new)}. Where it is graded, only {there} and what comes "
+                "with Python are certain to be there."
             )
 
     def _show(
@@ -247,8 +247,8 @@ class Checks:
     def _show_folded(self, checks: Sequence[Check], told: Plan) -> None:
         """The lines of which nothing is said, those that failed and those that passed."""
         words = "because of this mistake" if told.sure else "as well"
-        some = f"more lines are wrong {words}" if told.says_how else "lines are wrong"
-        for passed, words in ((False, some), (True, "lines are right")):
+        some = f"more lines are incorrect {words}" if told.says_how else "lines are incorrect"
+        for passed, words in ((False, some), (True, "lines are correct")):
             pairs = zip(checks, told.lines, strict=True)
             folded = [one for one, line in pairs if line.folded and line.passed is passed]
             if len(folded) == 1:

@@ -106,7 +106,7 @@ def plan(
         lines,
         repeated=sure if sure in before.explained else None,
         sure=sure is not None,
-        suspects=() if names else before.suspects,
+        suspects=before.suspects if any(problems) and not names else (),
         mistake=next(iter(names), None),
         nothing_new=nothing_new,
     )

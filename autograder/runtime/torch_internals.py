@@ -86,7 +86,7 @@ def forbidding(names: Sequence[str], noted: list[str]) -> Iterator[None]:
         def refuse(*arguments: Any, **named: Any) -> None:
             noted.append(name)
             raise ForbiddenCall(
-                f"{name} may not be called here: this exercise builds it from scratch."
+                f"{name} must not be called here: this exercise builds it from scratch."
             )
 
         return refuse

@@ -363,7 +363,7 @@ class TestInTheBrowser:
         page.keyboard.insert_text(WRONG.replace("return e", "return 0.01 + 0.9 * e"))
         page.keyboard.press("Control+Enter")
         status.get_by_text("Not yet correct.").wait_for()
-        assert "3 more lines are wrong as well" in output.inner_text()
+        assert "3 more lines are incorrect as well" in output.inner_text()
         assert output.get_by_text("leaves its argument as it was").is_visible()
         block.get_by_role("button", name="Hint").click()
         assert "Hint 1 of" in output.inner_text()

@@ -173,7 +173,7 @@ def test_a_page_is_what_nbconverts_own_exporter_makes_of_it(pages, monkeypatch):
 def some_page():
     """A page of four tasks with everything that can be told, and its totals."""
     right = LineRow("keeps the type", "f(x)", 2, 2, "", is_passed=True)
-    later = LineRow("adds", "k(x)", 1, 1, "right, given a correct `f`", is_passed=True)
+    later = LineRow("adds", "k(x)", 1, 1, "correct, given a correct `f`", is_passed=True)
     with_it = LineRow("multiplies", "m(x)", 1, 0, "8 of 8 entries differ", folded=True)
     lost = LineRow("sums to one", "g(x)", 3, 0, "the values differ\n\nRecognised:  none.\n")
     dropped = LineRow("is fast", "h(x)", 0, 0, "too slow")

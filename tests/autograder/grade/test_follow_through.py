@@ -240,7 +240,7 @@ def test_one_wrong_answer_costs_its_own_points_only_and_the_others_say_why(small
     assert {c.grade_id.partition("_")[0]: c.earned for c in result.cells} == FULL | {"double": 0}
     shifted, total = result.cell("shifted_values").lines[0], result.cell("total_values").lines[0]
     assert shifted.given == total.given == ("double",)
-    assert words.sentence(total) == "right, given a correct `double`"
+    assert words.sentence(total) == "correct, given a correct `double`"
     assert total.passed and not total.passed_alone
     assert result.cell("alone_values").lines[0].passed_alone
     assert type(result).from_json(result.to_json()) == result
@@ -371,7 +371,7 @@ def test_a_second_kernel_that_does_not_start_is_told_to_the_caller(small, tmp_pa
     with pytest.raises((KernelStartError, OSError)):
         follow_through(steps_of_answers(ANSWERS), key, failing, broken, start)
     told = words.remark(Remark("no_follow_through", {"error": "no kernel"}))
-    assert "right version" in told and "graded again" in told
+    assert "correct version" in told and "graded again" in told
 
 
 def test_an_answer_that_uses_a_later_one_is_refused(small, tmp_path):

@@ -654,7 +654,7 @@ def test_the_programs_of_the_zip_do_in_a_container_what_the_specification_says(t
     assert f"its name should be {EXERCISE}.ipynb" in results["output"]
 
 
-GIVEN_RIGHT = "right, given a correct `softmax`"
+GIVEN_RIGHT = "correct, given a correct `softmax`"
 
 
 def hand_in_first_wrong(given, made):

@@ -75,7 +75,7 @@ def test_fill_sets_buffers():
     assert torch.equal(module(torch.zeros(1, 2, 2).double(), 3)[0], table[3:5].double())
     with pytest.raises(Unusable, match="your PositionalEncoding has no buffer `table`"):
         fill(Notes(0), ch5.PositionalEncoding(2), table=table)
-    with pytest.raises(Unusable, match=r"no nn\.Module, but of type int"):
+    with pytest.raises(Unusable, match=r"not an nn\.Module, but of type int"):
         fill(Notes(0), 5)
 
 

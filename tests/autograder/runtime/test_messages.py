@@ -86,7 +86,7 @@ JUDGED = {
     ),
     "error": (
         Evaluation.read(evaluate("[1][2]", {}, {}, 0)),
-        "the check could not go on: IndexError: list index out of range",
+        "the check could not continue: IndexError: list index out of range",
     ),
     "parameters": (
         Evaluation(plain(2), ({"w": [1, 2]},)),
@@ -95,13 +95,13 @@ JUDGED = {
     ),
     "agreement": (
         Evaluation(plain([[1, 2], [3], [0], "five"])),
-        "2 of 4 are correct, and 75% are asked for; the first that is not: in part 3 of 4, part 1 of 1: "
+        "2 of 4 are correct, and 75% are needed; the first that is not: in part 3 of 4, part 1 of 1: "
         "expected 4, got 0",
     ),
     "processor_time": (
         Evaluation(plain(1), processor_seconds=12.6),
-        "it used 12.6 seconds of processor time; it is given 10, and 12.5 are tolerated. Does your loop "
-        "look at time.process_time()?",
+        "it used 12.6 seconds of processor time. The limit is 10 seconds, and up to 12.5 are "
+        "tolerated. Does your loop check time.process_time()?",
     ),
 }
 
@@ -128,7 +128,7 @@ def test_an_example_of_a_wrong_translation_is_shown():
     inputs = {"asked": [[7], [8, 9], [7]]}
     problem = refined(judge(expected, got), check, inputs, expected, got)
     assert sentence(problem) == (
-        "1 of 3 are correct, and 75% are asked for; the first that is not: [8, 9] should become [3], and yours "
+        "1 of 3 are correct, and 75% are needed; the first that is not: [8, 9] should become [3], and yours "
         "is [5, 6]. 9.0 of 10 seconds of processor time were used"
     )
 
@@ -192,4 +192,4 @@ def test_a_layer_used_several_times_is_told():
     problem = Difference(
         "parameters", {"missing": ["layers.1.w (2,)"], "extra": [], "repeated": "layers.1"}
     )
-    assert "`[layer] * n` is n times one layer" in sentence(problem)
+    assert "`[layer] * n` repeats one layer n times" in sentence(problem)

@@ -122,8 +122,8 @@ def test_two_mistakes_that_show_on_different_lines_are_both_told(recognition):
     assert told(recognition, "one", *lines) == [None, "a?", None, "b?", None]
 
 
-def raised(message, at):
-    return fingerprint(Error("ValueError", message, at))
+def raised(message, at, kind="ValueError"):
+    return fingerprint(Error(kind, message, at))
 
 
 def test_an_exception_is_named_by_its_kind_and_the_code_that_raised_it(recognition):
@@ -138,6 +138,15 @@ def test_an_exception_is_named_by_its_kind_and_the_code_that_raised_it(recogniti
     ):
         one = Judged(False, raised("shapes (2, 3) (2,)", at), wrong, True, False)
         assert told(recognition, "one", one, line(False, 9.9)) == [name, None]
+        # it would raise there, too
+        assert told(recognition, "one", one, line(False, 9.9, a=5.1)) == [None, None]
+
+
+def test_what_refuses_something_is_known_whatever_it_says(recognition):
+    wrong = {"a": raised("step 1", 'raise ValueError(f"step {step}")')}
+    for kind, name in (("ValueError", "a"), ("IndexError", None)):
+        own = raised("too small", f'raise {kind}("too small")', kind)
+        assert told(recognition, "one", Judged(False, own, wrong, True, False)) == [name]
 
 
 def test_of_several_mistakes_the_one_that_fits_most_lines_is_told(recognition):

@@ -124,7 +124,7 @@ def test_answers_may_lie_in_a_cell_of_their_own(run, checks):
     checks.use_answers({"values": {"double(n)": answer}})
     assert run("values", source, double=lambda x: 2 * x) == (["✓ 1/1 points   double(n)"], None)
     _, failure = run("values", source.replace("double(n)", "n"))
-    assert "not one of the course's: n" in failure
+    assert "isn't one of the course: n" in failure
 
 
 def test_a_check_says_what_it_tests_and_not_its_expression(run):
@@ -162,19 +162,19 @@ def test_a_cell_that_uses_a_wrong_answer_tells_no_other_numbers_but_other_reason
     fix = "This uses your `double`, which isn't correct yet. Fix that first."
     assert run("shifted", "\n".join(lines), **wrong)[0] == [
         fix,
-        "✗ 0/3 points   3 lines are wrong",
+        "✗ 0/3 points   3 lines are incorrect",
     ]
     lines.append(check("shift(double(1))", 3.0, halved=1.5))
     shown, _ = run("shifted", "\n".join(lines), **wrong)
     assert shown[:2] == [fix, "✗ 0/1 points   shift(double(1))"] and "TypeError" in shown[2]
-    assert shown[3:] == ["✗ 0/3 points   3 more lines are wrong as well"]
+    assert shown[3:] == ["✗ 0/3 points   3 more lines are incorrect as well"]
 
 
 @pytest.mark.parametrize(
     ("double", "told"),
     [
         (lambda x: {}[x], "your code raised KeyError"),
-        (lambda x: 2.0 * x * (1 + 1e-4), "right to 4 digits only"),
+        (lambda x: 2.0 * x * (1 + 1e-4), "correct, but only to 4 digits"),
     ],
 )
 def test_what_comes_of_one_reason_is_told_once_a_cell(run, double, told):
@@ -244,7 +244,7 @@ def test_behind_a_fold_stand_its_lines(checks):
     assert (
         repr(fold)
         == fold.summary
-        == "✗ 0/2 points   2 more lines are wrong because of this mistake"
+        == "✗ 0/2 points   2 more lines are incorrect because of this mistake"
     )
     assert Fold("a < b", ["<i>"])._repr_html_().count("&lt;") == 2
 
@@ -277,8 +277,8 @@ def test_a_later_cell_tells_a_reason_that_is_new_and_folds_the_rest(one_answer, 
     # another reason stays in sight
     assert lines[2] == "✗ 0/1 points   double(4)" and "KeyError" in lines[3]
     assert lines[4:] == [
-        "✗ 0/3 points   3 more lines are wrong as well",
-        "✓ 2/2 points   2 lines are right",
+        "✗ 0/3 points   3 more lines are incorrect as well",
+        "✓ 2/2 points   2 lines are correct",
     ]
     # what is right shows all of its ticks
     right = shown_by(one_answer, capsys, "edges", doubles(7), lambda x: 2.0 * x)

@@ -18,6 +18,7 @@ LOOP = """def calls(f, steps):
         found.append(f(n))
     return found
 calls(f, steps)"""
+IN_TURN = "def turns(f, steps):\n    each = [f(n) for n in steps]\n"
 
 
 def line(expression, parts):
@@ -104,8 +105,19 @@ def test_parts_that_do_not_fit_are_refused(expression, parts, complaint):
         ("[f(7)]", (), "your code raised"),
         (LOOP, ["1st call", "2nd call"], "in 2nd call: your code raised"),
         (f"{LOOP} + [1]", ["1st call", "2nd call"], "your code raised"),
+        (f"{IN_TURN}    return [f(3), *each]\nturns(f, steps)", ["a", "b", "c"], "in c: your code"),
+        (
+            f"{IN_TURN}    return [f(3), each]\nturns(f, steps)",
+            (["a", "b"], ["x", "y"]),
+            "in b, y: ",
+        ),
+        (
+            f"{IN_TURN}    return [f(3), each + [1]]\nturns(f, steps)",
+            ["a", "b"],
+            "your code raised",
+        ),
     ],
-    ids=range(7),
+    ids=range(10),
 )
 def test_an_exception_names_the_part_in_which_it_came(expression, parts, words):
     functions, _, call = expression.rpartition("\n")

@@ -59,24 +59,29 @@ def test_parts_go_by_their_names():
     words = said("[f(n) for n in ns]", [1, 2], [1, 5], "step {n}", {"ns": [4, 9]})
     assert words == "in step 9: expected 2, got 5"
     words = said("f(x)", [A, A + 1], [A, True], ["output", "weights"])
-    assert words == "in weights: expected a NumPy array of shape (2, 3), got True; output is right"
+    assert (
+        words == "in weights: expected a NumPy array of shape (2, 3), got True; output is correct"
+    )
 
 
 def test_named_parts_beside_a_wrong_one_are_told_where_all_of_them_are_right():
     names = ["output", "weights", "cache"]
     words = said("f(x)", [0.5, 2, 3], [0.7, 2, 3], names)
-    assert words == "in output: expected 0.5, got 0.7; weights and cache are right"
+    assert words == "in output: expected 0.5, got 0.7; weights and cache are correct"
     assert said("f(x)", [0.5, 2, 3], [0.7, 2, 4], names).endswith("got 0.7")
     inner = ("step {n}", ["output", "weights"])
     words = said("[f(n) for n in ns]", [[1, 2], [3, 4]], [[1, 2], [3, 5]], inner, {"ns": [4, 9]})
-    assert words == "in step 9, weights: expected 4, got 5; output is right"
+    assert words == "in step 9, weights: expected 4, got 5; output is correct"
 
 
 def test_numbers_in_place_of_booleans_are_judged_as_booleans_too():
     mask = np.array([True, False, True])
     words = "dtype: expected bool, got float64; as True and False, "
-    assert said("f(x)", mask, mask.astype(float)) == words + "every entry would be right"
-    assert said("f(x)", mask, np.array([1.0, 1, 1])) == words + "1 of 3 entries would be wrong, too"
+    assert said("f(x)", mask, mask.astype(float)) == words + "every entry would be correct"
+    assert (
+        said("f(x)", mask, np.array([1.0, 1, 1]))
+        == words + "1 of 3 entries would be incorrect, too"
+    )
     assert said("f(x)", mask, np.array([0, -np.inf, 0])) == "dtype: expected bool, got float64"
 
 
