@@ -138,7 +138,13 @@ def test_all_results_answers_and_figures_are_printed(on_paper, name):
         assert navigation not in paper.text
 
 
-MOST_SHEETS = {"ch2_scaling": 10, "one_sheet": 1, "first_hour": 16, "ch5_long": 12, "ch3_many_heads": 8}
+MOST_SHEETS = {
+    "ch2_scaling": 10,
+    "one_sheet": 1,
+    "first_hour": 16,
+    "ch3_many_heads": 8,
+    "ch6_one_file": 9,
+}
 FULL = 0.6
 
 
