@@ -6,13 +6,18 @@ Every command but `new` works on the course that the working directory lies in.
 from __future__ import annotations
 
 import argparse
+import errno
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from autograder.commands import arrangements, building, github, grading, lms, publishing
 from autograder.commands.arguments import Commands
 from autograder.errors import CourseError
 from autograder.text import plain_text
+
+# of a folder that can only be read
+UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -36,6 +41,17 @@ def main(words: Sequence[str] | None = None) -> None:
         arguments.run(arguments)
     except CourseError as error:
         print(f"Error: {plain_text(str(error))}", file=sys.stderr)
+        sys.exit(2)
+    except OSError as error:
+        if error.errno not in UNWRITABLE or not error.filename:
+            raise
+        print(
+            plain_text(
+                f"Error: {error.filename} can't be used: {error.strerror}. Make {Path(error.filename).parent} "
+                "writable, or copy the course to a folder that is, and run the command there."
+            ),
+            file=sys.stderr,
+        )
         sys.exit(2)
     except KeyboardInterrupt:
         print(

@@ -84,6 +84,35 @@ def bound_names(text: str) -> set[str]:
     return found
 
 
+# what gives another value in each process, and what does so without an argument
+CLOCKS = {
+    "getpid",
+    "get_ident",
+    "monotonic",
+    "monotonic_ns",
+    "now",
+    "perf_counter",
+    "perf_counter_ns",
+}
+CLOCKS |= {"process_time", "time", "time_ns", "today", "utcnow"}
+UNSEEDED = {"Random", "seed"}
+
+
+def clocks_in(text: str) -> dict[str, str]:
+    """Names that a program's statements bind, with a call in that statement whose value no run repeats."""
+    statements: list[ast.stmt] = []
+    with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        statements = ast.parse(COMMAND.sub(r"\1None", text)).body
+    found = {}
+    for node in statements:
+        for call in (part for part in ast.walk(node) if isinstance(part, ast.Call)):
+            name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+            if name in CLOCKS or (name in UNSEEDED and not call.args and not call.keywords):
+                code = ast.unparse(ast.Module([node], []))
+                found |= dict.fromkeys(bound_names(code), ast.unparse(call.func)[:60])
+    return found
+
+
 def spans_of(source: str) -> dict[str, tuple[int, int]]:
     """Top-level functions and classes of a program: name -> (first line, last line), from 1."""
     return dict(_spans(source))

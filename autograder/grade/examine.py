@@ -43,7 +43,7 @@ from autograder.grade.words import OUTPUTS
 from autograder.instructor_settings import Settings
 from autograder.kernels.student_kernel import KernelStartError, StudentKernel
 from autograder.kernels.versions import kernel_versions
-from autograder.programs import bound_names, names_in, reached
+from autograder.programs import bound_names, clocks_in, names_in, reached
 from autograder.runtime.compare import Difference
 from autograder.runtime.evaluate import Evaluation
 from autograder.runtime.grade_cell import Check, GradeCell, Relation, parse_cell
@@ -156,6 +156,8 @@ def _graded(submission: Submission, key: AnswerKey, settings: Settings) -> Grade
         remarks = [*remarks, Remark("memory_not_limited")]
     if examination.varying:
         remarks = [*remarks, Remark("varies", {"names": examination.varying})]
+    elif clocks := examination.clocks():
+        remarks = [*remarks, Remark("clock", {"names": clocks})]
     cells, shown = tuple(examination.results), examination.shown
     if first.ended and examination.ended and _is_chance(first.ended, examination.ended):
         cells, shown = tuple(_without_verdicts(cell) for cell in cells), {}
@@ -486,6 +488,16 @@ class _Examination:
             if any(_is_other(*one) for pair in pairs for one in zip(*pair, strict=True)):
                 self.varying = self._key.graded[name]
                 return
+
+    def clocks(self) -> list[str]:
+        """What graded lines call whose value no run repeats, by the code: once drawn, it doesn't vary."""
+        calls = {name: call for step in self._ran for name, call in clocks_in(step.source).items()}
+        if not calls:
+            return []
+        lines = [line for cell in self._key.cells.values() for line in cell.lines]
+        names = set[str]().union(*(names_in(line.code) for line in lines))
+        used = reached(names, uses_of(self._ran, self._key))
+        return sorted({call for name, call in calls.items() if name in used})[:MAX_NAMES]
 
     def _violated(
         self, name: str, relations: Sequence[Relation], forbidden: Sequence[str]

@@ -255,6 +255,10 @@ REMARKS: dict[str, Callable[[Parameters], str]] = {
         "points may be different when this is graded again. Compute the result from the arguments only: without "
         "chance, the clock, or what an earlier call has left."
     ),
+    "clock": lambda p: (
+        f"An answer uses {' and '.join(f'`{name}`' for name in p['names'])}, whose value is another one in each run. "
+        "If a result depends on it, the points may be different when this is graded again."
+    ),
     "memory_not_limited": lambda p: (
         "Without a sandbox, memory can't be limited from outside. A check that asks for little of it has "
         "counted tensors only."

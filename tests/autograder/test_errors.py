@@ -66,6 +66,17 @@ def test_results_that_could_not_be_written_are_told_before_grading(ended, course
     assert not course.home.exists()
 
 
+def test_a_course_that_can_only_be_read_is_told(ended, course, monkeypatch):
+    def read_only(path, *_, **named):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    monkeypatch.setattr(Path, "mkdir", read_only)
+    said = ended("grade")
+    folder = f"{course.home}/source"
+    assert f"{folder}/" in said and f"Make {folder} writable, or copy the course" in said
+    assert said.count("\n") == 1 and not course.home.exists()
+
+
 def test_a_build_into_a_folder_that_cannot_be_written_changes_nothing(course):
     shutil.rmtree(course.root / "exercises")
     (course.root / "exercises").touch()

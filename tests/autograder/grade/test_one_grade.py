@@ -106,14 +106,11 @@ def test_an_end_at_another_check_each_time_gives_no_number(small, tmp_path):
     assert [remark.kind for remark in result.remarks] == ["not_asked"]
 
 
-@pytest.mark.parametrize(
-    "coin",
-    ["random.random()", "np.random.rand()", "np.random.default_rng().random()", "lucky"],
-)
-def test_a_coin_falls_the_same_way_each_time(small, coin):
+def test_a_coin_falls_the_same_way_each_time(small):
+    coins = "random.random() + np.random.rand() + np.random.default_rng().random() + uuid.uuid4().int % 9 + lucky"
     answer = (
-        f"import random\n{RIGHT}\nright = double\nlucky = random.random()\n"
-        f"def double(x):\n    return right(x if {coin} < 0.5 else 2 * x)"
+        f"import random, secrets, uuid\n{RIGHT}\nlucky = secrets.randbelow(9)\nright = double\n"
+        f"def double(x):\n    return right(x * ({coins}))"
     )
     assert len({str(verdicts(graded(small, answer=answer))) for _ in range(GRADINGS)}) == 1
 
@@ -137,6 +134,17 @@ def test_who_gives_other_values_for_the_same_input_is_told(small, factor, behind
     assert result.score == 0.5, result.remarks
     told = [words.remark(remark) for remark in result.remarks]
     assert is_told == any(told) and all("`double` gives different values" in one for one in told)
+
+
+@pytest.mark.parametrize("call", ["time.time_ns", "os.getpid", "random.Random", "uuid.uuid4", None])
+def test_chance_that_is_drawn_once_is_the_same_or_told(small, call):
+    drawn = f"import os, random, time, uuid\nunused = time.time()\nonce = str({call}{'()' * bool(call)})"
+    answer = RIGHT.replace("twice = 2 * x", "twice = 2 * x + 0 * len(once)")
+    result = graded(small, drawn, answer=answer)
+    told = [words.remark(remark) for remark in result.remarks]
+    assert result.score == 2
+    is_told = call not in ("uuid.uuid4", None)
+    assert [f"An answer uses `{call}`" in one for one in told] == [True] * is_told
 
 
 @needs_fork_server
