@@ -86,15 +86,9 @@ def bound_names(text: str) -> set[str]:
 
 # what gives another value in each process, and what does so without an argument
 CLOCKS = {
-    "getpid",
-    "get_ident",
-    "monotonic",
-    "monotonic_ns",
-    "now",
-    "perf_counter",
-    "perf_counter_ns",
+    *("getpid", "get_ident", "monotonic", "monotonic_ns", "now", "perf_counter", "perf_counter_ns"),
+    *("process_time", "time", "time_ns", "today", "utcnow"),
 }
-CLOCKS |= {"process_time", "time", "time_ns", "today", "utcnow"}
 UNSEEDED = {"Random", "seed"}
 
 

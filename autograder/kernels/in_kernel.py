@@ -4,7 +4,8 @@
   the own process, at once, in a thread, or from a timer. A process that ends after its reply would make the
   grade depend on when it does.
 - `torch.compile` returns what it was given: what a compiler takes in time and tools, a grader hasn't got.
-- Random numbers that nobody has seeded, `uuid` and `secrets` are the same each time, and `id` counts the addresses that it meets.
+- Random numbers that nobody has seeded, `uuid` and `secrets` are the same each time, and `id` counts the
+  addresses that it meets.
 - Commands, as in `!ls` and `%pip`, run in pipes: IPython would ask for a terminal, and the sandbox has none.
 - A magic that isn't here, or whose package isn't, is told and passed over: `%load_ext tensorboard` ends no cell.
 - In the sandbox, a check that forbids something is alone: no program is started, and processes that a notebook has
