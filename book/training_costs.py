@@ -111,7 +111,7 @@ def sentence(game: str, found: dict[str, Any], correct: dict[str, Any]) -> str:
         f"the end, compared with {ours:.0%} for correct code."
     )
     if is_worse and found["loss"] <= correct["loss"]:
-        words += f" Even so, its loss is no higher: {found['loss']:.2f}, and {correct['loss']:.2f} for correct code."
+        words += f" Even so, its loss is no higher: {found['loss']:.3f}, and {correct['loss']:.3f} for correct code."
     return words
 
 
