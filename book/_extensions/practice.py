@@ -38,7 +38,7 @@ from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html import HTML5Translator
 
-from autograder.book_index import book_sections
+from autograder.book_index import book_sections, is_for_class
 from autograder.catalogue import mistakes, sections
 from autograder.course import CHAPTER, Course, Exercise
 from autograder.embedding import without_words
@@ -63,13 +63,20 @@ TRAINING = SOURCES / "training"
 WEIGHTS = TRAINING / "heads.f16"
 # the games that answers learn: what is counted, and what the network is asked then, with an example
 GAMES = {
-    "cards": {"asked": "the cards"},
+    "cards": {"offer": "lets it learn the game of cards.", "asked": "the cards"},
     "letters": {
+        "offer": (
+            "lets a small network learn to count in English, letter by letter, behind your masks. Watch the loss of a "
+            "mask that leaks."
+        ),
         "asked": "the numbers",
         "question": "A number to count on from:",
         "example": "seventeen ",
     },
     "numbers": {
+        "offer": (
+            "lets a whole Transformer translate numbers, with all that you have solved so far. It takes about a minute."
+        ),
         "asked": "50 unseen numbers",
         "question": "A number to translate:",
         "example": "54321",
@@ -213,7 +220,6 @@ class TaskBlock(Block):
             task=answer,
             checks=checks_of(found),
             notebook=exercise.notebook.relative_to(exercise.root).as_posix(),
-            **self.options,
         )
         self.env.dlfiles.add_file(self.env.docname, made["notebook"])
         graded = CHAPTER.fullmatch(name)
@@ -228,6 +234,11 @@ class TaskBlock(Block):
             classes=["task-title"],
         )
         self.state.nested_parse(self.content, self.content_offset, made)
+        # what a game needs has solutions in it
+        if (game := self.options.get("train")) and not is_for_class():
+            made["train"] = game
+            offer = [nodes.Text("After a check, "), nodes.emphasis("", "Train")]
+            made += nodes.paragraph("", "", *offer, nodes.Text(f" {GAMES[game]['offer']}"))
         if uses_torch(exercise, [answer]):
             made += nodes.paragraph("", STAND_IN_NOTE, classes=["task-note"])
         code = nodes.literal_block("", found.stub, language="python")
@@ -278,6 +289,8 @@ class TransformerBlock(Block):
 
     def run(self) -> list[nodes.Node]:
         self.assert_has_content()
+        if is_for_class():
+            return []
         exercise = Exercise(BOOK.parent, "ch6_transformer")
         made = task(
             classes=["task"],
@@ -394,10 +407,12 @@ def write_files(app: Sphinx) -> None:
     (folder / "tasks").mkdir(parents=True, exist_ok=True)
     for name in SCRIPTS:
         shutil.copy(SOURCES / name, folder / name)
-    (folder / "training").mkdir(exist_ok=True)
-    for game in GAMES:
-        (folder / "training" / f"{game}.json").write_text(training_json(game), encoding="utf-8")
-    shutil.copy(WEIGHTS, folder / "training")
+    if not is_for_class():
+        (folder / "training").mkdir(exist_ok=True)
+        for game in GAMES:
+            text = training_json(game)
+            (folder / "training" / f"{game}.json").write_text(text, encoding="utf-8")
+        shutil.copy(WEIGHTS, folder / "training")
     for name in sorted({*offered().values()}):
         text = exercise_json(Exercise(BOOK.parent, name))
         (folder / "tasks" / f"{name}.json").write_text(text, encoding="utf-8")
