@@ -54,7 +54,7 @@ MEASURED: dict[str, dict[str, tuple[str, ...]]] = {
         "split_heads": ("view without transpose",),
         "masked_cross_entropy": ("sum in place of the mean",),
         "DecoderLayer": (
-            *("target mask not passed on", "memory mask not passed on", "the memory asks"),
+            *("target mask not passed on", "memory mask not passed on"),
             *("no residual around the cross-attention", "no norm at the end of the decoder layer"),
         ),
         "Transformer": (

@@ -217,7 +217,7 @@ def test_who_starts_a_thread_while_memory_is_measured_is_told_so(way, told):
         assert run.run_cell(WAYS, "own").status == "ok"
         (answer,) = run.ask(line, [], 1e9).judged
         assert (answer[1].aspect == "memory_threads") == told
-        assert "no thread" in words.SENTENCES["memory_threads"]({})
+        assert "not start a thread" in words.SENTENCES["memory_threads"]({})
 
 
 def test_a_line_that_could_not_be_limited_is_marked():
