@@ -22,7 +22,6 @@ STORED = ROOT / RESULTS / f"{PAGE}.json"
 EXERCISES = {
     "attention": "ch2_scaled_dot_product",
     "split_heads": "ch3_multi_head",
-    **dict.fromkeys(("DecoderLayer", "Transformer"), "ch6_transformer"),
     **dict.fromkeys(("causal_mask", "masked_softmax", "masked_cross_entropy"), "ch4_masking"),
 }
 # by game and task, the mistakes that were measured; a correct answer to the first task stands for all of a game
@@ -53,14 +52,6 @@ MEASURED: dict[str, dict[str, tuple[str, ...]]] = {
         "attention": ("divided by dk, in torch", "no scaling, in torch"),
         "split_heads": ("view without transpose",),
         "masked_cross_entropy": ("sum in place of the mean",),
-        "DecoderLayer": (
-            *("target mask not passed on", "memory mask not passed on"),
-            *("no residual around the cross-attention", "no norm at the end of the decoder layer"),
-        ),
-        "Transformer": (
-            *("no causal mask", "one position of the future visible", "no positions"),
-            *("embeddings not scaled", "padding visible in the encoder", "one layer used n times"),
-        ),
     },
 }
 HALF, POINTS, SLOWER = 0.5, 0.02, 1.25
