@@ -97,7 +97,7 @@ def clocks_in(text: str) -> dict[str, str]:
     statements: list[ast.stmt] = []
     with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
         statements = ast.parse(COMMAND.sub(r"\1None", text)).body
-    found = {}
+    found: dict[str, str] = {}
     for node in statements:
         for call in (part for part in ast.walk(node) if isinstance(part, ast.Call)):
             name = getattr(call.func, "attr", getattr(call.func, "id", ""))

@@ -96,8 +96,9 @@ def _noting_statements(body: Sequence[ast.stmt], value: ast.expr) -> Iterator[as
         yield _note(0, number)
         if place and isinstance(node, ast.For):
             node.body.insert(0, _note(depth, None))
-        elif place and (depth or number < 0 or isinstance(node.value, ast.ListComp)):
-            node.value = _noting(node.value, depth)
+        elif place and isinstance(node, ast.Assign):
+            if depth or number < 0 or isinstance(node.value, ast.ListComp):
+                node.value = _noting(node.value, depth)
         yield node
     if not places:
         yield from body

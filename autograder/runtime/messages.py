@@ -223,7 +223,8 @@ def _exchanged(p: Parameters) -> str:
 USUAL = {
     "end": "most would be correct without their last token, {}. Is that EOS? Leave it out of the translation",
     "padding": (
-        "most continue with token {}. Is padding learned like a word? Leave it out of the loss, and out of the translation"
+        "most continue with token {}. Is padding learned like a word? Leave it out of the loss, and out of the "
+        "translation"
     ),
     "copies": (
         "most repeat token {}, so the model has learned to copy what it gets. Is each target one token ahead of the "
