@@ -132,7 +132,7 @@ def two_wrong_names(folder):
     save(folder, other, "b.ipynb")
 
 
-@submission(FULL, "beside it was graded")
+@submission(FULL, "was graded instead")
 def finished_copy(folder):
     save(folder, released(EXERCISE))
     save(folder, right(), f"{EXERCISE.name}-Copy1.ipynb")
@@ -270,7 +270,7 @@ def module_named_like_a_library(folder):
 @submission(
     SOME,
     "`rearrange` doesn't exist: your own cell that begins with `from no_such_package import rearrange` failed with "
-    "ModuleNotFoundError: No module named 'no_such_package'. The packages that you can count on are numpy, torch, ",
+    "ModuleNotFoundError: No module named 'no_such_package'. You can use numpy, torch, ",
 )
 def package_that_is_not_there(folder):
     notebook = right()
@@ -284,7 +284,7 @@ def package_that_is_not_there(folder):
 @submission(
     SOME,
     "doesn't exist: its cell failed with ModuleNotFoundError",
-    "A file of your own has to be handed in, too",
+    "hand in your own files with the notebook",
 )
 def companion_forgotten(folder):
     with_helper(folder)
@@ -610,7 +610,7 @@ def compiles(folder):
     save(folder, notebook)
 
 
-@submission(SOME, "Torch not compiled with CUDA enabled", "leave `.cuda()` out")
+@submission(SOME, "Torch not compiled with CUDA enabled", "remove `.cuda()`")
 def asks_for_a_gpu(folder):
     notebook = right()
     cell = answer_cell(notebook, 2)
@@ -618,7 +618,7 @@ def asks_for_a_gpu(folder):
     save(folder, notebook)
 
 
-@submission(SOME, "defines `softmax`, and stands below this check", "move it into the answer cell")
+@submission(SOME, "defines `softmax`, and is below this check", "move it into the answer cell")
 def answer_below_its_check(folder):
     notebook = right()
     notebook.cells.append(new_code_cell(answer_cell(notebook).source))
