@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import collections
+import os
 import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path, PurePath
 
 from autograder.course import Course
 from autograder.grade.read_gradebook import opened
-from autograder.grade.submission import NOTEBOOK, is_litter
+from autograder.grade.submission import NOTEBOOK, can_be_id, is_litter
 
 MAX_NAMED = 5
 
 
 def misplaced(course: Course) -> list[str]:
-    """What to say about notebooks among the submissions that belong to no exercise, and so are not graded."""
+    """What to say about notebooks among the submissions that belong to no exercise or student, and so aren't graded."""
     exercises = {exercise.name for exercise in course.exercises()}
     found = [
         str(path.relative_to(course.submitted))
@@ -28,12 +29,23 @@ def misplaced(course: Course) -> list[str]:
             and any(map(_is_notebook, _entries(path)))
         )
     ]
-    if not found:
-        return []
-    return [
-        f"Not graded, because no exercise is called so: {_listed(found)} in {course.submitted}. A submission belongs "
-        "into STUDENT/EXERCISE/EXERCISE.ipynb there."
+    notes = []
+    if found:
+        notes.append(
+            f"Not graded, because no exercise is called so: {_listed(found)} in {course.submitted}. A submission "
+            "belongs into STUDENT/EXERCISE/EXERCISE.ipynb there."
+        )
+    nobodys = [
+        os.fsencode(path.name).decode(errors="backslashreplace")
+        for path in (sorted(course.submitted.iterdir()) if course.submitted.is_dir() else ())
+        if not can_be_id(path.name) and any((path / exercise).is_dir() for exercise in exercises)
     ]
+    if nobodys:
+        notes.append(
+            f"Not graded, because no student can be called so: {_listed(nobodys)} in {course.submitted}. Give such "
+            "a folder the student's id, which doesn't begin with a dot and is in UTF-8."
+        )
+    return notes
 
 
 def _entries(folder: Path) -> Iterator[Path]:

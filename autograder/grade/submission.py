@@ -135,8 +135,13 @@ def students(course: Course, exercise: Exercise) -> list[str]:
     return sorted(
         entry.name
         for entry in course.submitted.iterdir()
-        if not entry.name.startswith(".") and os.path.lexists(entry / exercise.name)
+        if can_be_id(entry.name) and os.path.lexists(entry / exercise.name)
     )
+
+
+def can_be_id(name: str) -> bool:
+    """Whether a folder can be a student's: one that isn't hidden, of a name that a gradebook can hold."""
+    return not name.startswith(".") and valid_text(name, len(name)) == name
 
 
 def is_litter(path: PurePath) -> bool:

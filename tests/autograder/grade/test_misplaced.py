@@ -1,10 +1,13 @@
 """Submissions in folders of other names than an exercise's or a student's: told, since nobody would find them."""
 
+import os
+
 import pytest
 
 from autograder.course import Course
 from autograder.grade.misplaced import misplaced, strangers
 from autograder.grade.roster import import_roster
+from autograder.grade.submission import students
 from tests.support.course import COURSE
 
 EXERCISE = "ch2_scaled_dot_product"
@@ -49,6 +52,16 @@ def test_other_files_and_folders_are_nobodys_submission(course):
 
 def test_there_may_be_no_submissions(course):
     assert misplaced(course) == []
+
+
+def test_a_folder_that_can_be_no_students_is_told_and_the_others_are_graded(course):
+    put(
+        course,
+        *(f"{student}/{EXERCISE}/{NAME}" for student in ("s001", ".s2", os.fsdecode(b"s\xff"))),
+    )
+    (told,) = misplaced(course)
+    assert "no student can be called so: .s2, s\\xff in" in told
+    assert students(course, COURSE.exercise(EXERCISE)) == ["s001"]
 
 
 def rostered(course, *lines):
