@@ -370,7 +370,8 @@ def print_scores(results: Sequence[Result]) -> None:
     exercises = list(dict.fromkeys(result.exercise for result in results))
     scores = {(result.student, result.exercise): result for result in results}
     table = Table(title="Automatic points")
-    table.add_column("student", no_wrap=True)
+    # a long name takes further lines, not the place of everybody's points
+    table.add_column("student", overflow="fold")
     chapters = [exercise.partition("_")[0] for exercise in exercises]
     points = [max(r.points for r in results if r.exercise == exercise) for exercise in exercises]
     for exercise, chapter, most in zip(exercises, chapters, points, strict=True):

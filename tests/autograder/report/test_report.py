@@ -527,7 +527,10 @@ def test_a_name_like_markup_is_printed_as_it_is(capsys):
 
 def test_scores_of_the_whole_course_fit_a_terminal(capsys):
     line_of = {"x": [line("x()", 29)]}
-    pages.print_scores([result("sample-ada", line_of, exercise=e) for e in COURSE.exercises()])
+    students = "sample-ada", "x" * 200
+    pages.print_scores(
+        [result(s, line_of, exercise=e) for s in students for e in COURSE.exercises()]
+    )
     printed = capsys.readouterr().out.splitlines()
     (row,) = [words.split() for words in printed if "sample-ada" in words]
     assert row.count("29") == 10 and any(words.count("of 29") == 10 for words in printed)
