@@ -129,7 +129,11 @@ def _due(assignment: Assignment) -> str:
 
 
 def own_grades(course: Course, gradebook: Gradebook, assignment: Assignment) -> dict[str, Grade]:
-    """The grades of those who have handed in an assignment themselves, by student."""
+    """The grades of those who have handed in an assignment themselves, by student.
+
+    A folder with nothing in it counts in no group: its student gets the grade of what others have handed in.
+    """
+    together = read_groups(course, assignment.name).by_student
     return {
         submission.student_id: Grade(
             assignment.name,
@@ -148,6 +152,7 @@ def own_grades(course: Course, gradebook: Gradebook, assignment: Assignment) -> 
         for submission in _submissions(gradebook, assignment)
         # one without notebooks is an extension of a student who has not handed in
         if submission.notebooks
+        and not (submission.student_id in together and _is_empty(course, submission))
     }
 
 
@@ -170,6 +175,11 @@ def told_on_page(course: Course, exercise: Exercise, student: str) -> str:
         else ""
     )
     in_order = [member for member in members if member in counts_for]
+    others = [g.submitter for g in grades if g.student.id == student and g.submitter]
+    if others and others != [student]:
+        return (
+            f"{first}Nothing is handed in here, so {others[0]}'s submission counts for {student}."
+        )
     return f"{first}This one counts for {', '.join(in_order or [student])}."
 
 
@@ -217,9 +227,24 @@ def _has_unseen_work(course: Course, submission: SubmittedAssignment) -> bool:
         for notebook in submission.notebooks
         for grade in notebook.grades
     )
+    result = _result(course, submission) if waiting else None
+    return result is not None and result.is_for_a_person
+
+
+def _is_empty(course: Course, submission: SubmittedAssignment) -> bool:
+    """Whether there was nothing to grade, for the grader and for a person."""
+    result = None if submission.score else _result(course, submission)
+    return (
+        result is not None
+        and not result.is_for_a_person
+        and any(remark.kind == "not_submitted" for remark in result.remarks)
+    )
+
+
+def _result(course: Course, submission: SubmittedAssignment) -> Result | None:
     exercise = submission.assignment.name
     graded = course.autograded / submission.student_id / exercise / f"{exercise}.ipynb"
     try:
-        return waiting and Result.read(result_path(graded)).is_for_a_person
+        return Result.read(result_path(graded))
     except (FileNotFoundError, ResultError):
-        return False
+        return None

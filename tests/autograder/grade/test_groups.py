@@ -14,6 +14,9 @@ from autograder.errors import GradebookError, GroupError, TableError
 from autograder.grade import class_grades, groups
 from autograder.grade.groups import Groups
 from autograder.grade.lateness import Extension
+from autograder.grade.result import Basis, Remark, Result
+from autograder.grade.verdicts import result_path
+from autograder.instructor_settings import Limits
 from autograder.lms import export
 from autograder.lms.import_zip import import_zip
 from autograder.report import pages
@@ -164,6 +167,23 @@ def test_a_members_page_says_for_whom_it_counts(course):
     hand_in(course, "s2", 21)
     assert page("s1") == "Group A has handed in several submissions. This one counts for s1."
     assert page("s2").endswith("This one counts for s2, s3.")
+
+
+@pytest.mark.parametrize("also", [None, "other_files"])
+def test_an_empty_folder_costs_a_member_nothing(course, also):
+    """Unless a person has to look at it: there may be work in what the grader couldn't read."""
+    groups.set_groups(course, [FIRST], TEAM)
+    hand_in(course, "s2", 0)
+    graded = result_path(course.autograded / "s2" / FIRST.name / f"{FIRST.name}.ipynb")
+    graded.parent.mkdir(parents=True)
+    remarks = tuple(Remark(kind, {}) for kind in ("not_submitted", also) if kind)
+    graded.write_text(
+        Result("s2", FIRST.name, (), remarks, Basis("", "", Limits(), {}), 1.0).to_json()
+    )
+    found = {g.student.id: g.submitter for g in export.grades_of(course, [FIRST])}
+    assert (found["s2"], found["s3"]) == ("s2" if also else "s1", "s1")
+    told = "so s1's submission counts for s2."
+    assert class_grades.told_on_page(course, FIRST, "s2").endswith(told) is not bool(also)
 
 
 def test_a_further_members_submission_lowers_nobodys_grade(course):
