@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,8 @@ from autograder.text import plain_text
 
 # of a folder that can only be read
 UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)
+# of a disk, or of what an account may have there
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -36,6 +39,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run one command, by default the process's; an error ends with its message and exit status 2."""
+    _open_standard_files()
     arguments = parser().parse_args(words)
     try:
         arguments.run(arguments)
@@ -43,21 +47,29 @@ def main(words: Sequence[str] | None = None) -> None:
         print(f"Error: {plain_text(str(error))}", file=sys.stderr)
         sys.exit(2)
     except OSError as error:
-        if error.errno not in UNWRITABLE or not error.filename:
-            raise
-        print(
-            plain_text(
-                f"Error: {error.filename} can't be used: {error.strerror}. Make {Path(error.filename).parent} "
+        if error.errno in FULL:
+            told = f"{error.strerror}. What was recorded before is kept; make room and run the command again."
+        elif error.errno in UNWRITABLE and error.filename:
+            told = (
+                f"{error.filename} can't be used: {error.strerror}. Make {Path(error.filename).parent} "
                 "writable, or copy the course to a folder that is, and run the command there."
-            ),
-            file=sys.stderr,
-        )
+            )
+        else:
+            raise
+        print(f"Error: {plain_text(told)}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print(
             "Stopped. What was recorded is kept; run the command again to go on.", file=sys.stderr
         )
         sys.exit(130)
+
+
+def _open_standard_files() -> None:
+    """Let nothing else get the number of a standard file that is closed: what is opened next would."""
+    while (file := os.open(os.devnull, os.O_RDWR)) < 3:
+        os.set_inheritable(file, True)
+    os.close(file)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ def main(argv: list[str] | None = None) -> int:
         from translation.commands import run  # imports PyTorch, which takes seconds
 
         run(arguments)
-        sys.stdout.flush()
+        # without standard output, sys.stdout is None
+        print(end="", flush=True)
     except BrokenPipeError:
         # who reads the output, such as head, has enough; Python would try to write the rest at its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -66,14 +66,17 @@ def test_results_that_could_not_be_written_are_told_before_grading(ended, course
     assert not course.home.exists()
 
 
-def test_a_course_that_can_only_be_read_is_told(ended, course, monkeypatch):
-    def read_only(path, *_, **named):
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [(errno.EROFS, "Make {0} writable, or copy the course"), (errno.ENOSPC, "make room and run")],
+)
+def test_a_folder_that_takes_nothing_is_told(ended, course, monkeypatch, number, advice):
+    def refused(path, *_, **named):
+        raise OSError(number, os.strerror(number), str(path))
 
-    monkeypatch.setattr(Path, "mkdir", read_only)
+    monkeypatch.setattr(Path, "mkdir", refused)
     said = ended("grade")
-    folder = f"{course.home}/source"
-    assert f"{folder}/" in said and f"Make {folder} writable, or copy the course" in said
+    assert os.strerror(number) in said and advice.format(f"{course.home}/source") in said
     assert said.count("\n") == 1 and not course.home.exists()
 
 

@@ -35,7 +35,12 @@ if __name__ == "__main__":
 # many cores the machine says it has
 PLACES = {
     # by root, too, /proc can't be written to
-    "a laptop": ("Zoë's [1] 100% $HOME & co", {"HOME": "/proc", "LC_ALL": "tr_TR.UTF-8"}, ":", 0),
+    "a laptop": (
+        "Zoë's [1] 100% $HOME & co",
+        {"HOME": "/proc", "LC_ALL": "tr_TR.UTF-8"},
+        "exec >&-",
+        0,
+    ),
     "a container": (
         "c",
         {**dict.fromkeys(("HOME", "USER", "LOGNAME", "LANG", "TERM")), "LC_ALL": "C"}
