@@ -276,7 +276,7 @@
 
   // What the lines of a reader's code give to names on that case, beside ours of the same names.
   function stepTable(rows) {
-    const table = element("table", "task-case", element("caption", "", "Step by step"));
+    const table = element("table", "task-case", element("caption", "", "Step by step, at the first run of each line"));
     const head = ["your line", "name", "yours", "ours"].map((words) => element("th", "", words));
     head.forEach((one) => (one.scope = "col"));
     table.append(element("tr", "", ...head));

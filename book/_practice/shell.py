@@ -29,7 +29,7 @@ import sys
 import sysconfig
 import traceback
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import Any, ClassVar
 
 import numpy as np
@@ -331,6 +331,7 @@ class Exercise:
         self.shell.run(data)
         self._names = dict(self.shell.user_ns)
         self._failed = self._task = ""
+        self._others: Set[str] = set()
 
     def _run_around(self, source: str, filename: str) -> None:
         """Run a program with what only notes its use in place of modules that aren't there."""
@@ -388,6 +389,7 @@ class Exercise:
         self._failed, self._task = "", task
         others = {name: source for name, source in answers.items() if name != task}
         left_out = self._take(others)
+        self._others = others.keys()
         try:
             used = {
                 node.id for node in ast.walk(ast.parse(answers[task])) if isinstance(node, ast.Name)
@@ -450,7 +452,8 @@ class Exercise:
     def failing_case(self, ours: str) -> None:
         """Say small inputs on which the last answer is wrong, and what its lines and ours make of them.
 
-        ours: the course's way to write it, or "".
+        ours: the course's way to write it, or "". Where it uses other answers of the reader's, which may be wrong, it is
+        left out.
         """
         with contextlib.redirect_stdout(io.StringIO()):
             self._failure(self._failed)
@@ -459,6 +462,10 @@ class Exercise:
             print("There is no small case of this check.")
             return
         _say(case=[[name, _shown(value)] for name, value in vars(case).items()])
+        if self._others & {
+            node.id for node in ast.walk(ast.parse(ours)) if isinstance(node, ast.Name)
+        }:
+            ours = ""
         names, theirs = dict(self.shell.user_ns), dict(self.shell.user_ns)
         # "" in a book for a class, which leaves it out
         exec(compile(ours, remember(self._task, ours, OURS), "exec", dont_inherit=True), theirs)
