@@ -78,7 +78,7 @@ def test_a_helper_whose_cell_failed_is_told_with_that_cell(key, first):
     assert found.startswith(
         f"`helper` doesn't exist: your own cell that begins with `{line}` failed"
     )
-    assert "No module named 'google'" in found and "handed in, too" in found
+    assert "No module named 'google'" in found and "hand in your own files" in found
 
 
 def test_an_answer_in_another_answers_cell_is_told():
